@@ -13,7 +13,7 @@ from samples import picked, sampled
 
 from lagpu import backends, selftest, versions
 from lagpu.backends.gpu.backend import GpuBackend
-from lagpu.backends.gpu.fused.program.bitmap import BitmapText
+from lagpu.backends.gpu.fused.program.bitmap import BitmapOperands
 from lagpu.backends.gpu.fused.search_per_source import PerSourceSearch
 from lagpu.backends.gpu.fused.sweep import PerSourceSweep
 from lagpu.backends.gpu.ops import elementwise
@@ -164,7 +164,7 @@ def test_the_device_stands_in_the_report(monkeypatch):
 
 
 def test_a_loop_over_a_block_that_ignores_its_masks_is_found(monkeypatch):
-    monkeypatch.setattr(BitmapText, "mask_of", lambda self, desc: ("nowhere", False))
+    monkeypatch.setattr(BitmapOperands, "mask_of", lambda self, desc: ("nowhere", False))
     name = "steps, and numbers on hub 1023"  # it ends whatever it writes
     assert failing(chosen(bitmap.cases(), name)) == [name]
 

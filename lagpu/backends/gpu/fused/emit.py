@@ -1,4 +1,4 @@
-"""The text of generated kernels: parameters, the expression of a statement, the lines of a log.
+"""The text of generated kernels: parameters, and the expression of a statement.
 
 `lagpu.backends.gpu.fused.program.text` writes a kernel for any loop, `emit_sweep` one for a sweep.
 Both write statements as calls of the functions of common/entry.cuh.
@@ -36,7 +36,6 @@ from lagpu.operations import (
 
 __all__ = [
     "Arguments",
-    "LogLines",
     "Parameters",
     "Run",
     "Writer",
@@ -51,7 +50,7 @@ __all__ = [
 
 Array = Any
 T = TypeVar("T")
-Question = Callable[[Sequence[Handle]], T]  # to operands, by their places
+Question = Callable[[Sequence[Handle]], T]  # to handles, by their places
 
 
 class Run:
@@ -59,22 +58,23 @@ class Run:
 
     Attributes
     ----------
-    operands : sequence of Handle
+    handles : sequence of Handle
         The vectors and matrices, by their places.
     device : Device
         Where it runs.
     blocks : int
         Thread blocks.
     barrier : array or None
-        A barrier of the grid that an operand's workspace has, once that is asked for.
-    scalars : KernelScalars or None
-        The scalars of the body, which are not among the operands.
+        A barrier of the grid that a matrix' workspace has, once that is asked for.
+    scalars : LoopScalars or None
+        The scalars of the body.
     """
 
-    def __init__(self, operands: Sequence[Handle], device: Device, blocks: int = 0) -> None:
-        self.operands, self.device, self.blocks = operands, device, blocks
+    def __init__(
+        self, handles: Sequence[Handle], device: Device, blocks: int = 0, scalars: Any = None
+    ) -> None:
+        self.handles, self.device, self.blocks, self.scalars = handles, device, blocks, scalars
         self.barrier: Array = None
-        self.scalars: Any = None
 
     def room(self, count: int, dtype: Any) -> Array:
         """Return uninitialised memory for `count` numbers."""
@@ -86,10 +86,10 @@ Make = Callable[[Run], Sequence[Any]]
 
 
 class Arguments:
-    """The arguments of a kernel, for one run after the other, on other operands each time.
+    """The arguments of a kernel, for one run after the other, on other handles each time.
 
-    So they hold numbers alone. What belongs to operands is made of them in each run, and what the
-    text takes for granted of operands is asked of them before.
+    So they hold numbers alone. What belongs to handles is made of them in each run, and what the
+    text takes for granted of handles is asked of them before.
     """
 
     def __init__(self) -> None:
@@ -107,15 +107,15 @@ class Arguments:
         self._fixed += [None] * count
         self._made.append((first, first + count, make))
 
-    def ask(self, question: Question[T], operands: Sequence[Handle]) -> T:
+    def ask(self, question: Question[T], handles: Sequence[Handle]) -> T:
         """Return an answer that the text is going to take for granted."""
-        answer = question(operands)
+        answer = question(handles)
         self._asked.append((question, answer))
         return answer
 
-    def fit(self, operands: Sequence[Handle]) -> bool:
-        """Whether all answers are the same for these operands."""
-        return all(question(operands) == answer for question, answer in self._asked)
+    def fit(self, handles: Sequence[Handle]) -> bool:
+        """Whether all answers are the same for these handles."""
+        return all(question(handles) == answer for question, answer in self._asked)
 
     def of(self, run: Run) -> list[Any]:
         """Return the arguments of a run."""
@@ -130,16 +130,16 @@ class Parameters:
 
     Parameters
     ----------
-    operands : sequence of Handle
+    handles : sequence of Handle
         Vectors and matrices that have a place already; others get the next ones.
 
     Attributes
     ----------
-    operands : list of Handle
+    handles : list of Handle
         All that have a place.
     arguments : Arguments
         One for each name. They, and all functions given to `made` and `ask`, may outlive the
-        operands, so they name them by their places.
+        handles, so they name them by their places.
     text : list of str
         ``"type name"`` of each parameter.
     structs : list of str
@@ -148,18 +148,19 @@ class Parameters:
         The texts of users' operators.
     """
 
-    def __init__(self, operands: Sequence[Handle] = ()) -> None:
-        self.operands: list[Handle] = list(operands)
+    def __init__(self, handles: Sequence[Handle] = ()) -> None:
+        self.handles: list[Handle] = list(handles)
         self.arguments = Arguments()
         self._names: dict[int, str] = {}
         self.text: list[str] = []
         self.structs: list[str] = []
         self.prelude = Prelude()
 
-    def add(self, ctype: str, value: Any) -> str:
+    def add(self, ctype: str, value: Any, name: str = "") -> str:
         """Add a parameter whose argument is the same in each run; return its name."""
-        name = f"p{len(self.text)}"
-        self._append(f"{ctype} {name}", value)
+        name = name or f"p{len(self.text)}"
+        self.text.append(f"{ctype} {name}")
+        self.arguments.fix(value)
         return name
 
     def made(self, ctypes: Sequence[str], make: Make) -> list[str]:
@@ -178,19 +179,19 @@ class Parameters:
         return self.add("i64", np.int64(size))
 
     def place(self, x: Handle) -> int:
-        """Return the place of an operand."""
-        for place, other in enumerate(self.operands):
+        """Return the place of a handle."""
+        for place, other in enumerate(self.handles):
             if other is x:
                 return place
-        self.operands.append(x)
-        return len(self.operands) - 1
+        self.handles.append(x)
+        return len(self.handles) - 1
 
     def ask(self, question: Question[T]) -> T:
-        """Return what operands answer, which the text is going to take for granted.
+        """Return what handles answer, which the text is going to take for granted.
 
         Types and shapes need no question.
         """
-        return self.arguments.ask(question, self.operands)
+        return self.arguments.ask(question, self.handles)
 
     def vector(self, x: VectorStore, written: bool = False) -> str:
         """Return the name of a vector: ``_words``, ``_values`` and ``_iso`` follow it.
@@ -204,15 +205,13 @@ class Parameters:
             self.text.append(f"{const}u32* {name}_words")
             self.text.append(f"{const}{kind}* {name}_values")
             self.text.append(f"{kind} {name}_iso")
-            self.arguments.make(3, lambda run: run.operands[place].readable())
+            self.arguments.make(3, lambda run: run.handles[place].readable())
         return name
 
-    def declare(self, x: VectorStore, parts: Sequence[tuple[str, str, Any]]) -> str:
-        """Add a vector as parameters (what, type, argument); return its name, as `vector` does."""
-        name = self._names[id(x)] = f"v{len(self._names)}"
-        for what, ctype, value in parts:
-            self._append(f"{ctype} {name}_{what}", value)
-        return name
+    def entries(self, x: VectorStore) -> str:
+        """Return where a vector is, as three arguments: words, values and number."""
+        name = self.vector(x)
+        return f"{name}_words, {name}_values, {name}_iso"
 
     def product(self, product: Product, u: DType, a: DType, name: str, /, **more: str) -> str:
         """Add the struct of a product's types; return its name.
@@ -234,10 +233,6 @@ class Parameters:
         flags = f"flip = {str(product.flip).lower()}, iso = false"
         self.structs.append(f"struct {name} {{ {body} static constexpr bool {flags}; }};")
         return name
-
-    def _append(self, text: str, value: Any) -> None:
-        self.text.append(text)
-        self.arguments.fix(value)
 
 
 # ------------------------------------------------------------------ arguments of a matrix' forms
@@ -361,77 +356,3 @@ def _mapped(write: Writer, u: VectorStore, function: BoundOperator) -> str:
     bound = write.number(function.domain.ctype, scalar)
     types = f"{name}, {function.domain.ctype}, {function.result.ctype}, {u.dtype.ctype}"
     return write.call("mapped", types, f"{x}, {bound}, {str(is_left).lower()}")
-
-
-# -------------------------------------------------------------------------------- the log
-class LogLines:
-    """The lines by which a generated loop logs its statements; none without a log.
-
-    Parameters
-    ----------
-    statements : int
-        How many the body has.
-    on : bool
-        Whether there is a log.
-    """
-
-    def __init__(self, statements: int, on: bool) -> None:
-        self.on = on
-        self._statements = statements
-        self._fills: list[str] = []
-
-    def written(
-        self, total: str, counter: int, how: str, edges: str, frontier_edges: str
-    ) -> list[str]:
-        """Return lines that run `total`, count the entries it wrote, and stamp its record."""
-        k, many = len(self._fills), self._statements
-        self._fills.append(
-            f"log->fill({k}, {many}, load_volatile(at + {counter} * kCounterStride), {edges}, "
-            f"{frontier_edges});"
-        )
-        return [
-            f"add_total({total}, now + {counter} * kCounterStride);",
-            f"if (global_thread() == 0) log->stamp({k}, {many}, depth, {how});",
-        ]
-
-    def params(self) -> list[str]:
-        """Return the kernel's last parameters."""
-        return self._if_on("u64* log_words", "bool log_is_new")
-
-    def opening(self) -> list[str]:
-        """Return the lines before the loop; call it after all statements are written."""
-        return self._if_on(
-            "LG_SHARED(LoopLog, log, 1);",
-            "if (global_thread() == 0) log->open(log_words, log_is_new);",
-            "bool open = false;",
-            "const auto flush = [&](const u64* at) {",
-            "open = false;",
-            "if (global_thread() != 0) return;",
-            *self._fills,
-            f"log->next({self._statements});",
-            "};",
-        )
-
-    def at_top(self, counters: int) -> list[str]:
-        """Return the lines after the barrier at the top of an iteration."""
-        before = f"counters + (turn + 2) % kTurns * {counters} * kCounterStride"
-        return self._if_on(f"if (open) flush({before});", "block_sync();")
-
-    def at_end(self) -> list[str]:
-        """Return the lines after the barrier at the end of an iteration."""
-        return self._if_on("flush(now);", "block_sync();")
-
-    def pending(self) -> list[str]:
-        """Return the last line of an iteration whose counts are complete in the next one."""
-        return self._if_on("open = true;")
-
-    def closing(self, counters: int) -> list[str]:
-        """Return the lines after the loop."""
-        before = f"counters + (turn + 2) % kTurns * {counters} * kCounterStride"
-        return self._if_on(
-            f"if (open) {{ grid_sync(barrier); flush({before}); }}",
-            "if (global_thread() == 0) log->close();",
-        )
-
-    def _if_on(self, *lines: str) -> list[str]:
-        return list(lines) if self.on else []

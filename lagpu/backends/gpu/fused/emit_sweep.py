@@ -12,6 +12,8 @@ from lagpu.backends.gpu.fused.emit import (
     Parameters,
     Run,
     accum_type,
+    column_types,
+    columns_of,
     expression,
     write_here,
 )
@@ -111,7 +113,7 @@ class SweepText:
 
     def arguments(self) -> list[Any]:
         """Return the arguments of the kernel that `write` has written."""
-        return self.params.arguments.of(Run(self.params.operands, self.x.device))
+        return self.params.arguments.of(Run(self.params.handles, self.x.device))
 
     def changed(self) -> None:
         """Forget the counts and statistics of the vectors that the kernel writes."""
@@ -198,7 +200,9 @@ class SweepText:
         if level_order is not None and x is self.x:
             has, made = level_order.of(x)
             parts += [("has", "bool*", has), ("made", f"{kind}*", made)]
-        self._names[id(x)] = self.params.declare(x, parts)
+        name = self._names[id(x)] = f"v{len(self._names)}"
+        for what, ctype, argument in parts:
+            self.params.add(ctype, argument, f"{name}_{what}")
 
     def _matrix(self) -> tuple[Any, Any]:
         """Return the matrix by columns and the algebra of the product."""
@@ -207,15 +211,9 @@ class SweepText:
     def _columns(self) -> str:
         """Add the parameters of the matrix; return the initialiser of its ``Columns``."""
         A, product = self._matrix()
-        form, add = by_outputs(A, product), self.params.add
-        types = index_types(form)
-        parts = (
-            add(f"const {types['PTR']}*", form.col_ptr),
-            add(f"const {types['IDX']}*", form.row_idx),
-            add(f"const {A.dtype.ctype}*", form.values),
-            add(A.dtype.ctype, form.number),
-        )
-        return "{" + ", ".join(parts) + "}"
+        form = by_outputs(A, product)
+        kinds = column_types(index_types(form), A.dtype)
+        return "{" + ", ".join(map(self.params.add, kinds, columns_of(form, A.dtype))) + "}"
 
     # ------------------------------------------------------------------------ at one vertex
     def _loads(self) -> list[str]:

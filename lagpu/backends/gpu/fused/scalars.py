@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device
-from lagpu.backends.gpu.fused.emit import Parameters, Run, accum_type, write_here
+from lagpu.backends.gpu.fused.emit import Parameters, accum_type, write_here
 from lagpu.backends.gpu.kernels import constant
-from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType
-from lagpu.operations import Constant, Reduce, ScalarRef, ScalarValue, Statement
+from lagpu.operations import Constant, ScalarRef, ScalarValue, Statement
 
-__all__ = ["KernelScalars", "why_no_scalars"]
+__all__ = ["KernelScalars", "LoopScalars", "why_no_scalars"]
 
 Array = Any
 WORDS = constant("kScalarWords")
@@ -38,134 +37,46 @@ def _always_fits(source: DType, target: DType) -> bool:
     return low <= int(source.smallest) and int(source.largest) <= high
 
 
-class KernelScalars:
-    """The scalars of a loop's body.
+class LoopScalars:
+    """The scalars of a loop's body: what a run of its kernel takes of them, and leaves in them.
 
     Parameters
     ----------
     statements : sequence of Statement
         The body, which `why_no_scalars` accepts.
-    params : Parameters
-        Of the kernel.
     device : Device
         Where it runs.
+
+    Attributes
+    ----------
+    written, all : list of ScalarValue
+        Those that statements write, and with them those that are only read.
+    unsure : list of (int, ScalarRef)
+        The reads that may find no value, in order, each with the ``id`` of its statement. The
+        kernel leaves the number of the first that did, from 1, or 0.
     """
 
-    def __init__(self, statements: Sequence[Statement], params: Parameters, device: Device) -> None:
-        self._params, self._device = params, device
+    def __init__(self, statements: Sequence[Statement], device: Device) -> None:
+        self._device = device
         written = [s.out for s in statements if s.writes_scalar]
         read = [ref.scalar for s in statements for ref in s.scalars]
-        self._written: list[ScalarValue] = list({id(x): x for x in written}.values())
-        self._all: list[ScalarValue] = list({id(x): x for x in [*written, *read]}.values())
-        self._names = {id(x): f"s{k}" for k, x in enumerate(self._all)}
-        unsure = _unsure(statements, self._all)
-        self._checked: list[ScalarRef] = []  # what the kernel checks for a value, in order
-        self._checks: dict[int, list[tuple[int, ScalarRef]]] = {}  # these by statement, numbered
-        for s in statements:
-            for ref in s.scalars:
-                if (id(s), id(ref.scalar)) in unsure:
-                    self._checked.append(ref)
-                    self._checks.setdefault(id(s), []).append((len(self._checked), ref))
-        self._partial = ""
-        self._sums = 0  # of which the text is written
-        self._many = max(1, sum(isinstance(s.operation, Reduce) for s in statements))
-        self._out: Array = None
-        self._out_name = ""
-
-    def __bool__(self) -> bool:
-        return bool(self._all)
-
-    # ---------------------------------------------------------------------- the kernel's text
-    def opening(self) -> list[str]:
-        """Return the lines before the loop."""
-        if not self._all:
-            return []
-        made = self._params.made
-        (self._out_name,) = made(["u64*"], lambda run: [run.scalars.room()])
-        words = 2 * self._many * WORDS
-        (self._partial,) = made(["u64*"], lambda run: [run.room(words * run.blocks, np.uint64)])
-        lines = ["u64 failed = 0;"]
-        for k, x in enumerate(self._all):
-            kind = x.dtype.ctype
-            number, there, place = made([kind, "bool", "const u64*"], functools.partial(_given, k))
-            name = self._names[id(x)]
-            lines.append(f"Entry<{kind}> {name} = load_scalar({place}, {there}, {number});")
-        return lines
+        self.written: list[ScalarValue] = list({id(x): x for x in written}.values())
+        self.all: list[ScalarValue] = list({id(x): x for x in [*written, *read]}.values())
+        self.unsure = _unsure(statements, self.all)
+        self._out: Array = None  # of the run between `room` and `ran`
 
     def room(self) -> Array:
-        """Return new room for what a run leaves: the scalars written, and what failed."""
-        self._out = self._device.xp.empty(WORDS * len(self._written) + 1, np.uint64)
+        """Return new room for what a run leaves: the scalars written, and which read failed."""
+        self._out = self._device.xp.empty(WORDS * len(self.written) + 1, np.uint64)
         return self._out
 
     def given(self, k: int) -> tuple[Any, Any, Array]:
         """Return (number, whether there is one, where it is on the device) of a scalar."""
-        x = self._all[k]
+        x = self.all[k]
         value = x.get() if x.location is None else None
         number = x.dtype.numpy.type(0) if value is None else value
         return number, np.bool_(value is not None), x.location
 
-    def number(self, ctype: str, value: Any) -> str:
-        """Return the text for a number of a statement: a parameter, or the value of a scalar."""
-        if type(value) is not ScalarRef:
-            return self._params.add(ctype, value)
-        return f"number_of<{ctype}>({self._names[id(value.scalar)]})"
-
-    def checks(self, s: Statement) -> list[str]:
-        """Return the lines that end the loop before a statement if it would read no value."""
-        lines = []
-        for number, ref in self._checks.get(id(s), ()):
-            failed = f"{{ failed = {number}; break; }}"
-            lines.append(f"if (!{self._names[id(ref.scalar)]}.there) {failed}")
-        return lines
-
-    def statement(self, s: Statement) -> list[str]:
-        """Return the lines of a statement that writes a scalar."""
-        made, operation = s.dtype, s.operation
-        if isinstance(operation, Reduce):
-            return [self.writes(s, self._sum(operation.operand, operation, made))]
-        assert isinstance(operation, Constant)
-        value = f"cast<{made.ctype}>(i64(depth))"
-        if not s.assigns_counter:
-            value = self.number(made.ctype, operation.value)
-        return [self.writes(s, f"Entry<{made.ctype}>{{true, {value}}}")]
-
-    def writes(self, s: Statement, z: str) -> str:
-        """Return the line that writes a result, an ``Entry``, into a statement's scalar."""
-        accum = accum_type(self._params, s.desc, s.out.dtype, s.dtype)
-        return write_here(self._names[id(s.out)], accum, z, "0")
-
-    def partial(self) -> str:
-        """Return where blocks leave their parts of the next sum.
-
-        That is another place in the next iteration: a block may be there while a slower one still
-        reads this one.
-        """
-        self._sums += 1
-        which = f"({2 * self._sums - 2} + (turn & 1))"
-        return f"{self._partial} + {which} * {WORDS} * grid_blocks()"
-
-    def count(self, s: Statement) -> str:
-        """Return how many values the scalar has that a statement writes, counted by one thread."""
-        return f"u64(global_thread() == 0 && {self._names[id(s.out)]}.there)"
-
-    def closing(self) -> list[str]:
-        """Return the lines after the loop."""
-        if not self._all:
-            return []
-        stores = [
-            f"store_scalar({self._out_name} + {WORDS * k}, {self._names[id(x)]});"
-            for k, x in enumerate(self._written)
-        ]
-        failed = f"{self._out_name}[{WORDS * len(self._written)}] = failed;"
-        return ["if (global_thread() == 0) {", *stores, failed, "}"]
-
-    def _sum(self, u: VectorStore, operation: Reduce, result: DType) -> str:
-        x, params = self._params.vector(u), self._params
-        add = params.prelude.functor(operation.monoid)
-        what = f"{params.size(u.size)}, {x}_words, {x}_values, {x}_iso, {self.partial()}, barrier"
-        return f"reduce_all<{add}, {result.ctype}>({what})"
-
-    # ------------------------------------------------------------------------- when it has run
     def ran(self) -> None:
         """Leave the scalars on the device; wait if a statement may have read one without a value.
 
@@ -174,11 +85,11 @@ class KernelScalars:
         EmptyObject
             If a statement has read a scalar without a value; the loop ended before that statement.
         """
-        if not self._all:
+        if not self.all:
             return
         device, out = self._device, self._out
-        found = device.to_host(out) if self._checked else None
-        for k, x in enumerate(self._written):
+        found = device.to_host(out) if self.unsure else None
+        for k, x in enumerate(self.written):
             part = slice(WORDS * k, WORDS * (k + 1))
             if found is None:
                 fetch = functools.partial(_fetch, device, out[part], x.dtype)
@@ -189,13 +100,7 @@ class KernelScalars:
             return
         failed = int(found[-1])
         if failed:
-            self._checked[failed - 1].now()  # raises as it would have there
-
-
-def _given(k: int, run: Run) -> tuple[Any, Any, Array]:
-    """Return the arguments of scalar `k` in a run."""
-    found: tuple[Any, Any, Array] = run.scalars.given(k)
-    return found
+            self.unsure[failed - 1][1].now()  # raises as it would have there
 
 
 def _fetch(device: Device, words: Array, dtype: DType) -> Any:
@@ -210,20 +115,20 @@ def _value(words: np.ndarray[Any, Any], dtype: DType) -> Any:
 
 def _unsure(
     statements: Sequence[Statement], scalars: Sequence[ScalarValue]
-) -> set[tuple[int, int]]:
-    """Return (statement, scalar), by ``id``, of the reads that may find no value.
+) -> list[tuple[int, ScalarRef]]:
+    """Return the reads that may find no value, each with the ``id`` of its statement.
 
     A number fills a scalar; a sum may empty it unless there is an accumulator. A scalar that was
-    read before has a value.
+    read before has a value. What has one at the top of an iteration depends on the end of the one
+    before, so fewer and fewer are taken to have one, until those have it at the end.
     """
     known = {id(x) for x in scalars if x.location is None and x.get() is not None}
     while True:
-        unsure, full = set(), set(known)
+        unsure: list[tuple[int, ScalarRef]] = []
+        full = set(known)
         for s in statements:
-            for ref in s.scalars:
-                if id(ref.scalar) not in full:
-                    unsure.add((id(s), id(ref.scalar)))
-                    full.add(id(ref.scalar))
+            unsure += [(id(s), ref) for ref in s.scalars if id(ref.scalar) not in full]
+            full.update(id(ref.scalar) for ref in s.scalars)
             if s.writes_scalar:
                 if isinstance(s.operation, Constant):
                     full.add(id(s.out))
@@ -232,3 +137,102 @@ def _unsure(
         if known <= full:
             return unsure
         known &= full
+
+
+class KernelScalars:
+    """The scalars of a loop's body in the text of its kernel, variables that every thread has.
+
+    Parameters
+    ----------
+    scalars : LoopScalars
+        The scalars.
+    sums : int
+        How many sums over vectors the body has.
+    params : Parameters
+        Of the kernel; those of scalars are added to it.
+
+    Attributes
+    ----------
+    before : list of str
+        The lines before the loop.
+    """
+
+    def __init__(self, scalars: LoopScalars, sums: int, params: Parameters) -> None:
+        self._scalars, self._params = scalars, params
+        self._names = {id(x): f"s{k}" for k, x in enumerate(scalars.all)}
+        self._sums = 0  # of which the text is written
+        self.before: list[str] = []
+        if not scalars.all:
+            return
+        (self._out,) = params.made(["u64*"], lambda run: [run.scalars.room()])
+        words = 2 * max(1, sums) * WORDS  # a place for each of two turns
+        parts = params.made(["u64*"], lambda run: [run.room(words * run.blocks, np.uint64)])
+        self._parts = parts[0]
+        self.before.append("u64 failed = 0;")
+        self.before += [self._load(k, x) for k, x in enumerate(scalars.all)]
+
+    def __bool__(self) -> bool:
+        return bool(self._names)
+
+    def _load(self, k: int, x: ScalarValue) -> str:
+        """Return the line before the loop that makes scalar `k` a variable."""
+        kind = x.dtype.ctype
+        kinds = [kind, "bool", "const u64*"]
+        number, there, place = self._params.made(kinds, lambda run: run.scalars.given(k))
+        return f"Entry<{kind}> {self._names[id(x)]} = load_scalar({place}, {there}, {number});"
+
+    def number(self, ctype: str, value: Any) -> str:
+        """Return the text for a number of a statement: a parameter, or the value of a scalar."""
+        if type(value) is not ScalarRef:
+            return self._params.add(ctype, value)
+        return f"number_of<{ctype}>({self._names[id(value.scalar)]})"
+
+    def counter(self, ctype: str) -> str:
+        """Return the text for the loop's counter."""
+        return f"cast<{ctype}>(i64(depth))"
+
+    def checks(self, s: Statement) -> list[str]:
+        """Return the lines that end the loop before a statement if it would read no value."""
+        return [
+            f"if (!{self._names[id(ref.scalar)]}.there) {{ failed = {number}; break; }}"
+            for number, (statement, ref) in enumerate(self._scalars.unsure, 1)
+            if statement == id(s)
+        ]
+
+    def constant(self, s: Statement) -> str:
+        """Return the line of a statement that gives a scalar a number."""
+        kind, operation = s.dtype.ctype, s.operation
+        assert isinstance(operation, Constant)
+        value = self.counter(kind) if s.assigns_counter else self.number(kind, operation.value)
+        return self.writes(s, f"Entry<{kind}>{{true, {value}}}")
+
+    def writes(self, s: Statement, z: str) -> str:
+        """Return the line that writes a result, an ``Entry``, into a statement's scalar."""
+        accum = accum_type(self._params, s.desc, s.out.dtype, s.dtype)
+        return write_here(self._names[id(s.out)], accum, z, "0")
+
+    def new_parts(self) -> str:
+        """Return where blocks leave their parts of the next sum.
+
+        That is another place in the next iteration: a block may be there while a slower one still
+        reads this one.
+        """
+        self._sums += 1
+        which = f"({2 * self._sums - 2} + (turn & 1))"
+        return f"{self._parts} + {which} * {WORDS} * grid_blocks()"
+
+    def count(self, s: Statement) -> str:
+        """Return how many values the scalar has that a statement writes, counted by one thread."""
+        return f"u64(global_thread() == 0 && {self._names[id(s.out)]}.there)"
+
+    def after(self) -> list[str]:
+        """Return the lines after the loop."""
+        if not self._names:
+            return []
+        written = self._scalars.written
+        stores = [
+            f"store_scalar({self._out} + {WORDS * k}, {self._names[id(x)]});"
+            for k, x in enumerate(written)
+        ]
+        failed = f"{self._out}[{WORDS * len(written)}] = failed;"
+        return ["if (global_thread() == 0) {", *stores, failed, "}"]

@@ -12,12 +12,18 @@ import numpy as np
 
 from lagpu.algebra.operators import IndexUnaryOp
 from lagpu.backends.gpu.device.protocol import has_free
-from lagpu.backends.gpu.fused.emit import LogLines, column_types, columns_of
+from lagpu.backends.gpu.fused.emit import column_types, columns_of
 from lagpu.backends.gpu.fused.entries import OnEntries, on_entries
 from lagpu.backends.gpu.fused.match import method
-from lagpu.backends.gpu.fused.program.passes import Operand
+from lagpu.backends.gpu.fused.program.operands import (
+    Logged,
+    Operand,
+    Operands,
+    ProductText,
+    counted,
+)
 from lagpu.backends.gpu.fused.program.run import GeneratedLoop, why_not_generated
-from lagpu.backends.gpu.fused.program.text import Program, ProgramText
+from lagpu.backends.gpu.fused.program.text import Program
 from lagpu.backends.gpu.ops.directions import BITS_PUSH_COST
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.ops.strategies import by_inputs, by_outputs
@@ -30,10 +36,8 @@ from lagpu.backends.gpu.storage.handle import MatrixHandle
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, bytes_of, nwords
 from lagpu.backends.gpu.storage.workspaces import chunks_of, index_types
-from lagpu.dtypes import DType
 from lagpu.operations import (
     Apply,
-    AssignScalar,
     Handle,
     Multiply,
     Product,
@@ -153,12 +157,9 @@ class GeneratedBitmapLoop(GeneratedLoop):
         """See `GeneratedLoop`: the arguments of such a program belong to its matrices."""
         return [], []
 
-    def _text(self, log: LogLines, handles: Sequence[Handle] = ()) -> BitmapText:
+    def _operands(self, *given: Any) -> BitmapOperands:
         """See `GeneratedLoop`."""
-        ends = self._empty, self._unchanged
-        text = BitmapText(self.statements, self.written, *ends, self._block, log)
-        text.shapes, text.nbytes = self._shapes, self.nbytes
-        return text
+        return BitmapOperands(self._shapes, self.nbytes, *given)
 
     def _settle(self, log: LoopLog | None, rows: ProgramRows | None) -> None:
         """See `GeneratedLoop`."""
@@ -176,58 +177,53 @@ class GeneratedBitmapLoop(GeneratedLoop):
         return operation.matrix.nvals * words_of(k)[1], BITS_PUSH_COST
 
 
-class BitmapText(ProgramText):
-    """The text of a kernel for a body on entries of bitmap matrices; see `ProgramText`.
+class BitmapOperands(Operands):
+    """What statements on entries of bitmap matrices name; see `Operands`.
 
-    Attributes
+    Parameters
     ----------
     shapes : dict
         The shape of each matrix, by the ``id`` of the vector that stores its entries.
     nbytes : int
         Bytes that the loop allocates beside its operands.
+    *given
+        What `Operands` takes.
     """
 
     header = "program/bitmap.cuh"
+    most_held = 0  # a product may read a matrix of any size
     shared = ("LG_SHARED(u64, sums, LG_BLOCK);", "LG_SHARED(u32, found, 32);",
               "(void)sums; (void)found;")  # fmt: skip
-    shapes: dict[int, tuple[int, int]]
-    nbytes: int
 
-    def _source(self, s: Statement) -> tuple[DType, str]:
-        """See `ProgramText`: an assigned number is restricted to the positions of rows."""
-        z, source = super()._source(s)
-        if isinstance(s.operation, AssignScalar):
-            each, rows = self._rows_of(s)
-            source = f"InRows<Filled<{z.ctype}>>{{{source}, {each}, {rows}}}"
-        return z, source
+    def __init__(self, shapes: dict[int, tuple[int, int]], nbytes: int, *given: Any) -> None:
+        super().__init__(*given)
+        self._shapes, self._nbytes = shapes, nbytes
 
-    def _to_hold(self) -> set[int]:
-        """See `ProgramText`: none, as a product may read a matrix of any size."""
-        return set()
+    def space(self, s: Statement) -> Any:
+        """See `Operands`."""
+        return self._shapes[id(s.out)]
 
     def filled(self, s: Statement) -> str:
-        """See `PassWriter`: the positions of rows."""
+        """See `Operands`: the positions of rows."""
         each, rows = self._rows_of(s)
         return f"all & rows_of<u32>(u32(k) % u32({each} / 32), {rows})"
 
+    def filling(self, s: Statement, source: str) -> str:
+        """See `Operands`: restricted to the positions of rows."""
+        each, rows = self._rows_of(s)
+        return f"InRows<Filled<{s.out.dtype.ctype}>>{{{source}, {each}, {rows}}}"
+
     def _rows_of(self, s: Statement) -> tuple[str, str]:
         """Add the positions of a column of an output, and its rows; return their names."""
-        k, _ = self.shapes[id(s.out)]
+        k, _ = self._shapes[id(s.out)]
         return self.params.size(stride(k)), self.params.size(k)
 
-    def space(self, s: Statement) -> Any:
-        """See `PassWriter`."""
-        return self.shapes[id(s.out)]
-
-    def _product(
-        self, s: Statement, operation: Multiply
-    ) -> tuple[list[str], Operand, tuple[str, ...]]:
-        """See `ProgramText`."""
+    def _by_matrix(self, s: Statement, operation: Multiply) -> ProductText:
         A, u, product = operation.matrix.csc(), operation.operand, operation.product
         params, kind = self.params, product.result.ctype
         # vectors that the body writes have their values stored
         known = iso_result(A, u.values is not None, u.number, product)
-        mask_lines, mask, complement = self._mask(s.desc)
+        lines, mask, complement = self.mask_words(s.desc)
         words = params.add("u32*", self.device.xp.zeros(nwords(s.out.size), np.uint32))
         if known is None:
             values = params.add(f"{kind}*", self.device.xp.empty(s.out.size, product.result.numpy))
@@ -236,57 +232,52 @@ class BitmapText(ProgramText):
         else:
             values, number = f"({kind}*)nullptr", params.add(kind, known)
             call, logged = self._bits(s, operation, f"{mask}, {complement}, {words}")
-        return [*mask_lines, call], Operand(words, values, number, product.result), logged
+        result = Operand(words, values, number, product.result)
+        return ProductText([*lines, call], result, logged)
 
-    def _sums(self, s: Statement, operation: Multiply, out: str) -> tuple[str, tuple[str, ...]]:
+    def _sums(self, s: Statement, operation: Multiply, out: str) -> tuple[str, Logged]:
         """Return the line of a product with values, and the numbers that are logged.
 
         `out` has the mask and the result.
         """
         A, u, product = operation.matrix.csc(), operation.operand, operation.product
-        params, form, (k, n) = self.params, by_outputs(A, product), self.shapes[id(s.out)]
+        params, form, (k, n) = self.params, by_outputs(A, product), self._shapes[id(s.out)]
         name = f"Product{len(params.structs)}"
         params.product(product, u.dtype, A.dtype, name, **index_types(form))
-        x, long = params.vector(u), chunks_of(form).columns
+        x, long = params.entries(u), chunks_of(form).columns
         shape = ", ".join(params.size(size) for size in (n, stride(k) // 32, k))
         longs = f"{params.size(len(long))}, {params.add('const i64*', long)}"
         kinds = column_types(index_types(form), A.dtype)
         columns = ", ".join(params.made(kinds, lambda _: columns_of(form, A.dtype)))
-        place = self._counters
-        self._counters += self._log.on
+        count = self.new_counters(int(self.traced))
         line = (
             f"multiply_bitmap<{name}>({{{{{columns}}}, "
-            f"{{{x}_words, {x}_values, {x}_iso}}, {{{shape}}}, {out}}}, {longs}, sums, found, "
-            f"now + {place} * kCounterStride, barrier);"
+            f"{{{x}}}, {{{shape}}}, {out}}}, {longs}, sums, found, "
+            f"now + {count} * kCounterStride, barrier);"
         )
-        return line, ("kPulls", f"load_volatile(at + {place} * kCounterStride)", "kUnknown")
+        return line, Logged("kPulls", counted(count))
 
-    def _bits(self, s: Statement, operation: Multiply, out: str) -> tuple[str, tuple[str, ...]]:
+    def _bits(self, s: Statement, operation: Multiply, out: str) -> tuple[str, Logged]:
         """Return the same as `_sums`, for a product whose sums have one value."""
         A, product, params = operation.matrix.csc(), operation.product, self.params
-        form, (k, n) = by_outputs(A, product), self.shapes[id(s.out)]
+        form, (k, n) = by_outputs(A, product), self._shapes[id(s.out)]
         rows = self._by_inputs(A, product, form)
         cut = f"CutColumns<{', '.join(index_types(form).values())}>"
         columns = f"{cut}{self._cut(form, form, n)}"
-        pushed = f"{cut}{self._cut(rows, form, self.shapes[id(operation.operand)][1])}"
+        pushed = f"{cut}{self._cut(rows, form, self._shapes[id(operation.operand)][1])}"
         word, groups = words_of(k)
         bits = f"BitProduct<{word}, {index_types(form)['PTR']}>"
         sizes = f"{params.size(groups)}, {params.size(k)}"
         nvals, cost = (params.add("u64", np.uint64(x)) for x in (A.nvals, BITS_PUSH_COST))
-        place = self._counters
-        self._counters += 2 + self._log.on
-        pulls = f"const bool pulls{place} = " if self._log.on else ""
+        first = self.new_counters(2 + self.traced)
+        pulls = f"const bool pulls{first} = " if self.traced else ""
         line = (
             f"{pulls}multiply_bits({bits}{{{sizes}, {params.vector(operation.operand)}_words, "
-            f"{out}}}, {columns}, {pushed}, {nvals}, {cost}, now + {place} * kCounterStride, "
+            f"{out}}}, {columns}, {pushed}, {nvals}, {cost}, now + {first} * kCounterStride, "
             "barrier);"
         )
-        logged = (
-            f"pulls{place} ? kPulls : kPushes",
-            f"load_volatile(at + {place + 2} * kCounterStride)",
-            "kUnknown" if rows is None else f"load_volatile(at + {place} * kCounterStride)",
-        )
-        return line, logged
+        out_edges = "kUnknown" if rows is None else counted(first)
+        return line, Logged(f"pulls{first} ? kPulls : kPushes", counted(first + 2), out_edges)
 
     def _cut(self, form: CscMatrix | None, like: CscMatrix, n: int) -> str:
         """Return the initialiser of a form's ``CutColumns``: null pointers if there is no form."""
@@ -306,7 +297,7 @@ class BitmapText(ProgramText):
     def _by_inputs(self, A: CscMatrix, product: Product, form: CscMatrix) -> CscMatrix | None:
         """Return the form that a push goes through, or None if there is none beside `form`."""
         if product.transpose and not (is_symmetric(A) or A.csr is not None):
-            nbytes = self.nbytes + A.nbytes + 32 * A.nvals
+            nbytes = self._nbytes + A.nbytes + 32 * A.nvals
             if not (A.may_keep_csr and has_free(self.device, nbytes)):
                 return None
         found = by_inputs(A, product)

@@ -21,11 +21,10 @@ So the words are right wherever no statement has anything to do, and the entries
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
-from lagpu.backends.gpu.fused.emit import Parameters, accum_type, expression
-from lagpu.backends.gpu.fused.scalars import KernelScalars
+from lagpu.backends.gpu.fused.emit import accum_type, expression
+from lagpu.backends.gpu.fused.program.operands import Operand, Operands
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType
 from lagpu.operations import (
@@ -33,75 +32,40 @@ from lagpu.operations import (
     AssignScalar,
     Descriptor,
     Ewise,
-    Multiply,
-    MultiplySelection,
     Reduce,
     Select,
     Statement,
     operands_of,
 )
 
-__all__ = ["HeldPass", "Operand", "Pass", "PassWriter", "sizes_to_hold"]
+__all__ = ["HeldPass", "Pass"]
 
-HELD = 32  # indices, one a lane
 WORDS = 4  # at once, as kWords of common/entries.cuh
 BYTES = 32  # of one index that a thread may hold for so many words; for more bytes fewer words
 
 
-class Operand(NamedTuple):
-    """A vector in the text: where words and values are, its number and the type of all values.
-
-    One that is a number at every index has neither words nor values, and one that every warp holds
-    has the name of the registers, an ``Entry``, besides.
-    """
-
-    words: str
-    values: str
-    number: str
-    dtype: DType
-    held: str = ""
-
-
-class PassWriter(Protocol):
-    """What passes ask of the writer of a program's text."""
-
-    params: Parameters
-    scalars: KernelScalars
-
-    def number(self, ctype: str, value: Any) -> str:
-        """Return the text for a number of a statement."""
-
-    def counter(self, ctype: str) -> str:
-        """Return the text for the loop's counter."""
-
-    def named(self, x: VectorStore) -> Operand:
-        """Return a vector in the text."""
-
-    def mask_of(self, desc: Descriptor) -> tuple[str, bool]:
-        """Return what ``mask_bits`` says of a mask, and take it for granted."""
-
-    def filled(self, s: Statement) -> str:
-        """Return the indices of word ``k`` that an assigned number gets, of ``all``."""
-
-    def holds(self, size: int) -> bool:
-        """Whether every warp holds the vectors of a size."""
-
-    def space(self, s: Statement) -> Any:
-        """Return what two statements have in common if they are over one index space."""
-
-    def product(self, s: Statement) -> tuple[list[str], Operand]:
-        """Return the lines of a product, which have a barrier, and its result."""
+PRESENCE, VALUE = 1, 2  # what statements need of an entry as it is before the pass
 
 
 class _Entry:
-    """A vector of a pass: a word of it, and its entry in registers."""
+    """A vector of a pass, and the variables that it has in the lines, each with its suffix.
 
-    def __init__(self, place: int, operand: Operand) -> None:
-        self.place, self.operand = place, operand
-        self.begins = False  # whether its presence matters before a statement replaces it all
-        self.loaded = False  # whether its value does
-        self.known = False  # whether the register has the value by now
+    For each word ``k``: ``b``, the presence bits before the pass; ``w``, a bound of those by now;
+    ``a``, those after the pass, if it is written. For each index: ``x``, the entry before the pass,
+    for several words at once; ``e``, the entry by now; ``c``, whether its value has changed.
+    """
+
+    def __init__(self, suffix: int, operand: Operand) -> None:
+        self.suffix, self.operand = suffix, operand
+        self.needed = 0  # or PRESENCE, or VALUE and presence
+        self.known = False  # whether ``e`` has the value by now: it is loaded, or all is replaced
         self.written = False
+
+    def need(self, what: int) -> None:
+        """Ask for the presence of the entry as it is by now, or for its value too."""
+        if not self.known:
+            self.needed = max(self.needed, what)
+            self.known = what == VALUE
 
     @property
     def kind(self) -> str:
@@ -114,35 +78,49 @@ class _Entry:
         return not self.operand.values
 
 
+class _Sum(NamedTuple):
+    """A sum of a pass: its ``Entry`` in each thread, its functor and type, where its parts go."""
+
+    name: str
+    functor: str
+    kind: str
+    parts: str
+
+
 class Pass:
     """Statements over one index space, on registers; see the module. It is the `Writer` of them.
 
     Parameters
     ----------
-    owner : PassWriter
-        The writer of the program.
+    operands : Operands
+        Of the program.
     size : int
         Indices.
+
+    Attributes
+    ----------
+    sums : list
+        The sums that have their values after the next barrier.
     """
 
-    def __init__(self, owner: PassWriter, size: int) -> None:
-        self.params = owner.params
-        self._owner = owner
-        self._n = owner.params.size(size)
+    def __init__(self, operands: Operands, size: int) -> None:
+        self.params, self._operands = operands.params, operands
+        self.number, self.counter = operands.scalars.number, operands.scalars.counter
+        self._n = operands.params.size(size)
         self._entries: dict[int, _Entry] = {}
-        self._by_word: list[str] = []
-        self._by_index: list[str] = []
-        self.sums: list[tuple[str, str, str, str]] = []  # name, functor, type, place of the parts
+        self._by_word: list[str] = []  # lines that find where there is something to do: ``work``
+        self._by_index: list[str] = []  # lines that do it
+        self.sums: list[_Sum] = []
 
     # ------------------------------------------------------------------------ statements
     def add(self, s: Statement, result: Operand | None = None) -> None:
         """Add an element-wise statement, or a product's, whose result is given."""
         if result is None:
-            some = self._bits(s)
+            some = self._candidates(s)
             z, t = expression(s, self)
         else:
-            e = self._entry(id(result), result)
-            z, t, some = result.dtype, self._read(e), f"w{e.place}"
+            e = self._new_entry(id(result), result)
+            z, t, some = result.dtype, self._read(e), f"w{e.suffix}"
         self._write(s, z, t, some)
 
     def sum(self, s: Statement, operation: Reduce, name: str) -> str:
@@ -150,38 +128,38 @@ class Pass:
         e = self._vector(operation.operand)
         x, z = self._read(e), s.dtype.ctype
         functor = self.params.prelude.functor(operation.monoid)
-        self._by_word.append(f"work |= w{e.place};")
+        self._by_word.append(f"work |= w{e.suffix};")
         self._by_index.append(
             f"if (here[q] && {x}.there) {name} = "
             f"join<{functor}>({name}, Entry<{z}>{{true, cast<{z}>({x}.value)}});"
         )
-        return self._whole(name, functor, z)
+        return self._total(name, functor, z)
 
-    def _whole(self, name: str, functor: str, z: str) -> str:
+    def _total(self, name: str, functor: str, z: str) -> str:
         """Return the sum of what every thread has under a name."""
-        partial = self._owner.scalars.partial()
-        self.sums.append((name, functor, z, partial))
-        return f"sum_of_blocks<{functor}, {z}>({partial})"
+        parts = self._operands.scalars.new_parts()
+        self.sums.append(_Sum(name, functor, z, parts))
+        return f"sum_of_blocks<{functor}, {z}>({parts})"
 
-    def _bits(self, s: Statement) -> str:
-        """Return the bits of word ``k`` where a statement may have results."""
+    def _candidates(self, s: Statement) -> str:
+        """Return the bits of word ``k`` where a statement may have results, at most."""
         operation = s.operation
         if isinstance(operation, AssignScalar):
-            return self._owner.filled(s)
-        words = [f"w{self._vector(x).place}" for x in operands_of(operation)]
+            return self._operands.filled(s)
+        words = [f"w{self._vector(x).suffix}" for x in operands_of(operation)]
         both = isinstance(operation, Ewise) and operation.kind == "ewise_mult"
         return (" & " if both else " | ").join(words)
 
     def _write(self, s: Statement, z: DType, t: str, some: str) -> None:
         """Add the lines that write results `t` of type `z`, at most at the bits `some`."""
         desc, w = s.desc, self._vector(s.out)
-        bits, kept = self._kept(desc)
+        bits, kept = self._mask(desc)
         accum = accum_type(self.params, desc, s.out.dtype, z)
         if desc.accum is not None:
-            self._read(w)
+            w.need(VALUE)
         elif not desc.is_fresh:
-            self._keep(w)
-        replace, x = str(desc.replace).lower(), f"w{w.place}"
+            w.need(PRESENCE)
+        replace, x = str(desc.replace).lower(), f"w{w.suffix}"
         self._by_word += [
             "{",
             f"const u32 kept = {bits}, some = ({some}) & kept;",
@@ -191,14 +169,14 @@ class Pass:
         ]
         self._by_index += [
             "{",
-            f"const Entry<{z.ctype}> t = {self._asked_for(s, z, t, kept)};",
-            f"write_here<{accum}>(e{w.place}, c{w.place}, t, {kept}, {replace}, at);",
+            f"const Entry<{z.ctype}> t = {self._guarded(s, z, t, kept)};",
+            f"write_here<{accum}>(e{w.suffix}, c{w.suffix}, t, {kept}, {replace}, at);",
             "}",
         ]
         w.known = w.known or desc.is_fresh
         w.written = True
 
-    def _asked_for(self, s: Statement, z: DType, t: str, kept: str) -> str:
+    def _guarded(self, s: Statement, z: DType, t: str, kept: str) -> str:
         """Return the result `t`; a user's function may be undefined where nobody asks for it."""
         operation = s.operation
         op = operation.function.op if isinstance(operation, Apply) else None
@@ -208,54 +186,43 @@ class Pass:
             return t
         return f"here[q] && {kept} ? {t} : Entry<{z.ctype}>{{false, {z.ctype}(0)}}"
 
-    def _kept(self, desc: Descriptor) -> tuple[str, str]:
-        """Return what a mask keeps: the bits of word ``k``, and whether it keeps the index."""
+    def _mask(self, desc: Descriptor) -> tuple[str, str]:
+        """Return what a mask keeps: the bits of word ``k``, and whether it keeps the index.
+
+        The words of a mask by values say where it has entries, so there the entry is looked at.
+        """
         if desc.mask is None:
             return "all", "true"
-        where, complement = self._owner.mask_of(desc)
+        where, complement = self._operands.mask_of(desc)
         if where == "nowhere":
             return ("0u", "false") if complement else ("all", "true")
         m = self._vector(desc.mask)
-        bits, there = f"w{m.place}", f"e{m.place}.there"
+        bits, there = f"w{m.suffix}", f"e{m.suffix}.there"
         if where == "values":
             there = f"({there} && cast<bool>({self._read(m)}.value))"
             self._by_word.append(f"work |= {bits};")
         else:
-            self._keep(m)
+            m.need(PRESENCE)
         return (f"all & ~{bits}", f"!{there}") if complement else (f"all & {bits}", there)
 
     # --------------------------------------------------------------------------- vectors
     def _vector(self, x: VectorStore) -> _Entry:
-        return self._entries.get(id(x)) or self._entry(id(x), self._owner.named(x))
+        found = self._entries.get(id(x))
+        return found or self._new_entry(id(x), self._operands.named(x))
 
-    def _entry(self, key: int, operand: Operand) -> _Entry:
-        found = self._entries.get(key)
-        if found is None:
-            found = self._entries[key] = _Entry(len(self._entries), operand)
-        return found
-
-    def _keep(self, e: _Entry) -> None:
-        """Ask for the presence of an entry as it is by now."""
-        e.begins = e.begins or not e.known
+    def _new_entry(self, key: int, operand: Operand) -> _Entry:
+        made = self._entries[key] = _Entry(len(self._entries), operand)
+        return made
 
     def _read(self, e: _Entry) -> str:
         """Return the name of an entry, and ask for its value as it is by now."""
-        if not e.known:
-            e.begins = e.loaded = e.known = True
-        return f"e{e.place}"
+        e.need(VALUE)
+        return f"e{e.suffix}"
 
     # --------------------------------------------------------------------- see `Writer`
     def operand(self, x: VectorStore) -> str:
         """See `Writer`: the entry in registers."""
         return self._read(self._vector(x))
-
-    def number(self, ctype: str, value: Any) -> str:
-        """See `Writer`."""
-        return self._owner.number(ctype, value)
-
-    def counter(self, ctype: str) -> str:
-        """See `Writer`."""
-        return self._owner.counter(ctype)
 
     def constant(self, ctype: str, value: str) -> str:
         """See `Writer`."""
@@ -270,65 +237,66 @@ class Pass:
         """Return the lines of the pass; parts of sums are left in memory."""
         entries = list(self._entries.values())
         written = [e for e in entries if e.written]
-        begin = [e for e in entries if e.begins and not e.constant]
-        held = sum(e.operand.dtype.numpy.itemsize for e in begin if e.loaded)
+        stored = [(e.suffix, e.operand) for e in written]
+        loads = [e for e in entries if e.needed and not e.constant]
+        held = sum(e.operand.dtype.numpy.itemsize for e in loads if e.needed == VALUE)
         words = WORDS if held <= BYTES else WORDS // 2 if held <= 2 * BYTES else 1
         return [
-            *(f"Entry<{z}> {name}{{false, {z}(0)}};" for name, _, z, _ in self.sums),
+            *(f"Entry<{x.kind}> {x.name}{{false, {x.kind}(0)}};" for x in self.sums),
             f"each_tile({self._n}, [&](i64 k, bool mine) {{",
             f"const u32 all = mine ? entry_bits(nullptr, k, {self._n}) : 0;",
             "(void)all;",
             *(self._word(e) for e in entries),
             "u32 work = 0;",
             *self._by_word,
-            *(f"u32 a{e.place} = w{e.place} & ~work;" for e in written),
+            *(f"u32 a{e.suffix} = w{e.suffix} & ~work;" for e in written),
             f"each_words<{words}>(work, k, [&](const u32(&from)[{words}], "
             f"const i64(&i)[{words}]) {{",
             f"bool here[{words}];",
-            *(f"Entry<{e.kind}> x{e.place}[{words}];" for e in begin),
+            *(f"Entry<{e.kind}> x{e.suffix}[{words}];" for e in loads),
             "#pragma unroll",
             f"for (u32 q = 0; q < {words}; ++q) {{",
             "const u32 lane = from[q] % LG_WARP;",
             "here[q] = from[q] < LG_WARP && warp_shfl(work, lane) >> lane_id() & 1;",
-            *(self._load(e) for e in begin),
+            *(self._load(e) for e in loads),
             "}",
             "#pragma unroll",
             f"for (u32 q = 0; q < {words}; ++q) {{",
             "const i64 at = i[q];",
             *(self._register(e) for e in entries),
-            *(f"bool c{e.place} = false;" for e in written),
+            *(f"bool c{e.suffix} = false;" for e in written),
             *self._by_index,
             *(line for e in written for line in self._store(e)),
             "}",
             "});",
-            *(f"if (a{e.place} != b{e.place}) {e.operand.words}[k] = a{e.place};" for e in written),
+            *(f"if (a{k} != b{k}) {x.words}[k] = a{k};" for k, x in stored),
             "});",
             "warp_sync();",
-            *(f"leave_sum<{add}>({name}, {partial});" for name, add, _, partial in self.sums),
+            *(f"leave_sum<{x.functor}>({x.name}, {x.parts});" for x in self.sums),
         ]
 
     def _word(self, e: _Entry) -> str:
         if e.constant:
-            return f"const u32 w{e.place} = all;"
-        bits = f"const u32 b{e.place} = mine ? entry_bits({e.operand.words}, k, {self._n}) : 0;"
-        return f"{bits} {'' if e.written else 'const '}u32 w{e.place} = b{e.place};"
+            return f"const u32 w{e.suffix} = all;"
+        bits = f"const u32 b{e.suffix} = mine ? entry_bits({e.operand.words}, k, {self._n}) : 0;"
+        return f"{bits} {'' if e.written else 'const '}u32 w{e.suffix} = b{e.suffix};"
 
     def _load(self, e: _Entry) -> str:
         _, values, number, *_ = e.operand
-        there = f"here[q] && (word{e.place} >> lane_id() & 1)"
-        word = f"const u32 word{e.place} = warp_shfl(b{e.place}, lane);"
-        if e.loaded:
-            return f"{word} x{e.place}[q] = load_entry({there}, {values}, {number}, i[q]);"
-        return f"{word} x{e.place}[q] = {{{there}, {e.kind}(0)}};"
+        there = f"here[q] && (word{e.suffix} >> lane_id() & 1)"
+        word = f"const u32 word{e.suffix} = warp_shfl(b{e.suffix}, lane);"
+        if e.needed == VALUE:
+            return f"{word} x{e.suffix}[q] = load_entry({there}, {values}, {number}, i[q]);"
+        return f"{word} x{e.suffix}[q] = {{{there}, {e.kind}(0)}};"
 
     def _register(self, e: _Entry) -> str:
         if e.constant:
-            return f"const Entry<{e.kind}> e{e.place}{{true, {e.operand.number}}};"
-        begin = f" = x{e.place}[q]" if e.begins else f"{{false, {e.kind}(0)}}"
-        return f"{'' if e.written else 'const '}Entry<{e.kind}> e{e.place}{begin};"
+            return f"const Entry<{e.kind}> e{e.suffix}{{true, {e.operand.number}}};"
+        before = f" = x{e.suffix}[q]" if e.needed else f"{{false, {e.kind}(0)}}"
+        return f"{'' if e.written else 'const '}Entry<{e.kind}> e{e.suffix}{before};"
 
     def _store(self, e: _Entry) -> list[str]:
-        k = e.place
+        k = e.suffix
         return [
             f"if (here[q] && c{k} && e{k}.there) {e.operand.values}[at] = e{k}.value;",
             f"const u32 now{k} = warp_ballot(here[q] && e{k}.there);",
@@ -343,11 +311,11 @@ class HeldPass(Pass):
     words are not needed: each index is looked at.
     """
 
-    def __init__(self, owner: PassWriter, size: int) -> None:
-        super().__init__(owner, size)
+    def __init__(self, operands: Operands, size: int) -> None:
+        super().__init__(operands, size)
         self._before: list[str] = []
 
-    def _whole(self, name: str, functor: str, z: str) -> str:
+    def _total(self, name: str, functor: str, z: str) -> str:
         """See `Pass`: a warp has the whole sum."""
         self._before.append(f"Entry<{z}> {name}{{false, {z}(0)}};")
         return f"warp_fold<{functor}>({name})"
@@ -355,7 +323,7 @@ class HeldPass(Pass):
     def lines(self) -> list[str]:
         """Return the lines of the pass."""
         entries = list(self._entries.values())
-        written = [e.place for e in entries if e.written]
+        written = [e.suffix for e in entries if e.written]
         return [
             *self._before,
             "{",
@@ -363,25 +331,9 @@ class HeldPass(Pass):
             "const i64 at = lane_id();",
             f"const bool here[1] = {{at < {self._n}}};",
             "(void)here, (void)q;",
-            *(f"auto& e{e.place} = {e.operand.held};" for e in entries),
+            *(f"auto& e{e.suffix} = {e.operand.held};" for e in entries),
             *(f"bool c{k} = false;" for k in written),
             *self._by_index,
             *(f"e{k}.there = e{k}.there && here[0];" for k in written),
             "}",
         ]
-
-
-def sizes_to_hold(statements: Iterable[Statement], but: Iterable[VectorStore]) -> set[int]:
-    """Return the sizes whose vectors every warp may hold: a lane has an index of each.
-
-    A product reads and writes memory, and so its vectors are not held, nor are those of their
-    sizes, with which they may be combined; nor are the vectors `but`.
-    """
-    sizes: set[int] = set()
-    others = {0, *(x.size for x in but)}
-    for s in statements:
-        vectors = [x for x in operands_of(s.operation) if type(x) is VectorStore]
-        vectors += [] if s.writes_scalar else [s.out]
-        multiplies = isinstance(s.operation, (Multiply, MultiplySelection))
-        (others if multiplies else sizes).update(x.size for x in vectors)
-    return {size for size in sizes - others if size <= HELD}

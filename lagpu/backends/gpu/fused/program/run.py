@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.backends.gpu.fused.emit import LogLines, Parameters, Run
+from lagpu.backends.gpu.fused.emit import Run
 from lagpu.backends.gpu.fused.match import matched, method
+from lagpu.backends.gpu.fused.program.operands import Operands
 from lagpu.backends.gpu.fused.program.signature import signature
 from lagpu.backends.gpu.fused.program.text import Program, ProgramText
-from lagpu.backends.gpu.fused.scalars import KernelScalars, why_no_scalars
+from lagpu.backends.gpu.fused.scalars import LoopScalars, why_no_scalars
 from lagpu.backends.gpu.fused.whole import Prepared, run_whole
 from lagpu.backends.gpu.kernels import GRID_BARRIER, constant
 from lagpu.backends.gpu.ops import selection
@@ -152,7 +153,7 @@ class GeneratedLoop:
         self.written: list[VectorStore] = list({id(x): x for x in vectors}.values())
         self.device = self.written[0].device
         self._block = SIM_BLOCK if self.device.name == "sim" else BLOCK
-        self._scalars: KernelScalars | None = None
+        self._scalars: LoopScalars | None = None  # of the last run
 
     @property
     def nbytes(self) -> int:
@@ -173,11 +174,10 @@ class GeneratedLoop:
         rows = None if log is None else self._rows(log)
         for x in self.written:
             x.to_writable()
-        (kernel, arguments, counted), operands = self._program(log)
+        (kernel, arguments, counted), handles = self._program(log)
         block, xp = self._block, self.device.xp
         grid = self.device.max_cooperative_blocks(kernel, block)
-        run = Run(operands, self.device, grid)
-        run.scalars = self._scalars
+        run = Run(handles, self.device, grid, self._scalars)
         given = arguments.of(run)
         barrier = xp.zeros(GRID_BARRIER, np.uint32) if run.barrier is None else run.barrier
         count = constant("kTurns") * counted * constant("kCounterStride")
@@ -193,26 +193,25 @@ class GeneratedLoop:
         return launch, lambda: self._settle(log, rows)
 
     def _program(self, log: LoopLog | None) -> tuple[Program, Sequence[Handle]]:
-        """Return the program and its operands; one that is kept, if it fits them."""
+        """Return the program and its handles by place; one that is kept, if it fits them."""
+        if not isinstance(self.statements, RecordedBody):  # a record has no scalars
+            self._scalars = LoopScalars(self.statements, self.device)
         kept, handles = self._kept() if log is None else ([], [])
         for program in kept:
             if program.arguments.fit(handles):
-                if not isinstance(self.statements, RecordedBody):  # a record has no scalars
-                    self._scalars = KernelScalars(self.statements, Parameters(), self.device)
                 return program, handles
-        text = self._text(LogLines(len(self.statements), log is not None), handles)
+        text = self._text(log is not None, handles)
         program = text.write(0 if log is None else log.capacity)
         kept.append(program)
-        self._scalars = text.scalars
-        return program, text.params.operands
+        return program, text.operands.params.handles
 
     def _kept(self) -> tuple[list[Program], Sequence[Handle]]:
-        """Return where programs for this body and condition are kept, and the operands by place.
+        """Return where programs for this body and condition are kept, and the handles by place.
 
         That is the record of the body. A body with scalars is not kept as one: for it they are
         kept by its signature.
         """
-        body, places = self.statements, []
+        body = self.statements
         if not isinstance(body, RecordedBody):
             if not any(s.writes_scalar or s.scalars for s in body):
                 return [], []
@@ -220,6 +219,7 @@ class GeneratedLoop:
             if len(_programs) >= MOST_PROGRAMS:
                 _programs.clear()
             return _programs.setdefault((self.device, self._block, of), []), handles
+        places = []
         for x in (self._empty, self._unchanged):
             place = None if x is None else body.place_of(x)
             if x is not None and place is None:  # the record does not say its type
@@ -228,10 +228,16 @@ class GeneratedLoop:
         kept: list[Program] = body.record.found.setdefault((Program, self._block, *places), [])
         return kept, body.handles
 
-    def _text(self, log: LogLines, handles: Sequence[Handle] = ()) -> ProgramText:
+    def _text(self, traced: bool, handles: Sequence[Handle] = ()) -> ProgramText:
         """Return the writer of the kernel's text; `handles` have their places already."""
-        ends = self._empty, self._unchanged
-        return ProgramText(self.statements, self.written, *ends, self._block, log, handles)
+        scalars = self._scalars or LoopScalars((), self.device)
+        given = self.statements, scalars, self.written, self._unchanged, self._block, traced
+        operands = self._operands(*given, handles)
+        return ProgramText(self.statements, operands, self._empty, self._unchanged)
+
+    def _operands(self, *given: Any) -> Operands:
+        """Return what the statements name, made of what `Operands` takes."""
+        return Operands(*given)
 
     def _settle(self, log: LoopLog | None, rows: ProgramRows | None) -> None:
         """Take over what the kernel has written."""

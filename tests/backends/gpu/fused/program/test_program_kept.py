@@ -15,7 +15,6 @@ from strategies import for_all
 
 import lagpu
 from lagpu import FP64, INT32, INT64, Vector, binary, loop, semiring
-from lagpu.backends.gpu.fused.emit import LogLines
 from lagpu.backends.gpu.fused.program.run import GeneratedLoop
 from lagpu.backends.gpu.fused.program.text import ProgramText
 from lagpu.loops import known
@@ -39,7 +38,7 @@ class Written:
 
         def checked(loop, log):
             found, operands = inner(loop, log)
-            anew = write(loop._text(LogLines(len(loop.statements), log is not None)), 0)
+            anew = write(loop._text(log is not None), 0)
             assert (found.kernel, found.counters) == (anew.kernel, anew.counters)
             self.kernels.append(found.kernel)
             return found, operands

@@ -1,0 +1,346 @@
+"""What the statements of a program name: vectors, masks and the results of products.
+
+A statement reads vectors from memory, where other threads may have written them, or from registers
+of every warp, if they are small. A product leaves its sums in a vector of its own, which the
+statement's output then takes over as that of any other result.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lagpu.backends.gpu.fused.emit import (
+    Parameters,
+    Run,
+    column_types,
+    columns_of,
+    whole_sums,
+    whole_types,
+)
+from lagpu.backends.gpu.fused.scalars import KernelScalars, LoopScalars
+from lagpu.backends.gpu.ops.elementwise import mask_bits
+from lagpu.backends.gpu.ops.strategies import sums_every_entry
+from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, may_make_csr
+from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.vector import VectorStore, nwords
+from lagpu.backends.gpu.storage.workspaces import index_types, push_space
+from lagpu.dtypes import BOOL, DType
+from lagpu.operations import (
+    Descriptor,
+    Handle,
+    Multiply,
+    MultiplySelection,
+    Product,
+    Reduce,
+    Statement,
+    operands_of,
+)
+
+__all__ = ["Logged", "Operand", "Operands", "ProductText", "counted"]
+
+
+class Operand(NamedTuple):
+    """A vector in the text: where words and values are, its number and the type of all values.
+
+    One that is a number at every index has neither words nor values, and one that every warp holds
+    has the name of the registers, an ``Entry``, besides.
+    """
+
+    words: str
+    values: str
+    number: str
+    dtype: DType
+    held: str = ""
+
+
+class Logged(NamedTuple):
+    """What the log of a trace has of a statement beside the entries it writes, as expressions."""
+
+    how: str = "kWrites"
+    edges: str = "kUnknown"
+    frontier_edges: str = "kUnknown"
+
+
+class ProductText(NamedTuple):
+    """The lines of a product, which have a barrier, their result, and what a log has of them."""
+
+    lines: list[str]
+    result: Operand
+    logged: Logged
+
+
+class Operands:
+    """The vectors of a program under their names, its masks, and the lines of its products.
+
+    Parameters
+    ----------
+    statements : sequence of Statement
+        The body.
+    scalars : LoopScalars
+        Its scalars.
+    written : sequence of VectorStore
+        The vectors that the loop writes, or compares with what they were.
+    unchanged : VectorStore or None
+        The vector that is compared.
+    block : int
+        Threads of a block.
+    traced : bool
+        Whether the loop has a log: then every statement works on memory, and products count.
+    handles : sequence of Handle
+        Vectors and matrices that have places already.
+
+    Attributes
+    ----------
+    header : str
+        The header with the functions that the text calls.
+    most_held : int
+        Entries of a vector that every warp may hold.
+    shared : tuple of str
+        Lines for the shared memory of a block of threads, which the lines of products name.
+    params : Parameters
+        Of the kernel.
+    scalars : KernelScalars
+        The scalars of the body in the text.
+    before : list of str
+        Lines that run once, before the loop.
+    counters : int
+        How many counters an iteration has: the entries of `until_empty`, the changes of
+        `until_unchanged`, and those that statements have asked for.
+    """
+
+    header = "program/program.cuh"
+    most_held = 32  # indices of a vector, one a lane
+    shared: tuple[str, ...] = ("LG_SHARED(PutOff, later, 1);", "(void)later;")
+
+    def __init__(
+        self,
+        statements: Sequence[Statement],
+        scalars: LoopScalars,
+        written: Sequence[VectorStore],
+        unchanged: VectorStore | None,
+        block: int,
+        traced: bool,
+        handles: Sequence[Handle] = (),
+    ) -> None:
+        self.block, self.traced, self.device = block, traced, written[0].device
+        self.params = Parameters(handles)
+        self.counters = 2
+        self._written = written
+        for x in written:
+            self.params.vector(x, written=True)
+        sums = sum(isinstance(s.operation, Reduce) for s in statements)
+        self.scalars = KernelScalars(scalars, sums, self.params)
+        self.before = list(self.scalars.before)
+        self._sizes_held = set() if traced else self._sizes_to_hold(statements, unchanged)
+        self._registers: dict[int, str] = {}  # of vectors held, by `id`
+
+    def new_counters(self, count: int) -> int:
+        """Return the number of the first of so many more counters of an iteration."""
+        first = self.counters
+        self.counters += count
+        return first
+
+    def new_words(self, size: int) -> str:
+        """Add room for the presence words of `size` entries; return its name."""
+        return self.params.room("u32", nwords(size), np.uint32)
+
+    # ----------------------------------------------------------------------------- vectors
+    def named(self, x: VectorStore) -> Operand:
+        """Return a vector in the text; one that is held is loaded before the loop."""
+        name, place = self.params.vector(x), self.params.place(x)
+        stored = Operand(f"{name}_words", f"{name}_values", f"{name}_iso", x.dtype)
+        if self.holds(x.size):
+            return stored._replace(held=self._held(x))
+        changes = any(x is w for w in self._written)
+        if not changes and self.params.ask(lambda handles: handles[place].is_number):
+            return stored._replace(words="", values="")
+        return stored
+
+    def space(self, s: Statement) -> Any:
+        """Return what two statements have in common if they are over one index space."""
+        return (s.operation.operand if isinstance(s.operation, Reduce) else s.out).size
+
+    def filled(self, s: Statement) -> str:
+        """Return the bits of word ``k`` that an assigned number gets, of ``all``."""
+        return "all"
+
+    def filling(self, s: Statement, source: str) -> str:
+        """Return the whole vector that an assigned number is, of which `source` has each entry."""
+        return source
+
+    def holds(self, size: int) -> bool:
+        """Whether every warp holds the vectors of a size in registers, a lane an index."""
+        return size in self._sizes_held
+
+    def _sizes_to_hold(
+        self, statements: Iterable[Statement], unchanged: VectorStore | None
+    ) -> set[int]:
+        """Return the sizes whose vectors every warp may hold.
+
+        A product reads and writes memory, and so its vectors are not held, nor are those of their
+        sizes, with which they may be combined; nor is a vector that is compared with a copy.
+        """
+        sizes: set[int] = set()
+        others = {0} if unchanged is None else {0, unchanged.size}
+        for s in statements:
+            vectors = [x for x in operands_of(s.operation) if type(x) is VectorStore]
+            vectors += [] if s.writes_scalar else [s.out]
+            multiplies = isinstance(s.operation, (Multiply, MultiplySelection))
+            (others if multiplies else sizes).update(x.size for x in vectors)
+        return {size for size in sizes - others if size <= self.most_held}
+
+    def _held(self, x: VectorStore) -> str:
+        """Return the registers of a vector, which are loaded before the loop."""
+        found = self._registers.get(id(x))
+        if found is None:
+            found = self._registers[id(x)] = f"held{len(self._registers)}"
+            load = f"load_held({self._sized(x)})"
+            self.before.append(f"Entry<{x.dtype.ctype}> {found} = {load};")
+        return found
+
+    def after(self) -> list[str]:
+        """Return the lines after the loop, which store what it writes in registers."""
+        held = [x for x in self._written if id(x) in self._registers]
+        stores = [f"store_held({self._registers[id(x)]}, {self._sized(x)});" for x in held]
+        return [*stores, *self.scalars.after()]
+
+    def _sized(self, x: VectorStore) -> str:
+        """Return the size of a vector and where it is, as arguments."""
+        entries = self.params.entries(x)
+        return f"{self.params.size(x.size)}, {entries}"
+
+    # ------------------------------------------------------------------------------- masks
+    def mask_of(self, desc: Descriptor) -> tuple[str, bool]:
+        """Return what `mask_bits` says of a mask, and take it for granted."""
+        m: VectorStore | None = desc.mask
+        if m is None or desc.structure:
+            return mask_bits(desc)
+        place, rest = self.params.place(m), desc[1:]
+        return self.params.ask(lambda handles: mask_bits(Descriptor(handles[place], *rest)))
+
+    def mask_words(self, desc: Descriptor) -> tuple[list[str], str, str]:
+        """Return (lines that make them, words of a mask's bits, whether it is complemented)."""
+        m: VectorStore | None = desc.mask
+        bits, complemented = self.mask_of(desc)
+        complement = str(complemented).lower()
+        if m is None or bits == "nowhere":
+            return [], "(const u32*)nullptr", complement
+        x = self.params.vector(m)
+        if bits == "presence":
+            return [], f"{x}_words", complement
+        true = self.new_words(m.size)
+        size = self.params.size(m.size)
+        lines = [f"write_true_bits({size}, {x}_words, {x}_values, {true});", "warp_sync();"]
+        return lines, true, complement
+
+    # ---------------------------------------------------------------------------- products
+    def product(self, s: Statement) -> ProductText:
+        """Return the lines of a product."""
+        if isinstance(s.operation, Multiply):
+            return self._by_matrix(s, s.operation)
+        assert isinstance(s.operation, MultiplySelection)
+        return self._by_selection(s, s.operation)
+
+    def _by_matrix(self, s: Statement, operation: Multiply) -> ProductText:
+        A, u, product = operation.matrix, operation.operand, operation.product
+        params, matrix = self.params, self.params.place(operation.matrix)
+        types = params.ask(lambda handles: index_types(handles[matrix].csc()))
+        name = f"Product{len(params.structs)}"
+        spec = params.product(product, u.dtype, A.dtype, name, **types)
+        x = params.entries(u)
+        lines, mask, sums, result = self._target(s, product, spec)
+        first = self.new_counters(3 + self.traced)
+        adds_all = s.desc.mask is None and not s.desc.complement and sums_every_entry(product)
+        kinds = [
+            *("i32*", f"{types['PTR']}*", "u32*", "u64*"),
+            *column_types(types, A.dtype) * 2,
+            *(whole_types(types, u.dtype, product.result) if adds_all else ()),
+            "u64",
+        ]
+        warps = self.block // 32 if adds_all else 0
+        made = params.made(kinds, functools.partial(_on_forms, matrix, product, u.dtype, warps))
+        lists, incoming, outgoing, whole = (
+            f"{{{', '.join(part)}}}" for part in (made[:3], made[4:8], made[8:12], made[12:-1])
+        )
+        whole = f"MaybeWhole<{spec}>{{{whole}}}" if adds_all else f"NoWhole<{spec}>{{}}"
+        pulls = f"const bool pulls{first} = " if self.traced else ""
+        lines += [
+            f"{pulls}multiply_all<{spec}>({{{incoming}, {outgoing}, {made[-1]}, "
+            f"{{{x}}}, {params.size(u.size)}, {mask}, {sums}, "
+            f"{lists}, {made[3]}}}, {whole}, now + {first} * kCounterStride, barrier, later);"
+        ]
+        one_way = self.traced and None in _both_ways(A.csc(), product)
+        out_edges = "kUnknown" if one_way else counted(first)
+        how = f"pulls{first} ? kPulls : kPushes"
+        return ProductText(lines, result, Logged(how, counted(first + 3), out_edges))
+
+    def _by_selection(self, s: Statement, operation: MultiplySelection) -> ProductText:
+        f, u, product = operation
+        params = self.params
+        spec = params.product(product, u.dtype, BOOL, f"Product{len(params.structs)}")
+        lines, mask, sums, result = self._target(s, product, spec)
+        count = self.new_counters(int(self.traced))
+        looked_at = f"now + {count} * kCounterStride" if self.traced else "(u64*)nullptr"
+        x, y = params.entries(f), params.entries(u)
+        nrows = params.size(u.size if product.transpose else s.out.size)
+        types = f"{spec}, {str(product.transpose).lower()}, {f.dtype.ctype}"
+        lines.append(
+            f"select_all<{types}>({{{x}, {params.size(f.size)}, {nrows}}}, {{{y}}}, {mask}, "
+            f"{sums}, {looked_at}, barrier);"
+        )
+        how = "kPulls" if product.transpose else "kPushes"
+        return ProductText(lines, result, Logged(how, counted(count)))
+
+    def _target(
+        self, s: Statement, product: Product, spec: str
+    ) -> tuple[list[str], str, str, Operand]:
+        """Return a product's (lines of the mask, ``Mask``, ``Sums``, vector with these)."""
+        lines, mask, complement = self.mask_words(s.desc)
+        kind, size = product.result.ctype, self.params.size(s.out.size)
+        words = self.new_words(s.out.size)
+        values = self.params.room(kind, s.out.size, product.result.numpy)
+        sums = f"{{{words}, {values}}}"
+        self.before.append(f"clear_sums<{spec}, {kind}>({sums}, {size});")
+        result = Operand(words, values, f"{kind}(0)", product.result)
+        return lines, f"{{{mask}, {complement}, {size}}}", sums, result
+
+
+def counted(counter: int) -> str:
+    """Return the number in a counter of the iteration that a log's record is of."""
+    return f"load_volatile(at + {counter} * kCounterStride)"
+
+
+def _on_forms(matrix: int, product: Product, u: DType, warps: int, run: Run) -> list[Any]:
+    """Return the arguments of a product that belong to the forms of its matrix.
+
+    They are the lists that a push needs, both forms, those of a sum of all entries where a block
+    has any `warps`, and the number of entries.
+    """
+    A = run.handles[matrix].csc()
+    incoming, outgoing = _both_ways(A, product)
+    lists: tuple[Any, ...] = (None,) * 4
+    if outgoing is not None:
+        space = push_space(outgoing)
+        lists = space.vertex, space.start, space.degree, space.chunks
+        run.barrier = space.barrier
+    given = [*lists, *columns_of(incoming, A.dtype), *columns_of(outgoing, A.dtype)]
+    if warps:
+        parts = run.device.xp.empty(run.blocks * warps, product.result.numpy)
+        given += whole_sums(incoming, outgoing, u, parts)
+    return [*given, np.uint64(A.nvals)]
+
+
+def _both_ways(A: CscMatrix, product: Product) -> tuple[CscMatrix | None, CscMatrix | None]:
+    """Return the forms of a product's matrix by outputs and by inputs, None if one is lacking."""
+    both = is_symmetric(A) or A.csr is not None
+    if not both and may_make_csr(A):
+        both = csr_of(A) is not A
+    incoming = A if product.transpose else csr_of(A) if both else None
+    outgoing = A if not product.transpose else csr_of(A) if both else None
+    if both and csr_of(A).col_ptr.dtype != A.col_ptr.dtype:  # of two widths: one form
+        return (A, None) if product.transpose else (None, A)
+    return incoming, outgoing
