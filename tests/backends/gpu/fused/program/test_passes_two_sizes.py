@@ -1,19 +1,94 @@
 """Passes of vectors of two sizes alternate, and every warp may hold the vectors of one or both."""
 
+import tempfile
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
+from hypothesis import strategies as st
 from loop_names import GENERATED, loop_name
 from pass_texts import shape_of, written_texts
+from strategies import for_all
 
 import lagpu
 from lagpu import FP64, INT64, Scalar, Vector, binary, indexunary, loop, semiring
+from lagpu.selftest.soak.loops import SIZES, compare, load, pass_loops
 
 
 @pytest.fixture
 def texts(backend, monkeypatch):
     """The texts of kernels that are written from now on; None on cpu, which has none."""
     return written_texts(monkeypatch) if backend.name != "cpu" else None
+
+
+# ---- bodies with all vectors of the soak
+
+
+def passes_of_two_sizes(A, x, y, z, b, f, r, s, p, q, c, g):
+    for depth in loop(times=3):
+        s << x.reduce("max")
+        p(~q.S) << depth
+        s(accum=binary.plus) << p.reduce("plus")
+        x(y.V, accum=binary.min) << s
+        c(accum=binary.lor) << p.select(indexunary.valuegt, 1)
+        g(c.V, replace=True) << s
+        y(~x.S) << x.ewise_add(z, binary.plus)
+        r << 3
+        r(accum=binary.max) << y.reduce("plus")
+        q << q.ewise_union(p, binary.minus, left_default=1, right_default=2)
+        p(accum=binary.plus) << r
+
+
+def ends_with_the_other_size(A, x, y, z, b, f, r, s, p, q, c, g):
+    p(~p.S) << 1  # or there is no iteration
+    for _ in loop(until_empty=p, times=9):
+        s << 1
+        s(accum=binary.plus) << x.reduce("plus")
+        x(accum=binary.min) << s
+        p(accum=binary.plus) << s
+        p << p.select(indexunary.valuele, 40)
+
+
+def multiplies_to_the_other_size(A, x, y, z, b, f, r, s, p, q, c, g):
+    P, X = p.selection(x.size), x.selection(p.size)
+    for _ in loop(times=3):
+        x(y.S) << semiring.plus_first(P @ q)
+        s << 0
+        s(accum=binary.plus) << x.reduce("plus")
+        q(~c.V) << semiring.max_second(X @ y)
+        p(accum=binary.min) << s
+        p(accum=binary.plus) << semiring.plus_times(x @ P)
+        y(accum=binary.max) << semiring.min_plus(q @ X)
+        y(accum=binary.minus) << s
+
+
+# function: whether its vectors of another size may be held
+TWO_SIZES = {
+    passes_of_two_sizes: True,
+    ends_with_the_other_size: True,
+    multiplies_to_the_other_size: False,
+}
+
+
+@pytest.mark.parametrize("size", [1, 32, 33, 1025])
+@pytest.mark.parametrize("function", TWO_SIZES, ids=lambda f: f.__name__)
+def test_loops_over_two_sizes_are_generated(backend, function, size, texts):
+    for n in (31, 33, 1025):
+        for seed in range(4):
+            compare(function, backend, n, 0, seed, size)
+            assert backend.name == "cpu" or loop_name(backend) == GENERATED, backend.last_loop
+    if texts:
+        held = shape_of(texts[-1])[2]
+        assert (held > 0) == (TWO_SIZES[function] and size <= 32)
+
+
+@for_all(cpu=2, compiled=24)
+def test_random_passes_of_two_sizes_give_the_eager_answer(backend, draw):
+    source = draw(pass_loops(two_sizes=True), label="loop")
+    run = load(source, Path(tempfile.mkdtemp()) / "body.py")
+    n, size = (draw(st.sampled_from(SIZES), label=label) for label in ("n", "size"))
+    for seed in range(8):
+        compare(run, backend, n, 0, seed, size)
 
 
 # ---- vectors that every warp holds
