@@ -251,14 +251,16 @@ def pass_loops(draw: Draw, two_sizes: bool = False) -> str:
     With two sizes the function is ``run(A, x, y, z, b, f, r, s, p, q, c, g)``: statements of either
     size alternate, scalars go from one to the other, and so do products in some bodies.
     """
+    filled = draw(st.booleans())  # else many reads of a scalar ask whether it has a value
     spaces = (_MANY, _OTHER) if two_sizes else (_MANY,)
     kinds = [_element_wise(space) for space in spaces] * (1 if two_sizes else 3)
-    kinds += [_scalar_statements(space) for space in spaces]
+    kinds += [_scalar_statements(space, filled) for space in spaces]
     if two_sizes and draw(st.integers(0, 3)) == 3:  # a size with products is held by no warp
         kinds += [_vector_statements(), _products_of_two_sizes()]
     body = draw(st.lists(st.one_of(*kinds), min_size=2, max_size=12))
-    before = draw(st.sampled_from(([], ["r << 7"])))  # or the first read of r ends the loop
-    return _function(draw, body, two_sizes, before)
+    if two_sizes:  # for what takes a pass of either size, and a third one
+        body += draw(st.lists(st.one_of(*kinds), max_size=12))
+    return _function(draw, body, two_sizes, ["r << 7"] if filled else [])
 
 
 @st.composite
@@ -373,19 +375,20 @@ def _bitmap_statements(draw: Draw) -> str:
 
 
 @st.composite
-def _scalar_statements(draw: Draw, space: _Space) -> str:
-    """Draw a statement that writes a scalar, r or s, or reads one."""
-    s, t = draw(st.sampled_from("rs")), draw(st.sampled_from("rs"))
+def _scalar_statements(draw: Draw, space: _Space, filled: bool = False) -> str:
+    """Draw a statement that writes a scalar, r or s, or reads one; no sum empties a filled one.
+
+    Or two: a scalar that is added to a sum has to keep its value until the sum is there.
+    """
+    s, other = draw(st.sampled_from(("rs", "sr")))
     w, u = (draw(st.sampled_from(names)) for names in (space.of_scalars, space.whole))
     x, y, *_ = space.whole
     accum = draw(st.sampled_from(("", "(accum=binary.max)", "(accum=binary.minus)")))
     total = draw(st.sampled_from(_SUMS))
-    choices = (
-        f"{s}{accum} << {u}.reduce('{total}')",
-        f"{s}{accum} << {u}.reduce('{total}')",
-        f"{s}{accum} << 3",
-        f"{s}{accum} << depth",
-        f"{s}{accum} << {t}",
+    added = accum or ("(accum=binary.plus)" if filled else "")
+    sums = f"{s}{added} << {u}.reduce('{total}')", f"{s}(accum=binary.plus) << {other}"
+    writes = tuple(f"{s}{accum} << {number}" for number in ("3", "depth", "r", "s"))
+    reads = (
         f"{w} << {s}",
         f"{w}({u}.S{accum.replace('(', ', ').rstrip(')')}) << {s}",
         f"{w}(~{u}.V) << {u}.apply('plus', right={s})",
@@ -393,4 +396,5 @@ def _scalar_statements(draw: Draw, space: _Space) -> str:
         f"{w} << {u}.select('valuele', {s})",
         f"{w} << {x}.ewise_union({y}, 'min', left_default={s}, right_default=r)",
     )
+    choices = draw(st.sampled_from(((sums[0], "\n".join(sums)), writes, reads)))
     return str(draw(st.sampled_from(choices)))

@@ -180,6 +180,14 @@ def overwrites_it_in_the_next_pass(x, few, r, s):
         r(accum=binary.plus) << 5
 
 
+def overwrites_it_after_the_next_pass(x, few, r, s):
+    for _ in loop(times=2):
+        s << x.reduce("plus")
+        s(accum=binary.plus) << r
+        few(accum=binary.plus) << 1
+        r(accum=binary.plus) << 5
+
+
 def sums_of_a_large_and_a_small_vector(x, few, r, s):
     for _ in loop(times=2):
         s << x.reduce("plus")
@@ -209,6 +217,7 @@ def adds_sums_of_a_large_and_a_small_vector(x, few, r, s):
         copies_in_a_row,
         overwrites_what_a_sum_is_added_to,
         overwrites_it_in_the_next_pass,
+        overwrites_it_after_the_next_pass,
         sums_of_a_large_and_a_small_vector,
         sums_into_what_another_sum_reads,
         adds_sums_of_a_large_and_a_small_vector,
