@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib.util
 import tempfile
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
@@ -18,13 +18,15 @@ from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.core.scalar import Scalar
 from lagpu.core.vector import Vector
-from lagpu.dtypes import BOOL, FP64, INT32, INT64
+from lagpu.dtypes import BOOL, FP64, INT32, INT64, DType
 from lagpu.errors import LagpuError
 from lagpu.loops.loop import eager
 from lagpu.selftest.soak.kind import Draw, Failed
 
 __all__ = [
     "NAMES",
+    "OTHERS",
+    "SIZES",
     "bitmap_loops",
     "compare",
     "load",
@@ -36,9 +38,25 @@ __all__ = [
 ]
 
 _DATA = 50  # of each loop, which costs a compilation
+_KINDS = ("vectors", "scalars", "passes", "two sizes", "matrices")
 #: The vectors, or k-row matrices, of a loop.
 NAMES = {"x": INT64, "y": INT64, "z": INT32, "b": BOOL, "f": FP64}
-_WHOLE = ("x", "y", "z", "b")  # sums of floats depend on their order
+#: The vectors of another size, in loops that have them.
+OTHERS = {"p": INT64, "q": INT32, "c": BOOL, "g": FP64}
+#: Of the vectors of a random loop: around a word of entries, which a warp may hold, and a block.
+SIZES = (1, 2, 31, 32, 33, 70, 1023, 1025)
+
+
+class _Space(NamedTuple):
+    """The vectors of one size, by name."""
+
+    names: tuple[str, ...]
+    whole: tuple[str, ...]  # what is read: sums of floats depend on their order
+    of_scalars: tuple[str, ...]  # what holds every value of r and s, or rounds it
+
+
+_MANY = _Space(tuple(NAMES), ("x", "y", "z", "b"), ("x", "y", "f", "b"))
+_OTHER = _Space(tuple(OTHERS), ("p", "q", "c"), ("p", "g", "c"))
 _SUMS = ("plus", "min", "max", "lor", "land")
 _PRODUCTS = (
     "plus_times",
@@ -51,30 +69,42 @@ _PRODUCTS = (
 )
 _POSITIONAL = ("min_secondi", "max_firstj", "plus_secondj")
 
+# Matrices of either shape, views of vectors that a loop may write; made before the loop.
+_SELECTIONS = {"P": "P = p.selection(x.size)", "X": "X = x.selection(p.size)"}
+
 
 def run(draw: Draw, backend: Backend, _seed: int) -> int:
     """Draw a loop, run it on several data, fused and eager, and on cpu; see `Run`."""
-    kind = draw(st.sampled_from(("vectors", "scalars", "matrices")), label="kind")
+    kind = draw(st.sampled_from(_KINDS), label="kind")
+    k = size = 0
     if kind == "matrices":
         source = draw(bitmap_loops(), label="loop")
         k = draw(st.sampled_from((1, 2, 31, 32, 33, 64, 65)), label="k")
+    elif kind in ("passes", "two sizes"):
+        source = draw(pass_loops(two_sizes=kind == "two sizes"), label="loop")
+        size = draw(st.sampled_from(SIZES), label="size") if kind == "two sizes" else 0
     else:
-        source, k = draw(vector_loops(scalars=kind == "scalars"), label="loop"), 0
+        source = draw(vector_loops(scalars=kind == "scalars"), label="loop")
     seed = draw(st.integers(0, 2**16), label="seed")
-    n = draw(st.sampled_from((1, 2, 31, 32, 33, 70, 1023, 1025)), label="n")
+    n = draw(st.sampled_from(SIZES), label="n")
+    n = min(n, 130) if k else n
     with tempfile.TemporaryDirectory() as folder:
         function = load(source, Path(folder) / "body.py")
         for data in range(seed, seed + _DATA):
-            arguments = n if not k else min(n, 130), k, data
             try:
-                compare(function, backend, *arguments)
+                compare(function, backend, n, k, data, size)
             except Failed as failed:
+                arguments = f"{n}, {k}, {data}" + (f", size={size}" if size else "")
                 raise Failed(_test(source, backend, arguments, str(failed))) from None
     return _DATA
 
 
-def compare(function: Callable[..., None], place: Backend | str, n: int, k: int, seed: int) -> Any:
+def compare(
+    function: Callable[..., None], place: Backend | str, n: int, k: int, seed: int, size: int = 0
+) -> Any:
     """Run a loop fused, eager and on cpu; raise `Failed` if the outcomes differ.
+
+    A loop that an error ends leaves what the statements before have done.
 
     Parameters
     ----------
@@ -86,6 +116,8 @@ def compare(function: Callable[..., None], place: Backend | str, n: int, k: int,
         Vertices; rows of the matrices, or 0 for vectors.
     seed : int
         Of the data.
+    size : int, optional
+        Of the vectors `OTHERS`; a loop without them has none.
 
     Returns
     -------
@@ -99,31 +131,44 @@ def compare(function: Callable[..., None], place: Backend | str, n: int, k: int,
     """
     place = backends.get(place) if isinstance(place, str) else place
     found = {
-        "cpu": _outcome(function, start("cpu", n, k, seed)),
-        f"{place.name} eager": _eager(function, start(place, n, k, seed)),
-        f"{place.name} fused": _outcome(function, start(place, n, k, seed)),
+        "cpu": _outcome(function, start("cpu", n, k, seed, size)),
+        f"{place.name} eager": _eager(function, start(place, n, k, seed, size)),
+        f"{place.name} fused": _outcome(function, start(place, n, k, seed, size)),
     }
     first = next(iter(found.values()))
     if any(x != first for x in found.values()):
         raise Failed("\n".join(f"{name}: {x!r}"[:2000] for name, x in found.items()))
-    return first
+    values, error = first
+    return error or values
 
 
-def start(place: Backend | str, n: int, k: int, seed: int) -> list[Any]:
-    """Return the arguments of a loop: a matrix, five vectors or k-row matrices, two scalars."""
+def start(place: Backend | str, n: int, k: int, seed: int, size: int = 0) -> list[Any]:
+    """Return the arguments of a loop: a matrix, vectors or k-row matrices `NAMES`, two scalars.
+
+    And the vectors `OTHERS` of a size, if one is given.
+    """
     rng = np.random.default_rng(seed)
     A = random_graph(n, (1, 2, 9)[seed % 3] * n, place, seed, directed=seed % 2 == 0)
     made: list[Any] = [A]
     for dtype in NAMES.values():
-        density = rng.choice([0.0, 0.1, 0.4, 1.0])
-        where = np.nonzero(rng.random((k, n) if k else n) < density)
-        values = rng.integers(0, 4, len(where[0])).astype(dtype.numpy)
+        *where, values = _entries(rng, (k, n) if k else (n,), dtype)
         if k:
             i, j = where
             made.append(Matrix.from_coo(i, j, values, dtype, nrows=k, ncols=n, backend=place))
         else:
             made.append(Vector.from_coo(where[0], values, dtype, size=n, backend=place))
-    return [*made, Scalar(INT64, name="r"), Scalar(INT64, 2, name="s")]
+    made += [Scalar(INT64, name="r"), Scalar(INT64, 2, name="s")]
+    for dtype in OTHERS.values() if size else ():
+        i, values = _entries(rng, (size,), dtype)
+        made.append(Vector.from_coo(i, values, dtype, size=size, backend=place))
+    return made
+
+
+def _entries(rng: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> list[Any]:
+    """Return the indices and, last, the values of entries at none, some or all of the places."""
+    density = rng.choice([0.0, 0.1, 0.4, 1.0])
+    where = np.nonzero(rng.random(shape) < density)
+    return [*where, rng.integers(0, 4, len(where[0])).astype(dtype.numpy)]
 
 
 def random_graph(
@@ -154,18 +199,19 @@ def load(source: str, path: Path) -> Callable[..., None]:
     return function
 
 
-def _eager(function: Callable[..., None], args: list[Any]) -> Any:
+def _eager(function: Callable[..., None], args: list[Any]) -> tuple[list[Any], str]:
     with eager():
         return _outcome(function, args)
 
 
-def _outcome(function: Callable[..., None], args: list[Any]) -> Any:
-    """Return all values after a run, or the error's text."""
+def _outcome(function: Callable[..., None], args: list[Any]) -> tuple[list[Any], str]:
+    """Return all values after a run, and the text of the error that ended it."""
+    error = ""
     try:
         function(*args)
-    except LagpuError as error:
-        return f"{type(error).__name__}: {error}"
-    return [_values(x) for x in args[1:]]
+    except LagpuError as found:
+        error = f"{type(found).__name__}: {found}"
+    return [_values(x) for x in args[1:]], error
 
 
 def _values(x: Any) -> Any:
@@ -174,9 +220,9 @@ def _values(x: Any) -> Any:
     return [part.tolist() for part in x.to_coo()]
 
 
-def _test(source: str, place: Backend, arguments: tuple[int, int, int], found: str) -> str:
+def _test(source: str, place: Backend, arguments: str, found: str) -> str:
     """Return a test with the loop, and the outcomes as a comment."""
-    call = f"compare(run, {place.name!r}, {', '.join(map(str, arguments))})"
+    call = f"compare(run, {place.name!r}, {arguments})"
     comment = "".join(f"    # {line}\n" for line in found.splitlines())
     return (
         "from lagpu import binary, indexunary, loop, semiring, unary\n"
@@ -193,16 +239,28 @@ def vector_loops(draw: Draw, scalars: bool = False) -> str:
     """Draw the source of a function ``run(A, x, y, z, b, f, r, s)`` with a loop over vectors."""
     body = draw(st.lists(_vector_statements(), min_size=1, max_size=5))
     if scalars:
-        more = draw(st.lists(_scalar_statements(), min_size=1, max_size=5))
+        more = draw(st.lists(_scalar_statements(_MANY), min_size=1, max_size=5))
         body = draw(st.permutations(body + more))
     return _function(draw, body)
 
 
 @st.composite
-def pass_loops(draw: Draw) -> str:
-    """Draw the same of many statements that may share a pass: element-wise ones and scalars."""
-    statements = st.one_of(*[_element_wise()] * 3, _scalar_statements())
-    return _function(draw, draw(st.lists(statements, min_size=4, max_size=12)))
+def pass_loops(draw: Draw, two_sizes: bool = False) -> str:
+    """Draw the same of many statements that may share a pass: element-wise ones and scalars.
+
+    With two sizes the function is ``run(A, x, y, z, b, f, r, s, p, q, c, g)``: statements of either
+    size alternate, scalars go from one to the other, and so do products in some bodies.
+    """
+    filled = draw(st.booleans())  # else many reads of a scalar ask whether it has a value
+    spaces = (_MANY, _OTHER) if two_sizes else (_MANY,)
+    kinds = [_element_wise(space) for space in spaces] * (1 if two_sizes else 3)
+    kinds += [_scalar_statements(space, filled) for space in spaces]
+    if two_sizes and draw(st.integers(0, 3)) == 3:  # a size with products is held by no warp
+        kinds += [_vector_statements(), _products_of_two_sizes()]
+    body = draw(st.lists(st.one_of(*kinds), min_size=2, max_size=12))
+    if two_sizes:  # for what takes a pass of either size, and a third one
+        body += draw(st.lists(st.one_of(*kinds), max_size=12))
+    return _function(draw, body, two_sizes, ["r << 7"] if filled else [])
 
 
 @st.composite
@@ -211,10 +269,20 @@ def bitmap_loops(draw: Draw) -> str:
     return _function(draw, draw(st.lists(_bitmap_statements(), min_size=1, max_size=5)))
 
 
-def _function(draw: Draw, body: list[str]) -> str:
-    until = draw(st.sampled_from(("", "until_unchanged=x, ", "until_empty=y, ", "until_empty=b, ")))
+def _function(
+    draw: Draw, body: list[str], two_sizes: bool = False, before: Sequence[str] = ()
+) -> str:
+    """Return the source of a function with statements in a loop, and some before it."""
+    ends = ["", "until_unchanged=x, ", "until_empty=y, ", "until_empty=b, "]
+    names = "A, x, y, z, b, f, r, s"
+    if two_sizes:
+        ends += ["until_empty=p, ", "until_empty=c, ", "until_unchanged=p, "]
+        names += "".join(f", {name}" for name in OTHERS)
+    until = draw(st.sampled_from(ends))
     times = draw(st.integers(1, 3))
-    head = f"def run(A, x, y, z, b, f, r, s):\n    for depth in loop({until}times={times}):\n"
+    before = [*before, *(line for name, line in _SELECTIONS.items() if name in "".join(body))]
+    head = "".join(f"    {line}\n" for line in before)
+    head = f"def run({names}):\n{head}    for depth in loop({until}times={times}):\n"
     return head + textwrap.indent("\n".join(body), " " * 8) + "\n"
 
 
@@ -227,9 +295,11 @@ def _ways_to_write(draw: Draw, m: str) -> str:
     return ", ".join(x for x in (mask, accum, replace) if x)
 
 
-def _statement(draw: Draw, choices: Callable[[str, str], tuple[str, ...]]) -> str:
-    w = draw(st.sampled_from(list(NAMES)))
-    u, v, m = (draw(st.sampled_from(_WHOLE)) for _ in range(3))
+def _statement(
+    draw: Draw, choices: Callable[[str, str], tuple[str, ...]], space: _Space = _MANY
+) -> str:
+    w = draw(st.sampled_from(space.names))
+    u, v, m = (draw(st.sampled_from(space.whole)) for _ in range(3))
     options = draw(_ways_to_write(m))
     call = draw(st.sampled_from(choices(u, v)))
     return f"{w}({options}) << {call}" if options else f"{w} << {call}"
@@ -252,8 +322,18 @@ def _vector_statements(draw: Draw) -> str:
 
 
 @st.composite
-def _element_wise(draw: Draw) -> str:
-    return _statement(draw, _by_index)
+def _products_of_two_sizes(draw: Draw) -> str:
+    """Draw a product with a selection, of vectors of one size, that has the other size."""
+    op = draw(st.sampled_from(_PRODUCTS))
+    many = (f"semiring.{op}(P @ p)", f"semiring.{op}(q @ X)")
+    other = (f"semiring.{op}(x @ P)", f"semiring.{op}(X @ y)")
+    calls, space = draw(st.sampled_from(((many, _MANY), (other, _OTHER))))
+    return _statement(draw, lambda u, v: calls, space)
+
+
+@st.composite
+def _element_wise(draw: Draw, space: _Space) -> str:
+    return _statement(draw, _by_index, space)
 
 
 def _by_index(u: str, v: str) -> tuple[str, ...]:
@@ -295,23 +375,26 @@ def _bitmap_statements(draw: Draw) -> str:
 
 
 @st.composite
-def _scalar_statements(draw: Draw) -> str:
-    """Draw a statement that writes a scalar, r or s, or reads one."""
-    s, t = draw(st.sampled_from("rs")), draw(st.sampled_from("rs"))
-    w, u = (draw(st.sampled_from(names)) for names in (("x", "y", "f", "b"), _WHOLE))
+def _scalar_statements(draw: Draw, space: _Space, filled: bool = False) -> str:
+    """Draw a statement that writes a scalar, r or s, or reads one; no sum empties a filled one.
+
+    Or two: a scalar that is added to a sum has to keep its value until the sum is there.
+    """
+    s, other = draw(st.sampled_from(("rs", "sr")))
+    w, u = (draw(st.sampled_from(names)) for names in (space.of_scalars, space.whole))
+    x, y, *_ = space.whole
     accum = draw(st.sampled_from(("", "(accum=binary.max)", "(accum=binary.minus)")))
     total = draw(st.sampled_from(_SUMS))
-    choices = (
-        f"{s}{accum} << {u}.reduce('{total}')",
-        f"{s}{accum} << {u}.reduce('{total}')",
-        f"{s}{accum} << 3",
-        f"{s}{accum} << depth",
-        f"{s}{accum} << {t}",
+    added = accum or ("(accum=binary.plus)" if filled else "")
+    sums = f"{s}{added} << {u}.reduce('{total}')", f"{s}(accum=binary.plus) << {other}"
+    writes = tuple(f"{s}{accum} << {number}" for number in ("3", "depth", "r", "s"))
+    reads = (
         f"{w} << {s}",
         f"{w}({u}.S{accum.replace('(', ', ').rstrip(')')}) << {s}",
         f"{w}(~{u}.V) << {u}.apply('plus', right={s})",
         f"{w} << {u}.apply('minus', left={s})",
         f"{w} << {u}.select('valuele', {s})",
-        f"{w} << x.ewise_union(y, 'min', left_default={s}, right_default=r)",
+        f"{w} << {x}.ewise_union({y}, 'min', left_default={s}, right_default=r)",
     )
+    choices = draw(st.sampled_from(((sums[0], "\n".join(sums)), writes, reads)))
     return str(draw(st.sampled_from(choices)))

@@ -95,13 +95,16 @@ def test_the_statements_end_with_the_late_look(monkeypatch):
     assert any(ended)
 
 
-def test_a_wrong_fused_loop_is_printed_as_a_test_that_fails(tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", ["vectors", "two sizes"])
+def test_a_wrong_fused_loop_is_printed_as_a_test_that_fails(tmp_path, monkeypatch, kind):
     def spoil(backend, out):
         if isinstance(out, VectorStore):
             backend.vector_clear(out)
 
+    monkeypatch.setattr(loops, "_KINDS", (kind,))
     place = faulty.with_loops(spoil)
     text = failure(place, "loops")
+    assert (", size=" in text) == (kind == "two sizes")
     with pytest.raises(Failed, match="faulty fused"):
         run(text, tmp_path, place, monkeypatch)
     run(text, tmp_path, lagpu.backends.get("sim"), monkeypatch)

@@ -1,6 +1,5 @@
 """Statements that share a pass leave what they leave one after the other."""
 
-import re
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import strategies as st
 from loop_names import GENERATED, loop_name
 from nvrtc import nvrtc_compile
+from pass_texts import shape_of, written_texts
 from programs import TILED
 from strategies import for_all
 
@@ -143,27 +143,7 @@ LOOPS = {
 
 @pytest.fixture
 def texts(monkeypatch):
-    """The texts of kernels that are written from now on."""
-    from lagpu.backends.gpu.fused.program import run, text
-    from lagpu.loops import known
-
-    found, inner = [], text.from_source
-    monkeypatch.setattr(known, "_known", {})
-    monkeypatch.setattr(run, "_programs", {})
-    monkeypatch.setattr(
-        text, "from_source", lambda t, *a, **k: found.append(t) or inner(t, *a, **k)
-    )
-    return found
-
-
-def shape_of(text):
-    """(passes, barriers of their own in an iteration, held passes) of a kernel."""
-    body = text[text.index("for (u64 depth") :]
-    return (
-        body.count("each_tile("),
-        len(re.findall(r"^grid_sync", body, re.M)),
-        body.count("here[1]"),
-    )
+    return written_texts(monkeypatch)
 
 
 def check(function, backend, sizes=SIZES, seeds=range(6)):
@@ -314,167 +294,7 @@ def test_random_passes_give_the_eager_answer(backend, draw):
         compare(run, backend, n, 0, seed)
 
 
-# ---- vectors that every warp holds
-
-
-def apart(A, x, few, also, total, k):
-    for _ in loop(until_empty=few, times=k):
-        x(accum=binary.plus) << 1
-        total << x.reduce("max")
-        also(~few.S) << total
-        few(accum=binary.min) << total
-        few << few.select(indexunary.valuelt, 4)
-        also(few.S, accum=binary.plus) << few
-        total << also.reduce("plus")
-        x << semiring.max_second(A @ x)
-
-
-@pytest.mark.parametrize("n", [1, 2, 31, 32, 33])
-@pytest.mark.parametrize("k", [0, 1, 9])
-def test_few_entries_are_held_by_every_warp(backend, n, k, texts_or_none):
-    found = []
-    for place, eagerly in ((backend, False), (backend, True), (lagpu.backends.get("cpu"), True)):
-        A = lagpu.Matrix.from_coo([0, 1, 2], [1, 2, 0], 1, nrows=70, ncols=70, backend=place)
-        x = Vector.from_coo(range(0, 70, 2), 1, INT64, size=70, backend=place)
-        few = Vector.from_coo(range(0, n, 3), -3, INT64, size=n, backend=place)
-        also = Vector.from_coo([n - 1], 2.0, FP64, size=n, backend=place)
-        total = Scalar(INT64, 7)
-        with lagpu.eager() if eagerly else nullcontext():
-            apart(A, x, few, also, total, k)
-        found.append(
-            [v.to_coo()[j].tolist() for v in (x, few, also) for j in (0, 1)] + [total.value]
-        )
-    assert found[0] == found[1] == found[2]
-    if texts_or_none:
-        assert shape_of(texts_or_none[0])[2] == (n <= 32)
-
-
-def owes(x, few, total, other):
-    for _ in loop(times=2):
-        total << x.reduce("plus")
-        few << 3
-        few(accum=binary.plus) << total
-        x(accum=binary.plus) << total
-        other << x.reduce("max")
-        few << 1
-        other(accum=binary.plus) << 5
-        few(accum=binary.plus) << other
-
-
-@pytest.mark.parametrize("size", [1, 33])
-def test_a_sum_of_a_pass_that_has_ended_is_read_after_a_barrier(backend, size):
-    """The pass ended since the next statement is over other indices."""
-    found = []
-    for eagerly in (False, True):
-        x = Vector.from_coo(range(0, 2000, 2), 1, INT64, size=2000, backend=backend)
-        few = Vector(INT64, size, like=x)
-        total, other = Scalar(INT64, 0), Scalar(INT64, 0)
-        with lagpu.eager() if eagerly else nullcontext():
-            owes(x, few, total, other)
-        assert backend.name == "cpu" or (loop_name(backend) == GENERATED) != eagerly
-        vectors = [v.to_coo()[j].tolist() for v in (x, few) for j in (0, 1)]
-        found.append([*vectors, total.value, other.value])
-    assert found[0] == found[1]
-
-
-# ---- functions of their own: scalars that are read by what waits, and written after it
-
-
-def copies_in_a_row(x, few, r, s):
-    for _ in loop(times=2):
-        x << r
-        r << s
-        s(accum=binary.plus) << 7
-
-
-def overwrites_what_a_sum_is_added_to(x, few, r, s):
-    for _ in loop(times=2):
-        s << x.reduce("plus")
-        s(accum=binary.plus) << r
-        r(accum=binary.plus) << 5
-        x(accum=binary.plus) << s
-
-
-def overwrites_it_in_the_next_pass(x, few, r, s):
-    for _ in loop(times=2):
-        s << x.reduce("plus")
-        s(accum=binary.plus) << r
-        few(accum=binary.max) << r
-        r(accum=binary.plus) << 5
-
-
-def sums_of_a_large_and_a_small_vector(x, few, r, s):
-    for _ in loop(times=2):
-        s << x.reduce("plus")
-        s << few.reduce("max")
-        few(accum=binary.plus) << 1
-
-
-def sums_into_what_another_sum_reads(x, few, r, s):
-    for _ in loop(times=2):
-        s << x.reduce("plus")
-        s(accum=binary.plus) << r
-        r(accum=binary.plus) << few.reduce("plus")
-        few(accum=binary.plus) << 1
-
-
-def adds_sums_of_a_large_and_a_small_vector(x, few, r, s):
-    for _ in loop(times=2):
-        s << x.reduce("plus")
-        s(accum=binary.times) << few.reduce("plus")
-        few << s
-
-
-@pytest.mark.parametrize("size", [2, 33])
-@pytest.mark.parametrize(
-    "function",
-    [
-        copies_in_a_row,
-        overwrites_what_a_sum_is_added_to,
-        overwrites_it_in_the_next_pass,
-        sums_of_a_large_and_a_small_vector,
-        sums_into_what_another_sum_reads,
-        adds_sums_of_a_large_and_a_small_vector,
-    ],
-    ids=lambda f: f.__name__,
-)
-def test_a_scalar_that_waits_is_written_in_order(backend, function, size):
-    found = []
-    for eagerly in (False, True):
-        x = Vector.from_coo(range(0, 100, 2), 1, INT64, size=100, backend=backend)
-        few = Vector.from_coo([1], 30, INT64, size=size, backend=backend)
-        r, s = Scalar(INT64, 100), Scalar(INT64, 200)
-        with lagpu.eager() if eagerly else nullcontext():
-            function(x, few, r, s)
-        assert backend.name == "cpu" or (loop_name(backend) == GENERATED) != eagerly
-        vectors = [v.to_coo()[j].tolist() for v in (x, few) for j in (0, 1)]
-        found.append([*vectors, r.value, s.value])
-    assert found[0] == found[1]
-
-
-@pytest.fixture
-def texts_or_none(backend, request):
-    return request.getfixturevalue("texts") if backend.name != "cpu" else None
-
-
-def multiplies_few(A, few, also):
-    for _ in loop(until_empty=few, times=3):
-        also(accum=binary.plus) << few
-        few << semiring.plus_second(few @ A)
-        few << few.select(indexunary.valuelt, 9)
-
-
-def test_few_entries_that_are_multiplied_are_in_memory(backend, texts_or_none):
-    found = []
-    for place in (backend, lagpu.backends.get("cpu")):
-        A = lagpu.Matrix.from_coo([0, 1, 2, 2], [1, 2, 0, 1], 1, nrows=3, ncols=3, backend=place)
-        few = Vector.from_coo([0, 2], [1, 2], INT64, size=3, backend=place)
-        also = Vector(INT64, 3, backend=place)
-        multiplies_few(A, few, also)
-        found.append([few.to_coo()[1].tolist(), also.to_coo()[1].tolist()])
-    assert found[0] == found[1]
-    if texts_or_none:
-        assert shape_of(texts_or_none[0])[2] == 0
+# ---- scalars without a value
 
 
 def needs_a_sum(x, y, few, total):

@@ -1,0 +1,27 @@
+"""The texts of generated loops, and what tests of passes count in them."""
+
+import re
+
+
+def written_texts(monkeypatch):
+    """The texts of kernels that are written from now on."""
+    from lagpu.backends.gpu.fused.program import run, text
+    from lagpu.loops import known
+
+    found, inner = [], text.from_source
+    monkeypatch.setattr(known, "_known", {})
+    monkeypatch.setattr(run, "_programs", {})
+    monkeypatch.setattr(
+        text, "from_source", lambda t, *a, **k: found.append(t) or inner(t, *a, **k)
+    )
+    return found
+
+
+def shape_of(text):
+    """(passes, barriers of their own in an iteration, held passes) of a kernel."""
+    body = text[text.index("for (u64 depth") :]
+    return (
+        body.count("each_tile("),
+        len(re.findall(r"^grid_sync", body, re.M)),
+        body.count("here[1]"),
+    )
