@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
+from collections.abc import Iterable
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -121,12 +122,17 @@ def _is_known(x: Any) -> bool:
 def backend_of(body: LoopBody, frame: FrameType) -> Any:
     """Return the one backend of the objects that a body names, or None if there are several.
 
-    If the body names none, all local variables count: ``loop(times=3)`` names no vector itself.
+    If the body names no vector, all local variables count: ``loop(times=3)`` names none either.
     """
     local, outer = frame.f_locals, frame.f_globals
-    named = [lookup(name, local, outer) for name in body.names] or list(local.values())
-    backends = {id(x.backend): x.backend for x in named if isinstance(x, (Vector, Matrix))}
-    return next(iter(backends.values())) if len(backends) == 1 else None
+    named = _backends(lookup(name, local, outer) for name in body.names)
+    found = named or _backends(local.values())
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _backends(objects: Iterable[Any]) -> dict[int, Any]:
+    """Return the backends of the vectors and matrices among some objects, each once."""
+    return {id(x.backend): x.backend for x in objects if isinstance(x, (Vector, Matrix))}
 
 
 def lookup(dotted: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:

@@ -18,6 +18,7 @@ from scalar_loops import (
     lagged,
     lagged_from_nothing,
     nested,
+    no_vectors,
     only_scalars,
     outside,
     products,
@@ -132,6 +133,12 @@ def test_loops_that_are_not_fused_say_why(place, function, reason):
     assert place.last_loop.startswith("eager: ")
     assert reason in place.last_loop
     assert args[-1].value == (30.0 if function is only_scalars else 10.0)
+
+
+def test_a_body_that_names_no_vector_is_on_the_backend_of_its_condition(place):
+    v, s = Vector.from_dense(np.ones(3), backend=place), Scalar(INT64)
+    no_vectors(v, s)
+    assert (place.last_loop, s.value) == ("eager: the body writes no vector", 1)
 
 
 def test_a_number_that_may_not_fit_is_not_cast_on_the_device(place):

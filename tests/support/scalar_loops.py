@@ -116,6 +116,11 @@ def only_scalars(v, s):
         s(accum=binary.plus) << v.reduce("plus")
 
 
+def no_vectors(v, s):
+    for depth in loop(until_empty=v, times=2):
+        s << depth
+
+
 def counted(v, one, total):
     """The loop ends by a vector of one entry."""
     for _ in loop(until_empty=one, times=50):
