@@ -53,7 +53,7 @@ def meeting_us(place: Backend, times: int = 500) -> dict[str, float]:
     for blocks, told in itertools.product((16, None), (False, True)):
         run = parts.meetings(times, blocks, told)
         run()  # which compiles
-        with Span(devices_of(place)) as span:
+        with Span(devices_of(place), together=True) as span:
             run()
         found[f"{blocks or 'all'} blocks{', told' * told}"] = span.together_ms * 1e3 / times
     return found

@@ -56,10 +56,12 @@ class Span:
     ----------
     devices : sequence of Device
         The devices, in this process.
+    together : bool
+        Whether `together_ms` is measured too, which takes an event more.
     """
 
-    def __init__(self, devices: Sequence[Any]) -> None:
-        self._devices = devices
+    def __init__(self, devices: Sequence[Any], together: bool = False) -> None:
+        self._devices, self._together = devices, together
         self._timers: list[Any] = []
         self._launched: list[Any] = []
         self._ending = ExitStack()
@@ -68,8 +70,10 @@ class Span:
         for device in self._devices:
             with device.alone():
                 self._timers.append(device.timer().__enter__())
-                self._launched.append(device.timer().__enter__())
-            self._ending.enter_context(device.launches_end(self._launched[-1]))
+            if self._together:
+                with device.alone():
+                    self._launched.append(device.timer().__enter__())
+                self._ending.enter_context(device.launches_end(self._launched[-1]))
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -164,7 +168,8 @@ class Clock:
         for device in self._devices:
             with device.alone():
                 self._wait((1,), (1,), (np.int64(_WAIT_CYCLES),))
-        with Span(self._devices) as span:
+        of_pieces = self._backend is not None and self._backend.capabilities.parts is not None
+        with Span(self._devices, together=of_pieces) as span:
             result = search()
         loop = "" if self._backend is None else self._backend.last_loop
         together = loop.startswith(_TOGETHER)

@@ -44,7 +44,7 @@ def test_work_of_several_devices_is_that_of_the_slowest():
         for one in devices:
             one.launched()
     assert span.elapsed_ms == 6.0
-    with Span(devices) as span:
+    with Span(devices, together=True) as span:
         devices[0].now = 7.0  # by something that is no launch
     assert (span.elapsed_ms, span.together_ms) == (7.0, 5.0)
     assert all(one.observer is None for one in devices)
@@ -52,7 +52,7 @@ def test_work_of_several_devices_is_that_of_the_slowest():
 
 def test_one_kernel_begins_with_the_last_device_and_ends_behind_its_launch():
     devices = [Device(3.0, afterwards=1.0), Device(5.0, afterwards=1.0)]
-    with Span(devices) as span:
+    with Span(devices, together=True) as span:
         for one in devices:
             one.launched()
     assert (span.elapsed_ms, span.together_ms) == (6.0, 3.0)

@@ -1,7 +1,10 @@
 """Scalars in loops: sums over a vector are pieces of a program, and numbers are read there."""
 
 import contextlib
+import dataclasses
 import itertools
+import struct
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -41,6 +44,8 @@ from lagpu import (
     binary,
     monoid,
 )
+from lagpu.backends.gpu.fused.program import run, text
+from lagpu.backends.gpu.kernels import from_source
 from lagpu.errors import EmptyObject
 
 SIZES = [1, 31, 32, 33, 256, 1023, 1025]
@@ -269,17 +274,24 @@ def test_a_scalar_as_ever(backend):
 # ------------------------------------------------------------------------------------ the compiler
 
 
+@pytest.fixture
+def made(monkeypatch):
+    """The kernels of generated loops that a test has written; none is kept from before."""
+    kernels = []
+    monkeypatch.setattr(run, "_programs", {})
+    monkeypatch.setattr(
+        text,
+        "from_source",
+        lambda *a, **how: kernels.append(from_source(*a, **how)) or kernels[-1],
+    )
+    return kernels
+
+
 @pytest.mark.ci
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("traced", [False, True])
-def test_nvrtc_compiles_programs_with_sums(arch, traced, monkeypatch):
-    from lagpu.backends.gpu.fused.program import text
-    from lagpu.backends.gpu.kernels import from_source
-
-    made, sim = [], lagpu.backends.get("sim")
-    monkeypatch.setattr(
-        text, "from_source", lambda *a, **how: made.append(from_source(*a, **how)) or made[-1]
-    )
+def test_nvrtc_compiles_programs_with_sums(arch, traced, made):
+    sim = lagpu.backends.get("sim")
     with lagpu.trace() if traced else contextlib.nullcontext():
         for name, dtype in zip(MONOIDS, (*lagpu.dtypes.ALL, *lagpu.dtypes.ALL), strict=False):
             add = monoid[name]
@@ -291,3 +303,47 @@ def test_nvrtc_compiles_programs_with_sums(arch, traced, monkeypatch):
     assert len(made) == len(MONOIDS) + 2
     for kernel in made[ARCHITECTURES.index(arch) :: 3]:  # each for one GPU, and each GPU some
         assert nvrtc_compile(kernel, arch)
+
+
+def operations(code):
+    """How often each operation stands in the machine code of a cubin, by its number."""
+    sections, (size, count, of_names) = _at("Q", code, 0x28)[0], _at("HHH", code, 0x3A)
+    headers = [_at("IIQQQQ", code, sections + k * size) for k in range(count)]
+    names = headers[of_names][4]
+    texts = [h for h in headers if code[names + h[0] :].startswith(b".text.")]
+    return Counter(
+        _at("Q", code, at)[0] & 0xFFF for h in texts for at in range(h[4], h[4] + h[5], 16)
+    )
+
+
+def _at(form, code, offset):
+    return struct.unpack_from(f"<{form}", code, offset)
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+def test_ptxas_contracts_no_two_statements(kind, arch):
+    """As `as_stored` promises; without it the product and the sum are one operation."""
+
+    def made(product):
+        text = '#include "common/prims.cuh"\n' + (
+            f'extern "C" __global__ void once({kind}* x) {{ x[3] = {product} + x[2]; }}'
+        )
+        return operations(nvrtc_compile(from_source(text, "once"), arch, optimised=True))
+
+    rounded = "__fmul_rn" if kind == "f32" else "__dmul_rn"
+    contracted = made("x[0] * x[1]").keys() - made(f"{rounded}(x[0], x[1])").keys()
+    assert contracted
+    assert not contracted & made("as_stored(x[0] * x[1])").keys()
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_ptxas_contracts_no_scalars(arch, made):
+    sim = lagpu.backends.get("sim")
+    numbers = [Scalar(FP64), Scalar(FP64, 2.0), Scalar(FP64, 3.0)]
+    rounded(Vector.from_dense(np.zeros(3), backend=sim), *numbers)
+    (kernel,) = made
+    stored = operations(nvrtc_compile(kernel, arch, optimised=True))
+    bare = dataclasses.replace(kernel, source=kernel.source.replace("= as_stored(s", "= (s"))
+    before = operations(nvrtc_compile(bare, arch, optimised=True))
+    assert before.keys() - stored.keys()  # the operation of both

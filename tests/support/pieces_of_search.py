@@ -10,7 +10,7 @@ from lagpu.backends import grid
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.cuda import CudaDevice
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.errors import BackendUnavailable
+from lagpu.errors import BackendUnavailable, OutOfMemory
 
 PIECES = [2, 3]
 RUNS = "search of pieces: the body is a search from one frontier; "
@@ -121,3 +121,26 @@ def without(piece):
         run(self, [launch for p, launch in enumerate(launches) if p != piece])
 
     return some
+
+
+def fails_at_each_call(search, owner, method, error, monkeypatch):
+    """Run a search; each call of a method of `owner` fails in turn, and leaves all as it was."""
+    usual, calls = getattr(owner, method), [0]
+    for at in range(40):
+        calls[0] = 0
+
+        def sometimes(self, *args, at=at):
+            calls[0] += 1
+            if calls[0] - 1 == at:
+                raise error
+            return usual(self, *args)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, method, sometimes)
+            try:
+                search.run()
+                break
+            except (KeyboardInterrupt, OutOfMemory):
+                pass
+        assert search.state() == search.before
+    assert at > 0

@@ -12,6 +12,7 @@ from pieces_of_search import (
     RUNS,
     Search,
     edges_of,
+    fails_at_each_call,
     is_tree,
     matrix,
     sim_grid,
@@ -35,7 +36,7 @@ from lagpu import (
 from lagpu.backends import grid
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.grid import fused
-from lagpu.errors import GridTimeout, OutOfMemory
+from lagpu.errors import GridTimeout
 from lagpu.loops.loop import BY_ITSELF
 
 SIZES = [1, 2, 31, 32, 33, 257, 385, 1023, 1025, 3000]
@@ -330,25 +331,7 @@ def test_a_piece_that_never_comes(pieces, absent, want, monkeypatch):
 def test_an_error_leaves_all_as_it_was(method, error, want, monkeypatch):
     """Wherever it comes: each call of a method of the devices fails in turn."""
     search = Search(sims(2))
-    usual, calls = getattr(SimDevice, method), [0]
-    for at in range(40):
-        calls[0] = 0
-
-        def sometimes(self, *args, at=at):
-            calls[0] += 1
-            if calls[0] - 1 == at:
-                raise error
-            return usual(self, *args)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(SimDevice, method, sometimes)
-            try:
-                search.run()
-                break
-            except (KeyboardInterrupt, OutOfMemory):
-                pass
-        assert search.state() == search.before
-    assert at > 0
+    fails_at_each_call(search, SimDevice, method, error, monkeypatch)
     assert search.state() == want
 
 

@@ -2,7 +2,17 @@
 
 import numpy as np
 import pytest
-from pieces_of_search import PIECES, RUNS, Paths, Search, edges_of, matrix, sims, without
+from pieces_of_search import (
+    PIECES,
+    RUNS,
+    Paths,
+    Search,
+    edges_of,
+    fails_at_each_call,
+    matrix,
+    sims,
+    without,
+)
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Vector, algorithms, loop, semiring
@@ -10,7 +20,7 @@ from lagpu.backends.gpu.device.peers import Peers
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.grid import fused
-from lagpu.errors import GridTimeout, OutOfMemory
+from lagpu.errors import GridTimeout
 
 SIZES = [33, 1500]  # slots that are numbered, and slots that are indices
 
@@ -198,25 +208,7 @@ def known(request):
 def test_an_error_in_a_known_search_leaves_all_as_it_was(owner, method, error, known, monkeypatch):
     """Wherever it comes: each call of a method fails in turn."""
     search, want = known
-    usual, calls = getattr(owner, method), [0]
-    for at in range(20):
-        calls[0] = 0
-
-        def sometimes(self, *args, at=at):
-            calls[0] += 1
-            if calls[0] - 1 == at:
-                raise error
-            return usual(self, *args)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(owner, method, sometimes)
-            try:
-                search.run()
-                break
-            except (KeyboardInterrupt, OutOfMemory):
-                pass
-        assert search.state() == search.before
-    assert at > 0
+    fails_at_each_call(search, owner, method, error, monkeypatch)
     assert search.state() == want
 
 
