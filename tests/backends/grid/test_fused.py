@@ -92,6 +92,31 @@ def test_small_levels_are_pushed(pieces):
     assert algorithms.bfs_levels(A, int(i[0])).to_dense(-1).tolist() == want
 
 
+@pytest.mark.parametrize("many", [1, 2, 31, 32, 33, 70])
+@pytest.mark.parametrize("pieces", [1, *PIECES])
+def test_a_push_of_few_vertices_and_of_more(pieces, many, monkeypatch):
+    """Of which some have no edges, most a few, and one thousands; up to 32 need no list.
+
+    A loop at a vertex that nothing leads to is never looked at, so it is pushed to the end.
+    """
+    monkeypatch.setattr(grid.search, "alpha_of", lambda *_, **__: 1e-9)
+    n, source = 9001, 9000
+    degrees = np.arange(many) % 40
+    degrees[many // 2] = 5000
+    starts = np.arange(many)
+    i = np.r_[np.full(many, source), np.repeat(starts, degrees), n - 2]
+    j = np.r_[starts, many + np.arange(degrees.sum()) * 7 % (n - 2 - many), n - 2]
+    A, B = (matrix(n, i, j, x) for x in (sims(pieces), "cpu"))
+    with lagpu.trace() as t:
+        found = algorithms.bfs_levels(A, source)
+    assert set(directions(t)) == {"push"}
+    want = algorithms.bfs_levels(B, source).to_dense(-1)
+    assert found.to_dense(-1).tolist() == want.tolist()
+    levels, parents = algorithms.bfs(A, source)
+    assert levels.to_dense(-1).tolist() == want.tolist()
+    assert is_tree(i, j, want, parents.to_dense(-1), source)
+
+
 @pytest.mark.each_value
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("pieces", PIECES)

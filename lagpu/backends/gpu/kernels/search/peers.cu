@@ -29,6 +29,10 @@
 #include "search/grid_pull.cuh"
 #include "search/peers_push.cuh"
 
+// So few slots, with so few edges, are not listed for a push: see follow_few.
+const u32 kFew = LG_WARP;
+const u64 kFewEdges = 1 << 30;
+
 extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     peers_search(i64 n, i64 own, u64 nvals_a, const LG_PTR* __restrict__ out_ptr,
                  const LG_IDX* __restrict__ out_idx, const LG_A* __restrict__ out_values,
@@ -139,7 +143,10 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
         slots_to_words(s, all, turn, barrier);
       listed = false;
       pulls = true;
-    } else if (listed && !placed) {
+    }
+    const bool few =
+        listed && !placed && !kClaims && !wide && now.found <= kFew && now.edges < kFewEdges;
+    if (listed && !placed && !few) {
       if (kClaims || wide) clear_found(s);
       slots_to_lists(s, all, turn, barrier);
     }
@@ -148,9 +155,12 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     Tally tally{0, 0};
     if (listed) {
       LG_LOGGED(if (logs()) s.log->now.how = kPushes;)
+      const PeersPusher push{s, all, degrees, turn, depth, wide, &tally};
       const Frontier here = frontier_of(s, turn);
-      follow_lists(s.out_ptr, s.small(), s.chunks(), here.num_small, here.num_chunks,
-                   PeersPusher{s, all, degrees, turn, depth, wide, &tally});
+      if (few)
+        follow_few(s, all, turn, push);
+      else
+        follow_lists(s.out_ptr, s.small(), s.chunks(), here.num_small, here.num_chunks, push);
       if (kClaims || wide) grid_sync(barrier);
     }
     if (LG_SUM || !listed) {

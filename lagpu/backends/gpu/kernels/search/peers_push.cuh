@@ -111,6 +111,33 @@ LG_DEVICE void slots_to_lists(const Search& s, const Pieces& all, u32 turn, Grid
   grid_sync(barrier);
 }
 
+// Call follow(edges) for the edges of the slots that all pieces have listed for `turn`, of which
+// there are at most LG_WARP. Each warp looks all of them up and takes a share of their edges, so
+// they need not be listed with their places, and nobody waits for that.
+template <class Follow>
+LG_DEVICE void follow_few(const Search& s, const Pieces& all, u32 turn, Follow follow) {
+  const Peers& peers = all.peers;
+  const i32* at = nullptr;
+  u32 listed = 0;
+  for (u32 p = 0; p < LG_PEERS; ++p) {
+    const u32 count = peers.found_by(p), k = lane_id() - listed;
+    if (lane_id() >= listed && k < count) at = &all.list(peers.piece, p, turn)[k];
+    listed += count;
+  }
+  const i32 slot = at ? load_cg(at) : 0;
+  const LG_PTR start = load_ro(&s.out_ptr[slot]);
+  const u32 degree = at ? u32(load_ro(&s.out_ptr[slot + 1]) - start) : 0;
+  const u32 upto = warp_scan(degree, LgPlus()), total = warp_shfl(upto, LG_WARP - 1);
+  const u32 warps = u32(global_warps()), warp = u32(block_warp() * grid_blocks() + block_index());
+  const u32 each = total > warps * LG_WARP ? kTogether * LG_WARP : LG_WARP;
+  for (u32 first = warp * each; first < total; first += warps * each) {
+    if (each == LG_WARP)
+      share<1>(slot, start, upto - degree, first, total, follow);
+    else
+      share<kTogether>(slot, start, upto - degree, first, total, follow);
+  }
+}
+
 // The frontier's presence words; they are empty before. Ends with a barrier.
 LG_DEVICE void slots_to_words(const Search& s, const Pieces& all, u32 turn, GridBarrier* barrier) {
   each_listed(all, turn, [&](bool there, i32 v) {
