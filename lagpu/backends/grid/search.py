@@ -16,6 +16,7 @@ from lagpu.backends.gpu.fused.search_grid import (
     NO_LIMIT,
     logs_of,
     outputs_of,
+    pull_room,
     search_macros,
 )
 from lagpu.backends.gpu.fused.search_space import block_of
@@ -332,7 +333,8 @@ class PieceSearch:
         """Prepare the launch with the arguments that all loops of this structure share."""
         space, slots, kind, part = self._space, self._space.slots, self._kind, body.A
         device, made = part.device, self._kernel(body, logs)
-        grid = device.max_cooperative_blocks(made, space.block)
+        shared = pull_room(space.block, kind.sums)
+        grid = device.max_cooperative_blocks(made, space.block, shared)
         matrix, inverse = (
             (form.col_ptr, form.row_idx, None if kind.iso else form.values)
             for form in reversed(space.forms(part))
@@ -351,6 +353,7 @@ class PieceSearch:
             space.found, *space.words, push.vertex, push.start, push.degree, push.chunks,
             space.counters, push.barrier, np.uint32(slots.run), np.int64(slots.words),
             np.uint32(slots.room), *(PER_CALL,) * MEETINGS, block=space.block, cooperative=True,
+            shared=shared,
         )  # fmt: skip
 
     def _kernel(self, body: SearchBody, logs: dict[str, str]) -> Kernel:

@@ -52,6 +52,7 @@ __all__ = [
     "levels_only",
     "logs_of",
     "outputs_of",
+    "pull_room",
     "search_macros",
 ]
 
@@ -65,6 +66,7 @@ _RANKED_BYTES = 8  # a vertex, of which the search uses 4, and 4 in all
 FEW, SIM_FEW = 128, 8
 SIM_PLACED = 40  # vertices of a list that have places, on sim fewer than small graphs have
 BETA = np.float32(SEARCH_BETA)
+_GROUP_BYTES = constant("kGroupBytes")  # of shared memory for each warp of a pull
 
 
 def grid_search(
@@ -270,7 +272,7 @@ class GridSearch:
         ranks = self._ranks() if looks else Ranked(None, None, None)
         made = self._kernel(A, space, logs, ranks.idx is not None)
         near = near_words(device, n) if looks else np.uint32(0)
-        shared = max(space.shared, 4 * (int(near) + 1))
+        shared = max(space.shared, 4 * (int(near) + 1), pull_room(space.block, self._sums))
         grid = device.max_cooperative_blocks(made, space.block, shared)
         if not grid:  # a part of a GPU may have no room for a cluster
             space.cluster = 1
@@ -320,6 +322,11 @@ class GridSearch:
             few = SIM_FEW if form.device.name == "sim" else FEW
             macros |= {"CLUSTER": str(space.cluster), "FEW": str(few)}
         return kernel("search/grid.cu", "grid_search", prelude=prelude, **macros)
+
+
+def pull_room(block: int, sums: bool) -> int:
+    """Return the bytes of shared memory in which a block of so many threads pulls."""
+    return 0 if sums else _GROUP_BYTES * block // 32
 
 
 def outputs_of(

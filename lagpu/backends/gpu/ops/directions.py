@@ -38,9 +38,9 @@ __all__ = [
 # not looked at yet, and pushes again where (vertices of the frontier) * beta is less than n:
 # Beamer, Asanovic and Patterson 2012, section 5.1. (alpha, beta) as each paper has them:
 BEAMER, HIRAGUSHI = (14.0, 24.0), (48.0, 20.0)
-# A search that is nearly done is pulled to its end by one kernel (2026-11-22: kron24e16 in 0.493
-# instead of 0.512 ms); product by product, a push of a small frontier is cheaper.
-SEARCH_BETA, EAGER_BETA = 64.0, 24.0
+# A search that is nearly done is pulled to its end by one kernel, where such a pull is cheap
+# (docs/design/speed.md); product by product, a push of a small frontier is cheaper.
+SEARCH_BETA, EAGER_BETA = 256.0, 24.0
 #: Mean degree up to which searches are taken to have many levels.
 LONG_SEARCH_DEGREE = 8.0
 #: Mean degree up to which a cluster of thread blocks searches frontiers of thousands of vertices:

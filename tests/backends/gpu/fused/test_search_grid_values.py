@@ -170,7 +170,7 @@ def test_sums_need_an_atomic_operation_of_their_type(place, dtype, op, last, fus
 def test_a_device_of_little_shared_memory():
     """Lists in shared memory are as long as it allows; more is refused at the launch."""
     device = SimDevice()
-    device.dynamic_shared_bytes = 1000
+    device.dynamic_shared_bytes = 3100  # a pull takes 3072
     place = GpuBackend("little", device)
     graph = kronecker(8, backend="cpu")
     for search in (algorithms.bfs_levels, algorithms.count_shortest_paths):

@@ -71,6 +71,8 @@ constexpr u32 kChunk = 256;
 // of a few waves of all warps, where a level's time is that of a chain of loads. Others are looked
 // up.
 constexpr u32 kPlaced = 131072;
+// Shared memory of each warp in a search's pull that adds up nothing.
+constexpr u32 kGroupBytes = 384;
 // Products of bits cut a column into chunks of kLongColumn entries if it has more.
 constexpr i64 kLongColumn = 1024;
 // Entries that a warp loads together where all of a matrix are summed: a multiple of 128.

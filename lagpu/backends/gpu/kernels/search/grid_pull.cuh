@@ -84,30 +84,12 @@ LG_DEVICE void look_together(const Search& s, LG_PTR p, u32 count, i32 j, u32 wi
 }
 #endif
 
-// What a pull loads of 32 vertices before it looks at them.
-struct Ahead {
-  u32 seen;  // visited, or no vertex
-  i32 hint;
-  LG_PTR begin, end;
-};
-
 // The visited bits of word w, not looked at: that would wait for the load.
 LG_DEVICE u32 visited_word(const Search& s, u32 w, u32 nwords) {
 #ifdef LG_PEERS
   if (LG_SUM && s.claimed) return ~s.found_words[w < nwords ? w : nwords - 1];
 #endif
   return s.visited[w < nwords ? w : nwords - 1];
-}
-
-LG_DEVICE Ahead ahead(const Search& s, u32 w, u32 nwords, u32 seen) {
-  Ahead a{w < nwords ? seen : 0xffffffffu, -1, 0, 0};
-  if (!(a.seen >> lane_id() & 1)) {
-    const u32 j = w * 32 + lane_id();
-    if (!LG_SUM && s.hint) a.hint = load_ro(&s.hint[j]);
-    a.begin = load_ro(&s.in_ptr[j]);
-    a.end = load_ro(&s.in_ptr[j + 1]);
-  }
-  return a;
 }
 
 // A vertex that is found in level `depth` + 1 by a pull; its bit is set by the caller.
@@ -141,6 +123,22 @@ LG_DEVICE bool put_off(Shared* block, i64 begin, i64 end, i32 j) {
 }
 
 #if LG_SUM
+// What a pull that adds up loads of 32 vertices before it looks at them.
+struct Ahead {
+  u32 seen;  // visited, or no vertex
+  LG_PTR begin, end;
+};
+
+LG_DEVICE Ahead ahead(const Search& s, u32 w, u32 nwords, u32 seen) {
+  Ahead a{w < nwords ? seen : 0xffffffffu, 0, 0};
+  if (!(a.seen >> lane_id() & 1)) {
+    const u32 j = w * 32 + lane_id();
+    a.begin = load_ro(&s.in_ptr[j]);
+    a.end = load_ro(&s.in_ptr[j + 1]);
+  }
+  return a;
+}
+
 // Share k of the predecessors p .. end of a vertex, one for each warp of a block: its first, and
 // how many it has.
 LG_DEVICE LG_PTR share_of(i64 p, i64 end, u32 k, u32* count) {
@@ -241,22 +239,15 @@ LG_DEVICE void look_as_block(const Search& s, i64 p, i64 end, i32 j, Shared* blo
 
 LG_DEVICE LG_Z fold(bool* found, LG_Z mine) { return first_of(found, mine, LG_WARP); }
 
-// Look for a predecessor of vertex j in the frontier, each lane's own: first the hint, then some
-// predecessors by each lane, the rest by teams of lanes or the whole warp.
-LG_DEVICE void find(const Search& s, const Ahead& now, bool wanted, i32 j, Shared* block, bool* hit,
+// Look for a predecessor of vertex j in the frontier, each lane's own, which has `count` of them
+// from `begin` on: some by each lane, the rest by teams of lanes or the whole warp, or later by the
+// block.
+LG_DEVICE void find(const Search& s, LG_PTR begin, u32 count, i32 j, Shared* block, bool* hit,
                     LG_Z* sum, Tally* tally) {
-  const u32 count = u32(now.end - now.begin);
-  u32 done = 0;
-  if (wanted && now.hint >= 0 && has_entry(s.frontier(), now.hint)) {
-    *sum = product(s, s.in_values, 0, now.hint, j);
-    *hit = true;
-    done = 1;
-  } else if (wanted) {
-    done = look(s, now.begin, count < kLook ? count : kLook, j, hit, sum);
-  }
+  const u32 done = look(s, begin, count < kLook ? count : kLook, j, hit, sum);
   LG_LOGGED(tally->looked += done;)
-  bool looks = wanted && !*hit && done < count;
-  if (looks && count - done > kHub && put_off(block, i64(now.begin) + done, i64(now.end), j))
+  bool looks = !*hit && done < count;
+  if (looks && count - done > kHub && put_off(block, i64(begin) + done, i64(begin) + count, j))
     looks = false;
   // The fewer vertices are left, the more lanes look for each.
   for (u32 rest = warp_ballot(looks); rest;) {
@@ -264,7 +255,7 @@ LG_DEVICE void find(const Search& s, const Ahead& now, bool wanted, i32 j, Share
     u32 mine = rest;  // from the vertex of this lane's team on
     for (u32 k = lane_id() / width; k; --k) mine &= mine - 1;
     const u32 from = mine ? bit_ffs(mine) - 1 : 0;
-    const LG_PTR p = warp_shfl(now.begin + LG_PTR(done), from);
+    const LG_PTR p = warp_shfl(begin + LG_PTR(done), from);
     const u32 many = warp_shfl(count - done, from);
     bool its_hit = false;
     LG_Z its_sum = LG_ADD::identity<LG_Z>();
@@ -308,24 +299,17 @@ LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* t
   if (block_thread() == 0 && count) block->count = 0;  // all have read it: there were barriers
 }
 
+#if LG_SUM
 // The words of 32 vertices that a warp pulls into. With sums warps take very different times, so
-// each takes the next of its block's, after two, that none has taken; else to share them so costs
-// more than it gives, and each has its own.
+// each takes the next of its block's, after two, that none has taken.
 
 // Word q of a thread block's: each takes 32 in turn.
 LG_DEVICE u32 word_of_block(u32 q) {
   return (q / 32 * u32(grid_blocks()) + u32(block_index())) * 32 + q % 32;
 }
 
-// Number k, 0 or 1, of the words that a warp begins with.
-LG_DEVICE u32 first_word(u32 k) {
-  if (LG_SUM) return word_of_block(k * block_warps() + block_warp());
-  return u32(global_warp()) + k * u32(global_warps());
-}
-
-// The word that the warp takes after w.
-LG_DEVICE u32 word_after(u32 w, Shared* block) {
-  if (!LG_SUM) return w + u32(global_warps());
+// The word that a warp takes after two.
+LG_DEVICE u32 next_word(Shared* block) {
   u32 q = 0;
   if (lane_id() == 0) q = atomic_add(&block->words, 1u);
   return word_of_block(warp_shfl(q, 0) + 2 * block_warps());
@@ -335,13 +319,13 @@ LG_DEVICE u32 word_after(u32 w, Shared* block) {
 LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally) {
   const u32 nwords = u32((s.n + 31) / 32);
   // Two words ahead the visited bits are loaded, one word ahead what those ask for.
-  u32 w = first_word(0), w_next = first_word(1), w_after;
+  u32 w = word_of_block(block_warp()), w_next = word_of_block(block_warps() + block_warp()), w_after;
   Ahead next = ahead(s, w, nwords, visited_word(s, w, nwords));
   u32 seen_after = visited_word(s, w_next, nwords);
   for (; w < nwords; w = w_next, w_next = w_after) {
     const Ahead now = next;
     next = ahead(s, w_next, nwords, seen_after);
-    w_after = word_after(w_next, block);
+    w_after = next_word(block);
     seen_after = visited_word(s, w_after, nwords);
     if (now.seen == 0xffffffffu) {
       if (lane_id() == 0) s.next()[w] = 0;
@@ -357,12 +341,117 @@ LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally) {
     if (lane_id() == 0) {
       s.next()[w] = bits;
 #ifdef LG_PEERS
-      if (!(LG_SUM && s.claimed))
+      if (!s.claimed)
 #endif
         s.visited[w] = now.seen | bits;
       tally->found += bit_popc(bits);
     }
   }
 }
+#else
+const u32 kNone = 0xffffffff;  // no vertex
+
+// The vertices that a warp pulls into at a time: those of 32 words of visited bits, each known by
+// its number among these 1024. In dynamic shared memory, which a push uses too: so L1 has more room
+// for the frontier.
+struct Group {
+  u32 found[LG_WARP];                   // bits of what is found of each word
+  unsigned short listed[2 * LG_WARP];   // not visited
+  unsigned short waiting[2 * LG_WARP];  // nor answered by their hints
+};
+static_assert(sizeof(Group) == kGroupBytes, "the launch gives each warp so many");
+
+// Word k of a group that begins with word `first`: 2 ** log words are side by side.
+LG_DEVICE u32 word_of_group(u32 first, u32 k, u32 log) {
+  return first + (k >> log) * (u32(global_warps()) << log) + (k & ((1u << log) - 1));
+}
+
+// A vertex that is found, number v of a group.
+LG_DEVICE void settle_in_group(const Search& s, Group* group, u32 v, i32 j, u32 depth, LG_Z sum) {
+  settle(s, j, depth, sum);
+  atomic_or(&group->found[v / 32], 1u << (v % 32));
+}
+
+// Pull into the vertices of a group that are not visited, those of its words that are `open`. They
+// are listed word by word, so that a word with few of them takes no longer than these few. Those of
+// the list look at their hints, 32 at a time; those that these do not answer wait until they are 32,
+// which look at all of their predecessors.
+LG_DEVICE void pull_group(const Search& s, Group* group, u32 first, u32 log, u32 open, u32 depth,
+                          Shared* block, Tally* tally) {
+  const auto vertex = [&](u32 v) { return i32(word_of_group(first, v / 32, log) * 32 + v % 32); };
+  const u32 lane = lane_id();
+  u32 listed = 0, waiting = 0, v = kNone;
+  i32 hint = -1;
+  for (bool last = false; !last;) {
+    for (; open && listed < LG_WARP; open &= open - 1) {
+      const u32 k = bit_ffs(open) - 1, left = ~s.visited[word_of_group(first, k, log)];
+      if (left >> lane & 1)
+        group->listed[listed + bit_popc(left & lanes_below())] = (unsigned short)(k * 32 + lane);
+      listed += bit_popc(left);
+    }
+    warp_sync();
+    // While the lanes' vertices are looked at, the hints of the next ones are loaded.
+    const u32 v_now = v, taken = listed < LG_WARP ? listed : LG_WARP;
+    const i32 hint_now = hint;
+    listed -= taken;
+    v = kNone;
+    hint = -1;
+    if (lane < taken) {
+      v = group->listed[listed + lane];
+      if (s.hint) hint = load_ro(&s.hint[vertex(v)]);
+    }
+    const bool answered = hint_now >= 0 && has_entry(s.frontier(), hint_now);
+    if (answered) {
+      const i32 j = vertex(v_now);
+      settle_in_group(s, group, v_now, j, depth, product(s, s.in_values, 0, hint_now, j));
+      LG_LOGGED(++tally->looked;)
+    }
+    const bool waits = v_now != kNone && !answered;
+    const u32 more = warp_ballot(waits);
+    if (waits) group->waiting[waiting + bit_popc(more & lanes_below())] = (unsigned short)v_now;
+    waiting += bit_popc(more);
+    warp_sync();
+    last = !warp_any(v != kNone);
+    while (waiting >= LG_WARP || (last && waiting)) {
+      const u32 looking = waiting < LG_WARP ? waiting : LG_WARP;
+      waiting -= looking;
+      const u32 v_then = lane < looking ? group->waiting[waiting + lane] : 0;
+      const i32 j = vertex(v_then);
+      const LG_PTR begin = lane < looking ? load_ro(&s.in_ptr[j]) : 0;
+      const u32 count = lane < looking ? u32(load_ro(&s.in_ptr[j + 1]) - begin) : 0;
+      warp_sync();
+      bool hit = false;
+      LG_Z sum = LG_ADD::identity<LG_Z>();
+      find(s, begin, count, j, block, &hit, &sum, tally);
+      if (hit) settle_in_group(s, group, v_then, j, depth, sum);
+    }
+  }
+}
+
+// Pull into every vertex that is not visited, 32 words of them a warp at a time.
+LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally) {
+  LG_DYNAMIC_SHARED(Group, groups);
+  Group* const group = &groups[block_warp()];
+  const u32 nwords = u32((s.n + 31) / 32), lane = lane_id();
+  u32 log = 0;  // up to 8 words, a sector of memory, side by side, as long as all warps have some
+  while (log < 3 && nwords >> (log + 1) >= u32(global_warps())) ++log;
+  const u32 step = LG_WARP * u32(global_warps());
+  u32 first = u32(global_warp()) << log;
+  u32 seen = visited_word(s, word_of_group(first, lane, log), nwords);
+  for (; first < nwords; first += step) {
+    const u32 open = warp_ballot(word_of_group(first, lane, log) < nwords && seen != 0xffffffffu);
+    seen = visited_word(s, word_of_group(first + step, lane, log), nwords);
+    group->found[lane] = 0;
+    if (open) pull_group(s, group, first, log, open, depth, block, tally);
+    warp_sync();
+    const u32 w = word_of_group(first, lane, log), found = group->found[lane];
+    if (w < nwords) {
+      s.next()[w] = found;
+      if (found) s.visited[w] |= found;
+    }
+    tally->found += bit_popc(found);
+  }
+}
+#endif
 
 #endif  // LAGPU_SEARCH_GRID_PULL_CUH
