@@ -18,10 +18,11 @@ __all__ = ["SIM_FOLDER", "compiler", "shared_object"]
 SIM_FOLDER = Path(__file__).parent / "sim_runtime"
 
 # Half the compile time of -O2 at its speed: of what -O2 adds, only tail calls count, since the
-# fibers' waits end in calls. Kernels look at values as bits, which the CUDA compilers allow.
+# fibers' waits end in calls. Kernels look at values as bits, which the CUDA compilers allow. A
+# product and a sum are rounded each, on every processor.
 _FLAGS = (
     "-std=c++17", "-O1", "-foptimize-sibling-calls", "-fPIC", "-shared", "-fno-strict-aliasing",
-    "-pipe",
+    "-ffp-contract=off", "-pipe",
 )  # fmt: skip
 _LIBRARIES = ("-lm", "-lgcc")  # named, for those who compile with -nostdlib; behind the text
 _VERSION_SECONDS, _COMPILE_SECONDS = 60, 600  # a compiler that takes longer hangs

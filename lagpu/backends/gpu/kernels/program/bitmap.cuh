@@ -1,4 +1,4 @@
-// Functions that a generated loop over bitmap matrices calls; fused/program_bitmap.py writes the
+// Functions that a generated loop over bitmap matrices calls; fused/program/bitmap.py writes the
 // kernel. The entries of a bitmap matrix are a vector, so element-wise statements call the
 // functions for vectors (program/program.cuh); the functions of this file distinguish rows.
 #ifndef LAGPU_PROGRAM_BITMAP_CUH

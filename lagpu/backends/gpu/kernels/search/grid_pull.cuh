@@ -319,7 +319,8 @@ LG_DEVICE u32 next_word(Shared* block) {
 LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally) {
   const u32 nwords = u32((s.n + 31) / 32);
   // Two words ahead the visited bits are loaded, one word ahead what those ask for.
-  u32 w = word_of_block(block_warp()), w_next = word_of_block(block_warps() + block_warp()), w_after;
+  u32 w = word_of_block(block_warp()), w_next = word_of_block(block_warps() + block_warp()),
+      w_after;
   Ahead next = ahead(s, w, nwords, visited_word(s, w, nwords));
   u32 seen_after = visited_word(s, w_next, nwords);
   for (; w < nwords; w = w_next, w_next = w_after) {
@@ -374,8 +375,8 @@ LG_DEVICE void settle_in_group(const Search& s, Group* group, u32 v, i32 j, u32 
 
 // Pull into the vertices of a group that are not visited, those of its words that are `open`. They
 // are listed word by word, so that a word with few of them takes no longer than these few. Those of
-// the list look at their hints, 32 at a time; those that these do not answer wait until they are 32,
-// which look at all of their predecessors.
+// the list look at their hints, 32 at a time; those that these do not answer wait until they are
+// 32, which look at all of their predecessors.
 LG_DEVICE void pull_group(const Search& s, Group* group, u32 first, u32 log, u32 open, u32 depth,
                           Shared* block, Tally* tally) {
   const auto vertex = [&](u32 v) { return i32(word_of_group(first, v / 32, log) * 32 + v % 32); };
