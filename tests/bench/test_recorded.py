@@ -23,9 +23,7 @@ def report(*rows):
     return json.dumps({"rows": list(rows)})
 
 
-@pytest.mark.parametrize(
-    "name", ["h200-peers", "cpu-peers", "h200-bfs", "h200-policies"]
-)
+@pytest.mark.parametrize("name", ["h200-peers", "cpu-peers", "h200-bfs", "h200-policies"])
 def test_files_have_the_form_of_a_report(name):
     rows = recorded.read(str(PAGES / f"{name}.json"))
     assert rows
