@@ -13,7 +13,7 @@ from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.errors import named_error
 from lagpu.backends.gpu.device.peers import MOST_PEERS, Peers
 from lagpu.backends.gpu.fused.match import SearchBody, match_search, why_no_search, why_no_values
-from lagpu.backends.gpu.ops.directions import SEARCH_BETA, alpha_of
+from lagpu.backends.gpu.ops.directions import alpha_of, beta_of
 from lagpu.backends.gpu.profile.log import LoopLog
 from lagpu.backends.gpu.profile.log_rows import SearchRows, why_level
 from lagpu.backends.gpu.profile.traffic import SearchTraffic, value_bytes
@@ -337,7 +337,7 @@ class GridLoop:
         A: Any = body.A
         n, first = A.shape[0], A.parts[0].csc()
         alpha = alpha_of(space.nvals / max(n, 1), n, kind.sums, wide=True)
-        why = functools.partial(why_level, n, "kByEdges", alpha, SEARCH_BETA)
+        why = functools.partial(why_level, n, "kByEdges", alpha, beta_of(kind.sums))
         assigned = [value_bytes(a.target.dtype) for a in body.assignments]
         traffic = SearchTraffic.of_vector(first, body.product, body.frontier.dtype, n, assigned)
         traffic = traffic._replace(bits=traffic.bits * len(had))  # each piece has them all

@@ -11,7 +11,6 @@ from lagpu.backends.gpu.device.peers import Peers, posts_words
 from lagpu.backends.gpu.device.protocol import PER_CALL, PreparedLaunch
 from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, SearchBody
 from lagpu.backends.gpu.fused.search_grid import (
-    BETA,
     NEW_LOG,
     NO_LIMIT,
     logs_of,
@@ -21,7 +20,7 @@ from lagpu.backends.gpu.fused.search_grid import (
 )
 from lagpu.backends.gpu.fused.search_space import block_of
 from lagpu.backends.gpu.kernels import Kernel, constant, kernel
-from lagpu.backends.gpu.ops.directions import alpha_of, gamma_of
+from lagpu.backends.gpu.ops.directions import alpha_of, beta_of, gamma_of
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.profile.log import LoopLog
 from lagpu.backends.gpu.storage.forms import csr_of
@@ -349,7 +348,8 @@ class PieceSearch:
             False if kind.iso else part.number, None if unhinted else space.hint, space.empty,
             space.degrees, space.names, *(PER_CALL,) * OUTPUTS, PER_CALL,
             np.uint32(body.assigns_first), PER_CALL,
-            np.float32(alpha), BETA, np.float32(gamma_of(alpha, space.degree)), space.visited,
+            np.float32(alpha), np.float32(beta_of(kind.sums)),
+            np.float32(gamma_of(alpha, space.degree)), space.visited,
             space.found, *space.words, push.vertex, push.start, push.degree, push.chunks,
             space.counters, push.barrier, np.uint32(slots.run), np.int64(slots.words),
             np.uint32(slots.room), *(PER_CALL,) * MEETINGS, block=space.block, cooperative=True,

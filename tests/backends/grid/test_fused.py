@@ -72,7 +72,7 @@ def test_levels_and_parents(kind, n, pieces):
 @pytest.mark.parametrize("pieces", PIECES)
 def test_all_pieces_hear_of_a_hub_that_a_block_looks_at_later(pieces, monkeypatch):
     monkeypatch.setattr(grid.search, "alpha_of", lambda *_, **__: 1e9)  # pull
-    monkeypatch.setattr(grid.search, "BETA", np.float32(1e9))
+    monkeypatch.setattr(grid.search, "beta_of", lambda sums: 1e9)
     n, many = 6001, 2500  # of the hub's predecessors the last one alone is found
     source, hub, near = n - 1, n - 2, many
     i = [source, *range(near + 1), *[hub] * (n - many - 3)]

@@ -23,9 +23,9 @@ from lagpu.backends.gpu.kernels import Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.functors import Prelude, macros_of
 from lagpu.backends.gpu.ops.directions import (
     LONG_SEARCH_DEGREE,
-    SEARCH_BETA,
     SearchRule,
     alpha_of,
+    beta_of,
     gamma_of,
 )
 from lagpu.backends.gpu.ops.spmv import iso_result
@@ -44,7 +44,6 @@ from lagpu.backends.gpu.storage.workspaces import (
 from lagpu.operations import Product, Rejection
 
 __all__ = [
-    "BETA",
     "NEW_LOG",
     "NO_LIMIT",
     "GridSearch",
@@ -65,7 +64,6 @@ _RANKED_BYTES = 8  # a vertex, of which the search uses 4, and 4 in all
 # that small graphs get beyond it.
 FEW, SIM_FEW = 128, 8
 SIM_PLACED = 40  # vertices of a list that have places, on sim fewer than small graphs have
-BETA = np.float32(SEARCH_BETA)
 _GROUP_BYTES = constant("kGroupBytes")  # of shared memory for each warp of a pull
 
 
@@ -242,7 +240,8 @@ class GridSearch:
     def _numbers(self, space: Workspace) -> tuple[str, Any, Any]:
         """Return the rule's constant, alpha and beta."""
         if self._rule is None:
-            return "kByEdges", alpha_of(space.degree, self._n, self._sums, wide=True), BETA
+            alpha = alpha_of(space.degree, self._n, self._sums, wide=True)
+            return "kByEdges", alpha, beta_of(self._sums)
         return self._rule[:3]
 
     def _why_level(self, space: Workspace) -> Callable[[Any, bool], str]:

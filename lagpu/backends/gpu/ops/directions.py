@@ -25,12 +25,12 @@ __all__ = [
     "RELAXED_EDGES",
     "RELAXED_SHARE",
     "RELAXED_STEP",
-    "SEARCH_BETA",
     "SEARCH_PUSH_COST",
     "TURBOBFS_DENSITY",
     "WARP_LENGTH",
     "SearchRule",
     "alpha_of",
+    "beta_of",
     "gamma_of",
 ]
 
@@ -38,9 +38,8 @@ __all__ = [
 # not looked at yet, and pushes again where (vertices of the frontier) * beta is less than n:
 # Beamer, Asanovic and Patterson 2012, section 5.1. (alpha, beta) as each paper has them:
 BEAMER, HIRAGUSHI = (14.0, 24.0), (48.0, 20.0)
-# A search that is nearly done is pulled to its end by one kernel, where such a pull is cheap
-# (docs/design/speed.md); product by product, a push of a small frontier is cheaper.
-SEARCH_BETA, EAGER_BETA = 256.0, 24.0
+# Product by product a push of a small frontier is cheaper; in one kernel see `beta_of`.
+EAGER_BETA = 24.0
 #: Mean degree up to which searches are taken to have many levels.
 LONG_SEARCH_DEGREE = 8.0
 #: Mean degree up to which a cluster of thread blocks searches frontiers of thousands of vertices:
@@ -127,6 +126,20 @@ def alpha_of(degree: float, n: int, sums: bool = False, wide: bool = False) -> f
         return 2.0 if degree >= _DENSE_DEGREE else 14.0
     alpha = float(round(math.sqrt((_WIDE_COST if wide else _LIST_COST) * degree)))
     return max(4.0, min(alpha, n // _PULLED_AT_ONCE)) if degree >= _DENSE_DEGREE else alpha
+
+
+def beta_of(sums: bool) -> float:
+    """Return beta for a search by one kernel.
+
+    Where few vertices are left a pull by groups of words is cheap, so a search that is nearly done
+    is pulled to its end (docs/design/speed.md).
+
+    Parameters
+    ----------
+    sums : bool
+        Whether a pull adds up, and so takes words one by one.
+    """
+    return 64.0 if sums else 256.0
 
 
 def gamma_of(alpha: float, degree: float) -> float:

@@ -91,7 +91,7 @@ def test_words_are_shared_anew_by_each_pull_of_a_search(backend):
 def test_each_predecessor_that_is_looked_at_is_counted(place, monkeypatch):
     """Vertex 0 too, where all but the last predecessor of a hub are looked at in vain."""
     monkeypatch.setattr(search_grid, "alpha_of", lambda *_, **__: 1e9)  # pull
-    monkeypatch.setattr(search_grid, "BETA", np.float32(1e9))
+    monkeypatch.setattr(search_grid, "beta_of", lambda sums: 1e9)
     many = 2500
     hub, source = many, many + 1
     rows, cols = [*range(many), source, 1], [*[hub] * many, many - 1, source]
@@ -107,7 +107,7 @@ def test_each_predecessor_that_is_looked_at_is_counted(place, monkeypatch):
 def test_lanes_that_look_together_look_for_their_own_vertex(place, monkeypatch, many):
     """Neighbours with many predecessors, of which the last one of one of them alone counts."""
     monkeypatch.setattr(search_grid, "alpha_of", lambda *_, **__: 1e9)  # pull
-    monkeypatch.setattr(search_grid, "BETA", np.float32(1e9))
+    monkeypatch.setattr(search_grid, "beta_of", lambda sums: 1e9)
     first, near, source = 96, 140, 141
     for found in range(many):
         rows, cols = [near, source], [first + found, near]

@@ -16,7 +16,7 @@ SIZES = (1, 31, 32, 33, 1023, 1025)
 def _only_pulls(monkeypatch):
     """Searches pull in each level."""
     monkeypatch.setattr(search_grid, "alpha_of", lambda *_, **__: 1e9)
-    monkeypatch.setattr(search_grid, "BETA", np.float32(1e9))
+    monkeypatch.setattr(search_grid, "beta_of", lambda sums: 1e9)
 
 
 def graph_of(place, rows, cols, n):

@@ -93,7 +93,9 @@ def test_semirings_and_types(place, op, dtype, out, kind):
 
 def test_lists_are_pulled_twice_in_a_search(place, monkeypatch):
     """What is in shared memory is of one frontier, and lists use that memory too."""
-    monkeypatch.setattr(search_grid, "BETA", np.float32(1))  # push as soon as a level is not all
+    monkeypatch.setattr(
+        search_grid, "beta_of", lambda sums: 1
+    )  # push as soon as a level is not all
     monkeypatch.setattr(search_grid, "alpha_of", lambda *_, **__: 1e9)  # and pull again
     n = 1023
     rows, cols = edges(n, False)
@@ -107,7 +109,7 @@ def test_lists_are_pulled_twice_in_a_search(place, monkeypatch):
 @pytest.mark.parametrize("others", [0, 3, 150])
 def test_the_last_column_of_a_warp_takes_several_rounds(place, monkeypatch, others):
     """The lanes that its last round leaves free have parts of its sum from those before."""
-    monkeypatch.setattr(search_grid, "BETA", np.float32(1e9))  # once pulled, always
+    monkeypatch.setattr(search_grid, "beta_of", lambda sums: 1e9)  # once pulled, always
     monkeypatch.setattr(search_grid, "alpha_of", lambda *_, **__: 1e9)
     n, between = 1100, np.arange(32, 1099)
     for length in (127, 129, 161, 250, 300, 513, 1067):
