@@ -10,10 +10,10 @@ import numpy as np
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.batch import sparse_batch_size
 from lagpu.backends.grid import elementwise, fused, indexing, products, sums
+from lagpu.backends.grid.dealing import Partition
 from lagpu.backends.grid.engine import Engine
 from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
 from lagpu.backends.grid.meter import GridMeter
-from lagpu.backends.grid.partition import Partition
 from lagpu.backends.grid.pieces import Parts, Pieces, joined, on_host
 from lagpu.backends.grid.systems import SYSTEMS, GridClusters, cluster_size
 from lagpu.backends.grid.together import together

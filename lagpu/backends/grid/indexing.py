@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from lagpu.backends.grid.dealing import Layout
 from lagpu.backends.grid.handles import GridHandle, GridMatrix
-from lagpu.backends.grid.partition import Layout
 from lagpu.backends.grid.pieces import (
     Pieces,
     empty,

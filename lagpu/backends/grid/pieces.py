@@ -9,17 +9,19 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from lagpu.backends.grid.engine import Arrays, Engine
-from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
-from lagpu.backends.grid.meetings import meetings
-from lagpu.backends.grid.partition import (
+from lagpu.backends.grid.dealing import (
     Layout,
     Numbering,
     Partition,
     Ranks,
     Shuffle,
+    dealt_anew,
     layout,
+    order_by_degree,
 )
+from lagpu.backends.grid.engine import Arrays, Engine
+from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
+from lagpu.backends.grid.meetings import meetings
 from lagpu.backends.grid.together import Changes
 from lagpu.backends.protocol import Backend
 from lagpu.dtypes import DType
@@ -169,12 +171,19 @@ class Pieces:
         others = sum(n in x.shape for x in self._alive if x is not A)
         if self.engine.sum([others if k == 0 else 0 for k, _, _place in self]):
             return A
-        here = self.engine.beside * sum(place.nvals(A.parts[k]) for k, _, place in self)
-        require(_DEALT_ANEW * here + 40 * n, "grid", "Leave out the order of degrees.")
-        entries = self.entries(A)
-        ranks = Ranks(self._degrees(entries, n))
-        by = layout(A.shape, self.grid, (ranks, ranks))
-        made: GridMatrix = self.sent(entries, A.dtype, A.shape, by)
+        if self.engine.alone and self.engine.between_devices:
+            before = self.layout(A.shape)
+            ranks = order_by_degree(A.parts, before)
+            by = layout(A.shape, self.grid, (ranks, ranks))
+            parts = dealt_anew(self.engine, self.places, A.parts, A.dtype, before, by)
+            made: GridMatrix = self.handle(parts, A.dtype, A.shape)
+        else:
+            here = self.engine.beside * sum(place.nvals(A.parts[k]) for k, _, place in self)
+            require(_DEALT_ANEW * here + 40 * n, "grid", "Leave out the order of degrees.")
+            entries = self.entries(A)
+            ranks = Ranks.of(self._degrees(entries, n))
+            by = layout(A.shape, self.grid, (ranks, ranks))
+            made = self.sent(entries, A.dtype, A.shape, by)
         made.symmetric = A.symmetric
         self.changes.make(lambda: self._order_by(ranks))
         return made

@@ -27,7 +27,7 @@ from lagpu.backends.gpu.storage.forms import csr_of
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import SEARCH_COUNTERS, pull_space, push_space
-from lagpu.backends.grid.partition import Dealt, Partition
+from lagpu.backends.grid.dealing import Dealt, Partition
 
 __all__ = ["Kind", "PieceSearch", "PieceSpace", "Slots", "Started", "kind_of", "slots_of"]
 

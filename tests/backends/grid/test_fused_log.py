@@ -8,7 +8,7 @@ from samples import picked
 
 import lagpu
 from lagpu import BOOL, INT32, Vector, loop, semiring
-from lagpu.backends.grid.partition import dealt
+from lagpu.backends.grid.dealing import dealt
 
 
 def assigned_first(A, x, f):

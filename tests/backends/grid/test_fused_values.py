@@ -16,7 +16,7 @@ from samples import picked
 import lagpu
 from lagpu import FP64, INT64, Matrix, Vector, algorithms, binary, loop, semiring
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.backends.grid.partition import dealt
+from lagpu.backends.grid.dealing import dealt
 from lagpu.errors import GridTimeout
 
 ADDS = {

@@ -12,8 +12,8 @@ from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, require, stride
 from lagpu.backends.gpu.storage.handle import MatrixHandle
 from lagpu.backends.gpu.storage.vector import VectorStore, bytes_of, nwords
+from lagpu.backends.grid.dealing import Dealt, Partition, Relabelled
 from lagpu.backends.grid.handles import GridHandle
-from lagpu.backends.grid.partition import Dealt, Partition, Relabelled
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.operations import Handle
 

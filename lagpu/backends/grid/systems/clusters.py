@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from lagpu.backends.grid.dealing import Shuffle, layout
 from lagpu.backends.grid.engine import Engine
 from lagpu.backends.grid.handles import GridMatrix
 from lagpu.backends.grid.local import LocalEngine
-from lagpu.backends.grid.partition import Shuffle, layout
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.grid.systems.copies import copied
 from lagpu.backends.grid.systems.device_copies import may_gather, on_one_device

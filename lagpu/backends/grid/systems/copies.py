@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from lagpu.backends.grid.dealing import Layout
 from lagpu.backends.grid.engine import Arrays
 from lagpu.backends.grid.handles import GridMatrix
-from lagpu.backends.grid.partition import Layout
 from lagpu.backends.grid.pieces import Pieces, cut
 from lagpu.host.memory import require
 

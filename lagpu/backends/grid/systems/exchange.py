@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from lagpu.backends.grid.dealing import Layout, Partition
 from lagpu.backends.grid.engine import Arrays
-from lagpu.backends.grid.partition import Layout, Partition
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.grid.travel import needed
 from lagpu.backends.grid.travel.presence import form_of, packed, summed, unpacked

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from lagpu.algebra.operators import Monoid
 from lagpu.algebra.tables import binary
+from lagpu.backends.grid.dealing import Layout
 from lagpu.backends.grid.engine import Arrays
-from lagpu.backends.grid.partition import Layout
 from lagpu.backends.grid.pieces import Pieces, cut, empty, entries_of, from_entries
 from lagpu.backends.grid.travel.entries import by_position, heard, nothing, places, told
 from lagpu.backends.grid.travel.masks import of_owners

@@ -7,9 +7,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from lagpu.backends.grid.dealing import Dealt, Layout, Partition
 from lagpu.backends.grid.devices import collected
 from lagpu.backends.grid.handles import GridHandle
-from lagpu.backends.grid.partition import Dealt, Layout, Partition
 from lagpu.backends.grid.pieces import (
     Entries,
     Pieces,

@@ -231,28 +231,40 @@ class Ranks:
 
     Parameters
     ----------
-    degrees : array of int, (size,)
-        Vertices of the same degree stay in the order of their indices.
+    order : array of int, (size,)
+        The vertices in this order.
+    used : int
+        How many have an edge.
+
+    Attributes
+    ----------
+    indices, numbers : array, (size,)
+        The vertex of each new number, and the new number of each vertex.
     """
 
-    def __init__(self, degrees: Array) -> None:
-        self.size, self.used = len(degrees), int(np.count_nonzero(degrees))
+    def __init__(self, order: Array, used: int) -> None:
+        self.size, self.used = len(order), used
         kind = np.int32 if self.size < 2**31 else np.int64
-        self._index = np.argsort(-degrees, kind="stable").astype(kind)
-        self._number = np.empty_like(self._index)
-        self._number[self._index] = np.arange(self.size, dtype=kind)
+        self.indices = order.astype(kind)
+        self.numbers = np.empty_like(self.indices)
+        self.numbers[self.indices] = np.arange(self.size, dtype=kind)
+
+    @classmethod
+    def of(cls, degrees: Array) -> Ranks:
+        """Return the order by these degrees; vertices of the same one stay in their order."""
+        return cls(np.argsort(-degrees, kind="stable"), int(np.count_nonzero(degrees)))
 
     def number(self, indices: Any) -> Any:
         """See `Numbering`."""
-        return _looked_up(self._number, indices)
+        return _looked_up(self.numbers, indices)
 
     def index(self, numbers: Any) -> Any:
         """See `Numbering`."""
-        return _looked_up(self._index, numbers)
+        return _looked_up(self.indices, numbers)
 
     def forget(self) -> None:
         """Give back the tables: nothing is dealt by these numbers any more."""
-        self._index = self._number = self._index[:0].copy()
+        self.indices = self.numbers = self.indices[:0].copy()
 
 
 def _looked_up(table: Array, at: Any) -> Any:
