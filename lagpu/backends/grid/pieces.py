@@ -171,22 +171,30 @@ class Pieces:
         others = sum(n in x.shape for x in self._alive if x is not A)
         if self.engine.sum([others if k == 0 else 0 for k, _, _place in self]):
             return A
-        if self.engine.alone and self.engine.between_devices:
-            before = self.layout(A.shape)
-            ranks = order_by_degree(A.parts, before)
-            by = layout(A.shape, self.grid, (ranks, ranks))
-            parts = dealt_anew(self.engine, self.places, A.parts, A.dtype, before, by)
-            made: GridMatrix = self.handle(parts, A.dtype, A.shape)
-        else:
-            here = self.engine.beside * sum(place.nvals(A.parts[k]) for k, _, place in self)
-            require(_DEALT_ANEW * here + 40 * n, "grid", "Leave out the order of degrees.")
-            entries = self.entries(A)
-            ranks = Ranks.of(self._degrees(entries, n))
-            by = layout(A.shape, self.grid, (ranks, ranks))
-            made = self.sent(entries, A.dtype, A.shape, by)
+        # Between devices an entry is a key of 32 bits for its row and 32 for its column.
+        on_devices = self.engine.alone and self.engine.between_devices and n < 2**31
+        ranks, made = (self._by_devices if on_devices else self._by_host)(A)
         made.symmetric = A.symmetric
         self.changes.make(lambda: self._order_by(ranks))
         return made
+
+    def _by_devices(self, A: GridMatrix) -> tuple[Ranks, GridMatrix]:
+        """Return the order of degrees, and the matrix dealt by it from device to device."""
+        before = self.layout(A.shape)
+        ranks = order_by_degree(A.parts, before)
+        by = layout(A.shape, self.grid, (ranks, ranks))
+        parts = dealt_anew(self.engine, self.places, A.parts, A.dtype, before, by)
+        return ranks, self.handle(parts, A.dtype, A.shape)
+
+    def _by_host(self, A: GridMatrix) -> tuple[Ranks, GridMatrix]:
+        """Return the order of degrees, and the matrix dealt by it by way of the host."""
+        n = A.shape[0]
+        here = self.engine.beside * sum(place.nvals(A.parts[k]) for k, _, place in self)
+        require(_DEALT_ANEW * here + 40 * n, "grid", "Leave out the order of degrees.")
+        entries = self.entries(A)
+        ranks = Ranks.of(self._degrees(entries, n))
+        by = layout(A.shape, self.grid, (ranks, ranks))
+        return ranks, self.sent(entries, A.dtype, A.shape, by)
 
     def _order_by(self, ranks: Ranks) -> None:
         before, self._ranks[ranks.size] = self._ranks.get(ranks.size), ranks
