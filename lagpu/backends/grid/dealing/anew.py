@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -107,7 +107,7 @@ def _one_value(forms: Sequence[CscMatrix]) -> Any:
 
 def _entries(A: CscMatrix, by: Layout, piece: int) -> Iterator[tuple[slice, list[Array]]]:
     """Yield where in a part some of its entries are, and their rows and columns by index."""
-    tables = [_table(A.device, dim, "indices") for dim in by.dims]
+    tables = _tables(A.device, by, lambda ranks: ranks.indices)
     for begin in range(0, A.nvals, _CHUNK):
         end = min(begin + _CHUNK, A.nvals)
         where = (A.row_idx[begin:end].astype(np.int64), A.columns(begin, end))
@@ -124,7 +124,7 @@ def _given(
     with device.alone():
         chunk = min(A.nvals, _CHUNK)
         device.require(_BYTES_PER_ENTRY * A.nvals + _BYTES_IN_CHUNK * chunk, "dealt anew")
-        tables = [_table(device, dim, "numbers") for dim in after.dims]
+        tables = _tables(device, after, lambda ranks: ranks.numbers)
         for at, indices in _entries(A, before, piece):
             each = zip(after.dims, tables, indices, strict=True)
             (of_row, i), (of_col, j) = (_placed(*one) for one in each)
@@ -140,9 +140,10 @@ def _given(
         return [_joined(xp, [none, *chunks]) for chunks in lists]
 
 
-def _table(device: Any, by: Partition, what: str) -> Array:
-    """Return `what` of a partition's new numbers on a device, or None if it has none."""
-    return device.from_host(getattr(by.new, what)) if isinstance(by, Relabelled) else None
+def _tables(device: Any, by: Layout, of: Callable[[Ranks], Any]) -> list[Array]:
+    """Return a table of each dimension's ranks on a device, or None where it has none."""
+    new = [dim.new if isinstance(dim, Relabelled) else None for dim in by.dims]
+    return [device.from_host(of(ranks)) if isinstance(ranks, Ranks) else None for ranks in new]
 
 
 def _index(by: Partition, piece: int, table: Array, positions: Array) -> Array:

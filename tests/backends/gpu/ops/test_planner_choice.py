@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import lagpu
-from lagpu import BOOL, INT64, Matrix, Vector, loop, semiring
+from lagpu import BOOL, INT64, Matrix, Vector, algorithms, loop, semiring
 from lagpu.backends.gpu.ops import directions
 from lagpu.backends.gpu.ops.planner import POLICIES, Numbers, policy_of
 from lagpu.errors import InvalidValue
@@ -85,6 +85,18 @@ def test_alpha_of_each_degree():
     for n, dense_alpha in ((1 << 17, 8.0), (98_303, 5.0), (1 << 15, 4.0), (1, 4.0)):
         assert alphas(n, wide=True) == [14.0, 8.0, 16.0, 32.0, dense_alpha, dense_alpha]
     assert alphas(1 << 20, sums=True, wide=True) == [14.0, 14.0, 14.0, 14.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("search", "beta"), [(algorithms.bfs_levels, 256), (algorithms.count_shortest_paths, 64)]
+)
+def test_a_search_pulls_longer_where_nothing_is_added_up(place, search, beta):
+    A = kronecker(9, 8, seed=2, backend=place)
+    with lagpu.trace() as t:
+        search(A, int(A.to_coo()[0][0]))
+    reasons = [row.reason for row in t.rows if row.reason.startswith("pulled before")]
+    assert reasons
+    assert all(reason.endswith(f" 512 / {beta}") for reason in reasons)
 
 
 def test_long_searches_never_push_into_words():

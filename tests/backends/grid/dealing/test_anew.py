@@ -7,7 +7,8 @@ from lagpu import BOOL, FP64, INT32, Matrix, Vector, algorithms, backends, gener
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.grid import make
-from lagpu.backends.grid.dealing import anew
+from lagpu.backends.grid.dealing import Ranks, anew, layout
+from lagpu.backends.grid.pieces import entries_of
 from lagpu.errors import OutOfMemory
 
 GRIDS = [(1, 1), (2, 1), (3, 1), (2, 3), (1, 2)]
@@ -50,12 +51,9 @@ def test_entries_and_order_are_those_of_the_host(grid, n, values):
     made = []
     for place in (by_degree(grid), by_degree(grid, "cpu")):
         A = Matrix.from_coo(i, j, x, FP64, nrows=n, ncols=n, backend=place)
-        layout = place.pieces.layout(A.shape)
-        made.append(
-            (listed(A), [[by.own(p).tolist() for p in range(by.pieces)] for by in layout.dims])
-        )
-        order = place.pieces.partition(n).own(0)
-        assert len(order) == place.pieces.partition(n).count(0)
+        dims = place.pieces.layout(A.shape).dims
+        of = [[(by.own(p).tolist(), by.used(p)) for p in range(by.pieces)] for by in dims]
+        made.append((listed(A), of))
     assert made[0] == made[1]
     assert made[0][0] == (i.tolist(), j.tolist(), np.broadcast_to(x, i.shape).tolist())
 
@@ -86,14 +84,27 @@ def test_a_later_matrix_is_dealt_from_the_order_before(monkeypatch):
         del A, v
 
 
-def test_parts_of_several_numbers():
-    """Each piece has one value for all its entries, and not all the same."""
-    place = by_degree((2, 1))
-    n = 64
-    A = Matrix.from_coo(range(n), range(n), True, BOOL, nrows=n, ncols=n, backend=place)
-    B = Matrix.from_coo([0, 1], [0, 1], np.array([3, 7]), INT32, nrows=2, ncols=2, backend=place)
-    assert listed(A) == (list(range(n)), list(range(n)), [True] * n)
-    assert listed(B) == ([0, 1], [0, 1], [3, 7])
+@pytest.mark.parametrize("last", [3.0, 7.0, None])
+def test_parts_of_one_value_each(last):
+    """Of one value in all parts, of one in each, or of values of their own in one of them."""
+    pieces, n = by_degree((3, 1)).pieces, 100
+    before = pieces.layout((n, n))
+    order = Ranks(np.arange(n)[::-1], n)
+    after = layout((n, n), (3, 1), (order, order))
+    parts, expected = [], np.empty(n)
+    for p, place in enumerate(pieces.places):
+        own = before.dims[1].own(p)
+        values = (np.arange(len(own)) if last is None else last) if p == 2 else 3.0
+        expected[own] = values
+        ptr = np.arange(len(own) + 1)
+        parts.append(place.matrix_from_csc(ptr, own, values, FP64, before.shape(p)))
+    made = anew.dealt_anew(pieces.engine, pieces.places, parts, FP64, before, after)
+    for p, (place, part) in enumerate(zip(pieces.places, made, strict=True)):
+        i, j = after.index(p, *entries_of(place, part, 2)[:2])
+        assert sorted(j.tolist()) == sorted(after.dims[1].own(p).tolist())
+        assert i.tolist() == j.tolist()
+        assert entries_of(place, part, 2)[2].tolist() == expected[j].tolist()
+        assert (part.csc().values is None) == (last == 3.0)
 
 
 def test_memory_is_asked_for(monkeypatch):
