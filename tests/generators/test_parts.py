@@ -18,6 +18,7 @@ GRIDS = [
     "grid:2x3:cpu",
     "grid:3-random:cpu",
     "grid:2x3-degree:cpu",
+    "grid:1-degree:sim",
     "grid:2:sim",
 ]
 

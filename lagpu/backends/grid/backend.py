@@ -257,7 +257,7 @@ class GridBackend:
             (rows, cols), (of_row, of_col) = by.dims, by.parts(p)
             mine, ptr = _columns(col_ptr, cols.own(of_col))
             i = row_idx[mine]
-            if rows.pieces > 1:
+            if not rows.whole:
                 mine, i, ptr = _rows(rows, of_row, mine, i, ptr)
             own = values[mine] if np.ndim(values) else values
             local: Any = by.shape(p)

@@ -104,7 +104,7 @@ def extract_column(
     A: GridMatrix = op.matrix
     by, dim = pieces.layout(A.shape), 0 if op.transposed else 1
     owner, position = by.dims[dim].owner(op.column), by.dims[dim].position(op.column)
-    if by.dims[dim].pieces == 1:
+    if by.dims[dim].whole:
         return [op._replace(matrix=part, column=position) for part in A.parts]
     given = []
     for k, p, place in pieces:
@@ -121,7 +121,7 @@ def extract_column(
 def _in_place(lists: Lists, one: Layout, other: Layout) -> bool:
     """Whether the entries of each piece stay there: dimensions with a list have one owner alone."""
     return all(
-        a == b if of is None else a.pieces == b.pieces == 1
+        a == b if of is None else a.whole and b.whole
         for of, a, b in zip(lists, one.dims, other.dims, strict=True)
     )
 

@@ -342,7 +342,7 @@ class Parts:
         by = self._pieces.layout(A.shape)
 
         def index(dim: int, part: int) -> Array | None:
-            return by.dims[dim].own(part) if by.dims[dim].pieces > 1 else None
+            return None if by.dims[dim].whole else by.dims[dim].own(part)
 
         def read() -> dict[int, tuple[Any, ...]]:
             found = {}

@@ -38,7 +38,7 @@ def multiply(pieces: Pieces, op: Multiply, out: GridHandle, desc: Descriptor) ->
         return _of_collected(pieces, op, out)
     A, inner, products = local_products(pieces, op)
     layout = pieces.layout(A.shape)
-    if layout.dims[inner].pieces == 1:
+    if layout.dims[inner].whole:
         return list(products)
     dtype, semiring = op.product.result, op.product.semiring
     expected = [
@@ -72,9 +72,9 @@ def local_products(pieces: Pieces, op: Multiply) -> tuple[GridMatrix, int, list[
     inner = 0 if product.transpose else 1
     layout, parts, numbered = pieces.layout(A.shape), A.parts, None
     position = product.semiring.multiply.positional
-    if position == _index_of_output(product) and layout.dims[1 - inner].pieces > 1:
+    if position == _index_of_output(product) and not layout.dims[1 - inner].whole:
         product, parts = _taking(product, of_matrix=True), _indices(pieces, A, 1 - inner)
-    elif position == "k" and layout.dims[inner].pieces > 1:
+    elif position == "k" and not layout.dims[inner].whole:
         product, numbered = _taking(product, of_matrix=False), -1
     # `spread` numbers by dimension 0 or 1 of what it returns: the last one is that of the sum.
     left = spread(pieces, op.operand, needed(layout, inner), "mxm", -1, op.transposed, numbered)
@@ -98,7 +98,7 @@ def _of_collected(pieces: Pieces, op: Multiply, out: GridHandle) -> list[Operati
 
 
 def _is_cut_by_rows(pieces: Pieces, shape: tuple[int, ...]) -> bool:
-    return len(shape) == 2 and pieces.layout(shape).dims[0].pieces > 1
+    return len(shape) == 2 and not pieces.layout(shape).dims[0].whole
 
 
 def multiply_selection(

@@ -23,7 +23,7 @@ from lagpu.backends.gpu.kernels import Kernel, constant, kernel
 from lagpu.backends.gpu.ops.directions import alpha_of, beta_of, gamma_of
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.profile.log import LoopLog
-from lagpu.backends.gpu.storage.forms import csr_of
+from lagpu.backends.gpu.storage.forms import csr_of, transpose
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import SEARCH_COUNTERS, pull_space, push_space
@@ -33,6 +33,7 @@ __all__ = ["Kind", "PieceSearch", "PieceSpace", "Slots", "Started", "kind_of", "
 
 Array = Any
 BITS = 32  # of a word
+_LINE = 32  # words of a line of a GPU's memory
 SIM_BLOCK = 64  # threads a block on sim, which runs the blocks of all devices
 LEFT = constant("kLeft")
 # Arguments that vary by call: before the flag that tells when assignments are made, and the last.
@@ -84,10 +85,14 @@ class Slots(NamedTuple):
 
 def slots_of(by: Partition) -> Slots:
     """Return the slots of a partition's indices, of which there are fewer than 2**31."""
-    straight = isinstance(by, Dealt) and by.run % BITS == 0
-    length = by.run // BITS if isinstance(by, Dealt) and straight else 1
     counts = [by.count(p) for p in range(by.pieces)]
-    runs = -(-nwords(max(counts)) // length)
+    most = nwords(max(counts))
+    straight = isinstance(by, Dealt) and by.run % BITS == 0
+    if isinstance(by, Dealt) and straight:
+        length = by.run // BITS
+    else:
+        length = min(_LINE, 1 << (max(most, 1).bit_length() - 1))
+    runs = -(-most // length)
     words = -(-runs * length * by.pieces // 4) * 4
     run = length.bit_length() - 1
     if straight:
@@ -96,7 +101,8 @@ def slots_of(by: Partition) -> Slots:
     names = np.zeros(words * BITS, np.int32)
     for p in range(by.pieces):
         own, at = by.own(p), np.arange(counts[p])
-        slots = (at // BITS * by.pieces + p) * BITS + at % BITS
+        of_run = length * BITS
+        slots = (at // of_run * by.pieces + p) * of_run + at % of_run
         of_vertex[own], names[slots] = slots, own
     return Slots(by.size, run, words, max(counts), of_vertex, names)
 
@@ -123,6 +129,8 @@ class PieceSpace:
         Edges that leave each own vertex, to any piece; whoever makes all spaces sets it, and
     words : tuple of array of u32
         the two buffers of all slots' words in the own window.
+    reach : int
+        Own vertices behind these have no predecessors, so no search finds them.
     """
 
     def __init__(self, part: CscMatrix, slots: Slots, pieces: int, degree: float) -> None:
@@ -132,17 +140,14 @@ class PieceSpace:
         self.names = None
         if slots.of_vertex is not None and slots.names is not None:
             self.names = device.from_host(slots.names)
-            rows = device.from_host(slots.of_vertex)[part.row_idx]
-            shape = (slots.words * BITS, own)
-            self._renumbered = CscMatrix(
-                device, part.dtype, shape, part.col_ptr, rows, part.values, part.iso
-            )
+            self._renumbered = _renumbered(part, slots.of_vertex, slots.words * BITS)
         predecessors, successors = self.forms(part)
         self.push = push_space(successors)
         pull = pull_space(predecessors, successors)
         self.empty, self.hint = pull.empty, pull.hint
         self.degrees: Array = None
         self.words: tuple[Array, Array] = (None, None)
+        self.reach = int(xp.searchsorted(part.col_ptr, part.nvals))
         self.visited = xp.empty(nwords(own), np.uint32)
         self.found = xp.zeros(-(-nwords(own) // 4) * 4, np.uint32)
         self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
@@ -169,6 +174,24 @@ class PieceSpace:
 def _lengths(form: CscMatrix) -> np.ndarray[Any, Any]:
     found: np.ndarray[Any, Any] = np.diff(form.device.to_host(form.col_ptr).astype(np.int64))
     return found
+
+
+def _renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> CscMatrix:
+    """Return a part whose rows are numbered by slots, and rise; it has its form by rows.
+
+    So in the order of degrees a pull looks at the predecessors of most edges first (Hiragushi and
+    Takahashi 2013, section 3.4).
+    """
+    device, what = part.device, ("rows of the matrix", "")
+    rows = device.from_host(slot_of)[part.row_idx]
+    unordered = CscMatrix(
+        device, part.dtype, (slots, part.shape[1]), part.col_ptr, rows, part.values, part.iso
+    )
+    by_rows = transpose(unordered, *what)
+    del rows, unordered
+    made = transpose(by_rows, *what)
+    made.csr = by_rows
+    return made
 
 
 class Kind(NamedTuple):
@@ -307,9 +330,14 @@ class PieceSearch:
             flags |= NEW_LOG if log.is_new else 0
         kept = frontier.spare_values(f.dtype) if self._kind.keep else None
         words = None if times is None else frontier.spare_words()
+        # Behind `reach` no level would take a source's bit out of the words again, so a search from
+        # there tells of all vertices. Of several sources the host does not know.
+        near = not nvals or 0 <= source < self._space.reach
+        reach = self._space.reach if near else excluded.size
         given = (
-            left_out, sources, values, f.number, source, nvals, kept, *outputs, *marks, flags,
-            words, NO_LIMIT if times is None else times, *peers.arguments(self._piece), result,
+            reach, left_out, sources, values, f.number, source, nvals, kept, *outputs, *marks,
+            flags, words, NO_LIMIT if times is None else times, *peers.arguments(self._piece),
+            result,
         )  # fmt: skip
         return Started(launch, given, had, frontier, words, kept)
 
@@ -344,7 +372,7 @@ class PieceSearch:
         alpha = alpha_of(space.degree, self._n, kind.sums, wide=True)
         return device.prepare(
             made, grid * space.block,
-            np.int64(self._n), np.int64(own), np.uint64(self._nvals), *matrix, *inverse,
+            np.int64(self._n), np.int64(own), PER_CALL, np.uint64(self._nvals), *matrix, *inverse,
             False if kind.iso else part.number, None if unhinted else space.hint, space.empty,
             space.degrees, space.names, *(PER_CALL,) * OUTPUTS, PER_CALL,
             np.uint32(body.assigns_first), PER_CALL,

@@ -27,7 +27,7 @@ def reduce_rows(
     A: GridMatrix = op.matrix
     layout, kept = pieces.layout(A.shape), 1 if op.transposed else 0
     local = [op._replace(matrix=part) for part in A.parts]
-    if layout.dims[1 - kept].pieces == 1:
+    if layout.dims[1 - kept].whole:
         return list(local)
     dtype = op.monoid.types(A.dtype)[1]
     expected = [place.nvals(A.parts[k]) for k, _, place in pieces]

@@ -34,6 +34,7 @@ from lagpu import (
     semiring,
 )
 from lagpu.backends import grid
+from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.grid import fused
 from lagpu.errors import GridTimeout
@@ -155,6 +156,42 @@ def test_the_transpose_and_a_matrix_known_to_be_symmetric(pieces):
             found.append(searched_backwards(A, n, x))
         assert place.last_loop.startswith(RUNS)
         assert found[0] == found[1]
+
+
+@pytest.mark.each_value
+@pytest.mark.parametrize("order", ["random", "degree"])
+@pytest.mark.parametrize("pieces", [1, *PIECES])
+@pytest.mark.parametrize(
+    ("kind", "n"), [(k, n) for k in ("random", "hubs") for n in (1, 33, 1025, 5000)]
+)
+def test_vertices_in_another_order(kind, n, pieces, order):
+    i, j = edges_of(kind, n)
+    places = [GpuBackend(f"s{p}", SimDevice(backend=f"s{p}")) for p in range(pieces)]
+    place = grid.make(f"grid of {pieces} by {order}", places, (pieces, 1), order)
+    A, B = (matrix(n, i, j, x) for x in (place, "cpu"))
+    for source in sources(n, i):
+        want = algorithms.bfs_levels(B, source).to_dense(-1)
+        levels, parents = algorithms.bfs(A, source)
+        assert place.last_loop.startswith(RUNS)
+        assert levels.to_dense(-1).tolist() == want.tolist()
+        assert is_tree(i, j, want, parents.to_dense(-1), source)
+        counts = algorithms.count_shortest_paths(A, source)
+        assert place.last_loop.startswith(RUNS)
+        assert counts.to("cpu").isequal(algorithms.count_shortest_paths(B, source))
+
+
+@pytest.mark.parametrize("times", [1, 2, 3, 4, None])
+@pytest.mark.parametrize("starts", [(699,), (690, 699), (0, 699)])
+@pytest.mark.parametrize("pieces", [1, *PIECES])
+def test_sources_to_which_nothing_leads(pieces, starts, times, monkeypatch):
+    """They are behind all vertices that are ever told of, and no level after the first has them."""
+    monkeypatch.setattr(grid.search, "alpha_of", lambda *_, **__: 1e9)  # pull
+    monkeypatch.setattr(grid.search, "beta_of", lambda sums: 1e9)
+    n = 700
+    i = np.r_[np.arange(650), 699, 690]
+    j = np.r_[np.arange(1, 651) % 600, 0, 7]
+    found = [searched(place, n, i, j, times, True, BOOL, starts) for place in (sims(pieces), "cpu")]
+    assert found[0] == found[1]
 
 
 def searched(place, n, i, j, times, first, dtype, starts):

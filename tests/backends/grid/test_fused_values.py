@@ -15,6 +15,8 @@ from samples import picked
 
 import lagpu
 from lagpu import FP64, INT64, Matrix, Vector, algorithms, binary, loop, semiring
+from lagpu.backends import grid
+from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.grid.dealing import dealt
 from lagpu.errors import GridTimeout
@@ -80,6 +82,19 @@ def test_a_search_with_values_on_a_matrix_that_was_searched_without():
         assert algorithms.bfs_levels(A, 4).to_dense(-1).tolist() == levels
         want = added_up(B, n, "cpu", "path counts")
         assert added_up(A, n, place, "path counts") == want
+
+
+@pytest.mark.parametrize("name", ["weighted", "any edge", "any value"])
+@pytest.mark.parametrize("pieces", [1, *PIECES])
+def test_values_of_edges_and_vertices_in_another_order(pieces, name):
+    places = [GpuBackend(f"s{p}", SimDevice(backend=f"s{p}")) for p in range(pieces)]
+    place, n = grid.make(f"grid of {pieces} by degree", places, (pieces, 1), "degree"), 1025
+    i, j = edges_of("hubs", n)
+    weights = j % 5 + 1 if name == "any edge" else None  # whichever is taken
+    A, B = (weighted(n, i, j, x, ADDS[name][1], weights) for x in (place, "cpu"))
+    starts = ((4, 3),) if name == "any value" else ((4, 3), (9, 5))
+    assert added_up(A, n, place, name, None, starts) == added_up(B, n, "cpu", name, None, starts)
+    assert place.last_loop.startswith(RUNS)
 
 
 def test_sums_of_floats_do_not_depend_on_the_order_of_threads():

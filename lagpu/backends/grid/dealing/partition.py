@@ -42,9 +42,11 @@ class Partition(Protocol):
     size : int
         The number of indices.
     pieces : int
-        The number of pieces; some may own no index. One alone has each index at its own position.
+        The number of pieces; some may own no index.
     rises : bool
         Whether the indices of a piece rise with their positions.
+    whole : bool
+        Whether one piece has each index at its own position.
     """
 
     @property
@@ -57,6 +59,10 @@ class Partition(Protocol):
 
     @property
     def rises(self) -> bool:
+        """See above."""
+
+    @property
+    def whole(self) -> bool:
         """See above."""
 
     def owner(self, indices: Any) -> Any:
@@ -95,6 +101,11 @@ class Dealt:
     pieces: int
     run: int
     rises = True
+
+    @property
+    def whole(self) -> bool:
+        """See `Partition`."""
+        return self.pieces == 1
 
     def owner(self, indices: Any) -> Any:
         """See `Partition`."""
@@ -278,7 +289,7 @@ class Relabelled:
 
     new: Numbering
     by: Dealt
-    rises = False
+    rises = whole = False
 
     @property
     def size(self) -> int:
@@ -400,13 +411,14 @@ def layout(
     grid : tuple of int
         (R, C), the rows and columns of pieces.
     new : tuple of Numbering or None, optional
-        For each dimension the new numbers by which its indices are dealt if it is cut. `Ranks` are
-        dealt one by one, since a run of the first ones would have all hubs.
+        For each dimension the new numbers by which its indices are dealt if it is cut, or would be
+        if there were a second piece. `Ranks` are dealt one by one, since a run of the first ones
+        would have all hubs.
     """
     R, C = grid
 
     def by(dim: int, parts: int, runs: int = 1) -> Partition:
-        numbering = new[dim] if new is not None and parts > 1 else None
+        numbering = new[dim] if new is not None and (parts > 1 or R * C == 1) else None
         run = 1 if isinstance(numbering, Ranks) else dealt(shape[dim], R * C).run
         plain = Dealt(shape[dim], parts, run * runs)
         return plain if numbering is None else Relabelled(numbering, plain)

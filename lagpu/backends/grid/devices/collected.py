@@ -145,7 +145,7 @@ def _run_of_turns(own: Partition, by: Partition, together: int) -> int:
         own, by = own.by, by.by  # both deal the same new numbers
     if not isinstance(own, Dealt) or not isinstance(by, Dealt):
         return 0
-    return own.run if by.pieces == 1 or by.run == own.run * together else 0
+    return own.run if by.whole or by.run == own.run * together else 0
 
 
 def _stored(handle: Any) -> VectorStore | None:

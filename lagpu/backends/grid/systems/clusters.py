@@ -151,7 +151,7 @@ class GridClusters:
         chosen = range(self.count)
         if size <= self._here:
             chosen = range(k, self.count, each)
-        new = tuple(map(Shuffle, A.shape)) if pieces.order == "random" else None
+        new = tuple(map(Shuffle, A.shape)) if pieces.order == "random" and size > 1 else None
         by = layout(A.shape, (size, 1), new)
         with pieces.lock:
             own = copied(pieces, A, by, chosen)

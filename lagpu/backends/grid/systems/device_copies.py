@@ -28,7 +28,7 @@ _BLOCK = 1 << 26  # entries that move at a time
 def may_gather(pieces: Pieces, A: GridMatrix) -> bool:
     """Whether the parts of a matrix have whole columns, all on devices of this process."""
     here = pieces.engine.between_devices and len(pieces.engine.local) == pieces.engine.size
-    return here and pieces.layout(A.shape).dims[0].pieces == 1
+    return here and pieces.layout(A.shape).dims[0].whole
 
 
 def on_one_device(pieces: Pieces, A: GridMatrix, home: Backend) -> MatrixHandle:

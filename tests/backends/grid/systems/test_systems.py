@@ -90,7 +90,7 @@ def test_pieces_with_kernels(policy):
 
 
 @pytest.mark.parametrize("order", ["random", "degree"])
-@pytest.mark.parametrize("grid", [(1, 2), (3, 1), (2, 3)])
+@pytest.mark.parametrize("grid", [(1, 1), (1, 2), (3, 1), (2, 3)])
 def test_indices_in_another_order(grid, order):
     searched(on(grid, "bfs2d", order), 90, edges_of(90, "directed"), 45)
 

@@ -22,7 +22,8 @@
 //
 // words_a and words_b are the words of all slots in this device's own window.
 // in_* has, by own vertex, the slots of its predecessors; out_*, by slot, its successors among the
-// own vertices. `degrees` counts all edges that leave each own vertex.
+// own vertices. `degrees` counts all edges that leave each own vertex. Edges lead to some of the
+// first `reach` own vertices alone: what travels is of these.
 //
 // Who gives up in a meeting, or is told to, ends the kernel: what it has written is of no use then.
 #include "common/peers.cuh"
@@ -34,7 +35,7 @@ const u32 kFew = LG_WARP;
 const u64 kFewEdges = 1 << 30;
 
 extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
-    peers_search(i64 n, i64 own, u64 nvals_a, const LG_PTR* __restrict__ out_ptr,
+    peers_search(i64 n, i64 own, i64 reach, u64 nvals_a, const LG_PTR* __restrict__ out_ptr,
                  const LG_IDX* __restrict__ out_idx, const LG_A* __restrict__ out_values,
                  const LG_PTR* __restrict__ in_ptr, const LG_IDX* __restrict__ in_idx,
                  const LG_A* __restrict__ in_values, LG_A a_iso, const i32* __restrict__ hint,
@@ -49,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
                  u32 room, u32 piece, u32 epoch, u64 patience, const u64* windows, u64* result) {
   Pieces all{Peers{piece, epoch, patience, windows}, run, words, room};
   const Vertices lists{vertex, start, degree};
-  Search s{own,     out_ptr, in_ptr, out_idx, in_idx, out_values, in_values, a_iso,   f_iso,
+  Search s{reach,   out_ptr, in_ptr, out_idx, in_idx, out_values, in_values, a_iso,   f_iso,
            hint,    nullptr, x0,     x1,      x2,     shift,      visited,   nullptr, words_a,
            words_b, lists,   lists,  chunks,  chunks, counters,   0,         false,   false};
   s.f_values = LG_TRAVEL ? all.values(piece) : nullptr;
@@ -165,7 +166,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     }
     if (LG_SUM || !listed) {
       s.claimed = listed;
-      if (own) {
+      if (reach) {
         pull(s, depth, block, &tally);
         pull_deferred(s, depth, block, &tally);
       }
@@ -190,7 +191,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     const bool told = !listed || found || kClaims;
     now = meet(&all.peers, found, edges, told);
     LG_LOGGED(if (logs()) {
-      s.log->met(depth, listed ? 0 : u64(nwords + 3) / 4 * 4, now.own, last_arrival(s, turn));
+      s.log->met(depth, listed ? 0 : u64((reach + 31) / 32 + 3) / 4 * 4, now.own,
+                 last_arrival(s, turn));
       end_level(s, now.found, atomic_exch(looked_at(s, turn - 1), u64(0)));
     })
   }
