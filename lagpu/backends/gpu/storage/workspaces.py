@@ -178,7 +178,7 @@ class PullSpace:
     empty : array of u32
         Bits of the columns without entries.
     hint : array of i32
-        For each column one of its rows, of those that have the most entries; -1 if there is none.
+        For each column one of its rows, of those that have the most entries; see common/hint.cuh.
     nbytes : int
         Bytes of both.
     """

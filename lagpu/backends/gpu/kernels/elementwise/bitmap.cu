@@ -1,5 +1,6 @@
 // Kernels over presence words: bit i % 32 of word i / 32 says whether entry i is there.
 #include "common/entries.cuh"
+#include "common/hint.cuh"
 // default: the file compiles by itself
 #ifndef LG_PTR
 #define LG_PTR i32
@@ -116,7 +117,7 @@ extern "C" __global__ void empty_columns(i64 n, const LG_PTR* __restrict__ col_p
   }
 }
 
-// hint[j] = the row among column j's whose own length is greatest, -1 for an empty column.
+// The hint of column j is the row among its own whose length is greatest; see common/hint.cuh.
 // `lengths_ptr` is the form in which rows are counted. One warp a column, grid stride.
 extern "C" __global__ void heaviest_rows(i64 n, const LG_PTR* __restrict__ col_ptr,
                                          const LG_IDX* __restrict__ row_idx,
@@ -142,6 +143,6 @@ extern "C" __global__ void heaviest_rows(i64 n, const LG_PTR* __restrict__ col_p
         best = other;
       }
     }
-    if (lane_id() == 0) hint[j] = best;
+    if (lane_id() == 0) hint[j] = hint_to(best, end - i64(col_ptr[j]) == 1);
   }
 }

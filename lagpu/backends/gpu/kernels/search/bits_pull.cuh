@@ -123,12 +123,14 @@ struct Ahead {
 };
 
 LG_DEVICE Ahead ahead(const Search& s, u32 at, Word want) {
-  Ahead a{want, 0, 0, -1};
+  Ahead a{want, 0, 0, kNoHint};
   if (want) {
     const u32 v = at / kGroups;
     a.p = load_ro(&s.in.ptr[v]);
     a.end = load_ro(&s.in.ptr[v + 1]);
-    a.hint = load_ro(&s.hint[v]);
+    const Hint first = hint_from(load_ro(&s.hint[v]));
+    a.hint = first.row;
+    if (first.only) a.end = a.p;          // nothing is left to look at
     if (a.end - a.p > kLong) a.want = 0;  // its chunks have been, or will be, taken
   }
   return a;

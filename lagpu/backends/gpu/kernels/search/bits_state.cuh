@@ -5,6 +5,7 @@
 #ifndef LAGPU_SEARCH_BITS_STATE_CUH
 #define LAGPU_SEARCH_BITS_STATE_CUH
 #include "common/entries.cuh"
+#include "common/hint.cuh"
 #include "common/log.cuh"
 #include "common/quads.cuh"
 #ifndef LG_WORD

@@ -14,9 +14,9 @@
 // of num_room and num_places, from both ends; chunks_b is the last place, which no chunk has.
 //
 // out_* is A by rows (a vertex' successors), in_* A by columns (its predecessors); the same arrays
-// if A is symmetric. `hint`, if not null, has a predecessor of high degree for each vertex, -1 if
-// there is none: most vertices that a pull reaches are reached through it (Hiragushi and Takahashi
-// 2013 order all neighbours by degree; one alone does most of it and takes no second index array).
+// if A is symmetric. `hint`, if not null, has a predecessor of high degree for each vertex:
+// most vertices that a pull reaches are reached through it (Hiragushi and Takahashi 2013 order all
+// neighbours by degree; one alone does most of it and takes no second index array).
 // `empty` has a bit for each vertex without predecessors, which a pull need not look at.
 //
 // Directions follow LG_RULE, as common/constants.cuh has it. A search in one direction reads one

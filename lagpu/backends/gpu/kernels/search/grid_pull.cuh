@@ -375,14 +375,14 @@ LG_DEVICE void settle_in_group(const Search& s, Group* group, u32 v, i32 j, u32 
 
 // Pull into the vertices of a group that are not visited, those of its words that are `open`. They
 // are listed word by word, so that a word with few of them takes no longer than these few. Those of
-// the list look at their hints, 32 at a time; those that these do not answer wait until they are
-// 32, which look at all of their predecessors.
+// the list look at their hints, 32 at a time; those that these do not answer, and that have more
+// predecessors, wait until they are 32, which look at all of these.
 LG_DEVICE void pull_group(const Search& s, Group* group, u32 first, u32 log, u32 open, u32 depth,
                           Shared* block, Tally* tally) {
   const auto vertex = [&](u32 v) { return i32(word_of_group(first, v / 32, log) * 32 + v % 32); };
   const u32 lane = lane_id();
   u32 listed = 0, waiting = 0, v = kNone;
-  i32 hint = -1;
+  i32 hint = kNoHint;
   for (bool last = false; !last;) {
     for (; open && listed < LG_WARP; open &= open - 1) {
       const u32 k = bit_ffs(open) - 1, left = ~s.visited[word_of_group(first, k, log)];
@@ -393,21 +393,21 @@ LG_DEVICE void pull_group(const Search& s, Group* group, u32 first, u32 log, u32
     warp_sync();
     // While the lanes' vertices are looked at, the hints of the next ones are loaded.
     const u32 v_now = v, taken = listed < LG_WARP ? listed : LG_WARP;
-    const i32 hint_now = hint;
+    const Hint hint_now = hint_from(hint);
     listed -= taken;
     v = kNone;
-    hint = -1;
+    hint = kNoHint;
     if (lane < taken) {
       v = group->listed[listed + lane];
       if (s.hint) hint = load_ro(&s.hint[vertex(v)]);
     }
-    const bool answered = hint_now >= 0 && has_entry(s.frontier(), hint_now);
+    const bool answered = hint_now.row >= 0 && has_entry(s.frontier(), hint_now.row);
     if (answered) {
       const i32 j = vertex(v_now);
-      settle_in_group(s, group, v_now, j, depth, product(s, s.in_values, 0, hint_now, j));
-      LG_LOGGED(++tally->looked;)
+      settle_in_group(s, group, v_now, j, depth, product(s, s.in_values, 0, hint_now.row, j));
     }
-    const bool waits = v_now != kNone && !answered;
+    LG_LOGGED(tally->looked += answered || hint_now.only;)
+    const bool waits = v_now != kNone && !answered && !hint_now.only;
     const u32 more = warp_ballot(waits);
     if (waits) group->waiting[waiting + bit_popc(more & lanes_below())] = (unsigned short)v_now;
     waiting += bit_popc(more);

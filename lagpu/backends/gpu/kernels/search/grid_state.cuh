@@ -6,6 +6,7 @@
 #ifndef LAGPU_SEARCH_GRID_STATE_CUH
 #define LAGPU_SEARCH_GRID_STATE_CUH
 #include "search/assignments.cuh"
+#include "common/hint.cuh"
 #include "common/log.cuh"
 #include "spmv/push.cuh"
 #ifndef LG_SUM  // 1: products of one level add up; 0: the first product of a vertex counts

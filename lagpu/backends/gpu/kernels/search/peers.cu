@@ -103,7 +103,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       }
       edges += degrees[v];
     }
-    tell_all(s, all, 0, there, v);
+    const i32 its[1] = {v};
+    tell_all(s, all, 0, there, its);
   }
   const bool speaks = block_index() == 0;  // for the whole device, where its counts are known
   u32 turn = 0, depth = 0;

@@ -38,16 +38,24 @@ struct Pieces {
   LG_DEVICE i32 slot_of(i32 v) const { return i32(place_of(v / 32) * 32) + v % 32; }
 };
 
-// List those of the warp's own vertices that are `there`, for `turn`, in every window.
-LG_DEVICE void tell_all(const Search& s, const Pieces& all, u32 turn, bool there, i32 v) {
-  const u32 who = warp_ballot(there);
-  if (!who) return;
-  u64 at = 0;
-  if (lane_id() == 0) at = atomic_add(counter(s, turn, kListed), u64(bit_popc(who)));
-  at = warp_shfl(at, 0) + bit_popc(who & lanes_below());
-  if (!there) return;
-  const i32 slot = all.slot_of(v);
-  for (u32 p = 0; p < LG_PEERS; ++p) all.list(p, all.peers.piece, turn)[at] = slot;
+// List those of the warp's own vertices v[q] whose bit q is in `there`, for `turn`, in every
+// window. A warp asks for room once, as one counter has few answers a time.
+template <u32 N>
+LG_DEVICE void tell_all(const Search& s, const Pieces& all, u32 turn, u32 there,
+                        const i32 (&v)[N]) {
+  u32 who[N], total = 0;
+  for (u32 q = 0; q < N; ++q) total += bit_popc(who[q] = warp_ballot(there >> q & 1));
+  if (!total) return;
+  u32 at = 0;
+  if (lane_id() == 0) at = u32(atomic_add(counter(s, turn, kListed), u64(total)));
+  at = warp_shfl(at, 0);
+  for (u32 q = 0; q < N; ++q) {
+    const u32 to = at + bit_popc(who[q] & lanes_below());
+    at += bit_popc(who[q]);
+    if (!(there >> q & 1)) continue;
+    const i32 slot = all.slot_of(v[q]);
+    for (u32 p = 0; p < LG_PEERS; ++p) all.list(p, all.peers.piece, turn)[to] = slot;
+  }
 }
 
 // Put the value of an own vertex into every window. Each is found once, and its value is not
@@ -190,10 +198,9 @@ struct PeersPusher {
         won |= u32(!(atomic_or(&s.visited[j[q] / 32], bit) & bit)) << q;
     }
     if (!warp_any(won != 0)) return;
+    if (!kMayBeWide || !wide) tell_all(s, all, turn + 1, won, j);
     for (u32 q = 0; q < N; ++q) {
-      const bool mine = won >> q & 1;
-      if (!kMayBeWide || !wide) tell_all(s, all, turn + 1, mine, j[q]);
-      if (!mine) continue;
+      if (!(won >> q & 1)) continue;
       tally->edges += load_ro(&degrees[j[q]]);
       if (kClaims || (kMayBeWide && wide)) atomic_or(&s.found_words[j[q] / 32], 1u << (j[q] % 32));
       if (LG_SUM) continue;  // a pull adds up, in an order that does not depend on threads

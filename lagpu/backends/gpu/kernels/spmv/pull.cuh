@@ -7,6 +7,7 @@
 // entry; `tally` counts.
 #ifndef LAGPU_SPMV_PULL_CUH
 #define LAGPU_SPMV_PULL_CUH
+#include "common/hint.cuh"
 #include "common/product.cuh"
 #ifndef LG_WHOLE  // 1: no early stop, every entry of a column is looked at
 #define LG_WHOLE 0
@@ -220,7 +221,7 @@ LG_DEVICE void pull_put_off(const Columns<S>& a, const Operand<S>& u, const Sums
 // Wanted columns from presence words, 32 a warp: first the hint, a row of many entries in each
 // column, which most sums of `any` end with; then some entries by each lane, then the rest by the
 // warp; very long columns by the block at the end. `empty`, if not null, has a bit for each column
-// without entries, `hint`, if not null, a row for each column or -1.
+// without entries, `hint`, if not null, the hint of each column.
 template <class S, class W>
 LG_DEVICE void pull_bitmap(const Columns<S>& a, const Operand<S>& u, const Mask& mask,
                            const Sums<W>& w, const u32* empty, const i32* hint,
@@ -238,12 +239,15 @@ LG_DEVICE void pull_bitmap(const Columns<S>& a, const Operand<S>& u, const Mask&
     Sum<S> sum;
     i64 begin = 0, p = 0, end = 0;
     if (wanted >> lane_id() & 1) {
-      const i32 first = hint ? load_ro(&hint[j]) : -1;
+      const Hint first = hint_from(hint ? load_ro(&hint[j]) : kNoHint);
       p = begin = load_ro(&a.ptr[j]);
       end = load_ro(&a.ptr[j + 1]);
-      if (first >= 0 && has_entry(u.words, first)) {
+      if (first.row >= 0 && has_entry(u.words, first.row)) {
         ++tally->looked_at;
-        sum.add_product(multiply(a, u, 0, first, j));
+        sum.add_product(multiply(a, u, 0, first.row, j));
+      } else if (first.only) {
+        ++tally->looked_at;
+        p = end;
       } else {
         p = pull_alone(a, u, p, end, j, kAlone, &sum, tally);
       }
