@@ -171,22 +171,24 @@ class _Space:
         self.nvals = pieces.nvals(A)
         degree = self.nvals / max(n, 1)
         self.of_piece: list[PieceSpace] = []
-        lengths = []
+        columns, lengths = [], []
         for k, _, place in pieces:
             with place.device.alone():
                 part = A.parts[k].csc()
                 space = PieceSpace(part, slots, count, degree)
                 self.of_piece.append(space)
-                count_of = space.column_lengths if A.symmetric else space.row_lengths
-                lengths.append(count_of(part))
+                columns.append(space.column_lengths(part))
+                lengths.append(columns[k] if A.symmetric else space.row_lengths(part))
         self._parts = [weakref.ref(part.csc()) for part in A.parts]
         if not A.symmetric:  # each piece has some of the edges that leave a vertex
             whole = np.sum(lengths, axis=0)
             lengths = [whole[by.own(p)] for p in pieces.engine.local]
+        walks = sum(into @ out for into, out in zip(columns, lengths, strict=True))
         for k, _, place in pieces:
             with place.device.alone():
                 degrees = place.device.from_host(lengths[k].astype(np.uint32))
                 self.of_piece[k].degrees = degrees
+                self.of_piece[k].behind = walks / max(self.nvals, 1)
         windows = pieces.engine.window(8 * slots.window_words(count, value_bytes))
         assert windows is not None
         for space, window in zip(self.of_piece, windows, strict=True):

@@ -237,15 +237,20 @@ class GridSearch:
         space: Workspace = A.cache[place]
         return space
 
-    def _numbers(self, space: Workspace) -> tuple[str, Any, Any]:
-        """Return the rule's constant, alpha and beta."""
+    def _numbers(self, space: Workspace) -> tuple[str, Any, Any, float]:
+        """Return the rule's constant, alpha, beta, and gamma.
+
+        A rule that was asked for counts the edges of every frontier that a push has found, so no
+        push finds words.
+        """
         if self._rule is None:
             alpha = alpha_of(space.degree, self._n, self._sums, wide=True)
-            return "kByEdges", alpha, beta_of(self._sums)
-        return self._rule[:3]
+            gamma = gamma_of(alpha, space.degree, space.behind)
+            return "kByEdges", alpha, beta_of(self._sums), gamma
+        return *self._rule[:3], 0.0
 
-    def _why_level(self, space: Workspace) -> Callable[[Any, bool], str]:
-        kind, alpha, beta = self._numbers(space)
+    def _why_level(self, space: Workspace) -> Callable[[Any, int], str]:
+        kind, alpha, beta, _ = self._numbers(space)
         return functools.partial(why_level, self._n, kind, alpha, beta)
 
     def _launch(self, space: Workspace, log: LoopLog | None, blank: int) -> PreparedLaunch:
@@ -266,7 +271,7 @@ class GridSearch:
     def _bound(self, space: Workspace, logs: dict[str, str]) -> PreparedLaunch:
         """Prepare the launch with the arguments that all loops of this structure share."""
         forms, A, n, iso = self._forms(), self._body.A, self._n, self._iso
-        device, (kind, alpha, beta) = A.device, self._numbers(space)
+        device, (kind, alpha, beta, gamma) = A.device, self._numbers(space)
         looks = self._sums and space.degree > LONG_SEARCH_DEGREE
         ranks = self._ranks() if looks else Ranked(None, None, None)
         made = self._kernel(A, space, logs, ranks.idx is not None)
@@ -292,7 +297,7 @@ class GridSearch:
             np.int64(n), np.uint64(A.nvals), *matrix, *inverse, False if iso else A.number,
             None if unhinted else space.hint, space.empty, *(PER_CALL,) * NUM_PER_CALL,
             np.uint32(self._body.assigns_first), PER_CALL, solo,
-            np.float32(alpha), np.float32(beta), np.float32(gamma_of(alpha, space.degree)),
+            np.float32(alpha), np.float32(beta), np.float32(gamma),
             space.words[0], found_in, *space.words[1:],
             *space.lists(not self._body.assigns_first), space.counters, space.barrier, near,
             ranks.idx, ranks.rank, ranks.words, PER_CALL,

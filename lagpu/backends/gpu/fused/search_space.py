@@ -15,6 +15,7 @@ from lagpu.backends.gpu.storage.vector import nwords
 from lagpu.backends.gpu.storage.workspaces import (
     MOST_ALONE,
     SEARCH_COUNTERS,
+    degree_behind_edges,
     list_room,
     num_chunks,
     pull_bytes,
@@ -46,6 +47,8 @@ class Workspace:
     ----------
     empty, hint : array
         As in `PullSpace`.
+    degree, behind : float
+        The mean degree, and `degree_behind_edges`; 0 with one form.
     cluster : int
         Thread blocks that search small frontiers together, reading each other's shared memory.
     nbytes : int
@@ -73,7 +76,9 @@ class Workspace:
         self.result = xp.zeros(constant("kResults"), np.uint64)
         self.launches: dict[Any, PreparedLaunch] = {}
         self._levels: Any = None
-        self.degree = form.nvals / max(n, 1)
+        self.degree, self.behind = form.nvals / max(n, 1), 0.0
+        if successors is not None and predecessors is not None:
+            self.behind = degree_behind_edges(successors, predecessors)
         self.block = block_of(device, self.degree)
         self.cluster = device.cluster_blocks if self.degree <= CLUSTER_DEGREE else 1
         solo = SIM_SOLO if device.name == "sim" and self.cluster > 1 else SOLO

@@ -49,6 +49,8 @@ _DENSE_DEGREE = 128.0  # from which a pull without a hit looks at very many pred
 # The cost of pushing an edge, relative to a pull's look at one, where what it finds goes into words
 # and where it goes into lists (H200, 2026-11-23); vertices that a pull's warps look at by turns.
 _WIDE_COST, _LIST_COST, _PULLED_AT_ONCE = 8.0, 32.0, 16384
+# Of the mean degree behind an edge: what a pushed one finds in Kronecker graphs (2026-11-26).
+_FOUND_BEHIND = 0.3
 
 #: Frontier density from which ``turbobfs`` pulls (Artiles and Saeed 2021, section III C).
 TURBOBFS_DENSITY = 0.10
@@ -139,16 +141,27 @@ def beta_of(sums: bool) -> float:
     sums : bool
         Whether a pull adds up, and so takes words one by one.
     """
-    return 64.0 if sums else 256.0
+    return 64.0 if sums else 1024.0
 
 
-def gamma_of(alpha: float, degree: float) -> float:
+def gamma_of(alpha: float, degree: float, behind: float) -> float:
     """Return gamma: a search pushes into words where frontier edges * gamma > unexplored edges.
 
-    If each of these edges finds a vertex of `degree` edges, the mean, then these would be pulled by
-    `alpha`. A frontier that is pushed all the same costs one more pass over the words and a
-    barrier, which each of the last levels of a long search would pay: those push into lists.
+    What such a push finds is pulled: `alpha` would pull it if each of these edges found a vertex of
+    so many edges as is said here. That is the mean, or a part of what is behind an edge: hubs, of
+    which each is found once however many edges lead to it (docs/design/speed.md). A wrong guess
+    costs a pull of a frontier that is better pushed, which the last levels of a long search would
+    pay: those push into lists.
+
+    Parameters
+    ----------
+    alpha : float
+        The search's.
+    degree : float
+        Entries of a column, on average.
+    behind : float
+        The mean out-degree of the vertex to which an edge leads, over all edges.
     """
     if degree <= LONG_SEARCH_DEGREE:
         return 0.0
-    return alpha * degree
+    return alpha * max(degree, _FOUND_BEHIND * behind)

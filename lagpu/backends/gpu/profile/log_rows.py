@@ -22,6 +22,7 @@ __all__ = ["ProgramRows", "SearchRows", "why_level", "why_push_cost"]
 
 _PUSHES_ALONE, _PULLS = constant("kPushesAlone"), constant("kPulls")
 _PUSHES_IN_CLUSTER = constant("kPushesInCluster")
+_PUSHES_INTO_WORDS = constant("kPushesIntoWords")
 _UNKNOWN = constant("kUnknown")
 Count = Callable[[], int]
 
@@ -36,7 +37,8 @@ class SearchRows:
     had : list of callable or None
         For each assignment a callable that returns its output's entries before the loop, or None.
     why : callable
-        Returns why a level went in its direction: ``why(record, pulled before)``.
+        Returns why a level went in its direction: ``why(record, how)`` with what the record before
+        says of how, 0 for the first.
     traffic : SearchTraffic, optional
         What a level moves; by default what the statements say, on one device.
     """
@@ -45,7 +47,7 @@ class SearchRows:
         self,
         statements: Sequence[Statement],
         had: Sequence[Count | None],
-        why: Callable[[Any, bool], str],
+        why: Callable[[Any, int], str],
         traffic: SearchTraffic | None = None,
     ) -> None:
         self._traffic = traffic or SearchTraffic.of(statements)
@@ -65,7 +67,7 @@ class SearchRows:
         product, traffic = self._product, self._traffic
         assigns_after = self.assigns_after
         before = [0 if count is None else count() for count in self._had]
-        last, reached, pulled = list(before), 0, False
+        last, reached, how = list(before), 0, 0
         made = Measured(0.0, None, kernel="fused", reason="made with the level's product")
         for r, ms in _timed(records):
             entered, found = int(r["in"]), int(r["out"])
@@ -84,12 +86,12 @@ class SearchRows:
                 None,
                 direction="pull" if pulls else "push",
                 kernel="fused",
-                reason=self._why(r, pulled),
+                reason=self._why(r, how),
                 edges=_known(r["edges"]),
                 bytes=_bytes_of_level(traffic, r, left),
             )
             rows.insert(product, LoopRow(product, level, entered, found, measured))
-            pulled = pulls
+            how = int(r["how"])
             yield from rows
 
 
@@ -102,7 +104,7 @@ def _bytes_of_level(traffic: SearchTraffic, r: Any, left: int) -> int | None:
     return traffic.push(edges, entered, found, r["how"] in (_PUSHES_ALONE, _PUSHES_IN_CLUSTER))
 
 
-def why_level(n: int, kind: str, alpha: float, beta: float, r: Any, pulled: bool) -> str:
+def why_level(n: int, kind: str, alpha: float, beta: float, r: Any, before: int) -> str:
     """Return why a level of a grid search went in its direction, in numbers.
 
     Parameters
@@ -115,10 +117,10 @@ def why_level(n: int, kind: str, alpha: float, beta: float, r: Any, pulled: bool
         The numbers of the rule.
     r : record
         The level.
-    pulled : bool
-        Whether the level before pulled.
+    before : int
+        How the level before was run.
     """
-    pulls, found = r["how"] == _PULLS, int(r["in"])
+    pulls, found, pulled = r["how"] == _PULLS, int(r["in"]), before == _PULLS
     if r["how"] == _PUSHES_ALONE:
         return f"vertices {found}, few for several levels: one thread block alone"
     if r["how"] == _PUSHES_IN_CLUSTER:
@@ -132,13 +134,14 @@ def why_level(n: int, kind: str, alpha: float, beta: float, r: Any, pulled: bool
         if pulled:
             return f"pulled before; vertices {found}"
         return f"density {found / n:.2%} {'>=' if pulls else '<'} {100 * alpha:g}%"
-    if pulled:
-        return f"pulled before; vertices {found} {'>=' if pulls else '<'} {n} / {beta:g}"
-    sign = ">" if pulls else "<="
-    return f"edges {r['frontier_edges']} {sign} unexplored {r['other']} / {alpha:g}"
+    if pulled or before == _PUSHES_INTO_WORDS:
+        way = "pulled" if pulled else "pushed into words"
+        return f"{way} before; vertices {found} {'>=' if pulls else '<'} {n} / {beta:g}"
+    sign, into = ">" if pulls else "<=", ": into words" if r["how"] == _PUSHES_INTO_WORDS else ""
+    return f"edges {r['frontier_edges']} {sign} unexplored {r['other']} / {alpha:g}{into}"
 
 
-def why_push_cost(cost: int, r: Any, pulled: bool) -> str:
+def why_push_cost(cost: int, r: Any, before: int) -> str:
     """Return why a level of a bit-parallel search went in its direction, in numbers."""
     return (
         f"edges {r['frontier_edges']} {'>' if r['how'] == _PULLS else '<='} {r['other']} / {cost}"

@@ -55,7 +55,8 @@ def searched(A):
 
 @pytest.mark.few_on_sim(3)
 @pytest.mark.parametrize("degrees", DEGREES, ids=lambda d: "+".join(map(str, d[:13])))
-def test_lists_of_all_degrees(place, degrees):
+def test_lists_of_all_degrees(place, degrees, monkeypatch):
+    monkeypatch.setattr(search_grid, "gamma_of", lambda *_: 0.0)  # no push finds words
     A = fan(degrees, place)
     with lagpu.trace() as t:
         traced = searched(A)
@@ -107,8 +108,9 @@ def left_after(A, times):
     return frontier
 
 
-def test_what_was_pulled_is_forgotten_when_it_is_pushed(backend):
+def test_what_was_pulled_is_forgotten_when_it_is_pushed(backend, monkeypatch):
     """A tail behind a core that is pulled: what is left of a search that is stopped there."""
+    monkeypatch.setattr(search_grid, "beta_of", lambda sums: 64.0)
     core, tail = 300, 12
     drawn = np.unique(np.random.default_rng(2).integers(0, core, (2, core * 30)), axis=1)
     path = np.arange(core - 1, core + tail)

@@ -1,4 +1,6 @@
-"""Grid searches whose pushes find words: whatever follows, results and directions are the same."""
+"""Grid searches whose pushes find words: what follows is pulled, and results are the same."""
+
+import itertools
 
 import numpy as np
 import pytest
@@ -8,6 +10,9 @@ import lagpu
 from lagpu import BOOL, INT32, Matrix, Vector, algorithms, check, generators, loop, semiring
 from lagpu.backends.gpu.fused import search_grid, search_space
 from lagpu.backends.gpu.ops.directions import alpha_of
+from lagpu.backends.gpu.storage.forms import csr_of
+from lagpu.backends.gpu.storage.workspaces import degree_behind_edges
+from lagpu.backends.override import overridden
 
 NEVER, ALWAYS = 0.0, 1e30
 
@@ -35,26 +40,65 @@ GRAPHS = {
 }
 
 
+def products(t):
+    return [row for row in t.rows if row.method == "mxv"]
+
+
+@pytest.mark.parametrize("beta", [2.0, 1024.0])
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_words_and_lists_lead_to_the_same(place, wide, monkeypatch, graph):
-    monkeypatch.setattr(search_space, "SOLO", 0)  # no block goes on alone
+def test_words_and_lists_lead_to_the_same(place, wide, monkeypatch, graph, beta):
+    for name in ("SOLO", "SIM_SOLO"):
+        monkeypatch.setattr(search_space, name, 0)  # no block or cluster goes on alone
+    monkeypatch.setattr(search_grid, "beta_of", lambda sums: beta)
     found = []
     for gamma in (NEVER, ALWAYS):
         wide(gamma)
         A = GRAPHS[graph](place)
         with lagpu.trace() as t:
             levels = algorithms.bfs_levels(A, 0)
-        ways = directions(t)
+        rows = products(t)
         with lagpu.trace() as t:
             parents = algorithms.bfs_parents(A, 0)
-        assert directions(t) == ways
+        assert directions(t) == [row.direction for row in rows]
         check.check_levels(A, 0, levels)
         check.check_parents(A, 0, parents, levels)
         check.check_paths(A, 0, algorithms.count_shortest_paths(A, 0))
-        rows = [(r.level, r.nvals_in, r.nvals_out, r.edges, r.reason) for r in t.rows]
-        found.append((ways, rows, levels.to_coo()[1].tolist()))
+        counts = [(row.level, row.nvals_in, row.nvals_out) for row in rows]
+        found.append((counts, levels.to_coo()[1].tolist()))
+        assert rows[0].direction == "push"
+        assert rows[0].reason.endswith(": into words") == (gamma == ALWAYS)
+        if gamma == NEVER:
+            assert not [row for row in rows if "words" in row.reason]
+            continue
+        for row, then in itertools.pairwise(rows):
+            before = "pushed into words" if row.direction == "push" else "pulled"
+            assert then.reason.startswith(f"{before} before; vertices {row.nvals_out} ")
+            if row.nvals_out * beta >= A.nrows:
+                assert then.direction == "pull"
     assert found[0] == found[1]
-    assert "push" in found[0][0]
+
+
+@pytest.mark.parametrize("policy", ["beamer", "hiragushi"])
+def test_a_rule_that_was_asked_for_counts_the_edges_of_each_frontier(place, wide, policy):
+    """So its alpha decides after every push, whatever was found."""
+    wide(ALWAYS)
+    there = overridden(place, None, policy)
+    A = generators.kronecker(9, 16, seed=4, backend=there)
+    with lagpu.trace() as t:
+        algorithms.bfs_levels(A, 0)
+    assert there.last_loop.startswith("grid search")
+    reasons = [row.reason for row in products(t)]
+    assert not [reason for reason in reasons if "words" in reason]
+
+
+def test_a_wide_push_is_expected_by_the_degrees_behind_edges(place):
+    A = generators.star(101, backend=place)
+    form = A.data.csc()
+    assert degree_behind_edges(form, form) == (100 * 100 + 100 * 1) / 200
+    i, j = [0, 0, 1, 2], [1, 2, 2, 0]  # edges into 1, 2, 2, 0, which have 1, 1, 1 and 2
+    B = Matrix.from_coo(i, j, True, nrows=3, ncols=3, backend=place).data.csc()
+    assert degree_behind_edges(csr_of(B), B) == (1 + 1 + 1 + 2) / 4
+    assert degree_behind_edges(*2 * (Matrix(BOOL, 3, 3, backend=place).data.csc(),)) == 0
 
 
 def search(A, levels, frontier, times):  # without assert, so that pytest leaves its code alone

@@ -88,7 +88,7 @@ def test_alpha_of_each_degree():
 
 
 @pytest.mark.parametrize(
-    ("search", "beta"), [(algorithms.bfs_levels, 256), (algorithms.count_shortest_paths, 64)]
+    ("search", "beta"), [(algorithms.bfs_levels, 1024), (algorithms.count_shortest_paths, 64)]
 )
 def test_a_search_pulls_longer_where_nothing_is_added_up(place, search, beta):
     A = kronecker(9, 8, seed=2, backend=place)
@@ -101,8 +101,12 @@ def test_a_search_pulls_longer_where_nothing_is_added_up(place, search, beta):
 
 def test_long_searches_never_push_into_words():
     long = directions.LONG_SEARCH_DEGREE
-    assert directions.gamma_of(14.0, long) == directions.gamma_of(14.0, 1.0) == 0
-    assert directions.gamma_of(16.0, 32.0) == 16.0 * 32.0
+    assert directions.gamma_of(14.0, long, 999.0) == directions.gamma_of(14.0, 1.0, 1.0) == 0
+
+
+def test_a_push_into_words_reckons_with_the_hubs_behind_its_edges():
+    assert directions.gamma_of(16.0, 32.0, 33.0) == 16.0 * 32.0  # there are none
+    assert directions.gamma_of(16.0, 32.0, 1000.0) == 16.0 * 300.0
 
 
 def test_groups_of_the_largest_size(place):

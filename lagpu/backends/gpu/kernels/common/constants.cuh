@@ -37,6 +37,7 @@ constexpr u64 kPushes = 2;
 constexpr u64 kPushesAlone = 3;
 constexpr u64 kPulls = 4;
 constexpr u64 kPushesInCluster = 5;
+constexpr u64 kPushesIntoWords = 7;
 // Not of a statement: a device of several has met the others.
 constexpr u64 kMeets = 6;
 // The number of a record that was not counted.

@@ -27,6 +27,17 @@ extern "C" __global__ void count_parts(i64 n, const LG_PTR* __restrict__ col_ptr
   if (block_thread() == 0 && count) atomic_add(total, count);
 }
 
+// total += the walks of two edges, one into a vertex and one out of it: its columns of two forms say
+// how many there are of each. One thread a vertex, grid stride; total is zeroed by the caller.
+extern "C" __global__ void count_walks(i64 n, const LG_PTR* __restrict__ in_ptr,
+                                       const LG_PTR* __restrict__ out_ptr, u64* total) {
+  u64 count = 0;
+  for (i64 v = global_thread(); v < n; v += global_threads())
+    count += u64(in_ptr[v + 1] - in_ptr[v]) * u64(out_ptr[v + 1] - out_ptr[v]);
+  count = block_reduce(count, u64(0), LgPlus());
+  if (block_thread() == 0 && count) atomic_add(total, count);
+}
+
 // total += the places where a and b differ; total is zeroed by the caller.
 extern "C" __global__ void count_differences(i64 n, const LG_U* __restrict__ a,
                                              const LG_U* __restrict__ b, u64* total) {

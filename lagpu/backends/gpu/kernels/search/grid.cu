@@ -168,32 +168,28 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
 #if LG_RANKS
   bool first_pull = true;  // later ones would find counts of vertices before
 #endif
-  bool listed = LG_RULE != kOnlyPulls, pulls = !listed;  // where the frontier is; how it was found
+  bool listed = LG_RULE != kOnlyPulls;  // in lists, with its edges counted; else in words
   f32 unexplored = f32(nvals_a);
   i64 unvisited = n;
   Frontier now = frontier_of(s, turn);
   while (now.found && depth != times) {
     if (LG_RULE == kByUnvisited) unvisited -= now.found;
-    if (!pulls) unexplored -= f32(now.edges);
-    // From words back to lists: what a pull has found by the rule, else what the rule does not
-    // pull.
-    if (!listed && (LG_RULE != kByEdges    ? !pulls_by_rule(now.found, unvisited, n, alpha, true)
-                    : pulls || !kMayBeWide ? f32(now.found) * beta < f32(n)
-                                           : f32(now.edges) * alpha <= unexplored)) {
-      words_to_lists(s, turn, barrier, kMayBeWide && !pulls);
+    if (listed) unexplored -= f32(now.edges);
+    // From words back to lists, which counts the frontier's edges.
+    if (!listed && (LG_RULE == kByEdges ? f32(now.found) * beta < f32(n)
+                                        : !pulls_by_rule(now.found, unvisited, n, alpha, true))) {
+      words_to_lists(s, turn, barrier);
       now = frontier_of(s, turn);
-      if (pulls || !kMayBeWide) unexplored -= f32(now.edges);
+      unexplored -= f32(now.edges);
       listed = true;
-      pulls = false;
     }
     const f32 active = f32(now.edges);
-    LG_LOGGED(if (logs()) begin_level(s, kPulls, depth, now.found, pulls ? kUnknown : now.edges,
+    LG_LOGGED(if (logs()) begin_level(s, kPulls, depth, now.found, listed ? now.edges : kUnknown,
                                       LG_RULE == kByUnvisited ? f32(unvisited) : unexplored);)
-    if (!pulls && (LG_RULE == kByEdges ? active * alpha > unexplored
+    if (listed && (LG_RULE == kByEdges ? active * alpha > unexplored
                                        : pulls_by_rule(now.found, unvisited, n, alpha, false))) {
-      if (listed) lists_to_words(s, now, barrier);
+      lists_to_words(s, now, barrier);
       listed = false;
-      pulls = true;
 #if LG_SUM
       s.near.copied = near && unexplored * kMostLeft > f32(nvals_a);
 #if LG_RANKS
@@ -204,7 +200,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
       if (s.near.copied && !s.near.counts) copy_frontier(s);
 #endif
     }
-    // So many edges find a frontier that is likely to be pulled.
+    // So many edges find a frontier that is likely to be pulled: as words, whose edges are not
+    // counted, as after a pull.
     if (kMayBeWide) *wide = listed && active * gamma > unexplored;
     if (block_index() == 0 && block_thread() < kCounters)
       *counter(s, turn + 2, Counter(block_thread())) = 0;
@@ -220,7 +217,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
         search_alone<LG_CLUSTER>(s, turn, depth, times, now.num_small);
       }
     } else if (listed) {
-      LG_LOGGED(if (logs()) s.log->now.how = kPushes;)
+      LG_LOGGED(if (logs()) s.log->now.how = kMayBeWide && *wide ? kPushesIntoWords : kPushes;)
       push(s, turn, depth, now, wide, &tally);
     } else {
       pull(s, depth, block, &tally);

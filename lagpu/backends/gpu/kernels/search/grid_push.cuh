@@ -7,7 +7,9 @@
 const bool kMayBeWide = LG_RULE == kByEdges && !LG_SUM;
 
 // Follows a lane's edges, each step for all of them before the next: a level's time is the length
-// of this chain of loads. New vertices go into the next lists, or with `wide` into presence words.
+// of this chain of loads. New vertices go into the next lists, or with `wide` into presence words,
+// and then their edges are not counted: asking where these are is half of what a vertex costs where
+// L2 does not hold the pointers.
 // With `early` the place of a vertex' edges is loaded before it is known to be new: sooner, but
 // more traffic.
 struct Pusher {
@@ -45,13 +47,13 @@ struct Pusher {
     }
     if (!warp_any(won != 0)) return;
     found.there = won;
-    if (!early)
+    const bool to_words = kMayBeWide && *wide;
+    if (!early && !to_words)
       for (u32 q = 0; q < N; ++q) {
         const i32 at = won >> q & 1 ? j[q] : 0;  // no load after a branch
         found.start[q] = load_ro(&s.out_ptr[at]);
         found.stop[q] = load_ro(&s.out_ptr[at + 1]);
       }
-    const bool to_words = kMayBeWide && *wide;
     for (u32 q = 0; q < N; ++q) {
       if (!(won >> q & 1)) continue;
       if (to_words) atomic_or(&s.frontier()[j[q] / 32], 1u << (j[q] % 32));
@@ -62,7 +64,7 @@ struct Pusher {
                    ? LG_F(0)
                    : cast<LG_F>(product(s, s.out_values, edges.entry[q], edges.column[q], j[q])));
       ++tally->found;
-      tally->edges += u64(found.stop[q] - found.start[q]);
+      if (!to_words) tally->edges += u64(found.stop[q] - found.start[q]);
     }
     if (!to_words) enqueue(s, turn + 1, s.next_small(), s.next_chunks(), found);
   }

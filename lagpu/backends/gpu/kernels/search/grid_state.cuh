@@ -298,10 +298,9 @@ const u32 kListedWords = 4;
 const u32 kListedWords = 1;
 #endif
 
-// Lists of the frontier's presence words, in the counters of this turn; the words are empty then,
-// unless they are kept. Its edges are counted too, unless they are `counted`. Ends with a barrier.
-LG_DEVICE void words_to_lists(const Search& s, u32 turn, GridBarrier* barrier,
-                              bool counted = false) {
+// Lists of the frontier's presence words, and its edges, in the counters of this turn; the words
+// are empty then, unless they are kept. Ends with a barrier.
+LG_DEVICE void words_to_lists(const Search& s, u32 turn, GridBarrier* barrier) {
   const i64 nwords = (s.n + 31) / 32;
   u64 edges = 0;
   const i64 step = 32 * kListedWords;
@@ -336,7 +335,7 @@ LG_DEVICE void words_to_lists(const Search& s, u32 turn, GridBarrier* barrier,
     }
   }
   edges = block_reduce(edges, u64(0), LgPlus());
-  if (block_thread() == 0 && edges && !counted) atomic_add(counter(s, turn, kEdges), edges);
+  if (block_thread() == 0 && edges) atomic_add(counter(s, turn, kEdges), edges);
   grid_sync(barrier);
 }
 

@@ -108,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   }
   const bool speaks = block_index() == 0;  // for the whole device, where its counts are known
   u32 turn = 0, depth = 0;
-  bool listed = true, pulls = false;  // where the frontier is; how it was found
+  bool listed = true;  // in lists, with its edges counted; else in words
   f32 unexplored = f32(nvals_a);
   LG_LOGGED(note_arrival(s, 0);)
   edges = block_reduce(edges, u64(0), LgPlus());
@@ -116,35 +116,30 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   LG_LOGGED(if (logs()) s.log->met(0, 0, now.own, last_arrival(s, 0));)
   while (!now.verdict && now.found && depth != times) {
     bool placed = false;  // whether the lists have the places of edges
-    if (!pulls) unexplored -= f32(now.edges);
-    if (!listed &&
-        (pulls ? f32(now.found) * beta < f32(n) : f32(now.edges) * alpha <= unexplored)) {
+    if (listed) unexplored -= f32(now.edges);
+    if (!listed && f32(now.found) * beta < f32(n)) {
       clear_found(s);
       Search of_slots = s;
       of_slots.n = words * 32;
       words_to_lists(of_slots, turn, barrier);
-      if (pulls) {  // which counts no edges
-        const u64 counted = speaks ? load_volatile(counter(s, turn, kEdges)) : 0;
-        now = meet(&all.peers, speaks ? now.own : 0, counted, false);
-        if (now.verdict) break;
-        unexplored -= f32(now.edges);
-      }
+      const u64 counted = speaks ? load_volatile(counter(s, turn, kEdges)) : 0;
+      now = meet(&all.peers, speaks ? now.own : 0, counted, false);
+      if (now.verdict) break;
+      unexplored -= f32(now.edges);
       listed = placed = true;
-      pulls = false;
     }
     const f32 active = f32(now.edges);
-    LG_LOGGED(if (logs()) begin_level(s, kPulls, depth, now.found, pulls ? kUnknown : now.edges,
+    LG_LOGGED(if (logs()) begin_level(s, kPulls, depth, now.found, listed ? now.edges : kUnknown,
                                       unexplored);)
-    const bool turns = !pulls && active * alpha > unexplored;
+    const bool turns = listed && active * alpha > unexplored;
     // So many edges find a frontier that is likely to be pulled.
     const bool wide = kMayBeWide && listed && !turns && active * gamma > unexplored;
     if (turns) {
       if (placed)
         lists_to_words(s, frontier_of(s, turn), barrier);
-      else if (listed)
+      else
         slots_to_words(s, all, turn, barrier);
       listed = false;
-      pulls = true;
     }
     const bool few =
         listed && !placed && !kClaims && !wide && now.found <= kFew && now.edges < kFewEdges;
@@ -156,7 +151,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       *counter(s, turn + 2, Counter(block_thread())) = 0;
     Tally tally{0, 0};
     if (listed) {
-      LG_LOGGED(if (logs()) s.log->now.how = kPushes;)
+      LG_LOGGED(if (logs()) s.log->now.how = wide ? kPushesIntoWords : kPushes;)
       const PeersPusher push{s, all, degrees, turn, depth, wide, &tally};
       const Frontier here = frontier_of(s, turn);
       if (few)

@@ -201,7 +201,7 @@ struct PeersPusher {
     if (!kMayBeWide || !wide) tell_all(s, all, turn + 1, won, j);
     for (u32 q = 0; q < N; ++q) {
       if (!(won >> q & 1)) continue;
-      tally->edges += load_ro(&degrees[j[q]]);
+      if (!kMayBeWide || !wide) tally->edges += load_ro(&degrees[j[q]]);
       if (kClaims || (kMayBeWide && wide)) atomic_or(&s.found_words[j[q] / 32], 1u << (j[q] % 32));
       if (LG_SUM) continue;  // a pull adds up, in an order that does not depend on threads
       discover(s, j[q], depth + s.shift,
