@@ -10,12 +10,12 @@ from lagpu.backends.gpu.device.protocol import Device, PreparedLaunch
 from lagpu.backends.gpu.kernels import GRID_BARRIER, constant
 from lagpu.backends.gpu.ops.directions import CLUSTER_DEGREE, LONG_SEARCH_DEGREE
 from lagpu.backends.gpu.storage.casts import index_type
+from lagpu.backends.gpu.storage.forms import degree_behind_edges
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import nwords
 from lagpu.backends.gpu.storage.workspaces import (
     MOST_ALONE,
     SEARCH_COUNTERS,
-    degree_behind_edges,
     list_room,
     num_chunks,
     pull_bytes,

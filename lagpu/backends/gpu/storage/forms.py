@@ -19,6 +19,7 @@ from lagpu.errors import InvalidValue
 
 __all__ = [
     "csr_of",
+    "degree_behind_edges",
     "diagonal",
     "empty",
     "entry",
@@ -220,6 +221,20 @@ def transpose(
         A.nvals, nrows, ncols, A.col_ptr, A.row_idx, A.values, order, ptr, cols, values,
     )  # fmt: skip
     return CscMatrix(device, A.dtype, (ncols, nrows), ptr, cols, values, A.iso)
+
+
+def degree_behind_edges(successors: CscMatrix, predecessors: CscMatrix) -> float:
+    """Return the mean out-degree of the vertex to which an edge leads, over all edges; 0 of none.
+
+    Hubs count by all of their edges, so it is up to some hundred times the mean degree.
+    """
+    device, n = successors.device, successors.shape[1]
+    if not successors.nvals:
+        return 0.0
+    total = device.xp.zeros(1, np.uint64)
+    run = kernel("elementwise/forms.cu", "count_walks", PTR=index_ctype(successors.col_ptr))
+    device.launch(run, n, n, predecessors.col_ptr, successors.col_ptr, total)
+    return int(device.read(total)) / successors.nvals
 
 
 def is_equal(A: CscMatrix, B: CscMatrix) -> bool:

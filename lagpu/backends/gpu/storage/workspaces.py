@@ -27,7 +27,6 @@ __all__ = [
     "batches",
     "chunks_of",
     "columns_of",
-    "degree_behind_edges",
     "edge_frontier",
     "entries_left",
     "heaviest",
@@ -205,20 +204,6 @@ def _count_parts(device: Device, col_ptr: Array, shortest: int, size: int) -> in
     run = kernel("elementwise/forms.cu", "count_parts", PTR=index_ctype(col_ptr))
     device.launch(run, n, n, col_ptr, shortest, size, total)
     return int(device.read(total)) + 1
-
-
-def degree_behind_edges(successors: CscMatrix, predecessors: CscMatrix) -> float:
-    """Return the mean out-degree of the vertex to which an edge leads, over all edges; 0 of none.
-
-    Hubs count by all of their edges, so it is up to some hundred times the mean degree.
-    """
-    device, n = successors.device, successors.shape[1]
-    if not successors.nvals:
-        return 0.0
-    total = device.xp.zeros(1, np.uint64)
-    run = kernel("elementwise/forms.cu", "count_walks", PTR=index_ctype(successors.col_ptr))
-    device.launch(run, n, n, predecessors.col_ptr, successors.col_ptr, total)
-    return int(device.read(total)) / successors.nvals
 
 
 def near_words(device: Device, n: int) -> np.uint32:

@@ -27,8 +27,8 @@ extern "C" __global__ void count_parts(i64 n, const LG_PTR* __restrict__ col_ptr
   if (block_thread() == 0 && count) atomic_add(total, count);
 }
 
-// total += the walks of two edges, one into a vertex and one out of it: its columns of two forms say
-// how many there are of each. One thread a vertex, grid stride; total is zeroed by the caller.
+// total += the walks of two edges, one into a vertex and one out of it: its columns of two forms
+// say how many there are of each. One thread a vertex, grid stride; total is zeroed by the caller.
 extern "C" __global__ void count_walks(i64 n, const LG_PTR* __restrict__ in_ptr,
                                        const LG_PTR* __restrict__ out_ptr, u64* total) {
   u64 count = 0;
