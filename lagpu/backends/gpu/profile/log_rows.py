@@ -134,9 +134,10 @@ def why_level(n: int, kind: str, alpha: float, beta: float, r: Any, before: int)
         if pulled:
             return f"pulled before; vertices {found}"
         return f"density {found / n:.2%} {'>=' if pulls else '<'} {100 * alpha:g}%"
-    if pulled or before == _PUSHES_INTO_WORDS:
-        way = "pulled" if pulled else "pushed into words"
-        return f"{way} before; vertices {found} {'>=' if pulls else '<'} {n} / {beta:g}"
+    if before == _PUSHES_INTO_WORDS:
+        return f"pushed into words before; vertices {found}"
+    if pulled:
+        return f"pulled before; vertices {found} {'>=' if pulls else '<'} {n} / {beta:g}"
     sign, into = ">" if pulls else "<=", ": into words" if r["how"] == _PUSHES_INTO_WORDS else ""
     return f"edges {r['frontier_edges']} {sign} unexplored {r['other']} / {alpha:g}{into}"
 

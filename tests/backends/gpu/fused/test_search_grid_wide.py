@@ -70,9 +70,11 @@ def test_words_and_lists_lead_to_the_same(place, wide, monkeypatch, graph, beta)
             assert not [row for row in rows if "words" in row.reason]
             continue
         for row, then in itertools.pairwise(rows):
-            before = "pushed into words" if row.direction == "push" else "pulled"
-            assert then.reason.startswith(f"{before} before; vertices {row.nvals_out} ")
-            if row.nvals_out * beta >= A.nrows:
+            if row.direction == "push":
+                assert then.reason == f"pushed into words before; vertices {row.nvals_out}"
+            else:
+                assert then.reason.startswith(f"pulled before; vertices {row.nvals_out} ")
+            if row.direction == "push" or row.nvals_out * beta >= A.nrows:
                 assert then.direction == "pull"
     assert found[0] == found[1]
 

@@ -169,15 +169,17 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
   bool first_pull = true;  // later ones would find counts of vertices before
 #endif
   bool listed = LG_RULE != kOnlyPulls;  // in lists, with its edges counted; else in words
+  bool pushed = false;                  // words that a push has found
   f32 unexplored = f32(nvals_a);
   i64 unvisited = n;
   Frontier now = frontier_of(s, turn);
   while (now.found && depth != times) {
     if (LG_RULE == kByUnvisited) unvisited -= now.found;
     if (listed) unexplored -= f32(now.edges);
-    // From words back to lists, which counts the frontier's edges.
-    if (!listed && (LG_RULE == kByEdges ? f32(now.found) * beta < f32(n)
-                                        : !pulls_by_rule(now.found, unvisited, n, alpha, true))) {
+    // From the words of a pull back to lists, which counts the frontier's edges.
+    if (!listed && !pushed &&
+        (LG_RULE == kByEdges ? f32(now.found) * beta < f32(n)
+                             : !pulls_by_rule(now.found, unvisited, n, alpha, true))) {
       words_to_lists(s, turn, barrier);
       now = frontier_of(s, turn);
       unexplored -= f32(now.edges);
@@ -200,8 +202,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
       if (s.near.copied && !s.near.counts) copy_frontier(s);
 #endif
     }
-    // So many edges find a frontier that is likely to be pulled: as words, whose edges are not
-    // counted, as after a pull.
+    // So many edges find a frontier that alpha is likely to pull: it is pulled, so its words are
+    // enough, and nobody counts its edges.
     if (kMayBeWide) *wide = listed && active * gamma > unexplored;
     if (block_index() == 0 && block_thread() < kCounters)
       *counter(s, turn + 2, Counter(block_thread())) = 0;
@@ -230,7 +232,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
 #endif
     }
     if (listed) s.lists_turned = !s.lists_turned;
-    if (kMayBeWide && !alone && *wide) listed = false;
+    pushed = kMayBeWide && !alone && *wide;
+    if (pushed) listed = false;
     if (warp_any(tally.found != 0)) {
       tally.found = warp_reduce(tally.found, LgPlus());
       tally.edges = warp_reduce(tally.edges, LgPlus());

@@ -109,6 +109,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   const bool speaks = block_index() == 0;  // for the whole device, where its counts are known
   u32 turn = 0, depth = 0;
   bool listed = true;  // in lists, with its edges counted; else in words
+  bool wide = false;   // words that a push has found
   f32 unexplored = f32(nvals_a);
   LG_LOGGED(note_arrival(s, 0);)
   edges = block_reduce(edges, u64(0), LgPlus());
@@ -117,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   while (!now.verdict && now.found && depth != times) {
     bool placed = false;  // whether the lists have the places of edges
     if (listed) unexplored -= f32(now.edges);
-    if (!listed && f32(now.found) * beta < f32(n)) {
+    if (!listed && !wide && f32(now.found) * beta < f32(n)) {
       clear_found(s);
       Search of_slots = s;
       of_slots.n = words * 32;
@@ -132,8 +133,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     LG_LOGGED(if (logs()) begin_level(s, kPulls, depth, now.found, listed ? now.edges : kUnknown,
                                       unexplored);)
     const bool turns = listed && active * alpha > unexplored;
-    // So many edges find a frontier that is likely to be pulled.
-    const bool wide = kMayBeWide && listed && !turns && active * gamma > unexplored;
+    // So many edges find a frontier that is pulled; see search/grid.cu.
+    wide = kMayBeWide && listed && !turns && active * gamma > unexplored;
     if (turns) {
       if (placed)
         lists_to_words(s, frontier_of(s, turn), barrier);
