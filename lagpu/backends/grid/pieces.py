@@ -46,6 +46,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
 S = TypeVar("S")
+_MOST_GAPS = 16  # indices of a dimension for each that a vector has, to put it in order unsorted
 _DEALT_ANEW = 100  # bytes of an entry as it is listed, sorted by owner, received and stored
 Entries = Arrays
 """(indices, values) of a vector or (rows, columns, values) of a matrix."""
@@ -474,10 +475,20 @@ def on_host(array: Any) -> Any:
 
 
 def by_columns(entries: Entries) -> Entries:
-    """Return entries by columns, rows rising."""
+    """Return distinct entries by columns, rows rising."""
     *rows, indices, _ = entries
-    order = np.lexsort((*rows, indices))
+    order = np.lexsort((*rows, indices)) if rows else _rising(indices)
     return tuple(array[order] for array in entries)
+
+
+def _rising(indices: Array) -> Array:
+    """Return the order in which distinct indices rise; nothing is sorted where many are there."""
+    size = int(indices.max()) + 1 if len(indices) else 0
+    if len(indices) * _MOST_GAPS < size:
+        return np.argsort(indices)
+    place: Array = np.full(size, -1, np.int32 if size < 2**31 else np.int64)
+    place[indices] = np.arange(len(indices), dtype=place.dtype)
+    return cast(Array, place[place >= 0])
 
 
 def each_once(items: Sequence[T], keys: Sequence[Hashable], make: Callable[[T], S]) -> list[S]:

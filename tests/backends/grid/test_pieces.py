@@ -22,7 +22,7 @@ from lagpu.errors import BackendUnavailable
 
 @pytest.mark.parametrize(
     ("pieces", "n", "name"),
-    sampled([(p, n, k) for p in (3, (2, 3)) for n in (2, 33, 65) for k in PROGRAMS], 5),
+    sampled([(p, n, k) for p in (1, 3, (2, 3)) for n in (2, 33, 65) for k in PROGRAMS], 5),
 )
 def test_as_on_cpu_by_degree(name, pieces, n):
     wanted = plain(PROGRAMS[name](Few("cpu", n)))
@@ -148,8 +148,22 @@ def test_grids_of_the_same_devices_in_another_order_do_not_block_each_other():
     assert len(done) == 6
 
 
+@pytest.mark.parametrize("count", [0, 1, 60, 1000])
+@pytest.mark.parametrize("order", [None, "random"])
+@pytest.mark.parametrize("pieces", [1, 3])
+def test_entries_of_a_vector_rise(pieces, order, count):
+    """Of few of its indices, and of so many that they are put in their places without a sort."""
+    rng = np.random.default_rng(count)
+    indices, values = rng.permutation(1000)[:count], rng.integers(0, 9, count)
+    place = own_grid(pieces, order)[0]
+    u = Vector.from_coo(indices, values, INT32, size=1000, backend=place)
+    i, x = u.to_coo()
+    assert i.tolist() == sorted(indices.tolist())
+    assert x.tolist() == values[np.argsort(indices)].tolist()
+
+
 @pytest.mark.parametrize("order", [None, "random", "degree"])
-@pytest.mark.parametrize("pieces", [3, (1, 2), (2, 3)])
+@pytest.mark.parametrize("pieces", [1, 3, (1, 2), (2, 3)])
 def test_each_piece_has_its_columns_and_all_are_put_together(pieces, order):
     place = own_grid(pieces, order)[0]
     A = Few(place, 33).A
