@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL
 from lagpu.generators import sizes
+from lagpu.generators.columns import both_ways, bytes_of, shares_for, sorted_columns
 from lagpu.generators.edges import Edges, KroneckerEdges, endpoints
 from lagpu.generators.sizes import is_on_gpu
 
@@ -18,8 +20,8 @@ __all__ = ["drawn", "is_on_gpu", "kronecker_tuples", "undirected"]
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
 _CHUNK = 1 << 24  # edges made at a time
-_BYTES_PER_EDGE = 48  # keys of both directions, and memory for sorting them
-_LOW = 0xFFFFFFFF
+_BYTES_PER_DRAWN = 100  # of these
+_BYTES_PER_VERTEX = 24  # pointers, as they are made and joined
 
 
 def drawn(
@@ -38,17 +40,21 @@ def drawn(
     place : Backend
         A backend with a device, sim too.
     """
+    n, draws = sizes.drawn(what, scale, edge_factor)
     with place.device.alone():  # CuPy works on the device of this block
-        n, draws = _size(what, place, scale, edge_factor)
-        return _matrix(place, [_keys_of(kind(scale, seed, place.device), place, draws)], n)
+        shares = _shares(what, place.device, draws, n)
+        sizes.require_numbers(what, n)
+        return _matrix(place, kind(scale, seed, place.device), draws, n, shares)
 
 
 def kronecker_tuples(
     scale: int, edge_factor: int, seed: int, place: Backend
 ) -> tuple[Array, Array]:
     """Return what `lagpu.generators.random.kronecker_tuples` returns, on a device."""
+    n, draws = sizes.drawn("kronecker", scale, edge_factor)
     with place.device.alone():
-        _, draws = _size("kronecker", place, scale, edge_factor)
+        place.device.require(8 * draws + _BYTES_PER_DRAWN * min(draws, _CHUNK), "kronecker")
+        sizes.require_numbers("kronecker", n)
         edges = KroneckerEdges(scale, seed, place.device)
         return endpoints(place.device.xp, edges, 0, draws, _CHUNK)
 
@@ -65,64 +71,34 @@ def undirected(u: Array, v: Array, n: int, place: Backend) -> Matrix:
     place : Backend
         A backend with a device.
     """
-    device = place.device
-    with device.alone():
-        device.require(_BYTES_PER_EDGE * len(u) + 16 * n, "undirected")
-        keys = device.xp.empty(len(u), np.int64)
-        for start in range(0, len(u), _CHUNK):
-            part = slice(start, start + _CHUNK)
-            keys[part] = _keys(device.xp, u[part], v[part])
-        return _matrix(place, [keys], n)
+    with place.device.alone():
+        shares = _shares("undirected", place.device, len(u), n)
+        return _matrix(place, lambda at, k: (u[at : at + k], v[at : at + k]), len(u), n, shares)
 
 
-def _keys_of(edges: Edges, place: Backend, draws: int) -> Array:
-    """Return the keys of all edges, drawn in chunks."""
+def _shares(what: str, device: Any, draws: int, n: int) -> int:
+    """Return the shares in which a graph's columns are made, or raise if it does not fit."""
+    beside = _BYTES_PER_VERTEX * n + _BYTES_PER_DRAWN * min(draws, _CHUNK)
+    shares = shares_for(2 * draws, device.free_bytes() - beside)
+    device.require(bytes_of(2 * draws, shares) + beside, what)
+    return shares
+
+
+def _matrix(
+    place: Backend,
+    edges: Callable[[int, int], tuple[Array, Array]],
+    draws: int,
+    n: int,
+    shares: int,
+) -> Matrix:
+    """Return the matrix of edges that a function draws, so many from a number on."""
     xp = place.device.xp
-    keys = xp.empty(draws, np.int64)
-    for start in range(0, draws, _CHUNK):
-        part = keys[start : start + _CHUNK]
-        part[:] = _keys(xp, *edges(start, len(part)))
-    return keys
 
+    def drawn() -> Iterator[tuple[Array, Array]]:
+        for start in range(0, draws, _CHUNK):
+            yield both_ways(xp, *edges(start, min(_CHUNK, draws - start)))
 
-def _size(what: str, place: Any, scale: int, edge_factor: int) -> tuple[int, int]:
-    """Return (vertices, edges to draw), or raise if they do not fit."""
-    n, draws = sizes.drawn(what, scale, edge_factor)
-    place.device.require(_BYTES_PER_EDGE * draws + 16 * n, what)
-    sizes.require_numbers(what, n)
-    return n, draws
-
-
-def _keys(xp: Any, u: Array, v: Array) -> Array:
-    """Return one INT64 for each edge {u, v}: the larger vertex, then the smaller in 32 bits."""
-    keys = xp.maximum(u, v).astype(np.int64)
-    keys <<= 32
-    keys |= xp.minimum(u, v)
-    return keys
-
-
-def _matrix(place: Backend, owner: list[Array], n: int) -> Matrix:
-    """Return the matrix of the keys in `owner`, which is emptied so that they can be freed."""
-    xp = place.device.xp
-    keys = owner.pop()
-    keys.sort()
-    keep = (keys >> 32) != (keys & _LOW)
-    keep[1:] &= keys[1:] != keys[:-1]
-    keys = keys[keep]
-    del keep
-    edges = len(keys)
-    both = xp.empty(2 * edges, np.int64)
-    both[:edges] = keys
-    both[edges:] = keys & _LOW
-    both[edges:] <<= 32
-    keys >>= 32
-    both[edges:] |= keys
-    del keys
-    both.sort()
-    col_ptr = xp.searchsorted(both, xp.arange(n + 1, dtype=np.int64) << 32)
-    both &= _LOW
-    rows = both.astype(np.int32)
-    del both
+    col_ptr, rows = sorted_columns(xp, drawn, n, shares)
     # symmetric=True is known here; testing it would take much memory.
     data = place.matrix_from_csc(col_ptr, rows, np.True_, BOOL, (n, n), symmetric=True)
     pool = getattr(xp, "get_default_memory_pool", None)

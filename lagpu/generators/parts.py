@@ -6,7 +6,7 @@ nothing is sent. Tuples that pieces have already are sent to the owners of their
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL
+from lagpu.generators.columns import both_ways, bytes_of, shares_for, sorted_columns
 from lagpu.generators.edges import Edges, KroneckerEdges, endpoints
 from lagpu.generators.sizes import LARGEST_SCALE, count, is_on_gpu, require_of_pieces
 
@@ -23,10 +24,9 @@ __all__ = ["drawn", "kronecker_tuples", "undirected"]
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
 _CHUNK_ON_HOST, _CHUNK_ON_GPU = 1 << 16, 1 << 24  # edges at a time
-_BYTES_PER_ENTRY = 40  # of a part: keys, their sorted copy, rows
-_BYTES_KEPT = 8  # of these, once the part is made
+_BYTES_PER_ENTRY = 40  # of a part of tuples: as they are sent and received, and their keys
+_BYTES_KEPT = 8  # of an entry, once the part is made
 _BYTES_PER_DRAWN = 100  # of the edges at a time
-_LOW = 0xFFFFFFFF
 
 
 def drawn(
@@ -49,22 +49,32 @@ def drawn(
     parts = grid.capabilities.parts
     assert parts is not None
 
+    entries = 2 * draws // parts.count
+
+    def beside(device: Any) -> int:
+        return _BYTES_PER_DRAWN * min(draws, _chunk(device))
+
+    def shares(device: Any) -> int:
+        """Return those of a piece's columns; to draw again would take the host too long."""
+        return 1 if device is None else shares_for(entries, device.free_bytes() - beside(device))
+
     def of_piece(device: Any, _piece: int) -> tuple[int, int]:
-        entries, chunk = 2 * draws // parts.count, min(draws, _chunk(device))
-        return _BYTES_PER_ENTRY * entries + _BYTES_PER_DRAWN * chunk, _BYTES_KEPT * entries
+        return bytes_of(entries, shares(device)) + beside(device), _BYTES_KEPT * entries
 
     def part(home: Backend, layout: Any, piece: int) -> Any:
         shuffled = not all(by.rises for by in layout.dims)  # computed on the host
         device = None if shuffled else _gpu(home)
-        chunk = min(draws, _chunk(device))
-        edges = kind(scale, seed, device)
         xp = np if device is None else device.xp
+        edges, chunk = kind(scale, seed, device), _chunk(device)
+
+        def own() -> Iterator[tuple[Array, Array]]:
+            for start in range(0, draws, chunk):
+                ends = both_ways(xp, *edges(start, min(chunk, draws - start)))
+                mine = layout.owner(*ends) == piece
+                yield layout.position(*(of[mine] for of in ends))
+
         with nullcontext() if device is None else device.alone():
-            keys = [
-                _own(xp, layout, piece, *edges(start, min(chunk, draws - start)))
-                for start in range(0, draws, chunk)
-            ]
-            return _part(xp, home, keys, layout.shape(piece))
+            return _part(xp, home, own, layout.shape(piece), shares(device))
 
     require_of_pieces(grid, what, of_piece=of_piece)
     return _matrix(part, n, grid)
@@ -132,9 +142,8 @@ def undirected(tuples: Mapping[int, tuple[Array, Array]], n: int, grid: Backend)
     own = parts.owned(entries, (n, n))
 
     def part(home: Backend, layout: Any, piece: int) -> Any:
-        rows, cols = own.pop(piece)[:2]
-        keys = [cols.astype(np.int64) << 32 | rows]
-        return _part(np, home, keys, layout.shape(piece))
+        i, j = (x.astype(np.int64) for x in own.pop(piece)[:2])
+        return _part(np, home, lambda: [(i, j)], layout.shape(piece))
 
     return _matrix(part, n, grid)
 
@@ -162,24 +171,13 @@ def _chunk(device: Any) -> int:
     return _CHUNK_ON_HOST if device is None else _CHUNK_ON_GPU
 
 
-def _own(xp: Any, layout: Any, piece: int, u: Array, v: Array) -> Array:
-    """Return one INT64 for each entry that a piece owns, by position: column, row in 32 bits."""
-    apart = u != v
-    u, v = (x[apart].astype(np.int64) for x in (u, v))
-    rows, cols = xp.concatenate((u, v)), xp.concatenate((v, u))
-    mine = layout.owner(rows, cols) == piece
-    i, j = layout.position(rows[mine], cols[mine])
-    return j << 32 | i
-
-
-def _part(xp: Any, home: Backend, lists: list[Array], shape: tuple[int, int]) -> Any:
-    """Return the handle of a part; the lists are emptied so that they can be freed."""
-    keys = xp.concatenate(lists)
-    lists.clear()
-    keys.sort()
-    new = xp.ones(len(keys), bool)
-    new[1:] = keys[1:] != keys[:-1]
-    keys = keys[new]
-    col_ptr = xp.searchsorted(keys, xp.arange(shape[1] + 1, dtype=np.int64) << 32)
-    rows = (keys & _LOW).astype(np.int32)
+def _part(
+    xp: Any,
+    home: Backend,
+    entries: Callable[[], Iterable[tuple[Array, Array]]],
+    shape: tuple[int, int],
+    shares: int = 1,
+) -> Any:
+    """Return the handle of a part of entries by position; see `sorted_columns`."""
+    col_ptr, rows = sorted_columns(xp, entries, shape[1], shares)
     return home.matrix_from_csc(col_ptr, rows, np.True_, BOOL, shape)

@@ -6,6 +6,7 @@ import pytest
 from lagpu import backends, generators
 from lagpu.errors import InvalidValue, OutOfMemory
 from lagpu.generators import device
+from lagpu.generators.columns import sorted_columns
 from lagpu.generators.edges import KroneckerEdges, UniformEdges
 from lagpu.generators.random import kronecker_tuples
 
@@ -32,6 +33,35 @@ def test_the_graph_is_that_of_the_host(place, what, kind, on_host, chunk, monkey
         assert A.data.store.symmetric is True  # known, so that no search has to find out
         expected = on_host(scale, edge_factor, seed=seed, backend="cpu")
         assert A.to("cpu").isequal(expected)
+
+
+@pytest.mark.parametrize("shares", [2, 3, 64])
+def test_a_graph_made_by_shares_of_its_columns_is_the_same(place, shares, monkeypatch):
+    monkeypatch.setattr(device, "shares_for", lambda entries, free: shares)
+    for scale in (0, 1, 7):
+        A = device.drawn("kronecker", KroneckerEdges, scale, 16, 4, place)
+        assert A.to("cpu").isequal(generators.kronecker(scale, 16, seed=4, backend="cpu"))
+    u, v = device.kronecker_tuples(7, 16, 4, place)
+    assert device.undirected(u, v, 128, place).isequal(A)
+
+
+def test_a_device_of_little_memory_makes_more_shares(place, monkeypatch):
+    """As many as fit; what does not fit in the most of them is refused."""
+    draws, n = 16 << 10, 1 << 10
+    beside = 24 * n + 100 * draws
+    made = []
+    monkeypatch.setattr(
+        device, "sorted_columns", lambda *given: made.append(given[-1]) or sorted_columns(*given)
+    )
+    for shares, entries in ((1, 26), (2, 21), (4, 15), (16, 10)):
+        free = entries * 2 * draws + beside
+        monkeypatch.setattr(type(place.device), "free_bytes", lambda _self, free=free: free)
+        A = device.drawn("kronecker", KroneckerEdges, 10, 16, 1, place)
+        assert made.pop() == shares
+        assert A.nvals == generators.kronecker(10, 16, seed=1, backend="cpu").nvals
+    monkeypatch.setattr(type(place.device), "free_bytes", lambda _self: 8 * 2 * draws + beside)
+    with pytest.raises(OutOfMemory, match="kronecker"):
+        device.drawn("kronecker", KroneckerEdges, 10, 16, 1, place)
 
 
 def test_a_seed_makes_one_graph_on_every_backend(backend):

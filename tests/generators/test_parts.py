@@ -36,6 +36,17 @@ def test_the_graph_is_that_of_the_host(grid, make, monkeypatch):
             assert np.array_equal(found, wanted)
 
 
+@pytest.mark.parametrize("grid", ["grid:1:sim", "grid:3:sim", "grid:2x3:sim"])
+def test_a_piece_with_a_device_of_little_memory_draws_its_columns_by_shares(grid, monkeypatch):
+    monkeypatch.setattr(parts, "_gpu", lambda home: home.device)
+    monkeypatch.setattr(parts, "_CHUNK_ON_GPU", 1000)
+    monkeypatch.setattr(parts, "shares_for", lambda entries, free: 3)
+    A = generators.kronecker(8, 4, seed=5, backend=grid)
+    expected = generators.kronecker(8, 4, seed=5, backend="cpu")
+    for found, wanted in zip(A.to_csc(), expected.to_csc(), strict=True):
+        assert np.array_equal(found, wanted)
+
+
 def test_no_piece_has_the_whole():
     A = generators.kronecker(8, backend="grid:4:cpu")
     places = A.backend.pieces.places

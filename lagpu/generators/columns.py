@@ -1,0 +1,97 @@
+"""The sorted columns of a graph whose entries are drawn in any order, some more than once.
+
+Where there is no room to sort all entries at once, the columns are cut into shares, and the entries
+are drawn again for each: so a device makes every graph that it can hold beside a share.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["both_ways", "bytes_of", "shares_for", "sorted_columns"]
+
+Array = Any  # numpy.ndarray or cupy.ndarray, by the device
+
+_SORTED = 26  # bytes of an entry while its share is sorted: keys, their copy, what is distinct
+_JOINED = 8  # of each entry while several shares are joined: its row twice
+_MOST_SHARES = 64
+_LOW = 0xFFFFFFFF
+
+
+def bytes_of(entries: int, shares: int = 1) -> int:
+    """Return the bytes that `sorted_columns` takes for so many entries."""
+    return _SORTED * entries // shares + (_JOINED * entries if shares > 1 else 0)
+
+
+def shares_for(entries: int, free: int) -> int:
+    """Return the fewest shares for which so many bytes are enough; if none are, the most."""
+    shares = 1
+    while shares < _MOST_SHARES and bytes_of(entries, shares) > free:
+        shares *= 2
+    return shares
+
+
+def both_ways(xp: Any, u: Array, v: Array) -> tuple[Array, Array]:
+    """Return rows and columns, INT64, of edges {u, v} in both directions, without self-loops."""
+    apart = u != v
+    u, v = (x[apart].astype(np.int64) for x in (u, v))
+    return xp.concatenate((u, v)), xp.concatenate((v, u))
+
+
+def sorted_columns(
+    xp: Any, drawn: Callable[[], Iterable[tuple[Array, Array]]], ncols: int, shares: int = 1
+) -> tuple[Array, Array]:
+    """Return column pointers and row indices of the distinct entries, columns and rows rising.
+
+    Parameters
+    ----------
+    xp : module
+        NumPy or CuPy.
+    drawn : callable
+        Yields rows and columns of entries, (k,), INT64 below 2**31; called once for each share.
+    ncols : int
+        How many columns there are.
+    shares : int
+        How many times the entries are drawn; a share of the columns is sorted each time.
+
+    Returns
+    -------
+    col_ptr : array of INT64, (ncols + 1,)
+    row_idx : array of INT32
+    """
+    pointers, rows, total = [], [], 0
+    ends = [ncols * s // shares for s in range(shares + 1)]
+    for first, last in itertools.pairwise(ends):
+        keys = _distinct(xp, _keys(drawn(), first, last, ncols))
+        pointers.append(xp.searchsorted(keys, xp.arange(first, last, dtype=np.int64) << 32) + total)
+        total += len(keys)
+        keys &= _LOW
+        rows.append(keys.astype(np.int32))
+        del keys
+    pointers.append(xp.full(1, total, np.int64))
+    return xp.concatenate(pointers), rows[0] if shares == 1 else xp.concatenate(rows)
+
+
+def _keys(drawn: Iterable[tuple[Array, Array]], first: int, last: int, ncols: int) -> list[Array]:
+    """Return lists of an INT64 for each entry of columns first .. last: column, row in 32 bits."""
+    lists = []
+    for i, j in drawn:
+        if last - first < ncols:
+            mine = (first <= j) & (j < last)
+            i, j = i[mine], j[mine]
+        lists.append(j << 32 | i)
+    return lists
+
+
+def _distinct(xp: Any, lists: list[Array]) -> Array:
+    """Return the distinct numbers of lists, rising; they are emptied so that they can be freed."""
+    keys = xp.concatenate(lists) if lists else xp.empty(0, np.int64)
+    lists.clear()
+    keys.sort()
+    new = xp.ones(len(keys), bool)
+    new[1:] = keys[1:] != keys[:-1]
+    return keys[new]

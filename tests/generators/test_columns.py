@@ -1,0 +1,40 @@
+"""Columns of entries in any order, sorted at once and by shares."""
+
+import numpy as np
+import pytest
+
+from lagpu.generators import columns
+
+
+@pytest.mark.parametrize("shares", [1, 2, 3, 50, 64])
+@pytest.mark.parametrize(("ncols", "count"), [(1, 0), (1, 5), (50, 0), (50, 700), (33, 40)])
+def test_columns_are_those_of_the_distinct_entries(ncols, count, shares):
+    rng = np.random.default_rng(count)
+    i, j = rng.integers(0, 20, count), rng.integers(0, ncols, count)
+    asked = []
+
+    def drawn():
+        asked.append(count)
+        return ((i[k : k + 100], j[k : k + 100]) for k in range(0, count, 100))
+
+    ptr, rows = columns.sorted_columns(np, drawn, ncols, shares)
+    wanted = sorted(set(zip(j.tolist(), i.tolist(), strict=True)))
+    at = np.repeat(np.arange(ncols), np.diff(ptr))
+    assert list(zip(at.tolist(), rows.tolist(), strict=True)) == wanted
+    assert (ptr.dtype, rows.dtype) == (np.int64, np.int32)
+    assert len(asked) == shares
+
+
+def test_edges_go_both_ways_but_for_loops():
+    rows, cols = columns.both_ways(np, np.array([1, 2, 3], np.int32), np.array([2, 2, 1], np.int32))
+    assert rows.tolist() == [1, 3, 2, 1]
+    assert cols.tolist() == [2, 1, 1, 3]
+
+
+def test_so_many_shares_as_there_is_room_for():
+    assert columns.shares_for(1000, 26_000) == 1
+    assert columns.shares_for(1000, 25_999) == 2
+    assert columns.shares_for(1000, 21_000) == 2
+    assert columns.shares_for(1000, 20_999) == 4
+    assert columns.shares_for(1000, 0) == columns.shares_for(1000, 8_100) == 64
+    assert columns.bytes_of(1000) == 26_000
