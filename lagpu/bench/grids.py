@@ -185,10 +185,10 @@ def main(
             for row in _rows(name, places, roots, output, modes, sources):
                 print(_line(row), flush=True)
                 found["rows"].append(row)
+                if json is not None:  # whole after each row, should the machine's time end
+                    write_json(found, json, "bench")
     except LagpuError as error:
         raise SystemExit(f"lagpu: {error}") from None
-    if json is not None:
-        write_json(found, json, "bench")
 
 
 def _line(row: Row) -> str:

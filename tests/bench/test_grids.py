@@ -33,6 +33,13 @@ def test_a_report_has_a_row_for_each_backend_and_mode(tmp_path):
     assert said.output.count("parents: median_ms") == 4
 
 
+def test_what_was_measured_before_an_error_is_in_the_file(tmp_path):
+    file = tmp_path / "grids.json"
+    words = ["kron6e8", "no-such-graph", "-b", "sim", "--roots", "2", "--json", str(file)]
+    assert run(grids.app, words).exit_code == 1
+    assert [row["graph"] for row in json.loads(file.read_text("utf-8"))["rows"]] == ["kron6e8"]
+
+
 def test_another_result_is_told():
     A = generators.kronecker(7, backend="cpu")
     roots = grids.roots_of(A, 2)
