@@ -11,9 +11,9 @@ from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL
 from lagpu.generators import sizes
-from lagpu.generators.columns import both_ways, bytes_of, shares_for, sorted_columns
-from lagpu.generators.edges import Edges, KroneckerEdges, endpoints
+from lagpu.generators.edges import Edges, KroneckerEdges, both_ways, endpoints
 from lagpu.generators.sizes import is_on_gpu
+from lagpu.host.columns import bytes_of, even_ends, shares_for, sorted_columns
 
 __all__ = ["drawn", "is_on_gpu", "kronecker_tuples", "undirected"]
 
@@ -98,7 +98,7 @@ def _matrix(
         for start in range(0, draws, _CHUNK):
             yield both_ways(xp, *edges(start, min(_CHUNK, draws - start)))
 
-    col_ptr, rows = sorted_columns(xp, drawn, n, shares)
+    col_ptr, rows = sorted_columns(xp, drawn, even_ends(n, shares))
     # symmetric=True is known here; testing it would take much memory.
     data = place.matrix_from_csc(col_ptr, rows, np.True_, BOOL, (n, n), symmetric=True)
     pool = getattr(xp, "get_default_memory_pool", None)

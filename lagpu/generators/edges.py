@@ -8,7 +8,7 @@ import numpy as np
 
 from lagpu.generators.stream import key, labels, words
 
-__all__ = ["PROBABILITIES", "Edges", "KroneckerEdges", "UniformEdges", "endpoints"]
+__all__ = ["PROBABILITIES", "Edges", "KroneckerEdges", "UniformEdges", "both_ways", "endpoints"]
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
@@ -106,3 +106,10 @@ def endpoints(xp: Any, edges: Edges, first: int, count: int, chunk: int) -> tupl
         part = slice(start, min(start + chunk, count))
         u[part], v[part] = edges(first + start, part.stop - start)
     return u, v
+
+
+def both_ways(xp: Any, u: Array, v: Array) -> tuple[Array, Array]:
+    """Return rows and columns, INT64, of edges {u, v} in both directions, without self-loops."""
+    apart = u != v
+    u, v = (x[apart].astype(np.int64) for x in (u, v))
+    return xp.concatenate((u, v)), xp.concatenate((v, u))

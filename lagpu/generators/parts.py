@@ -15,9 +15,9 @@ import numpy as np
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL
-from lagpu.generators.columns import both_ways, bytes_of, shares_for, sorted_columns
-from lagpu.generators.edges import Edges, KroneckerEdges, endpoints
+from lagpu.generators.edges import Edges, KroneckerEdges, both_ways, endpoints
 from lagpu.generators.sizes import LARGEST_SCALE, count, is_on_gpu, require_of_pieces
+from lagpu.host.columns import bytes_of, even_ends, shares_for, sorted_columns
 
 __all__ = ["drawn", "kronecker_tuples", "undirected"]
 
@@ -179,5 +179,5 @@ def _part(
     shares: int = 1,
 ) -> Any:
     """Return the handle of a part of entries by position; see `sorted_columns`."""
-    col_ptr, rows = sorted_columns(xp, entries, shape[1], shares)
+    col_ptr, rows = sorted_columns(xp, entries, even_ends(shape[1], shares))
     return home.matrix_from_csc(col_ptr, rows, np.True_, BOOL, shape)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lagpu import backends
-from lagpu.generators.edges import KroneckerEdges, UniformEdges
+from lagpu.generators.edges import KroneckerEdges, UniformEdges, both_ways
 
 KINDS = [KroneckerEdges, UniformEdges]
 
@@ -47,3 +47,9 @@ def test_uniform_ends_are_uniform_and_apart():
     counts = np.bincount(16 * u + v, minlength=256)
     assert counts.min() > 180  # 256 on average, with a deviation of 16
     assert counts.max() < 332
+
+
+def test_edges_go_both_ways_but_for_loops():
+    rows, cols = both_ways(np, np.array([1, 2, 3], np.int32), np.array([2, 2, 1], np.int32))
+    assert rows.tolist() == [1, 3, 2, 1]
+    assert cols.tolist() == [2, 1, 1, 3]

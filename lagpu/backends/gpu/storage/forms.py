@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import InvalidValue
+from lagpu.host.columns import bytes_of, shares_for, sorted_columns
 
 __all__ = [
     "csr_of",
@@ -40,6 +42,7 @@ __all__ = [
 ]
 
 _BLOCK = 1 << 26  # entries whose columns are listed at once
+_BYTES_IN_BLOCK = 40  # of such an entry
 
 Array = Any
 
@@ -207,6 +210,9 @@ def transpose(
     """Return ``A'``: entries sorted by row, columns rising; `what` and `remedy` are for errors."""
     device, xp, (nrows, ncols) = A.device, A.device.xp, A.shape
     device.require(_bytes_beside(A), what, remedy)
+    shares = _shares(A)
+    if shares:
+        return _transposed_by_shares(A, shares)
     if ncols == 1:  # its rows rise
         order = xp.arange(A.nvals, dtype=np.int64)
     else:
@@ -221,6 +227,27 @@ def transpose(
         A.nvals, nrows, ncols, A.col_ptr, A.row_idx, A.values, order, ptr, cols, values,
     )  # fmt: skip
     return CscMatrix(device, A.dtype, (ncols, nrows), ptr, cols, values, A.iso)
+
+
+def _transposed_by_shares(A: CscMatrix, shares: int) -> CscMatrix:
+    """Return ``A'`` of a matrix of one value, shares of about as many entries one by one."""
+    device, xp, (nrows, ncols) = A.device, A.device.xp, A.shape
+
+    def entries() -> Iterator[tuple[Array, Array]]:
+        for begin in range(0, A.nvals, _BLOCK):
+            end = min(begin + _BLOCK, A.nvals)
+            yield A.columns(begin, end), A.row_idx[begin:end].astype(np.int64)
+
+    before = xp.zeros(nrows, np.int64)  # entries of each row, then those up to it
+    for begin in range(0, A.nvals, _BLOCK):
+        before += xp.bincount(A.row_idx[begin : begin + _BLOCK], minlength=nrows)
+    xp.cumsum(before, out=before)
+    wanted = xp.asarray([A.nvals * s // shares for s in range(1, shares)], np.int64)
+    ends = [0, *device.to_host(xp.searchsorted(before, wanted)).tolist(), nrows]
+    del before
+    ptr, cols = sorted_columns(xp, entries, ends)
+    made = ptr.astype(A.col_ptr.dtype), cols.astype(index_type(ncols), copy=False)
+    return CscMatrix(device, A.dtype, (ncols, nrows), *made, None, A.iso)
 
 
 def degree_behind_edges(successors: CscMatrix, predecessors: CscMatrix) -> float:
@@ -335,4 +362,23 @@ def why_no_csr(A: CscMatrix) -> str:
 
 def _bytes_beside(A: CscMatrix) -> int:
     """Return the bytes that sorting the entries by row takes, beside the result."""
+    shares = _shares(A)
+    return bytes_of(A.nvals, shares) + _beside_shares(A) if shares else _bytes_at_once(A)
+
+
+def _bytes_at_once(A: CscMatrix) -> int:
     return 32 * A.nvals + 16 * A.shape[0]
+
+
+def _beside_shares(A: CscMatrix) -> int:
+    return 24 * A.shape[0] + _BYTES_IN_BLOCK * min(A.nvals, _BLOCK)
+
+
+def _shares(A: CscMatrix) -> int:
+    """Return in how many shares entries are sorted by row; 0: all at once, with their values.
+
+    In shares fewer bytes are needed, and each takes a look at all entries.
+    """
+    if A.values is not None or max(A.shape) >= 2**31 or has_free(A.device, _bytes_at_once(A)):
+        return 0
+    return shares_for(A.nvals, A.device.free_bytes() - A.nbytes - _beside_shares(A))

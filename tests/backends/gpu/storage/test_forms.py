@@ -179,3 +179,42 @@ def test_rows_are_those_that_scipy_finds(place, nrows, ncols, count):
 def test_a_matrix_is_symmetric_if_the_bits_of_its_values_are(place, values, same):
     A = Matrix.from_coo([0, 1, 2], [1, 0, 2], [*values, 1.0], nrows=3, ncols=3, backend=place)
     assert A.is_symmetric is same
+
+
+@pytest.mark.parametrize("shares", [1, 2, 5, 64])
+@pytest.mark.parametrize(
+    ("shape", "count"), [((1, 1), 1), ((33, 7), 0), ((33, 70), 400), ((70, 33), 900), ((5, 1), 5)]
+)
+def test_rows_that_are_sorted_by_shares_are_the_same(place, shape, count, shares, monkeypatch):
+    rng = np.random.default_rng(count)
+    i, j = rng.integers(0, shape[0], count), rng.integers(0, shape[1], count)
+    i[: count // 2] = shape[0] // 2  # a hub
+    A = Matrix.from_coo(i, j, True, BOOL, nrows=shape[0], ncols=shape[1], backend=place)
+    wanted = A.T.new()
+    monkeypatch.setattr(forms, "_BLOCK", 100)
+    monkeypatch.setattr(forms, "_shares", lambda A: shares)
+    turned = forms.transpose(A.data.csc())
+    for found, right in zip((turned.col_ptr, turned.row_idx), wanted.to_csc()[:2], strict=True):
+        assert place.device.to_host(found).tolist() == right.tolist()
+    assert turned.shape == shape[::-1]
+    assert turned.col_ptr.dtype == A.data.csc().col_ptr.dtype
+
+
+def test_a_matrix_with_too_little_room_for_one_sort_has_its_rows_by_shares(monkeypatch):
+    """Of one value; one with values keeps one form, as its places must be sorted too."""
+    device = SimDevice()
+    device.pooled_bytes = lambda: 0
+    place = of_gpu.GpuBackend("scarce", device)
+    monkeypatch.setattr(forms, "_BLOCK", 64)
+    i, j = np.random.default_rng(1).integers(0, 300, (2, 9000))
+    right = algorithms.bfs_levels(Matrix.from_coo(i, j, nrows=300, ncols=300, backend="cpu"), 1)
+    made = []
+    usual = forms._transposed_by_shares
+    monkeypatch.setattr(forms, "_transposed_by_shares", lambda A, n: made.append(n) or usual(A, n))
+    for values, how in ((True, {}), (np.arange(9000.0), {"dup_op": "max"})):
+        A = Matrix.from_coo(i, j, values, nrows=300, ncols=300, **how, backend=place)
+        device.free_bytes = lambda A=A: 30 * A.nvals
+        assert algorithms.bfs_levels(A, 1).to("cpu").isequal(right)
+        assert (A.data.store.csr is None) == (values is not True)
+        del device.free_bytes
+    assert made == [2]

@@ -1,18 +1,19 @@
-"""The sorted columns of a graph whose entries are drawn in any order, some more than once.
+"""The sorted columns of entries that come in any order, some more than once.
 
 Where there is no room to sort all entries at once, the columns are cut into shares, and the entries
-are drawn again for each: so a device makes every graph that it can hold beside a share.
+are asked for again for each: so a device makes every matrix that it can hold beside a share. Arrays
+are of NumPy or CuPy.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["both_ways", "bytes_of", "shares_for", "sorted_columns"]
+__all__ = ["bytes_of", "even_ends", "shares_for", "sorted_columns"]
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
@@ -35,15 +36,13 @@ def shares_for(entries: int, free: int) -> int:
     return shares
 
 
-def both_ways(xp: Any, u: Array, v: Array) -> tuple[Array, Array]:
-    """Return rows and columns, INT64, of edges {u, v} in both directions, without self-loops."""
-    apart = u != v
-    u, v = (x[apart].astype(np.int64) for x in (u, v))
-    return xp.concatenate((u, v)), xp.concatenate((v, u))
+def even_ends(ncols: int, shares: int) -> list[int]:
+    """Return where shares of as many columns each begin and end."""
+    return [ncols * s // shares for s in range(shares + 1)]
 
 
 def sorted_columns(
-    xp: Any, drawn: Callable[[], Iterable[tuple[Array, Array]]], ncols: int, shares: int = 1
+    xp: Any, drawn: Callable[[], Iterable[tuple[Array, Array]]], ends: Sequence[int]
 ) -> tuple[Array, Array]:
     """Return column pointers and row indices of the distinct entries, columns and rows rising.
 
@@ -53,18 +52,16 @@ def sorted_columns(
         NumPy or CuPy.
     drawn : callable
         Yields rows and columns of entries, (k,), INT64 below 2**31; called once for each share.
-    ncols : int
-        How many columns there are.
-    shares : int
-        How many times the entries are drawn; a share of the columns is sorted each time.
+    ends : sequence of int
+        Where the shares of the columns begin and end, from 0 to their number: the entries are drawn
+        for each, and sorted.
 
     Returns
     -------
     col_ptr : array of INT64, (ncols + 1,)
     row_idx : array of INT32
     """
-    pointers, rows, total = [], [], 0
-    ends = [ncols * s // shares for s in range(shares + 1)]
+    pointers, rows, total, ncols = [], [], 0, ends[-1]
     for first, last in itertools.pairwise(ends):
         keys = _distinct(xp, _keys(drawn(), first, last, ncols))
         pointers.append(xp.searchsorted(keys, xp.arange(first, last, dtype=np.int64) << 32) + total)
@@ -73,7 +70,7 @@ def sorted_columns(
         rows.append(keys.astype(np.int32))
         del keys
     pointers.append(xp.full(1, total, np.int64))
-    return xp.concatenate(pointers), rows[0] if shares == 1 else xp.concatenate(rows)
+    return xp.concatenate(pointers), rows[0] if len(rows) == 1 else xp.concatenate(rows)
 
 
 def _keys(drawn: Iterable[tuple[Array, Array]], first: int, last: int, ncols: int) -> list[Array]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lagpu.generators import columns
+from lagpu.host import columns
 
 
 @pytest.mark.parametrize("shares", [1, 2, 3, 50, 64])
@@ -17,18 +17,12 @@ def test_columns_are_those_of_the_distinct_entries(ncols, count, shares):
         asked.append(count)
         return ((i[k : k + 100], j[k : k + 100]) for k in range(0, count, 100))
 
-    ptr, rows = columns.sorted_columns(np, drawn, ncols, shares)
+    ptr, rows = columns.sorted_columns(np, drawn, columns.even_ends(ncols, shares))
     wanted = sorted(set(zip(j.tolist(), i.tolist(), strict=True)))
     at = np.repeat(np.arange(ncols), np.diff(ptr))
     assert list(zip(at.tolist(), rows.tolist(), strict=True)) == wanted
     assert (ptr.dtype, rows.dtype) == (np.int64, np.int32)
     assert len(asked) == shares
-
-
-def test_edges_go_both_ways_but_for_loops():
-    rows, cols = columns.both_ways(np, np.array([1, 2, 3], np.int32), np.array([2, 2, 1], np.int32))
-    assert rows.tolist() == [1, 3, 2, 1]
-    assert cols.tolist() == [2, 1, 1, 3]
 
 
 def test_so_many_shares_as_there_is_room_for():
