@@ -28,7 +28,7 @@ def test_a_process_short_of_memory_is_named():
     code, out, err = Job(3, SHORT_OF_MEMORY).ended()
     assert (code, out) == (2, ""), err
     (line,) = said(err)
-    assert line.startswith("lagpu: process 1 of 3: kronecker: needs 118.4 MB, "), err
+    assert line.startswith("lagpu: process 1 of 3: kronecker: needs 79.3 MB, "), err
 
 
 @real
