@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["bytes_of", "even_ends", "shares_for", "sorted_columns"]
+__all__ = ["bytes_of", "even_ends", "least_bytes", "shares_for", "sorted_columns"]
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
@@ -26,6 +26,11 @@ _LOW = 0xFFFFFFFF
 def bytes_of(entries: int, shares: int = 1) -> int:
     """Return the bytes that `sorted_columns` takes for so many entries."""
     return _SORTED * entries // shares + (_JOINED * entries if shares > 1 else 0)
+
+
+def least_bytes(entries: int) -> int:
+    """Return the fewest bytes with which so many entries are sorted."""
+    return bytes_of(entries, _MOST_SHARES)
 
 
 def shares_for(entries: int, free: int) -> int:

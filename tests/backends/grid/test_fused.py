@@ -180,6 +180,20 @@ def test_vertices_in_another_order(kind, n, pieces, order):
         assert counts.to("cpu").isequal(algorithms.count_shortest_paths(B, source))
 
 
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("pieces", [1, *PIECES])
+def test_pieces_know_the_degree_behind_edges_of_the_whole_matrix(pieces, symmetric):
+    n = 1025
+    A = matrix(n, *edges_of("both ways" if symmetric else "random", n), sims(pieces))
+    assert A.is_symmetric == symmetric
+    i, j, _ = A.to_coo()
+    algorithms.bfs_levels(A, int(i[0]))
+    walks = np.bincount(j, minlength=n) @ np.bincount(i, minlength=n)  # into a vertex, and out
+    spaces = [fused._Space.of(x) for x in (A.data, A.data.turned) if x is not None]
+    (space,) = [space for space in spaces if space is not None]
+    assert {of.behind for of in space.of_piece} == {walks / A.nvals}
+
+
 @pytest.mark.parametrize("times", [1, 2, 3, 4, None])
 @pytest.mark.parametrize("starts", [(699,), (690, 699), (0, 699)])
 @pytest.mark.parametrize("pieces", [1, *PIECES])

@@ -2,12 +2,14 @@
 
 import itertools
 
+import numpy as np
 import pytest
 from pieces_of_search import PIECES, Search, edges_of, matrix, sim_grid, sims
 from samples import picked
 
 import lagpu
-from lagpu import BOOL, INT32, Vector, loop, semiring
+from lagpu import BOOL, INT32, Vector, algorithms, loop, semiring
+from lagpu.backends import grid
 from lagpu.backends.grid.dealing import dealt
 
 
@@ -72,6 +74,36 @@ def test_a_trace_has_a_row_a_level(work, there, pieces):
         assert sum(x.bytes for x in sent) == told[forms[-1][1]] * others
         assert sum(x.messages for x in sent) <= others * pieces
     assert set(forms) == {("push", "list"), ("push", "bitmap"), ("pull", "bitmap")}
+
+
+@pytest.mark.parametrize("pieces", PIECES)
+def test_words_behind_the_last_vertex_with_an_edge_into_it_do_not_travel(pieces, monkeypatch):
+    monkeypatch.setattr(grid.search, "alpha_of", lambda *_, **__: 1e9)  # pull
+    monkeypatch.setattr(grid.search, "beta_of", lambda sums: 1e9)
+    n, used = 6000, 700
+    A = matrix(n, np.arange(used - 1), np.arange(1, used), sims(pieces))
+    with lagpu.trace() as t:
+        algorithms.bfs_levels(A, used - 5)
+    reach = [sum(dealt(n, pieces).owner(np.arange(used)) == p) for p in range(pieces)]
+    for row in [row for row in t.rows if row.direction == "pull"]:
+        told = [[x.bytes for x in phase.sent] for phase in row.phases]
+        assert sum(map(sum, told)) == sum(16 * -(-count // 128) for count in reach) * (pieces - 1)
+
+
+@pytest.mark.parametrize("pieces", PIECES)
+def test_what_a_push_into_words_has_found_is_pulled_however_little_it_is(pieces, monkeypatch):
+    monkeypatch.setattr(grid.search, "gamma_of", lambda *_: 1e30)
+    monkeypatch.setattr(grid.search, "beta_of", lambda sums: 1e-9)  # back to lists after a pull
+    n = 3000
+    A = matrix(n, *edges_of("both ways", n), sims(pieces))
+    with lagpu.trace() as t:
+        algorithms.bfs_levels(A, 7)
+    rows = [row for row in t.rows if row.direction]
+    into_words = [row.reason.endswith(": into words") for row in rows]
+    assert into_words[0]
+    for row, then, words in zip(rows, rows[1:], into_words, strict=False):
+        assert (then.reason == f"pushed into words before; vertices {row.nvals_out}") == words
+        assert not words or then.direction == "pull"
 
 
 def test_levels_beyond_the_log_are_counted(monkeypatch):

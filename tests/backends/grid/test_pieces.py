@@ -148,6 +148,14 @@ def test_grids_of_the_same_devices_in_another_order_do_not_block_each_other():
     assert len(done) == 6
 
 
+@pytest.mark.parametrize("order", ["random", "degree"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_one_piece_in_another_order(name, order):
+    """It has all indices, but not at their own positions."""
+    wanted = plain(PROGRAMS[name](Few("cpu", 33)))
+    assert plain(PROGRAMS[name](Few(own_grid(1, order)[0], 33))) == wanted
+
+
 @pytest.mark.parametrize("count", [0, 1, 60, 1000])
 @pytest.mark.parametrize("order", [None, "random"])
 @pytest.mark.parametrize("pieces", [1, 3])

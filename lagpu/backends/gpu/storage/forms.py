@@ -17,7 +17,7 @@ from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import InvalidValue
-from lagpu.host.columns import bytes_of, shares_for, sorted_columns
+from lagpu.host.columns import least_bytes, shares_for, sorted_columns
 
 __all__ = [
     "csr_of",
@@ -243,7 +243,7 @@ def _transposed_by_shares(A: CscMatrix, shares: int) -> CscMatrix:
         before += xp.bincount(A.row_idx[begin : begin + _BLOCK], minlength=nrows)
     xp.cumsum(before, out=before)
     wanted = xp.asarray([A.nvals * s // shares for s in range(1, shares)], np.int64)
-    ends = [0, *device.to_host(xp.searchsorted(before, wanted)).tolist(), nrows]
+    ends = [0, *device.to_host(xp.searchsorted(before, wanted) + 1).tolist(), nrows]
     del before
     ptr, cols = sorted_columns(xp, entries, ends)
     made = ptr.astype(A.col_ptr.dtype), cols.astype(index_type(ncols), copy=False)
@@ -361,9 +361,9 @@ def why_no_csr(A: CscMatrix) -> str:
 
 
 def _bytes_beside(A: CscMatrix) -> int:
-    """Return the bytes that sorting the entries by row takes, beside the result."""
-    shares = _shares(A)
-    return bytes_of(A.nvals, shares) + _beside_shares(A) if shares else _bytes_at_once(A)
+    """Return the fewest bytes that sorting the entries by row takes, beside the result."""
+    at_once = _bytes_at_once(A)
+    return min(at_once, least_bytes(A.nvals) + _beside_shares(A)) if _has_shares(A) else at_once
 
 
 def _bytes_at_once(A: CscMatrix) -> int:
@@ -374,11 +374,13 @@ def _beside_shares(A: CscMatrix) -> int:
     return 24 * A.shape[0] + _BYTES_IN_BLOCK * min(A.nvals, _BLOCK)
 
 
-def _shares(A: CscMatrix) -> int:
-    """Return in how many shares entries are sorted by row; 0: all at once, with their values.
+def _has_shares(A: CscMatrix) -> bool:
+    """Whether entries can be sorted in shares: they have no values, and a pair fits 64 bits."""
+    return A.values is None and max(A.shape) < 2**31
 
-    In shares fewer bytes are needed, and each takes a look at all entries.
-    """
-    if A.values is not None or max(A.shape) >= 2**31 or has_free(A.device, _bytes_at_once(A)):
+
+def _shares(A: CscMatrix) -> int:
+    """Return in how many shares entries are sorted by row; 0: all at once, which is quicker."""
+    if not _has_shares(A) or has_free(A.device, A.nbytes + _bytes_at_once(A)):
         return 0
     return shares_for(A.nvals, A.device.free_bytes() - A.nbytes - _beside_shares(A))

@@ -1,5 +1,7 @@
 """A matrix whose second form does not fit: everything runs with the one that is there."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -193,7 +195,16 @@ def test_rows_that_are_sorted_by_shares_are_the_same(place, shape, count, shares
     wanted = A.T.new()
     monkeypatch.setattr(forms, "_BLOCK", 100)
     monkeypatch.setattr(forms, "_shares", lambda A: shares)
+    cuts = []
+    usual = forms.sorted_columns
+    monkeypatch.setattr(
+        forms, "sorted_columns", lambda *given: cuts.append(given[-1]) or usual(*given)
+    )
     turned = forms.transpose(A.data.csc())
+    lengths = np.diff(wanted.to_csc()[0])
+    of_share = [lengths[a:b].sum() for a, b in itertools.pairwise(cuts[0])]
+    assert len(of_share) == shares
+    assert max(of_share) <= A.nvals / shares + lengths.max()
     for found, right in zip((turned.col_ptr, turned.row_idx), wanted.to_csc()[:2], strict=True):
         assert place.device.to_host(found).tolist() == right.tolist()
     assert turned.shape == shape[::-1]
