@@ -183,11 +183,13 @@ class _Space:
         if not A.symmetric:  # each piece has some of the edges that leave a vertex
             whole = np.sum(lengths, axis=0)
             lengths = [whole[by.own(p)] for p in pieces.engine.local]
+        targets = sum(np.count_nonzero(into) for into in columns)
         walks = sum(into @ out for into, out in zip(columns, lengths, strict=True))
         for k, _, place in pieces:
             with place.device.alone():
                 degrees = place.device.from_host(lengths[k].astype(np.uint32))
                 self.of_piece[k].degrees = degrees
+                self.of_piece[k].targets = int(targets)
                 self.of_piece[k].behind = walks / max(self.nvals, 1)
         windows = pieces.engine.window(8 * slots.window_words(count, value_bytes))
         assert windows is not None

@@ -182,7 +182,7 @@ def test_vertices_in_another_order(kind, n, pieces, order):
 
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize("pieces", [1, *PIECES])
-def test_pieces_know_the_degree_behind_edges_of_the_whole_matrix(pieces, symmetric):
+def test_pieces_know_what_is_behind_edges_of_the_whole_matrix(pieces, symmetric):
     n = 1025
     A = matrix(n, *edges_of("both ways" if symmetric else "random", n), sims(pieces))
     assert A.is_symmetric == symmetric
@@ -192,6 +192,7 @@ def test_pieces_know_the_degree_behind_edges_of_the_whole_matrix(pieces, symmetr
     spaces = [fused._Space.of(x) for x in (A.data, A.data.turned) if x is not None]
     (space,) = [space for space in spaces if space is not None]
     assert {of.behind for of in space.of_piece} == {walks / A.nvals}
+    assert {of.targets for of in space.of_piece} == {len(np.unique(j))}
 
 
 @pytest.mark.parametrize("times", [1, 2, 3, 4, None])

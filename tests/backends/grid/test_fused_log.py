@@ -67,13 +67,14 @@ def test_a_trace_has_a_row_a_level(work, there, pieces):
         others = pieces - 1
         assert row.edges == one.edges if row.direction == "push" else row.edges >= row.nvals_out
         own = [dealt(3000, pieces).count(p) for p in range(pieces)]
-        told = {"list": 4 * row.nvals_out, "bitmap": sum(16 * -(-count // 128) for count in own)}
+        told = {"list": 4 * row.nvals_out, "bitmap": sum(4 * -(-count // 32) for count in own)}
         assert [phase.name for phase in row.phases] == [f"piece {p}" for p in range(pieces)]
         sent = [sent for phase in row.phases for sent in phase.sent]
         forms.append((row.direction, *{x.form for x in sent}))
         assert sum(x.bytes for x in sent) == told[forms[-1][1]] * others
         assert sum(x.messages for x in sent) <= others * pieces
-    assert set(forms) == {("push", "list"), ("push", "bitmap"), ("pull", "bitmap")}
+    always = {("push", "list"), ("push", "bitmap"), ("pull", "bitmap")}
+    assert set(forms) | {("pull", "list")} == always | {("pull", "list")}
 
 
 @pytest.mark.parametrize("pieces", PIECES)
@@ -87,7 +88,29 @@ def test_words_behind_the_last_vertex_with_an_edge_into_it_do_not_travel(pieces,
     reach = [sum(dealt(n, pieces).owner(np.arange(used)) == p) for p in range(pieces)]
     for row in [row for row in t.rows if row.direction == "pull"]:
         told = [[x.bytes for x in phase.sent] for phase in row.phases]
-        assert sum(map(sum, told)) == sum(16 * -(-count // 128) for count in reach) * (pieces - 1)
+        assert sum(map(sum, told)) == sum(4 * -(-count // 32) for count in reach) * (pieces - 1)
+
+
+@pytest.mark.parametrize("beta", [1, 4, 100, 1e9])
+@pytest.mark.parametrize("pieces", PIECES)
+def test_a_pull_that_can_find_but_few_vertices_lists_them(pieces, beta, monkeypatch):
+    """So few that the next level would list them, if it found them as words."""
+    monkeypatch.setattr(grid.search, "alpha_of", lambda *_, **__: 1e9)  # pull
+    monkeypatch.setattr(grid.search, "beta_of", lambda sums: beta)
+    n = 3000
+    i, j = edges_of("both ways", n)
+    i, j = np.r_[i, n - 9 : n - 2], np.r_[j, n - 8 : n - 1]  # and a tail, one way
+    A, B = (matrix(n, i, j, place) for place in (sims(pieces), "cpu"))
+    with lagpu.trace() as t:
+        levels = algorithms.bfs_levels(A, 7)
+    assert levels.to("cpu").isequal(algorithms.bfs_levels(B, 7))
+    left, forms = len(np.unique(j)), []
+    for row in [row for row in t.rows if row.direction]:
+        forms.append((row.direction, *{x.form for phase in row.phases for x in phase.sent}))
+        assert forms[-1] == ("pull", "list" if left * beta < n else "bitmap")
+        left -= row.nvals_out
+    assert left >= 0
+    assert (("pull", "list") in forms) == (beta < 1e9)
 
 
 @pytest.mark.parametrize("pieces", PIECES)

@@ -222,8 +222,9 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
       LG_LOGGED(if (logs()) s.log->now.how = kMayBeWide && *wide ? kPushesIntoWords : kPushes;)
       push(s, turn, depth, now, wide, &tally);
     } else {
-      pull(s, depth, block, &tally);
-      pull_deferred(s, depth, block, &tally);
+      const auto leave = [&](u32 w, u32 found) { s.next()[w] = found; };
+      pull(s, depth, block, &tally, leave);
+      pull_deferred(s, depth, block, &tally, leave);
       LG_LOGGED(const u64 looked = block_reduce(u64(tally.looked), u64(0), LgPlus());
                 if (block_thread() == 0) atomic_add(looked_at(s, turn), looked);)
       s.words_turned = !s.words_turned;

@@ -101,6 +101,19 @@ LG_DEVICE void settle(const Search& s, i32 j, u32 depth, LG_Z sum) {
   discover(s, j, depth + s.shift, cast<LG_F>(sum));
 }
 
+// 2 ** log words of a group are side by side: up to 8, a sector of memory, as long as all warps
+// have some.
+LG_DEVICE u32 group_log(u32 nwords) {
+  u32 log = 0;
+  while (log < 3 && nwords >> (log + 1) >= u32(global_warps())) ++log;
+  return log;
+}
+
+// Word k of a group that begins with word `first`.
+LG_DEVICE u32 word_of_group(u32 first, u32 k, u32 log) {
+  return first + (k >> log) * (u32(global_warps()) << log) + (k & ((1u << log) - 1));
+}
+
 // The state that the warps of a thread block share in a pull.
 struct Shared {
   u32 words;  // taken by warps, beside the first two of each
@@ -272,8 +285,10 @@ LG_DEVICE void find(const Search& s, LG_PTR begin, u32 count, i32 j, Shared* blo
 }
 #endif
 
-// Look at the vertices that were put off; begins and ends with a barrier.
-LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* tally) {
+// Look at the vertices that were put off, and leave what is found as `pull` does; begins and ends
+// with a barrier.
+template <class Leave>
+LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* tally, Leave leave) {
   block_sync();
   const u32 count = block->count < kDeferred ? block->count : kDeferred;
   for (u32 k = 0; k < count; ++k) {
@@ -286,9 +301,10 @@ LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* t
       if (there) sum = fold(&found, sum);
       warp_sync();  // all lanes have read what the first one resets
       if (there && lane_id() == 0) {
+        const u32 w = u32(j / 32), bit = 1u << (j % 32);
         settle(s, j, depth, sum);
-        s.next()[j / 32] |= 1u << (j % 32);  // the block's own word, written before the barrier
-        s.visited[j / 32] |= 1u << (j % 32);
+        leave(w, s.next()[w] | bit);  // the block's own word, written before the barrier
+        s.visited[w] |= bit;
         ++tally->found;
         block->there = 0;
       }
@@ -315,8 +331,10 @@ LG_DEVICE u32 next_word(Shared* block) {
   return word_of_block(warp_shfl(q, 0) + 2 * block_warps());
 }
 
-// Pull into every vertex that is not visited, 32 vertices a warp.
-LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally) {
+// Pull into every vertex that is not visited, 32 vertices a warp. leave(w, bits) is called for each
+// word w of what is found, by one lane.
+template <class Leave>
+LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally, Leave leave) {
   const u32 nwords = u32((s.n + 31) / 32);
   // Two words ahead the visited bits are loaded, one word ahead what those ask for.
   u32 w = word_of_block(block_warp()), w_next = word_of_block(block_warps() + block_warp()),
@@ -329,7 +347,7 @@ LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally) {
     w_after = next_word(block);
     seen_after = visited_word(s, w_after, nwords);
     if (now.seen == 0xffffffffu) {
-      if (lane_id() == 0) s.next()[w] = 0;
+      if (lane_id() == 0) leave(w, 0);
       continue;
     }
     const i32 j = i32(w * 32) + i32(lane_id());
@@ -340,7 +358,7 @@ LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally) {
     const u32 bits = warp_ballot(hit);
     if (hit) settle(s, j, depth, sum);
     if (lane_id() == 0) {
-      s.next()[w] = bits;
+      leave(w, bits);
 #ifdef LG_PEERS
       if (!s.claimed)
 #endif
@@ -361,11 +379,6 @@ struct Group {
   unsigned short waiting[2 * LG_WARP];  // nor answered by their hints
 };
 static_assert(sizeof(Group) == kGroupBytes, "the launch gives each warp so many");
-
-// Word k of a group that begins with word `first`: 2 ** log words are side by side.
-LG_DEVICE u32 word_of_group(u32 first, u32 k, u32 log) {
-  return first + (k >> log) * (u32(global_warps()) << log) + (k & ((1u << log) - 1));
-}
 
 // A vertex that is found, number v of a group.
 LG_DEVICE void settle_in_group(const Search& s, Group* group, u32 v, i32 j, u32 depth, LG_Z sum) {
@@ -429,14 +442,14 @@ LG_DEVICE void pull_group(const Search& s, Group* group, u32 first, u32 log, u32
   }
 }
 
-// Pull into every vertex that is not visited, 32 words of them a warp at a time.
-LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally) {
+// Pull into every vertex that is not visited, 32 words of them a warp at a time. leave(w, bits) is
+// called for each word w of what is found, by one lane.
+template <class Leave>
+LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally, Leave leave) {
   LG_DYNAMIC_SHARED(Group, groups);
   Group* const group = &groups[block_warp()];
   const u32 nwords = u32((s.n + 31) / 32), lane = lane_id();
-  u32 log = 0;  // up to 8 words, a sector of memory, side by side, as long as all warps have some
-  while (log < 3 && nwords >> (log + 1) >= u32(global_warps())) ++log;
-  const u32 step = LG_WARP * u32(global_warps());
+  const u32 log = group_log(nwords), step = LG_WARP * u32(global_warps());
   u32 first = u32(global_warp()) << log;
   u32 seen = visited_word(s, word_of_group(first, lane, log), nwords);
   for (; first < nwords; first += step) {
@@ -447,7 +460,7 @@ LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally) {
     warp_sync();
     const u32 w = word_of_group(first, lane, log), found = group->found[lane];
     if (w < nwords) {
-      s.next()[w] = found;
+      leave(w, found);
       if (found) s.visited[w] |= found;
     }
     tally->found += bit_popc(found);

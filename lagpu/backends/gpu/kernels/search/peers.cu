@@ -7,11 +7,11 @@
 //
 // The frontier is replicated. Its words have a bit for each slot: the slots of a piece fill whole
 // words, so that each word has one writer; mostly slots are vertices. A pull reads the words of all
-// slots, finds vertices of its own, and then writes its words into the window of every device. A
-// push follows the edges from the frontier to its own vertices, and lists the slots of those it
-// finds in every window; one of many edges finds words, which travel as a pull's do. A meeting
-// (common/peers.cuh) ends each turn: it orders these writes, and adds up the counts that choose the
-// direction, so that all devices take the same one.
+// slots, finds vertices of its own, and writes each word into the window of every device as it has
+// found it. A push follows the edges from the frontier to its own vertices, and lists the slots of
+// those it finds in every window. A push of many edges finds words, and a pull that can find but
+// few vertices finds lists. A meeting (common/peers.cuh) ends each turn: it orders these writes,
+// and adds up the counts that choose the direction, so that all devices take the same one.
 //
 // Where products read the frontier's values, these travel with it: behind each level a piece writes
 // the values of the vertices that it has found into every window, by vertex.
@@ -23,11 +23,11 @@
 // words_a and words_b are the words of all slots in this device's own window.
 // in_* has, by own vertex, the slots of its predecessors; out_*, by slot, its successors among the
 // own vertices. `degrees` counts all edges that leave each own vertex. Edges lead to some of the
-// first `reach` own vertices alone: what travels is of these.
+// first `reach` own vertices alone: these are looked at, and what travels is of these. In all
+// pieces num_targets vertices have predecessors.
 //
 // Who gives up in a meeting, or is told to, ends the kernel: what it has written is of no use then.
 #include "common/peers.cuh"
-#include "search/grid_pull.cuh"
 #include "search/peers_push.cuh"
 
 // So few slots, with so few edges, are not listed for a push: see follow_few.
@@ -44,10 +44,11 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
                  const i64* __restrict__ sources, const LG_F* __restrict__ source_values,
                  LG_F f_iso, i64 source, u64 num_sources, LG_F* own_values, LG_X0_T* x0,
                  LG_X1_T* x1, LG_X2_T* x2, u32* x0_words, u32* x1_words, u32* x2_words, u32 blank,
-                 u32* f_words, u32 shift, u32 times, f32 alpha, f32 beta, f32 gamma, u32* visited,
-                 u32* found_words, u32* words_a, u32* words_b, i32* vertex, LG_PTR* start,
-                 u32* degree, u64* chunks, u64* counters, GridBarrier* barrier, u32 run, i64 words,
-                 u32 room, u32 piece, u32 epoch, u64 patience, const u64* windows, u64* result) {
+                 u32* f_words, u32 shift, u32 times, u32 num_targets, f32 alpha, f32 beta,
+                 f32 gamma, u32* visited, u32* found_words, u32* words_a, u32* words_b, i32* vertex,
+                 LG_PTR* start, u32* degree, u64* chunks, u64* counters, GridBarrier* barrier,
+                 u32 run, i64 words, u32 room, u32 piece, u32 epoch, u64 patience,
+                 const u64* windows, u64* result) {
   Pieces all{Peers{piece, epoch, patience, windows}, run, words, room};
   const Vertices lists{vertex, start, degree};
   Search s{reach,   out_ptr, in_ptr, out_idx, in_idx, out_values, in_values, a_iso,   f_iso,
@@ -68,11 +69,14 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   LG_LOGGED(s.had[0] = LG_X0 && !(blank & 1) ? x0_words : nullptr;)
   LG_LOGGED(s.had[1] = LG_X1 && !(blank & 2) ? x1_words : nullptr;)
   LG_LOGGED(s.had[2] = LG_X2 && !(blank & 4) ? x2_words : nullptr;)
-  const i64 nwords = (own + 31) / 32;
+  const i64 nwords = (reach + 31) / 32;
   // Start: a vertex without predecessors needs no look, one that v has is not wanted, and bits
-  // after the last vertex are none. Nothing here is in reach of a device that has begun before.
-  for (i64 w = global_thread(); w < nwords; w += global_threads()) {
-    visited[w] = empty[w] | (v_words ? v_words[w] : 0) | ~entry_bits(nullptr, w, own);
+  // after the last vertex are none. No device that has begun before writes any of this.
+  for (i64 w = global_thread(); w < (own + 31) / 32; w += global_threads()) {
+    if (w < nwords)
+      visited[w] = empty[w] | (v_words ? v_words[w] : 0) | ~entry_bits(nullptr, w, own);
+    else if (f_words)
+      f_words[w] = 0;
     if (LG_X0 && (blank & 1)) x0_words[w] = 0;
     if (LG_X1 && (blank & 2)) x1_words[w] = 0;
     if (LG_X2 && (blank & 4)) x2_words[w] = 0;
@@ -111,6 +115,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   bool listed = true;  // in lists, with its edges counted; else in words
   bool wide = false;   // words that a push has found
   f32 unexplored = f32(nvals_a);
+  u32 most_left = num_targets;  // vertices that may still be found
   LG_LOGGED(note_arrival(s, 0);)
   edges = block_reduce(edges, u64(0), LgPlus());
   Totals now = meet(&all.peers, speaks ? num_sources : 0, edges, num_sources != 0);
@@ -161,19 +166,33 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
         follow_lists(s.out_ptr, s.small(), s.chunks(), here.num_small, here.num_chunks, push);
       if (kClaims || wide) grid_sync(barrier);
     }
+    // As few as this come from words to lists; so they are listed at once.
+    const bool few_left = !kClaims && !listed && f32(most_left) * beta < f32(n);
     if (LG_SUM || !listed) {
       s.claimed = listed;
+      // Words of sums cross the wires later: they come one by one.
+      const bool at_once = !LG_SUM && !few_left, second = !s.words_turned;
+      const auto leave = [&](u32 w, u32 found) {
+        s.next()[w] = found;
+        if (!at_once) return;
+        const i64 at = all.place_of(w);
+        for (u32 p = 0; p < LG_PEERS; ++p) all.slot_words(p, second)[at] = found;
+      };
       if (reach) {
-        pull(s, depth, block, &tally);
-        pull_deferred(s, depth, block, &tally);
+        pull(s, depth, block, &tally, leave);
+        pull_deferred(s, depth, block, &tally, leave);
       }
-      grid_sync(barrier);
+      if (few_left) tally.edges = tell_found(s, all, turn + 1, degrees);
+      if (kClaims) grid_sync(barrier);
     }
     if (LG_TRAVEL) publish_values(s, all);
     if (wide) listed = false;
     if (!listed) {
-      publish(s, all);
+      if (LG_SUM || wide) publish(s, all);
       s.words_turned = !s.words_turned;
+      listed = few_left;
+      if (few_left)
+        for (i64 w = global_thread(); w < words; w += global_threads()) s.frontier()[w] = 0;
     } else if (kKeepsWords) {
       for (i64 w = global_thread(); w < words; w += global_threads()) s.frontier()[w] = 0;
     }
@@ -187,9 +206,9 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     // Who claims a vertex lists it, and who adds its products counts it: not always the same block.
     const bool told = !listed || found || kClaims;
     now = meet(&all.peers, found, edges, told);
+    most_left -= now.found;
     LG_LOGGED(if (logs()) {
-      s.log->met(depth, listed ? 0 : u64((reach + 31) / 32 + 3) / 4 * 4, now.own,
-                 last_arrival(s, turn));
+      s.log->met(depth, listed ? 0 : u64(nwords), now.own, last_arrival(s, turn));
       end_level(s, now.found, atomic_exch(looked_at(s, turn - 1), u64(0)));
     })
   }

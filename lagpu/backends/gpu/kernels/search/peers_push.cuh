@@ -1,10 +1,11 @@
 // Push of a search over several devices, and how the frontier travels; see search/peers.cu.
 #ifndef LAGPU_SEARCH_PEERS_PUSH_CUH
 #define LAGPU_SEARCH_PEERS_PUSH_CUH
+#include "search/grid_pull.cuh"
 #include "search/grid_push.cuh"
 
 const Counter kListed = kLevel;  // slots listed for a turn; no block searches alone here
-// Whether a push leaves the vertices that it finds in found_words too.
+// Whether all levels leave the vertices that they find in found_words.
 const bool kClaims = LG_SUM || LG_TRAVEL;
 
 // 16 bytes, which travel together.
@@ -154,7 +155,7 @@ LG_DEVICE void slots_to_words(const Search& s, const Pieces& all, u32 turn, Grid
   grid_sync(barrier);
 }
 
-// Put the words of the vertices that a pull has found into every window.
+// Put the words of found_words into every window.
 LG_DEVICE void publish(const Search& s, const Pieces& all) {
   const i64 own = (s.n + 31) / 32;
   const bool second = !s.words_turned;  // the buffer that is not the frontier's
@@ -173,6 +174,22 @@ LG_DEVICE void publish(const Search& s, const Pieces& all) {
       reinterpret_cast<FourWords*>(all.slot_words(p, second))[at] = bits;
     }
   }
+}
+
+// List the vertices of found_words for `turn` in every window, each word by the block that has
+// written it; returns the edges of the lane's.
+LG_DEVICE u64 tell_found(const Search& s, const Pieces& all, u32 turn, const u32* degrees) {
+  const u32 nwords = u32((s.n + 31) / 32), log = group_log(nwords);
+  u64 edges = 0;
+  for (u32 w0 = u32(global_warp()) << log; w0 < nwords; w0 += LG_WARP * u32(global_warps())) {
+    const u32 w = word_of_group(w0, lane_id(), log);
+    for (u32 found = w < nwords ? s.found_words[w] : 0; warp_any(found != 0); found &= found - 1) {
+      const i32 v[1] = {found ? i32(w * 32) + i32(bit_ffs(found)) - 1 : 0};
+      if (found) edges += load_ro(&degrees[v[0]]);
+      tell_all(s, all, turn, found != 0, v);
+    }
+  }
+  return edges;
 }
 
 // Follows a lane's edges: as `Pusher` of one device, but what is found is told to all, who look up
