@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from lagpu import algorithms, generators
+from lagpu import Vector, algorithms, generators
 from lagpu.bench import grids
 from lagpu.errors import InvalidValue
 
@@ -45,8 +45,21 @@ def test_another_result_is_told():
     roots = grids.roots_of(A, 2)
     known = {}
     assert grids.search(A, roots, "levels", True, known)["same"]
-    known[roots[1]][1][-1] += 1
+    count, *sums = known[roots[1]]
+    known[roots[1]] = (count, *sums[:-1], sums[-1] + 1)
     assert not grids.search(A, roots, "levels", True, known)["same"]
+
+
+def test_a_digest_tells_results_from_one_another():
+    i, x = [1, 2, 5], [7, 3, 4]
+    others = [([1, 2, 4], x), (i, [7, 3, 5]), (i, [3, 7, 4]), (i[:2], x[:2])]
+    with_values = {
+        grids._digest(Vector.from_coo(j, y, size=9, backend="cpu"), True)
+        for j, y in [(i, x), *others]
+    }
+    assert len(with_values) == 5
+    found = [grids._digest(Vector.from_coo(j, y, size=9, backend="cpu"), False) for j, y in others]
+    assert found == [(3, 10), (3, 11), (3, 11), (2, 5)]
 
 
 def test_roots_have_edges_and_a_graph_may_have_too_few():
