@@ -73,13 +73,22 @@ def roots_of(A: Matrix, count: int) -> list[int]:
     raise InvalidValue(f"bench: fewer than {count} vertices with an edge were met.")
 
 
-def _digest(result: Vector, values: bool) -> tuple[float, ...]:
-    """Return numbers that tell a result from another: how many entries it has, and sums of these.
+def _numbers(A: Matrix) -> Vector:
+    """Return the vertices' numbers, from 1 on."""
+    every = Vector(INT64, A.nrows, backend=A.backend)
+    every << 0
+    numbers: Vector = every.apply(indexunary.rowindex, 1).new()
+    return numbers
 
-    Of where they are, and with `values` of what they are and of the products of both.
+
+def _digest(result: Vector, numbers: Vector, values: bool) -> tuple[float, ...]:
+    """Return what tells a result from another: how many entries it has, and sums of these.
+
+    Of the numbers of their vertices, and with `values` of what they are and of the products of
+    both.
     """
-    where = result.apply(indexunary.rowindex, 1).new(INT64)
-    summed = [where, result, where.ewise_mult(result, binary.times).new()] if values else [where]
+    where = numbers.ewise_mult(result, binary.first).new()
+    summed = [where, result, numbers.ewise_mult(result, binary.times).new()] if values else [where]
     return result.nvals, *(x.reduce(monoid.plus).new().value for x in summed)
 
 
@@ -109,7 +118,7 @@ def search(A: Matrix, roots: list[int], output: str, fused: bool, known: dict[in
         they are is compared.
     """
     algorithm = ALGORITHMS[output]
-    samples, same = [], True
+    samples, same, numbers = [], True, _numbers(A)
     with nullcontext() if fused else eager():
         for root in roots[:2]:  # compiles kernels, and makes what is kept
             algorithm(A, root)
@@ -117,7 +126,7 @@ def search(A: Matrix, roots: list[int], output: str, fused: bool, known: dict[in
         for root in roots:
             sample, result = clock.measure(functools.partial(algorithm, A, root))
             samples.append(sample)
-            found = _digest(result, output != "parents")
+            found = _digest(result, numbers, output != "parents")
             same = same and _agree(known.setdefault(root, found), found)
     device_ms, wall_ms = (np.array(of) for of in zip(*samples, strict=True))
     return {

@@ -20,6 +20,8 @@ Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 _SORTED = 26  # bytes of an entry while its share is sorted: keys, their copy, what is distinct
 _JOINED = 8  # of each entry while several shares are joined: its row twice
 _MOST_SHARES = 64
+# Of a share: CuPy selects from fewer than 2**31 entries, and shares are not quite even.
+_MOST_ENTRIES = 2**31 - 2**28
 _LOW = 0xFFFFFFFF
 
 
@@ -34,10 +36,15 @@ def least_bytes(entries: int) -> int:
 
 
 def shares_for(entries: int, free: int) -> int:
-    """Return the fewest shares for which so many bytes are enough; if none are, the most."""
+    """Return the fewest shares that are small enough, for which so many bytes are too.
+
+    If these are enough for none, the most.
+    """
     shares = 1
-    while shares < _MOST_SHARES and bytes_of(entries, shares) > free:
-        shares *= 2
+    while shares < _MOST_SHARES and (
+        bytes_of(entries, shares) > free or entries > _MOST_ENTRIES * shares
+    ):
+        shares += 1
     return shares
 
 

@@ -53,13 +53,13 @@ def test_another_result_is_told():
 def test_a_digest_tells_results_from_one_another():
     i, x = [1, 2, 5], [7, 3, 4]
     others = [([1, 2, 4], x), (i, [7, 3, 5]), (i, [3, 7, 4]), (i[:2], x[:2])]
-    with_values = {
-        grids._digest(Vector.from_coo(j, y, size=9, backend="cpu"), True)
-        for j, y in [(i, x), *others]
-    }
-    assert len(with_values) == 5
-    found = [grids._digest(Vector.from_coo(j, y, size=9, backend="cpu"), False) for j, y in others]
-    assert found == [(3, 10), (3, 11), (3, 11), (2, 5)]
+
+    def digest(j, y, values):
+        numbers = grids._numbers(generators.path(9, backend="cpu"))
+        return grids._digest(Vector.from_coo(j, y, size=9, backend="cpu"), numbers, values)
+
+    assert len({digest(*given, True) for given in [(i, x), *others]}) == 5
+    assert [digest(*given, False) for given in others] == [(3, 10), (3, 11), (3, 11), (2, 5)]
 
 
 def test_roots_have_edges_and_a_graph_may_have_too_few():

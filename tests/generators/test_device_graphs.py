@@ -53,7 +53,7 @@ def test_a_device_of_little_memory_makes_more_shares(place, monkeypatch):
     monkeypatch.setattr(
         device, "sorted_columns", lambda *given: made.append(given[-1]) or sorted_columns(*given)
     )
-    for shares, entries in ((1, 26), (2, 21), (4, 15), (16, 10)):
+    for shares, entries in ((1, 26), (2, 21), (4, 15), (13, 10)):
         free = entries * 2 * draws + beside
         monkeypatch.setattr(type(place.device), "free_bytes", lambda _self, free=free: free)
         A = device.drawn("kronecker", KroneckerEdges, 10, 16, 1, place)

@@ -29,6 +29,13 @@ def test_so_many_shares_as_there_is_room_for():
     assert columns.shares_for(1000, 26_000) == 1
     assert columns.shares_for(1000, 25_999) == 2
     assert columns.shares_for(1000, 21_000) == 2
-    assert columns.shares_for(1000, 20_999) == 4
+    assert columns.shares_for(1000, 20_999) == 3
     assert columns.shares_for(1000, 0) == columns.shares_for(1000, 8_100) == 64
     assert columns.bytes_of(1000) == 26_000
+
+
+def test_a_share_has_no_more_entries_than_cupy_selects_from():
+    """On four GPUs a piece of kron28e16 is drawn as 2**31 entries."""
+    assert columns.shares_for(2**31, 10**15) == 2
+    assert columns.shares_for(2**33, 10**15) == 5
+    assert columns.shares_for(2**30, 10**15) == 1
