@@ -182,7 +182,7 @@ def _phases(at: int, meets: Sequence[Array], value_bytes: int) -> tuple[Phase, .
     for p, met in enumerate(meets):
         ms = max(int(met["other"][at]) - int(met["ns"][at - 1]), 0) / 1e6
         words, found = int(met["in"][at]), int(met["out"][at])
-        told = {"list": 4 * found} if met["statement"][at] else {"bitmap": 4 * words}
+        told = {"bitmap": 4 * words} if words else {"list": 4 * found}
         if value_bytes:
             told["values"] = value_bytes * found
         sent = [Sent(form, others if size else 0, others * size) for form, size in told.items()]

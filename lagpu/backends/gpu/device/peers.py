@@ -115,16 +115,13 @@ class Peers:
         return seen
 
     def _start_anew(self) -> None:
-        """Wait until no kernel runs, which their patience bounds; take back what windows have.
-
-        Not the posts alone: a kernel may rely on its words being the same in all windows.
-        """
+        """Wait until no kernel runs, which their patience bounds; take back all posts."""
         for device in self._devices:
             with device.alone():
                 device.synchronize()
         for device, window in zip(self._devices, self._windows, strict=True):
             with device.alone():
-                window[:] = 0
+                window[: posts_words(len(self._devices))] = 0
                 device.synchronize()
         self._epoch = 0
 

@@ -27,7 +27,7 @@ constexpr u32 kLeft = 1;
 
 constexpr u32 kLogCount = 8;
 constexpr u32 kLogLost = 9;
-constexpr u32 kLogHead = 26;
+constexpr u32 kLogHead = 24;
 // Among the flags that a search is launched with: nothing has been logged yet.
 constexpr u32 kNewLog = 8;
 // How the statement of a record was run; the first record of a loop has no statement.

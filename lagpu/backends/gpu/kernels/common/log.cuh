@@ -5,8 +5,8 @@
 // memory, so the other threads carry no register for it.
 //
 // In memory, as u64: eight results of the kernel; the records so far; the rows that did not fit;
-// nine counts of new entries, of three levels by turns; three of edges, two times and two counts of
-// words, by turns; then the records.
+// nine counts of new entries, of three levels by turns; three of edges and two times, by turns;
+// then the records.
 #ifndef LAGPU_LOG_CUH
 #define LAGPU_LOG_CUH
 #include "common/prims.cuh"
@@ -19,9 +19,9 @@
 #define LG_LOGGED(...) __VA_ARGS__
 
 // Of three levels, of three turns, and of two.
-const u32 kLogNew = 10, kLogLooked = 19, kLogArrived = 22, kLogTold = 24;
+const u32 kLogNew = 10, kLogLooked = 19, kLogArrived = 22;
 static_assert(kResults <= kLogCount && kLogCount < kLogLost && kLogLost < kLogNew);
-static_assert(kLogTold + 2 <= kLogHead);
+static_assert(kLogArrived + 2 <= kLogHead);
 
 struct Record {
   u64 how, statement, iteration;
@@ -82,15 +82,14 @@ struct LoopLog {
   }
 
 #ifdef LG_PEERS
-  // This device has found `out` entries by itself, told them in lists, or in so many presence
-  // words, and met the others: its last block came at `arrived`.
-  LG_DEVICE void met(u64 iteration, bool lists, u64 words, u64 out, u64 arrived) {
+  // This device has found `out` entries by itself, told them in so many presence words, or in lists
+  // if 0, and met the others: its last block came at `arrived`.
+  LG_DEVICE void met(u64 iteration, u64 words, u64 out, u64 arrived) {
     if (count >= LG_LOG) return;
     Record* const to = at(count++);
     *to = Record{};
     to->how = kMeets;
     to->iteration = iteration;
-    to->statement = lists;
     to->in = words;
     to->out = out;
     to->other = arrived;

@@ -41,14 +41,6 @@ LG_DEVICE bool pulls_by_rule(u32 found, i64 unvisited, i64 n, f32 alpha, bool pu
   return LG_RULE == kOnlyPulls;
 }
 
-// How a pull leaves the words that it finds.
-struct LeavesWords {
-  const Search& s;
-
-  LG_DEVICE u32 known(u32) const { return 0; }
-  LG_DEVICE void operator()(u32 w, u32 found, u32) const { s.next()[w] = found; }
-};
-
 extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
     grid_search(i64 n, u64 nvals_a, const LG_PTR* __restrict__ out_ptr,
                 const LG_IDX* __restrict__ out_idx, const LG_A* __restrict__ out_values,
@@ -230,8 +222,9 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
       LG_LOGGED(if (logs()) s.log->now.how = kMayBeWide && *wide ? kPushesIntoWords : kPushes;)
       push(s, turn, depth, now, wide, &tally);
     } else {
-      pull(s, depth, block, &tally, LeavesWords{s});
-      pull_deferred(s, depth, block, &tally, LeavesWords{s});
+      const auto leave = [&](u32 w, u32 found) { s.next()[w] = found; };
+      pull(s, depth, block, &tally, leave);
+      pull_deferred(s, depth, block, &tally, leave);
       LG_LOGGED(const u64 looked = block_reduce(u64(tally.looked), u64(0), LgPlus());
                 if (block_thread() == 0) atomic_add(looked_at(s, turn), looked);)
       s.words_turned = !s.words_turned;

@@ -303,8 +303,7 @@ LG_DEVICE void pull_deferred(const Search& s, u32 depth, Shared* block, Tally* t
       if (there && lane_id() == 0) {
         const u32 w = u32(j / 32), bit = 1u << (j % 32);
         settle(s, j, depth, sum);
-        // The block's own word, written before the barrier.
-        leave(w, s.next()[w] | bit, leave.known(w));
+        leave(w, s.next()[w] | bit);  // the block's own word, written before the barrier
         s.visited[w] |= bit;
         ++tally->found;
         block->there = 0;
@@ -332,8 +331,8 @@ LG_DEVICE u32 next_word(Shared* block) {
   return word_of_block(warp_shfl(q, 0) + 2 * block_warps());
 }
 
-// Pull into every vertex that is not visited, 32 vertices a warp. One lane leaves each word w of
-// what is found, by leave(w, bits, known): `known` is what leave.known(w) has told before.
+// Pull into every vertex that is not visited, 32 vertices a warp. leave(w, bits) is called for each
+// word w of what is found, by one lane.
 template <class Leave>
 LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally, Leave leave) {
   const u32 nwords = u32((s.n + 31) / 32);
@@ -348,7 +347,7 @@ LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally, Lea
     w_after = next_word(block);
     seen_after = visited_word(s, w_after, nwords);
     if (now.seen == 0xffffffffu) {
-      if (lane_id() == 0) leave(w, 0, leave.known(w));
+      if (lane_id() == 0) leave(w, 0);
       continue;
     }
     const i32 j = i32(w * 32) + i32(lane_id());
@@ -359,7 +358,7 @@ LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally, Lea
     const u32 bits = warp_ballot(hit);
     if (hit) settle(s, j, depth, sum);
     if (lane_id() == 0) {
-      leave(w, bits, leave.known(w));
+      leave(w, bits);
 #ifdef LG_PEERS
       if (!s.claimed)
 #endif
@@ -443,9 +442,8 @@ LG_DEVICE void pull_group(const Search& s, Group* group, u32 first, u32 log, u32
   }
 }
 
-// Pull into every vertex that is not visited, 32 words of them a warp at a time. One lane leaves
-// each word w of what is found, by leave(w, bits, known): `known` is what leave.known(w) has told
-// before.
+// Pull into every vertex that is not visited, 32 words of them a warp at a time. leave(w, bits) is
+// called for each word w of what is found, by one lane.
 template <class Leave>
 LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally, Leave leave) {
   LG_DYNAMIC_SHARED(Group, groups);
@@ -455,16 +453,14 @@ LG_DEVICE void pull(const Search& s, u32 depth, Shared* block, Tally* tally, Lea
   u32 first = u32(global_warp()) << log;
   u32 seen = visited_word(s, word_of_group(first, lane, log), nwords);
   for (; first < nwords; first += step) {
-    const u32 w = word_of_group(first, lane, log);
-    const u32 open = warp_ballot(w < nwords && seen != 0xffffffffu);
-    const u32 known = leave.known(w < nwords ? w : nwords - 1);
+    const u32 open = warp_ballot(word_of_group(first, lane, log) < nwords && seen != 0xffffffffu);
     seen = visited_word(s, word_of_group(first + step, lane, log), nwords);
     group->found[lane] = 0;
     if (open) pull_group(s, group, first, log, open, depth, block, tally);
     warp_sync();
-    const u32 found = group->found[lane];
+    const u32 w = word_of_group(first, lane, log), found = group->found[lane];
     if (w < nwords) {
-      leave(w, found, known);
+      leave(w, found);
       if (found) s.visited[w] |= found;
     }
     tally->found += bit_popc(found);

@@ -243,7 +243,6 @@ struct Tally {
   u64 edges;
   u32 found;
   LG_LOGGED(u32 looked;)  // at edges, in a pull
-  LG_LOGGED(u32 told;)    // words, to other devices
 };
 // The sizes of a turn's frontier.
 struct Frontier {

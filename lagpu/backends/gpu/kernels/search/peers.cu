@@ -116,10 +116,10 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   bool wide = false;   // words that a push has found
   f32 unexplored = f32(nvals_a);
   u32 most_left = num_targets;  // vertices that may still be found
-  LG_LOGGED(note_arrival(s, 0, 0);)
+  LG_LOGGED(note_arrival(s, 0);)
   edges = block_reduce(edges, u64(0), LgPlus());
   Totals now = meet(&all.peers, speaks ? num_sources : 0, edges, num_sources != 0);
-  LG_LOGGED(if (logs()) note_meeting(s, 0, 0, true, now.own);)
+  LG_LOGGED(if (logs()) s.log->met(0, 0, now.own, last_arrival(s, 0));)
   while (!now.verdict && now.found && depth != times) {
     bool placed = false;  // whether the lists have the places of edges
     if (listed) unexplored -= f32(now.edges);
@@ -170,7 +170,14 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     const bool few_left = !kClaims && !listed && f32(most_left) * beta < f32(n);
     if (LG_SUM || !listed) {
       s.claimed = listed;
-      const LeavesEverywhere leave{s, all, !few_left, &tally};
+      // Words of sums cross the wires later: they come one by one.
+      const bool at_once = !LG_SUM && !few_left, second = !s.words_turned;
+      const auto leave = [&](u32 w, u32 found) {
+        s.next()[w] = found;
+        if (!at_once) return;
+        const i64 at = all.place_of(w);
+        for (u32 p = 0; p < LG_PEERS; ++p) all.slot_words(p, second)[at] = found;
+      };
       if (reach) {
         pull(s, depth, block, &tally, leave);
         pull_deferred(s, depth, block, &tally, leave);
@@ -181,7 +188,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     if (LG_TRAVEL) publish_values(s, all);
     if (wide) listed = false;
     if (!listed) {
-      if (LG_SUM || wide) publish(s, all, &tally);
+      if (LG_SUM || wide) publish(s, all);
       s.words_turned = !s.words_turned;
       listed = few_left;
       if (few_left)
@@ -195,13 +202,13 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     edges = block_reduce(tally.edges, u64(0), LgPlus());
     ++turn;
     ++depth;
-    LG_LOGGED(note_arrival(s, turn, tally.told);)
+    LG_LOGGED(note_arrival(s, turn);)
     // Who claims a vertex lists it, and who adds its products counts it: not always the same block.
     const bool told = !listed || found || kClaims;
     now = meet(&all.peers, found, edges, told);
     most_left -= now.found;
     LG_LOGGED(if (logs()) {
-      note_meeting(s, turn, depth, listed, now.own);
+      s.log->met(depth, listed ? 0 : u64(nwords), now.own, last_arrival(s, turn));
       end_level(s, now.found, atomic_exch(looked_at(s, turn - 1), u64(0)));
     })
   }

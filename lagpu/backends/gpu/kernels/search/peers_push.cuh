@@ -77,19 +77,14 @@ LG_DEVICE void publish_values(const Search& s, const Pieces& all) {
 }
 
 #if LG_LOG
-// Note what the blocks of this device have told of a turn in words, and when the last of them comes
-// to its meeting.
-LG_DEVICE void note_arrival(const Search& s, u32 turn, u64 told) {
-  told = block_reduce(told, u64(0), LgPlus());
-  if (block_thread()) return;
-  atomic_add(&s.memory[kLogTold + turn % 2], told);
-  atomic_max(&s.memory[kLogArrived + turn % 2], clock_ns());
+// Note when the last block of this device comes to the meeting of a turn.
+LG_DEVICE void note_arrival(const Search& s, u32 turn) {
+  if (block_thread() == 0) atomic_max(&s.memory[kLogArrived + turn % 2], clock_ns());
 }
 
-// Log the meeting of a turn; behind it, by one thread.
-LG_DEVICE void note_meeting(const Search& s, u32 turn, u32 depth, bool lists, u64 found) {
-  const u64 told = atomic_exch(&s.memory[kLogTold + turn % 2], u64(0));
-  s.log->met(depth, lists, told, found, atomic_exch(&s.memory[kLogArrived + turn % 2], u64(0)));
+// When it came; after the meeting, by one thread.
+LG_DEVICE u64 last_arrival(const Search& s, u32 turn) {
+  return atomic_exch(&s.memory[kLogArrived + turn % 2], u64(0));
 }
 #endif
 
@@ -160,36 +155,13 @@ LG_DEVICE void slots_to_words(const Search& s, const Pieces& all, u32 turn, Grid
   grid_sync(barrier);
 }
 
-// How a pull leaves the words that it finds: in found_words, and, if they are `told`, in every
-// window. There a word that does not change need not be written; all windows have the same of it,
-// so the own one tells. Words of sums come one by one, and cross the wires later, side by side.
-struct LeavesEverywhere {
-  const Search& s;
-  const Pieces& all;
-  bool told;
-  Tally* tally;
-
-  LG_DEVICE u32* words(u32 p) const { return all.slot_words(p, !s.words_turned); }
-  LG_DEVICE u32 known(u32 w) const {
-    return !LG_SUM && told ? load_cg(&words(all.peers.piece)[all.place_of(w)]) : 0;
-  }
-  LG_DEVICE void operator()(u32 w, u32 found, u32 known) const {
-    s.next()[w] = found;
-    if (LG_SUM || !told || found == known) return;
-    LG_LOGGED(++tally->told;)
-    const i64 at = all.place_of(w);
-    for (u32 p = 0; p < LG_PEERS; ++p) words(p)[at] = found;
-  }
-};
-
 // Put the words of found_words into every window.
-LG_DEVICE void publish(const Search& s, const Pieces& all, Tally* tally) {
+LG_DEVICE void publish(const Search& s, const Pieces& all) {
   const i64 own = (s.n + 31) / 32;
   const bool second = !s.words_turned;  // the buffer that is not the frontier's
   if (all.run < 2) {
     for (i64 w = global_thread(); w < own; w += global_threads()) {
       const u32 bits = load_cg(&s.found_words[w]);
-      LG_LOGGED(++tally->told;)
       for (u32 p = 0; p < LG_PEERS; ++p) all.slot_words(p, second)[all.place_of(w)] = bits;
     }
     return;
@@ -197,7 +169,6 @@ LG_DEVICE void publish(const Search& s, const Pieces& all, Tally* tally) {
   for (i64 q = global_thread(); q < (own + 3) / 4; q += global_threads()) {
     const FourWords bits = reinterpret_cast<const FourWords*>(s.found_words)[q];
     const i64 at = all.place_of(q * 4) / 4;
-    LG_LOGGED(tally->told += 4;)
     for (u32 k = 0; k < LG_PEERS; ++k) {
       const u32 p = (all.peers.piece + k) % LG_PEERS;  // not all into the same one at once
       reinterpret_cast<FourWords*>(all.slot_words(p, second))[at] = bits;
