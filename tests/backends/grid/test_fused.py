@@ -36,6 +36,7 @@ from lagpu import (
 from lagpu.backends import grid
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
+from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.grid import fused
 from lagpu.errors import GridTimeout
 from lagpu.loops.loop import BY_ITSELF
@@ -75,9 +76,13 @@ def test_all_pieces_hear_of_a_hub_that_a_block_looks_at_later(pieces, monkeypatc
     monkeypatch.setattr(grid.search, "alpha_of", lambda *_, **__: 1e9)  # pull
     monkeypatch.setattr(grid.search, "beta_of", lambda sums: 1e9)
     n, many = 6001, 2500  # of the hub's predecessors the last one alone is found
-    source, hub, near = n - 1, n - 2, many
-    i = [source, *range(near + 1), *[hub] * (n - many - 3)]
-    j = [near, *[hub] * (near + 1), *range(many + 1, n - 2)]
+    source, hub, near, leaf = n - 1, n - 2, many, many + 1
+    i = [source, *range(near + 1), *[hub] * (n - many - 4)]
+    j = [near, *[hub] * (near + 1), *range(many + 2, n - 2)]
+    i += [*[near] * 50, n - 12]  # some of the hub's word too, of which one alone leads to the leaf
+    j += [*range(n - 60, n - 10), leaf]
+    i += [0] * 99  # the hub's predecessor of most edges, so its hint, which is not found
+    j += range(n - 160, n - 61)
     A, B = (matrix(n, np.array(i), np.array(j), x) for x in (sims(pieces), "cpu"))
     with lagpu.trace() as t:
         found = algorithms.bfs_levels(A, source).to_dense(-1).tolist()
@@ -195,11 +200,16 @@ def test_pieces_know_what_is_behind_edges_of_the_whole_matrix(pieces, symmetric)
     assert {of.targets for of in space.of_piece} == {len(np.unique(j))}
 
 
+def words_of_another_vector(store):
+    return store.device.xp.full(nwords(store.size), 0xFFFFFFFF, np.uint32)
+
+
 @pytest.mark.parametrize("times", [1, 2, 3, 4, None])
-@pytest.mark.parametrize("starts", [(699,), (690, 699), (0, 699)])
+@pytest.mark.parametrize("starts", [(699,), (690, 699), (0, 699), (0,)])
 @pytest.mark.parametrize("pieces", [1, *PIECES])
 def test_sources_to_which_nothing_leads(pieces, starts, times, monkeypatch):
     """They are behind all vertices that are ever told of, and no level after the first has them."""
+    monkeypatch.setattr(VectorStore, "spare_words", words_of_another_vector)
     monkeypatch.setattr(grid.search, "alpha_of", lambda *_, **__: 1e9)  # pull
     monkeypatch.setattr(grid.search, "beta_of", lambda sums: 1e9)
     n = 700
@@ -207,6 +217,19 @@ def test_sources_to_which_nothing_leads(pieces, starts, times, monkeypatch):
     j = np.r_[np.arange(1, 651) % 600, 0, 7]
     found = [searched(place, n, i, j, times, True, BOOL, starts) for place in (sims(pieces), "cpu")]
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("times", range(1, 8))
+@pytest.mark.parametrize("pieces", [1, *PIECES])
+def test_what_is_left_of_a_pull_that_has_listed_what_it_found(pieces, times, monkeypatch):
+    monkeypatch.setattr(grid.search, "alpha_of", lambda *_, **__: 1e9)  # pull
+    monkeypatch.setattr(grid.search, "beta_of", lambda sums: 100)
+    n, hub, many = 3000, 0, 2000
+    i = np.r_[[hub] * many, np.arange(many, many + 9)]
+    j = np.r_[np.arange(1, many + 1), np.arange(many + 1, many + 10)]
+    found = [searched(place, n, i, j, times, True, BOOL, (hub,)) for place in (sims(pieces), "cpu")]
+    assert found[0] == found[1]
+    assert found[0][2] > 0
 
 
 def searched(place, n, i, j, times, first, dtype, starts):
