@@ -22,13 +22,15 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from lagpu import INT64, algorithms, backends, binary, indexunary, monoid
+from lagpu import algorithms, backends
+from lagpu.algebra.tables import binary, indexunary, monoid
 from lagpu.backends.protocol import Backend
 from lagpu.bench import report
 from lagpu.bench.suite import ALGORITHMS
 from lagpu.bench.timing import Clock, Span, devices_of
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
+from lagpu.dtypes import INT64
 from lagpu.errors import InvalidValue, LagpuError, OutOfMemory
 from lagpu.generators.load import load
 from lagpu.host.files import require_writable, write_json

@@ -55,11 +55,11 @@ def test_a_device_of_little_memory_makes_more_shares(place, monkeypatch):
     )
     for shares, entries in ((1, 26), (2, 21), (4, 15), (13, 10)):
         free = entries * 2 * draws + beside
-        monkeypatch.setattr(type(place.device), "free_bytes", lambda _self, free=free: free)
+        monkeypatch.setattr(place.device, "free_bytes", lambda free=free: free)
         A = device.drawn("kronecker", KroneckerEdges, 10, 16, 1, place)
         assert len(made.pop()) == shares + 1
         assert A.nvals == generators.kronecker(10, 16, seed=1, backend="cpu").nvals
-    monkeypatch.setattr(type(place.device), "free_bytes", lambda _self: 8 * 2 * draws + beside)
+    monkeypatch.setattr(place.device, "free_bytes", lambda: 8 * 2 * draws + beside)
     with pytest.raises(OutOfMemory, match="kronecker"):
         device.drawn("kronecker", KroneckerEdges, 10, 16, 1, place)
 
