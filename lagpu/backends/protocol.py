@@ -105,8 +105,13 @@ class Parts(Protocol):
         dtype: DType,
         shape: tuple[int, int],
         symmetric: bool | None = None,
+        apart: bool = False,
     ) -> Handle:
-        """Return the matrix whose part of each piece ``part(backend, layout, piece)`` returns."""
+        """Return the matrix whose part of each piece ``part(backend, layout, piece)`` returns.
+
+        If it asks nothing of other pieces, `apart`, pieces with a GPU each make theirs at the same
+        time, in threads, and the caller holds no lock.
+        """
 
     def owned(
         self, entries: Callable[[Backend, int], tuple[Array, ...]], shape: tuple[int, int]

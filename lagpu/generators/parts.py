@@ -6,6 +6,7 @@ nothing is sent. Tuples that pieces have already are sent to the owners of their
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from typing import Any
@@ -25,6 +26,7 @@ Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
 _CHUNK_ON_HOST, _CHUNK_ON_GPU = 1 << 16, 1 << 24  # edges at a time
 _BYTES_PER_ENTRY = 40  # of a part of tuples: as they are sent and received, and their keys
+_BYTES_PER_PAIR = 24  # of an entry on a device, as it comes and in 64 bits
 _BYTES_KEPT = 8  # of an entry, once the part is made
 _BYTES_PER_DRAWN = 100  # of the edges at a time
 
@@ -73,9 +75,10 @@ def drawn(
                 mine = layout.owner(*ends) == piece
                 yield layout.position(*(of[mine] for of in ends))
 
-        with nullcontext() if device is None else device.alone():
+        with on_host if device is None else device.alone():
             return _part(xp, home, own, layout.shape(piece), shares(device))
 
+    on_host = threading.Lock()  # which is asked for the memory of one piece at a time
     require_of_pieces(grid, what, of_piece=of_piece)
     return _matrix(part, n, grid)
 
@@ -137,13 +140,30 @@ def undirected(tuples: Mapping[int, tuple[Array, Array]], n: int, grid: Backend)
         return np.concatenate((u, v)), np.concatenate((v, u))
 
     taken = {piece: 2 * len(u) for piece, (u, _) in tuples.items()}
-    most = sum(taken.values()) * _BYTES_PER_ENTRY  # on the host, wherever the pieces are
-    require_of_pieces(grid, "undirected", most)
+    most = sum(taken.values()) * _BYTES_PER_ENTRY  # on the host, by whose way they go
+
+    def shares(device: Any, count: int) -> int:
+        return shares_for(count, device.free_bytes() - _BYTES_PER_PAIR * count)
+
+    def of_piece(device: Any, piece: int) -> tuple[int, int]:
+        if device is None:
+            return 0, 0
+        count = taken[piece]  # about what it will own
+        return bytes_of(count, shares(device, count)) + _BYTES_PER_PAIR * count, 0
+
+    require_of_pieces(grid, "undirected", most, of_piece)
     own = parts.owned(entries, (n, n))
 
     def part(home: Backend, layout: Any, piece: int) -> Any:
-        i, j = (x.astype(np.int64) for x in own.pop(piece)[:2])
-        return _part(np, home, lambda: [(i, j)], layout.shape(piece))
+        device, (i, j) = _gpu(home), own.pop(piece)[:2]
+        if device is None:
+            pair = i.astype(np.int64), j.astype(np.int64)
+            return _part(np, home, lambda: [pair], layout.shape(piece))
+        with device.alone():
+            pair = device.from_host(i).astype(np.int64), device.from_host(j).astype(np.int64)
+            count = shares(device, len(i))
+            device.require(bytes_of(len(i), count), "undirected")
+            return _part(device.xp, home, lambda: [pair], layout.shape(piece), count)
 
     return _matrix(part, n, grid)
 
@@ -152,7 +172,7 @@ def _matrix(part: Any, n: int, grid: Backend) -> Matrix:
     """Return the undirected graph whose parts a function returns."""
     parts = grid.capabilities.parts
     assert parts is not None
-    data = parts.matrix(part, BOOL, (n, n), symmetric=True)
+    data = parts.matrix(part, BOOL, (n, n), symmetric=True, apart=True)
     return Matrix._of(data, BOOL, (n, n), grid, "A")
 
 

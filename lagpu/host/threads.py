@@ -1,4 +1,4 @@
-"""Threads for NumPy's work on large arrays, during which it does not hold the interpreter."""
+"""Threads for work that does not hold the interpreter: of NumPy on large arrays, or of devices."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ Result = TypeVar("Result")
 _MOST = 16  # beyond that memory is the bound
 
 
-def mapped(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+def mapped(
+    work: Callable[[Item], Result], items: Iterable[Item], waits: bool = False
+) -> list[Result]:
     """Return what a function returns for each item, in order; threads share several items.
 
+    There are at most as many threads as cores, unless the work mostly `waits`, as for a device.
     Each call sees the caller's context variables, such as `numpy.errstate`.
     """
     items = list(items)
-    count = min(_MOST, _cores(), len(items))
+    count = min(_MOST, len(items) if waits else _cores(), len(items))
     if count < 2:
         return [work(item) for item in items]
     contexts = [contextvars.copy_context() for _ in items]

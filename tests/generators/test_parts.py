@@ -1,12 +1,15 @@
 """Random graphs made part by part: those of the host, without the whole of them anywhere."""
 
 import threading
+import types
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 from ranks import on_grids
 
 from lagpu import backends, generators
+from lagpu.backends.grid.parts import Parts
 from lagpu.backends.override import overridden
 from lagpu.errors import InvalidValue, OutOfMemory
 from lagpu.generators import edges, parts, random, shapes
@@ -45,6 +48,77 @@ def test_a_piece_with_a_device_of_little_memory_draws_its_columns_by_shares(grid
     expected = generators.kronecker(8, 4, seed=5, backend="cpu")
     for found, wanted in zip(A.to_csc(), expected.to_csc(), strict=True):
         assert np.array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("shares", [1, 3])
+@pytest.mark.parametrize("grid", ["grid:1:sim", "grid:3:sim", "grid:2x3:sim"])
+def test_a_piece_with_a_device_sorts_its_tuples_there(grid, shares, monkeypatch):
+    monkeypatch.setattr(parts, "_gpu", lambda home: home.device)
+    monkeypatch.setattr(parts, "shares_for", lambda entries, free: shares)
+    place = backends.get(grid)
+    A = parts.undirected(parts.kronecker_tuples(8, 4, 5, place), 256, place)
+    expected = generators.kronecker(8, 4, seed=5, backend="cpu")
+    for found, wanted in zip(A.to_csc(), expected.to_csc(), strict=True):
+        assert np.array_equal(found, wanted)
+
+
+def test_pieces_with_a_gpu_each_make_their_parts_at_the_same_time(monkeypatch):
+    """None of these ends before all have begun."""
+    monkeypatch.setattr(Parts, "_on_own_gpus", True)
+    monkeypatch.setattr(parts, "threading", types.SimpleNamespace(Lock=nullcontext))  # as on a GPU
+    begun, part = threading.Barrier(3, timeout=20), parts._part
+    monkeypatch.setattr(parts, "_part", lambda *given: begun.wait() >= 0 and part(*given))
+    A = generators.kronecker(8, 4, seed=5, backend="grid:3:sim")
+    expected = generators.kronecker(8, 4, seed=5, backend="cpu")
+    for found, wanted in zip(A.to_csc(), expected.to_csc(), strict=True):
+        assert np.array_equal(found, wanted)
+
+
+def test_what_is_drawn_on_the_host_is_drawn_a_piece_at_a_time(monkeypatch):
+    monkeypatch.setattr(Parts, "_on_own_gpus", True)
+    at_work, part = threading.Semaphore(1), parts._part
+
+    def alone(*given):
+        assert at_work.acquire(blocking=False)
+        try:
+            return part(*given)
+        finally:
+            at_work.release()
+
+    monkeypatch.setattr(parts, "_part", alone)
+    assert generators.kronecker(8, 4, seed=5, backend="grid:3-random:sim").nvals > 0
+
+
+def test_an_error_of_one_of_them_is_that_of_the_statement(monkeypatch):
+    monkeypatch.setattr(Parts, "_on_own_gpus", True)
+    made, part = [], parts._part
+
+    def fails(*given):
+        made.append(given)
+        if len(made) == 2:
+            raise OutOfMemory("kronecker: needs more.")
+        return part(*given)
+
+    monkeypatch.setattr(parts, "_part", fails)
+    with pytest.raises(OutOfMemory, match="needs more"):
+        generators.kronecker(8, 4, seed=5, backend="grid:3:sim")
+    assert len(made) == 3
+    assert generators.kronecker(8, 4, seed=5, backend="grid:3:sim").nvals > 0
+
+
+@pytest.mark.parametrize(
+    ("devices", "own"), [("cc", True), ("c", False), ("cs", False), ("c-", False), ("1", False)]
+)
+def test_parts_are_made_at_the_same_time_where_each_has_a_gpu(devices, own):
+    """Not where one is simulated, or there is none, or two have the same one."""
+    of = {"c": types.SimpleNamespace, "s": lambda xp: types.SimpleNamespace(xp=np)}
+    if devices == "1":
+        one = types.SimpleNamespace(xp=types)
+        found = [one, one]
+    else:
+        found = [of[x](xp=types) if x in of else None for x in devices]
+    homes = [types.SimpleNamespace(device=device) for device in found]
+    assert Parts._on_own_gpus.fget(types.SimpleNamespace(homes=homes)) == own
 
 
 def test_no_piece_has_the_whole():

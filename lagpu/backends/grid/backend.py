@@ -14,7 +14,8 @@ from lagpu.backends.grid.dealing import Partition
 from lagpu.backends.grid.engine import Engine
 from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
 from lagpu.backends.grid.meter import GridMeter
-from lagpu.backends.grid.pieces import Parts, Pieces, joined, on_host
+from lagpu.backends.grid.parts import Parts
+from lagpu.backends.grid.pieces import Pieces, joined, on_host
 from lagpu.backends.grid.systems import SYSTEMS, GridClusters, cluster_size
 from lagpu.backends.grid.together import together
 from lagpu.backends.grid.travel import whole

@@ -21,7 +21,6 @@ from lagpu.backends.grid.dealing import (
 )
 from lagpu.backends.grid.engine import Arrays, Engine
 from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
-from lagpu.backends.grid.meetings import meetings
 from lagpu.backends.grid.together import Changes
 from lagpu.backends.protocol import Backend
 from lagpu.dtypes import DType
@@ -31,7 +30,6 @@ from lagpu.operations import Descriptor, Handle, Operation, Statement
 
 __all__ = [
     "Entries",
-    "Parts",
     "Pieces",
     "by_columns",
     "cut",
@@ -293,143 +291,6 @@ class _Locks:
             place.lock.__exit__(None, None, None)
 
 
-class Parts:
-    """See `lagpu.backends.protocol.Parts`."""
-
-    def __init__(self, pieces: Pieces) -> None:
-        self._pieces = pieces
-        self.count = pieces.engine.size
-        self.beside = len(pieces.engine.local) * pieces.engine.beside
-        self.homes = pieces.places
-
-    def matrix(
-        self,
-        part: Callable[[Backend, Layout, int], Handle],
-        dtype: DType,
-        shape: tuple[int, int],
-        symmetric: bool | None = None,
-    ) -> GridMatrix:
-        """See the protocol."""
-        by = self._pieces.layout(shape)
-
-        def make() -> GridMatrix:
-            parts = [part(place, by, p) for _, p, place in self._pieces]
-            made: GridMatrix = self._pieces.handle(parts, dtype, shape)
-            made.symmetric = symmetric
-            return self._pieces.ordered(made)
-
-        return self._run("matrix of parts", make, shape)
-
-    def owned(
-        self, entries: Callable[[Backend, int], Arrays], shape: tuple[int, int]
-    ) -> dict[int, Arrays]:
-        """See the protocol."""
-        by = self._pieces.layout(shape)
-
-        def travel() -> dict[int, Arrays]:
-            given = [entries(place, p) for _, p, place in self._pieces]
-            owners = [by.owner(*lists[:2]) for lists in given]
-            received = map(joined, self._pieces.routed(given, owners))
-            local = self._pieces.engine.local
-            return {
-                p: (*by.position(*own[:2]), *own[2:])
-                for p, own in zip(local, received, strict=True)
-            }
-
-        return self._run("entries of parts", travel, shape)
-
-    def columns(self, A: GridMatrix) -> dict[int, tuple[Any, ...]]:
-        """See the protocol."""
-        by = self._pieces.layout(A.shape)
-
-        def index(dim: int, part: int) -> Array | None:
-            return None if by.dims[dim].whole else by.dims[dim].own(part)
-
-        def read() -> dict[int, tuple[Any, ...]]:
-            found = {}
-            for k, p, place in self._pieces:
-                names = (index(dim, part) for dim, part in enumerate(by.parts(p)))
-                found[p] = (*place.matrix_to_csc(A.parts[k], narrow=True), *names)
-            return found
-
-        return self._run("columns of parts", read)
-
-    def reduced(
-        self,
-        work: Callable[[Backend, int], Array],
-        shape: tuple[int, int],
-        dim: int,
-        ufunc: np.ufunc,
-    ) -> Array:
-        """See the protocol."""
-        pieces, layout = self._pieces, self._pieces.layout(shape)
-        by, owners = layout.dims[dim], pieces.partition(shape[dim])
-
-        def reduce() -> Array:
-            given, where = [], []
-            for _, p, place in pieces:
-                index, values = by.own(layout.parts(p)[dim]), work(place, p)
-                given.append((owners.position(index), _each_as_one(values)))
-                where.append(owners.owner(index))
-            like = values[:0]  # an engine takes lists alone, so rows travel as single values
-            totals = []
-            for p, lists in zip(pieces.engine.local, pieces.routed(given, where), strict=True):
-                received = [(at, _like(like, rows)) for at, rows in lists]
-                totals.append((_each_as_one(_reduced(owners.count(p), received, ufunc)),))
-            found = np.empty((shape[dim], *like.shape[1:]), like.dtype)
-            for p, (total,) in enumerate(pieces.engine.gather(totals)[0]):
-                found[owners.own(p)] = _like(like, total)
-            return found
-
-        return self._run("sums of parts", reduce)
-
-    def gather(self, work: Callable[[Backend, int], Arrays]) -> list[Arrays]:
-        """See the protocol."""
-
-        def gather() -> list[Arrays]:
-            found = [work(place, p) for _, p, place in self._pieces]
-            return list(self._pieces.engine.gather(found)[0])
-
-        return self._run("gather", gather)
-
-    def meetings(
-        self, times: int, blocks: int | None = None, told: bool = False
-    ) -> Callable[[], None]:
-        """See the protocol."""
-        return meetings([home.device for home in self.homes], times, blocks, told)
-
-    def _run(self, name: str, work: Callable[[], T], shape: Sequence[int] = ()) -> T:
-        with self._pieces.lock:
-            return self._pieces.changes.run(name, work, shape)
-
-
-def _reduced(size: int, lists: Sequence[Arrays], ufunc: np.ufunc) -> Array:
-    """Return the reduction of (positions, values) from several pieces; each position has one."""
-    like = lists[0][1]
-    found, known = np.empty((size, *like.shape[1:]), like.dtype), np.zeros(size, bool)
-    for where, values in lists:
-        first = ~known[where]
-        found[where[first]] = values[first]
-        again = where[~first]
-        found[again] = ufunc(found[again], values[~first])
-        known[where] = True
-    return found
-
-
-def _each_as_one(values: Array) -> Array:
-    """Return an array of rows as a list, each row one value of as many bytes."""
-    if values.ndim == 1:
-        return values
-    row = np.dtype((np.void, values.shape[1] * values.itemsize))
-    return np.ascontiguousarray(values).view(row)[:, 0]
-
-
-def _like(like: Array, values: Array) -> Array:
-    """Return the values again of which `_each_as_one` made a list."""
-    return values if like.ndim == 1 else values.view(like.dtype).reshape(-1, like.shape[1])
-
-
-# ----------------------------------------------------------------------- entries of one place
 def empty(place: Backend, dtype: DType, shape: tuple[int, ...]) -> Handle:
     """Return an empty vector or matrix of one place."""
     if len(shape) == 1:
