@@ -1,13 +1,14 @@
 """Graphs made part by part on the pieces of a grid: no process and no device has the whole.
 
 Of a random graph each piece draws every edge, some at a time, and keeps the entries that it owns:
-nothing is sent. Tuples that pieces have already are sent to the owners of their entries.
+nothing is sent. Tuples that pieces have already are sent to the owners of their entries; or, on the
+GPUs of one process, each copies the others' tuples, some at a time.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -26,7 +27,6 @@ Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
 _CHUNK_ON_HOST, _CHUNK_ON_GPU = 1 << 16, 1 << 24  # edges at a time
 _BYTES_PER_ENTRY = 40  # of a part of tuples: as they are sent and received, and their keys
-_BYTES_PER_PAIR = 24  # of an entry on a device, as it comes and in 64 bits
 _BYTES_KEPT = 8  # of an entry, once the part is made
 _BYTES_PER_DRAWN = 100  # of the edges at a time
 
@@ -48,16 +48,43 @@ def drawn(
         A backend that makes objects from parts.
     """
     n, draws = _size(what, scale, edge_factor)
+
+    def edges(device: Any) -> Iterator[tuple[Array, Array]]:
+        draw, chunk = kind(scale, seed, device), _chunk(device)
+        return (draw(at, min(chunk, draws - at)) for at in range(0, draws, chunk))
+
+    return _of_edges(what, edges, draws, n, grid)
+
+
+def _of_edges(
+    what: str,
+    edges: Callable[[Any], Iterator[tuple[Array, Array]]],
+    total: int,
+    n: int,
+    grid: Backend,
+) -> Matrix:
+    """Return the undirected graph of edges which each piece sees all of, and keeps its own.
+
+    Parameters
+    ----------
+    what : str
+        Who makes it, for messages.
+    edges : callable
+        Yields the endpoints of edges, some at a time, on a device, or on the host for None.
+    total, n : int
+        Number of edges and of vertices.
+    grid : Backend
+        The grid.
+    """
     parts = grid.capabilities.parts
     assert parts is not None
-
-    entries = 2 * draws // parts.count
+    entries = 2 * total // parts.count
 
     def beside(device: Any) -> int:
-        return _BYTES_PER_DRAWN * min(draws, _chunk(device))
+        return _BYTES_PER_DRAWN * min(total, _chunk(device))
 
     def shares(device: Any) -> int:
-        """Return those of a piece's columns; to draw again would take the host too long."""
+        """Return those of a piece's columns; to see all again would take the host too long."""
         return 1 if device is None else shares_for(entries, device.free_bytes() - beside(device))
 
     def of_piece(device: Any, _piece: int) -> tuple[int, int]:
@@ -67,11 +94,10 @@ def drawn(
         shuffled = not all(by.rises for by in layout.dims)  # computed on the host
         device = None if shuffled else _gpu(home)
         xp = np if device is None else device.xp
-        edges, chunk = kind(scale, seed, device), _chunk(device)
 
         def own() -> Iterator[tuple[Array, Array]]:
-            for start in range(0, draws, chunk):
-                ends = both_ways(xp, *edges(start, min(chunk, draws - start)))
+            for some in edges(device):
+                ends = both_ways(xp, *some)
                 mine = layout.owner(*ends) == piece
                 yield layout.position(*(of[mine] for of in ends))
 
@@ -131,6 +157,10 @@ def undirected(tuples: Mapping[int, tuple[Array, Array]], n: int, grid: Backend)
     """
     parts = grid.capabilities.parts
     assert parts is not None
+    gpus = [_gpu(home) for home in parts.homes]
+    if len(gpus) == parts.count and all(gpus):
+        total = sum(len(u) for u, _ in tuples.values())
+        return _of_edges("undirected", lambda to: _seen(tuples, gpus, to), total, n, grid)
 
     def entries(home: Backend, piece: int) -> tuple[Array, Array]:
         device = _gpu(home)
@@ -140,32 +170,29 @@ def undirected(tuples: Mapping[int, tuple[Array, Array]], n: int, grid: Backend)
         return np.concatenate((u, v)), np.concatenate((v, u))
 
     taken = {piece: 2 * len(u) for piece, (u, _) in tuples.items()}
-    most = sum(taken.values()) * _BYTES_PER_ENTRY  # on the host, by whose way they go
-
-    def shares(device: Any, count: int) -> int:
-        return shares_for(count, device.free_bytes() - _BYTES_PER_PAIR * count)
-
-    def of_piece(device: Any, piece: int) -> tuple[int, int]:
-        if device is None:
-            return 0, 0
-        count = taken[piece]  # about what it will own
-        return bytes_of(count, shares(device, count)) + _BYTES_PER_PAIR * count, 0
-
-    require_of_pieces(grid, "undirected", most, of_piece)
+    most = sum(taken.values()) * _BYTES_PER_ENTRY  # on the host, wherever the pieces are
+    require_of_pieces(grid, "undirected", most)
     own = parts.owned(entries, (n, n))
 
     def part(home: Backend, layout: Any, piece: int) -> Any:
-        device, (i, j) = _gpu(home), own.pop(piece)[:2]
-        if device is None:
-            pair = i.astype(np.int64), j.astype(np.int64)
-            return _part(np, home, lambda: [pair], layout.shape(piece))
-        with device.alone():
-            pair = device.from_host(i).astype(np.int64), device.from_host(j).astype(np.int64)
-            count = shares(device, len(i))
-            device.require(bytes_of(len(i), count), "undirected")
-            return _part(device.xp, home, lambda: [pair], layout.shape(piece), count)
+        i, j = (x.astype(np.int64) for x in own.pop(piece)[:2])
+        return _part(np, home, lambda: [(i, j)], layout.shape(piece))
 
     return _matrix(part, n, grid)
+
+
+def _seen(
+    tuples: Mapping[int, tuple[Array, Array]], gpus: Sequence[Any], to: Any
+) -> Iterator[tuple[Array, Array]]:
+    """Yield the tuples of all GPUs, some at a time, on one of them, or on the host for None."""
+    chunk = _chunk(to)
+    for piece, pair in tuples.items():
+        for at in range(0, len(pair[0]), chunk):
+            u, v = (
+                gpus[piece].to_host(x) if to is None else to.fetched(x, gpus[piece])
+                for x in (of[at : at + chunk] for of in pair)
+            )
+            yield u, v
 
 
 def _matrix(part: Any, n: int, grid: Backend) -> Matrix:

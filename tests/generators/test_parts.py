@@ -51,9 +51,10 @@ def test_a_piece_with_a_device_of_little_memory_draws_its_columns_by_shares(grid
 
 
 @pytest.mark.parametrize("shares", [1, 3])
-@pytest.mark.parametrize("grid", ["grid:1:sim", "grid:3:sim", "grid:2x3:sim"])
-def test_a_piece_with_a_device_sorts_its_tuples_there(grid, shares, monkeypatch):
+@pytest.mark.parametrize("grid", ["grid:1:sim", "grid:3:sim", "grid:2x3:sim", "grid:3-random:sim"])
+def test_the_devices_of_a_process_see_one_anothers_tuples(grid, shares, monkeypatch):
     monkeypatch.setattr(parts, "_gpu", lambda home: home.device)
+    monkeypatch.setattr(parts, "_CHUNK_ON_GPU", 100)
     monkeypatch.setattr(parts, "shares_for", lambda entries, free: shares)
     place = backends.get(grid)
     A = parts.undirected(parts.kronecker_tuples(8, 4, 5, place), 256, place)
