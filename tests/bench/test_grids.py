@@ -50,16 +50,22 @@ def test_another_result_is_told():
     assert not grids.search(A, roots, "levels", True, known)["same"]
 
 
+def test_floats_may_be_added_in_another_order_and_whole_numbers_are_exact():
+    assert grids._agree((3, 0.1 + 0.2), (3, 0.3))
+    assert not grids._agree((3, 0.3), (3, 0.3001))
+    assert not grids._agree((3, 10**16 + 1), (3, 10**16))
+
+
 def test_a_digest_tells_results_from_one_another():
     i, x = [1, 2, 5], [7, 3, 4]
-    others = [([1, 2, 4], x), (i, [7, 3, 5]), (i, [3, 7, 4]), (i[:2], x[:2])]
+    others = [([1, 2, 4], x), (i, [7, 3, 5]), (i, [3, 7, 4]), (i, [4, 5, 4]), (i[:2], x[:2])]
 
     def digest(j, y, values):
         numbers = grids._numbers(generators.path(9, backend="cpu"))
         return grids._digest(Vector.from_coo(j, y, size=9, backend="cpu"), numbers, values)
 
-    assert len({digest(*given, True) for given in [(i, x), *others]}) == 5
-    assert [digest(*given, False) for given in others] == [(3, 10), (3, 11), (3, 11), (2, 5)]
+    assert len({digest(*given, True) for given in [(i, x), *others]}) == 6
+    assert [digest(*given, False) for given in others] == [(3, 10), *[(3, 11)] * 3, (2, 5)]
 
 
 def test_roots_have_edges_and_a_graph_may_have_too_few():

@@ -56,6 +56,7 @@ def test_the_devices_of_a_process_see_one_anothers_tuples(grid, shares, monkeypa
     monkeypatch.setattr(parts, "_gpu", lambda home: home.device)
     monkeypatch.setattr(parts, "_CHUNK_ON_GPU", 100)
     monkeypatch.setattr(parts, "shares_for", lambda entries, free: shares)
+    monkeypatch.setattr(Parts, "owned", None)  # nothing goes by way of the host
     place = backends.get(grid)
     A = parts.undirected(parts.kronecker_tuples(8, 4, 5, place), 256, place)
     expected = generators.kronecker(8, 4, seed=5, backend="cpu")
@@ -107,18 +108,41 @@ def test_an_error_of_one_of_them_is_that_of_the_statement(monkeypatch):
     assert generators.kronecker(8, 4, seed=5, backend="grid:3:sim").nvals > 0
 
 
+def test_all_processes_hear_of_an_error_of_one_of_them(monkeypatch):
+    monkeypatch.setattr(Parts, "_on_own_gpus", True)
+    part, failing = parts._part, []
+
+    def fails(xp, home, *given):
+        if any(home is place for place in failing):
+            raise OutOfMemory("kronecker: needs more.")
+        return part(xp, home, *given)
+
+    monkeypatch.setattr(parts, "_part", fails)
+
+    def program(place):
+        if place.pieces.engine.local[0]:
+            failing.append(place.pieces.places[1])
+        generators.kronecker(8, 4, seed=5, backend=place)
+
+    found = on_grids(2, program, pieces=2)
+    assert [type(error) for error in found] == [OutOfMemory] * 2, found
+    assert str(found[0]) == "process 1 of 2: kronecker: needs more."
+
+
 @pytest.mark.parametrize(
-    ("devices", "own"), [("cc", True), ("c", False), ("cs", False), ("c-", False), ("1", False)]
+    ("devices", "own"),
+    [("cc", True), ("c", False), ("cs", False), ("c-", False), ("11", False), ("c11", False)],
 )
 def test_parts_are_made_at_the_same_time_where_each_has_a_gpu(devices, own):
     """Not where one is simulated, or there is none, or two have the same one."""
-    of = {"c": types.SimpleNamespace, "s": lambda xp: types.SimpleNamespace(xp=np)}
-    if devices == "1":
-        one = types.SimpleNamespace(xp=types)
-        found = [one, one]
-    else:
-        found = [of[x](xp=types) if x in of else None for x in devices]
-    homes = [types.SimpleNamespace(device=device) for device in found]
+    one = types.SimpleNamespace(xp=types)
+    made = {
+        "c": lambda: types.SimpleNamespace(xp=types),
+        "1": lambda: one,
+        "s": lambda: types.SimpleNamespace(xp=np),
+        "-": lambda: None,
+    }
+    homes = [types.SimpleNamespace(device=made[x]()) for x in devices]
     assert Parts._on_own_gpus.fget(types.SimpleNamespace(homes=homes)) == own
 
 

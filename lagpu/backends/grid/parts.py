@@ -183,6 +183,3 @@ def _each_as_one(values: Array) -> Array:
 def _like(like: Array, values: Array) -> Array:
     """Return the values again of which `_each_as_one` made a list."""
     return values if like.ndim == 1 else values.view(like.dtype).reshape(-1, like.shape[1])
-
-
-# ----------------------------------------------------------------------- entries of one place

@@ -291,6 +291,7 @@ class _Locks:
             place.lock.__exit__(None, None, None)
 
 
+# ----------------------------------------------------------------------- entries of one place
 def empty(place: Backend, dtype: DType, shape: tuple[int, ...]) -> Handle:
     """Return an empty vector or matrix of one place."""
     if len(shape) == 1:

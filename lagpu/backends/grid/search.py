@@ -128,8 +128,7 @@ class PieceSpace:
     degrees : array of u32
         Edges that leave each own vertex, to any piece; whoever makes all spaces sets it,
     targets, behind : int, float
-        how many vertices edges lead to, the mean of these numbers of such a vertex, over all edges,
-        and
+        how many vertices edges lead to, the mean of `degrees` of such a vertex, over all edges, and
     words : tuple of array of u32
         the two buffers of all slots' words in the own window.
     reach : int
