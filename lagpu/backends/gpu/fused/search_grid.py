@@ -297,6 +297,7 @@ class GridSearch:
             np.int64(n), np.uint64(A.nvals), *matrix, *inverse, False if iso else A.number,
             None if unhinted else space.hint, space.empty, *(PER_CALL,) * NUM_PER_CALL,
             np.uint32(self._body.assigns_first), PER_CALL, solo,
+            np.uint32(space.targets), np.uint32(self._rule is None or self._rule.one_way),
             np.float32(alpha), np.float32(beta), np.float32(gamma),
             space.words[0], found_in, *space.words[1:],
             *space.lists(not self._body.assigns_first), space.counters, space.barrier, near,

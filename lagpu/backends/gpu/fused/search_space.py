@@ -45,8 +45,8 @@ class Workspace:
 
     Attributes
     ----------
-    empty, hint : array
-        As in `PullSpace`.
+    empty, hint, targets
+        As in `PullSpace`; without predecessors all vertices are targets.
     degree, behind : float
         The mean degree, and `degree_behind_edges`; 0 with one form.
     cluster : int
@@ -67,6 +67,7 @@ class Workspace:
         device.require(self.nbytes, "grid search")
         self.empty: Any = None if pull is None else pull.empty
         self.hint: Any = None if pull is None else pull.hint
+        self.targets = n if pull is None else pull.targets
         self.words = [xp.empty(words, np.uint32) for _ in range(3)]
         self._push, self._n, self._place = push, n, kind
         self._lists: dict[bool, list[Any]] = {}

@@ -23,6 +23,7 @@ __all__ = ["ProgramRows", "SearchRows", "why_level", "why_push_cost"]
 _PUSHES_ALONE, _PULLS = constant("kPushesAlone"), constant("kPulls")
 _PUSHES_IN_CLUSTER = constant("kPushesInCluster")
 _PUSHES_INTO_WORDS = constant("kPushesIntoWords")
+_FINDS_NOTHING = constant("kFindsNothing")
 _UNKNOWN = constant("kUnknown")
 Count = Callable[[], int]
 
@@ -121,6 +122,8 @@ def why_level(n: int, kind: str, alpha: float, beta: float, r: Any, before: int)
         How the level before was run.
     """
     pulls, found, pulled = r["how"] == _PULLS, int(r["in"]), before == _PULLS
+    if r["how"] == _FINDS_NOTHING:
+        return f"vertices {found}, none of which leads on: not run"
     if r["how"] == _PUSHES_ALONE:
         return f"vertices {found}, few for several levels: one thread block alone"
     if r["how"] == _PUSHES_IN_CLUSTER:

@@ -70,6 +70,8 @@ def test_words_and_lists_lead_to_the_same(place, wide, monkeypatch, graph, beta)
             assert not [row for row in rows if "words" in row.reason]
             continue
         for row, then in itertools.pairwise(rows):
+            if "not run" in then.reason:
+                continue
             if row.direction == "push":
                 assert then.reason == f"pushed into words before; vertices {row.nvals_out}"
             else:

@@ -38,6 +38,8 @@ constexpr u64 kPushesAlone = 3;
 constexpr u64 kPulls = 4;
 constexpr u64 kPushesInCluster = 5;
 constexpr u64 kPushesIntoWords = 7;
+// No edge of the level was looked at, as none could find anything.
+constexpr u64 kFindsNothing = 8;
 // Not of a statement: a device of several has met the others.
 constexpr u64 kMeets = 6;
 // The number of a record that was not counted.

@@ -133,8 +133,9 @@ LG_DEVICE Totals exchange(const Peers& peers, u64 found, u64 edges, bool told) {
 // Every block of every device waits for every other; `found` and `edges`, which the block has
 // counted, are added up over all; `told` says whether it has written to memory of other devices
 // since the last meeting. If the verdict of what is returned is not 0, all blocks have to
-// end: nobody may wait for another device any more.
-LG_DEVICE Totals meet(Peers* peers, u64 found, u64 edges, bool told) {
+// end: nobody may wait for another device any more. It is in shared memory, where the next meeting
+// will leave its totals too: so no thread carries it in registers.
+LG_DEVICE const Totals& meet(Peers* peers, u64 found, u64 edges, bool told) {
   LG_SHARED(Totals, all, 1);
   ++peers->epoch;
   block_sync();

@@ -21,6 +21,8 @@
 //
 // Directions follow LG_RULE, as common/constants.cuh has it. A search in one direction reads one
 // form of the matrix alone: the pointers of the other one, and what serves it, are null.
+// num_targets vertices have predecessors, at most. If it `skips`, a level that can find nothing is
+// not run; a rule that somebody asked for has all levels.
 //
 // Work: every edge of the component at most once in push; in pull until the first hit of a vertex.
 // Sources: direction by Beamer, Asanovic and Patterson, SC 2012; degree classes by Merrill, Garland
@@ -41,20 +43,18 @@ LG_DEVICE bool pulls_by_rule(u32 found, i64 unvisited, i64 n, f32 alpha, bool pu
   return LG_RULE == kOnlyPulls;
 }
 
-extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
-    grid_search(i64 n, u64 nvals_a, const LG_PTR* __restrict__ out_ptr,
-                const LG_IDX* __restrict__ out_idx, const LG_A* __restrict__ out_values,
-                const LG_PTR* __restrict__ in_ptr, const LG_IDX* __restrict__ in_idx,
-                const LG_A* __restrict__ in_values, LG_A a_iso, const i32* __restrict__ hint,
-                const u32* __restrict__ empty, const u32* __restrict__ v_words,
-                const i64* __restrict__ sources, const LG_F* __restrict__ source_values, LG_F f_iso,
-                i64 source, u64 num_sources, LG_F* f_values, LG_X0_T* x0, LG_X1_T* x1, LG_X2_T* x2,
-                u32* x0_words, u32* x1_words, u32* x2_words, u32 blank, u32* f_words, u32 shift,
-                u32 times, u32 solo, f32 alpha, f32 beta, f32 gamma, u32* visited, i32* found_in,
-                u32* words_a, u32* words_b, i32* vertex, LG_PTR* start, u32* degree, u32 num_room,
-                u32 num_places, u64* chunks_a, u64* chunks_b, u64* counters, GridBarrier* barrier,
-                u32 near, const LG_IDX* __restrict__ ranked_idx, const i32* __restrict__ rank,
-                u32* counts, u64* result) {
+extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS grid_search(
+    i64 n, u64 nvals_a, const LG_PTR* __restrict__ out_ptr, const LG_IDX* __restrict__ out_idx,
+    const LG_A* __restrict__ out_values, const LG_PTR* __restrict__ in_ptr,
+    const LG_IDX* __restrict__ in_idx, const LG_A* __restrict__ in_values, LG_A a_iso,
+    const i32* __restrict__ hint, const u32* __restrict__ empty, const u32* __restrict__ v_words,
+    const i64* __restrict__ sources, const LG_F* __restrict__ source_values, LG_F f_iso, i64 source,
+    u64 num_sources, LG_F* f_values, LG_X0_T* x0, LG_X1_T* x1, LG_X2_T* x2, u32* x0_words,
+    u32* x1_words, u32* x2_words, u32 blank, u32* f_words, u32 shift, u32 times, u32 solo,
+    u32 num_targets, u32 skips, f32 alpha, f32 beta, f32 gamma, u32* visited, i32* found_in,
+    u32* words_a, u32* words_b, i32* vertex, LG_PTR* start, u32* degree, u32 num_room,
+    u32 num_places, u64* chunks_a, u64* chunks_b, u64* counters, GridBarrier* barrier, u32 near,
+    const LG_IDX* __restrict__ ranked_idx, const i32* __restrict__ rank, u32* counts, u64* result) {
   Search s{n,
            out_ptr,
            in_ptr,
@@ -93,6 +93,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
   LG_SHARED(u64, edges_by, LG_WARP);  // and their edges
   LG_SHARED(Shared, block, 1);
   LG_SHARED(u32, wide, 1);
+  LG_SHARED(u32, left, 2);  // vertices that may still be found, of two turns
   if (block_thread() == 0) block->words = block->count = block->there = 0;
   LG_LOGGED(LG_SHARED(LoopLog, log, 1); s.log = log; s.memory = result;
             if (logs()) s.log->open(result, blank & kNewLog);)
@@ -173,11 +174,16 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
   f32 unexplored = f32(nvals_a);
   i64 unvisited = n;
   Frontier now = frontier_of(s, turn);
+  const bool mirrored = out_ptr == in_ptr;
   while (now.found && depth != times) {
     if (LG_RULE == kByUnvisited) unvisited -= now.found;
     if (listed) unexplored -= f32(now.edges);
+    // Of levels that one block searched alone the last is counted: fewer may be left then.
+    const u32 left_now = turn ? left[turn % 2 ^ 1] - now.found
+                              : left_to_find(s, mirrored, num_targets, now.found, now.edges);
+    if (block_thread() == 0) left[turn % 2] = left_now;
     // From the words of a pull back to lists, which counts the frontier's edges.
-    if (!listed && !pushed &&
+    if (!listed && !pushed && (!skips || left_now) &&
         (LG_RULE == kByEdges ? f32(now.found) * beta < f32(n)
                              : !pulls_by_rule(now.found, unvisited, n, alpha, true))) {
       words_to_lists(s, turn, barrier);
@@ -188,6 +194,15 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
     const f32 active = f32(now.edges);
     LG_LOGGED(if (logs()) begin_level(s, kPulls, depth, now.found, listed ? now.edges : kUnknown,
                                       LG_RULE == kByUnvisited ? f32(unvisited) : unexplored);)
+    if (skips && finds_nothing(s, mirrored, depth, left_now, listed, now.edges, now.found)) {
+      LG_LOGGED(if (logs()) {
+        s.log->now.how = kFindsNothing;
+        end_level(s, 0, 0);
+      })
+      ++depth;
+      now.found = 0;
+      break;
+    }
     if (listed && (LG_RULE == kByEdges ? active * alpha > unexplored
                                        : pulls_by_rule(now.found, unvisited, n, alpha, false))) {
       lists_to_words(s, now, barrier);
@@ -265,14 +280,14 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
   LG_LOGGED(if (logs()) s.log->close();)
   // A frontier that is left, because `times` is reached, has not got its assignments yet if they
   // come before the product in the loop.
-  const bool left = now.found != 0;
-  if (left && listed) lists_to_words(s, now, barrier);
+  const bool rests = now.found != 0;
+  if (rests && listed) lists_to_words(s, now, barrier);
 
   // End: what is visited now and was not excluded has got its assignments.
   each_tile(n, [&](i64 w, bool mine) {
     u32 reached = 0;
     if (mine) {
-      const u32 rest = left ? load_cg(&s.frontier()[w]) : 0;
+      const u32 rest = rests ? load_cg(&s.frontier()[w]) : 0;
       if (f_words) f_words[w] = rest;
       reached = visited[w] & ~(LG_RULE == kOnlyPushes ? 0 : empty[w]) &
                 ~(v_words ? v_words[w] : 0) & entry_bits(nullptr, w, n);

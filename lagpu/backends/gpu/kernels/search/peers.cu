@@ -24,7 +24,7 @@
 // in_* has, by own vertex, the slots of its predecessors; out_*, by slot, its successors among the
 // own vertices. `degrees` counts all edges that leave each own vertex. Edges lead to some of the
 // first `reach` own vertices alone: these are looked at, and what travels is of these. In all
-// pieces num_targets vertices have predecessors.
+// pieces num_targets vertices have predecessors. The whole matrix is symmetric if `mirrored`.
 //
 // Who gives up in a meeting, or is told to, ends the kernel: what it has written is of no use then.
 #include "common/peers.cuh"
@@ -44,11 +44,11 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
                  const i64* __restrict__ sources, const LG_F* __restrict__ source_values,
                  LG_F f_iso, i64 source, u64 num_sources, LG_F* own_values, LG_X0_T* x0,
                  LG_X1_T* x1, LG_X2_T* x2, u32* x0_words, u32* x1_words, u32* x2_words, u32 blank,
-                 u32* f_words, u32 shift, u32 times, u32 num_targets, f32 alpha, f32 beta,
-                 f32 gamma, u32* visited, u32* found_words, u32* words_a, u32* words_b, i32* vertex,
-                 LG_PTR* start, u32* degree, u64* chunks, u64* counters, GridBarrier* barrier,
-                 u32 run, i64 words, u32 room, u32 piece, u32 epoch, u64 patience,
-                 const u64* windows, u64* result) {
+                 u32* f_words, u32 shift, u32 times, u32 num_targets, u32 mirrored, f32 alpha,
+                 f32 beta, f32 gamma, u32* visited, u32* found_words, u32* words_a, u32* words_b,
+                 i32* vertex, LG_PTR* start, u32* degree, u64* chunks, u64* counters,
+                 GridBarrier* barrier, u32 run, i64 words, u32 room, u32 piece, u32 epoch,
+                 u64 patience, const u64* windows, u64* result) {
   Pieces all{Peers{piece, epoch, patience, windows}, run, words, room};
   const Vertices lists{vertex, start, degree};
   Search s{reach,   out_ptr, in_ptr, out_idx, in_idx, out_values, in_values, a_iso,   f_iso,
@@ -115,21 +115,22 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   bool listed = true;  // in lists, with its edges counted; else in words
   bool wide = false;   // words that a push has found
   f32 unexplored = f32(nvals_a);
-  u32 most_left = num_targets;  // vertices that may still be found
   LG_LOGGED(note_arrival(s, 0);)
   edges = block_reduce(edges, u64(0), LgPlus());
-  Totals now = meet(&all.peers, speaks ? num_sources : 0, edges, num_sources != 0);
+  const Totals& now = meet(&all.peers, speaks ? num_sources : 0, edges, num_sources != 0);
   LG_LOGGED(if (logs()) s.log->met(0, 0, now.own, last_arrival(s, 0));)
+  u32 left = left_to_find(s, mirrored, num_targets, now.found, now.edges);
+  bool ended = false;  // with a level that finds nothing
   while (!now.verdict && now.found && depth != times) {
     bool placed = false;  // whether the lists have the places of edges
     if (listed) unexplored -= f32(now.edges);
-    if (!listed && !wide && f32(now.found) * beta < f32(n)) {
+    if (left && !listed && !wide && f32(now.found) * beta < f32(n)) {
       clear_found(s);
       Search of_slots = s;
       of_slots.n = words * 32;
       words_to_lists(of_slots, turn, barrier);
       const u64 counted = speaks ? load_volatile(counter(s, turn, kEdges)) : 0;
-      now = meet(&all.peers, speaks ? now.own : 0, counted, false);
+      meet(&all.peers, speaks ? now.own : 0, counted, false);
       if (now.verdict) break;
       unexplored -= f32(now.edges);
       listed = placed = true;
@@ -137,6 +138,16 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     const f32 active = f32(now.edges);
     LG_LOGGED(if (logs()) begin_level(s, kPulls, depth, now.found, listed ? now.edges : kUnknown,
                                       unexplored);)
+    ended = finds_nothing(s, mirrored, depth, left, listed, now.edges, now.found);
+    if (ended) {
+      LG_LOGGED(if (logs()) {
+        s.log->now.how = kFindsNothing;
+        s.log->met(depth + 1, 0, 0, clock_ns());
+        end_level(s, 0, 0);
+      })
+      ++depth;
+      break;
+    }
     const bool turns = listed && active * alpha > unexplored;
     // So many edges find a frontier that is pulled; see search/grid.cu.
     wide = kMayBeWide && listed && !turns && active * gamma > unexplored;
@@ -167,7 +178,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       if (kClaims || wide) grid_sync(barrier);
     }
     // As few as this come from words to lists; so they are listed at once.
-    const bool few_left = !kClaims && !listed && f32(most_left) * beta < f32(n);
+    const bool few_left = !kClaims && !listed && f32(left) * beta < f32(n);
     if (LG_SUM || !listed) {
       s.claimed = listed;
       // Words of sums cross the wires later: they come one by one.
@@ -205,8 +216,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     LG_LOGGED(note_arrival(s, turn);)
     // Who claims a vertex lists it, and who adds its products counts it: not always the same block.
     const bool told = !listed || found || kClaims;
-    now = meet(&all.peers, found, edges, told);
-    most_left -= now.found;
+    meet(&all.peers, found, edges, told);
+    left -= now.found;
     LG_LOGGED(if (logs()) {
       s.log->met(depth, listed ? 0 : u64(nwords), now.own, last_arrival(s, turn));
       end_level(s, now.found, atomic_exch(looked_at(s, turn - 1), u64(0)));
@@ -215,18 +226,18 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   LG_LOGGED(if (logs()) s.log->close();)
   if (global_thread() == 0) {
     result[0] = depth;
-    result[kLeft] = now.own;
+    result[kLeft] = ended ? 0 : now.own;
     report_meetings(all.peers, now, turn, result);
   }
   if (now.verdict) return;
   // A frontier that is left, because `times` is reached, has not got its assignments yet if they
   // come before the product in the loop.
-  const bool left = now.found != 0;
-  if (left && listed) slots_to_words(s, all, turn, barrier);
+  const bool rests = now.found && !ended;
+  if (rests && listed) slots_to_words(s, all, turn, barrier);
 
   // End: what is visited now and was not excluded has got its assignments.
   for (i64 w = global_thread(); w < nwords; w += global_threads()) {
-    const u32 rest = left ? load_cg(&s.frontier()[all.place_of(w)]) : 0;
+    const u32 rest = rests ? load_cg(&s.frontier()[all.place_of(w)]) : 0;
     if (f_words) f_words[w] = rest;
     u32 reached =
         visited[w] & ~empty[w] & ~(v_words ? v_words[w] : 0) & entry_bits(nullptr, w, own);
