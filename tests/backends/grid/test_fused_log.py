@@ -65,7 +65,7 @@ def test_a_trace_has_a_row_a_level(work, there, pieces):
     forms = []
     for row, one in zip(products, [row for row in want if row.direction], strict=True):
         assert row.kernel_ms >= 0
-        assert row.bytes > 0
+        assert (row.bytes > 0) == ("not run" not in row.reason)
         others = pieces - 1
         assert row.edges == one.edges if row.direction == "push" else row.edges >= row.nvals_out
         own = [dealt(3000, pieces).count(p) for p in range(pieces)]

@@ -76,6 +76,8 @@ class SearchRows:
             left = traffic.positions - reached - (0 if assigns_after else entered)
             reached += assigned
             level, pulls = int(r["iteration"]), r["how"] == _PULLS
+            if r["how"] == _FINDS_NOTHING:
+                pulls = r["frontier_edges"] == _UNKNOWN  # in words, for a pull
             rows = []
             for k, statement in enumerate(self._others):
                 into = last[k] if self._reads_itself[k] else assigned
@@ -98,6 +100,8 @@ class SearchRows:
 
 def _bytes_of_level(traffic: SearchTraffic, r: Any, left: int) -> int | None:
     edges, entered, found = _known(r["edges"]), int(r["in"]), int(r["out"])
+    if r["how"] == _FINDS_NOTHING:
+        return 0
     if edges is None:
         return None
     if r["how"] == _PULLS:

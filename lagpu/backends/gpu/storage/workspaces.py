@@ -179,10 +179,8 @@ class PullSpace:
         Bits of the columns without entries.
     hint : array of i32
         For each column one of its rows, of those that have the most entries; see common/hint.cuh.
-    targets : int
-        Number of columns with entries.
-    nbytes : int
-        Bytes of both arrays.
+    targets, nbytes : int
+        Number of columns with entries; bytes of both arrays.
     """
 
     def __init__(self, A: CscMatrix, lengths: Array) -> None:
@@ -193,10 +191,7 @@ class PullSpace:
         self.empty = device.xp.empty(nwords(n), np.uint32)
         run = kernel("elementwise/bitmap.cu", "empty_columns", PTR=types["PTR"])
         device.launch(run, n, n, A.col_ptr, self.empty)
-        count, words = device.xp.zeros(1, np.uint64), len(self.empty)
-        run = kernel("elementwise/bitmap.cu", "count_bits")
-        device.launch(run, words, self.empty, words, count)
-        self.targets = n - int(device.read(count))
+        self.targets = _count_parts(device, A.col_ptr, 0, max(A.nvals, 1)) - 1
         self.hint = device.xp.empty(n, np.int32)
         device.launch(
             kernel("elementwise/bitmap.cu", "heaviest_rows", **types),

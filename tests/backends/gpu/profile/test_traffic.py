@@ -36,8 +36,11 @@ def test_levels_of_a_search(place):
     A = generators.kronecker(10, backend=place)
     products, others = split(fused(lambda: algorithms.bfs_levels(A, 1)), "mxv")
     assert {row.direction for row in products} == {"push", "pull"}
+    *run, last = products
+    assert "not run" in last.reason
+    assert last.bytes == 0
     reached = 0
-    for row in products:
+    for row in run:
         reached += row.nvals_in
         e, u, w = row.edges, row.nvals_in, row.nvals_out
         if row.direction == "pull":
