@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-__all__ = ["Arrays", "Engine"]
+__all__ = ["Arrays", "Engine", "to_each"]
 
 T = TypeVar("T")
 Arrays = tuple[np.ndarray[Any, Any], ...]
@@ -78,17 +78,18 @@ class Engine(Protocol):
             from group to group, or ignore it; the result is the same.
         """
 
-    def share(
-        self, parts: Sequence[tuple[Any, ...]], among: Sequence[Sequence[int]]
+    def hand(
+        self, parts: Sequence[Sequence[tuple[Any, ...]]], among: Sequence[Sequence[int]]
     ) -> list[list[tuple[Any, ...]]]:
-        """Return, for each local piece, what each piece of its group gives, on its own device.
+        """Return, for each local piece, what each piece of its group gives to it, on its device.
 
         Only an engine `between_devices` does so.
 
         Parameters
         ----------
-        parts : sequence of tuple of array
-            Arrays of each local piece's device, of any number and length.
+        parts : sequence of sequence of tuple of array
+            Arrays of each local piece's device, as many for each piece of its group, in the
+            group's order.
         among : sequence of sequence of int
             Groups of pieces; each piece is in one of them. What a piece receives is in the order
             of its group.
@@ -121,3 +122,11 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Give back what the engine holds; it is not used again."""
+
+
+def to_each(
+    parts: Sequence[tuple[Any, ...]], local: Sequence[int], among: Sequence[Sequence[int]]
+) -> list[list[tuple[Any, ...]]]:
+    """Return what each local piece gives, for `Engine.hand`: the same to each of its group."""
+    size = {p: len(group) for group in among for p in group}
+    return [[arrays] * size[p] for arrays, p in zip(parts, local, strict=True)]

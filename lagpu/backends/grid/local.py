@@ -59,21 +59,22 @@ class LocalEngine:
         self.sent += sum(_nbytes(parts[s][d]) for s in pieces for d in pieces if s != d)
         return [[parts[s][d] for s in pieces] for d in pieces]
 
-    def share(
-        self, parts: Sequence[tuple[Any, ...]], among: Sequence[Sequence[int]]
+    def hand(
+        self, parts: Sequence[Sequence[tuple[Any, ...]]], among: Sequence[Sequence[int]]
     ) -> list[list[tuple[Any, ...]]]:
         """See `Engine`: a copy from device to device for each that takes an array of another."""
         found: list[list[tuple[Any, ...]]] = [[] for _ in parts]
         for group in among:
-            self.sent += (len(group) - 1) * sum(_nbytes(parts[s]) for s in group)
-            for d in group:
+            for at, d in enumerate(group):
                 with self._devices[d].alone():
-                    found[d] = [parts[s] if s == d else self._fetched(d, s, parts) for s in group]
+                    found[d] = [
+                        parts[s][at] if s == d else self._fetched(d, s, parts[s][at]) for s in group
+                    ]
         return found
 
-    def _fetched(self, d: int, s: int, parts: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
-        sender = self._devices[s]
-        return tuple(self._devices[d].fetched(array, sender) for array in parts[s])
+    def _fetched(self, d: int, s: int, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+        self.sent += _nbytes(arrays)
+        return tuple(self._devices[d].fetched(array, self._devices[s]) for array in arrays)
 
     def sum(self, numbers: Sequence[float]) -> float:
         """See `Engine`: one after the other, where `sum` of Python 3.12 corrects the rounding."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, require, stride
 from lagpu.backends.gpu.storage.handle import MatrixHandle
 from lagpu.backends.gpu.storage.vector import VectorStore, bytes_of, nwords
-from lagpu.backends.grid.dealing import Dealt, Partition, Relabelled
+from lagpu.backends.grid.dealing import Partition
+from lagpu.backends.grid.devices.told import BITS, Told, groups_of, heads, run_of_turns, told_by
+from lagpu.backends.grid.engine import to_each
 from lagpu.backends.grid.handles import GridHandle
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.operations import Handle
@@ -20,37 +22,6 @@ from lagpu.operations import Handle
 __all__ = ["collected"]
 
 Array = Any
-BITS = 32  # of a word
-
-
-class Told(NamedTuple):
-    """What a piece tells of its part: presence bits or a list of indices, whichever is shorter.
-
-    Attributes
-    ----------
-    is_list : bool
-        Whether `where` has indices, INT64, with packed values; else presence words, with a value
-        for each index.
-    where : array
-        As above.
-    values : array or None
-        None if all are `number`.
-    number : NumPy scalar
-        The one value, where there is one.
-    nvals : int
-        How many entries there are.
-    """
-
-    is_list: bool
-    where: Array
-    values: Array | None
-    number: Any
-    nvals: int
-
-    @property
-    def arrays(self) -> tuple[Array, ...]:
-        """What travels."""
-        return (self.where,) if self.values is None else (self.where, self.values)
 
 
 def collected(
@@ -72,26 +43,23 @@ def collected(
     part : sequence of int
         The part that each piece needs.
     """
-    size = pieces.engine.size
-    own, together = pieces.partition(x.shape[-1]), size // by.pieces
-    run = _run_of_turns(own, by, together)
+    run = run_of_turns(pieces.partition(x.shape[-1]), by, part)
     if not run or not pieces.engine.between_devices:
         return None
-    if list(part) != [p // together for p in range(size)]:
-        return None
-    stored = [v for v in map(_stored, x.parts) if v is not None]
-    devices = [v.device for v in stored]
+    parts = [v for v in map(stored, x.parts) if v is not None]
+    devices = [v.device for v in parts]
     each = 1 if len(x.shape) == 1 else stride(x.shape[0])
     run *= each
     own_told = []
-    for device, v in zip(devices, stored, strict=True):
+    for device, v in zip(devices, parts, strict=True):
         with device.alone():
-            own_told.append(_told(v, run))
-    told = _heads(pieces, own_told, len(stored) == len(x.parts), x)
+            own_told.append(told_by(v, run))
+    told = heads(pieces, own_told, len(parts) == len(x.parts), x.dtype)
     if told is None:
         return None
-    groups = [range(q * together, (q + 1) * together) for q in range(by.pieces)]
-    received = pieces.engine.share([message.arrays for message in own_told], groups)
+    groups = groups_of(by, part)
+    given = to_each([message.arrays for message in own_told], pieces.engine.local, groups)
+    received = pieces.engine.hand(given, groups)
     found: list[Handle] = []
     for k, p, _ in pieces:
         device, count = devices[k], by.count(part[p])
@@ -104,51 +72,13 @@ def collected(
                 require(device, (x.shape[0], count), x.dtype, "mxm")
             else:
                 device.require(bytes_of(count, x.dtype), "mxv")
-            v = VectorStore(device, stored[k].counters, x.dtype, count * each)
+            v = VectorStore(device, parts[k].counters, x.dtype, count * each)
             _put_together(v, messages, run)
             found.append(_handle(device, v, x, count))
     return found
 
 
-def _heads(
-    pieces: Pieces, own_told: list[Told], is_stored: bool, x: GridHandle
-) -> list[Told] | None:
-    """Return what every piece tells, without the arrays of other processes.
-
-    None if some piece has no such part, which all processes learn alike.
-    """
-    if pieces.engine.alone:
-        return own_told if is_stored else None
-    given = [
-        (np.array([m.is_list, m.nvals, is_stored], np.int64), np.array([m.number], x.dtype.numpy))
-        for m in own_told
-    ]
-    absent = (np.zeros(3, np.int64), np.zeros(1, x.dtype.numpy))
-    given += [absent] * (len(pieces.engine.local) - len(given))
-    found = pieces.engine.gather(given)[0]
-    if not all(head[2] for head, _ in found):
-        return None
-    return [Told(bool(head[0]), None, None, number[0], int(head[1])) for head, number in found]
-
-
-def _run_of_turns(own: Partition, by: Partition, together: int) -> int:
-    """Return the indices that the pieces with a part have by turns in its order; 0 if they do not.
-
-    Parameters
-    ----------
-    own : Partition
-        Whose entries they are.
-    by : Partition
-        The parts, each of which so many pieces have together.
-    """
-    if isinstance(own, Relabelled) and isinstance(by, Relabelled) and own.new == by.new:
-        own, by = own.by, by.by  # both deal the same new numbers
-    if not isinstance(own, Dealt) or not isinstance(by, Dealt):
-        return 0
-    return own.run if by.whole or by.run == own.run * together else 0
-
-
-def _stored(handle: Any) -> VectorStore | None:
+def stored(handle: Any) -> VectorStore | None:
     """Return the entries of a vector or a bitmap matrix, position by position."""
     if isinstance(handle, VectorStore):
         return handle
@@ -160,16 +90,6 @@ def _handle(device: Device, v: VectorStore, x: GridHandle, count: int) -> Handle
     if len(x.shape) == 1:
         return v
     return MatrixHandle(BitmapMatrix(device, x.dtype, (x.shape[0], count), v))
-
-
-def _told(v: VectorStore, run: int) -> Told:
-    """Return the shorter form of a part, which is kept: the next one asks for it again."""
-    each = 0 if v.values is None else v.dtype.numpy.itemsize
-    if run % BITS or v.nvals * (8 + each) < 4 * nwords(v.size) + each * v.size:
-        indices, values = v.listed()
-        return Told(True, indices, values, v.number, v.nvals)
-    v.to_bitmap()
-    return Told(False, v.words, v.values, v.number, v.nvals)
 
 
 def _put_together(v: VectorStore, messages: Sequence[Told], run: int) -> None:

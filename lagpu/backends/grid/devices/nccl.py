@@ -70,7 +70,7 @@ def _binding(devices: Sequence[Device]) -> Any:
 
 
 class NcclEngine(MpiEngine):
-    """Shares arrays of devices by NCCL, and does all else as `MpiEngine`. See `Engine`.
+    """Hands over arrays of devices by NCCL, and does all else as `MpiEngine`. See `Engine`.
 
     Parameters
     ----------
@@ -103,15 +103,15 @@ class NcclEngine(MpiEngine):
         self._nccl.groupEnd()
         self._communicators = made
 
-    def share(
-        self, parts: Sequence[tuple[Array, ...]], among: Sequence[Sequence[int]]
+    def hand(
+        self, parts: Sequence[Sequence[tuple[Array, ...]]], among: Sequence[Sequence[int]]
     ) -> list[list[tuple[Array, ...]]]:
         """See `Engine`: the processes tell each other lengths, make room, and meet; then all send.
 
         Raises
         ------
         GridTimeout
-            If another process does not send or receive in time; no array is shared any more.
+            If another process does not send or receive in time; no array is handed over any more.
         """
         if not self._communicators:
             raise GridTimeout("grid: NCCL was given up before. Start the processes again.")
@@ -119,35 +119,42 @@ class NcclEngine(MpiEngine):
         lengths = self._lengths(parts)
         found: list[list[tuple[Array, ...]]] = []
         for k, p in enumerate(self.local):
-            device = self._of_piece[k]
+            device, group = self._of_piece[k], group_of[p]
+            at = group.index(p)
             with device.alone():
                 found.append(
                     [
-                        parts[k]
+                        parts[k][at]
                         if s == p
-                        else tuple(device.xp.empty(n, kind) for kind, n in lengths[s])
-                        for s in group_of[p]
+                        else tuple(device.xp.empty(n, kind) for kind, n in lengths[s][at])
+                        for s in group
                     ]
                 )
         self.barrier()  # a process that has no room says so here, and nobody sends
         self._send(parts, found, group_of)
         return found
 
-    def _lengths(self, parts: Sequence[tuple[Array, ...]]) -> list[list[tuple[Any, int]]]:
-        """Return the type and the length of each array of every piece."""
+    def _lengths(
+        self, parts: Sequence[Sequence[tuple[Array, ...]]]
+    ) -> list[list[list[tuple[Any, int]]]]:
+        """Return, for every piece and each of its group, the type and the length of each array."""
         given = []
-        for arrays in parts:
-            kinds = np.array([array.dtype.str.encode() for array in arrays], "S8")
-            given.append((kinds.view(np.int64), np.array([len(x) for x in arrays], np.int64)))
+        for to_each in parts:
+            every = [array for arrays in to_each for array in arrays]
+            kinds = np.array([array.dtype.str.encode() for array in every], "S8")
+            counts = [len(to_each), *map(len, every)]
+            given.append((kinds.view(np.int64), np.array(counts, np.int64)))
         found = []
-        for kinds, counts in self.gather(given)[0]:
+        for kinds, (receivers, *counts) in self.gather(given)[0]:
             types = [np.dtype(kind.decode()) for kind in kinds.view("S8")]
-            found.append(list(zip(types, counts.tolist(), strict=True)))
+            every = list(zip(types, map(int, counts), strict=True))
+            each = len(every) // int(receivers)
+            found.append([every[r * each : (r + 1) * each] for r in range(receivers)])
         return found
 
     def _send(
         self,
-        parts: Sequence[tuple[Array, ...]],
+        parts: Sequence[Sequence[tuple[Array, ...]]],
         found: Sequence[Sequence[tuple[Array, ...]]],
         group_of: dict[int, Sequence[int]],
     ) -> None:
@@ -162,10 +169,10 @@ class NcclEngine(MpiEngine):
                 device, by = self._of_piece[k], self._communicators[k]
                 how = device, self._nccl.NCCL_UINT8, streams[k]
                 with device.chosen():
-                    for s, arrays in zip(group_of[p], found[k], strict=True):
+                    for s, given, taken in zip(group_of[p], parts[k], found[k], strict=True):
                         if s != p:
-                            _each(by.send, parts[k], s, *how)
-                            _each(by.recv, arrays, s, *how)
+                            _each(by.send, given, s, *how)
+                            _each(by.recv, taken, s, *how)
             self._nccl.groupEnd()  # it may set up connections, which takes others
 
         try:
@@ -178,8 +185,9 @@ class NcclEngine(MpiEngine):
         except BaseException:
             self._end("abort")
             raise
-        for arrays, p in zip(parts, self.local, strict=True):
-            self.sent += (len(group_of[p]) - 1) * sum(array.nbytes for array in arrays)
+        for to_each, p in zip(parts, self.local, strict=True):
+            others = [given for s, given in zip(group_of[p], to_each, strict=True) if s != p]
+            self.sent += sum(array.nbytes for given in others for array in given)
 
     def _wait(self, ended: Sequence[Callable[[], bool]]) -> None:
         """Wait until every device has done its part, or NCCL tells an error, or time is up."""

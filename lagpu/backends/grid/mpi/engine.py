@@ -69,11 +69,11 @@ class MpiEngine:
             for d in range(self._pieces)
         ]
 
-    def share(
-        self, parts: Sequence[tuple[Any, ...]], among: Sequence[Sequence[int]]
+    def hand(
+        self, parts: Sequence[Sequence[tuple[Any, ...]]], among: Sequence[Sequence[int]]
     ) -> list[list[tuple[Any, ...]]]:
         """See `Engine`: what MPI sends is on the host."""
-        raise NotSupported("grid: MPI shares no arrays of devices. Gather them on the host.")
+        raise NotSupported("grid: MPI hands over no arrays of devices. Exchange them on the host.")
 
     def sum(self, numbers: Sequence[float]) -> float:
         """See `Engine`: numbers are whole if they are so on every piece."""

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from lagpu.algebra.operators import Monoid
 from lagpu.algebra.tables import binary
 from lagpu.backends.grid.dealing import Layout
+from lagpu.backends.grid.devices import handed
 from lagpu.backends.grid.engine import Arrays
 from lagpu.backends.grid.pieces import Pieces, cut, empty, entries_of, from_entries
 from lagpu.backends.grid.travel.entries import by_position, heard, nothing, places, told
 from lagpu.backends.grid.travel.masks import of_owners
-from lagpu.backends.grid.travel.operands import needed
+from lagpu.backends.grid.travel.operands import Need, needed
 from lagpu.dtypes import DType
-from lagpu.operations import Assign, Descriptor, Ewise, Operation, Statement
+from lagpu.operations import Assign, Descriptor, Ewise, Handle, Operation, Statement
 
 __all__ = ["folded"]
 
@@ -60,16 +61,42 @@ def folded(
     width : int
         Bytes of a value of it, as it travels; 0 if all have the same one.
     """
-    own, need = pieces.layout(shape), needed(layout, dim)
-    groups, size = need.groups(), pieces.engine.size
-    shapes = [own.shape(p) for p in range(size)]
+    need = needed(layout, dim)
     descs = of_owners(pieces, desc, shape, need, expected, width)
+    found = []
+    for k, p, place in pieces:
+        found.append(empty(place, dtype, (*shape[:-1], need.by.count(need.part[p]))))
+        pieces.execute(k, Statement(found[-1], descs[k], local[k], dtype))
+    terms = handed(pieces, found, shape, need.by, need.part, dtype)
+    if terms is None:
+        terms = _exchanged(pieces, found, shape, need, dtype)
+    op = binary.first if monoid.op.name == "any" else monoid.op
+    own = pieces.layout(shape)
+    sums: list[Operation] = []
+    for k, p, place in pieces:
+        total = terms[k][0] if terms[k] else empty(place, dtype, own.shape(p))
+        for term in terms[k][1:]:
+            added = empty(place, dtype, own.shape(p))
+            both = Ewise("ewise_add", total, term, op)
+            place.execute(Statement(added, Descriptor(), both, dtype))
+            total = added
+        sums.append(Assign(total))
+    return sums
+
+
+def _exchanged(
+    pieces: Pieces, found: Sequence[Handle], shape: tuple[int, ...], need: Need, dtype: DType
+) -> list[list[Handle]]:
+    """Return, for each local piece, what each of its group has found of its entries.
+
+    By way of the host. Who has found none of them is left out.
+    """
+    own, groups, size = pieces.layout(shape), need.groups(), pieces.engine.size
+    shapes = [own.shape(p) for p in range(size)]
     given: list[list[Arrays]] = []
     for k, p, place in pieces:
         part = need.part[p]
-        found = empty(place, dtype, (*shape[:-1], need.by.count(part)))
-        pieces.execute(k, Statement(found, descs[k], local[k], dtype))
-        *rows, where, values = entries_of(place, found, len(shape))
+        *rows, where, values = entries_of(place, found[k], len(shape))
         index = need.by.index(part, where)
         lists = cut((*rows, index, values), own.owner(*rows, index), size)
         messages = [nothing(values.dtype, 0)] * size
@@ -79,19 +106,12 @@ def folded(
             messages[d] = told(numbers, values, math.prod(shapes[d]))
         given.append(messages)
     received = pieces.engine.exchange(given, groups)
-    op = binary.first if monoid.op.name == "any" else monoid.op
-    sums: list[Operation] = []
+    terms: list[list[Handle]] = []
     for k, p, place in pieces:
-        mine, terms = shapes[p], []
+        mine, its = shapes[p], []
         for s in groups[need.part[p]]:
             numbers, values = heard(received[k][s], math.prod(mine))
             if len(numbers):
-                terms.append(from_entries(place, (*places(mine, numbers), values), dtype, mine))
-        total = terms[0] if terms else empty(place, dtype, mine)
-        for term in terms[1:]:
-            added = empty(place, dtype, mine)
-            both = Ewise("ewise_add", total, term, op)
-            place.execute(Statement(added, Descriptor(), both, dtype))
-            total = added
-        sums.append(Assign(total))
-    return sums
+                its.append(from_entries(place, (*places(mine, numbers), values), dtype, mine))
+        terms.append(its)
+    return terms

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from lagpu.backends.grid.devices import collected
 from lagpu.backends.grid.engine import Arrays
+from lagpu.backends.grid.handles import GridHandle
 from lagpu.backends.grid.pieces import Pieces, each_once, entries_of, from_entries
 from lagpu.backends.grid.travel.entries import by_position, places
 from lagpu.backends.grid.travel.operands import Need
@@ -32,8 +34,9 @@ def of_owners(
 ) -> list[Descriptor]:
     """Return, for each local piece, the mask of its partial result, as how that is written.
 
-    An owner tells the places of its mask, or that it does not: then none of its results is left
-    out. So each owner decides by itself, and nobody has to agree.
+    Between devices all masks travel, where they can be put together there. By way of the host an
+    owner tells the places of its mask, or that it does not: then none of its results is left out.
+    So each owner decides by itself, and nobody has to agree.
 
     Parameters
     ----------
@@ -52,6 +55,9 @@ def of_owners(
     """
     if desc.mask is None:
         return [Descriptor() for _ in pieces]
+    parts = collected(pieces, cast(GridHandle, desc.mask), need.by, need.part)
+    if parts is not None:
+        return [Descriptor(one, desc.structure, desc.complement, None, True) for one in parts]
     own, groups, size = pieces.layout(shape), need.groups(), pieces.engine.size
     shapes = [own.shape(p) for p in range(size)]
     silent = packed(np.zeros(0, np.int64), 0), np.zeros(0, bool)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lagpu.backends.grid.dealing import Dealt, Layout, Partition
-from lagpu.backends.grid.devices import collected
+from lagpu.backends.grid.devices import collected, groups_of
 from lagpu.backends.grid.handles import GridHandle
 from lagpu.backends.grid.pieces import (
     Entries,
@@ -47,7 +47,7 @@ class Need:
 
     def groups(self) -> list[list[int]]:
         """Return, for each part, the pieces that need it."""
-        return [[p for p, q in enumerate(self.part) if q == r] for r in range(self.by.pieces)]
+        return groups_of(self.by, self.part)
 
 
 @functools.lru_cache(maxsize=1024)

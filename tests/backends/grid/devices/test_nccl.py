@@ -14,6 +14,7 @@ from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.grid.backend import GridBackend
 from lagpu.backends.grid.devices import NcclEngine, connected, nccl
+from lagpu.backends.grid.engine import to_each
 from lagpu.backends.grid.mpi import MpiEngine
 from lagpu.errors import GridTimeout, ProcessFailed
 
@@ -37,6 +38,11 @@ def on_engines(ranks, pieces, program):
     return on_ranks(ranks, run)[0], wires
 
 
+def shared(engine, parts, groups):
+    """Hand the same arrays to all of a group."""
+    return engine.hand(to_each(parts, engine.local, groups), groups)
+
+
 def arrays_of(p):
     return np.full(p, p, np.int64), np.arange(3 + p) / 2
 
@@ -50,9 +56,9 @@ def test_each_piece_has_what_its_group_gives(ranks, pieces):
         assert isinstance(engine, NcclEngine)
         assert engine.between_devices
         before = engine.sent
-        engine.share([(np.empty(0, np.int64), np.empty(0)) for _ in engine.local], groups)
+        shared(engine, [(np.empty(0, np.int64), np.empty(0)) for _ in engine.local], groups)
         lengths = engine.sent - before  # which all tell each other
-        found = engine.share([arrays_of(p) for p in engine.local], groups)
+        found = shared(engine, [arrays_of(p) for p in engine.local], groups)
         engine.close()
         return [*engine.local], found, engine.sent - before - 2 * lengths
 
@@ -120,15 +126,15 @@ def test_products_of_a_grid(ranks, pieces, grid):
     def program(engine, devices):
         places = [GpuBackend(f"s{k}", device) for k, device in enumerate(devices)]
         place = GridBackend("grid", engine, places, grid)
-        share, calls = engine.share, []
-        engine.share = lambda *given: calls.append(1) or share(*given)
+        hand, calls = engine.hand, []
+        engine.hand = lambda *given: calls.append(1) or hand(*given)
         return products(place), len(calls)
 
     results, _ = on_engines(ranks, pieces, program)
     want = products(CpuBackend())
     for found, calls in results:
         assert found == want
-        assert calls == 5
+        assert calls == (9 if grid else 5)  # of vectors, results are handed back
 
 
 @pytest.mark.parametrize("where", ["in NCCL", "in an exchange", "on the device"])
@@ -145,9 +151,9 @@ def test_who_waits_for_others_gives_up(where, monkeypatch):
 
     def program(engine, _devices):
         with pytest.raises(GridTimeout, match="did not come in an exchange for"):
-            engine.share([arrays_of(p) for p in engine.local], [range(2)])
+            shared(engine, [arrays_of(p) for p in engine.local], [range(2)])
         with pytest.raises(GridTimeout, match="NCCL was given up before"):
-            engine.share([arrays_of(p) for p in engine.local], [range(2)])
+            shared(engine, [arrays_of(p) for p in engine.local], [range(2)])
         return "gave up"
 
     results, wires = on_engines(2, 1, program)
@@ -175,7 +181,7 @@ def test_an_error_of_nccl_ends_an_exchange(method, monkeypatch):
 
     def program(engine, _devices):
         with pytest.raises(RuntimeError, match="unhandled"):
-            engine.share([arrays_of(p) for p in engine.local], [range(2)])
+            shared(engine, [arrays_of(p) for p in engine.local], [range(2)])
 
     results, wires = on_engines(2, 1, program)
     assert results == [None] * 2
@@ -188,7 +194,7 @@ def test_nobody_sends_where_one_has_no_room():
         if rank == 1:
             devices[0].alone = None
         try:
-            engine.share([arrays_of(p) for p in engine.local], [range(2)])
+            shared(engine, [arrays_of(p) for p in engine.local], [range(2)])
         except Exception as raised:
             error = raised
             engine._processes.fail(error)
@@ -238,7 +244,7 @@ def test_one_rank_on_a_gpu():
         engine = NcclEngine(MpiEngine(processes), [device], binding)
         with device.alone():
             given = (device.from_host(np.arange(1000)),)
-            found = engine.share([given], [range(1)])
+            found = shared(engine, [given], [range(1)])
             by, to = engine._communicators[0], device.xp.empty(1000, np.int64)
             how = 8000, binding.NCCL_UINT8, 0, device.stream
             binding.groupStart()
