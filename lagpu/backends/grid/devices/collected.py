@@ -12,11 +12,12 @@ from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, require, stride
 from lagpu.backends.gpu.storage.handle import MatrixHandle
 from lagpu.backends.gpu.storage.vector import VectorStore, bytes_of, nwords
-from lagpu.backends.grid.dealing import Partition
+from lagpu.backends.grid.dealing import Dealt, Partition
 from lagpu.backends.grid.devices.told import BITS, Told, groups_of, heads, run_of_turns, told_by
 from lagpu.backends.grid.engine import to_each
 from lagpu.backends.grid.handles import GridHandle
 from lagpu.backends.grid.pieces import Pieces
+from lagpu.dtypes import INT64
 from lagpu.operations import Handle
 
 __all__ = ["collected"]
@@ -25,12 +26,13 @@ Array = Any
 
 
 def collected(
-    pieces: Pieces, x: GridHandle, by: Partition, part: Sequence[int]
+    pieces: Pieces, x: GridHandle, by: Partition, part: Sequence[int], numbered: bool = False
 ) -> list[Handle] | None:
     """Return, for each local piece, a handle of the part that it needs; or None.
 
     None where it has to go by way of the host: devices that do not hand over arrays, indices that
-    are not dealt by turns, matrices by columns.
+    are not dealt by turns, or not by their own numbers where these are the values, and matrices by
+    columns.
 
     Parameters
     ----------
@@ -42,7 +44,11 @@ def collected(
         The parts of the last dimension.
     part : sequence of int
         The part that each piece needs.
+    numbered : bool
+        Whether the value of each entry of a vector is its index.
     """
+    if numbered and not isinstance(by, Dealt):
+        return None
     run = run_of_turns(pieces.partition(x.shape[-1]), by, part)
     if not run or not pieces.engine.between_devices:
         return None
@@ -74,6 +80,8 @@ def collected(
                 device.require(bytes_of(count, x.dtype), "mxv")
             v = VectorStore(device, parts[k].counters, x.dtype, count * each)
             _put_together(v, messages, run)
+            if numbered:
+                v = _numbered(v, by, part[p])
             found.append(_handle(device, v, x, count))
     return found
 
@@ -123,6 +131,16 @@ def _put_together(v: VectorStore, messages: Sequence[Told], run: int) -> None:
     count = sum(m.nvals for m in messages)
     kept = None if values is None else values[: v.size]
     v.set_bitmap(words[: nwords(v.size)], kept, number if iso else None, count)
+
+
+def _numbered(v: VectorStore, by: Partition, part: int) -> VectorStore:
+    """Return a vector of the same entries, whose values are the indices of a part's positions."""
+    made = VectorStore(v.device, v.counters, INT64, v.size)
+    if v.nvals:
+        at, _ = v.listed()
+        v.device.require(2 * at.nbytes, "mxv")
+        made.set_sparse(at, by.index(part, at))
+    return made
 
 
 def _deal(rows: Array, run_after_run: Array) -> None:

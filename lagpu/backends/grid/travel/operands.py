@@ -102,8 +102,8 @@ def spread(
     as_vector = not transposed and own.dims[dim] == pieces.partition(x.shape[dim])
     if as_vector and numbered is None and need == needed(own, dim):
         return x.parts
-    if as_vector and numbered is None:
-        found = collected(pieces, x, need.by, need.part)
+    if as_vector and (numbered is None or len(x.shape) == 1):
+        found = collected(pieces, x, need.by, need.part, numbered is not None)
         if found is not None:
             return found
     if len(x.shape) == 2:
