@@ -13,7 +13,7 @@ from lagpu.dtypes import BOOL
 from lagpu.generators import sizes
 from lagpu.generators.edges import Edges, KroneckerEdges, both_ways, endpoints
 from lagpu.generators.sizes import is_on_gpu
-from lagpu.host.columns import bytes_of, even_ends, shares_for, sorted_columns
+from lagpu.host.columns import bytes_of, even_ends, keeps, shares_for, sorted_columns
 
 __all__ = ["drawn", "is_on_gpu", "kronecker_tuples", "undirected"]
 
@@ -44,7 +44,11 @@ def drawn(
     with place.device.alone():  # CuPy works on the device of this block
         shares = _shares(what, place.device, draws, n)
         sizes.require_numbers(what, n)
-        return _matrix(place, kind(scale, seed, place.device), draws, n, shares)
+        edges = kind(scale, seed, place.device)
+        free = place.device.free_bytes() - _beside(draws, n)
+        if shares > 1 and keeps(2 * draws, free, 8 * draws):
+            return undirected(*endpoints(place.device.xp, edges, 0, draws, _CHUNK), n, place)
+        return _matrix(place, edges, draws, n, shares)
 
 
 def kronecker_tuples(
@@ -78,10 +82,15 @@ def undirected(u: Array, v: Array, n: int, place: Backend) -> Matrix:
 
 def _shares(what: str, device: Any, draws: int, n: int) -> int:
     """Return the shares in which a graph's columns are made, or raise if it does not fit."""
-    beside = _BYTES_PER_VERTEX * n + _BYTES_PER_DRAWN * min(draws, _CHUNK)
+    beside = _beside(draws, n)
     shares = shares_for(2 * draws, device.free_bytes() - beside)
     device.require(bytes_of(2 * draws, shares) + beside, what)
     return shares
+
+
+def _beside(draws: int, n: int) -> int:
+    """Return the bytes beside those of entries: of the edges at a time, and of vertices."""
+    return _BYTES_PER_VERTEX * n + _BYTES_PER_DRAWN * min(draws, _CHUNK)
 
 
 def _matrix(

@@ -1,8 +1,9 @@
 """Graphs made part by part on the pieces of a grid: no process and no device has the whole.
 
 Of a random graph each piece draws every edge, some at a time, and keeps the entries that it owns:
-nothing is sent. Tuples that pieces have already are sent to the owners of their entries; or, on the
-GPUs of one process, each copies the others' tuples, some at a time.
+nothing is sent. The GPUs of one process draw a share of the edges each instead, and copy the
+others' tuples, some at a time. Tuples that pieces have already are seen so too, or else sent to the
+owners of their entries.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.protocol import Backend
+from lagpu.backends.protocol import Backend, Parts
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL
 from lagpu.generators.edges import Edges, KroneckerEdges, both_ways, endpoints
 from lagpu.generators.sizes import LARGEST_SCALE, count, is_on_gpu, require_of_pieces
-from lagpu.host.columns import bytes_of, even_ends, shares_for, sorted_columns
+from lagpu.host.columns import bytes_of, even_ends, keeps, shares_for, sorted_columns
 
 __all__ = ["drawn", "kronecker_tuples", "undirected"]
 
@@ -48,6 +49,16 @@ def drawn(
         A backend that makes objects from parts.
     """
     n, draws = _size(what, scale, edge_factor)
+    parts = grid.capabilities.parts
+    assert parts is not None
+    gpus = _gpus(parts)
+    entries = 2 * draws // parts.count
+    is_seen_again = parts.count > 1 or any(
+        shares_for(entries, _free(gpu, draws)) > 1 for gpu in gpus
+    )
+    if gpus and is_seen_again and all(_keeps_tuples(gpus, gpu, entries, draws) for gpu in gpus):
+        tuples = _tuples(what, kind, scale, seed, draws, grid)
+        return _of_edges(what, lambda to: _seen(tuples, gpus, to), draws, n, grid)
 
     def edges(device: Any) -> Iterator[tuple[Array, Array]]:
         draw, chunk = kind(scale, seed, device), _chunk(device)
@@ -80,15 +91,12 @@ def _of_edges(
     assert parts is not None
     entries = 2 * total // parts.count
 
-    def beside(device: Any) -> int:
-        return _BYTES_PER_DRAWN * min(total, _chunk(device))
-
     def shares(device: Any) -> int:
         """Return those of a piece's columns; to see all again would take the host too long."""
-        return 1 if device is None else shares_for(entries, device.free_bytes() - beside(device))
+        return 1 if device is None else shares_for(entries, _free(device, total))
 
     def of_piece(device: Any, _piece: int) -> tuple[int, int]:
-        return bytes_of(entries, shares(device)) + beside(device), _BYTES_KEPT * entries
+        return bytes_of(entries, shares(device)) + _beside(device, total), _BYTES_KEPT * entries
 
     def part(home: Backend, layout: Any, piece: int) -> Any:
         shuffled = not all(by.rises for by in layout.dims)  # computed on the host
@@ -117,6 +125,13 @@ def kronecker_tuples(
     A share is a run of the tuples, INT32, on the piece's GPU if it has one, else on the host.
     """
     _, draws = _size("kronecker", scale, edge_factor)
+    return _tuples("kronecker", KroneckerEdges, scale, seed, draws, grid)
+
+
+def _tuples(
+    what: str, kind: type[Edges], scale: int, seed: int, draws: int, grid: Backend
+) -> dict[int, tuple[Array, Array]]:
+    """Return, by the number of each local piece, the endpoints of its share of the edges."""
     parts, shares = grid.capabilities.parts, {}
     assert parts is not None
 
@@ -126,20 +141,23 @@ def kronecker_tuples(
     def of_piece(device: Any, piece: int) -> tuple[int, int]:
         first, last = share(piece)
         own = 8 * (last - first)
-        return own + _BYTES_PER_DRAWN * min(last - first, _chunk(device)), own
+        return own + _beside(device, last - first), own
 
     def draw(home: Backend, piece: int) -> tuple[()]:
         first, last = share(piece)
         device = _gpu(home)
         chunk = min(last - first, _chunk(device))
         with nullcontext() if device is None else device.alone():
-            edges = KroneckerEdges(scale, seed, device)
+            edges = kind(scale, seed, device)
             xp = np if device is None else device.xp
             shares[piece] = endpoints(xp, edges, first, last - first, max(chunk, 1))
         return ()
 
-    require_of_pieces(grid, "kronecker", of_piece=of_piece)
+    require_of_pieces(grid, what, of_piece=of_piece)
     parts.gather(draw)
+    for device in filter(None, map(_gpu, parts.homes)):
+        with device.alone():
+            device.synchronize()  # whoever copies from it may use another stream
     return shares
 
 
@@ -157,8 +175,8 @@ def undirected(tuples: Mapping[int, tuple[Array, Array]], n: int, grid: Backend)
     """
     parts = grid.capabilities.parts
     assert parts is not None
-    gpus = [_gpu(home) for home in parts.homes]
-    if len(gpus) == parts.count and all(gpus):
+    gpus = _gpus(parts)
+    if gpus:
         total = sum(len(u) for u, _ in tuples.values())
         return _of_edges("undirected", lambda to: _seen(tuples, gpus, to), total, n, grid)
 
@@ -179,6 +197,12 @@ def undirected(tuples: Mapping[int, tuple[Array, Array]], n: int, grid: Backend)
         return _part(np, home, lambda: [(i, j)], layout.shape(piece))
 
     return _matrix(part, n, grid)
+
+
+def _keeps_tuples(gpus: Sequence[Any], gpu: Any, entries: int, draws: int) -> bool:
+    """Whether a GPU has room for the tuples that its pieces draw beside a part; see `keeps`."""
+    kept = 8 * draws * gpus.count(gpu) // len(gpus)
+    return keeps(entries, _free(gpu, draws), kept)
 
 
 def _seen(
@@ -209,6 +233,12 @@ def _size(what: str, scale: int, edge_factor: int) -> tuple[int, int]:
     return n, n * count(what, "edge_factor", edge_factor, 1)
 
 
+def _gpus(parts: Parts) -> list[Any]:
+    """Return the GPUs of all pieces, if these are in this process and each has one; else none."""
+    gpus = [_gpu(home) for home in parts.homes]
+    return gpus if len(gpus) == parts.count and all(gpus) else []
+
+
 def _gpu(home: Backend) -> Any:
     """Return the GPU of a piece, or None."""
     return home.device if is_on_gpu(home) else None
@@ -216,6 +246,16 @@ def _gpu(home: Backend) -> Any:
 
 def _chunk(device: Any) -> int:
     return _CHUNK_ON_HOST if device is None else _CHUNK_ON_GPU
+
+
+def _beside(device: Any, edges: int) -> int:
+    """Return the bytes that the edges at a time take."""
+    return _BYTES_PER_DRAWN * min(edges, _chunk(device))
+
+
+def _free(device: Any, edges: int) -> int:
+    """Return the bytes that are free for all else on a GPU."""
+    return int(device.free_bytes()) - _beside(device, edges)
 
 
 def _part(

@@ -45,6 +45,24 @@ def test_a_graph_made_by_shares_of_its_columns_is_the_same(place, shares, monkey
     assert device.undirected(u, v, 128, place).isequal(A)
 
 
+@pytest.mark.parametrize(("entry", "times"), [(40, 1), (23, 1), (9, 26)])
+def test_edges_are_drawn_once_where_there_is_room(place, entry, times, monkeypatch):
+    """In bytes of an entry: all at once, by shares of edges that are kept, or of drawn ones."""
+    draws, n, drawn = 16 << 10, 1 << 10, []
+    monkeypatch.setattr(
+        place.device, "free_bytes", lambda: entry * 2 * draws + 24 * n + 100 * draws
+    )
+
+    class Counted(KroneckerEdges):
+        def __call__(self, first, count):
+            drawn.append(count)
+            return super().__call__(first, count)
+
+    A = device.drawn("kronecker", Counted, 10, 16, 1, place)
+    assert sum(drawn) == times * draws
+    assert A.to("cpu").isequal(generators.kronecker(10, 16, seed=1, backend="cpu"))
+
+
 def test_a_device_of_little_memory_makes_more_shares(place, monkeypatch):
     """As many as fit; what does not fit in the most of them is refused."""
     draws, n = 16 << 10, 1 << 10

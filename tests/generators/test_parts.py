@@ -64,6 +64,37 @@ def test_the_devices_of_a_process_see_one_anothers_tuples(grid, shares, monkeypa
         assert np.array_equal(found, wanted)
 
 
+@pytest.mark.parametrize(
+    ("grid", "free", "times"),
+    [
+        ("grid:1:sim", 1 << 30, 1),
+        ("grid:3:sim", 1 << 30, 1),  # by turns
+        ("grid:2x3:sim", 1 << 30, 1),
+        ("grid:3-random:sim", 1 << 30, 1),
+        ("grid:1:sim", 120_000, 1),  # by shares of the columns, of tuples that are kept
+        ("grid:3:sim", 24_000, 3 * 12),  # no room for them: by each piece, for each share
+    ],
+)
+def test_the_devices_of_a_process_draw_each_edge_once(grid, free, times, monkeypatch):
+    monkeypatch.setattr(parts, "_gpu", lambda home: home.device)
+    monkeypatch.setattr(parts, "_CHUNK_ON_GPU", 100)
+    drawn, draw = [], edges.KroneckerEdges.__call__
+
+    def counted(self, first, count):
+        drawn.append(count)
+        return draw(self, first, count)
+
+    monkeypatch.setattr(edges.KroneckerEdges, "__call__", counted)
+    place = backends.get(grid)
+    for home in place.pieces.places:
+        monkeypatch.setattr(home.device, "free_bytes", lambda: free)
+    A = generators.kronecker(8, 8, seed=5, backend=place)
+    assert sum(drawn) == times * (8 << 8)
+    expected = generators.kronecker(8, 8, seed=5, backend="cpu")
+    for found, wanted in zip(A.to_csc(), expected.to_csc(), strict=True):
+        assert np.array_equal(found, wanted)
+
+
 def test_pieces_with_a_gpu_each_make_their_parts_at_the_same_time(monkeypatch):
     """None of these ends before all have begun."""
     monkeypatch.setattr(Parts, "_on_own_gpus", True)
