@@ -87,7 +87,7 @@ def searched(place, work, graph, there=False, sources=1, times=None):
         x[min(2, n - 1)] = 99
     with lagpu.trace() as t:
         work(A, x, y, f, times)
-    left = [[part.tolist() for part in v.to_coo()] for v in (x, y, f)]
+    left = [[v.nvals, *(part.tolist() for part in v.to_coo())] for v in (x, y, f)]
     rows = [row for row in t.rows if row.method == "mxv"]
     return (left, [(row.level, row.nvals_in, row.nvals_out) for row in rows]), rows, A.backend
 
@@ -121,7 +121,7 @@ def test_a_bound_ends_a_search_first(place, graph, work):
     levels = len(searched("cpu", work, graph)[1])
     for times in (levels - 1, levels):
         want = searched("cpu", work, graph, times=times)[0]
-        assert (len(want[0][2][0]) > 0) == (times < levels)
+        assert (want[0][2][0] > 0) == (times < levels)
         for of in (place, sims(2)):
             found, _, backend = searched(of, work, graph, times=times)
             assert "search" in backend.last_loop
@@ -136,7 +136,7 @@ def finds_nothing(work, graph, left, rows):
     n, i, j, source = GRAPHS[graph]
     edges = {*zip(np.array(i).tolist(), np.array(j).tolist(), strict=True)}
     mirrored, first, last = is_mirrored(graph), work is not assigned_after, len(rows) - 1
-    level = dict(zip(*left[0], strict=True))
+    level = dict(zip(*left[0][1:], strict=True))
     frontier = {v for v in range(n) if level.get(v) == (last if first else last - 1)}
     if last == 0:
         frontier = {source}
@@ -159,10 +159,30 @@ def test_a_level_that_finds_nothing_is_not_run(place, graph, pieces):
     assert not_run == [graph not in RUN] * 3
 
 
-@pytest.mark.parametrize("policy", ["auto", "beamer"])
+@pytest.mark.parametrize("policy", ["auto", "beamer:alpha=0,beta=1"])
 def test_a_rule_that_was_asked_for_has_all_levels(place, policy):
-    A = generators.road(6, backend=overridden(backends.get(place), None, policy))
+    A = generators.path(40, backend=overridden(backends.get(place), None, policy))
     with lagpu.trace() as t:
         algorithms.bfs_levels(A, 0)
     last = [row for row in t.rows if row.method == "mxv"][-1]
     assert (NOT_RUN in last.reason) == (policy == "auto")
+
+
+MODULE = """
+for depth in loop(until_empty=f):
+    x(f.S) << depth
+    f(~x.S, replace=True) << semiring.any_pair(f @ A)
+"""
+
+
+def test_a_counter_counts_it(place, tmp_path):
+    """Outside a function, where it keeps its last value."""
+    path = tmp_path / "module.py"
+    path.write_text(MODULE, "utf-8")
+    A = generators.star(70, backend=place)
+    names = {"A": A, "loop": loop, "semiring": semiring, "__name__": "module"}
+    names["f"], names["x"] = Vector(BOOL, 70, like=A), Vector(INT32, 70, like=A)
+    names["f"][3] = True
+    exec(compile(MODULE, str(path), "exec"), names)
+    assert A.backend.last_loop.startswith("grid search")
+    assert int(names["depth"]) == 2
