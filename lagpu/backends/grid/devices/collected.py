@@ -52,7 +52,7 @@ def collected(
     run = run_of_turns(pieces.partition(x.shape[-1]), by, part)
     if not run or not pieces.engine.between_devices:
         return None
-    parts = [v for v in map(stored, x.parts) if v is not None]
+    parts = [v for v in map(_stored, x.parts) if v is not None]
     devices = [v.device for v in parts]
     each = 1 if len(x.shape) == 1 else stride(x.shape[0])
     run *= each
@@ -86,7 +86,7 @@ def collected(
     return found
 
 
-def stored(handle: Any) -> VectorStore | None:
+def _stored(handle: Any) -> VectorStore | None:
     """Return the entries of a vector or a bitmap matrix, position by position."""
     if isinstance(handle, VectorStore):
         return handle
