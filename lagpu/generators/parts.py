@@ -212,10 +212,12 @@ def _seen(
     chunk = _chunk(to)
     for piece, pair in tuples.items():
         for at in range(0, len(pair[0]), chunk):
-            u, v = (
-                gpus[piece].to_host(x) if to is None else to.fetched(x, gpus[piece])
-                for x in (of[at : at + chunk] for of in pair)
-            )
+            u, v = (of[at : at + chunk] for of in pair)
+            if to is not None:
+                yield to.fetched(u, gpus[piece]), to.fetched(v, gpus[piece])
+                continue
+            with gpus[piece].alone():  # the part is made on the host, with no device's lock
+                u, v = gpus[piece].to_host(u), gpus[piece].to_host(v)
             yield u, v
 
 
