@@ -53,10 +53,7 @@ def drawn(
     assert parts is not None
     gpus = _gpus(parts)
     entries = 2 * draws // parts.count
-    is_seen_again = parts.count > 1 or any(
-        shares_for(entries, _free(gpu, draws)) > 1 for gpu in gpus
-    )
-    if gpus and is_seen_again and all(_keeps_tuples(gpus, gpu, entries, draws) for gpu in gpus):
+    if gpus and all(_keeps_tuples(gpus, gpu, entries, draws) for gpu in gpus):
         tuples = _tuples(what, kind, scale, seed, draws, grid)
         return _of_edges(what, lambda to: _seen(tuples, gpus, to), draws, n, grid)
 
@@ -200,9 +197,9 @@ def undirected(tuples: Mapping[int, tuple[Array, Array]], n: int, grid: Backend)
 
 
 def _keeps_tuples(gpus: Sequence[Any], gpu: Any, entries: int, draws: int) -> bool:
-    """Whether a GPU has room for the tuples that its pieces draw beside a part; see `keeps`."""
-    kept = 8 * draws * gpus.count(gpu) // len(gpus)
-    return keeps(entries, _free(gpu, draws), kept)
+    """Whether edges are seen more than once, and a GPU had better keep those that it draws."""
+    free, kept = _free(gpu, draws), 8 * draws * gpus.count(gpu) // len(gpus)
+    return (len(gpus) > 1 or shares_for(entries, free) > 1) and keeps(entries, free, kept)
 
 
 def _seen(

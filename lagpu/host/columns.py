@@ -51,8 +51,8 @@ def shares_for(entries: int, free: int) -> int:
 def keeps(entries: int, free: int, kept: int) -> bool:
     """Whether entries had better be kept, in so many bytes, than be made again for each share.
 
-    Less is free then, so there may be more shares. To see entries again takes a third of the time
-    that it takes to draw them (kron26e16, one H100), so there may be twice as many.
+    Less is free then, so there may be more shares: twice as many, as to see entries again should
+    take less than half of the time in which they are drawn and seen.
     """
     if free < kept:
         return False

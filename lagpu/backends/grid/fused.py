@@ -191,7 +191,7 @@ class _Space:
                 self.of_piece[k].degrees = degrees
                 self.of_piece[k].targets = int(targets)
                 self.of_piece[k].behind = walks / max(self.nvals, 1)
-                self.of_piece[k].mirrored = bool(A.symmetric)
+                self.of_piece[k].symmetric = bool(A.symmetric)
         windows = pieces.engine.window(8 * slots.window_words(count, value_bytes))
         assert windows is not None
         for space, window in zip(self.of_piece, windows, strict=True):

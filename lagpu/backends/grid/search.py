@@ -131,7 +131,7 @@ class PieceSpace:
         how many vertices edges lead to, the mean of `degrees` of such a vertex, over all edges, and
     words : tuple of array of u32
         the two buffers of all slots' words in the own window.
-    mirrored : bool
+    symmetric : bool
         Whether the whole matrix is symmetric, as whoever makes all spaces says.
     reach : int
         Own vertices behind these have no predecessors, so no search finds them.
@@ -150,7 +150,7 @@ class PieceSpace:
         pull = pull_space(predecessors, successors)
         self.empty, self.hint = pull.empty, pull.hint
         self.degrees: Array = None
-        self.targets, self.behind, self.mirrored = 0, 0.0, False
+        self.targets, self.behind, self.symmetric = 0, 0.0, False
         self.words: tuple[Array, Array] = (None, None)
         self.reach = int(xp.searchsorted(part.col_ptr, part.nvals))
         self.visited = xp.empty(nwords(own), np.uint32)
@@ -381,7 +381,7 @@ class PieceSearch:
             False if kind.iso else part.number, None if unhinted else space.hint, space.empty,
             space.degrees, space.names, *(PER_CALL,) * OUTPUTS, PER_CALL,
             np.uint32(body.assigns_first), PER_CALL,
-            np.uint32(space.targets), np.uint32(space.mirrored), np.float32(alpha),
+            np.uint32(space.targets), np.uint32(space.symmetric), np.float32(alpha),
             np.float32(beta_of(kind.sums)),
             np.float32(gamma_of(alpha, space.degree, space.behind)), space.visited,
             space.found, *space.words, push.vertex, push.start, push.degree, push.chunks,

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from pieces_of_search import matrix, sims
+from searches import levels_and_paths, levels_behind
 
 import lagpu
 from lagpu import BOOL, INT32, INT64, Vector, algorithms, backends, generators, loop, semiring
@@ -45,29 +46,24 @@ GRAPHS = {
 }
 
 
-def is_mirrored(graph):
+def is_symmetric(graph):
     _, i, j, _ = GRAPHS[graph]
     edges = {*zip(np.array(i).tolist(), np.array(j).tolist(), strict=True)}
     return edges == {(w, v) for v, w in edges}
 
 
-def assigned_first(A, x, y, f, times):
+def assigned_first(A, f, x, y, times):
     for depth in loop(times=times, until_empty=f):
         x(f.S) << depth
         f(~x.S, replace=True) << semiring.any_pair(f @ A)
 
 
-def assigned_after(A, x, y, f, times):
-    for depth in loop(times=times, until_empty=f):
-        f(~x.S, replace=True) << semiring.any_pair(f @ A)
-        x(f.S) << depth
+def assigned_after(A, f, x, y, times):
+    levels_behind(A, f, x, times)
 
 
-def counted(A, x, y, f, times):
-    for depth in loop(times=times, until_empty=f):
-        x(f.S) << depth
-        y(f.S) << f
-        f(~x.S, replace=True) << semiring.plus_first(f @ A)
+def counted(A, f, x, y, times):
+    levels_and_paths(A, f, x, y, times)
 
 
 LOOPS = (assigned_first, assigned_after, counted)
@@ -78,7 +74,7 @@ def searched(place, work, graph, there=False, sources=1, times=None):
     n, i, j, source = GRAPHS[graph]
     A = matrix(n, np.array(i, np.int64), np.array(j, np.int64), place)
     if hasattr(A.data, "parts"):  # a grid does not ask by itself
-        A.data.symmetric = is_mirrored(graph)
+        A.data.symmetric = is_symmetric(graph)
     x, y = Vector(INT32, n, backend=place), Vector(INT64, n, backend=place)
     f = Vector(INT64 if work is counted else BOOL, n, backend=place)
     for v in {source, n - 1} if sources > 1 else {source}:
@@ -86,7 +82,7 @@ def searched(place, work, graph, there=False, sources=1, times=None):
     if there:
         x[min(2, n - 1)] = 99
     with lagpu.trace() as t:
-        work(A, x, y, f, times)
+        work(A, f, x, y, times)
     left = [[v.nvals, *(part.tolist() for part in v.to_coo())] for v in (x, y, f)]
     rows = [row for row in t.rows if row.method == "mxv"]
     return (left, [(row.level, row.nvals_in, row.nvals_out) for row in rows]), rows, A.backend
@@ -135,14 +131,14 @@ def finds_nothing(work, graph, left, rows):
     """
     n, i, j, source = GRAPHS[graph]
     edges = {*zip(np.array(i).tolist(), np.array(j).tolist(), strict=True)}
-    mirrored, first, last = is_mirrored(graph), work is not assigned_after, len(rows) - 1
+    symmetric, first, last = is_symmetric(graph), work is not assigned_after, len(rows) - 1
     level = dict(zip(*left[0][1:], strict=True))
     frontier = {v for v in range(n) if level.get(v) == (last if first else last - 1)}
     if last == 0:
         frontier = {source}
     leave = sum(v in frontier for v, _ in edges)
-    targets = {v for _, v in edges} - ({source} if mirrored and first else set())
-    back = len(frontier) if mirrored and (last > 1 or (last and first)) else 0
+    targets = {v for _, v in edges} - ({source} if symmetric and first else set())
+    back = len(frontier) if symmetric and (last > 1 or (last and first)) else 0
     return len(targets) == sum(found for *_, found in rows) or leave == back
 
 
