@@ -39,3 +39,17 @@ def test_a_share_has_no_more_entries_than_cupy_selects_from():
     assert columns.shares_for(2**31, 10**15) == 2
     assert columns.shares_for(2**33, 10**15) == 5
     assert columns.shares_for(2**30, 10**15) == 1
+
+
+@pytest.mark.parametrize(
+    ("free", "kept", "wanted"),
+    [
+        (30_000, 4_000, True),  # one share with them, as without
+        (21_000, 6_400, True),  # four shares instead of two
+        (21_000, 7_000, False),  # five
+        (8_700, 400, False),  # no room for a share beside them
+        (900, 1_000, False),  # nor for them
+    ],
+)
+def test_entries_are_kept_where_that_takes_at_most_twice_as_many_shares(free, kept, wanted):
+    assert columns.keeps(1000, free, kept) is wanted

@@ -24,10 +24,10 @@ def boards():
     return {shape: checkerboard(shape) for shape in GRIDS}
 
 
-def drawn(n, count, seed, values=9):
+def drawn(n, count, seed):
     rng = np.random.default_rng(seed)
     at = np.sort(rng.choice(n, min(count, n), replace=False))
-    return at, rng.integers(1, values, len(at))
+    return at, rng.integers(1, 9, len(at))
 
 
 def results(place, n, count, masked, algebra):
@@ -36,8 +36,8 @@ def results(place, n, count, masked, algebra):
     A = Matrix.from_coo(i, j, w % 5 + 1, INT64, nrows=n, ncols=n, dup_op=binary.plus, backend=place)
     u = Vector.from_coo(*drawn(n, count, 1), INT64, size=n, backend=place)
     r = Vector.from_coo(*drawn(n, n // 3, 2), INT64, size=n, backend=place)
-    mask = Vector.from_coo(*drawn(n, masked, 3, 2), INT64, size=n, backend=place)
-    mask[0] = 0  # which a mask of values leaves out
+    at, values = drawn(n, masked, 3)
+    mask = Vector.from_coo(at, values % 2, INT64, size=n, backend=place)
     found = []
     for product in (algebra(u @ A), algebra(A @ u)):
         r << product
@@ -45,6 +45,8 @@ def results(place, n, count, masked, algebra):
         r(~mask.S, replace=True) << product
         found.append(r.to_coo())
         r(mask.V, accum=binary.plus) << product
+        found.append(r.to_coo())
+        r(~mask.V) << product
         found.append(r.to_coo())
     return [(indices.tolist(), values.tolist()) for indices, values in found]
 
