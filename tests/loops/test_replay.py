@@ -14,12 +14,14 @@ from lagpu import BOOL, FP64, INT32, Matrix, Vector, binary, loop, semiring
 from lagpu.core import expr
 from lagpu.core.recorder import Recorder, current_recorder
 from lagpu.generators import kronecker, path
+from lagpu.loops import known
 from lagpu.operations import Multiply
 
 
 @pytest.fixture
 def written(monkeypatch):
-    """The statements that Python wrote, by method."""
+    """The statements that Python wrote, by method, of loops that no test before has made known."""
+    monkeypatch.setattr(known, "_known", {})
     seen, real = [], expr.assign
 
     def told(to, value):

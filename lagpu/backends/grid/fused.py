@@ -21,7 +21,7 @@ from lagpu.backends.gpu.storage.forms import why_no_csr
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
 from lagpu.backends.grid.pieces import Pieces
-from lagpu.backends.grid.search import Kind, PieceSearch, PieceSpace, kind_of, slots_of
+from lagpu.backends.grid.search import Kind, PieceSearch, PieceSpace, kind_of, num_slots, slots_of
 from lagpu.backends.grid.systems import plan_system
 from lagpu.operations import FusedLoop, Rejection, Statement, Sweep, Until
 
@@ -92,9 +92,9 @@ def _why_no_search(pieces: Pieces, body: SearchBody, times: int | None) -> str:
         return "the number of levels is bounded, and the assignments follow the product"
     A: Any = body.A
     n = A.shape[0]
-    if n >= 2**30:
-        return f"{n} vertices >= 2**30"
     by = pieces.partition(n)
+    if num_slots(by) >= 2**31:
+        return f"{n} vertices take 2**31 slots in words of the pieces or more"
     if any(A.parts[k].shape != (n, by.count(p)) for k, p, _ in pieces):
         return "each piece has some of the rows alone; a search needs all edges into a vertex"
     lacking = next(filter(None, (why_no_csr(part.csc()) for part in A.parts)), "")

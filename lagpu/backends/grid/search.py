@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -29,7 +29,16 @@ from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import SEARCH_COUNTERS, pull_space, push_space
 from lagpu.backends.grid.dealing import Dealt, Partition
 
-__all__ = ["Kind", "PieceSearch", "PieceSpace", "Slots", "Started", "kind_of", "slots_of"]
+__all__ = [
+    "Kind",
+    "PieceSearch",
+    "PieceSpace",
+    "Slots",
+    "Started",
+    "kind_of",
+    "num_slots",
+    "slots_of",
+]
 
 Array = Any
 BITS = 32  # of a word
@@ -86,16 +95,9 @@ class Slots(NamedTuple):
 def slots_of(by: Partition) -> Slots:
     """Return the slots of a partition's indices, of which there are fewer than 2**31."""
     counts = [by.count(p) for p in range(by.pieces)]
-    most = nwords(max(counts))
-    straight = isinstance(by, Dealt) and by.run % BITS == 0
-    if isinstance(by, Dealt) and straight:
-        length = by.run // BITS
-    else:
-        length = min(_LINE, 1 << (max(most, 1).bit_length() - 1))
-    runs = -(-most // length)
-    words = -(-runs * length * by.pieces // 4) * 4
+    length, words = _words_of(by)
     run = length.bit_length() - 1
-    if straight:
+    if _in_words(by):
         return Slots(by.size, run, words, max(counts), None, None)
     of_vertex = np.zeros(by.size, np.int32)
     names = np.zeros(words * BITS, np.int32)
@@ -105,6 +107,24 @@ def slots_of(by: Partition) -> Slots:
         slots = (at // of_run * by.pieces + p) * of_run + at % of_run
         of_vertex[own], names[slots] = slots, own
     return Slots(by.size, run, words, max(counts), of_vertex, names)
+
+
+def num_slots(by: Partition) -> int:
+    """Return how many slots `slots_of` would make."""
+    return _words_of(by)[1] * BITS
+
+
+def _in_words(by: Partition) -> TypeGuard[Dealt]:
+    """Whether each run of indices fills words, so that an index is its own slot."""
+    return isinstance(by, Dealt) and by.run % BITS == 0
+
+
+def _words_of(by: Partition) -> tuple[int, int]:
+    """Return the words of a run of one piece, and of all runs of all pieces."""
+    most = max(1, nwords(max(by.count(p) for p in range(by.pieces))))
+    length = by.run // BITS if _in_words(by) else min(_LINE, 1 << (most.bit_length() - 1))
+    runs = -(-most // length)
+    return length, -(-runs * length * by.pieces // 4) * 4
 
 
 class PieceSpace:
