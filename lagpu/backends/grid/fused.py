@@ -171,27 +171,28 @@ class _Space:
         self.nvals = pieces.nvals(A)
         degree = self.nvals / max(n, 1)
         self.of_piece: list[PieceSpace] = []
-        columns, lengths = [], []
+        into, rows = [], []
         for k, _, place in pieces:
             with place.device.alone():
                 part = A.parts[k].csc()
                 space = PieceSpace(part, slots, count, degree)
                 self.of_piece.append(space)
-                columns.append(space.column_lengths(part))
-                lengths.append(columns[k] if A.symmetric else space.row_lengths(part))
+                into.append(space.column_lengths(part))
+                if not A.symmetric:
+                    rows.append(space.row_lengths(part))
         self._parts = [weakref.ref(part.csc()) for part in A.parts]
-        if not A.symmetric:  # each piece has some of the edges that leave a vertex
-            whole = np.sum(lengths, axis=0)
-            lengths = [whole[by.own(p)] for p in pieces.engine.local]
-        targets = sum(np.count_nonzero(into) for into in columns)
-        walks = sum(into @ out for into, out in zip(columns, lengths, strict=True))
-        for k, _, place in pieces:
+        # Without symmetry each piece has some of the edges that leave a vertex.
+        whole: Any = None if A.symmetric else np.sum(rows, axis=0, dtype=np.uint32)
+        walks = 0.0
+        for k, p, place in pieces:
             with place.device.alone():
-                degrees = place.device.from_host(lengths[k].astype(np.uint32))
-                self.of_piece[k].degrees = degrees
-                self.of_piece[k].targets = int(targets)
-                self.of_piece[k].behind = walks / max(self.nvals, 1)
-                self.of_piece[k].symmetric = bool(A.symmetric)
+                out = into[k] if whole is None else place.device.from_host(whole[by.own(p)])
+                walks += float(place.device.xp.multiply(into[k], out, dtype=np.float64).sum())
+                self.of_piece[k].degrees = out
+        targets = sum(space.targets for space in self.of_piece)
+        for space in self.of_piece:
+            space.targets, space.behind = targets, walks / max(self.nvals, 1)
+            space.symmetric = bool(A.symmetric)
         windows = pieces.engine.window(8 * slots.window_words(count, value_bytes))
         assert windows is not None
         for space, window in zip(self.of_piece, windows, strict=True):

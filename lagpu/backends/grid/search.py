@@ -148,7 +148,8 @@ class PieceSpace:
     degrees : array of u32
         Edges that leave each own vertex, to any piece; whoever makes all spaces sets it,
     targets, behind : int, float
-        how many vertices edges lead to, the mean of `degrees` of such a vertex, over all edges, and
+        how many vertices edges lead to (own ones, until then), the mean of `degrees` of such a
+        vertex, over all edges, and
     words : tuple of array of u32
         the two buffers of all slots' words in the own window.
     symmetric : bool
@@ -170,7 +171,7 @@ class PieceSpace:
         pull = pull_space(predecessors, successors)
         self.empty, self.hint = pull.empty, pull.hint
         self.degrees: Array = None
-        self.targets, self.behind, self.symmetric = 0, 0.0, False
+        self.targets, self.behind, self.symmetric = pull.targets, 0.0, False
         self.words: tuple[Array, Array] = (None, None)
         self.reach = int(xp.searchsorted(part.col_ptr, part.nvals))
         self.visited = xp.empty(nwords(own), np.uint32)
@@ -188,17 +189,19 @@ class PieceSpace:
 
     def row_lengths(self, part: CscMatrix) -> np.ndarray[Any, Any]:
         """Return how many entries each vertex has in its row of this part, by vertex."""
-        lengths = _lengths(self.forms(part)[1])
+        lengths: np.ndarray[Any, Any] = part.device.to_host(_lengths(self.forms(part)[1]))
         return lengths if self.slots.of_vertex is None else lengths[self.slots.of_vertex]
 
-    def column_lengths(self, part: CscMatrix) -> np.ndarray[Any, Any]:
-        """Return how many entries the own columns have: their rows too, if `A` is symmetric."""
+    def column_lengths(self, part: CscMatrix) -> Array:
+        """Return how many entries the own columns have, on the piece's device.
+
+        The own rows have as many, if the whole matrix is symmetric.
+        """
         return _lengths(part)
 
 
-def _lengths(form: CscMatrix) -> np.ndarray[Any, Any]:
-    found: np.ndarray[Any, Any] = np.diff(form.device.to_host(form.col_ptr).astype(np.int64))
-    return found
+def _lengths(form: CscMatrix) -> Array:
+    return form.device.xp.diff(form.col_ptr).astype(np.uint32)
 
 
 def _renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> CscMatrix:
