@@ -34,6 +34,7 @@ from lagpu.dtypes import INT64
 from lagpu.errors import InvalidValue, LagpuError, OutOfMemory
 from lagpu.generators.load import load
 from lagpu.host.files import require_writable, write_json
+from lagpu.host.job import launched, owner, speaks
 from lagpu.loops.loop import eager
 
 __all__ = ["app", "betweenness", "meeting_us", "roots_of", "search"]
@@ -197,7 +198,13 @@ def main(
     sources: Annotated[int, typer.Option(help="Sources of betweenness; 0: none.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write the report here.")] = None,
 ) -> None:
-    """Measure searches and betweenness on grids, beside one device."""
+    """Measure searches and betweenness on grids, beside one device.
+
+    Of a job of `mpirun` or `srun` the first process prints and writes.
+    """
+    job = launched()
+    first = job is None or job.rank == 0
+    json = json if first else None
     try:
         require_writable(json, "bench")
         places = [backends.get(name) for name in backend]
@@ -208,16 +215,18 @@ def main(
             for place in places
             if place.capabilities.parts and place.capabilities.searches
         }
-        print(f"microseconds of a meeting: {found['meeting_us']}")
+        if first:
+            print(f"microseconds of a meeting: {found['meeting_us']}")
         found["rows"] = []
         for name in graphs:
             for row in _rows(name, places, roots, output, modes, sources):
-                print(_line(row), flush=True)
+                if first:
+                    print(_line(row), flush=True)
                 found["rows"].append(row)
                 if json is not None:  # whole after each row, should the machine's time end
                     write_json(found, json, "bench")
     except LagpuError as error:
-        raise SystemExit(f"lagpu: {error}") from None
+        raise SystemExit(f"lagpu: {owner(error)}{error}" if speaks(error) else 1) from None
 
 
 def _line(row: Row) -> str:

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 from lagpu import Vector, algorithms, generators
 from lagpu.bench import grids
 from lagpu.errors import InvalidValue
+from lagpu.host.job import Job
 
 run = CliRunner().invoke
 
@@ -31,6 +32,14 @@ def test_a_report_has_a_row_for_each_backend_and_mode(tmp_path):
     assert [row["loop"].partition(":")[0] for row in rows[:2]] == ["grid search", "eager"]
     assert rows[3]["loop"].startswith("search of pieces")
     assert said.output.count("parents: median_ms") == 4
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_the_first_process_of_a_job_prints_and_writes(tmp_path, monkeypatch, rank):
+    monkeypatch.setattr(grids, "launched", lambda: Job(2, rank))
+    file = tmp_path / "grids.json"
+    said = run(grids.app, ["kron6e8", "-b", "cpu", "--roots", "2", "--json", str(file)])
+    assert (said.exit_code, bool(said.output), file.exists()) == (0, rank == 0, rank == 0)
 
 
 def test_what_was_measured_before_an_error_is_in_the_file(tmp_path):
