@@ -18,7 +18,7 @@ import numpy as np
 from lagpu.backends.protocol import Backend, Parts
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL
-from lagpu.generators.edges import Edges, KroneckerEdges, both_ways, endpoints
+from lagpu.generators.edges import Edges, KroneckerEdges, endpoints
 from lagpu.generators.sizes import LARGEST_SCALE, count, is_on_gpu, require_of_pieces
 from lagpu.host.columns import bytes_of, even_ends, keeps, shares_for, sorted_columns
 
@@ -101,10 +101,11 @@ def _of_edges(
         xp = np if device is None else device.xp
 
         def own() -> Iterator[tuple[Array, Array]]:
-            for some in edges(device):
-                ends = both_ways(xp, *some)
-                mine = layout.owner(*ends) == piece
-                yield layout.position(*(of[mine] for of in ends))
+            for u, v in edges(device):
+                apart = u != v
+                for ends in ((u, v), (v, u)):
+                    mine = apart & (layout.owner(*ends) == piece)
+                    yield layout.position(*(of[mine].astype(np.int64) for of in ends))
 
         with on_host if device is None else device.alone():
             return _part(xp, home, own, layout.shape(piece), shares(device))
