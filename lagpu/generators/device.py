@@ -13,7 +13,7 @@ from lagpu.dtypes import BOOL
 from lagpu.generators import sizes
 from lagpu.generators.edges import Edges, KroneckerEdges, both_ways, endpoints
 from lagpu.generators.sizes import is_on_gpu
-from lagpu.host.columns import bytes_of, even_ends, keeps, shares_for, sorted_columns
+from lagpu.host.columns import Entries, bytes_of, even_ends, keeps, shares_for, sorted_columns
 
 __all__ = ["drawn", "is_on_gpu", "kronecker_tuples", "undirected"]
 
@@ -103,9 +103,9 @@ def _matrix(
     """Return the matrix of edges that a function draws, so many from a number on."""
     xp = place.device.xp
 
-    def drawn() -> Iterator[tuple[Array, Array]]:
+    def drawn() -> Iterator[Entries]:
         for start in range(0, draws, _CHUNK):
-            yield both_ways(xp, *edges(start, min(_CHUNK, draws - start)))
+            yield from both_ways(*edges(start, min(_CHUNK, draws - start)))
 
     col_ptr, rows = sorted_columns(xp, drawn, even_ends(n, shares))
     # symmetric=True is known here; testing it would take much memory.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
 
 from lagpu.generators.stream import key, labels, words
+from lagpu.host.columns import Entries
 
 __all__ = ["PROBABILITIES", "Edges", "KroneckerEdges", "UniformEdges", "both_ways", "endpoints"]
 
@@ -108,8 +110,8 @@ def endpoints(xp: Any, edges: Edges, first: int, count: int, chunk: int) -> tupl
     return u, v
 
 
-def both_ways(xp: Any, u: Array, v: Array) -> tuple[Array, Array]:
-    """Return rows and columns, INT64, of edges {u, v} in both directions, without self-loops."""
+def both_ways(u: Array, v: Array) -> Iterator[Entries]:
+    """Yield edges {u, v} in each direction: rows, columns, and which are no self-loops."""
     apart = u != v
-    u, v = (x[apart].astype(np.int64) for x in (u, v))
-    return xp.concatenate((u, v)), xp.concatenate((v, u))
+    yield u, v, apart
+    yield v, u, apart

@@ -18,9 +18,9 @@ import numpy as np
 from lagpu.backends.protocol import Backend, Parts
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL
-from lagpu.generators.edges import Edges, KroneckerEdges, endpoints
+from lagpu.generators.edges import Edges, KroneckerEdges, both_ways, endpoints
 from lagpu.generators.sizes import LARGEST_SCALE, count, is_on_gpu, require_of_pieces
-from lagpu.host.columns import bytes_of, even_ends, keeps, shares_for, sorted_columns
+from lagpu.host.columns import Entries, bytes_of, even_ends, keeps, shares_for, sorted_columns
 
 __all__ = ["drawn", "kronecker_tuples", "undirected"]
 
@@ -100,12 +100,13 @@ def _of_edges(
         device = None if shuffled else _gpu(home)
         xp = np if device is None else device.xp
 
-        def own() -> Iterator[tuple[Array, Array]]:
-            for u, v in edges(device):
-                apart = u != v
-                for ends in ((u, v), (v, u)):
-                    mine = apart & (layout.owner(*ends) == piece)
-                    yield layout.position(*(of[mine].astype(np.int64) for of in ends))
+        def own() -> Iterator[Entries]:
+            for ends in edges(device):
+                for i, j, there in both_ways(*ends):
+                    mine = there & (layout.owner(i, j) == piece)
+                    if device is None:  # a GPU would wait here, to say how many there are
+                        i, j, mine = i[mine], j[mine], True
+                    yield *layout.position(i, j), mine
 
         with on_host if device is None else device.alone():
             return _part(xp, home, own, layout.shape(piece), shares(device))
@@ -191,8 +192,8 @@ def undirected(tuples: Mapping[int, tuple[Array, Array]], n: int, grid: Backend)
     own = parts.owned(entries, (n, n))
 
     def part(home: Backend, layout: Any, piece: int) -> Any:
-        i, j = (x.astype(np.int64) for x in own.pop(piece)[:2])
-        return _part(np, home, lambda: [(i, j)], layout.shape(piece))
+        i, j = own.pop(piece)[:2]
+        return _part(np, home, lambda: [(i, j, True)], layout.shape(piece))
 
     return _matrix(part, n, grid)
 
@@ -261,7 +262,7 @@ def _free(device: Any, edges: int) -> int:
 def _part(
     xp: Any,
     home: Backend,
-    entries: Callable[[], Iterable[tuple[Array, Array]]],
+    entries: Callable[[], Iterable[Entries]],
     shape: tuple[int, int],
     shares: int = 1,
 ) -> Any:

@@ -13,9 +13,18 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["bytes_of", "even_ends", "keeps", "least_bytes", "shares_for", "sorted_columns"]
+__all__ = [
+    "Entries",
+    "bytes_of",
+    "even_ends",
+    "keeps",
+    "least_bytes",
+    "shares_for",
+    "sorted_columns",
+]
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
+Entries = tuple[Array, Array, Any]  # rows, columns, and which of them there are
 
 _SORTED = 26  # bytes of an entry while its share is sorted: keys, their copy, what is distinct
 _JOINED = 8  # of each entry while several shares are joined: its row twice
@@ -66,7 +75,7 @@ def even_ends(ncols: int, shares: int) -> list[int]:
 
 
 def sorted_columns(
-    xp: Any, drawn: Callable[[], Iterable[tuple[Array, Array]]], ends: Sequence[int]
+    xp: Any, drawn: Callable[[], Iterable[Entries]], ends: Sequence[int]
 ) -> tuple[Array, Array]:
     """Return column pointers and row indices of the distinct entries, columns and rows rising.
 
@@ -75,7 +84,8 @@ def sorted_columns(
     xp : module
         NumPy or CuPy.
     drawn : callable
-        Yields rows and columns of entries, (k,), INT64 below 2**31; called once for each share.
+        Yields rows and columns of entries, (k,), integers below 2**31, and which of them there are,
+        BOOL (k,), or True for all; called once for each share.
     ends : sequence of int
         Where the shares of the columns begin and end, from 0 to their number: the entries are drawn
         for each, and sorted.
@@ -97,14 +107,14 @@ def sorted_columns(
     return xp.concatenate(pointers), rows[0] if len(rows) == 1 else xp.concatenate(rows)
 
 
-def _keys(drawn: Iterable[tuple[Array, Array]], first: int, last: int, ncols: int) -> list[Array]:
+def _keys(drawn: Iterable[Entries], first: int, last: int, ncols: int) -> list[Array]:
     """Return lists of an INT64 for each entry of columns first .. last: column, row in 32 bits."""
     lists = []
-    for i, j in drawn:
+    for i, j, there in drawn:
         if last - first < ncols:
-            mine = (first <= j) & (j < last)
-            i, j = i[mine], j[mine]
-        lists.append(j << 32 | i)
+            there = there & (first <= j) & (j < last)
+        keys = j.astype(np.int64, copy=False) << 32 | i
+        lists.append(keys if there is True else keys[there])  # to select takes longest
     return lists
 
 

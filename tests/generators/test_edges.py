@@ -50,6 +50,6 @@ def test_uniform_ends_are_uniform_and_apart():
 
 
 def test_edges_go_both_ways_but_for_loops():
-    rows, cols = both_ways(np, np.array([1, 2, 3], np.int32), np.array([2, 2, 1], np.int32))
-    assert rows.tolist() == [1, 3, 2, 1]
-    assert cols.tolist() == [2, 1, 1, 3]
+    u, v = np.array([1, 2, 3], np.int32), np.array([2, 2, 1], np.int32)
+    found = [(rows[there].tolist(), cols[there].tolist()) for rows, cols, there in both_ways(u, v)]
+    assert found == [([1, 3], [2, 1]), ([2, 1], [1, 3])]

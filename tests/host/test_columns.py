@@ -6,19 +6,22 @@ import pytest
 from lagpu.host import columns
 
 
+@pytest.mark.parametrize("some", [False, True])  # of what is drawn there are all, or some
 @pytest.mark.parametrize("shares", [1, 2, 3, 50, 64])
 @pytest.mark.parametrize(("ncols", "count"), [(1, 0), (1, 5), (50, 0), (50, 700), (33, 40)])
-def test_columns_are_those_of_the_distinct_entries(ncols, count, shares):
+def test_columns_are_those_of_the_distinct_entries(ncols, count, shares, some):
     rng = np.random.default_rng(count)
-    i, j = rng.integers(0, 20, count), rng.integers(0, ncols, count)
+    i, j = (rng.integers(0, most, count, np.int32) for most in (20, ncols))
+    there = rng.random(count) < 0.4 if some else np.ones(count, bool)
     asked = []
 
     def drawn():
         asked.append(count)
-        return ((i[k : k + 100], j[k : k + 100]) for k in range(0, count, 100))
+        parts = (slice(k, k + 100) for k in range(0, count, 100))
+        return ((i[part], j[part], there[part] if some else True) for part in parts)
 
     ptr, rows = columns.sorted_columns(np, drawn, columns.even_ends(ncols, shares))
-    wanted = sorted(set(zip(j.tolist(), i.tolist(), strict=True)))
+    wanted = sorted(set(zip(j[there].tolist(), i[there].tolist(), strict=True)))
     at = np.repeat(np.arange(ncols), np.diff(ptr))
     assert list(zip(at.tolist(), rows.tolist(), strict=True)) == wanted
     assert (ptr.dtype, rows.dtype) == (np.int64, np.int32)

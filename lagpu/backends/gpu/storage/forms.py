@@ -17,7 +17,7 @@ from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import InvalidValue
-from lagpu.host.columns import least_bytes, shares_for, sorted_columns
+from lagpu.host.columns import Entries, least_bytes, shares_for, sorted_columns
 
 __all__ = [
     "csr_of",
@@ -233,10 +233,10 @@ def _transposed_by_shares(A: CscMatrix, shares: int) -> CscMatrix:
     """Return ``A'`` of a matrix of one value, shares of about as many entries one by one."""
     device, xp, (nrows, ncols) = A.device, A.device.xp, A.shape
 
-    def entries() -> Iterator[tuple[Array, Array]]:
+    def entries() -> Iterator[Entries]:
         for begin in range(0, A.nvals, _BLOCK):
             end = min(begin + _BLOCK, A.nvals)
-            yield A.columns(begin, end), A.row_idx[begin:end].astype(np.int64)
+            yield A.columns(begin, end), A.row_idx[begin:end], True
 
     before = xp.zeros(nrows, np.int64)  # entries of each row, then those up to it
     for begin in range(0, A.nvals, _BLOCK):
