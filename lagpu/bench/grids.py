@@ -34,7 +34,7 @@ from lagpu.dtypes import INT64
 from lagpu.errors import InvalidValue, LagpuError, OutOfMemory
 from lagpu.generators.load import load
 from lagpu.host.files import require_writable, write_json
-from lagpu.host.job import launched, owner, speaks
+from lagpu.host.job import first_reports, owner, speaks
 from lagpu.loops.loop import eager
 
 __all__ = ["app", "betweenness", "meeting_us", "roots_of", "search"]
@@ -189,6 +189,7 @@ def _rows(
 
 
 @app.command()
+@first_reports()
 def main(
     graphs: Annotated[list[str], typer.Argument(help="Graphs such as kron24e16.")],
     backend: Annotated[list[str], typer.Option("-b", help="Such as gpu and grid:2:gpu.")],
@@ -202,9 +203,6 @@ def main(
 
     Of a job of `mpirun` or `srun` the first process prints and writes.
     """
-    job = launched()
-    first = job is None or job.rank == 0
-    json = json if first else None
     try:
         require_writable(json, "bench")
         places = [backends.get(name) for name in backend]
@@ -215,13 +213,11 @@ def main(
             for place in places
             if place.capabilities.parts and place.capabilities.searches
         }
-        if first:
-            print(f"microseconds of a meeting: {found['meeting_us']}")
+        print(f"microseconds of a meeting: {found['meeting_us']}")
         found["rows"] = []
         for name in graphs:
             for row in _rows(name, places, roots, output, modes, sources):
-                if first:
-                    print(_line(row), flush=True)
+                print(_line(row), flush=True)
                 found["rows"].append(row)
                 if json is not None:  # whole after each row, should the machine's time end
                     write_json(found, json, "bench")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -21,9 +20,8 @@ from lagpu.cli.commands import app
 from lagpu.cli.interrupt import interruptible
 from lagpu.cli.messages import as_options
 from lagpu.errors import CheckFailed, LagpuError, plain
-from lagpu.host import files
 from lagpu.host.interrupt import INTERRUPTED
-from lagpu.host.job import launched, owner, running, speaks
+from lagpu.host.job import first_reports, launched, owner, running, speaks
 
 __all__ = ["main"]
 
@@ -61,10 +59,7 @@ def main(args: Sequence[str] | None = None) -> int:
     int
         The exit code.
     """
-    job = launched()
-    if job is None or job.rank == 0:
-        return _main(args)
-    with files.nowhere(), contextlib.redirect_stdout(io.StringIO()):
+    with first_reports():
         return _main(args)
 
 

@@ -103,10 +103,7 @@ def _of_edges(
         def own() -> Iterator[Entries]:
             for ends in edges(device):
                 for i, j, there in both_ways(*ends):
-                    mine = there & (layout.owner(i, j) == piece)
-                    if device is None:  # a GPU would wait here, to say how many there are
-                        i, j, mine = i[mine], j[mine], True
-                    yield *layout.position(i, j), mine
+                    yield *layout.position(i, j), there & (layout.owner(i, j) == piece)
 
         with on_host if device is None else device.alone():
             return _part(xp, home, own, layout.shape(piece), shares(device))

@@ -114,7 +114,7 @@ def _keys(drawn: Iterable[Entries], first: int, last: int, ncols: int) -> list[A
         if last - first < ncols:
             there = there & (first <= j) & (j < last)
         keys = j.astype(np.int64, copy=False) << 32 | i
-        lists.append(keys if there is True else keys[there])  # to select takes longest
+        lists.append(keys if there is True else keys[there])
     return lists
 
 

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import atexit
+import io
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from types import TracebackType
 from typing import NamedTuple
 
 from lagpu.errors import plain
+from lagpu.host.files import nowhere
 
-__all__ = ["Job", "command", "end_together", "launched", "owner", "running", "speaks"]
+__all__ = [
+    "Job",
+    "command",
+    "end_together",
+    "first_reports",
+    "launched",
+    "owner",
+    "running",
+    "speaks",
+]
 
 # Of each launcher: the number of processes, and the number of this one. Slurm sets its own for a
 # job's script too, so they count only beside those of PMIx, which each process of a step has.
@@ -56,6 +67,17 @@ def launched() -> Job | None:
             job = Job(*map(int, found))
             return job if job.size > 1 else None
     return None
+
+
+@contextmanager
+def first_reports() -> Iterator[None]:
+    """Have the first process of the job alone print and write files in the block."""
+    job = launched()
+    if job is None or job.rank == 0:
+        yield
+        return
+    with nowhere(), redirect_stdout(io.StringIO()):
+        yield
 
 
 def speaks(error: BaseException) -> bool:

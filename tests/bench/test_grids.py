@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from lagpu import Vector, algorithms, generators
 from lagpu.bench import grids
 from lagpu.errors import InvalidValue
-from lagpu.host.job import Job
+from lagpu.host import job
 
 run = CliRunner().invoke
 
@@ -36,10 +36,17 @@ def test_a_report_has_a_row_for_each_backend_and_mode(tmp_path):
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_the_first_process_of_a_job_prints_and_writes(tmp_path, monkeypatch, rank):
-    monkeypatch.setattr(grids, "launched", lambda: Job(2, rank))
+    monkeypatch.setattr(job, "launched", lambda: job.Job(2, rank))
     file = tmp_path / "grids.json"
     said = run(grids.app, ["kron6e8", "-b", "cpu", "--roots", "2", "--json", str(file)])
     assert (said.exit_code, bool(said.output), file.exists()) == (0, rank == 0, rank == 0)
+
+
+@pytest.mark.parametrize("says", [False, True])
+def test_one_process_of_a_job_says_an_error(monkeypatch, says):
+    monkeypatch.setattr(grids, "speaks", lambda error: says)
+    said = run(grids.app, ["no-such-graph", "-b", "cpu"])
+    assert (said.exit_code, "no-such-graph" in said.output) == (1, says)
 
 
 def test_what_was_measured_before_an_error_is_in_the_file(tmp_path):

@@ -113,8 +113,6 @@ class Dealt:
 
     def position(self, indices: Any) -> Any:
         """See `Partition`."""
-        if self.whole:
-            return indices
         turn, run = _over(indices, self.run * self.pieces), _over(indices, self.run)
         return indices + (turn - run) * self.run
 
@@ -368,11 +366,10 @@ class Layout:
 
     def owner(self, *indices: Any) -> Any:
         """Return the piece that has each entry, from its index in each dimension."""
-        found: Any = None
+        found = 0
         for by, of_dim in zip(self.dims, indices, strict=True):
-            if by.pieces > 1:
-                found = by.owner(of_dim) if found is None else found * by.pieces + by.owner(of_dim)
-        return self.dims[-1].owner(indices[-1]) if found is None else found
+            found = found * by.pieces + by.owner(of_dim)
+        return found
 
     def position(self, *indices: Any) -> tuple[Any, ...]:
         """Return the position of each entry in its owner's part, in each dimension."""
