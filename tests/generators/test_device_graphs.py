@@ -68,6 +68,7 @@ def test_a_device_of_little_memory_makes_more_shares(place, monkeypatch):
     draws, n = 16 << 10, 1 << 10
     beside = 24 * n + 100 * draws
     made = []
+    monkeypatch.setattr(place.device, "pooled_bytes", lambda: 0)
     monkeypatch.setattr(
         device, "sorted_columns", lambda *given: made.append(given[-1]) or sorted_columns(*given)
     )

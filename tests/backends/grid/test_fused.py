@@ -90,6 +90,31 @@ def test_all_pieces_hear_of_a_hub_that_a_block_looks_at_later(pieces, monkeypatc
     assert found == algorithms.bfs_levels(B, source).to_dense(-1).tolist()
 
 
+def found_then_assigned(A, levels, frontier):
+    for depth in loop(until_empty=frontier):
+        frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
+        levels(frontier.S) << depth
+
+
+@pytest.mark.parametrize("pieces", [1, *PIECES])
+def test_levels_of_what_few_and_many_edges_find_into_words(pieces, monkeypatch):
+    """A push of more edges than an eighth of the vertices leaves levels to a pass over words."""
+    monkeypatch.setattr(grid.search, "alpha_of", lambda *_, **__: 0.0)  # push
+    monkeypatch.setattr(grid.search, "gamma_of", lambda *_: 1e30)
+    n = 1025
+    for degree in (1, n // 8, n // 8 + 1, n - 2):
+        found = np.random.default_rng(degree).permutation(np.arange(1, n))[:degree]
+        A = matrix(n, np.r_[np.zeros(degree, int), found[0]], np.r_[found, n - 1], sims(pieces))
+        expected = np.full(n, -1)
+        expected[n - 1] = 2  # one edge further
+        expected[found], expected[0] = 1, 0
+        assert algorithms.bfs_levels(A, 0).to_dense(-1).tolist() == expected.tolist()
+        levels, frontier = Vector(INT32, n, like=A), Vector(BOOL, n, like=A)
+        frontier[0] = True
+        found_then_assigned(A, levels, frontier)
+        assert levels.to_dense(-1).tolist() == np.where(expected > 0, expected - 1, -1).tolist()
+
+
 @pytest.mark.parametrize("pieces", [1, *PIECES])
 def test_small_levels_are_pushed(pieces):
     i, j = edges_of("path", 70)

@@ -121,6 +121,39 @@ def test_what_is_left_of_a_search_that_ends_after_a_push(place, wide):
             search(A, levels, frontier, times)
             assert place.last_loop.startswith("grid search" if times else "no iteration")
             assert frontier.to_coo()[0].tolist() == np.flatnonzero(found == times).tolist()
+            reached = np.where(found < times, found, -1)
+            assert levels.to_dense(-1).tolist() == reached.tolist()
+
+
+def found_then_assigned(A, levels, frontier):
+    for depth in loop(until_empty=frontier):
+        frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
+        levels(frontier.S) << depth
+
+
+@pytest.mark.parametrize("n", [31, 33, 1025])
+def test_levels_of_what_few_and_many_edges_find_into_words(place, wide, monkeypatch, n):
+    """A push of more edges than an eighth of the vertices leaves levels to a pass over words."""
+    wide(ALWAYS)
+    monkeypatch.setattr(search_grid, "alpha_of", lambda *_, **__: NEVER)
+    for degree in (1, n // 8, n // 8 + 1, n - 2):
+        found = np.random.default_rng(degree).permutation(np.arange(1, n))[:degree]
+        rows, cols = [*np.zeros(degree, int), found[0]], [*found, n - 1]  # and one edge further
+        A = Matrix.from_coo(rows, cols, True, nrows=n, ncols=n, backend=place)
+        expected = np.full(n, -1)
+        expected[n - 1] = 2
+        expected[found], expected[0] = 1, 0
+        with lagpu.trace() as t:
+            levels = algorithms.bfs_levels(A, 0)
+        assert products(t)[0].reason.endswith(": into words")
+        assert levels.to_dense(-1).tolist() == expected.tolist()
+        assert algorithms.bfs_levels(A, 0).to_dense(-1).tolist() == expected.tolist()
+        levels, frontier = Vector(INT32, n, like=A), Vector(BOOL, n, like=A)
+        frontier[0] = True
+        found_then_assigned(A, levels, frontier)
+        assert levels.to_dense(-1).tolist() == np.where(expected > 0, expected - 1, -1).tolist()
+        parents = np.where(expected == 2, found[0], np.where(expected == 1, 0, -1))
+        assert algorithms.bfs_parents(A, 0).to_dense(-1)[1:].tolist() == parents[1:].tolist()
 
 
 @pytest.mark.parametrize(("degree", "second"), [(16, "push"), (100, "pull")])

@@ -92,9 +92,11 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS grid
   LG_SHARED(u32, found_by, LG_WARP);  // vertices that each warp has found
   LG_SHARED(u64, edges_by, LG_WARP);  // and their edges
   LG_SHARED(Shared, block, 1);
-  LG_SHARED(u32, wide, 1);
-  LG_SHARED(u32, left, 2);  // vertices that may still be found, of two turns
-  if (block_thread() == 0) block->words = block->count = block->there = 0;
+  LG_SHARED(Course, course, 1);
+  if (block_thread() == 0) {
+    block->words = block->count = block->there = 0;
+    course->unexplored[1] = f32(nvals_a);
+  }
   LG_LOGGED(LG_SHARED(LoopLog, log, 1); s.log = log; s.memory = result;
             if (logs()) s.log->open(result, blank & kNewLog);)
   LG_LOGGED(s.had[0] = LG_X0 && !(blank & 1) ? x0_words : nullptr;)
@@ -171,17 +173,15 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS grid
 #endif
   bool listed = LG_RULE != kOnlyPulls;  // in lists, with its edges counted; else in words
   bool pushed = false;                  // words that a push has found
-  f32 unexplored = f32(nvals_a);
   i64 unvisited = n;
   Frontier now = frontier_of(s, turn);
-  const bool mirrored = out_ptr == in_ptr;
+  const bool symmetric = out_ptr == in_ptr;
   while (now.found && depth != times) {
     if (LG_RULE == kByUnvisited) unvisited -= now.found;
-    if (listed) unexplored -= f32(now.edges);
+    f32 unexplored = course->unexplored[turn % 2 ^ 1] - (listed ? f32(now.edges) : 0);
     // Of levels that one block searched alone the last is counted: fewer may be left then.
-    const u32 left_now = turn ? left[turn % 2 ^ 1] - now.found
-                              : left_to_find(s, mirrored, num_targets, now.found, now.edges);
-    if (block_thread() == 0) left[turn % 2] = left_now;
+    const u32 left_now = turn ? course->left[turn % 2 ^ 1] - now.found
+                              : left_to_find(s, symmetric, num_targets, now.found, now.edges);
     // From the words of a pull back to lists, which counts the frontier's edges.
     if (!listed && !pushed && (!skips || left_now) &&
         (LG_RULE == kByEdges ? f32(now.found) * beta < f32(n)
@@ -191,10 +191,14 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS grid
       unexplored -= f32(now.edges);
       listed = true;
     }
+    if (block_thread() == 0) {
+      course->left[turn % 2] = left_now;
+      course->unexplored[turn % 2] = unexplored;
+    }
     const f32 active = f32(now.edges);
     LG_LOGGED(if (logs()) begin_level(s, kPulls, depth, now.found, listed ? now.edges : kUnknown,
                                       LG_RULE == kByUnvisited ? f32(unvisited) : unexplored);)
-    if (skips && finds_nothing(s, mirrored, depth, left_now, listed, now.edges, now.found)) {
+    if (skips && finds_nothing(s, symmetric, depth, left_now, listed, now.edges, now.found)) {
       LG_LOGGED(if (logs()) {
         s.log->now.how = kFindsNothing;
         end_level(s, 0, 0);
@@ -219,7 +223,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS grid
     }
     // So many edges find a frontier that alpha is likely to pull: it is pulled, so its words are
     // enough, and nobody counts its edges.
-    if (kMayBeWide) *wide = listed && active * gamma > unexplored;
+    course->makes = what_it_makes(listed && active * gamma > unexplored, active, n);
     if (block_index() == 0 && block_thread() < kCounters)
       *counter(s, turn + 2, Counter(block_thread())) = 0;
     Tally tally{0, 0};
@@ -234,8 +238,9 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS grid
         search_alone<LG_CLUSTER>(s, turn, depth, times, now.num_small);
       }
     } else if (listed) {
-      LG_LOGGED(if (logs()) s.log->now.how = kMayBeWide && *wide ? kPushesIntoWords : kPushes;)
-      push(s, turn, depth, now, wide, &tally);
+      LG_LOGGED(if (logs()) s.log->now.how =
+                    course->makes != kMakesLists ? kPushesIntoWords : kPushes;)
+      push(s, turn, depth, now, &course->makes, &tally);
     } else {
       const auto leave = [&](u32 w, u32 found) { s.next()[w] = found; };
       pull(s, depth, block, &tally, leave);
@@ -248,8 +253,9 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS grid
 #endif
     }
     if (listed) s.lists_turned = !s.lists_turned;
-    pushed = kMayBeWide && !alone && *wide;
+    pushed = kMayBeWide && !alone && course->makes != kMakesLists;
     if (pushed) listed = false;
+    const bool unassigned = kMayLeave && pushed && course->makes == kUnassigned;
     if (warp_any(tally.found != 0)) {
       tally.found = warp_reduce(tally.found, LgPlus());
       tally.edges = warp_reduce(tally.edges, LgPlus());
@@ -269,6 +275,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS grid
       }
     }
     grid_sync(barrier);
+    if (unassigned) discover_words(s, s.frontier(), depth + s.shift);
     ++turn;
     depth = alone ? u32(load_volatile(counter(s, turn, kLevel))) : depth + 1;
     now = frontier_of(s, turn);

@@ -5,18 +5,53 @@
 
 // Whether a push of many edges finds words; where products add up it has no registers for both.
 const bool kMayBeWide = LG_RULE == kByEdges && !LG_SUM;
+// Whether such a push may leave its assignments to `discover_words`: they have nothing of an edge.
+const bool kMayLeave =
+    kMayBeWide && !LG_KEEP && !LG_HAD && LG_X0 != kValue && LG_X1 != kValue && LG_X2 != kValue;
+
+// What a push makes of the vertices that it finds: lists; words; or words alone, whose assignments
+// are still to be made.
+enum Makes : u32 { kMakesLists, kMakesWords, kUnassigned };
+
+// A push of more edges than such a part of all vertices leaves its assignments.
+const f32 kLeavesFrom = 8;
+
+// What a turn knows, in shared memory, since the compiler would spill registers for it. Of `left`
+// and `unexplored` the turn before has the other one.
+struct Course {
+  u32 makes;          // what the push makes
+  u32 left[2];        // vertices that may still be found
+  f32 unexplored[2];  // edges of vertices that have been in no list
+};
+
+// What a push of so many edges makes. Words of very many edges have several vertices each, whose
+// assignments lie side by side.
+LG_DEVICE u32 what_it_makes(bool wide, f32 edges, i64 n) {
+  if (!kMayBeWide || !wide) return kMakesLists;
+  return kMayLeave && edges * kLeavesFrom > f32(n) ? kUnassigned : kMakesWords;
+}
+
+// Make the assignments that a push has left, of all vertices of its words. In the order of its
+// edges each would be a write to some line of memory.
+LG_DEVICE void discover_words(const Search& s, const u32* words, u32 depth) {
+  each_tile(s.n, [&](i64 w, bool mine) {
+    const u32 bits = mine ? load_cg(&words[w]) : 0;
+    each_word(bits, w, [&](u32 from, i64 v) {
+      if (warp_shfl(bits, from) >> lane_id() & 1) discover(s, i32(v), depth, LG_F(0));
+    });
+  });
+}
 
 // Follows a lane's edges, each step for all of them before the next: a level's time is the length
-// of this chain of loads. New vertices go into the next lists, or with `wide` into presence words,
-// and then their edges are not counted: asking where these are is half of what a vertex costs where
-// L2 does not hold the pointers.
-// With `early` the place of a vertex' edges is loaded before it is known to be new: sooner, but
-// more traffic.
+// of this chain of loads. New vertices go into the next lists, or, as `makes` says, into presence
+// words, and then their edges are not counted: asking where these are is half of what a vertex
+// costs where L2 does not hold the pointers. With `early` the place of a vertex' edges is loaded
+// before it is known to be new: sooner, but more traffic.
 struct Pusher {
   const Search& s;
   u32 turn, depth;
   bool early;
-  const u32* wide;
+  const u32* makes;
   Tally* tally;
 
   template <u32 N>
@@ -47,7 +82,7 @@ struct Pusher {
     }
     if (!warp_any(won != 0)) return;
     found.there = won;
-    const bool to_words = kMayBeWide && *wide;
+    const bool to_words = kMayBeWide && *makes != kMakesLists;
     if (!early && !to_words)
       for (u32 q = 0; q < N; ++q) {
         const i32 at = won >> q & 1 ? j[q] : 0;  // no load after a branch
@@ -59,10 +94,11 @@ struct Pusher {
       if (to_words) atomic_or(&s.frontier()[j[q] / 32], 1u << (j[q] % 32));
       if (LG_SUM) atomic_or(&s.visited[j[q] / 32], 1u << (j[q] % 32));
       if (early && found.start[q] != found.stop[q]) prefetch(&s.out_idx[found.start[q]]);
-      discover(s, j[q], depth + s.shift,
-               LG_SUM
-                   ? LG_F(0)
-                   : cast<LG_F>(product(s, s.out_values, edges.entry[q], edges.column[q], j[q])));
+      if (!kMayLeave || *makes != kUnassigned)
+        discover(s, j[q], depth + s.shift,
+                 LG_SUM
+                     ? LG_F(0)
+                     : cast<LG_F>(product(s, s.out_values, edges.entry[q], edges.column[q], j[q])));
       ++tally->found;
       if (!to_words) tally->edges += u64(found.stop[q] - found.start[q]);
     }
@@ -70,13 +106,13 @@ struct Pusher {
   }
 };
 
-// Push the frontier's lists; with `wide`, into the frontier's presence words, which are empty.
-LG_DEVICE void push(const Search& s, u32 turn, u32 depth, const Frontier& now, const u32* wide,
+// Push the frontier's lists, into lists or into the frontier's presence words, which are empty.
+LG_DEVICE void push(const Search& s, u32 turn, u32 depth, const Frontier& now, const u32* makes,
                     Tally* tally) {
   const u64 warps = u64(global_warps());
   const bool early = now.num_small + u64(now.num_chunks) * 8 <= warps * 8;
   follow_lists(s.out_ptr, s.small(), s.chunks(), now.num_small, now.num_chunks,
-               Pusher{s, turn, depth, early, wide, tally});
+               Pusher{s, turn, depth, early, makes, tally});
 }
 
 // Largest frontier that one block searches alone.

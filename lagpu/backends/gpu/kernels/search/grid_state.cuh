@@ -246,19 +246,18 @@ struct Tally {
 };
 
 // Whether a level finds nothing, so that it need not run: no vertex is `left` to find, or the
-// frontier's edges, if they are counted, all lead back. If A is symmetric (`mirrored`), a vertex
-// that was found has an edge back to one of the frontier before, which is visited; a source may not
-// be.
-LG_DEVICE bool finds_nothing(const Search& s, bool mirrored, u32 depth, u32 left, bool counted,
+// frontier's edges, if they are counted, all lead back. If A is symmetric, a vertex that was
+// found has an edge back to one of the frontier before, which is visited; a source may not be.
+LG_DEVICE bool finds_nothing(const Search& s, bool symmetric, u32 depth, u32 left, bool counted,
                              u64 edges, u32 found) {
-  const u32 back = mirrored && depth + s.shift > 1 ? found : 0;
+  const u32 back = symmetric && depth + s.shift > 1 ? found : 0;
   return !left || (counted && edges == back);
 }
 
 // The vertices that may still be found, of those with predecessors. A source that is visited is not
 // one of them; if there are several, nobody asks which have predecessors.
-LG_DEVICE u32 left_to_find(const Search& s, bool mirrored, u32 targets, u64 sources, u64 edges) {
-  return targets - u32(mirrored && s.shift && sources == 1 && edges);
+LG_DEVICE u32 left_to_find(const Search& s, bool symmetric, u32 targets, u64 sources, u64 edges) {
+  return targets - u32(symmetric && s.shift && sources == 1 && edges);
 }
 
 // The sizes of a turn's frontier.

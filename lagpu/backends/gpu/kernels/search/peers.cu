@@ -24,7 +24,7 @@
 // in_* has, by own vertex, the slots of its predecessors; out_*, by slot, its successors among the
 // own vertices. `degrees` counts all edges that leave each own vertex. Edges lead to some of the
 // first `reach` own vertices alone: these are looked at, and what travels is of these. In all
-// pieces num_targets vertices have predecessors. The whole matrix is symmetric if `mirrored`.
+// pieces num_targets vertices have predecessors. It is the whole matrix that is `symmetric`.
 //
 // Who gives up in a meeting, or is told to, ends the kernel: what it has written is of no use then.
 #include "common/peers.cuh"
@@ -44,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
                  const i64* __restrict__ sources, const LG_F* __restrict__ source_values,
                  LG_F f_iso, i64 source, u64 num_sources, LG_F* own_values, LG_X0_T* x0,
                  LG_X1_T* x1, LG_X2_T* x2, u32* x0_words, u32* x1_words, u32* x2_words, u32 blank,
-                 u32* f_words, u32 shift, u32 times, u32 num_targets, u32 mirrored, f32 alpha,
+                 u32* f_words, u32 shift, u32 times, u32 num_targets, u32 symmetric, f32 alpha,
                  f32 beta, f32 gamma, u32* visited, u32* found_words, u32* words_a, u32* words_b,
                  i32* vertex, LG_PTR* start, u32* degree, u64* chunks, u64* counters,
                  GridBarrier* barrier, u32 run, i64 words, u32 room, u32 piece, u32 epoch,
@@ -63,6 +63,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   s.nvals = u64(load_ro(&in_ptr[own]));
 #endif
   LG_SHARED(Shared, block, 1);
+  LG_SHARED(u32, makes, 1);  // what a push makes of what it finds
   if (block_thread() == 0) block->words = block->count = block->there = 0;
   LG_LOGGED(LG_SHARED(LoopLog, log, 1); s.log = log; s.memory = result;
             if (logs()) s.log->open(result, blank & kNewLog);)
@@ -119,7 +120,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   edges = block_reduce(edges, u64(0), LgPlus());
   const Totals& now = meet(&all.peers, speaks ? num_sources : 0, edges, num_sources != 0);
   LG_LOGGED(if (logs()) s.log->met(0, 0, now.own, last_arrival(s, 0));)
-  u32 left = left_to_find(s, mirrored, num_targets, now.found, now.edges);
+  u32 left = left_to_find(s, symmetric, num_targets, now.found, now.edges);
   bool ended = false;  // with a level that finds nothing
   while (!now.verdict && now.found && depth != times) {
     bool placed = false;  // whether the lists have the places of edges
@@ -138,7 +139,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     const f32 active = f32(now.edges);
     LG_LOGGED(if (logs()) begin_level(s, kPulls, depth, now.found, listed ? now.edges : kUnknown,
                                       unexplored);)
-    ended = finds_nothing(s, mirrored, depth, left, listed, now.edges, now.found);
+    ended = finds_nothing(s, symmetric, depth, left, listed, now.edges, now.found);
     if (ended) {
       LG_LOGGED(if (logs()) {
         s.log->now.how = kFindsNothing;
@@ -151,6 +152,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     const bool turns = listed && active * alpha > unexplored;
     // So many edges find a frontier that is pulled; see search/grid.cu.
     wide = kMayBeWide && listed && !turns && active * gamma > unexplored;
+    *makes = what_it_makes(wide, active, n);
     if (turns) {
       if (placed)
         lists_to_words(s, frontier_of(s, turn), barrier);
@@ -169,7 +171,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     Tally tally{0, 0};
     if (listed) {
       LG_LOGGED(if (logs()) s.log->now.how = wide ? kPushesIntoWords : kPushes;)
-      const PeersPusher push{s, all, degrees, turn, depth, wide, &tally};
+      const PeersPusher push{s, all, degrees, turn, depth, makes, &tally};
       const Frontier here = frontier_of(s, turn);
       if (few)
         follow_few(s, all, turn, push);
@@ -200,6 +202,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     if (wide) listed = false;
     if (!listed) {
       if (LG_SUM || wide) publish(s, all);
+      if (kMayLeave && *makes == kUnassigned) discover_words(s, s.found_words, depth + s.shift);
       s.words_turned = !s.words_turned;
       listed = few_left;
       if (few_left)

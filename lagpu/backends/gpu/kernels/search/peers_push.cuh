@@ -193,13 +193,13 @@ LG_DEVICE u64 tell_found(const Search& s, const Pieces& all, u32 turn, const u32
 }
 
 // Follows a lane's edges: as `Pusher` of one device, but what is found is told to all, who look up
-// its edges when the next turn begins; or, if `wide`, left in found_words.
+// its edges when the next turn begins; or, as `makes` says, left in found_words.
 struct PeersPusher {
   const Search& s;
   const Pieces& all;
   const u32* degrees;  // edges that leave each own vertex, to any piece
   u32 turn, depth;
-  bool wide;
+  const u32* makes;
   Tally* tally;
 
   template <u32 N>
@@ -215,14 +215,16 @@ struct PeersPusher {
         won |= u32(!(atomic_or(&s.visited[j[q] / 32], bit) & bit)) << q;
     }
     if (!warp_any(won != 0)) return;
-    if (!kMayBeWide || !wide) tell_all(s, all, turn + 1, won, j);
+    const bool to_words = kMayBeWide && *makes != kMakesLists;
+    if (!to_words) tell_all(s, all, turn + 1, won, j);
     for (u32 q = 0; q < N; ++q) {
       if (!(won >> q & 1)) continue;
-      if (!kMayBeWide || !wide) tally->edges += load_ro(&degrees[j[q]]);
-      if (kClaims || (kMayBeWide && wide)) atomic_or(&s.found_words[j[q] / 32], 1u << (j[q] % 32));
+      if (!to_words) tally->edges += load_ro(&degrees[j[q]]);
+      if (kClaims || to_words) atomic_or(&s.found_words[j[q] / 32], 1u << (j[q] % 32));
       if (LG_SUM) continue;  // a pull adds up, in an order that does not depend on threads
-      discover(s, j[q], depth + s.shift,
-               cast<LG_F>(product(s, s.out_values, edges.entry[q], edges.column[q], j[q])));
+      if (!kMayLeave || *makes != kUnassigned)
+        discover(s, j[q], depth + s.shift,
+                 cast<LG_F>(product(s, s.out_values, edges.entry[q], edges.column[q], j[q])));
       ++tally->found;
     }
   }
