@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from lagpu.errors import InvalidValue
 
-__all__ = ["Argument", "Policy", "choice", "count", "find_policy", "number", "read_arguments"]
+__all__ = [
+    "Argument",
+    "Policy",
+    "choice",
+    "count",
+    "find_policy",
+    "number",
+    "read_arguments",
+    "require_policy",
+]
 
 
 class Argument(NamedTuple):
@@ -84,14 +93,20 @@ def find_policy(policies: Mapping[str, Policy], text: str) -> tuple[str, dict[st
     Raises
     ------
     InvalidValue
-        If there is no such policy, or `read_arguments` raises it.
+        If `require_policy` or `read_arguments` raises it.
     """
-    name, colon, given = text.partition(":")
-    if name not in policies or (colon and not given):
-        *others, last = policies
-        raise InvalidValue(f"policy: there is no {text!r}. Use {', '.join(others)} or {last}.")
+    require_policy(tuple(policies), text)
+    name, _, given = text.partition(":")
     policy = policies[name]
     return name, read_arguments(name, given, policy.arguments, policy.first)
+
+
+def require_policy(names: Sequence[str], text: str) -> None:
+    """Raise `InvalidValue` unless a text names one of these policies."""
+    name, colon, given = text.partition(":")
+    if name not in names or (colon and not given):
+        *others, last = names
+        raise InvalidValue(f"policy: there is no {text!r}. Use {', '.join(others)} or {last}.")
 
 
 def read_arguments(

@@ -1,13 +1,15 @@
 """What the time of several devices is."""
 
 import contextlib
+import itertools
 
 import pytest
+from ranks import on_grids
 
 from lagpu import algorithms, generators
 from lagpu.backends.gpu.device.launch import CheckedLaunch
 from lagpu.backends.gpu.device.observer import Observed
-from lagpu.bench.timing import Clock, Span
+from lagpu.bench.timing import REPEATS, Clock, Span
 
 
 class Timer(contextlib.AbstractContextManager):
@@ -73,3 +75,18 @@ def test_a_search_of_pieces_is_one_kernel(name, ms):
 
     found, levels = clock.queued(search)
     assert (found, levels.nvals) == (ms, algorithms.bfs_levels(A, 1).nvals)
+
+
+@pytest.mark.parametrize("slow", [100.0, 600.0])
+def test_processes_repeat_a_search_as_often_as_the_slowest(slow):
+    """A process that went by its own time would stop, or go on, while others wait for it."""
+    times = itertools.cycle([1.0, slow])
+
+    def program(place):
+        mine = next(times)
+        A = generators.kronecker(5, 4, seed=1, backend=place)
+        clock = Clock(place)
+        return clock.repeat(lambda search: (mine, search()), lambda: algorithms.bfs_levels(A, 0))[0]
+
+    found = on_grids(2, program)
+    assert found == [[slow] * (2 if slow > 500 else REPEATS)] * 2

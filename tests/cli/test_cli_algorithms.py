@@ -292,10 +292,14 @@ def test_a_policy_reaches_each_product_of_betweenness(run, monkeypatch):
 
 
 def test_what_is_long_runs_once(run, monkeypatch):
+    """A run that compiles kernels may be longer, and has less to tell."""
     monkeypatch.setattr("lagpu.cli.analysis._AGAIN_MS", 0.0)
     found = json.loads(run("cores", "path:3", "-b", "cpu", "--json")[1])
     assert found["warm"] is False
     assert "the first run" in run("cores", "path:3", "-b", "cpu")[1]
+    assert json.loads(run("cores", "path:3", "-b", "sim", "--json")[1])["warm"] is True
+    monkeypatch.setattr("lagpu.cli.analysis._AGAIN_COMPILED_MS", 0.0)
+    assert json.loads(run("cores", "path:3", "-b", "sim", "--json")[1])["warm"] is False
 
 
 def test_kernels_can_be_chosen(run):

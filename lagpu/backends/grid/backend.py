@@ -16,7 +16,12 @@ from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
 from lagpu.backends.grid.meter import GridMeter
 from lagpu.backends.grid.parts import Parts
 from lagpu.backends.grid.pieces import Pieces, joined, on_host
-from lagpu.backends.grid.systems import SYSTEMS, GridClusters, cluster_size
+from lagpu.backends.grid.systems import (
+    SYSTEMS,
+    GridClusters,
+    cluster_size,
+    policies_with_systems,
+)
 from lagpu.backends.grid.together import together
 from lagpu.backends.grid.travel import whole
 from lagpu.backends.guard import guarded, out_of_memory
@@ -114,7 +119,7 @@ class GridBackend:
         self.lock = self.pieces.lock
         self.capabilities = places[0].capabilities._replace(
             fuses=False,
-            policies=tuple(dict.fromkeys((*places[0].capabilities.policies, *SYSTEMS))),
+            policies=policies_with_systems(places[0]),
             searches=fused.searches(self.pieces),
             systems=tuple(SYSTEMS),
             parts=Parts(self.pieces),

@@ -33,7 +33,7 @@ def multiply(pieces: Pieces, op: Multiply, out: GridHandle, desc: Descriptor) ->
     A product of two matrices whose result is cut by rows is made where it belongs: each piece
     collects the rows of the left operand and the columns of the right one.
     """
-    require_no_system(op.product.policy)
+    require_no_system(pieces.places[0], op.product.policy)
     if _is_cut_by_rows(pieces, out.shape):
         return _of_collected(pieces, op, out)
     A, inner, products = local_products(pieces, op)

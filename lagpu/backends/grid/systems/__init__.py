@@ -2,7 +2,7 @@
 
 from lagpu.backends.grid.systems.clusters import GridClusters, cluster_size
 from lagpu.backends.grid.systems.loop import SystemLoop, plan_system, require_no_system
-from lagpu.backends.grid.systems.policy import SYSTEMS
+from lagpu.backends.grid.systems.policy import SYSTEMS, policies_with_systems
 
 __all__ = [
     "SYSTEMS",
@@ -10,5 +10,6 @@ __all__ = [
     "SystemLoop",
     "cluster_size",
     "plan_system",
+    "policies_with_systems",
     "require_no_system",
 ]

@@ -10,8 +10,9 @@ import numpy as np
 from lagpu.backends.gpu.fused.match import DEPTH, NUMBER, SearchBody, match_search
 from lagpu.backends.grid.handles import GridHandle, GridVector
 from lagpu.backends.grid.pieces import Entries, Pieces, from_entries
-from lagpu.backends.grid.systems.policy import System, system_of
+from lagpu.backends.grid.systems.policy import System, policies_with_systems, system_of
 from lagpu.backends.grid.systems.search import Search
+from lagpu.backends.policies import require_policy
 from lagpu.backends.profile import LoopRow, Measured
 from lagpu.backends.protocol import Backend
 from lagpu.dtypes import DType
@@ -70,8 +71,10 @@ def _policy_of(statements: Sequence[Statement]) -> str | None:
     return next((product.policy for product in products), None)
 
 
-def require_no_system(policy: str | None) -> None:
-    """Raise `NotSupported` if a product by itself names a system."""
+def require_no_system(place: Backend, policy: str | None) -> None:
+    """Raise `NotSupported` if a product by itself names a system; `InvalidValue` if no policy."""
+    if policy is not None:
+        require_policy(policies_with_systems(place), policy)
     if system_of(policy) is not None:
         raise _refused(str(policy), "a product that runs by itself is no search")
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from lagpu.backends.gpu.ops.directions import BEAMER, BFS2D_RATIO, HIRAGUSHI
 from lagpu.backends.grid.travel.presence import FORMS
-from lagpu.backends.policies import choice, number, read_arguments
+from lagpu.backends.policies import choice, number, read_arguments, require_policy
+from lagpu.backends.protocol import Backend
 from lagpu.errors import InvalidValue
 
-__all__ = ["SYSTEMS", "System", "system_of"]
+__all__ = ["SYSTEMS", "System", "policies_with_systems", "system_of"]
 
 _CHOICES = {
     "rule": ("push", "ratio", "edges"),
@@ -82,18 +83,24 @@ _ARGUMENTS = {
 }
 
 
+def policies_with_systems(place: Backend) -> tuple[str, ...]:
+    """Return the names that a policy may have on a grid of such places."""
+    return tuple(dict.fromkeys((*place.capabilities.policies, *SYSTEMS)))
+
+
 def system_of(policy: str | None) -> System | None:
     """Return the system that a policy names, as ``"bfs2d:ratio=0.1,share=no"``, or None.
 
     Raises
     ------
     InvalidValue
-        If the system has no such argument, or not this value of it.
+        If the system has no such argument, or not this value of it, or its text is no policy.
     """
     name, _, text = (policy or "").partition(":")
     system = SYSTEMS.get(name)
-    if system is None:
+    if policy is None or system is None:
         return None
+    require_policy(tuple(SYSTEMS), policy)
     found = dataclasses.replace(system, **read_arguments(name, text, _ARGUMENTS[name]))
     if found.messages == "direction" and found.rule == "ratio":
         raise InvalidValue(

@@ -231,6 +231,8 @@ def test_arguments():
         ("bfs2d:rule=beamer", "rule=beamer is not one of push, ratio, edges"),
         ("kepler:claims=locks", "claims=locks is not one of atomic, scatter, sort"),
         ("bfs2d:messages=direction", "one direction for all pieces"),
+        ("kepler:", "there is no 'kepler:'"),
+        ("kepl", "there is no 'kepl'. Use auto, beamer, push, pull, kepler, bfs2d or hiragushi."),
     ],
 )
 def test_wrong_arguments(policy, words):
