@@ -30,8 +30,10 @@ __all__ = ["Workspace", "block_of", "estimated_bytes"]
 SOLO = 512  # vertices of a frontier that one thread block keeps in shared memory
 SIM_SOLO = 24  # where there are clusters, so that small graphs get beyond them
 # Threads a block, one block a multiprocessor: many hide the latency of large frontiers; on a road
-# network, where levels are short, 512 took 13.9 ms and 1024 17.8 (road2048, H200, 2026-11-21).
-FULL_BLOCK, SHORT_BLOCK, SIM_BLOCK = 1024, 512, 256
+# network, where levels are short, 512 took 13.9 ms and 1024 17.8 (road2048, H200, 2026-11-21). With
+# 64-bit pointers 64 registers a thread are too few, and 72 are enough (docs/design/speed.md).
+FULL_BLOCK, LONG_BLOCK, SHORT_BLOCK = 1024, 896, 512
+SIM_BLOCK, SIM_LONG_BLOCK = 256, 224
 PLACED = constant("kPlaced")  # vertices of a list that have places
 
 
@@ -80,7 +82,7 @@ class Workspace:
         self.degree, self.behind = form.nvals / max(n, 1), 0.0
         if successors is not None and predecessors is not None:
             self.behind = degree_behind_edges(successors, predecessors)
-        self.block = block_of(device, self.degree)
+        self.block = block_of(device, self.degree, form.col_ptr.dtype.itemsize == 8)
         self.cluster = device.cluster_blocks if self.degree <= CLUSTER_DEGREE else 1
         solo = SIM_SOLO if device.name == "sim" and self.cluster > 1 else SOLO
         self.solo = np.uint32(
@@ -138,10 +140,23 @@ class Workspace:
         return self._levels
 
 
-def block_of(device: Device, degree: float) -> int:
-    """Return the threads of a block that searches a matrix of this mean degree."""
-    short = degree <= LONG_SEARCH_DEGREE
-    return SIM_BLOCK if device.name == "sim" else SHORT_BLOCK if short else FULL_BLOCK
+def block_of(device: Device, degree: float, long: bool = False) -> int:
+    """Return the threads of a block that searches a matrix of this mean degree.
+
+    Parameters
+    ----------
+    device : Device
+        The device.
+    degree : float
+        Entries of a column, on average.
+    long : bool
+        Whether the kernel has 64-bit pointers, and had better have more registers.
+    """
+    if device.name == "sim":
+        return SIM_LONG_BLOCK if long else SIM_BLOCK
+    if degree <= LONG_SEARCH_DEGREE:
+        return SHORT_BLOCK
+    return LONG_BLOCK if long else FULL_BLOCK
 
 
 def place_room(room: int) -> int:

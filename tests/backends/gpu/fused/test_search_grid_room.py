@@ -5,7 +5,7 @@ import pytest
 from searches import levels_behind
 
 import lagpu
-from lagpu import BOOL, FP64, INT32, Matrix, Vector, algorithms, loop, semiring
+from lagpu import BOOL, FP64, INT32, Matrix, Vector, algorithms, check, loop, semiring
 from lagpu.backends.gpu.fused import search_grid, search_space
 
 EACH = 40  # edges of a vertex that is followed in chunks
@@ -167,3 +167,23 @@ def test_memory_of_a_search(place):
     assert kept["grid search"] == pytest.approx(8.375 + 2 * places, abs=1e-3)
     semiring.any_pair(frontier @ A, kernel="push_queue").new()  # a product needs all places
     assert A.data.csc().cache["push"].nbytes / n == pytest.approx(12, abs=1e-3)
+
+
+@pytest.mark.parametrize("n", [31, 1025, 20_000])
+@pytest.mark.parametrize("pointers", [np.int32, np.int64])
+def test_long_pointers_have_blocks_of_fewer_threads(place, pointers, n):
+    """28 warps, on sim 7: no power of two."""
+    drawn = np.random.default_rng(n).integers(0, n, (2, 12 * n))
+    hub = np.full(3000 % n, n // 2), np.arange(3000 % n)
+    rows, cols = np.concatenate([drawn, hub], axis=1)
+    A, B = (undirected(rows, cols, n, x) for x in (place, "cpu"))
+    A.data.store.col_ptr = A.data.store.col_ptr.astype(pointers)
+    levels = algorithms.bfs_levels(A, 0)
+    assert levels.to("cpu").isequal(algorithms.bfs_levels(B, 0))
+    check.check_parents(A, 0, algorithms.bfs_parents(A, 0), levels)
+    paths = algorithms.count_shortest_paths(A, 0)
+    assert paths.to("cpu").isequal(algorithms.count_shortest_paths(B, 0))
+    of_sim = search_space.SIM_BLOCK, search_space.SIM_LONG_BLOCK
+    of_gpu = search_space.FULL_BLOCK, search_space.LONG_BLOCK
+    threads = (of_sim if place.device.name == "sim" else of_gpu)[pointers == np.int64]
+    assert A.data.csc().cache["grid search"].block == threads
