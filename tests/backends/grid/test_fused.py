@@ -19,6 +19,7 @@ from pieces_of_search import (
     sims,
     without,
 )
+from searches import levels_behind
 
 import lagpu
 from lagpu import (
@@ -90,12 +91,6 @@ def test_all_pieces_hear_of_a_hub_that_a_block_looks_at_later(pieces, monkeypatc
     assert found == algorithms.bfs_levels(B, source).to_dense(-1).tolist()
 
 
-def found_then_assigned(A, levels, frontier):
-    for depth in loop(until_empty=frontier):
-        frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
-        levels(frontier.S) << depth
-
-
 @pytest.mark.parametrize("pieces", [1, *PIECES])
 def test_levels_of_what_few_and_many_edges_find_into_words(pieces, monkeypatch):
     """A push of more edges than an eighth of the vertices leaves levels to a pass over words."""
@@ -111,7 +106,7 @@ def test_levels_of_what_few_and_many_edges_find_into_words(pieces, monkeypatch):
         assert algorithms.bfs_levels(A, 0).to_dense(-1).tolist() == expected.tolist()
         levels, frontier = Vector(INT32, n, like=A), Vector(BOOL, n, like=A)
         frontier[0] = True
-        found_then_assigned(A, levels, frontier)
+        levels_behind(A, frontier, levels, None)
         assert levels.to_dense(-1).tolist() == np.where(expected > 0, expected - 1, -1).tolist()
 
 

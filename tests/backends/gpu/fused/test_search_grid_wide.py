@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from hubs import directions
+from searches import levels_behind
 
 import lagpu
 from lagpu import BOOL, INT32, Matrix, Vector, algorithms, check, generators, loop, semiring
@@ -125,12 +126,6 @@ def test_what_is_left_of_a_search_that_ends_after_a_push(place, wide):
             assert levels.to_dense(-1).tolist() == reached.tolist()
 
 
-def found_then_assigned(A, levels, frontier):
-    for depth in loop(until_empty=frontier):
-        frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
-        levels(frontier.S) << depth
-
-
 @pytest.mark.parametrize("n", [31, 33, 1025])
 def test_levels_of_what_few_and_many_edges_find_into_words(place, wide, monkeypatch, n):
     """A push of more edges than an eighth of the vertices leaves levels to a pass over words."""
@@ -150,7 +145,7 @@ def test_levels_of_what_few_and_many_edges_find_into_words(place, wide, monkeypa
         assert algorithms.bfs_levels(A, 0).to_dense(-1).tolist() == expected.tolist()
         levels, frontier = Vector(INT32, n, like=A), Vector(BOOL, n, like=A)
         frontier[0] = True
-        found_then_assigned(A, levels, frontier)
+        levels_behind(A, frontier, levels, None)
         assert levels.to_dense(-1).tolist() == np.where(expected > 0, expected - 1, -1).tolist()
         parents = np.where(expected == 2, found[0], np.where(expected == 1, 0, -1))
         assert algorithms.bfs_parents(A, 0).to_dense(-1)[1:].tolist() == parents[1:].tolist()
