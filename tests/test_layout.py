@@ -25,7 +25,7 @@ ORDER = (
     ("operations",),
     ("backends.profile",),
     ("backends.protocol", "backends.batch", "backends.policies"),
-    ("backends.guard",),
+    ("backends.guard", "backends.processes"),
     ("backends.cpu", "backends.gpu"),
     ("backends.grid",),
     ("backends",),

@@ -20,6 +20,7 @@ import numpy as np
 from lagpu.algebra.tables import binary, semiring
 from lagpu.algorithms.bfs import bfs_levels
 from lagpu.algorithms.inputs import random_seed, require_square
+from lagpu.backends.processes import of_all
 from lagpu.core.arguments import integer
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
@@ -55,8 +56,9 @@ def sample(A: Matrix, k: int | None, seed: Any) -> list[int]:
     k = integer(k, "betweenness: k")
     if not 1 <= k <= A.nrows:
         raise InvalidValue(f"betweenness: k {k} is not one of 1 .. {A.nrows} sources.")
-    drawn = seed if hasattr(seed, "sample") else random.Random(random_seed(seed, "betweenness", A))
-    return list(drawn.sample(range(A.nrows), k))
+    if hasattr(seed, "sample"):  # a generator, of which each process of a grid has its own
+        return list(map(int, of_all(A.backend, *seed.sample(range(A.nrows), k))[0]))
+    return random.Random(random_seed(seed, "betweenness", A)).sample(range(A.nrows), k)
 
 
 def batch_size(A: Matrix, sources: Sequence[int]) -> int:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.tables import binary
+from lagpu.backends.processes import of_all
 from lagpu.core.arguments import index_array, integer, single_index
 from lagpu.core.matrix import Matrix
-from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, INT32, INT64, DType
 from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, InvalidValue
 
@@ -126,9 +126,7 @@ def random_seed(seed: Any, what: str, A: Matrix) -> int:
         If it is not an integer, or negative.
     """
     if seed is None:
-        drawn = secrets.randbelow(2**32)
-        # A grid takes an entry from the process that owns it.
-        return int(Vector.from_dense(np.array([drawn]), like=A)[0].value)
+        return int(of_all(A.backend, secrets.randbelow(2**32))[0][0])
     found = integer(seed, f"{what}: seed")
     if found < 0:
         raise InvalidValue(f"{what}: seed {found} < 0. Give 0 or more.")

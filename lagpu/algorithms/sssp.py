@@ -211,7 +211,9 @@ def _step(A: Matrix, delta: Any) -> Any:
         delta = _WIDTH * longest * A.nrows / max(A.nvals, A.nrows)
         return delta if A.dtype.is_float else max(1, int(delta))
     if not 0 < number(delta, "delta_stepping: delta") < math.inf:
-        raise InvalidValue(f"delta_stepping: delta {delta} is not above 0. Give a positive step.")
+        raise InvalidValue(
+            f"delta_stepping: delta {delta} is not above 0 and finite. Give a positive step."
+        )
     return float(delta) if A.dtype.is_float else max(1, int(min(delta, 2**62)))
 
 

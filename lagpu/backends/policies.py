@@ -106,7 +106,8 @@ def require_policy(names: Sequence[str], text: str) -> None:
     name, colon, given = text.partition(":")
     if name not in names or (colon and not given):
         *others, last = names
-        raise InvalidValue(f"policy: there is no {text!r}. Use {', '.join(others)} or {last}.")
+        known = f"{', '.join(others)} or {last}"
+        raise InvalidValue(f"policy: there is no {text!r} here. Use {known}, or another backend.")
 
 
 def read_arguments(

@@ -19,9 +19,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from lagpu.backends.processes import of_all
 from lagpu.backends.protocol import Backend
 
-__all__ = ["REPEATS", "Clock", "Sample", "Span", "devices_of", "of_slowest"]
+__all__ = ["REPEATS", "Clock", "Sample", "Span", "devices_of"]
 
 Result = TypeVar("Result")
 
@@ -47,18 +48,6 @@ def devices_of(backend: Backend) -> list[Any]:
     parts = backend.capabilities.parts
     homes = [backend] if parts is None else parts.homes
     return [home.device for home in homes if home.device is not None]
-
-
-def of_slowest(backend: Backend, ms: float) -> float:
-    """Return the longest of the times that the processes of a backend have measured.
-
-    Each of them calls it, and gets the same: what they decide by a time of their own, such as to
-    run once more, others may decide otherwise, and then wait for one that does not come.
-    """
-    parts = backend.capabilities.parts
-    if parts is None or len(parts.homes) == parts.count:
-        return ms
-    return max(float(its[0]) for (its,) in parts.gather(lambda _home, _piece: (np.array([ms]),)))
 
 
 class Span:
@@ -164,7 +153,8 @@ class Clock:
         times: list[float] = []
         while not times or (len(times) < repeats and sum(times) < enough_ms):
             ms, result = once(search)
-            times.append(ms if self._backend is None else of_slowest(self._backend, ms))
+            of_each = [[ms]] if self._backend is None else of_all(self._backend, ms)
+            times.append(max(its for (its,) in of_each))
         return times, result
 
     def wall(self, search: Callable[[], Result]) -> tuple[float, Result]:

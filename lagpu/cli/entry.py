@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,6 +30,7 @@ for _more in (benches.app, papers.app, rankings.app, structure.app):
     app.add_typer(_more)
 
 _REFUSED, _WRONG = 1, 2
+_NOBODY_READS = 128 + signal.SIGPIPE  # as a shell says it of a program that SIGPIPE ended
 # In words, by pydantic's name of the error.
 _WRONG_VALUES = {
     "int_parsing": "is not a whole number",
@@ -74,7 +76,7 @@ def _main(args: Sequence[str] | None) -> int:
     except BrokenPipeError:  # the reader has closed the pipe, as in `lagpu ... | head`
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = _REFUSED
+        code = _NOBODY_READS
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except LagpuError as error:

@@ -129,8 +129,9 @@ Kernel = Annotated[
 Policy = Annotated[
     str | None,
     typer.Option(
-        help="Choose directions and kernels by this policy, or search a grid by a paper's system, "
-        "as kepler, bfs2d:ratio=0.1, hiragushi, tdbu:vector or vbfs:64.",
+        help="Choose directions and kernels by this policy, as beamer, on gpu and sim also "
+        "hiragushi, bfs2d:ratio=0.1, tdbu:vector or vbfs:64; or search a grid by a paper's system: "
+        "kepler, bfs2d:ratio=0.1 or hiragushi.",
         show_default=False,
     ),
 ]
@@ -139,8 +140,8 @@ Orientation = Annotated[
     typer.Option(
         "--orientation",
         metavar="FORMS",
-        help="csc: keep a directed graph by columns alone, in half of the memory, so that a search "
-        "only pulls; auto: by rows too where that pays.",
+        help="csc: keep a directed graph in one form alone, in half of the memory, so that a "
+        "search has one direction; auto: in both forms where that pays.",
     ),
 ]
 Save = Annotated[

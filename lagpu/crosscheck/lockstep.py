@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeVar, cast
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp
+from lagpu.backends.processes import of_all
 from lagpu.backends.protocol import Backend, Capabilities
 from lagpu.core.observer import Observer
 from lagpu.crosscheck.candidates_matrix import Triplets
@@ -138,9 +139,9 @@ class Lockstep(Observer):
     def batch_size(
         self, A: Replica, sources: int, levels: int, live: Sequence[tuple[DType, int]]
     ) -> int:
-        """Return the smallest batch size of all backends."""
+        """Return the smallest batch size of all backends, in all processes."""
         found = self._each(lambda place, k: place.batch_size(part(A, k), sources, levels, live))
-        return int(min(found))
+        return int(min(self._each(lambda place, _: min(of_all(place, min(found)))[0])))
 
     def meter(self) -> NoReturn:
         """Raise `NotSupported`: a trace would see no kernel."""

@@ -81,11 +81,12 @@ def harmonic_centrality(
     """Return the sum of the reciprocals of the distances to each node."""
     asked = [G.nodes[v] for v in G.bunch(nbunch)]
     counted = None if sources is None else G.bunch(sources)
-    chosen = [G.index[node] for node in set(asked)]  # as NetworkX orders its result
-    if not chosen or counted == []:
-        return dict.fromkeys(set(asked), 0)
-    found = algorithms.harmonic_centrality(G.matrix(), chosen, sources=counted)
-    return G.named(found.to_dense(0)[chosen].tolist(), chosen)
+    ordered = set(asked)  # as NetworkX orders its result, and each process otherwise
+    if not asked or counted == []:
+        return dict.fromkeys(ordered, 0)
+    chosen = [G.index[node] for node in asked]
+    found = algorithms.harmonic_centrality(G.matrix(), chosen, sources=counted).to_dense(0)
+    return {node: found[G.index[node]].item() for node in ordered}
 
 
 @answers()

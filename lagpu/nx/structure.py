@@ -11,6 +11,7 @@ import numpy as np
 from networkx.utils import create_py_random_state
 
 from lagpu import algorithms
+from lagpu.backends.processes import of_all
 from lagpu.errors import CycleFound
 from lagpu.nx.answers import NETWORKX, answers
 from lagpu.nx.graph import Graph
@@ -65,7 +66,10 @@ def maximal_independent_set(G: Graph, nodes: Any = None, seed: Any = None) -> An
         raise NotImplementedError("lagpu: a seed stands for the set that NetworkX draws")
     if G.has_loops:
         raise NotImplementedError("lagpu: an independent set of a graph with self-loops")
-    wanted = set(nodes) if nodes else {seed.choice(G.nodes)}
+    # Each process of a grid has a generator of its own: what the first has drawn is all others'.
+    drawn = 0 if nodes else seed.choice(range(len(G))), seed.randint(0, 2**31 - 1)
+    one, number = map(int, of_all(G.matrix().backend, *drawn)[0])
+    wanted = set(nodes) if nodes else {G.nodes[one]}
     if any(node not in G for node in wanted):
         raise nx.NetworkXUnfeasible(f"{wanted} is not a subset of the nodes of G")
     first = [G.index[node] for node in wanted]
@@ -74,8 +78,7 @@ def maximal_independent_set(G: Graph, nodes: Any = None, seed: Any = None) -> An
     chosen[first] = True
     if (chosen[rows] & chosen[cols]).any():
         raise nx.NetworkXUnfeasible(f"{wanted} is not an independent set of G")
-    drawn = seed.randint(0, 2**31 - 1)
-    found = algorithms.maximal_independent_set(G.matrix(), first, seed=drawn)
+    found = algorithms.maximal_independent_set(G.matrix(), first, seed=number)
     members = found.to_coo()[0]
     others = members[~chosen[members]].tolist()
     independent = [G.nodes[v] for v in (*first, *others)]

@@ -367,4 +367,4 @@ def test_a_closed_pipe_is_quiet():
     process = spawn("bfs", "path:3", "-s", 0, "-b", "cpu", stdout=write)
     os.close(write)
     _, err = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, err) == (1, "")
+    assert (process.returncode, err) == (141, "")

@@ -68,7 +68,9 @@ def cluster_size(pieces: Pieces, A: GridMatrix, asked: int | None, free: int) ->
     needed = _ENTRY * pieces.nvals(A) + _VERTEX * A.shape[0]
     devices = [place.device for place in pieces.places]
     on_host = any(device is None or device.name == "sim" for device in devices)
-    beside = here * pieces.engine.beside if on_host else 1
+    own = (np.array([pieces.engine.beside]),)  # hosts may have more processes and fewer
+    most = max(int(its[0]) for (its,) in pieces.engine.gather([own] * here)[0])
+    beside = here * most if on_host else 1
     fitting = [d for d in sizes if 2 * beside * needed // d <= free]
     return fitting[0] if fitting else count
 

@@ -232,7 +232,10 @@ def test_arguments():
         ("kepler:claims=locks", "claims=locks is not one of atomic, scatter, sort"),
         ("bfs2d:messages=direction", "one direction for all pieces"),
         ("kepler:", "there is no 'kepler:'"),
-        ("kepl", "there is no 'kepl'. Use auto, beamer, push, pull, kepler, bfs2d or hiragushi."),
+        (
+            "kepl",
+            "there is no 'kepl' here. Use auto, beamer, push, pull, kepler, bfs2d or hiragushi, or",
+        ),
     ],
 )
 def test_wrong_arguments(policy, words):
