@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import numpy as np
 
 from lagpu.backends.protocol import Backend
 
-__all__ = ["of_all"]
+__all__ = ["in_step", "of_all"]
+
+T = TypeVar("T")
 
 
 def of_all(backend: Backend, *numbers: float) -> list[list[float]]:
@@ -21,3 +26,23 @@ def of_all(backend: Backend, *numbers: float) -> list[list[float]]:
         return [list(numbers)]
     mine = np.array(numbers)
     return [its.tolist() for (its,) in parts.gather(lambda _home, _piece: (mine,))]
+
+
+def in_step(backend: Backend, work: Callable[[], T]) -> T:
+    """Return what some work gives that each process of a backend does for itself.
+
+    An error of one process is one of all, as it is in a statement; so whoever catches it does so
+    everywhere. The work itself must not ask anything of the backend.
+    """
+    parts = backend.capabilities.parts
+    if parts is None or len(parts.homes) == parts.count:
+        return work()
+    done: list[T] = []
+
+    def once(_home: Backend, _piece: int) -> tuple[()]:
+        if not done:
+            done.append(work())
+        return ()
+
+    parts.gather(once)
+    return done[0]

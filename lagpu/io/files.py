@@ -17,6 +17,7 @@ import numpy as np
 
 from lagpu import backends
 from lagpu.algebra.operators import BinaryOp, Monoid
+from lagpu.backends.processes import in_step
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import binary_operator
 from lagpu.core.matrix import Matrix
@@ -155,16 +156,24 @@ def read(
                 shared = slices.read(file, options, asked, directed, grid, _named)
             if shared is not None:
                 return shared
-        with _named_errors("read", file), _opened(file) as stream:
-            budget = Budget.of(file.name, stream)
-            found = _parse(stream, budget, options, asked, file)
-        csc = found.csc
-        if directed is False or (found.undirected and directed is None):
-            both = bytes_for_entries(2 * csc.nvals, csc.ncols, values=not csc.iso)
-            budget.require(both, f"{csc.ncols} vertices", held=csc.nbytes)
-            csc = symmetrise(csc, f"read: {file.name}")
+        csc, ids = in_step(grid, lambda: _columns(file, options, asked, directed))
         A = csc.matrix(backend)
-        return A if found.ids is None else (A, found.ids)
+        return A if ids is None else (A, ids)
+
+
+def _columns(
+    file: Path, options: Options, asked: Format | None, directed: bool | None
+) -> tuple[CSC, Any]:
+    """Return the matrix of a file as columns, and the ids of its vertices or None."""
+    with _named_errors("read", file), _opened(file) as stream:
+        budget = Budget.of(file.name, stream)
+        found = _parse(stream, budget, options, asked, file)
+    csc = found.csc
+    if directed is False or (found.undirected and directed is None):
+        both = bytes_for_entries(2 * csc.nvals, csc.ncols, values=not csc.iso)
+        budget.require(both, f"{csc.ncols} vertices", held=csc.nbytes)
+        csc = symmetrise(csc, f"read: {file.name}")
+    return csc, found.ids
 
 
 def _path_of(path: Any) -> Path:

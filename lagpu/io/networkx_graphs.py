@@ -9,6 +9,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
+from lagpu.backends.processes import in_step
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.errors import BackendUnavailable, DimensionMismatch, DomainMismatch, InvalidValue
@@ -299,7 +300,8 @@ def to_networkx(
     names = range(A.nrows) if nodes is None else _names(nodes, A.nrows)
     # Measured, docs/design/memory.md: dictionaries of nodes, neighbours and attributes.
     edge = 270 if A.dtype.is_bool else 440
-    memory.require(A.nvals * edge + A.nrows * 750, "to_networkx", "Use to_scipy.")
+    needed = A.nvals * edge + A.nrows * 750
+    in_step(A.backend, lambda: memory.require(needed, "to_networkx", "Use to_scipy."))
     G: Any = nx.DiGraph() if directed else nx.Graph()
     G.add_nodes_from(names)
     rows, cols, values = (array.tolist() for array in A.to_coo())

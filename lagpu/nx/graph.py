@@ -13,6 +13,7 @@ import networkx as nx
 import numpy as np
 
 from lagpu import backends
+from lagpu.backends.processes import in_step
 from lagpu.core.matrix import Matrix
 from lagpu.errors import LagpuError
 from lagpu.io.networkx_graphs import Adjacency, adjacency
@@ -178,7 +179,7 @@ def convert_from_nx(
     if not isinstance(graph, nx.Graph):
         raise NotImplementedError(f"{type(graph).__name__} is not a graph that lagpu converts")
     try:
-        edges = adjacency(graph, edge_attrs)
+        edges = in_step(backends.get(), lambda: adjacency(graph, edge_attrs))
     except LagpuError as error:
         raise NotImplementedError(str(error)) from error
     return Graph(

@@ -11,14 +11,16 @@ from networkx.utils import create_py_random_state
 from ranks import on_grids, on_ranks
 
 import lagpu
-from lagpu import algorithms, generators
+from lagpu import Matrix, algorithms, generators, io
 from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.grid.backend import GridBackend
 from lagpu.backends.grid.mpi import MpiEngine
 from lagpu.backends.processes import of_all
 from lagpu.bench import networkx_backend
 from lagpu.crosscheck import crosscheck
-from lagpu.nx import interface
+from lagpu.errors import LagpuError, OutOfMemory
+from lagpu.io import files, networkx_graphs
+from lagpu.nx import graph, interface
 from lagpu.selftest.soak import __main__ as soaking
 
 
@@ -183,3 +185,55 @@ def test_a_crosscheck_takes_as_many_sources_at_once():
     one, other = on_grids(2, program)
     assert "agree" in one
     assert one == other
+
+
+def short_in_one(real, what):
+    """Return a function that has no memory the second time that it is called."""
+    calls = itertools.count()
+
+    def short(*args, **options):
+        if next(calls) == 1:
+            raise OutOfMemory(f"{what}: short")
+        return real(*args, **options)
+
+    return short
+
+
+def test_a_file_that_one_process_has_no_memory_for_is_read_by_none(tmp_path, monkeypatch):
+    """Each may go on with another one, as the others do."""
+    file = tmp_path / "small.txt"
+    file.write_text("0 1\n1 2\n")
+    monkeypatch.setattr(files.Budget, "of", short_in_one(files.Budget.of, "read"))
+
+    def program(place):
+        with pytest.raises(LagpuError, match="short"):
+            io.read(file, backend=place)
+        return io.read(file, backend=place).nvals
+
+    assert on_grids(2, program) == [2, 2]
+
+
+def test_a_graph_that_one_process_has_no_memory_for_goes_to_none(monkeypatch):
+    require = short_in_one(networkx_graphs.memory.require, "to_networkx")
+    monkeypatch.setattr(networkx_graphs.memory, "require", require)
+
+    def program(place):
+        A = Matrix.from_coo([0, 1], [1, 2], nrows=3, ncols=3, backend=place)
+        with pytest.raises(LagpuError, match="short"):
+            io.to_networkx(A)
+        return io.to_networkx(A).number_of_edges()
+
+    assert on_grids(2, program) == [2, 2]
+
+
+def test_networkx_runs_its_own_function_in_all_processes_or_in_none(monkeypatch):
+    monkeypatch.setattr(graph, "adjacency", short_in_one(graph.adjacency, "from_networkx"))
+
+    def program(place):
+        G = nx.path_graph(9)
+        with lagpu.use(place):
+            with pytest.raises(NotImplementedError, match="short"):
+                interface.convert_from_nx(G)
+            return interface.is_bipartite(interface.convert_from_nx(G))
+
+    assert on_grids(2, program) == [True, True]
