@@ -203,7 +203,7 @@ def test_a_file_that_one_process_has_no_memory_for_is_read_by_none(tmp_path, mon
     """Each may go on with another one, as the others do."""
     file = tmp_path / "small.txt"
     file.write_text("0 1\n1 2\n")
-    monkeypatch.setattr(files.Budget, "of", short_in_one(files.Budget.of, "read"))
+    monkeypatch.setattr(files, "_parse", short_in_one(files._parse, "read"))
 
     def program(place):
         with pytest.raises(LagpuError, match="short"):
