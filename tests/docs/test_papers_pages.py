@@ -15,7 +15,7 @@ from lagpu.papers.run import Request, run
 
 ROOT = Path(__file__).parents[2]
 GPU = ROOT / "lagpu" / "backends" / "gpu"
-README = (ROOT / "README.md").read_text("utf-8")
+CITATION = (ROOT / "CITATION.cff").read_text("utf-8")
 PAGES = {page.stem: page.read_text("utf-8") for page in (ROOT / "docs" / "papers").glob("*.md")}
 
 
@@ -81,7 +81,7 @@ def test_every_paper_has_a_page_that_shows_its_reports(paper):
     (page,) = [text for text in PAGES.values() if text.startswith(f"# {paper.number}")]
     assert f"\n<!-- reports {paper.number} -->\n" in page
     doi = re.search(r"doi:(\S+)", paper.where)
-    for text in (page, PAGES["index"], README):
+    for text in (page, PAGES["index"], CITATION):
         assert paper.title in text
         assert doi is None or doi[1] in text
 
