@@ -17,6 +17,7 @@ from sphinx.writers.html5 import HTML5Translator
 import lagpu
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+import figures
 import notebooks
 import reports
 import slides
@@ -108,7 +109,7 @@ def _mark_columns(app, doctree, page):
                     entry["classes"].append("sentences" if longest > 40 else "phrases")
 
 
-# -------------------------------------- the papers' reports, the course as notebooks, its slides
+# ------------------------------------------- figures from data, the course as notebooks, slides
 
 
 def _link_notebook(app, doctree, page):
@@ -122,10 +123,13 @@ def _link_notebook(app, doctree, page):
     title.parent.insert(title.parent.index(title) + 1, line)
 
 
-def _put_reports(app, page, source):
+def _put_data(app, page, source):
+    """Print the figures of data files in the pages that ask for them."""
+    source[0] = figures.with_figures(source[0])
     if page.startswith("papers/"):
         source[0] = reports.with_reports(source[0])
-        for file in reports.FOLDER.glob("*.json"):
+    if page.startswith(("papers/", "benchmarks/")):
+        for file in figures.FOLDER.rglob("*.json"):
             app.env.note_dependency(str(file))
 
 
@@ -149,7 +153,7 @@ def setup(app):
     """Let formulas be MathML, and write what stands beside the pages."""
     app.set_translator("html", Translator)
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
-    app.connect("source-read", _put_reports)
+    app.connect("source-read", _put_data)
     app.connect("doctree-read", _unlink_shapes)
     app.connect("doctree-resolved", _link_notebook)
     app.connect("doctree-resolved", _mark_columns)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -131,26 +130,6 @@ def test_a_record_that_cannot_be_written(tmp_path):
     with pytest.raises(InvalidValue, match=r"bench: .*taken"):
         write_json({}, tmp_path / "taken", "bench")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
-
-
-def test_the_pages_quote_the_record():
-    root = Path(__file__).parents[2]
-    page = (root / "docs" / "benchmarks" / "README.md").read_text("utf-8")
-    found = json.loads((root / "docs" / "benchmarks" / "cpu-overhead.json").read_text("utf-8"))
-    assert found["clock"] == "processor"
-    readme = (root / "README.md").read_text("utf-8")
-    for row in found["rows"]:
-        name = row["graph"].partition(".")[0]
-        (line,) = [x for x in page.splitlines() if x.startswith(f"| {name} (") and ".." in x]
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        assert cells[1:7] == [
-            f"{row['depth']:,}",
-            *(f"{row[f'{who}_ms']:.2f}" for who in ("lagpu", "direct", "c")),
-            f"{row['ratio']:.3f}",
-            f"{row['ratio_low']:.3f} .. {row['ratio_high']:.3f}",
-        ]
-        assert f"{row['vertices']:,} vertices, {row['entries']:,} entries" in cells[0]
-        assert f"{row['ratio']:.2f}" in readme
 
 
 def test_path_counts_are_proved_with_levels_that_are_proved_too(monkeypatch):

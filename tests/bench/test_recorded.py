@@ -12,7 +12,6 @@ from lagpu.generators.spec import canonical
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "benchmarks"
 PEERS = json.loads((PAGES / "h200-peers.json").read_text("utf-8"))
-TEXT = (PAGES / "README.md").read_text("utf-8")
 
 
 def row(**fields):
@@ -35,20 +34,6 @@ def test_files_have_the_form_of_a_report(name):
     assert all(set(one) | later == fields | later for one in rows)
 
 
-def test_the_page_quotes_the_file():
-    part = TEXT[TEXT.index("### Other systems on the same card") :]
-    heads, _, *lines = re.findall(r"^\|.*\|$", part, re.MULTILINE)[:9]
-    names = [cell.strip() for cell in heads.strip("|").split("|")][2:]
-    assert set(names) == set(PEERS["versions"])
-    quoted = {}
-    for line in lines:
-        graph, own, *others = [cell.strip() for cell in line.strip("|").split("|")]
-        quoted |= {(graph, name): float(x) for name, x in zip(names, others, strict=True)}
-        assert f"| {graph} |" in TEXT[: TEXT.index("### Other systems")]
-        assert f"**{own.strip('*')}**" in TEXT[: TEXT.index("### Other systems")]
-    assert quoted == {(one["graph"], one["backend"]): one["median_ms"] for one in PEERS["rows"]}
-
-
 def test_the_readme_quotes_the_best():
     text = (ROOT / "README.md").read_text("utf-8")
     said = re.search(r"took ([\d.]+) ms for levels of (\w+) and ([\d.]+) ms for (\w+)\.", text)
@@ -56,14 +41,6 @@ def test_the_readme_quotes_the_best():
     for ms, graph in (said.groups()[:2], said.groups()[2:]):
         best = min(one["median_ms"] for one in PEERS["rows"] if one["graph"] == graph)
         assert float(ms) == best
-
-
-def test_the_sentence_about_processors_quotes_the_file():
-    said = re.search(
-        r"kron16e16: GAP ([\d.]+) ms, SciPy ([\d.]+), .*? ([\d.]+), .*? ([\d.]+)\.", TEXT
-    )
-    rows = recorded.read(str(PAGES / "cpu-peers.json"))
-    assert [float(x) for x in said.groups()] == [one["median_ms"] for one in rows]
 
 
 def test_rows_stand_beside_those_of_the_same_graph(run, save, tmp_path):

@@ -1,0 +1,75 @@
+"""Tables of the files of ``docs/benchmarks`` in the pages.
+
+A line ``<!-- rows FILE columns=graph,median_ms where=output:levels -->`` of a page becomes a table
+with a row for each row of the file; ``<!-- pivot FILE index=graph columns=backend value=median_ms
+-->``, on one line, a table with a column for each value of a field. A line with machine, date,
+commit and versions follows.
+"""
+
+import json
+import re
+from pathlib import Path
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+_LINE = re.compile(r"^<!-- (rows|pivot) (\S+) (.*) -->$", re.M)
+_NAMES = {
+    "bytes": "GB",
+    "networkx_s": "NetworkX, s",
+    "wall_median_ms": "wall, ms",
+    "max_ms": "slowest",
+}
+
+
+def with_figures(page, folder=FOLDER):
+    """Return the text of a page with the tables that it asks for."""
+
+    def made(found):
+        kind, file, words = found.groups()
+        options = dict(word.split("=", 1) for word in words.split())
+        whole = json.loads((folder / file).read_text("utf-8"))
+        rows = [row for row in whole["rows"] if _chosen(row, options.get("where", ""))]
+        columns = options["columns"].split(",")
+        if kind == "rows":
+            lines = [columns, *([_cell(row.get(c), c) for c in columns] for row in rows)]
+        else:
+            lines = _pivot(rows, options["index"].split(","), options["columns"], options["value"])
+        head = [_NAMES.get(name, name.removesuffix("_ms").replace("_", " ")) for name in lines[0]]
+        rule = ["---:" if re.match(r"[\d.,-]+$", x) else "---" for x in lines[-1]]
+        table = [f"| {' | '.join(line)} |" for line in (head, rule, *lines[1:])]
+        return "\n".join([*table, "", _measured(whole, file)])
+
+    return _LINE.sub(made, page)
+
+
+def _chosen(row, where):
+    pairs = (pair.split(":", 1) for pair in where.split(",") if pair)
+    return all(str(row.get(field)) == value for field, value in pairs)
+
+
+def _pivot(rows, index, column, value):
+    names = list(dict.fromkeys(row[column] for row in rows))
+    cells = {}
+    for row in rows:
+        key = tuple(str(row[field]) for field in index if row[field] != "")
+        number, why = row.get(value), row.get("note", "").partition(":")[0]
+        cell = why if number is None and why else _cell(number, value)
+        cells.setdefault(key, {})[row[column]] = cell
+    lines = [[", ".join(key), *(found.get(n, "-") for n in names)] for key, found in cells.items()]
+    return [[index[0], *map(str, names)], *lines]
+
+
+def _cell(value, field):
+    if field == "bytes" and value is not None:
+        return f"{value / 1e9:.2f}"
+    if isinstance(value, float):
+        return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _measured(whole, file):
+    machine = whole["machine"]
+    commit = f", commit {whole['commit'][:7]}" if whole.get("commit") else ""
+    known = whole.get("versions", {}).items()
+    versions = ", ".join(f"{name} {number}" if number else name for name, number in known)
+    device = machine.get("device") or machine["cpu"]
+    return f"[{file}]({file}): {device}, {whole['date'][:10]}{commit}; {versions}."
