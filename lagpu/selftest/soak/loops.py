@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 import tempfile
 import textwrap
@@ -83,8 +82,17 @@ _IMPORTS = "from lagpu import binary, indexunary, loop, semiring, sweep, unary\n
 _SELECTIONS = {"P": "P = p.selection(x.size)", "X": "X = x.selection(p.size)"}
 
 
-def run(draw: Draw, backend: Backend, _seed: int, kinds: Sequence[str] = _KINDS) -> int:
+def run(draw: Draw, backend: Backend, _seed: int) -> int:
     """Draw a loop, run it on several data, fused and eager, and on cpu; see `Run`."""
+    return _run(draw, backend, _KINDS)
+
+
+def searches(draw: Draw, backend: Backend, _seed: int) -> int:
+    """Do the same with a search, relaxation or sweep, or what is nearly one; see `Run`."""
+    return _run(draw, backend, _WITH_KERNELS)
+
+
+def _run(draw: Draw, backend: Backend, kinds: Sequence[str]) -> int:
     kind = draw(st.sampled_from(kinds), label="kind")
     k = size = 0
     if kind == "matrices" or kind.endswith("rows"):
@@ -92,7 +100,7 @@ def run(draw: Draw, backend: Backend, _seed: int, kinds: Sequence[str] = _KINDS)
     if kind == "matrices":
         source = draw(bitmap_loops(), label="loop")
     elif kind.startswith("search"):
-        source = draw(search_loops(), label="loop")
+        source = draw(search_loops(rows=k > 0), label="loop")
     elif kind == "relaxations":
         source = draw(relaxation_loops(), label="loop")
     elif kind.startswith("sweep"):
@@ -104,7 +112,8 @@ def run(draw: Draw, backend: Backend, _seed: int, kinds: Sequence[str] = _KINDS)
         source = draw(vector_loops(scalars=kind == "scalars"), label="loop")
     seed = draw(st.integers(0, 2**16), label="seed")
     n = draw(st.sampled_from(SIZES), label="n")
-    n = min(n, 130) if k else n
+    if k:  # from twice as many vertices on rows are bitmaps
+        n = min(n, 130) if kind == "matrices" else 2 * k + draw(st.sampled_from((0, 1, 33, 130)))
     with tempfile.TemporaryDirectory() as folder:
         function = load(source, Path(folder) / "body.py")
         for data in range(seed, seed + _DATA):
@@ -114,10 +123,6 @@ def run(draw: Draw, backend: Backend, _seed: int, kinds: Sequence[str] = _KINDS)
                 arguments = f"{n}, {k}, {data}" + (f", size={size}" if size else "")
                 raise Failed(_test(source, backend, arguments, str(failed))) from None
     return _DATA
-
-
-#: The same for loops that have kernels of their own, or nearly: searches, relaxations and sweeps.
-searches = functools.partial(run, kinds=_WITH_KERNELS)
 
 
 def compare(
@@ -203,7 +208,8 @@ def random_graph(
     rng = np.random.default_rng(seed)
     rows, cols = rng.integers(0, n, m), rng.integers(0, n, m)
     if deep:
-        cols = np.minimum(rows + cols % 3, n - 1)
+        rows = np.arange(m) % n
+        cols = np.minimum(rows + 1 + cols % 2, n - 1)
     else:
         rows[: m // 4] = n // 2
     if not directed:
@@ -296,30 +302,41 @@ def bitmap_loops(draw: Draw) -> str:
 
 
 # The searches of integers or marks, and those of FP64 that no rounding shows.
-_SEARCHES = ("any_pair", "min_first", "max_plus", "min_plus", "min_secondi", "plus_second")
+_SEARCHES = (
+    "any_pair",
+    "any_pair",
+    "any_pair",
+    "min_first",
+    "max_plus",
+    "min_plus",
+    "min_secondi",
+    "plus_second",
+)
 _SEARCHES_OF_SUMS = ("plus_first", "plus_pair", "plus_times", "max_second")
 
 
 @st.composite
-def search_loops(draw: Draw) -> str:
+def search_loops(draw: Draw, rows: bool = False) -> str:
     """Draw the source of a function ``run(A, x, y, z, b, f, r, s)`` with a search, or nearly one.
 
-    The outputs have entries before it, or not, as `start` makes them; so has the mask.
+    The outputs have entries before it, or not, as `start` makes them; so has the mask. With `rows`
+    they are k-row matrices.
     """
     f = draw(st.sampled_from(tuple(NAMES)))
     others = draw(st.permutations([name for name in NAMES if name != f]))
-    targets = others[: draw(st.integers(1, 4))]
+    targets = others[: draw(st.sampled_from((1, 2, 2, 3, 3, 4)))]
     how = draw(st.sampled_from(("",) * 12 + (", accum=binary.plus", ", replace=True")))
-    given = ("depth", "depth", f, "2")
+    given = ("depth", "depth", "depth", f, f, "2")
     writes = [f"{x}({f}.S{how}) << {draw(st.sampled_from(given))}" for x in targets]
     op = draw(st.sampled_from(_SEARCHES + _SEARCHES_OF_SUMS))
-    call = draw(st.sampled_from((f"{f} @ A", f"{f} @ A.T", f"A @ {f}")))
+    calls = (f"{f} @ A", f"{f} @ A.T", f"A @ {f}")
+    call = draw(st.sampled_from(calls[:2] if rows else calls))
     mask = draw(st.sampled_from(targets))
     product = f"{f}(~{mask}.S, replace=True) << semiring.{op}({call})"
     times = draw(st.sampled_from((*_TIMES, 100, 3 if "replace" in how else None)))
     if f == "f" and op.startswith("plus"):  # so that every sum is exact, and fits INT32
         op, times = "plus_first", draw(st.sampled_from((1, 2)))
-    body = draw(st.sampled_from(([*writes, product], [*writes, product], [product, *writes])))
+    body = [product, *writes] if draw(st.integers(0, 4)) == 4 else [*writes, product]
     return _text(f"for depth in loop(until_empty={f}, times={times}):", body)
 
 
