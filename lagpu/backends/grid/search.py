@@ -13,9 +13,12 @@ from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, SearchBody
 from lagpu.backends.gpu.fused.search_grid import (
     NEW_LOG,
     NO_LIMIT,
+    Saved,
     logs_of,
     outputs_of,
     pull_room,
+    restore_values,
+    save_values,
     search_macros,
 )
 from lagpu.backends.gpu.fused.search_space import block_of
@@ -282,6 +285,8 @@ class Started(NamedTuple):
         Without entries; it takes what `times` leaves in the frontier.
     words, values : array or None
         Where the kernel writes that.
+    saved : Saved
+        Of the parts that it writes, the values to restore there.
     """
 
     launch: PreparedLaunch
@@ -290,6 +295,7 @@ class Started(NamedTuple):
     frontier: VectorStore
     words: Array
     values: Array
+    saved: Saved
 
 
 class PieceSearch:
@@ -351,6 +357,7 @@ class PieceSearch:
             excluded.to_bitmap()
             left_out = excluded.words
         blank, outputs, marks, had = outputs_of(targets, log)
+        saved = save_values(body.overwrites(times, self._kind.sums), targets, blank)
         launch = self._launch(body, logs_of(log, blank, len(targets)))
         flags, result = blank, peers.results[self._piece]
         if log is not None:
@@ -367,7 +374,7 @@ class PieceSearch:
             flags, words, NO_LIMIT if times is None else times, *peers.arguments(self._piece),
             result,
         )  # fmt: skip
-        return Started(launch, given, had, frontier, words, kept)
+        return Started(launch, given, had, frontier, words, kept, saved)
 
     def settle(self, search: Started, result: Sequence[int]) -> None:
         """Take over what the kernel has left in the frontier, by its report."""
@@ -375,6 +382,9 @@ class PieceSearch:
         if left:
             number = None if self._kind.keep else search.frontier.dtype.numpy.type(1)
             search.frontier.set_bitmap(search.words, search.values, number, left)
+            if search.saved and search.frontier.device.enter is not None:
+                search.frontier.device.enter()
+            restore_values(search.saved, search.words)
 
     def _launch(self, body: SearchBody, logs: dict[str, str]) -> PreparedLaunch:
         """Return the launch of the kernel with these macros of its log; it is kept."""

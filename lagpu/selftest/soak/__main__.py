@@ -34,6 +34,7 @@ _SAME_POOL = 20
 _ROUND: dict[str, tuple[Run, int]] = {
     "statements": (statements.run, 50),
     "loops": (loops.run, 5),
+    "searches": (loops.searches, 5),
     "graphs": (graphs.run, 50),
 }
 
@@ -47,7 +48,7 @@ def main(
         int | None,
         typer.Option(min=0, help="Of operators and types; by default all in turn."),
     ] = None,
-    only: Annotated[str, typer.Option(help="statements, loops or graphs; by default all.")] = "",
+    only: Annotated[str, typer.Option(help=f"One of {', '.join(_ROUND)}; by default all.")] = "",
     output: Annotated[Path | None, typer.Option("--json", help="A file for the figures.")] = None,
 ) -> None:
     """Run random programs on a backend until the time is over or an answer is wrong.
@@ -88,7 +89,7 @@ def soak(
     seed : int
         Of the first round; every further round of a kind adds 1.
     kinds : list of str
-        Some of ``statements loops graphs``; the rounds take turns.
+        Some of ``statements loops searches graphs``; the rounds take turns.
     pool : int, optional
         Chooses operators and types on a backend that compiles, where each costs a compilation: runs
         with the same pool and cache share these. By default the pool changes every 20 rounds.

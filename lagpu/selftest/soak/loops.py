@@ -32,13 +32,19 @@ __all__ = [
     "load",
     "pass_loops",
     "random_graph",
+    "relaxation_loops",
     "run",
+    "search_loops",
+    "searches",
     "start",
+    "sweep_loops",
     "vector_loops",
 ]
 
-_DATA = 50  # of each loop, which costs a compilation
+# Of each loop, which costs a compilation; and those on which it runs eager too, launch by launch.
+_DATA, _EAGER = 50, 10
 _KINDS = ("vectors", "scalars", "passes", "two sizes", "matrices")
+_WITH_KERNELS = ("searches", "searches", "search rows", "relaxations", "sweeps", "sweep rows")
 #: The vectors, or k-row matrices, of a loop.
 NAMES = {"x": INT64, "y": INT64, "z": INT32, "b": BOOL, "f": FP64}
 #: The vectors of another size, in loops that have them.
@@ -57,6 +63,8 @@ class _Space(NamedTuple):
 
 _MANY = _Space(tuple(NAMES), ("x", "y", "z", "b"), ("x", "y", "f", "b"))
 _OTHER = _Space(tuple(OTHERS), ("p", "q", "c"), ("p", "g", "c"))
+_ARGUMENTS = "A, x, y, z, b, f, r, s"
+_TIMES = (1, 2, 4, 0)
 _SUMS = ("plus", "min", "max", "lor", "land")
 _PRODUCTS = (
     "plus_times",
@@ -69,17 +77,35 @@ _PRODUCTS = (
 )
 _POSITIONAL = ("min_secondi", "max_firstj", "plus_secondj")
 
+_IMPORTS = "from lagpu import binary, indexunary, loop, semiring, sweep, unary\n"
+
 # Matrices of either shape, views of vectors that a loop may write; made before the loop.
 _SELECTIONS = {"P": "P = p.selection(x.size)", "X": "X = x.selection(p.size)"}
 
 
 def run(draw: Draw, backend: Backend, _seed: int) -> int:
     """Draw a loop, run it on several data, fused and eager, and on cpu; see `Run`."""
-    kind = draw(st.sampled_from(_KINDS), label="kind")
+    return _run(draw, backend, _KINDS)
+
+
+def searches(draw: Draw, backend: Backend, _seed: int) -> int:
+    """Do the same with a search, relaxation or sweep, or what is nearly one; see `Run`."""
+    return _run(draw, backend, _WITH_KERNELS)
+
+
+def _run(draw: Draw, backend: Backend, kinds: Sequence[str]) -> int:
+    kind = draw(st.sampled_from(kinds), label="kind")
     k = size = 0
+    if kind == "matrices" or kind.endswith("rows"):
+        k = draw(st.sampled_from((1, 2, 31, 32, 33, 64, 65)), label="k")
     if kind == "matrices":
         source = draw(bitmap_loops(), label="loop")
-        k = draw(st.sampled_from((1, 2, 31, 32, 33, 64, 65)), label="k")
+    elif kind.startswith("search"):
+        source = draw(search_loops(rows=k > 0), label="loop")
+    elif kind == "relaxations":
+        source = draw(relaxation_loops(), label="loop")
+    elif kind.startswith("sweep"):
+        source = draw(sweep_loops(), label="loop")
     elif kind in ("passes", "two sizes"):
         source = draw(pass_loops(two_sizes=kind == "two sizes"), label="loop")
         size = draw(st.sampled_from(SIZES), label="size") if kind == "two sizes" else 0
@@ -87,12 +113,13 @@ def run(draw: Draw, backend: Backend, _seed: int) -> int:
         source = draw(vector_loops(scalars=kind == "scalars"), label="loop")
     seed = draw(st.integers(0, 2**16), label="seed")
     n = draw(st.sampled_from(SIZES), label="n")
-    n = min(n, 130) if k else n
+    if k:  # from twice as many vertices on rows are bitmaps
+        n = min(n, 130) if kind == "matrices" else 2 * k + draw(st.sampled_from((0, 1, 33, 130)))
     with tempfile.TemporaryDirectory() as folder:
         function = load(source, Path(folder) / "body.py")
         for data in range(seed, seed + _DATA):
             try:
-                compare(function, backend, n, k, data, size)
+                compare(function, backend, n, k, data, size, data < seed + _EAGER)
             except Failed as failed:
                 arguments = f"{n}, {k}, {data}" + (f", size={size}" if size else "")
                 raise Failed(_test(source, backend, arguments, str(failed))) from None
@@ -100,7 +127,13 @@ def run(draw: Draw, backend: Backend, _seed: int) -> int:
 
 
 def compare(
-    function: Callable[..., None], place: Backend | str, n: int, k: int, seed: int, size: int = 0
+    function: Callable[..., None],
+    place: Backend | str,
+    n: int,
+    k: int,
+    seed: int,
+    size: int = 0,
+    runs_eager: bool = True,
 ) -> Any:
     """Run a loop fused, eager and on cpu; raise `Failed` if the outcomes differ.
 
@@ -118,6 +151,8 @@ def compare(
         Of the data.
     size : int, optional
         Of the vectors `OTHERS`; a loop without them has none.
+    runs_eager : bool
+        Whether the loop runs eager too.
 
     Returns
     -------
@@ -132,9 +167,10 @@ def compare(
     place = backends.get(place) if isinstance(place, str) else place
     found = {
         "cpu": _outcome(function, start("cpu", n, k, seed, size)),
-        f"{place.name} eager": _eager(function, start(place, n, k, seed, size)),
         f"{place.name} fused": _outcome(function, start(place, n, k, seed, size)),
     }
+    if runs_eager:
+        found[f"{place.name} eager"] = _eager(function, start(place, n, k, seed, size))
     first = next(iter(found.values()))
     if any(x != first for x in found.values()):
         raise Failed("\n".join(f"{name}: {x!r}"[:2000] for name, x in found.items()))
@@ -148,7 +184,8 @@ def start(place: Backend | str, n: int, k: int, seed: int, size: int = 0) -> lis
     And the vectors `OTHERS` of a size, if one is given.
     """
     rng = np.random.default_rng(seed)
-    A = random_graph(n, (1, 2, 9)[seed % 3] * n, place, seed, directed=seed % 2 == 0)
+    deep = seed % 5 > 2
+    A = random_graph(n, (1, 2, 9)[seed % 3] * n, place, seed, seed % 2 == 0, deep)
     made: list[Any] = [A]
     for dtype in NAMES.values():
         *where, values = _entries(rng, (k, n) if k else (n,), dtype)
@@ -172,12 +209,19 @@ def _entries(rng: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> 
 
 
 def random_graph(
-    n: int, m: int, place: Backend | str, seed: int = 1, directed: bool = True
+    n: int, m: int, place: Backend | str, seed: int = 1, directed: bool = True, deep: bool = False
 ) -> Matrix:
-    """Return a graph with self-loops and a hub; values are 1 .. 7, or 3 for every fourth seed."""
+    """Return a graph with self-loops and a hub; values are 1 .. 7, or 3 for every fourth seed.
+
+    A deep one has edges between near vertices instead of the hub, so its searches have many levels.
+    """
     rng = np.random.default_rng(seed)
     rows, cols = rng.integers(0, n, m), rng.integers(0, n, m)
-    rows[: m // 4] = n // 2  # a hub
+    if deep:
+        rows = np.arange(m) % n
+        cols = np.minimum(rows + 1 + cols % 2, n - 1)
+    else:
+        rows[: m // 4] = n // 2
     if not directed:
         rows, cols = np.r_[rows, cols], np.r_[cols, rows]
     values: Any = np.arange(len(rows)) % 7 + 1 if seed % 4 else 3
@@ -188,8 +232,7 @@ def random_graph(
 
 def load(source: str, path: Path) -> Callable[..., None]:
     """Return the function ``run`` of a source file, which must stay while loops are fused."""
-    head = "from lagpu import binary, indexunary, loop, semiring, unary\n\n\n"
-    path.write_text(head + source, "utf-8")
+    path.write_text(f"{_IMPORTS}\n\n{source}", "utf-8")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
@@ -225,8 +268,7 @@ def _test(source: str, place: Backend, arguments: str, found: str) -> str:
     call = f"compare(run, {place.name!r}, {arguments})"
     comment = "".join(f"    # {line}\n" for line in found.splitlines())
     return (
-        "from lagpu import binary, indexunary, loop, semiring, unary\n"
-        f"from lagpu.selftest.soak.loops import compare\n\n\n{source}\n\n"
+        f"{_IMPORTS}from lagpu.selftest.soak.loops import compare\n\n\n{source}\n\n"
         f"def test_soak():\n    {call}\n{comment}"
     )
 
@@ -269,21 +311,108 @@ def bitmap_loops(draw: Draw) -> str:
     return _function(draw, draw(st.lists(_bitmap_statements(), min_size=1, max_size=5)))
 
 
+# The searches of integers or marks, and those of FP64 that no rounding shows.
+_SEARCHES = (
+    "any_pair",
+    "any_pair",
+    "any_pair",
+    "min_first",
+    "max_plus",
+    "min_plus",
+    "min_secondi",
+    "plus_second",
+)
+_SEARCHES_OF_SUMS = ("plus_first", "plus_pair", "plus_times", "max_second")
+
+
+@st.composite
+def search_loops(draw: Draw, rows: bool = False) -> str:
+    """Draw the source of a function ``run(A, x, y, z, b, f, r, s)`` with a search, or nearly one.
+
+    The outputs have entries before it, or not, as `start` makes them; so has the mask. With `rows`
+    they are k-row matrices.
+    """
+    f = draw(st.sampled_from(tuple(NAMES)))
+    others = draw(st.permutations([name for name in NAMES if name != f]))
+    targets = others[: draw(st.sampled_from((1, 2, 2, 3, 3, 4)))]
+    how = draw(st.sampled_from(("",) * 12 + (", accum=binary.plus", ", replace=True")))
+    given = ("depth", "depth", "depth", f, f, "2")
+    writes = [f"{x}({f}.S{how}) << {draw(st.sampled_from(given))}" for x in targets]
+    op = draw(st.sampled_from(_SEARCHES + _SEARCHES_OF_SUMS))
+    calls = (f"{f} @ A", f"{f} @ A.T", f"A @ {f}")
+    call = draw(st.sampled_from(calls[:2] if rows else calls))
+    mask = draw(st.sampled_from(targets))
+    product = f"{f}(~{mask}.S, replace=True) << semiring.{op}({call})"
+    times = draw(st.sampled_from((*_TIMES, 100, 3 if "replace" in how else None)))
+    if f == "f" and op.startswith("plus"):  # so that every sum is exact, and fits INT32
+        op, times = "plus_first", draw(st.sampled_from((1, 2)))
+    body = [product, *writes] if draw(st.integers(0, 4)) == 4 else [*writes, product]
+    return _text(f"for depth in loop(until_empty={f}, times={times}):", body)
+
+
+@st.composite
+def relaxation_loops(draw: Draw) -> str:
+    """Draw the same with a relaxation from one vertex, which may begin with no other entries."""
+    of_min = draw(st.booleans())
+    worse, op = ("ge", ("min_plus", "min_max")) if of_min else ("le", ("max_min", "max_plus"))
+    call = draw(st.sampled_from(("x @ A", "x @ A.T", "A @ x")))
+    body = [
+        "x(~b.V, replace=True) << x",
+        "y(x.S) << x",
+        f"x << semiring.{draw(st.sampled_from(op))}({call})",
+        f"b << x.ewise_mult(y, binary.{worse})",
+    ]
+    cleared = draw(st.sampled_from(("xyb", "xyb", "xb", "xy", "")))
+    before = [f"{name}.clear()" for name in cleared] + ["x[A.nrows // 2] = 1"]
+    times = draw(st.sampled_from(("A.nrows + 1", "A.nrows + 1", *_TIMES)))
+    return _text(f"for _ in loop(until_empty=x, times={times}):", body, before)
+
+
+@st.composite
+def sweep_loops(draw: Draw) -> str:
+    """Draw the same with a sweep by the levels ``x``, or nearly one."""
+    op = draw(st.sampled_from(("plus_first", "max_first", "min_plus", "any_pair", "plus_pair")))
+    made = draw(st.sampled_from(("z", "y.apply('plus', right=1)", "y.ewise_mult(z, 'plus')", "y")))
+    A = draw(st.sampled_from(("A", "A.T")))
+    share, pulled = draw(st.sampled_from((("f", "y"), ("f", "z"), ("z", "y"))))
+    body = [
+        f"{share}(here.S, replace=True) << {made}",
+        f"{share}(here.S) << {share}.apply('minus', right=1)",
+        f"{pulled}(above.S, replace=True) << semiring.{op}({share} @ {A})",
+    ]
+    more = (
+        f"b(above.S) << {pulled}",
+        f"y(accum=binary.max) << {pulled}",
+        f"y(above.S) << {pulled}.ewise_add(y, 'min')",
+    )
+    body += draw(st.lists(st.sampled_from(more), max_size=2))
+    if draw(st.booleans()):
+        del body[1]
+    return _text("for here, above in sweep(x):", body)
+
+
 def _function(
     draw: Draw, body: list[str], two_sizes: bool = False, before: Sequence[str] = ()
 ) -> str:
     """Return the source of a function with statements in a loop, and some before it."""
     ends = ["", "until_unchanged=x, ", "until_empty=y, ", "until_empty=b, "]
-    names = "A, x, y, z, b, f, r, s"
+    names = _ARGUMENTS
     if two_sizes:
         ends += ["until_empty=p, ", "until_empty=c, ", "until_unchanged=p, "]
         names += "".join(f", {name}" for name in OTHERS)
     until = draw(st.sampled_from(ends))
-    times = draw(st.integers(1, 3))
+    times = draw(st.sampled_from(_TIMES))
     before = [*before, *(line for name, line in _SELECTIONS.items() if name in "".join(body))]
-    head = "".join(f"    {line}\n" for line in before)
-    head = f"def run({names}):\n{head}    for depth in loop({until}times={times}):\n"
-    return head + textwrap.indent("\n".join(body), " " * 8) + "\n"
+    return _text(f"for depth in loop({until}times={times}):", body, before, names)
+
+
+def _text(
+    head: str, body: Sequence[str], before: Sequence[str] = (), names: str = _ARGUMENTS
+) -> str:
+    """Return the source of a function with a loop, and some statements before it."""
+    outside = "".join(f"    {line}\n" for line in (*before, head))
+    inside = textwrap.indent("\n".join(body), " " * 8)
+    return f"def run({names}):\n{outside}{inside}\n"
 
 
 @st.composite

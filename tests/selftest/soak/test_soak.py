@@ -18,7 +18,7 @@ from lagpu.selftest.soak.__main__ import app, soak
 from lagpu.selftest.soak.kind import Failed
 from lagpu.selftest.soak.program import Program
 
-KINDS = ("statements", "loops", "graphs")
+KINDS = ("statements", "loops", "searches", "graphs")
 
 
 def failure(place, kind, rounds=6):
@@ -132,7 +132,7 @@ def test_a_wrong_algorithm_is_printed_as_a_test_that_fails(tmp_path, monkeypatch
 @pytest.mark.parametrize("share", sampled([3, 1], 2))
 @pytest.mark.parametrize(
     ("program", "cpu", "compiled"),
-    [(statements.run, 60, 12), (loops.run, 3, 3), (graphs.run, 40, 8)],
+    [(statements.run, 60, 12), (loops.run, 3, 3), (loops.searches, 3, 3), (graphs.run, 40, 8)],
     ids=KINDS,
 )
 def test_no_program_differs(backend, program, cpu, compiled, share):

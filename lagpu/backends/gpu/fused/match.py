@@ -122,6 +122,20 @@ class SearchBody(NamedTuple):
         reads = self.product.semiring.multiply.reads
         return reads if self.product.flip else reads[::-1]
 
+    def overwrites(self, times: int | None, sums: bool) -> list[int]:
+        """Return which outputs get values at vertices that the loop may leave in the frontier.
+
+        A kernel assigns a vertex when it finds it, except sums, and so too early where the loop is
+        bounded and assigns first. It finds none that the mask has an entry at.
+        """
+        if times is None or not self.assigns_first:
+            return []
+        return [
+            k
+            for k, a in enumerate(self.assignments)
+            if a.target is not self.excluded and not (sums and a.what == VALUE)
+        ]
+
     def on(self, body: RecordedBody) -> SearchBody:
         """Return the search of a recorded body; this one has places instead of its handles."""
         A, frontier, excluded, product, assignments, assigns_first, _ = self

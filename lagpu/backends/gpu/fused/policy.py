@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lagpu.algebra.tables import semiring
 from lagpu.backends.batch import sparse_batch_size
 from lagpu.backends.gpu.device.protocol import Device, has_free
 from lagpu.backends.gpu.fused.search_grid import grid_search, levels_only
@@ -112,7 +113,7 @@ def depth_of(counters: Counters, A: CscMatrix, product: Product) -> Depth:
     A : CscMatrix, (n, n)
         The matrix; its form by rows is stored, or may be made.
     product : Product
-        The product, of any semiring: `transpose` gives the direction of the edges.
+        The product, of any semiring, of which only the direction of the edges counts.
     """
     bound = depth_bound(A)
     along = product.transpose or is_symmetric(A)
@@ -138,6 +139,8 @@ def _exceeds(counters: Counters, A: CscMatrix, product: Product, bound: int) -> 
     source = int((form.col_ptr[1:] - form.col_ptr[:-1]).argmax())
     f, levels = (VectorStore(device, counters, dtype, n) for dtype in (BOOL, INT32))
     f.set_single(source, np.True_)
+    domain, result = semiring.any_pair.types(BOOL, A.dtype)
+    product = product._replace(semiring=semiring.any_pair, domain=domain, result=result)
     search = grid_search(levels_only(A, f, levels, product), bound)
     assert not isinstance(search, Rejection)
     search.run()

@@ -47,11 +47,14 @@ __all__ = [
     "NEW_LOG",
     "NO_LIMIT",
     "GridSearch",
+    "Saved",
     "grid_search",
     "levels_only",
     "logs_of",
     "outputs_of",
     "pull_room",
+    "restore_values",
+    "save_values",
     "search_macros",
 ]
 
@@ -65,6 +68,9 @@ _RANKED_BYTES = 8  # a vertex, of which the search uses 4, and 4 in all
 FEW, SIM_FEW = 128, 8
 SIM_PLACED = 40  # vertices of a list that have places, on sim fewer than small graphs have
 _GROUP_BYTES = constant("kGroupBytes")  # of shared memory for each warp of a pull
+
+Saved = list[tuple[VectorStore, Any]]
+"""Vectors, and the values that they had before a search."""
 
 
 def grid_search(
@@ -173,6 +179,9 @@ class GridSearch:
         """See `FusedLoop`."""
         assigned: int = sum(a.target.bytes_to_write for a in self._body.assignments)
         kept: int = self._body.frontier.dtype.numpy.itemsize * self._n if self._keep else 0
+        targets = [a.target for a in self._body.assignments]
+        saved = [targets[k] for k in self._body.overwrites(self._times, self._sums)]
+        kept += sum(x.dtype.numpy.itemsize * self._n for x in saved if x.known != 0)
         return assigned + kept
 
     @property
@@ -197,7 +206,9 @@ class GridSearch:
         if body.excluded.nvals:
             body.excluded.to_bitmap()
             excluded = body.excluded.words.copy()  # it is written while it is read
-        blank, values, words, had = outputs_of([a.target for a in body.assignments], log)
+        targets = [a.target for a in body.assignments]
+        blank, values, words, had = outputs_of(targets, log)
+        saved = save_values(body.overwrites(times, self._sums), targets, blank)
         f_values = f.spare_values(f.dtype) if self._keep else None
         flags = blank if log is None or not log.is_new else blank | NEW_LOG
         launch = functools.partial(
@@ -211,6 +222,7 @@ class GridSearch:
             if left:
                 number = None if self._keep else f.dtype.numpy.type(1)
                 f.set_bitmap(result_words, f_values, number, left)
+                restore_values(saved, result_words)
             else:
                 f.set_empty()
             if depths is not None:
@@ -357,6 +369,30 @@ def outputs_of(
         values[k], words[k] = x.values, x.words
         x.counted(None)
     return blank, values, words, had
+
+
+def save_values(overwritten: Sequence[int], targets: Sequence[VectorStore], blank: int) -> Saved:
+    """Copy the values of those outputs that a search may overwrite where it must not.
+
+    Parameters
+    ----------
+    overwritten : sequence of int
+        Which outputs; see `SearchBody.overwrites`.
+    targets : sequence of VectorStore
+        All outputs.
+    blank : int
+        As of `outputs_of`.
+    """
+    saved = [targets[k] for k in overwritten if not blank >> k & 1]
+    for x in saved:  # compiled now: nothing may fail after the search
+        x.device.load(kernel("elementwise/bitmap.cu", "copy_entries", U=x.dtype.ctype))
+    return [(x, x.values.copy()) for x in saved]
+
+
+def restore_values(saved: Saved, left: Any) -> None:
+    """Give outputs back their values at the vertices, by presence words, that are left."""
+    for x, values in saved:
+        x.copy_entries(left, values)
 
 
 def logs_of(log: LoopLog | None, blank: int, outputs: int) -> dict[str, str]:

@@ -382,6 +382,10 @@ class VectorStore:
             self._upload()
         self.values, self.iso = packed, None
 
+    def copy_entries(self, words: Array, values: Array) -> None:
+        """Take, in the form ``bitmap``, those of `values` whose bit is set in `words`."""
+        self._run("copy_entries", self.size, self.size, words, values, self.values, typed=True)
+
     def copy(self, dtype: DType) -> VectorStore:
         """Return a copy, cast to `dtype`, in the same form."""
         made = VectorStore(self.device, self.counters, dtype, self.size)

@@ -264,3 +264,26 @@ def test_a_deep_search_with_many_assignments_is_of_bits(place):
     assert place.last_loop == f"{OF_BITS}: 4 assignments > 3"
     right = bfs_levels_multi(A.to("cpu"), [3, 150])
     assert all(x.to("cpu").isequal(right) for x in outputs)
+
+
+def test_any_semiring_whose_products_are_one_value_runs_per_source(backend):
+    """The search that measures the depth has a semiring of its own."""
+
+    def search(A, f, levels):
+        for depth in loop(until_empty=f):
+            levels(f.S) << depth
+            f(~levels.S, replace=True) << semiring.max_second(f @ A)
+
+    def run(place):
+        A = Matrix.from_coo(
+            range(199), range(1, 200), 3, INT64, nrows=200, ncols=200, backend=place
+        )
+        f = Matrix.from_coo([0, 1], [0, 5], 3, INT64, nrows=2, ncols=200, backend=place)
+        levels = Matrix(INT32, 2, 200, backend=place)
+        search(A, f, levels)
+        return levels
+
+    found = run(backend.name)
+    if backend.name != "cpu":
+        assert_per_source(backend)
+    assert found.to("cpu").isequal(run("cpu"))

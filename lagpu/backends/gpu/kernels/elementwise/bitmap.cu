@@ -39,6 +39,13 @@ extern "C" __global__ void scatter_entries(i64 count, const i64* __restrict__ in
   }
 }
 
+// to[i] = from[i] where the bit of entry i is set. One thread an entry, grid stride.
+extern "C" __global__ void copy_entries(i64 n, const u32* __restrict__ words,
+                                        const LG_U* __restrict__ from, LG_U* __restrict__ to) {
+  for (i64 i = global_thread(); i < n; i += global_threads())
+    if (has_entry(words, i)) to[i] = from[i];
+}
+
 // The presence words of n entries of which only `index` is there. One thread a word, grid stride.
 extern "C" __global__ void single_entry(i64 n, i64 index, u32* __restrict__ words) {
   const i64 nwords = (n + 31) / 32;

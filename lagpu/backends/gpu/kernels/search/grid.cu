@@ -7,11 +7,15 @@
 //         f(~v.S, replace=True) << f (+.x) A                  v is one of the x
 //         depth += 1
 //
-// Each vertex enters f at most once, so its assignments are made when it is found. The frontier is
-// a list while it is pushed and presence words while it is pulled, or where many edges found it; a
-// small one is searched by one block alone, or one cluster of blocks, level after level, in shared
-// memory. So a frontier and its successor have each vertex once, and their lists share arrays
-// of num_room and num_places, from both ends; chunks_b is the last place, which no chunk has.
+// Each vertex enters f at most once, so its assignments are made when it is found. Where `times`
+// leaves a frontier that the loop has not assigned yet, x gets no entry there, and the caller
+// restores the values that x had; see save_values in fused/search_grid.py.
+//
+// The frontier is a list while it is pushed and presence words while it is pulled, or where many
+// edges found it; a small one is searched by one block alone, or one cluster of blocks, level after
+// level, in shared memory. So a frontier and its successor have each vertex once, and their lists
+// share arrays of num_room and num_places, from both ends; chunks_b is the last place, which no
+// chunk has.
 //
 // out_* is A by rows (a vertex' successors), in_* A by columns (its predecessors); the same arrays
 // if A is symmetric. `hint`, if not null, has a predecessor of high degree for each vertex:
