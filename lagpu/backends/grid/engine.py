@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -36,6 +36,8 @@ class Engine(Protocol):
         The number of the device of each local piece, among those of this host.
     beside : int
         The number of processes of the grid on this host, which share its memory.
+    turn : int
+        The number of the statement that runs.
     between_devices : bool
         Whether it shares arrays of the pieces' devices.
     """
@@ -46,10 +48,14 @@ class Engine(Protocol):
     alone: bool
     devices: Sequence[int]
     beside: int
+    turn: int
     between_devices: bool
 
-    def begin(self, method: str) -> None:
-        """Start a statement of a name, which every process starts."""
+    def begin(self, method: str, given: Mapping[str, Any]) -> None:
+        """Start a statement of a name, which every process starts, and gives the same.
+
+        Where one gives something else, the first collective call raises an error in all.
+        """
 
     def agree(self) -> None:
         """Return when no process has failed in the statement; raise what another one has said."""

@@ -136,7 +136,8 @@ class SystemLoop:
 
     def run(self) -> None:
         """See `FusedLoop`."""
-        self._pieces.changes.run("search", self._run)
+        given = {"policy": self.name, "body": self._body, "times": self._times}
+        self._pieces.changes.run("search", self._run, given)
 
     def _run(self) -> None:
         if self._times == 0:
