@@ -160,6 +160,15 @@ KINDS = {
     "a type": (lambda o, r: Vector([INT64, INT32][r], N, backend=o.place), "dtype is INT64 .* INT32"),
     "a size": (lambda o, r: Vector(INT64, N + r, backend=o.place), "size is 40 .* 41 in"),
     "a shape": (lambda o, r: Matrix(INT64, N, N + r, backend=o.place), r"shape\[1\] is 40 .* 41 in"),
+    "a size of entries": (
+        lambda o, r: Vector.from_coo([0], [1], size=[256, 512][r], backend=o.place),
+        "size is 256 .* 512 in",
+    ),
+    "a shape of entries": (
+        lambda o, r: Matrix.from_coo([9], [[9, 500][r]], 1, nrows=[256, 512][r], ncols=512,
+                                     backend=o.place),
+        "cols is|shape",
+    ),  # fmt: skip
     "a new size": (lambda o, r: o.w.resize(N + 1 + r), "size is 41 .* 42 in"),
     "the type of a copy": (lambda o, r: o.w.dup(dtype=[FP64, INT32][r]), "dtype is FP64"),
     "a duplicate's operator": (

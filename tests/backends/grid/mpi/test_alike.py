@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from differing import KINDS, objects, read
 from ranks import on_grids
+from test_start import Job, real, said
 
 from lagpu import INT64, Vector, binary, loop
 from lagpu.backends.cpu import CpuBackend
@@ -47,6 +48,49 @@ def test_what_differs_is_named_in_every_process(name):
     assert one == other
     assert re.search(words, one), one
     assert one.endswith(". Give every process the same.")
+
+
+ALL_KINDS = """
+import re, sys
+from differing import KINDS, objects, read
+from lagpu import algorithms, backends, binary
+from lagpu.errors import ProcessFailed
+from lagpu.host.job import launched
+
+rank, o = launched().rank, objects(backends.get("grid:cpu"))
+for name, (work, words) in KINDS.items():
+    before = read(o)
+    try:
+        work(o, rank)
+    except ProcessFailed as error:
+        assert re.search(words, str(error)), (name, error)
+    else:
+        raise AssertionError(name)
+    assert read(o) == before, name
+binary.register("differs", [lambda x, y: x + y, lambda x, y: x - y][rank], "x + y")
+try:
+    o.w << binary.differs(o.u | o.v)
+except ProcessFailed as error:
+    assert "op is binary.differs (checksum " in str(error), error
+else:
+    raise AssertionError("functions")
+algorithms.bfs_levels(o.A, 1)
+if rank == 0:
+    print(len(KINDS))
+o.w << 1 + rank
+"""
+
+
+@real
+def test_under_mpirun():
+    """All kinds in one job, which goes on after each; nobody catches the last error."""
+    code, out, err = Job(2, ALL_KINDS).ended()
+    assert out == f"{len(KINDS)}\n", err
+    (line,) = said(err)
+    words = "value is 1 in process 0 and 2 in process 1, in assign_scalar (statement "
+    assert words in err, err
+    assert line.startswith("lagpu: process "), err
+    assert code not in (0, None)
 
 
 def test_the_first_process_that_differs_is_named():
