@@ -8,7 +8,8 @@ KeyboardInterrupt as usual. This module imports little, since nothing protects w
 
 from __future__ import annotations
 
-import _signal  # what `signal` wraps: it makes an enum of each handler, which takes microseconds
+# The functions that `signal` wraps: it makes an enum of each handler, which takes microseconds.
+import _signal  # type: ignore[import-not-found]
 import os
 import signal
 import sys

@@ -1,7 +1,9 @@
 """Statements to which the processes of a job give different things, and what the error says."""
 
 import functools
+import tempfile
 import types
+from pathlib import Path
 
 import numpy as np
 
@@ -16,10 +18,13 @@ from lagpu import (
     binary,
     generators,
     indexunary,
+    io,
+    loop,
     monoid,
     semiring,
     unary,
 )
+from lagpu.backends.override import overridden
 
 N = 40
 
@@ -66,6 +71,29 @@ def _read_scalar(o, r):
 def _to(o, r):
     other = Vector.from_dense(np.arange(N) + r, backend="cpu")
     return other.to(o.place)
+
+
+def _policy(o, r):
+    place = overridden(o.place, None, ["bfs2d:ratio=0", "bfs2d:ratio=0.5"][r])
+    A = Matrix.from_coo([0, 1], [1, 2], True, nrows=N, ncols=N, backend=place)
+    algorithms.bfs_levels(A, 0)
+
+
+def _levels(o, r):
+    place = overridden(o.place, None, "bfs2d:ratio=0")
+    A = Matrix.from_coo([0, 1], [1, 2], True, nrows=N, ncols=N, backend=place)
+    levels = Vector(INT64, N, backend=place)
+    f = Vector.from_coo([0], True, size=N, backend=place)
+    for depth in loop(until_empty=f, times=1 + r):
+        levels(f.S) << depth
+        f(~levels.S, replace=True) << semiring.any_pair(f @ A)
+
+
+def _read(o, **options):
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "edges.txt"
+        file.write_text("0 1\n1 2\n")
+        return io.read(file, backend=o.place, **options)
 
 
 LONG = np.arange(9000)
@@ -157,27 +185,49 @@ KINDS = {
         "op is indexunary.rowindex",
     ),
     "a column": (lambda o, r: o.w << o.A[:, r], "column is 0 .* 1 in"),
-    "a type": (lambda o, r: Vector([INT64, INT32][r], N, backend=o.place), "dtype is INT64 .* INT32"),
+    "a type": (
+        lambda o, r: Vector([INT64, INT32][r], N, backend=o.place),
+        "dtype is INT64 .* INT32",
+    ),
     "a size": (lambda o, r: Vector(INT64, N + r, backend=o.place), "size is 40 .* 41 in"),
-    "a shape": (lambda o, r: Matrix(INT64, N, N + r, backend=o.place), r"shape\[1\] is 40 .* 41 in"),
+    "a shape": (
+        lambda o, r: Matrix(INT64, N, N + r, backend=o.place),
+        r"shape\[1\] is 40 .* 41 in",
+    ),
     "a size of entries": (
         lambda o, r: Vector.from_coo([0], [1], size=[256, 512][r], backend=o.place),
         "size is 256 .* 512 in",
     ),
     "a shape of entries": (
-        lambda o, r: Matrix.from_coo([9], [[9, 500][r]], 1, nrows=[256, 512][r], ncols=512,
-                                     backend=o.place),
+        lambda o, r: Matrix.from_coo(
+            [9], [[9, 500][r]], 1, nrows=[256, 512][r], ncols=512, backend=o.place
+        ),
         "cols is|shape",
-    ),  # fmt: skip
+    ),
     "a new size": (lambda o, r: o.w.resize(N + 1 + r), "size is 41 .* 42 in"),
     "the type of a copy": (lambda o, r: o.w.dup(dtype=[FP64, INT32][r]), "dtype is FP64"),
     "a duplicate's operator": (
         lambda o, r: Matrix.from_coo(
-            [0, 0], [1, 1], [2, 3], nrows=N, ncols=N, backend=o.place,
+            [0, 0],
+            [1, 1],
+            [2, 3],
+            nrows=N,
+            ncols=N,
+            backend=o.place,
             dup_op=[binary.min, binary.max][r],
         ),
         "dup_op is binary.min",
-    ),  # fmt: skip
+    ),
+    "a policy": (
+        _policy,
+        "policy is bfs2d:ratio=0 in process 0 and bfs2d:ratio=0.5 in process 1, in search",
+    ),
+    "the end of a search": (_levels, "times is 1 in .* 2 in process 1, in search"),
+    "the direction of a file": (
+        lambda o, r: _read(o, directed=bool(r)),
+        "directed is False .* True in process 1, in read",
+    ),
+    "the names in a file": (lambda o, r: _read(o, renumber=bool(r)), "renumber is False"),
     "what is compared": (lambda o, r: o.w.isequal([o.u, o.v][r]), "y is the"),
     "a diagonal": (lambda o, r: o.A.diag(r).nvals, "k is 0 in .* 1 in"),
     "a scalar": (_read_scalar, "value is 3 .* 4 in"),
@@ -190,12 +240,18 @@ KINDS = {
         lambda o, r: generators.kronecker(4, seed=r, backend=o.place),
         "seed is 0 in process 0 and 1 in process 1, in kronecker",
     ),
-    "the size of a graph": (lambda o, r: generators.kronecker(4 + r, backend=o.place), "scale is 4"),
+    "the size of a graph": (
+        lambda o, r: generators.kronecker(4 + r, backend=o.place),
+        "scale is 4",
+    ),
     "a seed of sources": (
         lambda o, r: algorithms.betweenness_centrality(o.A, 3, seed=r),
         "sources is 3 int64",
     ),
     "a copy from the host": (_to, "values is 40 int64"),
-    "one value of many": (_long, r"values is 9000 int64 \[0 1 2 3 4 ...\] \(checksum [0-9a-f]{8}\)"),
+    "one value of many": (
+        _long,
+        r"values is 9000 int64 \[0 1 2 3 4 ...\] \(checksum [0-9a-f]{8}\)",
+    ),
     "the order of many": (_order, r"indices is 9000 int64"),
 }

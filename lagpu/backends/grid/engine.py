@@ -36,8 +36,6 @@ class Engine(Protocol):
         The number of the device of each local piece, among those of this host.
     beside : int
         The number of processes of the grid on this host, which share its memory.
-    turn : int
-        The number of the statement that runs.
     between_devices : bool
         Whether it shares arrays of the pieces' devices.
     """
@@ -48,8 +46,11 @@ class Engine(Protocol):
     alone: bool
     devices: Sequence[int]
     beside: int
-    turn: int
     between_devices: bool
+
+    @property
+    def turn(self) -> int:
+        """The number of the statement that runs."""
 
     def begin(self, method: str, given: Mapping[str, Any]) -> None:
         """Start a statement of a name, which every process starts, and gives the same.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any
 
@@ -78,7 +78,7 @@ def _of_named(x: Any) -> int:
 
 def _of_array(x: np.ndarray[Any, Any]) -> int:
     """Return a checksum that costs little beside what a statement does with the array."""
-    flat = np.ascontiguousarray(x).reshape(-1)
+    flat: Any = np.ascontiguousarray(x).reshape(-1)
     seen = zlib.crc32(f"{x.dtype.str} {x.shape}".encode())
     if flat.nbytes > 16 * _COLUMNS:
         rows = flat.nbytes // (8 * _COLUMNS)

@@ -323,7 +323,8 @@ class Processes:
         (name, *first), (_, *its) = next(pair for pair in pairs if pair[0] != pair[1])
         if first[0] == its[0]:  # as of two long arrays
             first, its = ([f"{words} (checksum {of})"] for words, of in (first, its))
-        what = next((words for field, words, _ in told[0] if field == "operation"), self._method)
+        operations = [words for field, words, _ in told[0] if field == "operation"]
+        what = (operations or [self._method])[0]
         raise self._told(
             other,
             "",

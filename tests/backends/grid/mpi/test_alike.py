@@ -13,7 +13,7 @@ from differing import KINDS, objects, read
 from ranks import on_grids
 from test_start import Job, real, said
 
-from lagpu import INT64, Vector, binary, loop
+from lagpu import INT64, Matrix, Vector, binary, loop
 from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.grid.mpi.alike import checksum
 from lagpu.errors import ProcessFailed
@@ -91,6 +91,26 @@ def test_under_mpirun():
     assert words in err, err
     assert line.startswith("lagpu: process "), err
     assert code not in (0, None)
+
+
+def test_a_sub_cluster_whose_processes_differ():
+    """The others hear of it when they are ready, and all are in step again."""
+
+    def program(place):
+        rank = place.pieces.engine.local[0]
+        A = Matrix.from_coo([0, 1], [1, 2], nrows=9, ncols=9, backend=place)
+        shared = place.capabilities.clusters(A.data, 2)
+
+        def work():
+            size = 6 if rank == 3 else 5
+            return shared.inside(lambda: Vector(INT64, size, backend=shared.backends[0]).nvals)
+
+        with pytest.raises(ProcessFailed, match="size is 5 in process 2 and 6 in process 3"):
+            shared.run(work)
+        assert shared.run(lambda: shared.inside(lambda: rank)) == rank
+        return A.nvals
+
+    assert on_grids(4, program) == [2] * 4
 
 
 def test_the_first_process_that_differs_is_named():
@@ -171,7 +191,7 @@ def test_interrupts_and_errors_leave_the_numbers_of_objects_alike():
         (binary.plus, dataclasses.replace(binary.plus, body="x + y + 1")),
         (Apply(1, 2), Reduce(1, 2)),
     ],
-)  # fmt: skip
+)
 def test_checksums_differ(one, other):
     assert checksum(one) == checksum(copy.copy(one)) != checksum(other)
 
