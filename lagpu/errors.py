@@ -20,7 +20,7 @@
     ├── OutOfMemory         (MemoryError)          too little free memory; raised before allocating
     ├── FileFormatError     (ValueError)           a malformed or truncated file
     ├── FileMissing         (FileNotFoundError)    no such file
-    ├── ProcessFailed       (RuntimeError)         another process of a grid failed, ended or differs
+    ├── ProcessFailed       (RuntimeError)         another process of a grid fails, ends or differs
     ├── CheckFailed         (AssertionError)       a result that a checker rejects
     ├── CrosscheckFailed    (AssertionError)       two backends disagree; the first difference
     ├── KernelCompileError  (RuntimeError)         a kernel the compiler rejects, with its log
