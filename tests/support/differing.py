@@ -236,6 +236,10 @@ KINDS = {
         lambda o, r: algorithms.betweenness_centrality(o.A, 2 + r, seed=1),
         "sources is 2 int64 .* 3 int64 .*, in betweenness",
     ),
+    "pieces of a sub-cluster": (
+        lambda o, r: algorithms.betweenness_centrality(o.A, 2, seed=1, pieces=1 + r),
+        "pieces is 1 in process 0 and 2 in process 1, in clusters",
+    ),
     "the seed of a graph": (
         lambda o, r: generators.kronecker(4, seed=r, backend=o.place),
         "seed is 0 in process 0 and 1 in process 1, in kronecker",

@@ -2,10 +2,13 @@
 
 import copy
 import dataclasses
+import gc
 import os
 import re
 import subprocess
 import sys
+import weakref
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -185,6 +188,7 @@ def test_interrupts_and_errors_leave_the_numbers_of_objects_alike():
         (np.array([1, 2]), np.array([1, 2], np.int32)),
         (np.zeros(4), np.zeros((2, 2))),
         (np.arange(5000), np.arange(5000)[::-1]),
+        (np.arange(5000), np.r_[1, 0, np.arange(2, 5000)]),
         (np.arange(5000)[::2], np.arange(5000)[1::2]),
         (np.zeros(9001, bool), np.arange(9001) == 9000),
         (binary.plus, binary.plus[INT64]),
@@ -197,10 +201,34 @@ def test_checksums_differ(one, other):
 
 
 def test_one_name_of_two_functions_is_noticed():
-    functions = [lambda x, y: x + y, lambda x, y: x - y, lambda x, y: x + y + 1, lambda x, y: x + y]
+    functions = [
+        lambda x, y: x + y,
+        lambda x, y: x - y,
+        lambda x, y: x + y + 1,
+        lambda x, y: x + y + 2,
+        lambda x, y: np.add(x, y),
+        lambda x, y: np.subtract(x, y),
+        lambda x, y: x + y,
+    ]
     sums = [checksum(dataclasses.replace(binary.plus, numpy=f, name="own")) for f in functions]
-    assert sums[0] == sums[3]
-    assert len(set(sums)) == 3
+    assert sums[0] == sums[-1]
+    assert len(set(sums)) == 6
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_a_statement_was_given_is_not_kept(fails):
+    def program(place):
+        array = np.arange(9)
+        kept = weakref.ref(array)
+        if fails:
+            place.pieces.places[0].vector_from_coo = lambda *_: 1 // 0
+        with pytest.raises(ZeroDivisionError) if fails else nullcontext():
+            Vector.from_dense(array, backend=place)
+        del array
+        gc.collect()
+        return kept() is None
+
+    assert on_grids(2, program, place=Own) == [True, True]
 
 
 def test_checksums_are_those_of_any_process():
