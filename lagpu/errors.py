@@ -20,7 +20,7 @@
     ├── OutOfMemory         (MemoryError)          too little free memory; raised before allocating
     ├── FileFormatError     (ValueError)           a malformed or truncated file
     ├── FileMissing         (FileNotFoundError)    no such file
-    ├── ProcessFailed       (RuntimeError)         another process of a grid failed, or ended
+    ├── ProcessFailed       (RuntimeError)         another process of a grid fails, ends or differs
     ├── CheckFailed         (AssertionError)       a result that a checker rejects
     ├── CrosscheckFailed    (AssertionError)       two backends disagree; the first difference
     ├── KernelCompileError  (RuntimeError)         a kernel the compiler rejects, with its log
@@ -168,7 +168,11 @@ class FileMissing(LagpuError, FileNotFoundError):
 
 
 class ProcessFailed(LagpuError, RuntimeError):
-    """Another process of a grid failed or ended, or runs another statement than this one."""
+    """Another process of a grid failed, ended, or runs another statement or with other values.
+
+    After a difference in what they give to one statement, objects are as before it, and a program
+    that catches the error everywhere goes on; processes at different statements never meet again.
+    """
 
 
 class CheckFailed(LagpuError, AssertionError):

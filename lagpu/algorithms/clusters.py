@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.algorithms.brandes import batches
+from lagpu.backends.processes import require_alike
 from lagpu.backends.protocol import Clusters
 from lagpu.core.arguments import integer
 from lagpu.core.matrix import Matrix
@@ -61,6 +62,7 @@ def sums(
         raise InvalidValue(
             f"betweenness: pieces {pieces}: {A.backend.name} has no sub-clusters. Leave it out."
         )
+    require_alike(A.backend, "betweenness", sources=np.array(sources), batch=batch)
     clusters = None if split is None else split(A.data, pieces)
     if clusters is None:
         return _added(A, sources, batch, count, add, threading.Event())

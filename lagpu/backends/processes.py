@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from lagpu.backends.protocol import Backend
 
-__all__ = ["in_step", "of_all"]
+__all__ = ["in_step", "of_all", "require_alike"]
 
 T = TypeVar("T")
 
@@ -26,6 +26,21 @@ def of_all(backend: Backend, *numbers: float) -> list[list[float]]:
         return [list(numbers)]
     mine = np.array(numbers)
     return [its.tolist() for (its,) in parts.gather(lambda _home, _piece: (mine,))]
+
+
+def require_alike(backend: Backend, what: str, **given: Any) -> None:
+    """Raise in every process of a backend unless all give the same, by name.
+
+    Statements do so by themselves: this is for what decides what a process does with its own part.
+
+    Raises
+    ------
+    ProcessFailed
+        ``grid: seed is 1 in process 0 and 2 in process 1, in kronecker (statement 3). ...``
+    """
+    parts = backend.capabilities.parts
+    if parts is not None:
+        parts.require_alike(what, given)
 
 
 def in_step(backend: Backend, work: Callable[[], T]) -> T:

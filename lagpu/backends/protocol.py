@@ -7,7 +7,7 @@ object is written. The meaning of each statement is in `lagpu.operations`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -157,6 +157,9 @@ class Parts(Protocol):
 
     def gather(self, work: Callable[[Backend, int], tuple[Array, ...]]) -> list[tuple[Array, ...]]:
         """Return, in the order of the pieces, the arrays that the function returns for each."""
+
+    def require_alike(self, what: str, given: Mapping[str, Any]) -> None:
+        """Raise `ProcessFailed` in every process unless all give the same to what is named."""
 
     def meetings(
         self, times: int, blocks: int | None = None, told: bool = False

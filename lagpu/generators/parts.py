@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from lagpu.backends.processes import require_alike
 from lagpu.backends.protocol import Backend, Parts
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL
@@ -49,6 +50,7 @@ def drawn(
         A backend that makes objects from parts.
     """
     n, draws = _size(what, scale, edge_factor)
+    require_alike(grid, what, scale=scale, edge_factor=edge_factor, seed=seed)
     parts = grid.capabilities.parts
     assert parts is not None
     gpus = _gpus(parts)
@@ -121,6 +123,7 @@ def kronecker_tuples(
     A share is a run of the tuples, INT32, on the piece's GPU if it has one, else on the host.
     """
     _, draws = _size("kronecker", scale, edge_factor)
+    require_alike(grid, "kronecker", scale=scale, edge_factor=edge_factor, seed=seed)
     return _tuples("kronecker", KroneckerEdges, scale, seed, draws, grid)
 
 

@@ -8,6 +8,8 @@ KeyboardInterrupt as usual. This module imports little, since nothing protects w
 
 from __future__ import annotations
 
+# The functions that `signal` wraps: it makes an enum of each handler, which takes microseconds.
+import _signal  # type: ignore[import-not-found]
 import os
 import signal
 import sys
@@ -18,6 +20,7 @@ from types import FrameType
 __all__ = ["INTERRUPTED", "before_end", "end", "end_commands", "removed", "uninterrupted"]
 
 INTERRUPTED = 128 + signal.SIGINT
+_SIGINT = int(signal.SIGINT)
 _SHOW_CURSOR = b"\x1b[?25h"  # a progress display hides the cursor
 _cleaners: list[Callable[[], object]] = []
 _folders: list[str] = []
@@ -91,15 +94,15 @@ def uninterrupted() -> Iterator[None]:
         seen.append(True)
 
     try:
-        deferred = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        deferred = _signal.getsignal(_SIGINT) is signal.default_int_handler
         if deferred:
-            signal.signal(signal.SIGINT, note)
+            _signal.signal(_SIGINT, note)
     except ValueError:  # not the main thread
         deferred = False
     try:
         yield
     finally:
         if deferred:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            _signal.signal(_SIGINT, signal.default_int_handler)
             if seen:
                 raise KeyboardInterrupt

@@ -278,7 +278,7 @@ class GridBackend:
         def size() -> int:
             return cluster_size(self.pieces, A, asked, self.free_bytes())
 
-        of = self.pieces.changes.run("clusters", size)
+        of = self.pieces.changes.run("clusters", size, {"graph": A, "pieces": asked})
         if of == self.pieces.engine.size:
             return None
         order = self.pieces.order
@@ -427,7 +427,8 @@ class GridBackend:
 
     # ----------------------------------------------------------------------- objects: changed
     def vector_set(self, v: GridVector, i: int, value: Any) -> None:
-        """See `Backend`."""
+        """See `Backend`: in place, so all say first that they are about to do the same."""
+        self.pieces.engine.barrier()
         by = self.pieces.partition(v.shape[0])
         owner = by.owner(i)
         for k, p, place in self.pieces:
@@ -435,7 +436,8 @@ class GridBackend:
                 place.vector_set(v.parts[k], by.position(i), value)
 
     def vector_remove(self, v: GridVector, i: int) -> None:
-        """See `Backend`."""
+        """See `Backend`: in place, as `vector_set`."""
+        self.pieces.engine.barrier()
         by = self.pieces.partition(v.shape[0])
         owner = by.owner(i)
         for k, p, place in self.pieces:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -48,8 +48,15 @@ class Engine(Protocol):
     beside: int
     between_devices: bool
 
-    def begin(self, method: str) -> None:
-        """Start a statement of a name, which every process starts."""
+    @property
+    def turn(self) -> int:
+        """The number of the statement that runs."""
+
+    def begin(self, method: str, given: Mapping[str, Any]) -> None:
+        """Start a statement of a name, which every process starts, and gives the same.
+
+        Where one gives something else, the first collective call raises an error in all.
+        """
 
     def agree(self) -> None:
         """Return when no process has failed in the statement; raise what another one has said."""

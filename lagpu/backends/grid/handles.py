@@ -10,7 +10,9 @@ import numpy as np
 from lagpu.dtypes import DType
 from lagpu.operations import Handle
 
-__all__ = ["GridHandle", "GridMatrix", "GridVector"]
+__all__ = ["MADE_BITS", "GridHandle", "GridMatrix", "GridVector"]
+
+MADE_BITS = 20  # of an object's number, for those that one statement makes
 
 
 class GridHandle:
@@ -25,14 +27,26 @@ class GridHandle:
         Type of the values.
     shape : tuple of int
         The size of each dimension of the whole.
+
+    Attributes
+    ----------
+    number : int
+        In a job, what every process calls the object: the statement that made it, and which of the
+        objects made in it this one is.
     """
 
-    __slots__ = ("__weakref__", "dtype", "parts", "shape")
+    __slots__ = ("__weakref__", "dtype", "number", "parts", "shape")
 
     def __init__(self, parts: Sequence[Handle], dtype: DType, shape: tuple[int, ...]) -> None:
         self.parts = list(parts)
         self.dtype = dtype
         self.shape = shape
+        self.number = 0
+
+    @property
+    def made_in(self) -> int:
+        """The statement that made it."""
+        return self.number >> MADE_BITS
 
     def become(self, other: GridHandle) -> None:
         """Take the parts and the shape of another handle that nobody else has, all at once.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from lagpu.backends.gpu.device.protocol import Device
@@ -28,6 +28,7 @@ class LocalEngine:
 
     alone = True
     beside = 1
+    turn = 0
 
     def __init__(self, size: int, devices: Sequence[Device] = ()) -> None:
         self.size = size
@@ -37,7 +38,7 @@ class LocalEngine:
         self.sent = 0
         self.between_devices = bool(devices)
 
-    def begin(self, method: str) -> None:
+    def begin(self, method: str, given: Mapping[str, Any]) -> None:
         """See `Engine`: there is no other process."""
 
     def agree(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from lagpu.backends.grid.engine import Arrays
 from lagpu.backends.grid.handles import GridMatrix
 from lagpu.backends.grid.meetings import meetings
 from lagpu.backends.grid.pieces import Pieces, joined
+from lagpu.backends.grid.together import NOTHING
 from lagpu.backends.protocol import Backend
 from lagpu.dtypes import DType
 from lagpu.host.threads import mapped
@@ -62,7 +63,9 @@ class Parts:
             made.symmetric = symmetric
             return self._pieces.ordered(made)
 
-        return self._run("matrix of parts", make, shape)
+        return self._run(
+            "matrix of parts", make, {"dtype": dtype, "shape": shape, "symmetric": symmetric}
+        )
 
     def owned(
         self, entries: Callable[[Backend, int], Arrays], shape: tuple[int, int]
@@ -80,7 +83,7 @@ class Parts:
                 for p, own in zip(local, received, strict=True)
             }
 
-        return self._run("entries of parts", travel, shape)
+        return self._run("entries of parts", travel, {"shape": shape})
 
     def columns(self, A: GridMatrix) -> dict[int, tuple[Any, ...]]:
         """See the protocol."""
@@ -96,7 +99,7 @@ class Parts:
                 found[p] = (*place.matrix_to_csc(A.parts[k], narrow=True), *names)
             return found
 
-        return self._run("columns of parts", read)
+        return self._run("columns of parts", read, {"matrix": A})
 
     def reduced(
         self,
@@ -125,7 +128,7 @@ class Parts:
                 found[owners.own(p)] = _like(like, total)
             return found
 
-        return self._run("sums of parts", reduce)
+        return self._run("sums of parts", reduce, {"shape": shape, "dim": dim})
 
     def gather(self, work: Callable[[Backend, int], Arrays]) -> list[Arrays]:
         """See the protocol."""
@@ -135,6 +138,10 @@ class Parts:
             return list(self._pieces.engine.gather(found)[0])
 
         return self._run("gather", gather)
+
+    def require_alike(self, what: str, given: Mapping[str, Any]) -> None:
+        """See the protocol."""
+        self._run(what, lambda: None, given)
 
     def meetings(
         self, times: int, blocks: int | None = None, told: bool = False
@@ -150,9 +157,9 @@ class Parts:
         }
         return len(devices) == len(self.homes) > 1
 
-    def _run(self, name: str, work: Callable[[], T], shape: Sequence[int] = ()) -> T:
+    def _run(self, name: str, work: Callable[[], T], given: Mapping[str, Any] = NOTHING) -> T:
         with self._pieces.lock:
-            return self._pieces.changes.run(name, work, shape)
+            return self._pieces.changes.run(name, work, given)
 
 
 def _raise(error: Exception) -> NoReturn:

@@ -123,6 +123,7 @@ class Pieces:
     def handle(self, parts: Sequence[Handle], dtype: DType, shape: tuple[int, ...]) -> Any:
         """Return the handle of a vector or matrix of these parts."""
         made = (GridVector if len(shape) == 1 else GridMatrix)(parts, dtype, shape)
+        made.number = self.changes.next_number()
         if self.order == "degree":
             self._alive.add(made)
         return made

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from lagpu.backends.grid.engine import Engine
+from lagpu.backends.grid.handles import MADE_BITS
 from lagpu.backends.protocol import Backend
 from lagpu.host.interrupt import uninterrupted
 
-__all__ = ["Changes", "done_together", "together"]
+__all__ = ["NOTHING", "Changes", "done_together", "together"]
 
 T = TypeVar("T")
 Class = TypeVar("Class", bound=type[Any])
 
 # What asks nothing of other pieces, and changes nothing.
 _BY_ITSELF = {"form", "levels", "meter", "plan_loop"}
-_SHAPE = {"shape", "size"}  # the parameter of what makes an object, which is given by position
+NOTHING: Mapping[str, Any] = {}
 
 
 class Changes:
@@ -33,6 +34,12 @@ class Changes:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._waiting: list[Callable[[], object]] | None = None
+        self._made = 0  # objects, in this statement
+
+    def next_number(self) -> int:
+        """Return the number of the next object that a statement makes; see `GridHandle`."""
+        self._made += 1
+        return self._engine.turn << MADE_BITS | self._made
 
     def make(self, change: Callable[[], object]) -> None:
         """Call a function that cannot fail, as soon as no process can fail any more."""
@@ -41,24 +48,26 @@ class Changes:
         else:
             self._waiting.append(change)
 
-    def run(self, name: str, work: Callable[[], T], shape: Sequence[int] = ()) -> T:
+    def run(self, name: str, work: Callable[[], T], given: Mapping[str, Any] = NOTHING) -> T:
         """Do some work of a name, with every other process, then make its changes.
 
-        Processes that give another shape are at different places, as those of another name are.
+        What is `given`, by name, must be the same in all of them.
         """
         if self._engine.alone or self._waiting is not None:  # the latter within another one
             return work()
-        if shape:
-            name = f"{name} of shape {'x'.join(map(str, shape))}"
-        self._waiting = []
+        self._waiting, self._made = [], 0
         try:
-            return done_together(self._engine, name, work, self._waiting)
+            return done_together(self._engine, name, work, self._waiting, given)
         finally:
             self._waiting = None
 
 
 def done_together(
-    engine: Engine, name: str, work: Callable[[], T], changes: list[Callable[[], object]]
+    engine: Engine,
+    name: str,
+    work: Callable[[], T],
+    changes: list[Callable[[], object]],
+    given: Mapping[str, Any] = NOTHING,
 ) -> T:
     """Return what `work` returns, if no process fails in it; only then the changes are made.
 
@@ -66,7 +75,7 @@ def done_together(
     behind it; a process where it fails goes to the next meeting and says so.
     """
     agreed = False
-    engine.begin(name)
+    engine.begin(name, given)
     try:
         found = work()
         with uninterrupted():  # an interrupt between the two would leave this process behind
@@ -92,15 +101,13 @@ def together(cls: Class) -> Class:
 
 def _together(method: Callable[..., Any]) -> Callable[..., Any]:
     names = [*inspect.signature(method).parameters][1:]
-    at = next((k for k, name in enumerate(names) if name in _SHAPE), len(names))
 
     @functools.wraps(method)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         if self.pieces.engine.alone:
             return method(self, *args, **kwargs)
         work = functools.partial(method, self, *args, **kwargs)
-        made = args[at] if at < len(args) else ()  # the shape of the object that it makes
-        shape = made if isinstance(made, tuple) else (made,)
-        return self.pieces.changes.run(method.__name__, work, shape)
+        given = dict(zip(names, args, strict=False)) | kwargs
+        return self.pieces.changes.run(method.__name__, work, given)
 
     return run

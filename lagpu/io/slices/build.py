@@ -11,6 +11,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from lagpu.backends.processes import require_alike
 from lagpu.backends.protocol import Backend, Parts
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL, lookup
@@ -73,6 +74,8 @@ def read(
     """
     parts = grid.capabilities.parts
     assert parts is not None
+    kind = None if asked is None else asked.name
+    require_alike(grid, "read", file=file.name, options=options, format=kind, directed=directed)
     reading = _Reading(file, options, parts)
     reading.begin(asked, opened)
     if reading.source is None:

@@ -276,45 +276,6 @@ def test_a_program_that_differs_is_noticed():
         assert "process 1 is at execute (statement " in str(found)
 
 
-def _pairs(n):
-    return np.arange(9), np.arange(9) + n - 9, np.arange(9)
-
-
-@pytest.mark.parametrize(
-    ("make", "where"),
-    [
-        (lambda n, place: Vector(INT64, n, backend=place), "vector of shape {0}"),
-        (
-            lambda n, place: Vector.from_coo([0], [1], size=n, backend=place),
-            "vector_from_coo of shape {0}",
-        ),
-        (
-            lambda n, place: Matrix.from_coo(*_pairs(n), nrows=n, ncols=n, backend=place),
-            "matrix_from_coo of shape {0}x{0}",
-        ),
-        (
-            lambda n, place: Vector(INT64, 9, backend=place).resize(n),
-            "vector_resized of shape {0}",
-        ),
-        (
-            lambda n, place: generators.kronecker(n.bit_length() - 1, backend=place),
-            "of parts of shape {0}x{0}",
-        ),
-    ],
-)
-def test_shapes_that_differ_are_noticed_where_they_are_given(make, where):
-    """Not where entries of the one do not fit into the other."""
-
-    def program(place):
-        A = make(512 if place.pieces.engine.local[0] else 256, place)
-        return (A if A.ndim == 1 else A.reduce_rowwise("plus").new()).to_coo()
-
-    for found in on_grids(2, program):
-        assert isinstance(found, ProcessFailed)
-        for process, n in enumerate((256, 512)):
-            assert f"{where.format(n)} (statement " in str(found).split("process ")[1 + process]
-
-
 def test_the_memory_of_all_pieces_counts():
     free = iter([7_000, 5_000, 9_000])
 

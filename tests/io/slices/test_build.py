@@ -349,7 +349,7 @@ def test_a_file_that_one_process_does_not_see(tmp_path):
 
     def program(place):
         here = place.pieces.engine.local[0] == 0
-        io.read(path if here else tmp_path / "elsewhere.txt", backend=place)
+        io.read(path if here else tmp_path / "elsewhere" / "a.txt", backend=place)
 
     found = on_grids(3, program)
     assert all(isinstance(error, FileMissing) for error in found), found

@@ -46,6 +46,11 @@ class MpiEngine:
         self.sent = 0
         self.begin, self.agree, self.fail = processes.begin, processes.agree, processes.fail
 
+    @property
+    def turn(self) -> int:
+        """See `Engine`."""
+        return self._processes.turn
+
     def gather(self, parts: Sequence[Arrays]) -> list[list[Arrays]]:
         """See `Engine`: one list for all local pieces."""
         message = packed(parts)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from inspect import isfunction
+from itertools import zip_longest
 from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
 from lagpu import errors
+from lagpu.backends.grid.mpi.alike import checksum, described
 from lagpu.backends.grid.mpi.messages import Bytes
 from lagpu.errors import LagpuError, ProcessFailed, plain
 from lagpu.host.interrupt import uninterrupted
@@ -26,13 +29,14 @@ _HEADER = np.dtype(
         ("state", np.int64),
         ("turn", np.int64),  # the statement
         ("call", np.int64),  # the meeting in it
-        ("method", "S56"),
+        ("method", "S48"),
+        ("given", np.uint64),  # the checksum of what the statement is given
         ("nbytes", np.int64),  # of the message; of the longest one, if each process gets its own
         ("inline", np.uint8, (_INLINE,)),
     ]
 )
 _ALIKE = 80  # bytes at the beginning of the headers, the same in all where nothing is wrong
-_PACK = struct.Struct(f"=3q56sq{_INLINE}s").pack
+_PACK = struct.Struct(f"=3q48sQq{_INLINE}s").pack
 _GOING, _FAILED, _ENDED, _ENDED_TOO = range(4)  # the last one: by an error that another one told
 
 _PLACE = ("turn", "call", "method")
@@ -81,8 +85,10 @@ class Processes:
         self._chunk = chunk
         self._step = max(8, chunk // self.size // 8 * 8)  # of one process to another in one call
         self._patience = patience
-        self._turn = self._call = 0
+        self.turn = self._call = 0
         self._method = ""
+        self._given: Mapping[str, Any] = {}
+        self._checksum = 0
         self._over: LagpuError | None = None  # why no process meets any more
         self._speaker = 0  # of that error
         self.of_all = False  # whether every process has ended by an error of its own
@@ -93,9 +99,14 @@ class Processes:
         self._within: Processes | None = None  # the group whose processes meet by themselves
 
     # ------------------------------------------------------------------------------- a statement
-    def begin(self, method: str) -> None:
-        """Start a statement, which every process runs; `method` names it."""
-        self._turn, self._call, self._method = self._turn + 1, 0, method
+    def begin(self, method: str, given: Mapping[str, Any] | None = None) -> None:
+        """Start a statement, which every process runs; `method` names it.
+
+        What is `given` to it, by name, must be the same in every process.
+        """
+        self.turn, self._call, self._method = self.turn + 1, 0, method
+        self._given = given or {}
+        self._checksum = checksum(tuple(given.values())) % 2**64 if given else 0
 
     def agree(self) -> None:
         """Return when no process has failed in this statement.
@@ -105,13 +116,16 @@ class Processes:
         LagpuError
             What another process has said: of the same class if its error is lagpu's, or memory was
             short, so that a program that goes on after it goes on everywhere; else `ProcessFailed`.
+            That too if processes have given different things to the statement.
         """
         self._meet()
+        self._given = {}  # which may be large
 
     def fail(self, error: BaseException) -> None:
         """Tell the others that this statement has failed here, unless they know."""
         if not _is_told(error) and self._over is None:
             self._meet(_text(error), _FAILED)
+        self._given = {}
 
     # ------------------------------------------------------------------------------------ groups
     def group(self, size: int) -> Processes:
@@ -140,7 +154,7 @@ class Processes:
         """
         assert self._among is not None
         if not self._unmet:
-            self._over, self._parted, self._turn = None, False, 0
+            self._over, self._parted, self.turn = None, False, 0
         self._among._within = self
         try:
             found = work()
@@ -238,7 +252,8 @@ class Processes:
         nbytes, inline = longest or len(message), b""
         if len(message) <= _INLINE:
             inline = message.tobytes()
-        packed = _PACK(state, self._turn, self._call, self._method.encode(), nbytes, inline)
+        method = self._method.encode()
+        packed = _PACK(state, self.turn, self._call, method, self._checksum, nbytes, inline)
         mine, rows = np.frombuffer(packed, np.uint8), np.empty((self.size, len(packed)), np.uint8)
         with uninterrupted():
             self._mpi(self._comm.Allgather, mine, rows)
@@ -248,9 +263,15 @@ class Processes:
         return headers
 
     def _compare(self, headers: Any, message: Bytes, state: int) -> None:
-        """Take what a process has said; raise if there is none, and all are at different places."""
+        """Take what a process has said; raise if there is none, and all are at different places.
+
+        What was given to one statement is compared first: that it differs may have made one fail.
+        """
         stopped = np.flatnonzero(headers["state"] != _GOING)
-        if len(stopped):
+        alike = all((headers[name] == headers[name][0]).all() for name in _PLACE)
+        if alike and (headers["given"] != headers["given"][0]).any():
+            self._differ(headers["given"])
+        elif len(stopped):
             self._hear(headers, stopped, message, state)
         else:
             self._part(headers)
@@ -288,6 +309,29 @@ class Processes:
             f"grid: {', '.join(where)}. Run the same statements on every process.",
         )
         raise self._over
+
+    def _differ(self, checksums: Any) -> NoReturn:
+        """Raise on all processes since they have given different things to the statement.
+
+        Nothing has changed, so they go on from here alike.
+        """
+        self._checksum, self._parted = 0, True
+        text = np.frombuffer(json.dumps(described(self._given)).encode(), np.uint8)
+        told = [json.loads(one.tobytes()) for one in self.share(text)]
+        other = int(np.flatnonzero(checksums != checksums[0])[0])
+        pairs = zip_longest(told[0], told[other], fillvalue=("arguments", "others", ""))
+        (name, *first), (_, *its) = next(pair for pair in pairs if pair[0] != pair[1])
+        if first[0] == its[0]:  # as of two long arrays
+            first, its = ([f"{words} (checksum {of})"] for words, of in (first, its))
+        operations = [words for field, words, _ in told[0] if field == "operation"]
+        what = (operations or [self._method])[0]
+        raise self._told(
+            other,
+            "",
+            f"grid: {name} is {first[0]} in process {self._first} and {its[0]} in process "
+            f"{other + self._first}, in {what} (statement {self.turn}). Give every process the "
+            "same.",
+        )
 
     def _mpi(self, call: Callable[..., Any], *args: Any) -> None:
         """Call MPI; where that fails, nothing can be agreed upon any more."""

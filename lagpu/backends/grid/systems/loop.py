@@ -136,7 +136,9 @@ class SystemLoop:
 
     def run(self) -> None:
         """See `FusedLoop`."""
-        self._pieces.changes.run("search", self._run)
+        body = self._body._replace(statements=())  # of which the other fields are made
+        given = {"policy": self.name, "body": body, "times": self._times}
+        self._pieces.changes.run("search", self._run, given)
 
     def _run(self) -> None:
         if self._times == 0:
