@@ -144,6 +144,7 @@ A[0, :](binary.plus) << y|A[0, :](y.S) << x|A[:, 0](~y.S, replace) << x|A[[0, 1]
 x << semiring.min_plus(x @ A @ B)|x(y.S) << semiring.min_plus(A @ (B @ y))
 A << semiring.max_plus(A @ B @ A)|A(~B.S, binary.min, replace) << semiring.min_plus(A.T @ A @ B)
 s(binary.min) << semiring.min_plus(x @ A @ y)
+x @= A|A @= B|A @= A|x @= A @ B|x @= y|x **= 2|i //= i|i //= 2|x **= y
 x[:] << [1, 2, 3, 4]|x[...] << np.array([1.5, 0, 3, 4])|x[[0, 1]] << [8, 9]|A[0, :] << [1, 2, 3, 4]
 x[1] = x[0] + 1|del x[-2]; z = 1|A[1, 2] << 5|x << x.reduce()|x << s|x(y.S) << s + 1
 """
@@ -231,6 +232,19 @@ REFUSED = {
     "x << np.ones((2, 2))": (DomainMismatch, "Matrix: is neither a vector nor a number"),
     "x <<= y": (DomainMismatch, "<<= would bind x to something else. Write << alone."),
     "s <<= 1": (DomainMismatch, "Write << alone."),
+    "A @= x": (DimensionMismatch, "is not the shape of a matrix"),
+    "x @= 3": (DomainMismatch, "int is neither a Vector nor a Matrix"),
+    "T = A.T; T @= B": (DomainMismatch, "TransposedMatrix: cannot be written to"),
+    "A.T[:, :] << B": (DomainMismatch, "A.T cannot be written to, nor can its parts"),
+    "A.T[[0, 1], :] << B[[0, 1], :].new()": (DomainMismatch, "as in A[J, I] << B.T"),
+    "A.T[:, [1]](binary.plus) << B[:, [1]].new()": (DomainMismatch, "cannot be written to"),
+    "A.T[:, :](B.S) << 3": (DomainMismatch, "A.T cannot be written to"),
+    "(x + y)[0] << 3": (DomainMismatch, "cannot be written to, nor can its parts"),
+    "(A @ B)[0, :] << x": (DomainMismatch, "A @ B cannot be written to"),
+    "A[0, :][0] << 3": (DomainMismatch, "A[0, :] cannot be written to"),
+    "x[[0, 1]][0].update(3)": (DomainMismatch, "cannot be written to"),
+    "i.selection()[:, 0] << x": (DomainMismatch, "cannot be written to"),
+    "i.selection().T[0, :] << x": (DomainMismatch, "cannot be written to"),
     "x @ 3": (DomainMismatch, "int is neither a Vector nor a Matrix"),
     "s @ x": (DomainMismatch, "Scalar is neither"),
     "s | 1": (DomainMismatch, "Scalar: has no |"),
@@ -406,6 +420,26 @@ def test_a_semiring_governs_a_chain_in_a_loop_too(backend):
     chains_in_a_loop(w, v, q, A)
     assert w.to_dict() == {0: 18}, "3 + 2 + 5 + 7 + 1, from vertex 2 of the third turn"
     assert v.to_dict() == {2: 11, 3: 8, 0: 17}
+    if backend.capabilities.fuses:
+        assert loop_name(backend) == GENERATED
+
+
+def inplace_in_a_loop(w, v, u, q, A):
+    for _ in lagpu.loop(until_empty=q, times=3):
+        w @= A
+        v **= 2
+        u //= 2
+        q << semiring.any_pair(q @ A)
+
+
+def test_what_is_written_in_place_is_written_in_a_loop_too(backend):
+    A = Matrix.from_coo([0, 1, 2, 3], [1, 2, 3, 0], [2, 5, 7, 1], nrows=4, ncols=4, backend=backend)
+    q = Vector.from_coo([0], [True], size=4, backend=backend)
+    w, v, u = (Vector.from_coo([0, 1], [3, 16], size=4, like=q) for _ in range(3))
+    inplace_in_a_loop(w, v, u, q, A)
+    assert w.to_dict() == {3: 3 * 70, 0: 16 * 35}
+    assert v.to_dict() == {0: 3**8, 1: 16**8}
+    assert u.to_dict() == {0: 0, 1: 2}
     if backend.capabilities.fuses:
         assert loop_name(backend) == GENERATED
 
