@@ -8,6 +8,7 @@ Each row is one operator with its meaning in NumPy; its functor is in
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -150,7 +151,10 @@ class BinaryTable(Arithmetic, Bits, Table[BinaryOp]):
         relative, absolute = (float(scalar) for scalar in (rel_tol, abs_tol))
 
         def close(x: Any, y: Any) -> Any:
-            return x == y or abs(x - y) <= max(relative * max(abs(x), abs(y)), absolute)
+            off = abs(x - y)
+            return x == y or (
+                off <= max(relative * max(abs(x), abs(y)), absolute) and off < math.inf
+            )
 
         words = f"{relative.hex()}_{absolute.hex()}".translate(str.maketrans(".+-", "pam"))
         body = _CLOSE.format(repr(relative), repr(absolute))
@@ -183,7 +187,10 @@ class BinaryTable(Arithmetic, Bits, Table[BinaryOp]):
 # ----------------------------------------------------------------------------------- indexunary
 
 
-_CLOSE = "x == y || fabs(x - y) <= max(T({0}) * max(T(fabs(x)), T(fabs(y))), T({1}))"
+_CLOSE = (
+    "x == y || (fabs(x - y) <= max(T({0}) * max(T(fabs(x)), T(fabs(y))), T({1})) && "
+    "x - y - (x - y) == 0)"
+)
 
 
 class IndexUnaryTable(Table[IndexUnaryOp]):

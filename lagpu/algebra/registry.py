@@ -124,13 +124,17 @@ class Table(Generic[Row]):
         Raises
         ------
         UnknownOperator
-            If there is none.
+            If there is none, or the brackets do not match.
         """
-        name, _, dtype = text.strip().partition("[")
+        name, bracket, dtype = text.strip().partition("[")
+        if text.count("]") != len(bracket) or (bracket and not dtype.endswith("]")):
+            raise UnknownOperator(
+                f"{self.kind}: {text!r} has brackets that do not match. Write 'plus[INT64]'."
+            )
         plain = name.strip().replace(".", "_") if self.kind == "semiring" else name.strip()
         words = [SIGNS.get(part, part) for part in plain.split("_")] if plain else [plain]
         found = self["_".join(words)]
-        typed: Row = found[dtype.rstrip("] ")] if dtype else found
+        typed: Row = found[dtype[:-1].strip()] if bracket else found
         return typed
 
     def register_new(self, name: str, *args: Any, **options: Any) -> Any:

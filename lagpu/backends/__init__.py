@@ -6,8 +6,9 @@ import copyreg
 import importlib
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ContextDecorator, suppress
 from contextvars import ContextVar
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ from lagpu.errors import (
     InvalidValue,
     NotSupported,
     OutOfMemory,
+    UnusedCall,
 )
 from lagpu.host.job import end_together, launched
 
@@ -363,25 +365,51 @@ def bytes_on_gpu(out_degree: Any, symmetric: bool, one_form: bool = False) -> tu
     return cast(tuple[int, int], estimate(out_degree, symmetric, one_form))
 
 
-@contextmanager
-def use(backend: str | Backend) -> Iterator[Backend]:
-    """Set the default backend of new objects, inside ``with lagpu.use("gpu"): ...``."""
-    place = get(backend)
-    token = _default.set(place)
-    try:
-        yield place
-    finally:
-        _default.reset(token)
+class _Use(ContextDecorator):
+    """What `use` returns; it warns if it is dropped without a ``with``, since it did nothing."""
+
+    def __init__(self, place: Backend) -> None:
+        self._place, self._used = place, False
+        self._tokens: list[Any] = []  # one may be entered again inside
+
+    def __enter__(self) -> Backend:
+        self._used = True
+        self._tokens.append(_default.set(self._place))
+        return self._place
+
+    def _recreate_cm(self) -> _Use:
+        """Return one for each call of a function that is decorated."""
+        self._used = True
+        return _Use(self._place)
+
+    def __exit__(self, *error: object) -> None:
+        _default.reset(self._tokens.pop())
+
+    def __del__(self) -> None:
+        if not self._used:
+            warnings.warn(
+                f"use: the default backend is still the one before. Write with "
+                f"lagpu.use({self._place.name!r}): and what is made there inside.",
+                UnusedCall,
+                stacklevel=2,
+            )
 
 
-@contextmanager
+def use(backend: str | Backend) -> _Use:
+    """Set the default backend of new objects, inside ``with lagpu.use("gpu"): ...``.
+
+    Without ``with`` it does nothing, and warns (`UnusedCall`).
+    """
+    return _Use(get(backend))
+
+
 def use_grid(
     pieces: int | str = "all",
     backend: str = "auto",
     policy: str | None = None,
     order: str | None = None,
     devices: Iterable[int] | None = None,
-) -> Iterator[Backend]:
+) -> _Use:
     """Set a grid as the default backend of new objects, inside ``with lagpu.grid(2): ...``.
 
     Parameters
@@ -403,11 +431,11 @@ def use_grid(
         piece each, in this order: ``lagpu.grid(devices=[3, 1])``. By default the first ones. In a
         job of several processes each takes devices of its own, and none can be chosen here.
 
-    Yields
-    ------
-    Backend
-        The grid, which `get` names ``"grid:2"``, ``"grid:2x3-degree:cpu"``, ``"grid:2:gpu:3,1"``
-        and so on.
+    Returns
+    -------
+    context manager
+        It gives the grid, which `get` names ``"grid:2"``, ``"grid:2x3-degree:cpu"``,
+        ``"grid:2:gpu:3,1"`` and so on.
 
     Raises
     ------
@@ -425,8 +453,7 @@ def use_grid(
     if devices is not None:
         kind = f"{_kind_of_devices(backend)}:{','.join(map(str, _checked_devices(devices)))}"
     place = get(":".join(part for part in (count, kind) if part))
-    with use(overridden(place, None, policy)) as chosen:
-        yield chosen
+    return use(overridden(place, None, policy))
 
 
 def _kind_of_devices(backend: str) -> str:

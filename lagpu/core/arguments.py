@@ -13,6 +13,7 @@ from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, Un
 from lagpu.algebra.registry import SIGNS
 from lagpu.algebra.tables import binary, indexunary, semiring, unary
 from lagpu.core.exchange.arrays_in import require_fit
+from lagpu.core.hints import object_of
 from lagpu.core.recorder import current_recorder
 from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, cast, lookup, unify
 from lagpu.errors import (
@@ -26,11 +27,14 @@ from lagpu.host.sorting import all_distinct
 from lagpu.operations import BoundOperator, Counter, CounterRef, ScalarRef, ScalarValue
 
 __all__ = [
+    "all_close",
+    "as_fill",
     "as_semiring",
     "as_size",
     "as_values",
     "binary_operator",
     "bound_operator",
+    "check_how",
     "combine",
     "index_array",
     "integer",
@@ -109,6 +113,13 @@ def _scalar(value: Any, dtype: DType, what: str) -> Any:
         instead = dtype.instead_for(number)
         raise DomainMismatch(f"{what}: {number} does not fit {dtype}. {instead}")
     return dtype.numpy.type(number)
+
+
+def as_fill(value: Any, dtype: DType) -> Any:
+    """Return the value of missing entries as a NumPy scalar; one of a `Scalar` must fit, too."""
+    found = object_of(value)
+    number = found.value if isinstance(getattr(found, "data", None), ScalarValue) else found
+    return scalar_value(found if number is None else number, dtype, "to_dense")
 
 
 def scalar_dtype(value: Any, like: DType, what: str) -> DType:
@@ -316,6 +327,24 @@ def binary_operator(op: Any) -> BinaryOp:
     if found.positional:
         raise DomainMismatch(f"{found!r}: reads the indices of a product. Use it in a semiring.")
     return found
+
+
+def check_how(how: Any) -> None:
+    """Raise `InvalidValue` unless `how` is a word that `wait` takes."""
+    if how not in ("materialize", "complete"):
+        raise InvalidValue(f"wait: there is no {how!r}. Use materialize or complete.")
+
+
+def all_close(x: Any, y: Any, rel_tol: float, abs_tol: float) -> bool:
+    """Whether all numbers of two arrays are close, by the rule of `binary.isclose`."""
+    x, y = np.asarray(x), np.asarray(y)
+    apart = x != y
+    exact = object if x.dtype.kind != "f" and y.dtype.kind != "f" else None  # no overflow
+    x, y = x[apart].astype(exact), y[apart].astype(exact)
+    with np.errstate(invalid="ignore", over="ignore"):
+        off = abs(x - y)
+        close = off <= np.maximum(rel_tol * np.maximum(abs(x), abs(y)), abs_tol)
+    return bool(np.all(close)) and bool(np.all(off < np.inf))
 
 
 def as_semiring(op: Semiring | str) -> Semiring:

@@ -11,7 +11,7 @@ from lagpu.algebra.operators import IndexUnaryOp, Monoid
 from lagpu.algebra.tables import binary, monoid
 from lagpu.backends.protocol import Backend
 from lagpu.core.aggregates.table import agg, aggregate
-from lagpu.core.arguments import bound_operator, selected
+from lagpu.core.arguments import all_close, bound_operator, check_how, selected
 from lagpu.core.exchange.pickled import taken_apart
 from lagpu.core.expr import (
     OUTPUTS,
@@ -23,6 +23,7 @@ from lagpu.core.expr import (
     constant,
     is_operand,
     kind_of,
+    mask_does_not_fit,
     mixed_backends,
 )
 from lagpu.core.hints import NoTruth, object_of
@@ -30,7 +31,7 @@ from lagpu.core.infix.arithmetic import Arithmetic
 from lagpu.core.infix.described import described
 from lagpu.core.recorder import flush, why_unreadable
 from lagpu.dtypes import DType, lookup
-from lagpu.errors import DomainMismatch
+from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.operations import Apply, Handle, Reduce, Select
 
 __all__ = ["Collection"]
@@ -75,7 +76,13 @@ class Collection(Arithmetic):
         """Return this object when all operations that make it have ended, for measuring time.
 
         A backend may run behind the program; reading an object waits in any case.
+
+        Parameters
+        ----------
+        how : {"materialize", "complete"}
+            Accepted as in python-graphblas; both wait for the same.
         """
+        check_how(how)
         self._flushed().wait(self.data)
         return self
 
@@ -176,7 +183,8 @@ class Collection(Arithmetic):
         other : Vector or Matrix, as this object, or an expression or a view of one
             The other object, on the same backend.
         rel_tol, abs_tol : float
-            Values may differ by ``abs_tol + rel_tol * abs(y)``.
+            Two values are close if they are equal, or differ by ``rel_tol`` times the greater or by
+            `abs_tol` at most, as in ``math.isclose``. NaN is close to nothing.
         check_dtype : bool
             Whether the types must be the same too.
         """
@@ -185,7 +193,7 @@ class Collection(Arithmetic):
             return False
         (*where, x), (*there, y) = self.to_coo(), other.to_coo()
         same = all(np.array_equal(i, j) for i, j in zip(where, there, strict=True))
-        return same and bool(np.allclose(x, y, rtol=rel_tol, atol=abs_tol, equal_nan=True))
+        return same and all_close(x, y, rel_tol, abs_tol)
 
     def _alike(self, other: Any, what: str, check_dtype: bool) -> Any:
         """Return an object to compare with; None if its shape, or type if it counts, differs."""
@@ -248,7 +256,7 @@ class Collection(Arithmetic):
             _getframe(1),
         )
 
-    def select(self, op: IndexUnaryOp | str, thunk: Any = 0) -> Call:
+    def select(self, op: IndexUnaryOp | str, thunk: Any = None) -> Call:
         """Keep the entries for which `op` of value, index and `thunk` is true.
 
         Parameters
@@ -257,11 +265,14 @@ class Collection(Arithmetic):
             An operator with a BOOL result, as in ``u.select("valuegt", 3)``; or a mask or a BOOL
             object of the same shape, as in ``u.select(u > v)``, which keeps the entries there.
         thunk : scalar
-            The operator's last operand, as in ``A.select("tril", -1)``.
+            The operator's last operand, as in ``A.select("tril", -1)``; by default 0. A mask has
+            none.
         """
         if isinstance(op, NoTruth):
+            if thunk is not None:
+                raise InvalidValue(f"select: a mask takes no thunk, here {thunk!r}. Leave it out.")
             return self._where(op)._written_in(_getframe(1))
-        op, number, _ = selected(self.dtype, op, thunk)
+        op, number, _ = selected(self.dtype, op, 0 if thunk is None else thunk)
         return Call(
             Select(self.data, op, number),
             (self,),
@@ -275,7 +286,10 @@ class Collection(Arithmetic):
         """Return the deferred selection of the entries where a mask or a BOOL object is true."""
         if isinstance(x, Call) and x.compared is not None and x.inputs[0] is self:
             return x.kept()
-        kept: Any = as_mask(self, x).new()
+        mask = as_mask(self, x)
+        if mask.vector.shape != self.shape:
+            raise mask_does_not_fit(mask, self)
+        kept: Any = mask.new()
         call: Call = kept.ewise_mult(self, binary.second)
         call.formula = ("select(", self, ", ", x, ")")
         return call
@@ -290,11 +304,20 @@ class Collection(Arithmetic):
         allow_empty : bool
             With False the sum is computed now, and without entries it is the identity of the
             monoid.
+
+        Raises
+        ------
+        InvalidValue
+            If `allow_empty` is False and an aggregator is more than a monoid.
         """
         aggregator = None if type(op) is Monoid else agg.named(op)
-        if aggregator is not None:
+        if aggregator is not None and aggregator.monoid is None:
+            if not allow_empty:
+                raise InvalidValue(
+                    f"reduce: {aggregator!r} has no identity. Leave out allow_empty=False."
+                )
             return aggregate(self, aggregator, "reduce", _getframe(1))
-        found = monoid.lookup(op)
+        found = monoid.lookup(op) if aggregator is None else aggregator.monoid
         result = found.types(self.dtype)[1]
         call = Call(
             Reduce(self.data, found),

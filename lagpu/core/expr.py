@@ -22,7 +22,13 @@ from lagpu.core.observer import current_observer
 from lagpu.core.recorder import current_recorder, run_statement
 from lagpu.core.unused import Unassigned
 from lagpu.dtypes import BOOL, DType, lookup
-from lagpu.errors import BackendMismatch, DimensionMismatch, DomainMismatch, LagpuError
+from lagpu.errors import (
+    BackendMismatch,
+    DimensionMismatch,
+    DomainMismatch,
+    InvalidValue,
+    LagpuError,
+)
 from lagpu.host import display
 from lagpu.host.source import is_notation, operation_at, taken_by
 from lagpu.operations import (
@@ -50,6 +56,7 @@ __all__ = [
     "is_operand",
     "kind_of",
     "mark_used",
+    "mask_does_not_fit",
     "mixed_backends",
     "temporary",
 ]
@@ -348,7 +355,7 @@ def as_mask(out: Any, x: Any) -> Mask:
     raise DomainMismatch(f"{out.name}(...): {kind_of(x)} is not a mask. {hint}")
 
 
-def _mask_does_not_fit(mask: Mask, out: Any) -> LagpuError:
+def mask_does_not_fit(mask: Mask, out: Any) -> LagpuError:
     """Return the error for a mask of another shape or another backend than the output."""
     vector, name = mask.vector, name_of(out)
     if vector.shape == out.shape:
@@ -379,7 +386,12 @@ class Updater(Unassigned, NoArithmetic):
             or vector.ndim != out.ndim
             or (vector.size != out.size if out.ndim == 1 else vector.shape != out.shape)
         ):
-            raise _mask_does_not_fit(mask, out)
+            raise mask_does_not_fit(mask, out)
+        if replace and mask is None:
+            raise InvalidValue(
+                f"{name_of(out)}(...): replace deletes what a mask leaves out, and there is no "
+                "mask. Give one, or leave out replace."
+            )
         self.out = out
         self.mask = mask
         self.accum = None if accum is None else binary_operator(accum)
@@ -452,7 +464,7 @@ def assign(to: Updater, value: Any) -> None:
     else:
         vector = mask.vector
         if vector.shape != out.shape:  # one of them was resized since the mask was given
-            raise _mask_does_not_fit(mask, out)
+            raise mask_does_not_fit(mask, out)
         desc = Descriptor(vector.data, mask.structure, mask.complement, to.accum, to.replace)
     _submit(Statement(out.data, desc, call.operation, call.dtype), to, call)
 

@@ -25,6 +25,7 @@ __all__ = [
     "how_to_join",
     "name_of",
     "object_of",
+    "part_of",
 ]
 
 Operator = Callable[[Any, Any], Any]
@@ -152,7 +153,7 @@ class NoTruth(NoArithmetic):
         self.refuse("is not a NumPy array", self._fill_in(self._dense))
 
     __invert__ = _one("~")
-    __matmul__, __rmatmul__ = _two("@"), _two("@", True)
+    __matmul__, __rmatmul__, __imatmul__ = _two("@"), _two("@", True), _into("@")
     # Equality by identity would silently be False for two equal vectors.
     __eq__, __ne__ = _two("=="), _two("!=")
 
@@ -218,7 +219,11 @@ class Deferred(ComputedForms, NoTruth):
         return iter(self._computed())
 
     def __getitem__(self, where: Any) -> Any:
-        return self._computed()[where]
+        return part_of(self, self._computed()[where])
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        found = self._computed()
+        return super().__array__() if found.ndim else found.__array__(dtype)
 
     def __contains__(self, where: Any) -> bool:
         return where in self._computed()
@@ -244,6 +249,12 @@ class Deferred(ComputedForms, NoTruth):
     ewise_add, ewise_mult, ewise_union = Computed(), Computed(), Computed()
     vxm, mxv, mxm, kronecker = Computed(), Computed(), Computed(), Computed()
     inner, outer, power, selection = Computed(), Computed(), Computed(), Computed()
+
+
+def part_of(x: Any, part: Any) -> Any:
+    """Return a part of the result of an expression or a view, which cannot be written to."""
+    part.within = x
+    return part
 
 
 def object_of(x: Any) -> Any:

@@ -49,7 +49,7 @@ __all__ = ["IndexExpr", "MatrixIndex", "VectorIndex", "matrix_assignment", "vect
 class IndexExpr(Deferred):
     """A part of an object, ``w[I]`` or ``A[i, :]``, to be read or written."""
 
-    __slots__ = ("_result",)
+    __slots__ = ("_result", "within")  # within: what it is a part of, if that cannot be written
 
     def call(self) -> Call:
         """Return the deferred extraction."""
@@ -74,6 +74,16 @@ class IndexExpr(Deferred):
         """Return (the object, the indices), for an assignment."""
         raise NotImplementedError
 
+    def _written(self) -> tuple[Any, Any]:
+        """Return what `_to` returns, or refuse a part of an expression: nobody has its result."""
+        within = getattr(self, "within", None)
+        if within is not None:
+            self.refuse(
+                f"{name_of(within)} cannot be written to, nor can its parts",
+                "Write to a part of a vector or a matrix, as in A[J, I] << B.T.",
+            )
+        return self._to()
+
     @property
     def dtype(self) -> DType:
         """Type of the values."""
@@ -84,14 +94,14 @@ class IndexExpr(Deferred):
         self, *given: Any, mask: Any = None, accum: Any = None, replace: bool = False
     ) -> Updater:
         """Return the updater of ``w[I](mask, accum=op) << call``; the mask is for the part."""
-        out, indices = self._to()
+        out, indices = self._written()
         mask, accum, replace = described(out, given, mask, accum, replace)
         if mask is not None:
             mask = whole_mask(self, as_mask(out, mask))
         return Updater(out, mask, accum, replace, indices)
 
     def __lshift__(self, value: Any) -> None:
-        out, indices = self._to()
+        out, indices = self._written()
         assign(Updater(out, indices=indices), value)
 
     def update(self, value: Any) -> None:

@@ -30,20 +30,31 @@ _PLUS_TIMES = semiring.plus_times
 
 
 class MatMul(Pair):
-    """A product that still needs its semiring, plus_times if none comes: ``u @ A``, ``A @ B``."""
+    """A product that still needs its semiring, plus_times if none comes: ``u @ A``, ``A @ B``.
 
-    __slots__ = ()
+    The semiring counts for a chain ``A @ B @ C`` too.
+    """
+
+    __slots__ = ("ndim_of_result",)
     _remedy = "{0} has no semiring, and was never used. Write w << semiring.plus_times({0})."
-    sign, wanted = "@", "semiring"
+    sign, wanted, takes = "@", "semiring", "times"
 
     def __init__(self, left: Any, right: Any) -> None:
-        for operand in (left, right):
-            if not isinstance(operand, NoTruth) or getattr(operand, "ndim", 1) == 0:
+        sides = [x if isinstance(x, MatMul) else object_of(x) for x in (left, right)]
+        ndims = [getattr(x, "ndim_of_result", getattr(x, "ndim", 0)) for x in sides]
+        for operand, ndim in zip((left, right), ndims, strict=True):
+            if not isinstance(operand, NoTruth) or not ndim:
                 raise DomainMismatch(
                     f"@: {kind_of(operand)} is neither a Vector nor a Matrix. "
                     "Make one with from_dense or from_coo."
                 )
-        self._begin(object_of(left), object_of(right))
+        self.ndim_of_result = sum(ndims) - 2
+        self._begin(*sides)
+
+    def _infix(self, sign: str, other: Any, reflected: bool = False) -> Any:
+        if sign == "@":
+            return MatMul(other, self) if reflected else MatMul(self, other)
+        return super()._infix(sign, other, reflected)
 
     @property
     def example(self) -> str:
@@ -60,10 +71,10 @@ class MatMul(Pair):
 
     def times(self, semiring: Semiring, by: FrameType | None, **options: Any) -> Call:
         """Return the deferred product over `semiring`, written in the frame `by`."""
-        self._mark_used()
-        left, right = self.left, self.right
+        chosen = options if self.ndim_of_result == 1 else {}
+        left, right, semiring = self._operands(semiring, **chosen)
         if left.ndim == right.ndim:
-            if options:
+            if options and by is not None:  # they are for the products of a vector in a chain
                 raise InvalidValue(f"mxm: takes no {', '.join(options)}. Leave it out.")
             product = inner_product if left.ndim == 1 else _matrix_product
             return product(left, right, semiring, by)

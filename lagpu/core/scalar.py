@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from lagpu.algebra.tables import unary
-from lagpu.core.arguments import scalar_dtype, scalar_value
+from lagpu.core.arguments import all_close, check_how, scalar_dtype, scalar_value
 from lagpu.core.exchange.foreign import dtype_for
 from lagpu.core.expr import OUTPUTS, Call, Updater, constant
 from lagpu.core.hints import NoArithmetic, object_of
@@ -110,16 +111,17 @@ class Scalar(NoArithmetic):
         abs_tol: float = 0.0,
         check_dtype: bool = False,
     ) -> bool:
-        """Whether both have values equal up to a tolerance, or none."""
+        """Whether both have values equal up to a tolerance, or none; see `Vector.isclose`."""
         if check_dtype and isinstance(other, Scalar) and other.dtype is not self.dtype:
             return False
         x, y = self.value, other.value if isinstance(other, Scalar) else other
         if x is None or y is None:
             return x is y
-        return math.isclose(x, y, rel_tol=rel_tol, abs_tol=abs_tol)
+        return all_close(x, y, rel_tol, abs_tol)
 
     def wait(self, how: str = "materialize") -> Scalar:
-        """Return this scalar when its value is known."""
+        """Return this scalar when its value is known; see `Vector.wait`."""
+        check_how(how)
         self.data.get()
         return self
 
@@ -201,6 +203,10 @@ class Scalar(NoArithmetic):
 
     def __index__(self) -> int:
         return int(self._known().__index__())
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        """Return the value as an array without dimensions; NumPy makes one for itself."""
+        return np.array(self._known(), dtype)
 
     def __eq__(self, other: object) -> bool:
         return bool(self.value == (other.value if isinstance(other, Scalar) else other))

@@ -16,7 +16,7 @@ from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import as_semiring, as_size
 from lagpu.core.expr import Call, Mask, is_operand, temporary
 from lagpu.core.forms.transposed import TransposedForms
-from lagpu.core.hints import ComputedForms, name_of
+from lagpu.core.hints import ComputedForms, name_of, part_of
 from lagpu.core.infix.arithmetic import Arithmetic
 from lagpu.core.matmul import MatrixOperand, vector_product
 from lagpu.core.recorder import flush, why_unreadable
@@ -88,7 +88,7 @@ class MatrixView(Arithmetic, MatrixOperand, ComputedForms):
         return temporary(self.copying())
 
     def __getitem__(self, where: Any) -> Any:
-        return self._computed()[where]
+        return part_of(self, self._computed()[where])
 
 
 class TransposedMatrix(TransposedForms, MatrixView):

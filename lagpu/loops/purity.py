@@ -349,7 +349,10 @@ def _visit(node: ast.expr, counter: str, names: dict[str, None]) -> None:
 
 
 _ORDER = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-_INPLACE = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.BitAnd, ast.BitOr, ast.BitXor)
+_INPLACE = (
+    *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Pow),
+    *(ast.BitAnd, ast.BitOr, ast.BitXor, ast.MatMult),
+)
 
 # Names of expressions in messages.
 _KINDS: dict[type[ast.expr], str] = {

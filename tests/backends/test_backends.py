@@ -13,6 +13,7 @@ from lagpu.errors import (
     BackendUnavailable,
     DomainMismatch,
     InvalidValue,
+    UnusedCall,
 )
 from lagpu.host.job import Job
 
@@ -189,6 +190,24 @@ def test_processes_of_a_job_take_devices_by_themselves(monkeypatch):
         pass
     with pytest.raises(InvalidValue, match=said):
         backends.get("grid:4:sim:0,1,2,5")
+
+
+def test_use_without_with_warns(loopback, tmp_path):
+    before = Vector(BOOL, 3).backend
+    with pytest.warns(UnusedCall, match=r"Write with lagpu\.use\('loopback'\):") as caught:
+        lagpu.use("loopback")
+    assert caught[0].filename == __file__
+    assert Vector(BOOL, 3).backend is before
+
+
+def test_use_decorates_a_function(loopback):
+    @lagpu.use("loopback")
+    def place(deeper=False):
+        return place() if deeper else Vector(BOOL, 3).backend
+
+    assert place() is loopback
+    assert place(deeper=True) is loopback
+    assert Vector(BOOL, 3).backend is not loopback
 
 
 def test_use_ends_with_an_error(loopback):

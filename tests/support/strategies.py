@@ -90,7 +90,7 @@ def how_written(draw, size, accum, *, masks=(None, "S", "V", "~S", "~V")):
     kind = draw(st.sampled_from(masks))
     replace = draw(st.booleans())
     if kind is None:
-        return How(accum=accum, replace=replace)
+        return How(accum=accum)
     dtype = draw(st.sampled_from((BOOL, INT32, FP64)))
     mask = plain_vector(draw, size, dtype)
     return How(mask, "S" in kind, "~" in kind, accum, replace)
@@ -101,7 +101,7 @@ def how_matrix_written(draw, shape, accum):
     kind = draw(st.sampled_from((None, "S", "V", "~S", "~V")))
     replace = draw(st.booleans())
     if kind is None:
-        return How(accum=accum, replace=replace)
+        return How(accum=accum)
     dtype = draw(st.sampled_from((BOOL, INT32, FP64)))
     mask = plain_matrix(draw, *shape, dtype, iso=draw(st.booleans()))
     return How(mask, "S" in kind, "~" in kind, accum, replace)

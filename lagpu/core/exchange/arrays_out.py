@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.core.arguments import scalar_value
+from lagpu.core.arguments import as_fill
 from lagpu.core.hints import name_of
 from lagpu.dtypes import DType, cast, lookup
 from lagpu.errors import InvalidValue
@@ -21,7 +21,7 @@ _LARGE = 1 << 18  # entries: from here on it pays to have a device put them in t
 def to_dense(v: Any, fill_value: Any, dtype: Any, on_device: bool) -> np.ndarray[Any, Any]:
     """Do what `Vector.to_dense` does."""
     kind = v.dtype if dtype is None else lookup(dtype)
-    fill = None if fill_value is None else scalar_value(fill_value, kind, "to_dense")
+    fill = None if fill_value is None else as_fill(fill_value, kind)
     dense: np.ndarray[Any, Any]
     if on_device or (v.backend.device is not None and v.size >= _LARGE):
         dense = _of_device(v, fill, kind, on_device)

@@ -8,7 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from lagpu.core.arguments import as_size, integer, integer_array, scalar_dtype, scalar_value
+from lagpu.core.arguments import as_fill, as_size, integer, integer_array, scalar_dtype
+from lagpu.core.compressed import extent
 from lagpu.core.expr import OUTPUTS, Call, Updater, assign, is_operand
 from lagpu.core.forms.vectors import as_type, filled, split
 from lagpu.dtypes import INT64, lookup
@@ -155,20 +156,20 @@ class MatrixForms:
         order : {"rowwise", "columnwise"}
             Whether the outer keys are rows or columns.
         nrows, ncols : int, optional
-            Shape; by default the largest index plus one, and the length of a list.
+            Shape; by default the largest index plus one, also where its dict is empty.
         **where
             ``like``, ``backend`` and ``name``, as in `Matrix`.
         """
-        rowwise, listed = _by_rows(order), not isinstance(nested, Mapping)
+        rowwise = _by_rows(order)
         given: Any = nested
-        outer = enumerate(given) if listed else given.items()
-        triples = [(i, j, x) for i, inner in outer for j, x in inner.items()]
+        outer = dict(given if isinstance(nested, Mapping) else enumerate(given))
+        triples = [(i, j, x) for i, inner in outer.items() for j, x in inner.items()]
         first, second, values = split(triples, 3)
-        if listed and rowwise and nrows is None:
-            nrows = len(nested)
-        if listed and not rowwise and ncols is None:
-            ncols = len(nested)
         rows, cols = (first, second) if rowwise else (second, first)
+        if rowwise:
+            nrows = extent(integer_array(list(outer), "from_dicts"), nrows, "from_dicts: row")
+        else:
+            ncols = extent(integer_array(list(outer), "from_dicts"), ncols, "from_dicts: column")
         new: Self = cls.from_coo(  # type: ignore[attr-defined]
             rows, cols, values, dtype, nrows=nrows, ncols=ncols, **where
         )
@@ -196,8 +197,10 @@ class MatrixForms:
         **options
             ``nrows``, ``ncols``, ``like``, ``backend`` and ``name``, as in `from_coo`.
         """
-        rows = _expanded(compressed_rows, indptr, "from_dcsr")
-        new: Self = cls.from_coo(rows, col_indices, values, dtype, **options)  # type: ignore[attr-defined]
+        rows, nrows = _expanded(compressed_rows, indptr, options.pop("nrows", None), "from_dcsr")
+        new: Self = cls.from_coo(  # type: ignore[attr-defined]
+            rows, col_indices, values, dtype, nrows=nrows, **options
+        )
         return new
 
     @classmethod
@@ -206,8 +209,10 @@ class MatrixForms:
         dtype: Any = None, **options: Any,
     ) -> Self:  # fmt: skip
         """Return a matrix of compressed columns; see `from_dcsr`."""
-        cols = _expanded(compressed_cols, indptr, "from_dcsc")
-        new: Self = cls.from_coo(row_indices, cols, values, dtype, **options)  # type: ignore[attr-defined]
+        cols, ncols = _expanded(compressed_cols, indptr, options.pop("ncols", None), "from_dcsc")
+        new: Self = cls.from_coo(  # type: ignore[attr-defined]
+            row_indices, cols, values, dtype, ncols=ncols, **options
+        )
         return new
 
     # ---------------------------------------------------------------------------------- out
@@ -237,7 +242,7 @@ class MatrixForms:
                 )
             fill_value = 0
         kind = self.dtype if dtype is None else lookup(dtype)
-        dense = np.full(self.shape, scalar_value(fill_value, kind, "to_dense"), kind.numpy)
+        dense = np.full(self.shape, as_fill(fill_value, kind), kind.numpy)
         dense[rows, cols] = as_type(values, kind)
         return dense
 
@@ -382,15 +387,15 @@ def _columns(edges: Iterable[Any]) -> list[Any]:
     return split(rows, 2)
 
 
-def _expanded(majors: Any, indptr: Any, what: str) -> Array:
-    """Return the row of each entry of compressed rows."""
+def _expanded(majors: Any, indptr: Any, size: int | None, what: str) -> tuple[Array, int]:
+    """Return the row of each entry of compressed rows, and how many rows there are."""
     majors, ptr = integer_array(majors, what), integer_array(indptr, what)
     if len(ptr) != len(majors) + 1:
         raise DimensionMismatch(f"{what}: {len(ptr)} elements of the pointer != {len(majors)} + 1.")
     counts = np.diff(ptr)
     if len(counts) and counts.min() < 0:
         raise IndexOutOfBound(f"{what}: the pointer falls. Give one that rises.")
-    return np.repeat(majors, counts)
+    return np.repeat(majors, counts), extent(majors, size, f"{what}: index")
 
 
 def _nonempty(

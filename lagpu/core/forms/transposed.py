@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.core.expr import Call
+from lagpu.core.expr import OUTPUTS, Call
 from lagpu.core.forms.vectors import as_type
+from lagpu.core.hints import part_of
 from lagpu.core.indexing import MatrixIndex
 
 __all__ = ["TransposedForms"]
@@ -45,12 +46,13 @@ class TransposedForms:
 
     reduce_scalar = reduce
 
-    def __getitem__(self: Any, where: Any) -> MatrixIndex:
+    def __getitem__(self: Any, where: Any) -> Any:
         if isinstance(where, tuple) and len(where) == 2:
             kinds = [isinstance(index, slice) or np.ndim(index) > 0 for index in where]
             if not all(kinds):  # a row, a column or one entry
-                return MatrixIndex(self._matrix, where[::-1])
-        return MatrixIndex(self.new(), where)
+                part = MatrixIndex(self._matrix, where[::-1])
+                return part if isinstance(self.stored, OUTPUTS[2]) else part_of(self, part)
+        return part_of(self, MatrixIndex(self.new(), where))
 
     def __contains__(self, where: Any) -> bool:
         return where[::-1] in self._matrix
@@ -90,7 +92,7 @@ class TransposedForms:
         """Return the compressed columns of the transpose that have entries."""
         return self._matrix.to_dcsr(dtype)
 
-    def wait(self) -> Any:
-        """Return this when all operations that make the matrix have ended."""
-        self._matrix.wait()
+    def wait(self, how: str = "materialize") -> Any:
+        """Return this when all operations that make the matrix have ended; see `Matrix.wait`."""
+        self._matrix.wait(how)
         return self

@@ -8,7 +8,7 @@ from typing import Any
 from lagpu.algebra.operators import BinaryOp
 from lagpu.algebra.tables import binary
 from lagpu.core.expr import Call, Mask
-from lagpu.core.hints import NoTruth, object_of
+from lagpu.core.hints import NoTruth
 from lagpu.core.infix.pair import Pair
 from lagpu.dtypes import BOOL
 
@@ -25,7 +25,7 @@ class Joined(Pair):
 
     __slots__ = ("sign",)
     _remedy = "{0} has no operator, and was never used. Write w << binary.plus({0})."
-    wanted = "operator"
+    wanted, takes = "operator", "combined"
 
     def __init__(self, left: Any, right: Any, sign: str) -> None:
         self.sign = sign
@@ -54,18 +54,13 @@ class Joined(Pair):
         Parameters
         ----------
         op : BinaryOp or Monoid
-            The operator.
+            The operator, of a chain ``u | v | w`` too.
         by : FrameType, optional
             The author's frame.
         **defaults
             ``left_default=`` and ``right_default=``, both: in place of a missing entry of a union.
         """
-        self._mark_used()
-        left, right = (
-            x.combined(op, by) if isinstance(x, Joined) and x.sign == self.sign else x
-            for x in (self.left, self.right)
-        )
-        left, right = object_of(left), object_of(right)
+        left, right, op = self._operands(op, **defaults)
         if defaults:
             if self.sign == "&" or set(defaults) != {"left_default", "right_default"}:
                 self.refuse(

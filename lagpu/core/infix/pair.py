@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from types import FrameType
 from typing import Any
 
 from lagpu.core.expr import Call, Mask, compute, format_as_written
-from lagpu.core.hints import Deferred, name_of
+from lagpu.core.hints import Deferred, name_of, object_of
 from lagpu.core.unused import Unassigned
+from lagpu.dtypes import DType, unify
 from lagpu.host import display
 
 __all__ = ["Pair"]
@@ -24,11 +26,13 @@ class Pair(Unassigned, Deferred):
         The sign between them.
     wanted : str
         What they wait for, in messages.
+    takes : str
+        The method by which it comes.
     """
 
     __slots__ = ("_result", "left", "right")
     sign: str
-    wanted = ""
+    wanted = takes = ""
 
     def _begin(self, left: Any, right: Any) -> None:
         for operand in (left, right):
@@ -39,6 +43,31 @@ class Pair(Unassigned, Deferred):
     def call(self, by: FrameType | None = None) -> Call:
         """Return the deferred operation with the operator that is usual for the sign."""
         raise NotImplementedError
+
+    def _operands(self, op: Any, **options: Any) -> tuple[Any, Any, Any]:
+        """Return (left, right, operator): an operand of the same sign is computed with it too.
+
+        The operator of such a chain counts in the common type of all its operands.
+        """
+        self._mark_used()
+        if isinstance(self.left, Pair) or isinstance(self.right, Pair):
+            kinds = self._dtypes()
+            if getattr(op, "op", op).dtype is None and len(set(kinds)) > 1:
+                op = op[functools.reduce(unify, kinds)]
+        left, right = (
+            object_of(getattr(x, self.takes)(op, None, **options) if _joins(x, self.sign) else x)
+            for x in (self.left, self.right)
+        )
+        return left, right, op
+
+    def _dtypes(self) -> list[DType]:
+        """Return the types of all operands of a chain."""
+        sides = self.left, self.right
+        return [
+            kind
+            for x in sides
+            for kind in (x._dtypes() if _joins(x, self.sign) else [object_of(x).dtype])
+        ]
 
     def _computed(self) -> Any:
         return compute(self, self.call)
@@ -71,3 +100,8 @@ class Pair(Unassigned, Deferred):
     def _output(self, value: Any) -> str:
         w = name_of(value) if getattr(value, "ndim", 0) else "w"
         return f"Write {w} << {self.example}."
+
+
+def _joins(x: Any, sign: str) -> bool:
+    """Whether `x` waits for the operator of the pair of this sign that it is an operand of."""
+    return isinstance(x, Pair) and x.sign == sign

@@ -1,16 +1,20 @@
 """Constructors, conversions and changes: each line gives what python-graphblas gives."""
 
+import math
+
 import numpy as np
 import pytest
 from samples import picked
 
 import lagpu
-from lagpu import FP64, INT64, Matrix, Scalar, Vector, backends
+from lagpu import FP64, INT64, Matrix, Scalar, Vector, agg, backends, binary
 from lagpu.errors import (
     DimensionMismatch,
     DomainMismatch,
+    EmptyObject,
     IndexOutOfBound,
     InvalidValue,
+    UnknownOperator,
 )
 
 gb = pytest.importorskip("graphblas")  # a dependency of the cpu backend
@@ -60,6 +64,31 @@ Matrix.from_dicts({0: {1: 2}, 3: {0: 5, 2: 7}})
 Matrix.from_dicts({0: {1: 2}, 3: {0: 5}}, order="columnwise")
 Matrix.from_dicts([{1: 2}, {}, {0: 5}, {}], ncols=3)
 Matrix.from_dicts([{1: 2}, {}, {0: 5}, {}], "FP64", order="columnwise")
+Matrix.from_dicts({1: {}})
+Matrix.from_dicts({1: {}}, nrows=5, ncols=2)
+Matrix.from_dicts({0: {2: 3}, 1: {}}, "INT64", order="columnwise")
+Matrix.from_dcsr([2], [0, 0], [], [])
+Matrix.from_dcsc([2], [0, 0], [], [], nrows=4)
+v.reduce(agg.sum, allow_empty=False).new().value
+Vector(int, 3).reduce(agg.sum, allow_empty=False).new().value
+Vector(int, 3).reduce("max", allow_empty=False).new().value
+Matrix(int, 3, 3).reduce_scalar(agg.prod, allow_empty=False).new().value
+Vector(int, 3).reduce(agg.sum).new().value
+np.array(Scalar.from_value(5)).dtype.name
+np.array([Scalar.from_value(5), Scalar.from_value(6)]).tolist()
+np.array(Scalar.from_value(5.5), dtype=int).tolist()
+np.asarray(v.reduce("plus")).tolist()
+np.asarray(v[0]).tolist()
+max(v), sum(v), list(v + v), sorted(A)
+nan.isclose(nan)
+nan[0].new().isclose(nan[0].new())
+Scalar.from_value(1.0).isclose(1.1, rel_tol=0.095)
+v.isclose((v * 1.1).new(), rel_tol=0.095)
+(v * 1.1).new().isclose(v, rel_tol=0.095)
+v.isclose((v * 1.1).new(), rel_tol=0.08, abs_tol=0.2)
+v.isclose((v + 1e-3).new(), abs_tol=2e-3)
+Vector.from_coo([0], [2**62 + 1]).isclose(Vector.from_coo([0], [2**62]), rel_tol=0)
+Vector.from_coo([0], [2**62 + 1]).isclose(Vector.from_coo([0], [2**62]))
 Matrix.from_dcsr([1, 3], [0, 2, 3], [0, 2, 1], [5, 6, 7], nrows=5, ncols=4)
 Matrix.from_dcsc([1, 3], [0, 2, 3], [0, 2, 1], [5, 6, 7], nrows=5, ncols=4)
 [part.tolist() for part in A.to_dcsr()]
@@ -136,7 +165,8 @@ def world(library, **where):
     rows, cols, values = [0, 0, 1, 2, 3, 3], [1, 2, 2, 0, 3, 1], [1.0, 0.0, 2.5, 4.0, 3.0, -1.0]
     A = library.Matrix.from_coo(rows, cols, values, nrows=4, ncols=5, **where)
     v = library.Vector.from_coo([0, 3, 4], [2.0, 0.0, 5.5], size=6, **where)
-    names = {"A": A, "v": v, "np": np, "int": int}
+    nan = library.Vector.from_coo([0], [np.nan], size=1, **where)
+    names = {"A": A, "v": v, "nan": nan, "np": np, "int": int, "agg": library.agg}
     return names | {name: getattr(library, name) for name in ("Vector", "Matrix", "Scalar")}
 
 
@@ -205,11 +235,59 @@ def test_type_and_place_follow(backend):
         (lambda A: A.resize(-1, 2), DimensionMismatch, "size -1"),
         (lambda A: A.reposition(0.5, 1), DomainMismatch, "is not an integer"),
         (lambda A: Matrix.from_dcsr([1], [0], [0]), DimensionMismatch, "pointer"),
+        (lambda A: Matrix.from_dicts({-1: {}}), IndexOutOfBound, "row -1 is outside"),
+        (lambda A: Matrix.from_dicts({4: {}}, nrows=3), IndexOutOfBound, "row 4 is outside 0 .. 2"),
+        (lambda A: A.reduce(agg.mean, allow_empty=False), InvalidValue, "agg.mean has no identity"),
+        (
+            lambda A: A.to_dense(Scalar(FP64, 6.5), "INT64"),
+            DomainMismatch,
+            "6.5 does not fit INT64",
+        ),
+        (lambda A: A.dup("INT64").to_dense(Scalar(FP64, 0.5)), DomainMismatch, "0.5 does not fit"),
+        (lambda A: A[0, :].new("INT64").to_dense(Scalar(FP64, 0.5)), DomainMismatch, "not fit"),
+        (lambda A: A.to_dense(Scalar(FP64)), EmptyObject, "no value"),
+        (lambda A: np.asarray(Scalar(FP64)), EmptyObject, "no value"),
+        (lambda A: np.asarray(A + A), DomainMismatch, "is not a NumPy array"),
+        (lambda A: A.wait("nonsense"), InvalidValue, "Use materialize or complete"),
+        (lambda A: A.T.wait("nonsense"), InvalidValue, "Use materialize or complete"),
+        (lambda A: A[0, :].wait("nonsense"), InvalidValue, "Use materialize or complete"),
+        (lambda A: Scalar(FP64).wait("nonsense"), InvalidValue, "Use materialize or complete"),
+        (lambda A: A.select(A.V, 777), InvalidValue, "takes no thunk, here 777"),
+        (lambda A: A.select(A > 2, 0), InvalidValue, "takes no thunk, here 0"),
+        (lambda A: A.select(A[0, :].new().S), DimensionMismatch, r"shape \(5,\) != \(4, 5\)"),
+        (lambda A: A[0, :].new().select(A.S), DimensionMismatch, r"shape \(4, 5\) != \(5,\)"),
+        *(
+            (lambda A, text=text: binary.from_string(text), UnknownOperator, "brackets")
+            for text in ("plus[int", "plus[int]]", "plus]int]", "plus[int]x")
+        ),
+        (lambda A: A(replace=True) << A, InvalidValue, "there is no mask"),
+        (lambda A: A[0, :](replace=True) << 1, InvalidValue, "there is no mask"),
+        (lambda A: A(binary.plus, lagpu.replace)[0, 0] << 1, InvalidValue, "there is no mask"),
     ],
 )
 def test_errors_name_the_remedy(call, error, message):
     with pytest.raises(error, match=message):
         call(world(lagpu, backend="cpu")["A"])
+
+
+@pytest.mark.parametrize("kind", ["Vector", "Matrix", "Scalar", "binary"])
+@pytest.mark.parametrize("dtype", ["INT64", "FP64", "FP32"])
+def test_close_is_one_rule(backend, kind, dtype):
+    numbers = [float("nan"), float("inf"), -float("inf"), 0.0, 1.0, 1.0625, 1.125, -3.0, 2.0**20]
+    for x in numbers if dtype != "INT64" else numbers[3:]:
+        for y in numbers if dtype != "INT64" else numbers[3:]:
+            u, v = (Vector.from_coo([0], [z], size=1, backend=backend).dup(dtype) for z in (x, y))
+            for tolerance in ((0.0625, 0.0), (0.0, 0.125), (1e-7, 0.0)):
+                given = dict(zip(("rel_tol", "abs_tol"), tolerance, strict=True))
+                close = math.isclose(u.get(0), v.get(0), **given)
+                if kind == "binary":
+                    found = u.ewise_mult(v, lagpu.binary.isclose(*tolerance)).new().get(0)
+                elif kind == "Scalar":
+                    found = u[0].new().isclose(v[0].new(), **given)
+                else:
+                    parts = (u, v) if kind == "Vector" else (u.diag(), v.diag())
+                    found = parts[0].isclose(parts[1], **given)
+                assert found == close, (kind, x, y, tolerance)
 
 
 def test_what_is_resized_keeps_its_loops(backend):

@@ -86,6 +86,11 @@ semiring.any_pair(x @ e).value|bool(semiring.any_pair(x @ y))|bool(semiring.any_
 semiring.plus_first(x @ y)|semiring.plus_second(x @ y)|semiring.plus_pair(x @ y)|float(x @ x)
 x.outer(y)|x.outer(y, binary.minus)|x.outer(x).new(mask=A.S)|A.power(1)|A.power(2)|A.power(5)
 A.power(3, semiring.min_plus)|semiring.plus_times(x @ A).nvals|semiring.min_plus(x @ A).to_coo()
+semiring.min_plus(A @ B @ A)|semiring.min_plus(A @ (B @ A))|semiring.max_min(x @ A @ B)
+semiring.min_plus(A @ (B @ x))|semiring.plus_first((x @ A) @ (A @ B))|semiring.max_plus(x @ A @ y)
+semiring.min_plus((A @ B).new() @ A)|A.mxm(A @ B, semiring.min_plus)|(x @ A @ B @ A).new()
+semiring.min_plus((A @ B + A) @ B)|semiring.min_plus((A @ B).T @ A)|semiring.min_plus(x @ A @ A.T)
+binary.minus(x \\| y \\| i, left_default=1, right_default=2)|binary.minus(x \\| (y \\| i))
 """
 SUMS = """
 x.reduce().get(0)|x.reduce().value|x.reduce(monoid.max).new()|e.reduce().get(7)|e.reduce().value
@@ -136,6 +141,10 @@ x[[1, 2, 3]](c[[0, 1, 2]].new().S) << 5|x[[1, 2]](b[[0, 1]].new().V, replace) <<
 x[[0, 1]](~b[[0, 1]].new().V, binary.plus) << 4|A[[0, 1], [1, 2]](C[[0, 1], [0, 1]].new().S) << 5
 A[0, :] << x|A[:, 1] << y|A[0, :] = x|A[2, [0, 1]] << y[[1, 2]].new()|A[-1, :] << x + y|A[...] << 3
 A[0, :](binary.plus) << y|A[0, :](y.S) << x|A[:, 0](~y.S, replace) << x|A[[0, 1], 3] << x[[0, 1]]
+x << semiring.min_plus(x @ A @ B)|x(y.S) << semiring.min_plus(A @ (B @ y))
+A << semiring.max_plus(A @ B @ A)|A(~B.S, binary.min, replace) << semiring.min_plus(A.T @ A @ B)
+s(binary.min) << semiring.min_plus(x @ A @ y)
+x @= A|A @= B|A @= A|x @= A @ B|x @= y|x **= 2|i //= i|i //= 2|x **= y
 x[:] << [1, 2, 3, 4]|x[...] << np.array([1.5, 0, 3, 4])|x[[0, 1]] << [8, 9]|A[0, :] << [1, 2, 3, 4]
 x[1] = x[0] + 1|del x[-2]; z = 1|A[1, 2] << 5|x << x.reduce()|x << s|x(y.S) << s + 1
 """
@@ -223,6 +232,19 @@ REFUSED = {
     "x << np.ones((2, 2))": (DomainMismatch, "Matrix: is neither a vector nor a number"),
     "x <<= y": (DomainMismatch, "<<= would bind x to something else. Write << alone."),
     "s <<= 1": (DomainMismatch, "Write << alone."),
+    "A @= x": (DimensionMismatch, "is not the shape of a matrix"),
+    "x @= 3": (DomainMismatch, "int is neither a Vector nor a Matrix"),
+    "T = A.T; T @= B": (DomainMismatch, "TransposedMatrix: cannot be written to"),
+    "A.T[:, :] << B": (DomainMismatch, "A.T cannot be written to, nor can its parts"),
+    "A.T[[0, 1], :] << B[[0, 1], :].new()": (DomainMismatch, "as in A[J, I] << B.T"),
+    "A.T[:, [1]](binary.plus) << B[:, [1]].new()": (DomainMismatch, "cannot be written to"),
+    "A.T[:, :](B.S) << 3": (DomainMismatch, "A.T cannot be written to"),
+    "(x + y)[0] << 3": (DomainMismatch, "cannot be written to, nor can its parts"),
+    "(A @ B)[0, :] << x": (DomainMismatch, "A @ B cannot be written to"),
+    "A[0, :][0] << 3": (DomainMismatch, "A[0, :] cannot be written to"),
+    "x[[0, 1]][0].update(3)": (DomainMismatch, "cannot be written to"),
+    "i.selection()[:, 0] << x": (DomainMismatch, "cannot be written to"),
+    "i.selection().T[0, :] << x": (DomainMismatch, "cannot be written to"),
     "x @ 3": (DomainMismatch, "int is neither a Vector nor a Matrix"),
     "s @ x": (DomainMismatch, "Scalar is neither"),
     "s | 1": (DomainMismatch, "Scalar: has no |"),
@@ -382,6 +404,53 @@ def test_select_is_part_of_a_loop(backend):
     assert w.to_coo()[1].tolist() == [1, 10, 3, 4]
     if backend.capabilities.fuses:
         assert loop_name(backend) == GENERATED
+
+
+def chains_in_a_loop(w, v, q, A):
+    for _ in lagpu.loop(until_empty=q, times=3):
+        w << semiring.min_plus(q @ A @ A)
+        v(accum=binary.min) << semiring.max_plus(A @ (A @ q))
+        q << semiring.min_plus(q @ A)
+
+
+def test_a_semiring_governs_a_chain_in_a_loop_too(backend):
+    A = Matrix.from_coo([0, 1, 2, 3], [1, 2, 3, 0], [2, 5, 7, 1], nrows=4, ncols=4, backend=backend)
+    q = Vector.from_coo([0], [3], size=4, backend=backend)
+    w, v = Vector(INT64, 4, like=q), Vector(INT64, 4, like=q)
+    chains_in_a_loop(w, v, q, A)
+    assert w.to_dict() == {0: 18}, "3 + 2 + 5 + 7 + 1, from vertex 2 of the third turn"
+    assert v.to_dict() == {2: 11, 3: 8, 0: 17}
+    if backend.capabilities.fuses:
+        assert loop_name(backend) == GENERATED
+
+
+def inplace_in_a_loop(w, v, u, q, A):
+    for _ in lagpu.loop(until_empty=q, times=3):
+        w @= A
+        v **= 2
+        u //= 2
+        q << semiring.any_pair(q @ A)
+
+
+def test_what_is_written_in_place_is_written_in_a_loop_too(backend):
+    A = Matrix.from_coo([0, 1, 2, 3], [1, 2, 3, 0], [2, 5, 7, 1], nrows=4, ncols=4, backend=backend)
+    q = Vector.from_coo([0], [True], size=4, backend=backend)
+    w, v, u = (Vector.from_coo([0, 1], [3, 16], size=4, like=q) for _ in range(3))
+    inplace_in_a_loop(w, v, u, q, A)
+    assert w.to_dict() == {3: 3 * 70, 0: 16 * 35}
+    assert v.to_dict() == {0: 3**8, 1: 16**8}
+    assert u.to_dict() == {0: 0, 1: 2}
+    if backend.capabilities.fuses:
+        assert loop_name(backend) == GENERATED
+
+
+def test_a_chain_counts_in_the_type_of_all_its_operands(backend):
+    u = Vector.from_coo([0], [2**31 - 1], "INT32", size=1, backend=backend)
+    v = Vector.from_coo([0], [1], size=1, backend=backend)
+    assert binary.plus(u | u | v).new().to_dict() == {0: 2**32 - 1}
+    assert monoid.plus(v | (u | u)).new().to_dict() == {0: 2**32 - 1}
+    a = u.diag()
+    assert semiring.plus_plus(a @ a @ v).new().to_dict() == {0: 2**32 - 1}
 
 
 def test_a_type_is_what_python_calls_it(backend):
