@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lagpu.host import children, files
-from lagpu.host.interrupt import before_end, end
+from lagpu.host.interrupt import before_end, end, on_interrupt
 
 __all__ = ["interruptible"]
 
@@ -31,24 +29,15 @@ def interruptible() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    receive, send = os.pipe()
-    os.set_blocking(send, False)
-    before = signal.set_wakeup_fd(send, warn_on_full_buffer=False)
-    over = threading.Event()
+    timer = threading.Timer(_GRACE_SECONDS, end)
+    timer.daemon = True
 
-    def watch() -> None:
-        while (seen := os.read(receive, 1)) and seen[0] != signal.SIGINT:
-            pass
-        if seen and not over.wait(_GRACE_SECONDS):
-            end()
+    def start() -> None:
+        if timer.ident is None:
+            timer.start()
 
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
     try:
-        yield
+        with on_interrupt(start):
+            yield
     finally:
-        over.set()
-        signal.set_wakeup_fd(before)
-        os.close(send)
-        watcher.join()
-        os.close(receive)
+        timer.cancel()

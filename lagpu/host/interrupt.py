@@ -1,4 +1,4 @@
-"""The end of a command by Ctrl-C: at once, without a traceback, and nothing left behind.
+"""Ctrl-C: the end of a command, at once and with nothing left behind, or of a loop on a device.
 
 Python raises an interrupt wherever the program is, inside an import, a destructor or a callback of
 another library too, and some of these swallow or print it. A command therefore does not unwind: its
@@ -11,13 +11,25 @@ from __future__ import annotations
 # The functions that `signal` wraps: it makes an enum of each handler, which takes microseconds.
 import _signal  # type: ignore[import-not-found]
 import os
+import select
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-__all__ = ["INTERRUPTED", "before_end", "end", "end_commands", "removed", "uninterrupted"]
+__all__ = [
+    "INTERRUPTED",
+    "before_end",
+    "end",
+    "end_commands",
+    "heard",
+    "listen",
+    "on_interrupt",
+    "removed",
+    "uninterrupted",
+]
 
 INTERRUPTED = 128 + signal.SIGINT
 _SIGINT = int(signal.SIGINT)
@@ -106,3 +118,150 @@ def uninterrupted() -> Iterator[None]:
             _signal.signal(_SIGINT, signal.default_int_handler)
             if seen:
                 raise KeyboardInterrupt
+
+
+# ----------------------------------------------------------- while the main thread sees no signal
+class _Watcher:
+    """A thread that hears of signals which Python's handlers, in the main thread, cannot see yet.
+
+    That thread may be in a long call of compiled code. Python's own handler in C writes the number
+    of each signal into a pipe, which this thread reads. A program may have such a file itself, as
+    asyncio has: then it gets what comes in the meantime, and has its file back after the block.
+
+    Attributes
+    ----------
+    listeners : list of callable
+        Called when an interrupt comes.
+    """
+
+    def __init__(self) -> None:
+        self._receive, self._send = os.pipe()
+        os.set_blocking(self._receive, False)
+        os.set_blocking(self._send, False)
+        self._theirs = -1
+        self._lock = threading.Lock()
+        self.listeners: list[Callable[[], object]] = []
+        threading.Thread(target=self._watch, name="lagpu interrupt", daemon=True).start()
+
+    def _watch(self) -> None:
+        while True:
+            select.select([self._receive], [], [])
+            with self._lock:
+                self._tell()
+
+    def _tell(self) -> None:
+        """Read what has come, and call the listeners if it was an interrupt; under the lock."""
+        try:
+            seen = os.read(self._receive, 4096)
+        except BlockingIOError:  # the other thread was quicker
+            return
+        if self._theirs >= 0:
+            with suppress(OSError):
+                os.write(self._theirs, seen)
+        if signal.SIGINT in seen:
+            for listener in self.listeners:
+                listener()
+
+    def add(self, listener: Callable[[], object]) -> None:
+        """Add a listener, which hears of no interrupt that came before."""
+        with self._lock:
+            self._tell()
+            self.listeners.append(listener)
+
+    def remove(self, listener: Callable[[], object]) -> None:
+        """Remove a listener; it is not called any more."""
+        with self._lock:
+            self.listeners.remove(listener)
+
+    def attach(self) -> bool:
+        """Have signals written into the pipe; return whether `detach` is to be called."""
+        theirs = signal.set_wakeup_fd(self._send, warn_on_full_buffer=False)
+        replaces = theirs not in (-1, self._send)
+        if replaces:
+            self._theirs = theirs
+        return replaces
+
+    def detach(self) -> None:
+        """Give a program its own file back; without one the pipe stays, for loops in threads."""
+        signal.set_wakeup_fd(self._theirs)
+        self._theirs = -1
+
+    def forget(self) -> None:
+        """In the child of a fork: it shares the pipe, but has not the thread."""
+        now = signal.set_wakeup_fd(self._theirs)
+        if now not in (-1, self._send):
+            signal.set_wakeup_fd(now)
+        os.close(self._receive)
+        os.close(self._send)
+
+
+_watchers: list[_Watcher] = []  # one at most
+_making = threading.Lock()
+
+
+def _watcher() -> _Watcher:
+    with _making:
+        if not _watchers:
+            _watchers.append(_Watcher())
+        return _watchers[0]
+
+
+def _forget() -> None:
+    for watcher in _watchers:
+        with suppress(ValueError, OSError):
+            watcher.forget()
+    _watchers.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def listen() -> None:
+    """Have interrupts heard from now on, also where a block of another thread wants to know.
+
+    Only the main thread can do this, and a program that has a file for signals keeps it.
+    """
+    if _in_main_thread() and _watcher().attach():
+        _watcher().detach()
+
+
+@contextmanager
+def on_interrupt(listener: Callable[[], object]) -> Iterator[None]:
+    """Have a function called, by another thread, as soon as an interrupt comes in the block.
+
+    So it is called while the main thread is in a call of compiled code. In a block of another
+    thread it is called if the main thread has called `listen`, or is in such a block itself.
+    """
+    watcher = _watcher()
+    watcher.add(listener)
+    replaces = _in_main_thread() and watcher.attach()
+    try:
+        yield
+    finally:
+        watcher.remove(listener)
+        if replaces:
+            watcher.detach()
+
+
+@contextmanager
+def heard(*words: memoryview) -> Iterator[None]:
+    """Set words to 1 when an interrupt comes in the block, and raise KeyboardInterrupt behind it.
+
+    That is for loops of a device, which look at such a word: they end early, so they cannot go on
+    as if nothing had been, whatever thread they run in and whatever handler the program has.
+    """
+
+    def stop() -> None:
+        for word in words:
+            word[0] = 1
+
+    for word in words:
+        word[0] = 0
+    with on_interrupt(stop):
+        yield
+    if any(word[0] for word in words):
+        raise KeyboardInterrupt

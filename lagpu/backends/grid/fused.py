@@ -23,6 +23,7 @@ from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.grid.search import Kind, PieceSearch, PieceSpace, kind_of, num_slots, slots_of
 from lagpu.backends.grid.systems import plan_system
+from lagpu.host.interrupt import heard
 from lagpu.operations import FusedLoop, Rejection, Statement, Sweep, Until
 
 __all__ = ["GridLoop", "Logged", "plan_loop", "searches"]
@@ -286,7 +287,9 @@ class GridLoop:
                     search.of_piece[k].start(body, targets, left, times, space.peers, log)
                 )
                 made.append([left, *targets])
-            results = space.peers.run([s[:2] for s in started], [log.words for log in logs])
+            launches = [s[:2] for s in started]
+            with heard(*[place.device.stop[1] for place in pieces.places]):
+                results = space.peers.run(launches, [log.words for log in logs])
         except Exception as error:
             named = named_error(device, error, "device")
             if named is None:

@@ -49,7 +49,7 @@ _LINE = 32  # words of a line of a GPU's memory
 SIM_BLOCK = 64  # threads a block on sim, which runs the blocks of all devices
 LEFT = constant("kLeft")
 # Arguments that vary by call: before the flag that tells when assignments are made, and the last.
-OUTPUTS, MEETINGS = 8 + 2 * MAX_ASSIGNMENTS, 5
+OUTPUTS, MEETINGS = 8 + 2 * MAX_ASSIGNMENTS, 6
 
 
 class Slots(NamedTuple):
@@ -372,7 +372,7 @@ class PieceSearch:
         given = (
             reach, left_out, sources, values, f.number, source, nvals, kept, *outputs, *marks,
             flags, words, NO_LIMIT if times is None else times, *peers.arguments(self._piece),
-            result,
+            frontier.device.stop[0], result,
         )  # fmt: skip
         return Started(launch, given, had, frontier, words, kept, saved)
 

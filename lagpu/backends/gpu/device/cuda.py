@@ -88,6 +88,7 @@ class CudaDevice(Observed):
         self._places = [
             (places[4 * k : 4 * k + 4], seen[4 * k : 4 * k + 4]) for k in range(_PLACES)
         ]
+        self.stop = self.pinned_zeros(1)
         self._notifications = 0
         self._ahead: HostNotification | None = None
         self._events = Events(self.xp.cuda)

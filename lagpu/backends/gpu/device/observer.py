@@ -18,6 +18,7 @@ from lagpu.backends.gpu.device.protocol import Device, HostNotification, Timer
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.backends.guard import refuse_after_fork
 from lagpu.backends.profile import Measured
+from lagpu.host.interrupt import listen
 
 __all__ = ["DeviceObserver", "Observed", "Work"]
 
@@ -58,6 +59,7 @@ class Observed:
         self.lock: AbstractContextManager[Any] = threading.RLock()
         self.observers: dict[int, Any] = {}
         refuse_after_fork(self, backend)
+        listen()
 
     @contextmanager
     def alone(self) -> Iterator[None]:

@@ -86,6 +86,8 @@ class Peers:
         ------
         GridTimeout
             If a device has waited too long for another one; what kernels wrote is of no use then.
+        KeyboardInterrupt
+            If the host has stopped the kernels by the word of a device, with the same result.
         """
         for seen in self._seen:
             seen[_EPOCH] = self._epoch
@@ -131,6 +133,8 @@ def _check(results: Sequence[Array]) -> None:
     verdicts = [result[_VERDICT] for result in results]
     if not any(verdicts):
         return
+    if constant("kStopped") in verdicts:
+        raise KeyboardInterrupt
     gave_up = constant("kGaveUp")
     piece = verdicts.index(gave_up) if gave_up in verdicts else verdicts.index(constant("kTold"))
     turn, missing = (int(results[piece][constant(name)]) for name in ("kTurn", "kMissing"))

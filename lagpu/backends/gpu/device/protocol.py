@@ -87,12 +87,15 @@ class Device(Protocol):
         What the libraries under the device raise when it fails, besides MemoryError.
     began : bool
         Set when a launch cannot be taken back any more; see `lagpu.backends.gpu.fused.whole`.
+    stop : (array of u64, memoryview)
+        A word as `pinned_zeros` returns it: kernels of loops end when it is not 0.
     """
 
     lock: AbstractContextManager[Any]
     observer: Any
     errors: tuple[type[Exception], ...]
     began: bool
+    stop: tuple[Array, memoryview]
 
     def __hash__(self) -> int: ...
 

@@ -104,6 +104,7 @@ class SimDevice(Observed):
         self._runtime = _load_runtime(self.flags)
         self.compile_ms = 0.0
         self._limit: int | None = None
+        self.stop = self.pinned_zeros(1)
 
     def run(
         self,

@@ -10,6 +10,7 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import PER_CALL, Device, PreparedLaunch, has_free
 from lagpu.backends.gpu.fused.match import DEPTH, Assignment, SearchBody
+from lagpu.backends.gpu.fused.search_space import may_last
 from lagpu.backends.gpu.fused.whole import Prepared, run_whole
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel
 from lagpu.backends.gpu.ops.directions import SEARCH_PUSH_COST
@@ -127,6 +128,7 @@ class BitParallelSearch:
     ) -> None:
         self._counters, self._body, self._times, self._number = counters, body, times, number
         self.why, self.statements = why, body.statements
+        self._leaves = times is not None or may_last(body.A)  # whether a frontier may be left
         # A log has no counts of entries that outputs had before the loop.
         self.keeps_log = all(_known_entries(a) == 0 for a in body.assignments)
         A = body.A
@@ -142,7 +144,7 @@ class BitParallelSearch:
         made = 0 if self._place in self._body.A.cache else 5 * words
         targets = [a.target for a in self._body.assignments]
         values: int = sum(size * x.dtype.numpy.itemsize + words for x in targets)
-        return made + words * (_planes(n, self._times) + (self._times is not None)) + values
+        return made + words * (_planes(n, self._times) + self._leaves) + values
 
     @property
     def _place(self) -> str:
@@ -150,11 +152,11 @@ class BitParallelSearch:
         return f"bit-parallel search, {stride(self._body.frontier.shape[0])} bits a vertex"
 
     def run(self, log: LoopLog | None = None) -> None:
-        """Run the loop to its end; the host waits only if `times` may have ended it."""
+        """Run the loop to its end; the host waits only if a frontier may be left."""
         outputs = [_output(self._counters, a) for a in self._body.assignments]
         written = [made.entries for made in outputs]
         prepare = functools.partial(self._prepared, log, outputs)
-        run_whole(self._body.A.device, self.name, written, prepare)
+        run_whole(self._body.A.device, self.name, written, prepare, self._leaves)
 
     def _prepared(self, log: LoopLog | None, outputs: list[BitmapMatrix]) -> Prepared:
         body, counters, times = self._body, self._counters, self._times
@@ -167,13 +169,14 @@ class BitParallelSearch:
         count = _planes(n, times)
         device.require(4 * count * nwords(size), self.name, "Take fewer rows at a time.")
         planes = device.xp.empty(count * nwords(size), np.uint32)
-        f_words = None if times is None else device.xp.empty(nwords(size), np.uint32)
+        f_words = device.xp.empty(nwords(size), np.uint32) if self._leaves else None
+        stop = device.stop[0] if self._leaves else None
         result = space.result if log is None else log.words
         flags = body.assigns_first + NEW_LOG * (log is not None and log.is_new)
         launch = functools.partial(
             self._launch(space, 0 if log is None else log.capacity),
             sources, listed, source_words, excluded, flags, NO_LIMIT if times is None else times,
-            count, planes, f_words, result,
+            count, planes, f_words, stop, result,
         )  # fmt: skip
         expansions = [
             _expansion(assignment, made, space, planes, result, counters)
@@ -183,7 +186,7 @@ class BitParallelSearch:
         def settle() -> None:
             for expand in expansions:
                 expand()
-            left = 0 if times is None else entries_left(device, result)
+            left = entries_left(device, result) if self._leaves else 0
             dtype = body.frontier.dtype
             rest = VectorStore(device, counters, dtype, size)
             if left:
@@ -229,7 +232,7 @@ class BitParallelSearch:
             *_listed(chunks_of(successors)), *(PER_CALL,) * 6,
             SEARCH_PUSH_COST, min(n, HEAVY) // ENOUGH, PER_CALL, space.visited, PER_CALL,
             *space.words, *space.some, space.open,
-            PER_CALL, space.counters, space.barrier, PER_CALL,
+            PER_CALL, space.counters, space.barrier, PER_CALL, PER_CALL,
             block=block, cooperative=True,
         )  # fmt: skip
 

@@ -17,7 +17,7 @@ from lagpu.backends.gpu.fused.match import (
     why_no_search,
     why_no_values,
 )
-from lagpu.backends.gpu.fused.search_space import Workspace
+from lagpu.backends.gpu.fused.search_space import Workspace, may_last
 from lagpu.backends.gpu.fused.whole import Prepared, run_whole
 from lagpu.backends.gpu.kernels import Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.functors import Prelude, macros_of
@@ -101,7 +101,10 @@ def grid_search(
     sums = not iso and body.sums
     keep = sums or (not iso and body.reads[0]) or (times is not None and not iso)
     why = why_no_values(body, sums, keep)
-    return Rejection(why) if why else GridSearch(body, times, sums, iso, keep, rule)
+    if why:
+        return Rejection(why)
+    leaves = times is not None or (may_last(A) and (iso or body.assigns_first))
+    return GridSearch(body, times, sums, iso, keep or (leaves and not iso), leaves, rule)
 
 
 def _one_way(product: Product, lacking: str) -> SearchRule:
@@ -139,6 +142,8 @@ class GridSearch:
         Whether every product is 1.
     keep : bool
         Whether the frontier's values are stored.
+    leaves : bool
+        Whether a frontier may be left: by `times`, or where an interrupt stops the search.
     rule : SearchRule or None
         How directions are chosen; None as ``auto`` does.
     """
@@ -153,9 +158,10 @@ class GridSearch:
         sums: bool,
         iso: bool,
         keep: bool,
+        leaves: bool,
         rule: SearchRule | None = None,
     ) -> None:
-        self._rule = rule
+        self._rule, self._leaves = rule, leaves
         self._body, self._times = body, times
         self._sums, self._iso, self._keep = sums, iso, keep
         self.statements = body.statements
@@ -189,16 +195,17 @@ class GridSearch:
         return self._body.A.shape[0]
 
     def run(self, log: LoopLog | None = None) -> None:
-        """Run the loop to its end; the host waits only if `times` may have ended it."""
+        """Run the loop to its end; the host waits only if a frontier may be left."""
         if self._times != 0:
-            body = self._body
+            body, stops = self._body, self._leaves
             written = [body.frontier, *[a.target for a in body.assignments]]
-            run_whole(body.A.device, self.name, written, lambda: self._prepared(log))
+            run_whole(body.A.device, self.name, written, lambda: self._prepared(log), stops)
 
     def _prepared(self, log: LoopLog | None) -> Prepared:
         body, times, f = self._body, self._times, self._body.frontier
         depths, self._depths = self._depths, None
-        space, result_words = self._workspace(), None if times is None else f.spare_words()
+        space, result_words = self._workspace(), f.spare_words() if self._leaves else None
+        stop = body.A.device.stop[0] if self._leaves else None
         result = space.result if log is None else log.words
         num_sources, source = f.nvals, f.single
         sources, source_values = (None, None) if source >= 0 else f.listed()
@@ -214,7 +221,7 @@ class GridSearch:
         launch = functools.partial(
             self._launch(space, log, blank),
             excluded, sources, source_values, f.number, source, num_sources, f_values, *values,
-            *words, flags, result_words, NO_LIMIT if times is None else times, result,
+            *words, flags, result_words, NO_LIMIT if times is None else times, stop, result,
         )  # fmt: skip
 
         def settle() -> None:
@@ -313,7 +320,7 @@ class GridSearch:
             np.float32(alpha), np.float32(beta), np.float32(gamma),
             space.words[0], found_in, *space.words[1:],
             *space.lists(not self._body.assigns_first), space.counters, space.barrier, near,
-            ranks.idx, ranks.rank, ranks.words, PER_CALL,
+            ranks.idx, ranks.rank, ranks.words, PER_CALL, PER_CALL,
             block=space.block, cooperative=True, shared=shared,
         )  # fmt: skip
 

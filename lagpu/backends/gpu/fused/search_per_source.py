@@ -11,6 +11,7 @@ import numpy as np
 from lagpu.backends.gpu.device.protocol import has_free
 from lagpu.backends.gpu.fused import policy
 from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, SearchBody
+from lagpu.backends.gpu.fused.search_space import may_last
 from lagpu.backends.gpu.fused.whole import Prepared, run_whole
 from lagpu.backends.gpu.kernels import Kernel, kernel
 from lagpu.backends.gpu.kernels.functors import Prelude, macros_of
@@ -87,6 +88,7 @@ class PerSourceSearch:
         self._sums = self._keep and body.sums
         self._form = by_inputs(body.A, body.product)
         self._device = body.A.device
+        self._stops = may_last(body.A)
 
     def fits(self) -> bool:
         """Whether the workspace and the outputs fit."""
@@ -176,13 +178,13 @@ class PerSourceSearch:
         return int(min(most, self._body.frontier.shape[0]))
 
     def run(self, _log: LoopLog | None = None) -> None:
-        """Run the loop to its end; the host waits only if `times` may have ended it."""
+        """Run the loop to its end; the host waits only if `times` or an interrupt may end it."""
         outputs: list[BitmapMatrix] = [
             a.target.own_bitmap(self._counters) for a in self._body.assignments
         ]
         written = [made.entries for made in outputs]
         prepare = functools.partial(self._prepared, outputs)
-        run_whole(self._device, self.name, written, prepare)
+        run_whole(self._device, self.name, written, prepare, self._stops)
 
     def _prepared(self, outputs: list[BitmapMatrix]) -> Prepared:
         body, counters, times, device = self._body, self._counters, self._times, self._device
@@ -196,7 +198,7 @@ class PerSourceSearch:
         excluded = _excluded(counters, body.excluded)
         matrix = (form.values, form.number) if self._keep else (None, False)
         last = np.int32(NO_LIMIT if times is None else min(times, NO_LIMIT - 1))
-        found_in, sums = xp.empty(k * n, np.int32), self._values(k * n)
+        found_in, sums, stopped = xp.empty(k * n, np.int32), self._values(k * n), counters.take()
         # No thread block waits for another. The launch is cooperative only because the device
         # counts resident thread blocks, and allows much shared memory, for such launches alone.
         launch = functools.partial(
@@ -205,6 +207,7 @@ class PerSourceSearch:
             not body.assigns_first, last, solo, 0 if self._has_bits() else EARLY, found_in, sums,
             xp.empty(blocks * n, np.int32), xp.empty(blocks * n, form.col_ptr.dtype),
             xp.empty(blocks * n, np.uint32), xp.empty(blocks * most_large, np.int32), most_large,
+            device.stop[0] if self._stops else None, stopped,
             block=block, cooperative=True, shared=shared,
         )  # fmt: skip
         dtype = body.frontier.dtype
@@ -214,7 +217,9 @@ class PerSourceSearch:
             f_words, f_values = xp.empty(nwords(rest.size), np.uint32), self._values(rest.size)
         write = self._writer(outputs, last, (found_in, sums), (f_words, f_values))
 
-        def settle() -> None:
+        def settle() -> bool:
+            if self._stops and device.read(stopped):
+                return True
             left = counters.take()
             write(left)
             for a, made in zip(body.assignments, outputs, strict=True):
@@ -224,6 +229,7 @@ class PerSourceSearch:
                 if count:
                     rest.set_bitmap(f_words, f_values, self._number, count)
             body.frontier.store = BitmapMatrix(device, dtype, (k, n), rest)
+            return False
 
         return launch, settle
 

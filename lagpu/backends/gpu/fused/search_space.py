@@ -25,7 +25,7 @@ from lagpu.backends.gpu.storage.workspaces import (
 )
 from lagpu.dtypes import INT32
 
-__all__ = ["Workspace", "block_of", "estimated_bytes"]
+__all__ = ["Workspace", "block_of", "estimated_bytes", "may_last"]
 
 SOLO = 512  # vertices of a frontier that one thread block keeps in shared memory
 SIM_SOLO = 24  # where there are clusters, so that small graphs get beyond them
@@ -35,6 +35,22 @@ SIM_SOLO = 24  # where there are clusters, so that small graphs get beyond them
 FULL_BLOCK, LONG_BLOCK, SHORT_BLOCK = 1024, 896, 512
 SIM_BLOCK, SIM_LONG_BLOCK = 256, 224
 PLACED = constant("kPlaced")  # vertices of a list that have places
+
+
+# A search may last if it has more vertices, each of which may be a level of some microseconds; on
+# sim more vertices and entries, for each of which threads take turns.
+LASTS, SIM_LASTS = 1 << 16, 1 << 14
+
+
+def may_last(A: CscMatrix) -> bool:
+    """Whether a search may take so long that somebody wants to stop it; then the host waits for it.
+
+    Elsewhere the host goes on while the search runs, which ends soon by itself.
+    """
+    n = A.shape[0]
+    if A.device.name == "sim":
+        return n + A.nvals > SIM_LASTS
+    return n > LASTS and A.nvals <= LONG_SEARCH_DEGREE * n
 
 
 class Workspace:

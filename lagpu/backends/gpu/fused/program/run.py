@@ -47,6 +47,7 @@ __all__ = ["GeneratedLoop", "generated_loop", "why_not_generated"]
 
 NO_LIMIT = 2**64 - 1
 BLOCK, SIM_BLOCK = 1024, 256  # threads of a block
+_FLAGS = 2  # words beside the counters, by which all threads hear that the loop is stopped
 MOST_PROGRAMS = 256  # that are kept by signatures; then they are written anew
 
 _programs: dict[tuple[Any, ...], list[Program]] = {}
@@ -167,8 +168,8 @@ class GeneratedLoop:
 
     # ---------------------------------------------------------------------------- running
     def run(self, log: LoopLog | None = None) -> None:
-        """Run the loop to its end; the host waits only if a scalar may lack its value."""
-        run_whole(self.device, self.name, self.written, lambda: self._prepared(log))
+        """Run the loop to its end, and wait for it: it may have none but an interrupt."""
+        run_whole(self.device, self.name, self.written, lambda: self._prepared(log), stops=True)
 
     def _prepared(self, log: LoopLog | None) -> Prepared:
         rows = None if log is None else self._rows(log)
@@ -180,7 +181,7 @@ class GeneratedLoop:
         run = Run(handles, self.device, grid, self._scalars)
         given = arguments.of(run)
         barrier = xp.zeros(GRID_BARRIER, np.uint32) if run.barrier is None else run.barrier
-        count = constant("kTurns") * counted * constant("kCounterStride")
+        count = constant("kTurns") * counted * constant("kCounterStride") + _FLAGS
         counters = xp.empty(count, np.uint64)
         times = NO_LIMIT if self._times is None else self._times
         for x in self.written:
@@ -188,7 +189,7 @@ class GeneratedLoop:
         launch = functools.partial(
             self.device.launch,
             kernel, grid * block, *given, np.uint64(times), counters, barrier,
-            *(() if log is None else (log.words, log.is_new)), block=block, cooperative=True,
+            self.device.stop[0], *(() if log is None else (log.words, log.is_new)), block=block, cooperative=True,
         )  # fmt: skip
         return launch, lambda: self._settle(log, rows)
 

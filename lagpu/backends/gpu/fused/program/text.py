@@ -84,10 +84,12 @@ class ProgramText:
                 *params.structs,
                 'extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)',
                 "program(" + ", ".join([*params.text, "u64 times", "u64* counters",
-                                        "GridBarrier* barrier", *log.params()]) + ") {",
+                                        "GridBarrier* barrier", "const u64* stop",
+                                        *log.params()]) + ") {",
                 *operands.shared,
-                f"for (i64 k = global_thread(); k < kTurns * {counters}; k += global_threads()) "
-                "counters[k] = 0;",
+                f"u64* const flags = counters + kTurns * {counters};",
+                "for (u64* k = counters + global_thread(); k < flags + 2; k += global_threads()) "
+                "*k = 0;",
                 *before,
                 *operands.before,
                 *log.opening(),
@@ -116,32 +118,48 @@ class ProgramText:
     def _condition(self) -> tuple[list[str], list[str], list[str]]:
         """Return the lines of the loop's condition: before the loop, at its top and at its end.
 
-        They have the barriers of an iteration, after which a log is written.
+        They have the barriers of an iteration, after which a log is written. There the loop looks
+        now and then whether the host stops it; without one it needs a barrier for that.
         """
+        look = "if (looks(turn)) set_stop(stop, stop_flag(flags, turn, kLook));"
+        leave = "if (looks(turn) && load_volatile(stop_flag(flags, turn, kLook))) break;"
+        alone = [
+            "if (looks_alone(turn)) {",
+            "u64* const flag = stop_flag(flags, turn, kLookAlone);",
+            "set_stop(stop, flag);",
+            "grid_sync(barrier);",
+            "if (load_volatile(flag)) break;",
+            "}",
+        ]
         operands, log = self.operands, self._log
         params = operands.params
         if self._empty is not None and operands.holds(self._empty.size):
-            return [], [f"if (!warp_any({operands.named(self._empty).held}.there)) break;"], []
+            held = operands.named(self._empty).held
+            return [], [f"if (!warp_any({held}.there)) break;", *alone], []
         if self._empty is not None:
             x = params.vector(self._empty)
             top = [
+                look,
                 f"count_entries({params.size(self._empty.size)}, {x}_words, now);",
                 "grid_sync(barrier);",
                 *log.at_top(operands.counters),
                 "if (load_volatile(now) == 0) break;",
+                leave,
             ]
             return [], top, log.pending()
         if self._unchanged is None:
-            return [], [], ["grid_sync(barrier);", *log.at_end()] if operands.traced else []
+            return [], alone, ["grid_sync(barrier);", *log.at_end()] if operands.traced else []
         y = self._unchanged
         x = params.vector(y)
         words = operands.new_words(y.size)
         values = params.room(y.dtype.ctype, y.size, y.dtype.numpy)
         where = f"{params.size(y.size)}, {x}_words, {x}_values, {words}, {values}"
         end = [
+            look,
             f"remember({where}, now + kCounterStride);",
             "grid_sync(barrier);",
             *log.at_end(),
             "if (load_volatile(now + kCounterStride) == 0) break;",
+            leave,
         ]
         return [f"remember({where}, (u64*)nullptr);"], [], end

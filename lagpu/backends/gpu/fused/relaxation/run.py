@@ -15,7 +15,7 @@ from lagpu.backends.gpu.fused.relaxation.match import (
     match_relaxation,
     why_not_in_any_order,
 )
-from lagpu.backends.gpu.fused.search_space import Workspace
+from lagpu.backends.gpu.fused.search_space import Workspace, may_last
 from lagpu.backends.gpu.fused.whole import Prepared, run_whole
 from lagpu.backends.gpu.kernels import Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.functors import Prelude, macros_of
@@ -36,6 +36,7 @@ from lagpu.operations import Rejection, Statement, Until
 __all__ = ["Relaxation", "relaxation"]
 
 SMALL = constant("kSmall")
+STOPPED = 3  # its place in the result
 NARROW = 1024  # a step is at most so many times the least distance of two limits
 SIM_EDGES = 64  # in place of RELAXED_EDGES, so that small graphs get beyond it
 
@@ -65,7 +66,7 @@ class Relaxation:
     keeps_log = False
 
     def __init__(self, body: RelaxationBody) -> None:
-        self._body = body
+        self._body, self._stops = body, may_last(body.A)
         self.statements = body.statements
 
     @property
@@ -75,26 +76,38 @@ class Relaxation:
         return bytes_of(d.size, d.dtype)
 
     def run(self, _log: LoopLog | None = None) -> None:
-        """Run the loop to its end; the host does not wait."""
+        """Run the loop to its end; the host waits only if somebody may want to stop it."""
         body = self._body
         written = [body.frontier, body.numbers, body.worse]
-        run_whole(body.A.device, self.name, written, self._prepared)
+        run_whole(body.A.device, self.name, written, self._prepared, self._stops)
 
     def _prepared(self) -> Prepared:
         f, d = self._body.frontier, self._body.numbers
         run, source, number = self._launch(), f.single, f.number
         d.to_blank()
-        launch = functools.partial(run, np.int64(source), number, d.values, d.words)
-        return launch, f.set_empty
+        device, result = self._body.A.device, self._space().result
+        stop = device.stop[0] if self._stops else None
+        launch = functools.partial(run, np.int64(source), number, d.values, d.words, stop)
+
+        def settle() -> bool:
+            if self._stops and device.read(result[STOPPED : STOPPED + 1]):
+                return True
+            f.set_empty()
+            return False
+
+        return launch, settle
+
+    def _space(self) -> Workspace:
+        A, product = self._body.A, self._body.product
+        place = f"relaxation {'along' if product.transpose else 'against'} the edges"
+        if place not in A.cache:
+            A.cache[place] = Workspace(by_inputs(A, product), None)
+        space: Workspace = A.cache[place]
+        return space
 
     def _launch(self) -> PreparedLaunch:
         """Return the prepared launch for loops of this structure; it is kept."""
-        A, product, kind = self._body.A, self._body.product, self._body.frontier.dtype
-        place = f"relaxation {'along' if product.transpose else 'against'} the edges"
-        form = by_inputs(A, product)
-        if place not in A.cache:
-            A.cache[place] = Workspace(form, None)
-        space: Workspace = A.cache[place]
+        product, kind, space = self._body.product, self._body.frontier.dtype, self._space()
         key = (product.semiring, product.flip, product.domain, kind)
         if key not in space.launches:
             space.launches[key] = self._bound(space)
@@ -116,7 +129,7 @@ class Relaxation:
             np.int64(n), form.col_ptr, form.row_idx, form.values, form.number, PER_CALL, PER_CALL,
             step, narrow, short, np.uint64(few), np.uint64(many), PER_CALL, PER_CALL,
             space.levels(device, n), space.words[0], *space.both(), space.counters, space.barrier,
-            space.result,
+            PER_CALL, space.result,
             block=space.block, cooperative=True,
         )  # fmt: skip
 

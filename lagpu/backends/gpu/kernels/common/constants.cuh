@@ -60,9 +60,11 @@ constexpr u32 kVerdict = 2;
 constexpr u32 kTurn = 3;
 constexpr u32 kMissing = 4;
 constexpr u32 kEpoch = 5;
-// Why: this device has heard nothing of another one in time, or was told that another gave up.
+// Why: this device has heard nothing of another one in time, or was told that another gave up, or
+// the host has stopped all.
 constexpr u32 kGaveUp = 1;
 constexpr u32 kTold = 2;
+constexpr u32 kStopped = 3;
 #endif
 
 // ---- sizes

@@ -30,6 +30,7 @@
 #endif
 #include "common/collectives.cuh"
 #include "common/log.cuh"
+#include "common/stop.cuh"
 
 static_assert(LG_PEERS <= kMostPeers && kMostPeers == LG_WARP);
 
@@ -116,8 +117,10 @@ LG_DEVICE Totals exchange(const Peers& peers, u64 found, u64 edges, bool told) {
   }
   const u64 marks = (heard.first | heard.second) & kMarks;
   const u32 missing = warp_ballot(marks & kGaveUpMark), ended = warp_ballot(marks & kToldMark);
-  const u32 verdict = missing ? kGaveUp : ended ? kTold : 0;
-  if (verdict && speaks)
+  const u64 by_it = heard.first & kOfCount, by_all = warp_reduce(by_it, LgPlus());
+  const u32 stopped = by_all >= kStops ? kStopped : 0;  // all hear that
+  const u32 verdict = missing ? kGaveUp : ended ? kTold : stopped;
+  if (verdict && !stopped && speaks)
     atomic_or_system(&peers.post(lane, peers.piece, epoch + 1)->first, kToldMark);
   // Every lane has heard, so the device's own blocks have all come.
   if (!verdict && speaks && block_index() == 0) {
@@ -125,8 +128,7 @@ LG_DEVICE Totals exchange(const Peers& peers, u64 found, u64 edges, bool told) {
     store_volatile(&later->first, u64(0));
     store_volatile(&later->second, u64(0));
   }
-  const u64 by_it = heard.first & kOfCount;
-  return {warp_reduce(heard.second & kOfCount, LgPlus()), u32(warp_reduce(by_it, LgPlus())),
+  return {warp_reduce(heard.second & kOfCount, LgPlus()), u32(by_all),
           u32(warp_shfl(by_it, peers.piece)), verdict, missing};
 }
 

@@ -6,6 +6,7 @@
 #ifndef LAGPU_PROGRAM_CUH
 #define LAGPU_PROGRAM_CUH
 #include "common/log.cuh"
+#include "common/stop.cuh"
 #include "spmv/pull.cuh"
 #include "spmv/push.cuh"
 #include "spmv/sums.cuh"

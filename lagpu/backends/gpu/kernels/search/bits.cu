@@ -116,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
                 const u32* source_words, const u32* v_words, u32 before, u32 times, u32 push_cost,
                 u32 enough, u32 plane_count, u32* visited, u32* planes, u32* words_a, u32* words_b,
                 u32* words_c, u32* some_a, u32* some_b, u32* some_c, u32* open, u32* f_words,
-                u64* counters, GridBarrier* barrier, u64* result) {
+                u64* counters, GridBarrier* barrier, const u64* stop, u64* result) {
   LG_SHARED(Room, room, 1);
   LG_SHARED(Word, alive, kMost);
   LG_SHARED(Word, alive_next, kMost);
@@ -188,6 +188,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
   if (block_thread() == 0) *so_far = SoFar{0, ~0ull, 0, 0, 0, 0, false};
   for (;;) {
     found = load_volatile(counter(counters, turn, kFound));
+    const bool stops = found >= kStops;
+    found %= kStops;
     const u64 frontier_edges = load_volatile(counter(counters, turn, kEdges));
     const bool pulls_now = frontier_edges * push_cost > u64(nvals) * kGroups;
     if (block_thread() < kGroups) {
@@ -199,7 +201,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
       so_far->both += mixed[0];
       taken[0] = mixed[0] = 0;
     }
-    if (!found || turn == times) break;
+    if (!found || turn == times || stops) break;
     if (block_thread() == 0) {
       for (u32 g = 0; turn == 0 && g < kGroups; ++g)
         so_far->rows += u64(bit_popc(load_volatile(counter(counters, turn, kAlive) + g)));
@@ -211,6 +213,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
     if (block_index() == 0)
       for (u32 k = block_thread(); k < kCounters * kCounterStride; k += LG_BLOCK)
         counter(counters, turn + 2, Counter(0))[k] = 0;
+    if (looks(turn) && global_thread() == 0) look(stop, counter(counters, turn + 1, kFound));
     block_sync();
     s.depth = turn + before;
     const Buffers b{s.words(turn), s.some(turn), s.words(turn + 1), s.some(turn + 1),
@@ -256,7 +259,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
   }
   LG_LOGGED(if (logs) log->close();)
 
-  // What is left, because `times` is reached, has not been assigned if that comes before the
+  // What is left, because `times` is reached or the host stops it, has not been assigned if that comes before the
   // product; and a result's bits are those that v did not have.
   const Word* left = s.words(turn);
   Word* const rest = reinterpret_cast<Word*>(f_words);

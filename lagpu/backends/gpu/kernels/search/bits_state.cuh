@@ -7,6 +7,7 @@
 #include "common/entries.cuh"
 #include "common/hint.cuh"
 #include "common/log.cuh"
+#include "common/stop.cuh"
 #include "common/quads.cuh"
 #ifndef LG_WORD
 #define LG_WORD u64

@@ -58,7 +58,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS grid
     u32 num_targets, u32 skips, f32 alpha, f32 beta, f32 gamma, u32* visited, i32* found_in,
     u32* words_a, u32* words_b, i32* vertex, LG_PTR* start, u32* degree, u32 num_room,
     u32 num_places, u64* chunks_a, u64* chunks_b, u64* counters, GridBarrier* barrier, u32 near,
-    const LG_IDX* __restrict__ ranked_idx, const i32* __restrict__ rank, u32* counts, u64* result) {
+    const LG_IDX* __restrict__ ranked_idx, const i32* __restrict__ rank, u32* counts,
+    const u64* stop, u64* result) {
   Search s{n,
            out_ptr,
            in_ptr,
@@ -84,6 +85,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS grid
            chunks_b,
            counters,
            solo,
+           stop,
            false,
            false};
 #if LG_SUM
@@ -180,7 +182,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS grid
   i64 unvisited = n;
   Frontier now = frontier_of(s, turn);
   const bool symmetric = out_ptr == in_ptr;
-  while (now.found && depth != times) {
+  while (now.found && depth != times && !now.stops) {
     if (LG_RULE == kByUnvisited) unvisited -= now.found;
     f32 unexplored = course->unexplored[turn % 2 ^ 1] - (listed ? f32(now.edges) : 0);
     // Of levels that one block searched alone the last is counted: fewer may be left then.
@@ -230,6 +232,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS grid
     course->makes = what_it_makes(listed && active * gamma > unexplored, active, n);
     if (block_index() == 0 && block_thread() < kCounters)
       *counter(s, turn + 2, Counter(block_thread())) = 0;
+    if (looks(turn) && global_thread() == 0) look(stop, counter(s, turn + 1, kFound));
     Tally tally{0, 0};
     // One block or cluster alone saves barriers but starts slowly: only once frontiers stay small.
     const bool few = now.num_chunks == 0 && now.num_small <= LG_CLUSTER * solo;
@@ -289,7 +292,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS grid
                                                      : s.log->now.frontier_edges);)
   }
   LG_LOGGED(if (logs()) s.log->close();)
-  // A frontier that is left, because `times` is reached, has not got its assignments yet if they
+  // A frontier that is left, because `times` is reached or the host stops it, has not got its assignments yet if they
   // come before the product in the loop.
   const bool rests = now.found != 0;
   if (rests && listed) lists_to_words(s, now, barrier);

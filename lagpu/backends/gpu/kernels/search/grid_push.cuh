@@ -171,6 +171,8 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
     const u32 other = side ^ 1, next = now == 2 ? 0 : now + 1, last = 3 - now - next;
     const i32 at = i32(depth) + 1;
     if (block_thread() == 0) counts[last] = 0;
+    if (looks_alone(depth) && rank == 0 && block_thread() == 0 && is_stopped(s.stop))
+      atomic_or(&counts[next], kLarge);
     LG_LOGGED(if (logs()) begin_level(s, C > 1 ? kPushesInCluster : kPushesAlone, depth, count,
                                       kUnknown, 0);)
     LG_LOGGED(note_sum(degrees + side * s.solo, mine, &followed[side]);)
@@ -278,7 +280,8 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
   else
     block_sync();
   if (rank == 0 && block_thread() == 0) {
-    *counter(s, turn + 1, kFound) = count;
+    atomic_add(counter(s, turn + 1, kFound), u64(count));
+    if (looks_alone(depth - 1) && counts[now] & kLarge) look(s.stop, counter(s, turn + 1, kFound));
     *overflow = depth;
   }
 }

@@ -8,6 +8,7 @@
 #include "search/assignments.cuh"
 #include "common/hint.cuh"
 #include "common/log.cuh"
+#include "common/stop.cuh"
 #include "spmv/push.cuh"
 #ifndef LG_SUM  // 1: products of one level add up; 0: the first product of a vertex counts
 #define LG_SUM 0
@@ -94,6 +95,7 @@ struct Search {
   u64 *chunks_a, *chunks_b;   // (chunk number << 32) | vertex; from the end where the list is
   u64* counters;
   u32 solo;  // vertices of a frontier that shared memory has room for
+  const u64* stop;
   // Which of two buffers holds the frontier and which its successor. A flag, not exchanged
   // pointers: those would take registers, while these stay in the constants of the launch.
   bool words_turned, lists_turned;
@@ -264,6 +266,7 @@ LG_DEVICE u32 left_to_find(const Search& s, bool symmetric, u32 targets, u64 sou
 struct Frontier {
   u32 found, num_small, num_chunks;
   u64 edges;  // frontier edges
+  bool stops;
 };
 
 // All numbers at once, so that their loads overlap.
@@ -271,7 +274,8 @@ LG_DEVICE Frontier frontier_of(const Search& s, u32 turn) {
   const u64 found = load_volatile(counter(s, turn, kFound));
   const u64 num_small = load_volatile(counter(s, turn, kNumSmall));
   const u64 num_chunks = load_volatile(counter(s, turn, kNumChunks));
-  return {u32(found), u32(num_small), u32(num_chunks), load_volatile(counter(s, turn, kEdges))};
+  const u64 edges = load_volatile(counter(s, turn, kEdges));
+  return {u32(found), u32(num_small), u32(num_chunks), edges, found >= kStops};
 }
 
 #if LG_RANKS

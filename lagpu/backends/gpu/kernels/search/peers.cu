@@ -27,6 +27,7 @@
 // pieces num_targets vertices have predecessors. It is the whole matrix that is `symmetric`.
 //
 // Who gives up in a meeting, or is told to, ends the kernel: what it has written is of no use then.
+// So do all together, where the host of one stops them.
 #include "common/peers.cuh"
 #include "search/peers_push.cuh"
 
@@ -48,12 +49,12 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
                  f32 beta, f32 gamma, u32* visited, u32* found_words, u32* words_a, u32* words_b,
                  i32* vertex, LG_PTR* start, u32* degree, u64* chunks, u64* counters,
                  GridBarrier* barrier, u32 run, i64 words, u32 room, u32 piece, u32 epoch,
-                 u64 patience, const u64* windows, u64* result) {
+                 u64 patience, const u64* windows, const u64* stop, u64* result) {
   Pieces all{Peers{piece, epoch, patience, windows}, run, words, room};
   const Vertices lists{vertex, start, degree};
   Search s{reach,   out_ptr, in_ptr, out_idx, in_idx, out_values, in_values, a_iso,   f_iso,
            hint,    nullptr, x0,     x1,      x2,     shift,      visited,   nullptr, words_a,
-           words_b, lists,   lists,  chunks,  chunks, counters,   0,         false,   false};
+           words_b, lists,   lists,  chunks,  chunks, counters,   0,         nullptr, false,   false};
   s.f_values = LG_TRAVEL ? all.values(piece) : nullptr;
   s.own_values = own_values;
   s.found_words = found_words;
@@ -64,6 +65,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
 #endif
   LG_SHARED(Shared, block, 1);
   LG_SHARED(u32, makes, 1);  // what a push makes of what it finds
+  LG_SHARED(u64, stops, 1);  // for all devices, beside what this one has found
+  if (block_thread() == 0) *stops = 0;
   if (block_thread() == 0) block->words = block->count = block->there = 0;
   LG_LOGGED(LG_SHARED(LoopLog, log, 1); s.log = log; s.memory = result;
             if (logs()) s.log->open(result, blank & kNewLog);)
@@ -168,6 +171,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     }
     if (block_index() == 0 && block_thread() < kCounters)
       *counter(s, turn + 2, Counter(block_thread())) = 0;
+    if (looks(turn) && global_thread() == 0 && is_stopped(stop)) *stops = kStops;
     Tally tally{0, 0};
     if (listed) {
       LG_LOGGED(if (logs()) s.log->now.how = wide ? kPushesIntoWords : kPushes;)
@@ -219,7 +223,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     LG_LOGGED(note_arrival(s, turn);)
     // Who claims a vertex lists it, and who adds its products counts it: not always the same block.
     const bool told = !listed || found || kClaims;
-    meet(&all.peers, found, edges, told);
+    meet(&all.peers, found + *stops, edges, told);
     left -= now.found;
     LG_LOGGED(if (logs()) {
       s.log->met(depth, listed ? 0 : u64(nwords), now.own, last_arrival(s, turn));

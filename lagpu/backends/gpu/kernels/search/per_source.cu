@@ -10,7 +10,8 @@
 // Where every product has one known value (LG_KEEP 0), none is stored, none is assigned, and the
 // assignments may follow the product.
 //
-// No row waits for another one. Where levels are many and small, a level takes the latency of its
+// No row waits for another one. If the host stops the search, rows are at several levels, and what
+// they have found is of no use. Where levels are many and small, a level takes the latency of its
 // loads and of one barrier of the thread block, so as many searches as the GPU has multiprocessors
 // take hardly longer than one.
 //
@@ -22,6 +23,7 @@
 // Work: every edge of a row's component once.
 // Source: Merrill, Garland and Grimshaw 2012 (degree classes); Brandes 2001 (counts by level);
 // Jia et al. 2011 and McLaughlin and Bader 2014 (a thread block for each source).
+#include "common/stop.cuh"
 #include "search/assignments.cuh"
 #include "spmv/push.cuh"
 #ifndef LG_SUM  // 1: products of one level add up; 0: the first product of a vertex counts
@@ -69,9 +71,9 @@ struct Row {
   u32* bits;   // of the vertices that are found or excluded, in shared memory
 };
 
-// How many vertices a level has, by the number of their edges.
+// How many vertices a level has, by the number of their edges; and whether the host stops it.
 struct Counts {
-  u32 small, large, huge;
+  u32 small, large, huge, stops;
 };
 
 // The lists of one level: where they begin, and their lengths.
@@ -289,7 +291,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
                       u64 num_listed, const i64* __restrict__ listed,
                       const LG_U* __restrict__ f_values, LG_U f_iso, bool assigns_after, i32 times,
                       u32 solo, u32 early, i32* found_in, LG_U* sums, i32* vertex, LG_PTR* start,
-                      u32* degree, i32* large, i64 most_large) {
+                      u32* degree, i32* large, i64 most_large, const u64* stop, u64* stopped) {
   LG_DYNAMIC_SHARED(LG_PTR, shared_start);
   i32* const shared_vertex = reinterpret_cast<i32*>(shared_start + 2 * solo);
   u32* const shared_degree = reinterpret_cast<u32*>(shared_vertex + 2 * solo);
@@ -312,15 +314,21 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
                 large + own * most_large,
                 bits};
     block_sync();  // all have read the counts that ended the row before
-    if (block_thread() < 3) counts[block_thread()] = {0, 0, 0};
+    if (block_thread() < 3) counts[block_thread()] = {0, 0, 0, 0};
     block_sync();
     Level now{0, 0, s.large, s.large + most_large - 1, counts, true};
     begin_row(s, given, now);
     for (i32 depth = 0; depth != times; ++depth) {
       const Counts found = *now.counts;
       if (!found.small && !found.large && !found.huge) break;
+      if (found.stops) {
+        if (block_thread() == 0) store_volatile(stopped, 1);
+        break;
+      }
       const u32 turn = u32(depth) % 3;
-      if (block_thread() == 0) counts[(turn + 2) % 3] = {0, 0, 0};
+      if (block_thread() == 0) counts[(turn + 2) % 3] = {0, 0, 0, 0};
+      if (block_thread() == 0 && (depth == 0 || looks_alone(u32(depth))))
+        counts[(turn + 1) % 3].stops = is_stopped(stop);
       const Level next{
           now.in_shared ^ solo,    now.in_global + (found.small > solo ? found.small - solo : 0),
           now.large + found.large, now.huge - found.huge,

@@ -14,8 +14,9 @@
 // whose number is beyond `limit` waits until few others are left; then the limit moves by a step.
 // Where too many are left, it comes back half of the way.
 //
-// out_* is A by rows. f and worse have no entry in the end. In `result` are the turns, and how
-// often the limit has moved, and come back.
+// out_* is A by rows. f and worse have no entry in the end. In `result` are the turns, how often
+// the limit has moved, and come back, and whether the host has stopped it: what it has written is of
+// no use then.
 // Work: an edge each time that its vertex has got a better number and been listed.
 // Sources: Bellman 1958; Ford 1956; waiting vertices: Davidson, Baxter, Garland and Owens, IPDPS
 // 2014 ("near-far"), after Meyer and Sanders 2003.
@@ -28,6 +29,7 @@
 #define LG_Z i64
 #define LG_ISO 0
 #endif
+#include "common/stop.cuh"
 #include "spmv/push.cuh"
 
 #ifndef LG_BLOCK  // most threads a block
@@ -261,7 +263,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
           LG_F narrow, u64 degree, u64 few, u64 many, LG_F* d, u32* d_words, i32* listed,
           u32* waiting, i32* vertex_a, i32* vertex_b, LG_PTR* start_a, LG_PTR* start_b,
           u32* degree_a, u32* degree_b, u64* chunks_a, u64* chunks_b, u64* counters,
-          GridBarrier* barrier, u64* result) {
+          GridBarrier* barrier, const u64* stop, u64* result) {
   const Relaxation s{n,
                      {out_ptr, out_idx, out_values, a_iso},
                      d,
@@ -281,7 +283,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   if (LG_STEPS)
     for (i64 w = global_thread(); w < nwords; w += global_threads()) waiting[w] = 0;
   if (block_index() == 0) {
-    for (u32 k = block_thread(); k < kTurns * kCounters * kCounterStride; k += block_threads())
+    for (u32 k = block_thread(); k < kTurns * kCounters * kCounterStride + 2; k += block_threads())
       counters[k] = 0;
     block_sync();
     if (block_warp() == 0) {
@@ -296,7 +298,12 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   bool some = false;            // vertices may wait
   u32 moves = 0, put_offs = 0;  // of the limit, and back
   u32 turn = 0;
+  u64* const flags = counters + kTurns * kCounters * kCounterStride;
+  bool stopped = false;
   for (;; ++turn) {
+    stopped = turn && looks(turn - 1) && load_volatile(stop_flag(flags, turn - 1, kLook));
+    if (stopped) break;
+    if (looks(turn)) set_stop(stop, stop_flag(flags, turn, kLook));
     u64 num_small = load_volatile(s.counter(turn, kNumSmall));
     u64 num_chunks = load_volatile(s.counter(turn, kNumChunks));
     some |= LG_STEPS && load_volatile(s.counter(turn, kWaits)) != 0;
@@ -350,5 +357,6 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     result[0] = turn;
     result[1] = moves;
     result[2] = put_offs;
+    result[3] = stopped;
   }
 }
