@@ -18,7 +18,7 @@ from lagpu.core.vector import Vector
 from lagpu.loops.purity import VIEWS, LoopBody, lookup
 from lagpu.operations import Handle, Record, RecordedBody, Statement, operands_of
 
-__all__ = ["KnownLoop", "find", "keep"]
+__all__ = ["KnownLoop", "find_known", "keep_known"]
 
 _MOST = 512  # loops; then they are recorded anew
 _known: dict[tuple[int, int], KnownLoop] = {}
@@ -76,7 +76,7 @@ def _like(x: Any) -> tuple[Any, ...]:
     return (type(x), x.dtype, x.shape) if type(x) in (Vector, Matrix) else (None, x, ())
 
 
-def find(frame: FrameType, backend: Backend) -> RecordedBody | None:
+def find_known(frame: FrameType, backend: Backend) -> RecordedBody | None:
     """Return the body of the loop that `frame` begins, if such a one was recorded before."""
     known = _known.get((id(frame.f_code), frame.f_lineno))
     if known is None or current_observer() is not None or sys.gettrace() is not None:
@@ -85,7 +85,7 @@ def find(frame: FrameType, backend: Backend) -> RecordedBody | None:
     return None if handles is None else RecordedBody(known.record, handles)
 
 
-def keep(
+def keep_known(
     frame: FrameType, line: int, backend: Backend, body: LoopBody, statements: list[Statement]
 ) -> None:
     """Keep the record of a loop that began at `line` of `frame`, if others may be like it."""

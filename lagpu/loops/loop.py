@@ -17,7 +17,7 @@ from lagpu.core.observer import current_observer
 from lagpu.core.recorder import Recorder, current_recorder
 from lagpu.core.vector import Vector
 from lagpu.errors import DomainMismatch, InvalidValue
-from lagpu.loops import known
+from lagpu.loops.known import find_known, keep_known
 from lagpu.loops.counted import Counted
 from lagpu.loops.purity import LoopBody, backend_of, read_body
 from lagpu.loops.replay import replay
@@ -90,7 +90,7 @@ def loop(
     if why:
         backend.last_loop = f"eager: {why}"
         return _iterate(until)
-    recorded = known.find(frame, backend)
+    recorded = find_known(frame, backend)
     if recorded is not None:
         _run_known(backend, until, recorded)
         return iter(())
@@ -99,7 +99,7 @@ def loop(
         why = f"{body.scalar} is a scalar, and the vectors are on several backends"
         body = LoopBody(0, (), why)
     counted = Counted(body.counter, frame.f_globals) if body.counter else None
-    learn = partial(known.keep, frame, frame.f_lineno, backend, body)
+    learn = partial(keep_known, frame, frame.f_lineno, backend, body)
     return _record_and_run(backend, until, body, not _eager.get(), counted, learn)
 
 
