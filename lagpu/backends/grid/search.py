@@ -357,7 +357,7 @@ class PieceSearch:
             excluded.to_bitmap()
             left_out = excluded.words
         blank, outputs, marks, had = outputs_of(targets, log)
-        saved = save_values(body.overwrites(times, self._kind.sums), targets, blank)
+        saved = save_values(body.overwrites(times is not None, self._kind.sums), targets, blank)
         launch = self._launch(body, logs_of(log, blank, len(targets)))
         flags, result = blank, peers.results[self._piece]
         if log is not None:

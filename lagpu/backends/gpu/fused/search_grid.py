@@ -186,7 +186,7 @@ class GridSearch:
         assigned: int = sum(a.target.bytes_to_write for a in self._body.assignments)
         kept: int = self._body.frontier.dtype.numpy.itemsize * self._n if self._keep else 0
         targets = [a.target for a in self._body.assignments]
-        saved = [targets[k] for k in self._body.overwrites(self._times, self._sums)]
+        saved = [targets[k] for k in self._body.overwrites(self._leaves, self._sums)]
         kept += sum(x.dtype.numpy.itemsize * self._n for x in saved if x.known != 0)
         return assigned + kept
 
@@ -215,7 +215,7 @@ class GridSearch:
             excluded = body.excluded.words.copy()  # it is written while it is read
         targets = [a.target for a in body.assignments]
         blank, values, words, had = outputs_of(targets, log)
-        saved = save_values(body.overwrites(times, self._sums), targets, blank)
+        saved = save_values(body.overwrites(self._leaves, self._sums), targets, blank)
         f_values = f.spare_values(f.dtype) if self._keep else None
         flags = blank if log is None or not log.is_new else blank | NEW_LOG
         launch = functools.partial(

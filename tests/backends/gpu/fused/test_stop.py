@@ -1,0 +1,167 @@
+"""Loops that an interrupt ends: what they leave, and that the backend goes on working."""
+
+import contextlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import stopped_loops as loops
+from faulty import with_kernels
+from pieces_of_search import gpu_grid, sims
+
+import lagpu
+from lagpu.backends.gpu.fused import search_space, whole
+from lagpu.backends.grid import fused
+
+AT = "const u32 kLook = 1;"  # of sim, in common/stop.cuh
+PATIENCE = 300
+TURNS = 700  # of a loop that is stopped here, at most
+KINDS = loops.ENDLESS | loops.SEARCHES | loops.TAKEN_BACK
+
+
+@pytest.fixture
+def stopped(monkeypatch):
+    """Each loop finds its word set, so it ends when it first looks there; any search looks."""
+
+    @contextlib.contextmanager
+    def already(*words):
+        for word in words:
+            word[0] = 1
+        yield
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(search_space, "LASTS", 0)
+    monkeypatch.setattr(search_space, "SIM_LASTS", 0)
+
+    def run(work):
+        with monkeypatch.context() as patch:
+            patch.setattr(whole, "heard", already)
+            patch.setattr(fused, "heard", already)
+            with pytest.raises(KeyboardInterrupt):
+                work()
+
+    return run
+
+
+def place_of(backend, look):
+    """Return the backend, on sim one whose loops look each so many turns."""
+    if look == 1:
+        return backend
+    if backend.name != "sim":
+        pytest.skip("a GPU looks when it looks")
+    return with_kernels(AT, f"const u32 kLook = {look};")[0]
+
+
+def turns_of(make, A, wanted):
+    """Return after how many iterations of an eager loop all objects are what they are here."""
+    cpu = A.to("cpu")
+    for times in range(TURNS):
+        run, objects = make(cpu, times=times)
+        run()
+        if loops.state(objects) == wanted:
+            return times
+    raise AssertionError("no iteration leaves this")
+
+
+@pytest.mark.parametrize("look", [1, 5])
+@pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
+def test_it_is_as_after_a_whole_iteration(place, make, look, stopped):
+    A = loops.path(place_of(place, look), 600)
+    run, objects = make(A)
+    before = loops.state(objects)
+    run, objects = make(A)
+    stopped(run)
+    assert loops.state(objects)[1:] == before[1:] or make not in loops.TAKEN_BACK
+    turns = turns_of(make, A, loops.state(objects))
+    if make in loops.TAKEN_BACK:
+        assert turns == 0
+    elif place.name == "sim" and make is not loops.never_unchanged:
+        first_alone = make in (loops.without_products, loops.held)
+        # At the top of an iteration that looks, or behind one; a search alone looks less often.
+        assert turns in ({16 * look - 1} if first_alone else {look - 1, look, 16 * look})
+    else:
+        assert turns > 0
+    if make in loops.ENDLESS:
+        return
+    run()  # it goes on where it stood
+    assert place.last_loop.startswith(KINDS[make]) or look > 1
+    if make not in loops.TAKEN_BACK:
+        return
+    run, objects = make(A.to("cpu"))
+    run()
+
+
+@pytest.mark.parametrize("make", loops.SEARCHES, ids=lambda make: make.__name__)
+def test_a_wide_search_too(place, make, stopped):
+    """By pushes and pulls of the whole grid."""
+    if place.name != "sim":
+        pytest.skip("a GPU looks each 16th turn")
+    A = loops.random(place, 400)
+    run, objects = make(A)
+    stopped(run)
+    assert turns_of(make, A, loops.state(objects)) == 1
+    again, whole_search = make(A)
+    again()
+    right, wanted = make(A.to("cpu"))
+    right()
+    assert loops.state(whole_search) == loops.state(wanted)
+
+
+@pytest.mark.parametrize("kind", [loops.search, loops.parents, loops.paths])
+def test_pieces_end_together(kind, request, stopped):
+    asked = request.config.getoption("--backend")
+    grid = gpu_grid(2) if "gpu" in asked else sims(2)
+    A = loops.path(grid, 600)
+    run, objects = kind(A)
+    before = loops.state(objects)
+    stopped(run)
+    assert loops.state(objects) == before
+    run()
+    right, wanted = kind(A.to("cpu"))
+    right()
+    assert loops.state(objects) == loops.state(wanted)
+
+
+def signalled(*case):
+    """Run a case in a process of its own, which is killed if it hangs."""
+    done = subprocess.run(
+        [sys.executable, loops.__file__, *case],
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
+        cwd=Path(loops.__file__).parent,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("make", loops.ENDLESS, ids=lambda make: make.__name__)
+def test_a_signal_ends_an_endless_loop(place, make):
+    (raised, how, seconds, right), *more = signalled(place.name, make.__name__, "main")
+    assert (raised, how, right) == (["KeyboardInterrupt"], "after", True)
+    assert seconds < 30
+    for turns, at in more:
+        assert turns[0] > 3
+        assert turns == [turns[0]] * 3
+        assert at == [turns[0] % 3]
+
+
+def test_a_signal_ends_a_loop_of_another_thread(place):
+    (raised, how, seconds, right), _ = signalled(place.name, "mask_forgotten", "thread")
+    assert (raised, how, right) == (["KeyboardInterrupt"] * 2, "after", True)
+    assert seconds < 30
+
+
+@pytest.mark.parametrize("make", ["search", "rows_of_paths", "relaxation"])
+def test_a_signal_ends_a_long_search(place, make):
+    ((raised, _, seconds, right),) = signalled(place.name, make, "main")
+    assert (raised, right) == (["KeyboardInterrupt"], True)
+    assert seconds < 60
+
+
+def test_a_signal_ends_a_search_of_pieces(request):
+    on = "gpu" if "gpu" in request.config.getoption("--backend") else "sim"
+    ((raised, how, seconds, right),) = signalled(f"grid:2:{on}", "search", "main")
+    assert (raised, how, right) == (["KeyboardInterrupt"], "before", True)
+    assert seconds < 60
