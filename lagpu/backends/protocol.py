@@ -158,26 +158,6 @@ class Parts(Protocol):
     def gather(self, work: Callable[[Backend, int], tuple[Array, ...]]) -> list[tuple[Array, ...]]:
         """Return, in the order of the pieces, the arrays that the function returns for each."""
 
-    def meetings(
-        self, times: int, blocks: int | None = None, told: bool = False
-    ) -> Callable[[], None]:
-        """Return a function that has the devices meet, as they do when they search together.
-
-        Parameters
-        ----------
-        times : int
-            Meetings in a row.
-        blocks : int, optional
-            Thread blocks of each device; by default one a multiprocessor, as a search has.
-        told : bool
-            Whether each block orders what it may have written to memory of other devices.
-
-        Raises
-        ------
-        NotSupported
-            If the devices of the pieces cannot run one kernel.
-        """
-
 
 class Clusters(Protocol):
     """Sub-clusters of a grid, which have a copy of a graph each and work by themselves.

@@ -8,38 +8,35 @@ import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from lagpu import algorithms, backends, check
 from lagpu.backends.override import overridden
 from lagpu.backends.protocol import Backend
-from lagpu.bench import peers, recorded, report
-from lagpu.bench.agreement import Agreement
+from lagpu.bench import harness, peers
 from lagpu.bench.graphs import SMALL_SUITE, SUITE, HostGraph, require_graph
-from lagpu.bench.timing import Clock, Sample, devices_of
+from lagpu.bench.harness import (
+    Agreement,
+    Array,
+    Clock,
+    Report,
+    Row,
+    Sample,
+    Tell,
+    devices_of,
+    number,
+    one_line,
+    silent,
+    used_bytes,
+)
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import FileFormatError, InvalidValue, NotSupported, OutOfMemory
 from lagpu.generators import path
 from lagpu.generators.load import load
+from lagpu.host.fitting import FittingTable
 from lagpu.loops.loop import eager
 
-__all__ = [
-    "ALGORITHMS",
-    "Plan",
-    "Searched",
-    "Tested",
-    "placed_on",
-    "run",
-    "searched",
-    "searched_by",
-]
-
-Array = np.ndarray[Any, Any]
-Row = dict[str, Any]
-Tell = Callable[[str], None]
 LevelsOf = Callable[[int], Vector]
 
 #: What a search may find, by the name of its result.
@@ -55,7 +52,17 @@ _CHECKERS: dict[str, Callable[..., check.CheckReport]] = {
 }
 _ROOTS, _FEW_ROOTS = 32, 8  # few roots for graphs of thousands of levels
 _DEEP = ("road", "delaunay")
-_ROOT_SEED = 7
+
+_TIMES = {
+    "median ms": "median_ms",
+    "q1": "q1_ms",
+    "q3": "q3_ms",
+    "max": "max_ms",
+    "wall ms": "wall_median_ms",
+    "first ms": "first_ms",
+}
+# A narrow terminal leaves them out; a report has all.
+_SPARE = ("roots", "q1", "q3", "max", "first ms", "MB")
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,7 @@ class Plan:
     ----------
     graphs, backends, outputs, peers : sequence of str
         Names; no graphs means the whole suite, the small one if no backend is a GPU. A peer that
-        ends in ``.json`` is a file of recorded rows (`lagpu.bench.recorded`).
+        ends in ``.json`` is a file of recorded rows.
     roots : int, optional
         Searches per row.
     mode : str, optional
@@ -101,18 +108,7 @@ class Plan:
 class Tested:
     """A graph under test: its columns on the host, the roots, and the results so far.
 
-    Attributes
-    ----------
-    name : str
-        Its name in reports.
-    host : HostGraph
-        Its columns and facts.
-    roots : list of int
-        Where searches begin.
-    found : Agreement
-        The results so far.
-    edges : dict
-        The edges that the search from a root traverses, each counted once, by the root.
+    `edges` are those that the search from a root traverses, each counted once, by the root.
     """
 
     name: str
@@ -160,7 +156,7 @@ class Tested:
             "orientation": "auto",
             "output": output,
             "roots": len(self.roots),
-            **report.statistics_of(device_ms, wall_ms, edges),
+            **harness.statistics_of(device_ms, wall_ms, edges),
             "first_ms": found.first_ms,
             "bytes": found.nbytes,
             "checked": not found.refusal,
@@ -169,7 +165,7 @@ class Tested:
         }
 
 
-def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], list[str]]:
+def run(plan: Plan, tell: Tell = silent) -> tuple[Report, list[str]]:
     """Run all measurements of a plan.
 
     Parameters
@@ -184,9 +180,9 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
     report : dict
         ``machine commit date versions rows``, ready for JSON. A row has ``graph backend mode
         kernel policy orientation output roots median_ms max_ms wall_median_ms first_ms q1_ms
-        q3_ms gteps bytes checked vertices edges``; in recorded rows of other systems, what nobody
+        q3_ms gteps bytes checked vertices edges``; in recorded rows of other systems, what was not
         measured is None.
-        Times are measured by `lagpu.bench.timing`, the median of several runs from each root;
+        Times are measured by `lagpu.bench.harness`, the median of several runs from each root;
         `max_ms` is that of the slowest root, and `first_ms` the wall time of the row's first
         search, which makes what the others find: compiled kernels, and workspaces of the graph;
         `bytes` is the memory of all arrays on the device after a search (graph, workspaces and
@@ -207,15 +203,15 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
         require_graph(name, plan.renumber)
     if plan.roots is not None and plan.roots < 1:
         raise InvalidValue(f"bench: {plan.roots} roots < 1. Give 1 or more.")
-    others = peers.chosen([name for name in plan.peers if not recorded.is_file(name)])
+    others = peers.chosen([name for name in plan.peers if not peers.is_file(name)])
     runners = [runner for name in plan.backends for runner in _runners(backends.get(name), plan)]
     if plan.kernel is not None or plan.policies:
         for runner in runners:  # raise for an unknown name before minutes of work
             algorithms.bfs_levels(path(3, backend=runner.place), 0)
     on_gpu = any("gpu" in runner.place.name.split(":") for runner in runners)
     names = plan.graphs or (SUITE if on_gpu else SMALL_SUITE)
-    files = filter(recorded.is_file, plan.peers)
-    elsewhere = recorded.rows_of(files, names, plan.outputs)
+    files = filter(peers.is_file, plan.peers)
+    elsewhere = peers.recorded_for(files, names, plan.outputs)
     rows: list[Row] = []
     refusals: list[str] = []
     for name in names:
@@ -229,7 +225,7 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[dict[str, Any], li
             refusals.append(f"{name}: {error}")  # other graphs may be smaller, or valid files
         rows += [row for row in elsewhere if row["graph"] == name]
     places = [runner.place for runner in runners]
-    return {**report.envelope(places, peers.versions(others)), "rows": rows}, refusals
+    return {**harness.envelope(places, peers.versions(others)), "rows": rows}, refusals
 
 
 class _Runner(NamedTuple):
@@ -284,68 +280,53 @@ def placed_on(A: Matrix, place: Backend) -> Matrix:
 
 
 def _graph(
-    name: str,
-    plan: Plan,
-    runners: list[_Runner],
-    others: list[str],
-    tell: Tell,
+    name: str, plan: Plan, runners: list[_Runner], others: list[str], tell: Tell
 ) -> Iterator[tuple[Row | None, str]]:
-    """Yield (row, why it is not checked, or an empty string) for one graph."""
+    """Yield a row, if there is one, and why it is not checked, or an empty string."""
     tell(f"{name}: loading the graph")
     gc.collect()
-    before = _used(runners[0].place)
+    before = used_bytes(runners[0].place)
     first = load(name, runners[0].place, seed=plan.seed, renumber=plan.renumber)
     tell(f"{name}: counting edges and drawing roots")
     host = HostGraph.of(first)
     few = name.startswith(_DEEP)
     count = plan.roots or (_FEW_ROOTS if few else _ROOTS)
-    tested = Tested(name, host, host.roots(count, _ROOT_SEED if plan.seed is None else plan.seed))
+    tested = Tested(name, host, host.roots(count, plan.seed))
     for runner in runners:
         place = runner.place
         if place.name != first.backend.name:
-            before = _used(place)
+            before = used_bytes(place)
         A = placed_on(first, place)
         if plan.orientation != "auto":
             A.orientation = plan.orientation
         for mode in runner.modes:
             for output in plan.outputs:
                 tell(f"{name}: {output} on {place.name}, {runner.name or mode}")
-                row, refusal = _measured(tested, A, mode, output, before)
+                found = searched(tested, A, mode, output, before)
+                row = tested.row(place.name, output, found)
                 row |= {"kernel": runner.kernel, "policy": runner.policy}
-                yield row | {"orientation": plan.orientation}, refusal
+                row |= {"orientation": plan.orientation}
+                who = f"{name}, {place.name} ({mode}), {output}"
+                yield row, f"{who}: {found.refusal}" if found.refusal else ""
     for peer in others:
-        if host.facts.entries > peers.PEERS[peer].most:
+        if host.facts.entries > peers.PEERS[peer].most_searched:
             tell(f"{name}: too large for {peer}")
             continue
         tell(f"{name}: {peer}")
         try:
-            found = _peer(tested, peer)
+            found = searched_by(tested, peer)
         except Exception as error:  # any error of another library; the other rows stay
-            text = " ".join(str(error).split())
-            yield None, f"{name}, {peer}: {type(error).__name__}: {text}"
+            yield None, f"{name}, {peer}: {type(error).__name__}: {one_line(error)}"
         else:
-            yield found
-
-
-def _used(place: Backend) -> int:
-    return sum(int(device.used_bytes()) for device in devices_of(place))
+            row = tested.row(peer, peers.PEERS[peer].output, found)
+            yield row, f"{name}, {peer}: {found.refusal}" if found.refusal else ""
 
 
 class Searched(NamedTuple):
     """Searches from every root of a graph.
 
-    Attributes
-    ----------
-    mode : str
-        ``fused`` or ``eager``, as they ran, or ``peer``.
-    samples : list of Sample
-        The times of each root.
-    refusal : str
-        Why the results are not proved, or an empty string.
-    first_ms : float
-        The wall time of the first search.
-    nbytes : int or None
-        Memory of all arrays on the devices after a search, None without a device.
+    `mode` is ``fused`` or ``eager``, as they ran, or ``peer``; `refusal` says why the results are
+    not proved, or is empty; `nbytes` is the memory of all arrays on the devices after a search.
     """
 
     mode: str
@@ -355,30 +336,10 @@ class Searched(NamedTuple):
     nbytes: int | None = None
 
 
-def _measured(tested: Tested, A: Matrix, mode: str, output: str, before: int) -> tuple[Row, str]:
-    """Search from every root, and return a row and why it is not checked."""
-    place = A.backend
-    found = searched(tested, A, mode, output, before)
-    row = tested.row(place.name, output, found)
-    who = f"{tested.name}, {place.name} ({mode}), {output}"
-    return row, f"{who}: {found.refusal}" if found.refusal else ""
-
-
 def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0) -> Searched:
-    """Search from every root, compare with the searches before, and prove the last result.
+    """Search from every root on a backend, compare, and prove the last result.
 
-    Parameters
-    ----------
-    tested : Tested
-        The graph; it takes the results and the edges.
-    A : Matrix, (n, n)
-        The graph on the backend that is measured.
-    mode : str
-        ``fused`` or ``eager``.
-    output : str
-        ``levels``, ``parents`` or ``paths``.
-    before : int
-        Bytes that the device had in use before the graph was loaded.
+    `before` is the number of bytes that the device had in use before the graph was loaded.
     """
     place, algorithm = A.backend, ALGORITHMS[output]
     who = f"{place.name} ({mode})"
@@ -393,7 +354,7 @@ def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0)
             mode = "eager"  # the actual mode
         for root in tested.roots:
             sample, result = clock.measure(functools.partial(algorithm, A, root))
-            used = _used(place)
+            used = used_bytes(place)
             samples.append(sample)
             indices, values = result.to_coo()
             tested.count(root, indices)
@@ -404,27 +365,44 @@ def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0)
     return Searched(mode, samples, refusal, first_ms, nbytes)
 
 
-def _peer(tested: Tested, name: str) -> tuple[Row, str]:
-    """Search from every root with another library; return a row and why it is not checked."""
-    found = searched_by(tested, name)
-    row = tested.row(name, peers.PEERS[name].output, found)
-    return row, f"{tested.name}, {name}: {found.refusal}" if found.refusal else ""
-
-
 def searched_by(tested: Tested, name: str) -> Searched:
     """Search from every root with another library, compare, and prove the last result."""
-    peer = peers.PEERS[name]
-    assert peer.prepare is not None  # as `peers.chosen` takes no others
-    search = peer.prepare(tested.host)
+    library = peers.PEERS[name].open(tested.host)
     clock = Clock()
-    first_ms, _ = clock.wall(functools.partial(search.run, tested.roots[0]))
+    first_ms, _ = clock.wall(functools.partial(library.search, tested.roots[0]))
     samples: list[Sample] = []
     refusal = ""
     for root in tested.roots:
-        sample, raw = clock.measure(functools.partial(search.run, root))
+        sample, raw = clock.measure(functools.partial(library.search, root))
         samples.append(sample)
-        found = search.levels(root, raw)
+        found = library.levels(root, raw)
         tested.count(root, found[0])
         refusal = refusal or tested.found.compare(root, "levels", name, *found)
     refusal = tested.prove("levels", *found) or refusal
     return Searched("peer", samples, refusal, first_ms)
+
+
+def table(rows: Sequence[Row]) -> FittingTable:
+    """Return the rows as a table; ms is the device's time if there is a device."""
+
+    def ms(name: str) -> Callable[[Row], str]:
+        return lambda row: number("{:,.3f}", row[name])
+
+    texts = [("graph", lambda row: row["graph"]), ("backend", lambda row: row["backend"]),
+             ("mode", _how), ("output", lambda row: row["output"])]  # fmt: skip
+    numbers = [
+        ("roots", lambda row: number("{}", row["roots"])),
+        *((head, ms(name)) for head, name in _TIMES.items()),
+        ("GTEPS", lambda row: number("{:.3g}", row["gteps"])),
+        ("MB", lambda row: number("{:,.1f}", row["bytes"], 1e6)),
+        ("checked", lambda row: harness.CHECKED[row["checked"]]),
+    ]
+    return harness.table(rows, texts, numbers, spare=_SPARE)
+
+
+def _how(row: Row) -> str:
+    """Return the kernel, or the policy and whether its loops were fused, or the mode alone."""
+    chosen = row["kernel"] or row["policy"]
+    if chosen is None:
+        return str(row["mode"])
+    return f"{chosen}, fused" if row["mode"] == "fused" else str(chosen)

@@ -1,23 +1,32 @@
-"""Run the experiments of a paper and say what their figures say; `lagpu.bench` measures."""
+"""Run the experiments of a paper, each result proved, and show what their figures say."""
 
 from __future__ import annotations
 
 import functools
 import gc
+import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from statistics import fmean, median
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from lagpu import backends
+import numpy as np
+
+from lagpu import algorithms, backends, check
+from lagpu.algorithms.brandes import count_paths, dependencies
+from lagpu.backends.override import overridden
 from lagpu.backends.protocol import Backend
-from lagpu.bench import peers, report
+from lagpu.bench import harness, peers
 from lagpu.bench.graphs import HostGraph, require_graph
-from lagpu.bench.suite import Tested, placed_on
+from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Tell, number, one_line, silent
+from lagpu.bench.suite import ALGORITHMS, Tested, placed_on, searched, searched_by
 from lagpu.core.matrix import Matrix
 from lagpu.errors import (
     BackendUnavailable,
+    CheckFailed,
     FileFormatError,
     InvalidValue,
     LagpuError,
@@ -25,56 +34,255 @@ from lagpu.errors import (
     NotSupported,
     OutOfMemory,
 )
+from lagpu.generators import path
 from lagpu.generators.load import load
 from lagpu.generators.spec import is_random, is_spec
-from lagpu.io.csc import CSC
-from lagpu.papers.claims import best_of
-from lagpu.papers.energy import EnergyCounter
-from lagpu.papers.experiment import BEST, Experiment, Paper, PaperGraph, Row
-from lagpu.papers.measure import WAYS, Found, search_all
-from lagpu.papers.metrics import Measured
-from lagpu.papers.places import Runner, runner_of
-
-__all__ = ["Request", "run"]
-
-Tell = Callable[[str], None]
+from lagpu.host.fitting import FittingTable
+from lagpu.io.csc import CSC, column_blocks
+from lagpu.loops.loop import eager
+from lagpu.observe.trace import trace
+from lagpu.papers.experiments import BEST, Experiment, Measured, Paper, PaperGraph, Variant, best_of
 
 _QUICK_ROOTS = 2
-_ROOT_SEED = 7
+_LAGPU = Variant("lagpu", ours=True)
+_BLOCK = 1 << 26  # entries looked at together
+#: The counter of energy moves some ten times a second, so searches are repeated for so long.
+_SECONDS = 2.0
+_SPARE = ("runs as", "mode", "entries", "degrees", "GTEPS", "paper")
 
 
-class _Known(NamedTuple):
-    """What several experiments of a run ask for, or several parts of one, measured once.
+@dataclass(frozen=True)
+class Runner:
+    """A variant and where it runs: a backend, on which each product has its kernel or policy.
 
-    Attributes
-    ----------
-    found : Found
-        The searches.
-    edges : dict
-        The edges that they traverse, by root.
-    joules : float or None
-        The energy of a search, where an experiment has asked for it.
+    `place` is None for a library; `runs_as` is the kernel, the policy or the library.
     """
 
-    found: Found
-    edges: dict[int, int]
-    joules: float | None = None
+    variant: Variant
+    place: Backend | None
+    runs_as: str
+
+
+def runner_of(variant: Variant, place: Backend) -> Runner | str:
+    """Return where a variant runs, or a text that says what is missing.
+
+    On a backend that has no kernels to choose from a kernel's direction stands for it, and the
+    policy ``beamer`` for a policy.
+    """
+    if variant.peer is not None:
+        try:
+            peers.chosen([variant.peer])
+        except BackendUnavailable as error:
+            return f"{variant.name}: {str(error).removeprefix('--peers: ')}"
+        return Runner(variant, None, variant.peer)
+    kernel, policy = variant.kernel, variant.policy
+    if kernel is None and policy is None:
+        return Runner(variant, place, "lagpu by itself")
+    offered = place.capabilities.kernels if kernel else place.capabilities.policies
+    if not place.capabilities.kernels and str(policy).partition(":")[0] not in offered:
+        policy = kernel.partition("_")[0] if kernel else "beamer"
+        kernel, offered = None, place.capabilities.policies
+    name = str(kernel or policy)
+    what = "kernel" if kernel else "policy"
+    if name.partition(":")[0] not in offered:
+        return f"{variant.name}: the {place.name} backend has no {what} {name}"
+    chosen = overridden(place, kernel, policy)
+    try:  # an argument that the kernel or the policy does not take yet
+        algorithms.bfs_levels(path(3, backend=chosen), 0)
+    except InvalidValue:
+        return f"{variant.name}: the {place.name} backend has no {what} {name}"
+    except NotSupported as error:
+        return f"{variant.name}: {error}"
+    return Runner(variant, chosen, name)
+
+
+class Found(NamedTuple):
+    """A variant measured on a graph; mode and output are as in the rows of `lagpu bench`.
+
+    `refusal` says why the results are not proved, or is empty; `parts` are the milliseconds of each
+    search by part of the time, from a trace.
+    """
+
+    mode: str
+    output: str
+    samples: list[Sample]
+    refusal: str
+    nbytes: int | None = None
+    parts: Mapping[str, list[float]] = MappingProxyType({})
+
+
+def _mode(variant: Variant, place: Backend) -> str:
+    """Return the mode of a variant: what the paper compares runs in one, by its own kernels."""
+    by_itself = variant.kernel is None and variant.policy is None
+    may = by_itself or variant.fused or place.capabilities.searches
+    return "fused" if may and place.capabilities.records else "eager"
+
+
+def _as(mode: str) -> AbstractContextManager[None]:
+    return eager() if mode == "eager" else nullcontext()
+
+
+def searches(tested: Tested, A: Matrix, runner: Runner, before: int) -> Found:
+    """Search from every root, as `lagpu bench` does."""
+    variant, place = runner.variant, runner.place
+    if place is not None:
+        found = searched(tested, placed_on(A, place), _mode(variant, place), variant.output, before)
+        return Found(found.mode, variant.output, found.samples, found.refusal, found.nbytes)
+    name = str(variant.peer)
+    if tested.host.facts.entries > peers.PEERS[name].most_searched:
+        raise LimitExceeded(f"{name}: takes at most {peers.PEERS[name].most_searched:g} entries")
+    found = searched_by(tested, name)
+    return Found(found.mode, peers.PEERS[name].output, found.samples, found.refusal)
+
+
+def search_all(variant: Variant, A: Matrix, roots: list[int], mode: str) -> int:
+    """Search once from each root in a mode; return how often that was."""
+    with _as(mode):
+        for root in roots:
+            ALGORITHMS[variant.output](A, root)
+    return len(roots)
+
+
+def by_part(tested: Tested, A: Matrix, runner: Runner, before: int) -> Found:
+    """Search under a trace, which has the parts of the time: directions, or phases."""
+    place, variant = runner.place, runner.variant
+    assert place is not None
+    A = placed_on(A, place)
+    fuse = place.capabilities.searches  # by a grid's policy, whose trace has phases
+    mode = "fused" if fuse else "eager"
+    proved = searched(tested, A, mode, variant.output, before)
+    samples: list[Sample] = []
+    parts: dict[str, list[float]] = defaultdict(lambda: [0.0] * len(tested.roots))
+    for k, root in enumerate(tested.roots):
+        with trace(fuse=fuse) as traced:
+            ALGORITHMS[variant.output](A, root)
+        for row in traced.rows:
+            for phase in row.phases:
+                parts[phase.name][k] += phase.ms
+            if not row.phases and row.direction:
+                parts[row.direction][k] += row.kernel_ms
+        whole = sum(part[k] for part in parts.values())
+        samples.append(Sample(whole, whole))
+    return Found(proved.mode, variant.output, samples, proved.refusal, proved.nbytes, parts)
+
+
+def accumulations(tested: Tested, A: Matrix, runner: Runner, before: int) -> Found:
+    """Compute the dependencies of each root alone: a round of betweenness centrality."""
+    place = runner.place
+    assert place is not None
+    if not tested.edges:
+        searched(tested, A, _mode(_LAGPU, A.backend), "levels", before)  # counts them
+    A = placed_on(A, place)
+    mode = _mode(runner.variant, place)
+
+    def round_of(root: int) -> tuple[Any, Any, Any]:
+        levels, paths = count_paths(A, [root])
+        return levels, paths, dependencies(A, levels, paths)
+
+    samples: list[Sample] = []
+    with _as(mode):
+        round_of(tested.roots[0])  # compiles kernels
+        clock = Clock(place)
+        once = clock.queued if clock.has_device else clock.wall
+        for root in tested.roots:  # once each: they are a thousand
+            ms, found = once(functools.partial(round_of, root))
+            samples.append(Sample(ms, ms))
+    levels, paths, delta = (x.to_coo() for x in found)
+    refusal = ""
+    try:
+        check.check_levels(tested.host.pattern, tested.roots[-1], levels)
+        check.check_paths(tested.host.pattern, tested.roots[-1], paths)
+    except CheckFailed as error:
+        refusal = str(error)
+    refusal = refusal or _wrong_dependencies(tested, levels, paths, delta)
+    device = place.device
+    nbytes = None if device is None else int(device.used_bytes()) - before
+    return Found(mode, "dependencies", samples, refusal, nbytes)
+
+
+def _wrong_dependencies(tested: Tested, *found: tuple[Array, Array]) -> str:
+    """Return why dependencies do not obey their recurrence, or an empty string.
+
+    With proved levels d and numbers of paths p it has one solution: the dependency on u is the sum
+    of p[u] / p[v] (1 + dependency on v) over the edges u -> v to the next level.
+    """
+    n = tested.host.facts.vertices
+    level, path, delta = (np.full(n, fill) for fill in (-1.0, 1.0, 0.0))
+    for dense, (indices, values) in zip((level, path, delta), found, strict=True):
+        dense[indices] = values
+    col_ptr, row_idx = tested.host.columns
+    right = np.zeros(n)
+    for first, last in column_blocks(col_ptr, _BLOCK):
+        v = np.repeat(np.arange(first, last), np.diff(col_ptr[first : last + 1]))
+        u = row_idx[col_ptr[first] : col_ptr[last]]
+        next_one = (level[u] >= 0) & (level[v] == level[u] + 1)
+        u, v = u[next_one], v[next_one]
+        right += np.bincount(u, path[u] / path[v] * (1 + delta[v]), minlength=n)
+    if np.allclose(delta, right, rtol=1e-9, atol=1e-9):
+        return ""
+    return f"dependencies from vertex {tested.roots[-1]} do not obey their recurrence"
+
+
+#: By the `kind` of an experiment.
+WAYS: dict[str, Callable[[Tested, Matrix, Runner, int], Found]] = {
+    "searches": searches,
+    "parts": by_part,
+    "accumulations": accumulations,
+}
+
+
+class EnergyCounter:
+    """The counter of all energy that a backend's GPU has taken, idle power too, through NVML.
+
+    Raises
+    ------
+    BackendUnavailable
+        If the backend has no GPU, NVML's package is missing, or the GPU has no such counter.
+    """
+
+    def __init__(self, place: Backend) -> None:
+        xp: Any = None if place.device is None else place.device.xp
+        if not hasattr(xp, "cuda"):
+            raise _unavailable(f"the {place.name} backend has no GPU")
+        try:
+            import pynvml
+        except ImportError:
+            raise _unavailable('NVML\'s package is missing: pip install "lagpu[energy]"') from None
+        self._nvml: Any = pynvml
+        self._synchronize = place.device.synchronize
+        try:
+            pynvml.nvmlInit()
+            self._handle = pynvml.nvmlDeviceGetHandleByPciBusId(xp.cuda.Device().pci_bus_id)
+            self._read()
+        except pynvml.NVMLError as error:
+            raise _unavailable(f"NVML: {error}") from None
+
+    def joules(self, run: Callable[[], int], seconds: float = _SECONDS) -> float:
+        """Return the energy of a search; `run`, repeated for some seconds, returns how many."""
+        self._synchronize()
+        begin, before, searches = time.perf_counter(), self._read(), 0
+        while not searches or time.perf_counter() - begin < seconds:
+            searches += run()
+        self._synchronize()
+        return (self._read() - before) / searches
+
+    def _read(self) -> float:
+        """Return the joules since the driver was loaded."""
+        return float(self._nvml.nvmlDeviceGetTotalEnergyConsumption(self._handle)) / 1e3
+
+
+def _unavailable(why: str) -> BackendUnavailable:
+    return BackendUnavailable(
+        f"paper: energy cannot be read: {why}. Take a figure of times instead, as --figure 1."
+    )
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asks for; see ``lagpu paper --help``.
+    """The request of a user; see ``lagpu paper --help``.
 
     Attributes
     ----------
-    backend : str
-        Where the variants run.
-    quick : bool
-        Whether small graphs and few searches do.
-    roots : int, optional
-        Searches a graph; by default as many as the paper's.
-    seed : int, optional
-        Seed of generated graphs and of the choice of roots.
     files : mapping of str to str
         By the paper's name of a graph: a file, or a text for `lagpu.generators`.
     only : sequence of str
@@ -92,23 +300,27 @@ class Request:
     memory: int | None = None
 
 
+class _Known(NamedTuple):
+    """Searches that several experiments, or several parts of one, share; edges are by root."""
+
+    found: Found
+    edges: dict[int, int]
+    joules: float | None = None
+
+
 def run(
     paper: Paper,
     experiments: Sequence[Experiment],
     request: Request,
-    tell: Tell = lambda _text: None,
-    keep: Callable[[dict[str, Any]], None] = lambda _report: None,
-) -> tuple[dict[str, Any], list[str]]:
+    tell: Tell = silent,
+    keep: Callable[[Report], None] = lambda _report: None,
+) -> tuple[Report, list[str]]:
     """Run some experiments of a paper.
 
     Parameters
     ----------
-    paper : Paper
-        The paper.
-    experiments : sequence of Experiment
-        Those of its experiments to run.
-    request : Request
-        How.
+    paper, experiments, request
+        The paper, those of its experiments to run, and how.
     tell : callable
         Called with a description of each step, for a progress display.
     keep : callable
@@ -146,7 +358,7 @@ def run(
         )
     libraries = {v.peer for e in experiments for v in e.variants if v.peer is not None}
     about = {"number": paper.number, "title": paper.title, "where": paper.where}
-    whole = report.envelope([place], peers.versions(sorted(libraries)))
+    whole = harness.envelope([place], peers.versions(sorted(libraries)))
     whole |= {"paper": about, "quick": request.quick, "memory": request.memory, "experiments": []}
     refusals: list[str] = []
     errors: list[LagpuError] = []
@@ -186,7 +398,7 @@ def _require_known(experiments: Sequence[Experiment], request: Request) -> None:
 
 
 class _Work:
-    """One experiment on its way: what is missing, what was refused."""
+    """One experiment: what is missing, what was refused."""
 
     def __init__(
         self,
@@ -281,9 +493,8 @@ class _Work:
         again = functools.partial(load, str(self._source(graph)), place, seed=request.seed)
         A = again()
         count = request.roots or (_QUICK_ROOTS if request.quick else self._experiment.roots)
-        seed = _ROOT_SEED if request.seed is None else request.seed
         host = HostGraph.of(A)
-        tested = Tested(graph.name, host, host.roots(count, seed))
+        tested = Tested(graph.name, host, host.roots(count, request.seed))
         if _made_on_host(str(self._source(graph))):  # which takes longer than to copy it
             columns = CSC(A.nrows, A.ncols, *host.columns, symmetric=host.facts.symmetric or None)
             again = functools.partial(columns.matrix, place)
@@ -303,8 +514,8 @@ class _Work:
             except Exception as error:
                 if runner.place is not None:
                     raise
-                text = " ".join(str(error).split())  # any error of another library
-                self._miss(f"{graph.name}, {runner.variant.name}: {text}")
+                # any error of another library
+                self._miss(f"{graph.name}, {runner.variant.name}: {one_line(error)}")
             else:
                 yield row
 
@@ -369,7 +580,7 @@ class _Work:
             "reported": graph.reported.get(variant.name),
             "median_ms": median(ms),
             "mean_ms": fmean(ms),
-            "gteps": report.harmonic_gteps(ms, edges),
+            "gteps": harness.harmonic_gteps(ms, edges),
             "bytes": found.nbytes,
             "joules": joules,
             "checked": not found.refusal,
@@ -387,7 +598,7 @@ def _made_on_host(text: str) -> bool:
 
 
 def _grid_of(graph: PaperGraph, place: Backend) -> Backend:
-    """Return the grid that a graph is dealt to, each piece on a backend like this one."""
+    """Return the grid that a graph is on, each piece on a backend like this one."""
     kind = place.name.rpartition(":")[2] if place.name.startswith("grid") else place.name
     try:
         return backends.get(f"grid:{graph.pieces}:{kind}")
@@ -415,3 +626,51 @@ def _put_best(experiment: Experiment, rows: Sequence[Row]) -> None:
         best = best_of([row for row in rows if row["graph"] == graph.name])
         if best is not None and BEST in graph.reported:
             best["reported"] = graph.reported[BEST]
+
+
+def table_of(experiment: Report) -> FittingTable:
+    """Return the rows of an experiment of a report as a table.
+
+    `degrees` are maximum, mean and standard deviation; a paper without numbers has no column.
+    """
+    rows = experiment["rows"]
+    texts = [
+        ("graph", lambda row: row["graph"]),
+        ("made from", lambda row: row["made_from"] + ("*" if row["stand_in"] else "")),
+        ("variant", lambda row: row["variant"]),
+        ("runs as", lambda row: row["runs_as"]),
+        ("mode", lambda row: row["mode"]),
+    ]
+    numbers = [
+        ("entries", lambda row: f"{row['entries']:,}"),
+        ("degrees", lambda row: "/".join(f"{x:.0f}" for x in row["degrees"])),
+        (experiment["metric"], lambda row: _digits(row["value"])),
+        ("paper", lambda row: _digits(row["reported"])),
+        ("median ms", lambda row: f"{row['median_ms']:,.3f}"),
+        ("GTEPS", lambda row: _digits(row["gteps"], 3)),
+        ("checked", lambda row: harness.CHECKED[row["checked"]]),
+    ]
+    if all(row["reported"] is None for row in rows):
+        del numbers[3]
+    title = f"{experiment['part']}: {experiment['title']}"
+    return harness.table(rows, texts, numbers, title=title, spare=_SPARE)
+
+
+def _digits(x: float | None, digits: int = 4) -> str:
+    """Return so many digits, all of a whole number's, or a dash."""
+    large = x is not None and abs(x) >= 1000
+    return number("{:,.0f}" if large else f"{{:.{digits}g}}", x)
+
+
+def lines_of(experiment: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines below the table of an experiment."""
+    said = f"{experiment['metric']}: {experiment['definition']}"
+    if any(row["reported"] is not None for row in experiment["rows"]):
+        said += f"; paper: its figure on {experiment['measured_on']}"
+    yield f"{said}."
+    for why in dict.fromkeys(row["stand_in"] for row in experiment["rows"] if row["stand_in"]):
+        of = dict.fromkeys(row["graph"] for row in experiment["rows"] if row["stand_in"] == why)
+        yield f"* {', '.join(of)}: {why}; --graph NAME=FILE gives the paper's."
+    yield from experiment["notes"]
+    yield from experiment["says"]
+    yield from (f"missing: {text}" for text in experiment["missing"])

@@ -1,7 +1,6 @@
 """The sentences are those of the figures."""
 
-from lagpu.papers.claims import BestOf, Choice, Peak, Ratio, Values, best_of
-from lagpu.papers.experiment import BEST
+from lagpu.papers.experiments import BEST, BestOf, Choice, Peak, Ratio, Values, best_of
 
 
 def row(graph, variant, value, kind="regular", more=True, of_paper=True, checked=True):

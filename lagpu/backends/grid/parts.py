@@ -11,7 +11,6 @@ import numpy as np
 from lagpu.backends.grid.dealing import Layout
 from lagpu.backends.grid.engine import Arrays
 from lagpu.backends.grid.handles import GridMatrix
-from lagpu.backends.grid.meetings import meetings
 from lagpu.backends.grid.pieces import Pieces, joined
 from lagpu.backends.protocol import Backend
 from lagpu.dtypes import DType
@@ -135,12 +134,6 @@ class Parts:
             return list(self._pieces.engine.gather(found)[0])
 
         return self._run("gather", gather)
-
-    def meetings(
-        self, times: int, blocks: int | None = None, told: bool = False
-    ) -> Callable[[], None]:
-        """See the protocol."""
-        return meetings([home.device for home in self.homes], times, blocks, told)
 
     @property
     def _on_own_gpus(self) -> bool:

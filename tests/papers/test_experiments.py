@@ -6,8 +6,7 @@ import pytest
 
 from lagpu.errors import InvalidValue
 from lagpu.generators import is_spec
-from lagpu.papers.experiment import BEST
-from lagpu.papers.menu import PAPERS, experiments_of, paper_of
+from lagpu.papers.experiments import BEST, PAPERS, experiments_of, paper_of
 
 EXPERIMENTS = [(paper, one) for paper in PAPERS for one in paper.experiments]
 NAMES = [f"{paper.number}, {one.part}" for paper, one in EXPERIMENTS]

@@ -1,0 +1,480 @@
+"""The experiments of the papers as data: their records, metrics, claims, and ``papers.toml``.
+
+A row of ``graphs.csv`` is a `PaperGraph` of a group; `reported` is ``variant=figure; ...``, where a
+figure may be a quotient. A claim says its sentence of the rows of `lagpu.papers.run`.
+"""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean, geometric_mean, median
+from typing import Any, NamedTuple, Protocol
+
+from lagpu.bench.harness import Row, harmonic_gteps
+from lagpu.errors import InvalidValue
+
+#: Instead of a variant's name: whichever variant was best, as a paper reports it.
+BEST = "best"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One of the programs that a paper compares.
+
+    Attributes
+    ----------
+    output : str
+        What it computes: ``levels``, ``parents``, ``paths``, ``dependencies``.
+    kernel, policy, peer : str, optional
+        What it is in lagpu, or a library of `lagpu.bench.peers`; without any, lagpu by itself.
+    note : str
+        How it differs from the paper's program, if it does.
+    part : str
+        Where shares of the time are compared, its part: ``push``, ``pull``, or a phase of a search
+        by a grid's policy (`lagpu.backends.profile.Phase`).
+    fused : bool
+        Whether its loop may run as one kernel, which pushes and pulls in ways of its own; else it
+        runs product by product, as the paper's kernels do.
+    ours : bool
+        Whether it is lagpu's and not among the paper's variants.
+    """
+
+    name: str
+    output: str = "levels"
+    kernel: str | None = None
+    policy: str | None = None
+    peer: str | None = None
+    note: str = ""
+    part: str = ""
+    fused: bool = False
+    ours: bool = False
+
+    @property
+    def of_paper(self) -> bool:
+        """Whether the paper proposes it: neither a library nor ours."""
+        return self.peer is None and not self.ours
+
+
+@dataclass(frozen=True)
+class PaperGraph:
+    """A graph by the paper's name.
+
+    Attributes
+    ----------
+    made : str, optional
+        A text for `lagpu.generators`; None where only a file gives the graph.
+    why : str
+        How the graph that is made differs from the paper's: it is a stand-in. An empty string if
+        it is made as the paper's is.
+    quick : str, optional
+        A small graph of its kind, for ``--quick``, which leaves out the others.
+    kind : str
+        The classes in which the paper puts it, such as ``regular``, with commas.
+    reported : mapping of str to float
+        The paper's figures in the metric, by variant or for `BEST`.
+    size : tuple of float, optional
+        The paper's vertices and stored entries.
+    pieces : str
+        Rows and columns of the grid that holds it, such as ``2x2``; an empty string for none.
+    """
+
+    name: str
+    made: str | None = None
+    why: str = ""
+    quick: str | None = None
+    kind: str = ""
+    reported: Mapping[str, float] = field(default_factory=dict)
+    size: tuple[float, float] | None = None
+    pieces: str = ""
+
+
+# ---------------------------------------------------------------------------------- metrics
+
+
+class Measured(NamedTuple):
+    """A variant on a graph: of each search the time, the edges as Graph500 counts, and the part."""
+
+    ms: tuple[float, ...]
+    edges: tuple[int, ...]
+    entries: int
+    symmetric: bool
+    joules: float | None = None
+    parts: tuple[float, ...] = ()
+
+    @property
+    def teps(self) -> list[float]:
+        """The rates of the searches in 10**9 edges a second, an undirected edge once."""
+        return [m / t / 1e6 for m, t in zip(self.edges, self.ms, strict=True)]
+
+
+class Metric(NamedTuple):
+    """A metric: its unit and definition, and its value for a `Measured`, None where one lacks.
+
+    `more` says whether more is better, and `over` the variant by whose value each is divided.
+    """
+
+    unit: str
+    definition: str
+    of: Callable[[Measured], float | None]
+    more: bool = True
+    over: str = ""
+
+
+def _delay(found: Measured) -> float | None:
+    return None if found.joules is None else found.joules * fmean(found.ms)
+
+
+METRICS = {
+    "EDGES_BY_MEAN": Metric(
+        "MTEPS",
+        "stored entries / mean ms / 1000, whatever part of the graph was reached",
+        lambda found: found.entries / fmean(found.ms) / 1e3,
+    ),
+    "MEDIAN_TEPS": Metric(
+        "GTEPS (median)", "median of the rates of all searches", lambda found: median(found.teps)
+    ),
+    "MEAN_TEPS": Metric(
+        "GTEPS (mean)",
+        "mean of the rates of all searches, each undirected edge counted in both directions",
+        lambda found: fmean(found.teps) * (2 if found.symmetric else 1),
+    ),
+    "HARMONIC_TEPS": Metric(
+        "GTEPS (harmonic)",
+        "harmonic mean of the rates of all searches, as Graph500",
+        lambda found: harmonic_gteps(found.ms, found.edges),
+    ),
+    "MEAN_MS": Metric("ms (mean)", "mean time", lambda found: fmean(found.ms), more=False),
+    "SHARE": Metric(
+        "% of the time",
+        "share of this part in the time of all searches, by the times of a trace",
+        lambda found: 100 * sum(found.parts) / sum(found.ms),
+    ),
+    "SPEEDUP": Metric(
+        "speed-up", "mean time of {over} / mean time", lambda found: 1 / fmean(found.ms)
+    ),
+    "ENERGY": Metric(
+        "energy (relative)",
+        "energy of a search / that of {over}, all power of the GPU",
+        lambda found: found.joules,
+        more=False,
+    ),
+    "ENERGY_DELAY": Metric(
+        "EDP (relative)",
+        "energy * mean time / that of {over}, all power of the GPU",
+        _delay,
+        more=False,
+    ),
+}
+
+
+def metric(name: str, over: str = "") -> Metric:
+    """Return a metric, relative to a variant or not."""
+    found = METRICS[name]
+    return found._replace(definition=found.definition.format(over=over), over=over)
+
+
+# ----------------------------------------------------------------------------------- claims
+
+
+class Claim(Protocol):
+    """What a paper says of its figures."""
+
+    def says(self, rows: Sequence[Row]) -> str:
+        """Return a sentence with our figures beside the paper's; an empty string without any."""
+
+
+def _by_graph(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
+    """Return the rows that have a proved value, by graph and variant."""
+    found: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        if row["value"] is not None and row["checked"]:
+            found.setdefault(row["graph"], {})[row["variant"]] = row
+    return found
+
+
+def _of_variant(rows: Sequence[Row], name: str) -> list[Row]:
+    """Return the rows of a variant, the least value first."""
+    found = [by_name[name] for by_name in _by_graph(rows).values() if name in by_name]
+    return sorted(found, key=lambda row: float(row["value"]))
+
+
+def _better(row: Row, other: Row) -> float:
+    """Return how many times better a row's value is."""
+    ratio = float(row["value"]) / float(other["value"])
+    return ratio if row["more"] else 1 / ratio
+
+
+def _is_of(row: Row, kind: str) -> bool:
+    return not kind or kind in row["kind"].split(", ")
+
+
+def _some(count: int, kind: str) -> str:
+    return f"{count} {f'{kind} ' if kind else ''}graph{'' if count == 1 else 's'}"
+
+
+def best_of(rows: Sequence[Row]) -> Row | None:
+    """Return the best of the paper's variants on one graph; None if there is none."""
+    found: Row | None = None
+    for row in rows:
+        own = row["of_paper"] and row["value"] is not None and row["checked"]
+        if own and (found is None or _better(row, found) > 1):
+            found = row
+    return found
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """`of`, maybe `BEST`, is `least` times better than `to`, on the graphs of a kind or on all."""
+
+    of: str
+    to: str
+    least: float
+    paper: str
+    kind: str = ""
+
+    def says(self, rows: Sequence[Row]) -> str:
+        """See `Claim`."""
+        values = []
+        for by_name in _by_graph(rows).values():
+            one = best_of([*by_name.values()]) if self.of == BEST else by_name.get(self.of)
+            if one is not None and self.to in by_name and _is_of(one, self.kind):
+                values.append(_better(one, by_name[self.to]))
+        if not values:
+            return ""
+        of = "The best variant" if self.of == BEST else self.of
+        holds = sum(value >= self.least for value in values)
+        ratio = f"{geometric_mean(values):.2f}x"
+        if len(values) > 1:
+            ratio = f"{min(values):.2f}x to {max(values):.2f}x, geometric mean {ratio}"
+        return (
+            f"{of} over {self.to} on {_some(len(values), self.kind)}: {ratio}. "
+            f"The paper: {self.paper}. {self.least:g}x or more here on {holds} of {len(values)}."
+        )
+
+
+@dataclass(frozen=True)
+class BestOf:
+    """Some variants are the best on the graphs of a kind, or on all."""
+
+    kind: str
+    expected: tuple[str, ...]
+    paper: str
+
+    def says(self, rows: Sequence[Row]) -> str:
+        """See `Claim`."""
+        best = [best_of([*by_name.values()]) for by_name in _by_graph(rows).values()]
+        mine = [row["variant"] for row in best if row and _is_of(row, self.kind)]
+        if not mine:
+            return ""
+        counts = ", ".join(f"{name} on {n}" for name, n in Counter(mine).most_common())
+        holds = sum(name in self.expected for name in mine)
+        either = " or ".join(filter(None, (", ".join(self.expected[:-1]), self.expected[-1])))
+        return (
+            f"Best on {_some(len(mine), self.kind)}: {counts}. The paper: {self.paper}. "
+            f"{either} is best here on {holds} of {len(mine)}."
+        )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several variants must be chosen, graph by graph."""
+
+    of: tuple[str, ...]
+    paper: str
+
+    def says(self, rows: Sequence[Row]) -> str:
+        """See `Claim`."""
+        found = []
+        for graph, by_name in _by_graph(rows).items():
+            mine = [by_name[name] for name in self.of if name in by_name]
+            if len(mine) < 2:
+                continue
+            best = max(mine, key=lambda row: _better(row, mine[0]))
+            worst = min(mine, key=lambda row: _better(row, mine[0]))
+            times = f"{_better(best, worst):.2f}x {worst['variant']}"
+            found.append(f"{graph}: {best['variant']}, {times}")
+        return f"Best on {'; '.join(found)}. The paper: {self.paper}." if found else ""
+
+
+@dataclass(frozen=True)
+class Peak:
+    """A variant reaches a value somewhere."""
+
+    of: str
+    least: float
+    paper: str
+
+    def says(self, rows: Sequence[Row]) -> str:
+        """See `Claim`."""
+        mine = _of_variant(rows, self.of)
+        if not mine:
+            return ""
+        best = mine[-1]
+        reaches = "reaches" if best["value"] >= self.least else "does not reach"
+        return (
+            f"{self.of} has {best['value']:.4g} {best['unit']} at most, on {best['graph']}. "
+            f"The paper: {self.paper}. It {reaches} {self.least:g} here."
+        )
+
+
+@dataclass(frozen=True)
+class Values:
+    """The values of a variant, from the least to the greatest, beside a sentence of the paper."""
+
+    of: str
+    paper: str
+
+    def says(self, rows: Sequence[Row]) -> str:
+        """See `Claim`."""
+        mine = _of_variant(rows, self.of)
+        values = ", ".join(f"{row['graph']} {row['value']:.3g}" for row in mine)
+        return f"{self.of}, {mine[0]['unit']}: {values}. The paper: {self.paper}." if mine else ""
+
+
+# ------------------------------------------------------------------------------ the data
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or a figure of a paper: every variant runs on every graph.
+
+    Attributes
+    ----------
+    part : str
+        ``table 2``, ``figure 4a`` or ``section 3.3``.
+    roots : int
+        Searches a graph.
+    machine : str
+        Where the paper measured.
+    kind : str
+        The way to measure, of `lagpu.papers.run.WAYS`.
+    energy : bool
+        Whether the metric needs the energy of a search.
+    notes : tuple of str
+        What a reader must know to compare.
+    """
+
+    part: str
+    title: str
+    graphs: tuple[PaperGraph, ...]
+    variants: tuple[Variant, ...]
+    metric: Metric
+    claims: tuple[Claim, ...] = ()
+    roots: int = 64
+    machine: str = ""
+    kind: str = "searches"
+    energy: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper: its number, its systems as `lagpu paper` takes them, where to read it.
+
+    `left_out` has the tables and figures that cannot be run, and why.
+    """
+
+    number: str
+    names: tuple[str, ...]
+    title: str
+    where: str
+    experiments: tuple[Experiment, ...]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+_CLAIMS: dict[str, Any] = {kind.__name__: kind for kind in (Ratio, BestOf, Choice, Peak, Values)}
+
+
+def _read_graphs(file: Path) -> dict[str, list[PaperGraph]]:
+    """Return the graphs of each group."""
+    found: dict[str, list[PaperGraph]] = {}
+    for row in csv.DictReader(file.read_text("utf-8").splitlines()):
+        figures = (one.rpartition("=") for one in row["reported"].split("; ") if one)
+        size = (float(row["vertices"]), float(row["entries"])) if row["vertices"] else None
+        reported = {name: _quotient(text) for name, _, text in figures}
+        texts = row["name"], row["made"] or None, row["why"], row["quick"] or None, row["kind"]
+        graph = PaperGraph(*texts, reported, size, row["pieces"])
+        found.setdefault(row["group"], []).append(graph)
+    return found
+
+
+def _quotient(text: str) -> float:
+    number, _, divisor = text.partition("/")
+    return float(number) / float(divisor or 1)
+
+
+def _read_papers(folder: Path) -> Iterator[Paper]:
+    groups = _read_graphs(folder / "graphs.csv")
+    for paper in tomllib.loads((folder / "papers.toml").read_text("utf-8"))["paper"]:
+        lists = paper.pop("variants")
+        experiments = []
+        for given in paper.pop("experiments"):
+            graphs = [graph for name in given.pop("graphs") for graph in groups[name]]
+            variants = (Variant(**one) for one in lists[given.pop("variants")])
+            value = metric(given.pop("metric"), given.pop("over", ""))
+            claims = tuple(map(_claim, given.pop("claims", ())))
+            notes = tuple(given.pop("notes", ()))
+            experiments.append(
+                Experiment(graphs=tuple(graphs), variants=tuple(variants), metric=value,
+                           claims=claims, notes=notes, **given)
+            )  # fmt: skip
+        yield Paper(experiments=tuple(experiments), **paper)
+
+
+def _claim(given: dict[str, Any]) -> Claim:
+    kind = _CLAIMS[given.pop("says")]
+    found: Claim = kind(**{k: tuple(x) if isinstance(x, list) else x for k, x in given.items()})
+    return found
+
+
+PAPERS = tuple(_read_papers(Path(__file__).parent))
+
+
+def paper_of(name: str) -> Paper:
+    """Return the paper of a number or a system's name.
+
+    Raises
+    ------
+    InvalidValue
+        If there is none; the message lists all.
+    """
+    for paper in PAPERS:
+        if name.lower() in (paper.number, *paper.names):
+            return paper
+    known = ", ".join(f"{paper.number} ({' or '.join(paper.names)})" for paper in PAPERS)
+    raise InvalidValue(f"paper: there is no {name!r}. Use {known}.")
+
+
+def experiments_of(
+    paper: Paper,
+    *,
+    table: str | None = None,
+    figure: str | None = None,
+    section: str | None = None,
+) -> Sequence[Experiment]:
+    """Return the experiments of a table, a figure or a section; without one all of the paper.
+
+    Raises
+    ------
+    InvalidValue
+        If several are given, or nothing of that number can be run; the message says what can.
+    """
+    given = {"table": table, "figure": figure, "section": section}
+    asked = [f"{kind} {number}" for kind, number in given.items() if number is not None]
+    if not asked:
+        return paper.experiments
+    if len(asked) > 1:
+        raise InvalidValue(f"--{asked[1]}: --{asked[0]} names the experiment. Give one of them.")
+    (part,) = asked
+    found = [one for one in paper.experiments if one.part == part]
+    if found:
+        return found
+    can = ", ".join(f"--{one.part}" for one in paper.experiments)
+    why = paper.left_out.get(part)
+    fact = f"{part} is left out: {why}" if why else f"there is no {part} to run"
+    raise InvalidValue(f"paper {paper.number}: {fact}. Use {can}.")
