@@ -1,4 +1,4 @@
-"""Imports point one way, packages are small, `import lagpu` is light, public names are complete."""
+"""Imports point one way, `import lagpu` is light, public names are there, tests mirror the code."""
 
 import ast
 import collections
@@ -45,9 +45,8 @@ BACKENDS = ("backends.cpu", "backends.gpu", "backends.grid")
 # The same inside `backends.gpu`: a room imports from those before it, and from itself.
 ROOMS = ("kernels", "device", "storage", "profile", "ops", "fused", "backend")
 
-# A flat list of equals may be longer.
-LISTS = {"algorithms", "cli"}
-MOST_LINES, MOST_MODULES, MOST_LOOSE = 500, 15, 6
+MOST_LINES = 1000
+ARGUED_FOR: dict[str, str] = {}  # longer files, each with its reason
 
 
 def module_name(path):
@@ -149,15 +148,6 @@ def test_every_package_has_its_place():
     assert set(ROOMS) <= rooms
 
 
-def test_rooms_are_seen_at_a_glance():
-    loose = [name for name in FILES if "." not in name and FILES[name].name != "__init__.py"]
-    assert len(loose) <= MOST_LOOSE, loose
-    packages = {name for name in FILES if FILES[name].name == "__init__.py"}
-    for package in packages - LISTS - {""}:
-        modules = [n for n in FILES if n.rpartition(".")[0] == package and n not in packages]
-        assert len(modules) <= MOST_MODULES, (package, modules)
-
-
 def test_the_reader_of_imports_sees_them():
     tree = ast.parse(
         "from typing import TYPE_CHECKING\nimport lagpu.errors\nfrom lagpu import dtypes\n"
@@ -201,10 +191,9 @@ MODULES = [
 
 @in_one("name", ["lagpu", *MODULES])
 def test_public_names(name):
-    """`__all__` is sorted as ruff sorts it, complete, and what it lists is there."""
+    """What `__all__` lists is there, once."""
     module = importlib.import_module(name)
-    listed = getattr(module, "__all__", None)
-    assert listed is not None, f"{name} has no __all__"
+    listed = getattr(module, "__all__", ())
     assert len(set(listed)) == len(listed)
     for public in listed:
         assert hasattr(module, public), f"{name}.{public}"
@@ -231,9 +220,9 @@ TESTS = {
 
 
 @in_one("name", [*SOURCES, *TESTS])
-def test_small_files(name):
+def test_long_files_are_argued_for(name):
     lines = len((SOURCES.get(name) or TESTS[name]).read_text().splitlines())
-    assert lines <= MOST_LINES, f"{name} has {lines} lines: split it by idea, or argue for it here"
+    assert (lines > MOST_LINES) == (name in ARGUED_FOR), f"{name} has {lines} lines"
 
 
 def test_kernels_are_among_the_files_measured():
@@ -246,28 +235,14 @@ HERE = Path(__file__).parent
 FOLDERS = {"support", "docs"}  # of no package: what several files share, and the pages
 
 
-def stands_for(name):
-    """Return the module of lagpu that a test file is for, by its path, or an empty string."""
-    path = Path(name)
-    package = ".".join(path.parent.parts)
-    about = path.stem.removeprefix("test_")
-    modules = [m for m in FILES if m.rpartition(".")[0] == package]
-    if package in FILES and about.startswith(package.rpartition(".")[2]):
-        return package
-    named = [m for m in modules if f"{about}_".startswith(m.rpartition(".")[2] + "_")]
-    return max(named, key=len, default="")
-
-
 @in_one("name", [n for n in TESTS if Path(n).stem.startswith("test_")])
 def test_a_test_lives_where_its_code_lives(name):
-    """``test_<module>.py`` or ``test_<module>_<aspect>.py``, or so named after the package."""
-    if Path(name).parent.name not in FOLDERS and Path(name).parent != Path():
-        assert stands_for(name), f"tests/{name}: no module of lagpu/{Path(name).parent} is so named"
+    package = ".".join(Path(name).parent.parts)
+    assert package in FILES or package in FOLDERS, f"tests/{name}: there is no lagpu/{package}"
 
 
 def test_every_package_has_its_tests():
-    tested = {stands_for(name).rpartition(".")[0] or stands_for(name) for name in TESTS}
-    tested |= {stands_for(name) for name in TESTS}
+    tested = {".".join(Path(name).parent.parts) for name in TESTS}
     packages = {m.rpartition(".")[0] for m in FILES if m.count(".")} - {""}
     for package in packages:
         assert any(t == package or t.startswith(package + ".") for t in tested), package
