@@ -137,6 +137,11 @@ class Clock:
         """Whether `queued` can measure the device time."""
         return self._wait is not None
 
+    @property
+    def used_bytes(self) -> int:
+        """The memory of all arrays on the devices."""
+        return sum(int(device.used_bytes()) for device in self._devices)
+
     def measure(self, search: Callable[[], Result]) -> tuple[Sample, Result]:
         """Run a search several times; return its times and the last result."""
         times, result = self.repeat(self.wall, search)

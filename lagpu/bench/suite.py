@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lagpu import algorithms, backends, check
 from lagpu.backends.override import overridden
@@ -38,6 +38,7 @@ from lagpu.host.fitting import FittingTable
 from lagpu.loops.loop import eager
 
 LevelsOf = Callable[[int], Vector]
+Found = tuple[Array, Array]
 
 #: What a search may find, by the name of its result.
 ALGORITHMS: dict[str, Callable[[Matrix, int], Vector]] = {
@@ -108,7 +109,8 @@ class Plan:
 class Tested:
     """A graph under test: its columns on the host, the roots, and the results so far.
 
-    `edges` are those that the search from a root traverses, each counted once, by the root.
+    `edges` are those that the search from a root traverses, each counted once, by the root; `used`
+    are the bytes on the devices after a search.
     """
 
     name: str
@@ -116,6 +118,29 @@ class Tested:
     roots: list[int]
     found: Agreement = field(default_factory=Agreement)
     edges: dict[int, int] = field(default_factory=dict)
+    used: int = 0
+
+    def search(
+        self,
+        clock: Clock,
+        run: Callable[[int], Any],
+        output: str,
+        who: str,
+        read: Callable[[int, Any], Found],
+    ) -> tuple[list[Sample], str, Found]:
+        """Search from every root and compare with the searches before.
+
+        Return the times, why a result is wrong or an empty string, and the last result.
+        """
+        samples, refusal = [], ""
+        for root in self.roots:
+            sample, result = clock.measure(functools.partial(run, root))
+            self.used = clock.used_bytes
+            samples.append(sample)
+            found = read(root, result)
+            self.count(root, found[0])
+            refusal = refusal or self.found.compare(root, output, who, *found)
+        return samples, refusal, found
 
     def count(self, root: int, reached: Array) -> None:
         """Store the number of edges that a search from a root has traversed."""
@@ -142,7 +167,7 @@ class Tested:
 
         return self.found.prove(root, output, result, proof)
 
-    def row(self, who: str, output: str, found: Searched) -> Row:
+    def row(self, who: str, found: Searched) -> Row:
         """Return a row of the report."""
         facts = self.host.facts
         device_ms, wall_ms = zip(*found.samples, strict=True)
@@ -154,7 +179,7 @@ class Tested:
             "kernel": None,
             "policy": None,
             "orientation": "auto",
-            "output": output,
+            "output": found.output,
             "roots": len(self.roots),
             **harness.statistics_of(device_ms, wall_ms, edges),
             "first_ms": found.first_ms,
@@ -303,7 +328,7 @@ def _graph(
             for output in plan.outputs:
                 tell(f"{name}: {output} on {place.name}, {runner.name or mode}")
                 found = searched(tested, A, mode, output, before)
-                row = tested.row(place.name, output, found)
+                row = tested.row(place.name, found)
                 row |= {"kernel": runner.kernel, "policy": runner.policy}
                 row |= {"orientation": plan.orientation}
                 who = f"{name}, {place.name} ({mode}), {output}"
@@ -318,7 +343,7 @@ def _graph(
         except Exception as error:  # any error of another library; the other rows stay
             yield None, f"{name}, {peer}: {type(error).__name__}: {one_line(error)}"
         else:
-            row = tested.row(peer, peers.PEERS[peer].output, found)
+            row = tested.row(peer, found)
             yield row, f"{name}, {peer}: {found.refusal}" if found.refusal else ""
 
 
@@ -326,14 +351,17 @@ class Searched(NamedTuple):
     """Searches from every root of a graph.
 
     `mode` is ``fused`` or ``eager``, as they ran, or ``peer``; `refusal` says why the results are
-    not proved, or is empty; `nbytes` is the memory of all arrays on the devices after a search.
+    not proved, or is empty; `nbytes` is the memory of all arrays on the devices after a search;
+    `parts` are the milliseconds of each search by part of its time, where these are known.
     """
 
     mode: str
+    output: str
     samples: list[Sample]
     refusal: str
-    first_ms: float
+    first_ms: float = 0.0
     nbytes: int | None = None
+    parts: Mapping[str, list[float]] = {}
 
 
 def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0) -> Searched:
@@ -341,45 +369,29 @@ def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0)
 
     `before` is the number of bytes that the device had in use before the graph was loaded.
     """
-    place, algorithm = A.backend, ALGORITHMS[output]
+    place, run = A.backend, functools.partial(ALGORITHMS[output], A)
     who = f"{place.name} ({mode})"
-    samples: list[Sample] = []
-    refusal = ""
-    used = before
     with eager() if mode == "eager" else nullcontext():
         clock = Clock(place)
-        first_ms, _ = clock.wall(functools.partial(algorithm, A, tested.roots[0]))
-        algorithm(A, tested.roots[-1])  # compiles kernels too
+        first_ms, _ = clock.wall(functools.partial(run, tested.roots[0]))
+        run(tested.roots[-1])  # compiles kernels too
         if mode == "fused" and place.last_loop.startswith(("eager", "no ")):
             mode = "eager"  # the actual mode
-        for root in tested.roots:
-            sample, result = clock.measure(functools.partial(algorithm, A, root))
-            used = used_bytes(place)
-            samples.append(sample)
-            indices, values = result.to_coo()
-            tested.count(root, indices)
-            refusal = refusal or tested.found.compare(root, output, who, indices, values)
+        samples, refusal, last = tested.search(clock, run, output, who, lambda _, x: x.to_coo())
     levels_of = functools.partial(algorithms.bfs_levels, A)
-    refusal = tested.prove(output, indices, values, levels_of) or refusal
-    nbytes = used - before if devices_of(place) else None
-    return Searched(mode, samples, refusal, first_ms, nbytes)
+    refusal = tested.prove(output, *last, levels_of) or refusal
+    nbytes = tested.used - before if devices_of(place) else None
+    return Searched(mode, output, samples, refusal, first_ms, nbytes)
 
 
 def searched_by(tested: Tested, name: str) -> Searched:
     """Search from every root with another library, compare, and prove the last result."""
-    library = peers.PEERS[name].open(tested.host)
-    clock = Clock()
+    library, clock = peers.PEERS[name].open(tested.host), Clock()
     first_ms, _ = clock.wall(functools.partial(library.search, tested.roots[0]))
-    samples: list[Sample] = []
-    refusal = ""
-    for root in tested.roots:
-        sample, raw = clock.measure(functools.partial(library.search, root))
-        samples.append(sample)
-        found = library.levels(root, raw)
-        tested.count(root, found[0])
-        refusal = refusal or tested.found.compare(root, "levels", name, *found)
-    refusal = tested.prove("levels", *found) or refusal
-    return Searched("peer", samples, refusal, first_ms)
+    found = tested.search(clock, library.search, "levels", name, library.levels)
+    samples, refusal, last = found
+    refusal = tested.prove("levels", *last) or refusal
+    return Searched("peer", peers.PEERS[name].output, samples, refusal, first_ms)
 
 
 def table(rows: Sequence[Row]) -> FittingTable:

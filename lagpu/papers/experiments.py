@@ -1,7 +1,7 @@
 """The experiments of the papers as data: their records, metrics, claims, and ``papers.toml``.
 
 A row of ``graphs.csv`` is a `PaperGraph` of a group; `reported` is ``variant=figure; ...``, where a
-figure may be a quotient. A claim says its sentence of the rows of `lagpu.papers.run`.
+figure may be a quotient.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, geometric_mean, median
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from lagpu.bench.harness import Row, harmonic_gteps
 from lagpu.errors import InvalidValue
@@ -181,11 +181,13 @@ def metric(name: str, over: str = "") -> Metric:
 # ----------------------------------------------------------------------------------- claims
 
 
-class Claim(Protocol):
-    """What a paper says of its figures."""
+Claim = Mapping[str, Any]  # `says` is the kind of its sentence, the rest that kind's arguments
 
-    def says(self, rows: Sequence[Row]) -> str:
-        """Return a sentence with our figures beside the paper's; an empty string without any."""
+
+def sentence(claim: Claim, rows: Sequence[Row]) -> str:
+    """Return a claim of a paper with our figures beside the paper's; empty without any."""
+    given = {name: x for name, x in claim.items() if name != "says"}
+    return _SENTENCES[claim["says"]](rows, **given)
 
 
 def _by_graph(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
@@ -227,114 +229,77 @@ def best_of(rows: Sequence[Row]) -> Row | None:
     return found
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """`of`, maybe `BEST`, is `least` times better than `to`, on the graphs of a kind or on all."""
-
-    of: str
-    to: str
-    least: float
-    paper: str
-    kind: str = ""
-
-    def says(self, rows: Sequence[Row]) -> str:
-        """See `Claim`."""
-        values = []
-        for by_name in _by_graph(rows).values():
-            one = best_of([*by_name.values()]) if self.of == BEST else by_name.get(self.of)
-            if one is not None and self.to in by_name and _is_of(one, self.kind):
-                values.append(_better(one, by_name[self.to]))
-        if not values:
-            return ""
-        of = "The best variant" if self.of == BEST else self.of
-        holds = sum(value >= self.least for value in values)
-        ratio = f"{geometric_mean(values):.2f}x"
-        if len(values) > 1:
-            ratio = f"{min(values):.2f}x to {max(values):.2f}x, geometric mean {ratio}"
-        return (
-            f"{of} over {self.to} on {_some(len(values), self.kind)}: {ratio}. "
-            f"The paper: {self.paper}. {self.least:g}x or more here on {holds} of {len(values)}."
-        )
+def _ratio(rows: Sequence[Row], of: str, to: str, least: float, paper: str, kind: str = "") -> str:
+    """Say how many times better one variant, maybe `BEST`, is than another."""
+    values = []
+    for by_name in _by_graph(rows).values():
+        one = best_of([*by_name.values()]) if of == BEST else by_name.get(of)
+        if one is not None and to in by_name and _is_of(one, kind):
+            values.append(_better(one, by_name[to]))
+    if not values:
+        return ""
+    holds = sum(value >= least for value in values)
+    ratio = f"{geometric_mean(values):.2f}x"
+    if len(values) > 1:
+        ratio = f"{min(values):.2f}x to {max(values):.2f}x, geometric mean {ratio}"
+    return (
+        f"{'The best variant' if of == BEST else of} over {to} on {_some(len(values), kind)}: "
+        f"{ratio}. The paper: {paper}. {least:g}x or more here on {holds} of {len(values)}."
+    )
 
 
-@dataclass(frozen=True)
-class BestOf:
-    """Some variants are the best on the graphs of a kind, or on all."""
-
-    kind: str
-    expected: tuple[str, ...]
-    paper: str
-
-    def says(self, rows: Sequence[Row]) -> str:
-        """See `Claim`."""
-        best = [best_of([*by_name.values()]) for by_name in _by_graph(rows).values()]
-        mine = [row["variant"] for row in best if row and _is_of(row, self.kind)]
-        if not mine:
-            return ""
-        counts = ", ".join(f"{name} on {n}" for name, n in Counter(mine).most_common())
-        holds = sum(name in self.expected for name in mine)
-        either = " or ".join(filter(None, (", ".join(self.expected[:-1]), self.expected[-1])))
-        return (
-            f"Best on {_some(len(mine), self.kind)}: {counts}. The paper: {self.paper}. "
-            f"{either} is best here on {holds} of {len(mine)}."
-        )
+def _best(rows: Sequence[Row], kind: str, expected: Sequence[str], paper: str) -> str:
+    """Say whether some variants are the best on the graphs of a kind, or on all."""
+    best = [best_of([*by_name.values()]) for by_name in _by_graph(rows).values()]
+    mine = [row["variant"] for row in best if row and _is_of(row, kind)]
+    if not mine:
+        return ""
+    counts = ", ".join(f"{name} on {n}" for name, n in Counter(mine).most_common())
+    holds = sum(name in expected for name in mine)
+    either = " or ".join(filter(None, (", ".join(expected[:-1]), expected[-1])))
+    return (
+        f"Best on {_some(len(mine), kind)}: {counts}. The paper: {paper}. "
+        f"{either} is best here on {holds} of {len(mine)}."
+    )
 
 
-@dataclass(frozen=True)
-class Choice:
-    """One of several variants must be chosen, graph by graph."""
-
-    of: tuple[str, ...]
-    paper: str
-
-    def says(self, rows: Sequence[Row]) -> str:
-        """See `Claim`."""
-        found = []
-        for graph, by_name in _by_graph(rows).items():
-            mine = [by_name[name] for name in self.of if name in by_name]
-            if len(mine) < 2:
-                continue
-            best = max(mine, key=lambda row: _better(row, mine[0]))
-            worst = min(mine, key=lambda row: _better(row, mine[0]))
-            times = f"{_better(best, worst):.2f}x {worst['variant']}"
-            found.append(f"{graph}: {best['variant']}, {times}")
-        return f"Best on {'; '.join(found)}. The paper: {self.paper}." if found else ""
+def _choice(rows: Sequence[Row], of: Sequence[str], paper: str) -> str:
+    """Say which of several variants is the best, graph by graph."""
+    found = []
+    for graph, by_name in _by_graph(rows).items():
+        mine = [by_name[name] for name in of if name in by_name]
+        if len(mine) < 2:
+            continue
+        best = max(mine, key=lambda row: _better(row, mine[0]))
+        worst = min(mine, key=lambda row: _better(row, mine[0]))
+        times = f"{_better(best, worst):.2f}x {worst['variant']}"
+        found.append(f"{graph}: {best['variant']}, {times}")
+    return f"Best on {'; '.join(found)}. The paper: {paper}." if found else ""
 
 
-@dataclass(frozen=True)
-class Peak:
-    """A variant reaches a value somewhere."""
-
-    of: str
-    least: float
-    paper: str
-
-    def says(self, rows: Sequence[Row]) -> str:
-        """See `Claim`."""
-        mine = _of_variant(rows, self.of)
-        if not mine:
-            return ""
-        best = mine[-1]
-        reaches = "reaches" if best["value"] >= self.least else "does not reach"
-        return (
-            f"{self.of} has {best['value']:.4g} {best['unit']} at most, on {best['graph']}. "
-            f"The paper: {self.paper}. It {reaches} {self.least:g} here."
-        )
+def _peak(rows: Sequence[Row], of: str, least: float, paper: str) -> str:
+    """Say whether a variant reaches a value somewhere."""
+    mine = _of_variant(rows, of)
+    if not mine:
+        return ""
+    best = mine[-1]
+    reaches = "reaches" if best["value"] >= least else "does not reach"
+    return (
+        f"{of} has {best['value']:.4g} {best['unit']} at most, on {best['graph']}. "
+        f"The paper: {paper}. It {reaches} {least:g} here."
+    )
 
 
-@dataclass(frozen=True)
-class Values:
-    """The values of a variant, from the least to the greatest, beside a sentence of the paper."""
+def _values(rows: Sequence[Row], of: str, paper: str) -> str:
+    """Say the values of a variant, from the least to the greatest."""
+    mine = _of_variant(rows, of)
+    values = ", ".join(f"{row['graph']} {row['value']:.3g}" for row in mine)
+    return f"{of}, {mine[0]['unit']}: {values}. The paper: {paper}." if mine else ""
 
-    of: str
-    paper: str
 
-    def says(self, rows: Sequence[Row]) -> str:
-        """See `Claim`."""
-        mine = _of_variant(rows, self.of)
-        values = ", ".join(f"{row['graph']} {row['value']:.3g}" for row in mine)
-        return f"{self.of}, {mine[0]['unit']}: {values}. The paper: {self.paper}." if mine else ""
-
+_SENTENCES: dict[str, Callable[..., str]] = {
+    "Ratio": _ratio, "BestOf": _best, "Choice": _choice, "Peak": _peak, "Values": _values
+}  # fmt: skip
 
 # ------------------------------------------------------------------------------ the data
 
@@ -355,7 +320,7 @@ class Experiment:
         The way to measure, of `lagpu.papers.run.WAYS`.
     energy : bool
         Whether the metric needs the energy of a search.
-    notes : tuple of str
+    notes : sequence of str
         What a reader must know to compare.
     """
 
@@ -364,12 +329,12 @@ class Experiment:
     graphs: tuple[PaperGraph, ...]
     variants: tuple[Variant, ...]
     metric: Metric
-    claims: tuple[Claim, ...] = ()
+    claims: Sequence[Claim] = ()
     roots: int = 64
     machine: str = ""
     kind: str = "searches"
     energy: bool = False
-    notes: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -380,14 +345,11 @@ class Paper:
     """
 
     number: str
-    names: tuple[str, ...]
+    names: Sequence[str]
     title: str
     where: str
     experiments: tuple[Experiment, ...]
     left_out: Mapping[str, str] = field(default_factory=dict)
-
-
-_CLAIMS: dict[str, Any] = {kind.__name__: kind for kind in (Ratio, BestOf, Choice, Peak, Values)}
 
 
 def _read_graphs(file: Path) -> dict[str, list[PaperGraph]]:
@@ -411,25 +373,17 @@ def _quotient(text: str) -> float:
 def _read_papers(folder: Path) -> Iterator[Paper]:
     groups = _read_graphs(folder / "graphs.csv")
     for paper in tomllib.loads((folder / "papers.toml").read_text("utf-8"))["paper"]:
-        lists = paper.pop("variants")
+        lists = {
+            name: tuple(Variant(**one) for one in variants)
+            for name, variants in paper.pop("variants").items()
+        }
         experiments = []
         for given in paper.pop("experiments"):
-            graphs = [graph for name in given.pop("graphs") for graph in groups[name]]
-            variants = (Variant(**one) for one in lists[given.pop("variants")])
-            value = metric(given.pop("metric"), given.pop("over", ""))
-            claims = tuple(map(_claim, given.pop("claims", ())))
-            notes = tuple(given.pop("notes", ()))
-            experiments.append(
-                Experiment(graphs=tuple(graphs), variants=tuple(variants), metric=value,
-                           claims=claims, notes=notes, **given)
-            )  # fmt: skip
+            given["graphs"] = tuple(graph for name in given["graphs"] for graph in groups[name])
+            given["variants"] = lists[given["variants"]]
+            given["metric"] = metric(given["metric"], given.pop("over", ""))
+            experiments.append(Experiment(**given))
         yield Paper(experiments=tuple(experiments), **paper)
-
-
-def _claim(given: dict[str, Any]) -> Claim:
-    kind = _CLAIMS[given.pop("says")]
-    found: Claim = kind(**{k: tuple(x) if isinstance(x, list) else x for k, x in given.items()})
-    return found
 
 
 PAPERS = tuple(_read_papers(Path(__file__).parent))

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from statistics import fmean, median
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +20,19 @@ from lagpu.backends.override import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.bench import harness, peers
 from lagpu.bench.graphs import HostGraph, require_graph
-from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Tell, number, one_line, silent
-from lagpu.bench.suite import ALGORITHMS, Tested, placed_on, searched, searched_by
+from lagpu.bench.harness import (
+    Array,
+    Clock,
+    Report,
+    Row,
+    Sample,
+    Tell,
+    number,
+    one_line,
+    silent,
+    used_bytes,
+)
+from lagpu.bench.suite import ALGORITHMS, Searched, Tested, placed_on, searched, searched_by
 from lagpu.core.matrix import Matrix
 from lagpu.errors import (
     BackendUnavailable,
@@ -41,7 +51,16 @@ from lagpu.host.fitting import FittingTable
 from lagpu.io.csc import CSC, column_blocks
 from lagpu.loops.loop import eager
 from lagpu.observe.trace import trace
-from lagpu.papers.experiments import BEST, Experiment, Measured, Paper, PaperGraph, Variant, best_of
+from lagpu.papers.experiments import (
+    BEST,
+    Experiment,
+    Measured,
+    Paper,
+    PaperGraph,
+    Variant,
+    best_of,
+    sentence,
+)
 
 _QUICK_ROOTS = 2
 _LAGPU = Variant("lagpu", ours=True)
@@ -51,8 +70,7 @@ _SECONDS = 2.0
 _SPARE = ("runs as", "mode", "entries", "degrees", "GTEPS", "paper")
 
 
-@dataclass(frozen=True)
-class Runner:
+class Runner(NamedTuple):
     """A variant and where it runs: a backend, on which each product has its kernel or policy.
 
     `place` is None for a library; `runs_as` is the kernel, the policy or the library.
@@ -78,37 +96,23 @@ def runner_of(variant: Variant, place: Backend) -> Runner | str:
     kernel, policy = variant.kernel, variant.policy
     if kernel is None and policy is None:
         return Runner(variant, place, "lagpu by itself")
-    offered = place.capabilities.kernels if kernel else place.capabilities.policies
-    if not place.capabilities.kernels and str(policy).partition(":")[0] not in offered:
+    can = place.capabilities
+    offered = can.kernels if kernel else can.policies
+    if not can.kernels and str(policy).partition(":")[0] not in offered:
         policy = kernel.partition("_")[0] if kernel else "beamer"
-        kernel, offered = None, place.capabilities.policies
+        kernel, offered = None, can.policies
     name = str(kernel or policy)
-    what = "kernel" if kernel else "policy"
+    lacks = f"{variant.name}: the {place.name} backend has no {'kernel' if kernel else 'policy'} "
     if name.partition(":")[0] not in offered:
-        return f"{variant.name}: the {place.name} backend has no {what} {name}"
+        return f"{lacks}{name}"
     chosen = overridden(place, kernel, policy)
-    try:  # an argument that the kernel or the policy does not take yet
+    try:  # an argument that the kernel or the policy does not take
         algorithms.bfs_levels(path(3, backend=chosen), 0)
     except InvalidValue:
-        return f"{variant.name}: the {place.name} backend has no {what} {name}"
+        return f"{lacks}{name}"
     except NotSupported as error:
         return f"{variant.name}: {error}"
     return Runner(variant, chosen, name)
-
-
-class Found(NamedTuple):
-    """A variant measured on a graph; mode and output are as in the rows of `lagpu bench`.
-
-    `refusal` says why the results are not proved, or is empty; `parts` are the milliseconds of each
-    search by part of the time, from a trace.
-    """
-
-    mode: str
-    output: str
-    samples: list[Sample]
-    refusal: str
-    nbytes: int | None = None
-    parts: Mapping[str, list[float]] = MappingProxyType({})
 
 
 def _mode(variant: Variant, place: Backend) -> str:
@@ -122,17 +126,16 @@ def _as(mode: str) -> AbstractContextManager[None]:
     return eager() if mode == "eager" else nullcontext()
 
 
-def searches(tested: Tested, A: Matrix, runner: Runner, before: int) -> Found:
+def searches(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched:
     """Search from every root, as `lagpu bench` does."""
     variant, place = runner.variant, runner.place
     if place is not None:
-        found = searched(tested, placed_on(A, place), _mode(variant, place), variant.output, before)
-        return Found(found.mode, variant.output, found.samples, found.refusal, found.nbytes)
-    name = str(variant.peer)
-    if tested.host.facts.entries > peers.PEERS[name].most_searched:
-        raise LimitExceeded(f"{name}: takes at most {peers.PEERS[name].most_searched:g} entries")
-    found = searched_by(tested, name)
-    return Found(found.mode, peers.PEERS[name].output, found.samples, found.refusal)
+        A = placed_on(A, place)
+        return searched(tested, A, _mode(variant, place), variant.output, before)
+    name, most = str(variant.peer), peers.PEERS[str(variant.peer)].most_searched
+    if tested.host.facts.entries > most:
+        raise LimitExceeded(f"{name}: takes at most {most:g} entries")
+    return searched_by(tested, name)
 
 
 def search_all(variant: Variant, A: Matrix, roots: list[int], mode: str) -> int:
@@ -143,7 +146,7 @@ def search_all(variant: Variant, A: Matrix, roots: list[int], mode: str) -> int:
     return len(roots)
 
 
-def by_part(tested: Tested, A: Matrix, runner: Runner, before: int) -> Found:
+def by_part(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched:
     """Search under a trace, which has the parts of the time: directions, or phases."""
     place, variant = runner.place, runner.variant
     assert place is not None
@@ -163,10 +166,10 @@ def by_part(tested: Tested, A: Matrix, runner: Runner, before: int) -> Found:
                 parts[row.direction][k] += row.kernel_ms
         whole = sum(part[k] for part in parts.values())
         samples.append(Sample(whole, whole))
-    return Found(proved.mode, variant.output, samples, proved.refusal, proved.nbytes, parts)
+    return proved._replace(samples=samples, parts=parts)
 
 
-def accumulations(tested: Tested, A: Matrix, runner: Runner, before: int) -> Found:
+def accumulations(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched:
     """Compute the dependencies of each root alone: a round of betweenness centrality."""
     place = runner.place
     assert place is not None
@@ -188,16 +191,14 @@ def accumulations(tested: Tested, A: Matrix, runner: Runner, before: int) -> Fou
             ms, found = once(functools.partial(round_of, root))
             samples.append(Sample(ms, ms))
     levels, paths, delta = (x.to_coo() for x in found)
-    refusal = ""
     try:
         check.check_levels(tested.host.pattern, tested.roots[-1], levels)
         check.check_paths(tested.host.pattern, tested.roots[-1], paths)
+        refusal = _wrong_dependencies(tested, levels, paths, delta)
     except CheckFailed as error:
         refusal = str(error)
-    refusal = refusal or _wrong_dependencies(tested, levels, paths, delta)
-    device = place.device
-    nbytes = None if device is None else int(device.used_bytes()) - before
-    return Found(mode, "dependencies", samples, refusal, nbytes)
+    nbytes = used_bytes(place) - before if place.device else None
+    return Searched(mode, "dependencies", samples, refusal, nbytes=nbytes)
 
 
 def _wrong_dependencies(tested: Tested, *found: tuple[Array, Array]) -> str:
@@ -224,7 +225,7 @@ def _wrong_dependencies(tested: Tested, *found: tuple[Array, Array]) -> str:
 
 
 #: By the `kind` of an experiment.
-WAYS: dict[str, Callable[[Tested, Matrix, Runner, int], Found]] = {
+WAYS: dict[str, Callable[[Tested, Matrix, Runner, int], Searched]] = {
     "searches": searches,
     "parts": by_part,
     "accumulations": accumulations,
@@ -303,7 +304,7 @@ class Request:
 class _Known(NamedTuple):
     """Searches that several experiments, or several parts of one, share; edges are by root."""
 
-    found: Found
+    found: Searched
     edges: dict[int, int]
     joules: float | None = None
 
@@ -424,12 +425,9 @@ class _Work:
             try:
                 self._counter = EnergyCounter(place)
             except BackendUnavailable as error:
-                self._leave_out("", error)
+                self._miss(str(error))
+                self.errors.append(error)
                 self.graphs = []
-
-    def _leave_out(self, name: str, error: LagpuError) -> None:
-        self.errors.append(error)
-        self._miss(f"{name}: {error}" if name else str(error))
 
     def _miss(self, text: str) -> None:
         if text not in self.missing:
@@ -450,8 +448,7 @@ class _Work:
         """Return the experiment with its rows, for the report."""
         experiment = self._experiment
         rows = [row.copy() for row in rows]
-        _put_relative(experiment, rows)
-        _put_best(experiment, rows)
+        _complete(experiment, rows)
         return {
             "part": experiment.part,
             "title": experiment.title,
@@ -460,7 +457,7 @@ class _Work:
             "measured_on": experiment.machine,
             "notes": list(experiment.notes),
             "missing": [*self.missing],
-            "says": [text for text in (claim.says(rows) for claim in experiment.claims) if text],
+            "says": [*filter(None, (sentence(claim, rows) for claim in experiment.claims))],
             "rows": rows,
         }
 
@@ -469,10 +466,11 @@ class _Work:
         try:
             yield from self._rows_of(graph)
         except (OutOfMemory, FileFormatError, BackendUnavailable) as error:
-            self._leave_out(graph.name, error)  # others may be smaller, valid, in fewer pieces
+            self._miss(f"{graph.name}: {error}")  # others may be smaller, valid, in fewer pieces
+            self.errors.append(error)
 
     def _rows_of(self, graph: PaperGraph) -> Iterator[Row]:
-        request, place = self._request, self._place
+        request, place, memory = self._request, self._place, self._request.memory
         if graph.pieces:
             place = _grid_of(graph, place)
         runners = []
@@ -487,25 +485,26 @@ class _Work:
                 f"kernels: the {place.name} backend has none; its directions stand for them, so "
                 "variants of one direction are the same"
             )
-        self._tell(f"{graph.name}: loading {self._source(graph)}")
+        source = str(self._source(graph))
+        self._tell(f"{graph.name}: loading {source}")
         gc.collect()
-        before = 0 if place.device is None else int(place.device.used_bytes())
-        again = functools.partial(load, str(self._source(graph)), place, seed=request.seed)
+        before = used_bytes(place) if place.device else 0
+        again = functools.partial(load, source, place, seed=request.seed)
         A = again()
         count = request.roots or (_QUICK_ROOTS if request.quick else self._experiment.roots)
         host = HostGraph.of(A)
         tested = Tested(graph.name, host, host.roots(count, request.seed))
-        if _made_on_host(str(self._source(graph))):  # which takes longer than to copy it
+        if is_spec(source) and not is_random(source):  # made on the host; a copy takes less time
             columns = CSC(A.nrows, A.ncols, *host.columns, symmetric=host.facts.symmetric or None)
             again = functools.partial(columns.matrix, place)
         for runner in runners:
             self._tell(f"{graph.name}: {runner.variant.name}")
-            if request.memory is not None and runner.place is not None:
+            if memory is not None and runner.place is not None:
                 del A  # with what the variants before have left at it, which would count
                 gc.collect()
                 A = again()
             try:
-                with self._limited():
+                with nullcontext() if memory is None else self._place.device.limited(memory):
                     row = self._row(graph, tested, A, runner, before)
             except (OutOfMemory, NotSupported, LimitExceeded) as error:
                 self._miss(f"{graph.name}, {runner.variant.name}: {error}")
@@ -518,11 +517,6 @@ class _Work:
                 self._miss(f"{graph.name}, {runner.variant.name}: {one_line(error)}")
             else:
                 yield row
-
-    def _limited(self) -> AbstractContextManager[None]:
-        """Return the context in which the device has the memory that was asked for."""
-        device, memory = self._place.device, self._request.memory
-        return nullcontext() if device is None or memory is None else device.limited(memory)
 
     def _measured(
         self, graph: PaperGraph, tested: Tested, A: Matrix, runner: Runner, before: int
@@ -551,7 +545,7 @@ class _Work:
         found, edges_of, joules = self._measured(graph, tested, A, runner, before)
         if found.refusal:
             self.refusals.append(f"{graph.name}, {variant.name}: {found.refusal}")
-        facts = tested.host.facts
+        facts, degree = tested.host.facts, tested.host.facts.out_degree
         ms = tuple(sample.device_ms for sample in found.samples)
         edges = tuple(edges_of[root] for root in tested.roots)
         metric = self._experiment.metric
@@ -565,7 +559,7 @@ class _Work:
             "vertices": facts.vertices,
             "entries": facts.entries,
             "paper_size": graph.size,
-            "degrees": _degrees(facts.out_degree),
+            "degrees": (int(degree.max()), float(degree.mean()), float(degree.std())),
             "variant": variant.name,
             "of_paper": variant.of_paper,
             "runs_as": runner.runs_as,
@@ -587,16 +581,6 @@ class _Work:
         }
 
 
-def _degrees(degree: Any) -> tuple[float, float, float]:
-    """Return maximum, mean and standard deviation of degrees."""
-    return int(degree.max()), float(degree.mean()), float(degree.std())
-
-
-def _made_on_host(text: str) -> bool:
-    """Return whether a text names a graph that no device draws, all of which are patterns."""
-    return is_spec(text) and not is_random(text)
-
-
 def _grid_of(graph: PaperGraph, place: Backend) -> Backend:
     """Return the grid that a graph is on, each piece on a backend like this one."""
     kind = place.name.rpartition(":")[2] if place.name.startswith("grid") else place.name
@@ -608,22 +592,20 @@ def _grid_of(graph: PaperGraph, place: Backend) -> Backend:
         ) from error
 
 
-def _put_relative(experiment: Experiment, rows: Sequence[Row]) -> None:
-    """Divide the values by that of the metric's baseline, graph by graph; without it by none."""
-    over = experiment.metric.over
-    if not over:
-        return
-    whole = {row["graph"]: row["value"] for row in rows if row["variant"] == over}
-    for row in rows:
-        base = whole.get(row["graph"])
-        known = base is not None and row["value"] is not None
-        row["value"] = row["value"] / base if known else None
+def _complete(experiment: Experiment, rows: Sequence[Row]) -> None:
+    """Put in what needs the other rows of a graph.
 
-
-def _put_best(experiment: Experiment, rows: Sequence[Row]) -> None:
-    """Put the paper's figure for its best variant beside our best, graph by graph."""
+    That is the value relative to the metric's baseline, None without one, and the paper's figure
+    for its best variant beside our best.
+    """
     for graph in experiment.graphs:
-        best = best_of([row for row in rows if row["graph"] == graph.name])
+        mine = [row for row in rows if row["graph"] == graph.name]
+        if experiment.metric.over:
+            base = {row["variant"]: row["value"] for row in mine}.get(experiment.metric.over)
+            for row in mine:
+                known = base is not None and row["value"] is not None
+                row["value"] = row["value"] / base if known else None
+        best = best_of(mine)
         if best is not None and BEST in graph.reported:
             best["reported"] = graph.reported[BEST]
 
