@@ -47,24 +47,14 @@ _EXPECTED = ("OutOfMemory", "OutOfMemoryError", "MemoryError", "NotSupported", "
 _SPAWN = multiprocessing.get_context("spawn")  # a fork would share threads and a CUDA context
 _TIMES = ("repeats", "seconds", "limit", "budget")
 
-# ------------------------------------------------------------------ what each process serves
-
 
 class Measured(NamedTuple):
     """Times of one question, and its answer.
 
-    Attributes
-    ----------
-    wall_ms : list of float
-        Wall time of each run, until the device has ended.
-    device_ms : float or None
-        Median time between two events on a GPU; None without a GPU, and for long runs.
-    first : bool
-        Whether the warm-up is the only run, as it was too long for another.
-    loop : str
-        How the last loop ran, on a backend that fuses loops.
-    bytes : int or None
-        Memory of all arrays on the device at the end, the graph included.
+    `device_ms` is the median between two events on a GPU, None without a GPU and for long runs;
+    `first` says whether the warm-up is the only run, as it was too long for another; `loop` is how
+    the last loop ran, on a backend that fuses loops; `bytes` is the memory on the device, the graph
+    included.
     """
 
     wall_ms: list[float]
@@ -84,7 +74,7 @@ class Backend:
         self._kept: dict[str, Matrix] = {}
 
     def prepare(self, question: Question) -> peers.Asked:
-        """Return the algorithm with its matrix, and the reader of the question."""
+        """Return the function to time, and the reader of its result."""
         A = self._matrix(question.graph)
         return functools.partial(question.run, A, self._given.facts), question.read
 
@@ -128,10 +118,10 @@ class Bench:
 
     def open(self, system: str, folder: Path) -> None:
         """Give a system the graph in a folder."""
-        is_backend, given = system in backends.names(), Problem.read(folder)
-        self._before = _used(backends.get(system)) if is_backend else 0
+        is_backend = system in backends.names()
+        self._before = used_bytes(backends.get(system)) if is_backend else 0
         kind = peers.Opened if system in peers.PEERS else Backend
-        self._system = kind(system, given)
+        self._system = kind(system, Problem.read(folder))
         self._clock = Clock(self._system.place)
 
     def prepare(self, key: str) -> None:
@@ -141,18 +131,10 @@ class Bench:
         self._asked = self._system.prepare(next(q for q in questions.QUESTIONS if q.key == key))
 
     def measure(self, repeats: int, seconds: float, limit: float) -> Measured:
-        """Ask the prepared question repeatedly.
+        """Ask the prepared question after a warm-up, until the runs took some seconds.
 
-        Parameters
-        ----------
-        repeats : int
-            Runs after a warm-up.
-        seconds : float
-            Total time of the runs after which there are no more; a warm-up that takes so long is
-            the only run, except on a device, where it compiles kernels.
-        limit : float
-            Seconds for the whole call; a warm-up that takes a third of the limit, without
-            compiling, is the only run.
+        A warm-up that takes so long is the only run, except on a device, where it compiles kernels;
+        so is one that takes a third of the limit, the seconds of the whole call, without compiling.
         """
         assert self._system is not None
         assert self._asked is not None
@@ -174,20 +156,12 @@ class Bench:
                 times, found = self._clock.repeat(self._clock.queued, run, repeats, enough_ms)
                 device = statistics.median(times)
         loop = "" if place is None or not place.capabilities.records else place.last_loop
-        held = _used(place) - self._before if on_device else None
+        held = self._clock.used_bytes - self._before if on_device else None
         return Measured(wall, device, first, loop, held, read(found))
 
 
 def _compile_ms(place: protocol.Backend | None) -> float:
-    """Return the total milliseconds that a backend has spent compiling."""
     return 0.0 if place is None or place.device is None else float(place.device.compile_ms)
-
-
-def _used(place: protocol.Backend | None) -> int:
-    return 0 if place is None or place.device is None else used_bytes(place)
-
-
-# -------------------------------------------------------------------------------- processes
 
 
 class TimeUp(Exception):
@@ -207,9 +181,9 @@ class Worker:
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._here, there = _SPAWN.Pipe()
-        self._process = _SPAWN.Process(target=_serve, args=(there, make), daemon=True)
+        self.process = _SPAWN.Process(target=_serve, args=(there, make), daemon=True)
         with _deaf():
-            self._process.start()
+            self.process.start()
         there.close()
 
     def __enter__(self) -> Worker:
@@ -236,7 +210,7 @@ class Worker:
             done, found = self._here.recv()
         except (EOFError, OSError) as error:
             self.end()
-            code = self._process.exitcode
+            code = self.process.exitcode
             raise Failed("Died", f"the process ended with exit code {code}") from error
         if not done:
             raise Failed(*found)
@@ -254,24 +228,16 @@ class Worker:
         except TimeUp:
             raise Failed("TimeUp", f"the preparation took over {_PREPARING:g} s") from None
 
-    @property
-    def alive(self) -> bool:
-        """Whether the process is running."""
-        return self._process.is_alive()
-
     def end(self) -> None:
         """End the process immediately."""
-        self._process.kill()
-        self._process.join()
+        self.process.kill()
+        self.process.join()
         self._here.close()
 
 
 @contextlib.contextmanager
 def _deaf() -> Iterator[None]:
-    """Start processes that Ctrl-C does not reach, from their first instruction on.
-
-    This process gets it after the block; what ends this one ends its workers.
-    """
+    """Start processes that Ctrl-C never reaches; this one gets it after the block."""
     resource_tracker.ensure_running()  # starts another process, and then lets interrupts in
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
@@ -303,26 +269,17 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-# --------------------------------------------------------------------------------- whole runs
-
-
 @dataclass(frozen=True)
 class Plan:
     """The request of a user; see `lagpu bench --help`.
 
     Attributes
     ----------
-    graphs, algorithms, backends, peers : sequence of str
-        Names; no algorithm means all.
-    repeats : int
-        Runs of each question, after a warm-up.
-    seconds, limit : float
-        Total time of the runs of a question after which there are no more, and after which a
-        measurement is stopped.
-    budget : float
-        Seconds of the whole run; each graph gets an equal share of the remaining time.
-    seed : int, optional
-        Seed of generated graphs and of the choice of sources.
+    repeats, seconds : int, float
+        Runs of each question after a warm-up, and their total time after which there are no more.
+    limit, budget : float
+        Seconds after which a measurement is stopped, and of the whole run; each graph gets an equal
+        share of the remaining time.
     renumber : bool
         Whether vertices of the graphs, which are files then, have names, or numbers with gaps.
     bench : callable
@@ -347,14 +304,8 @@ def run(
 ) -> tuple[Report, list[str]]:
     """Ask every system every question about every graph.
 
-    Parameters
-    ----------
-    plan : Plan
-        The plan, whose names are checked before anything runs.
-    tell : callable
-        Called with a description of each step, for a progress display.
-    keep : callable
-        Called with the report after each graph, and before an error ends the run.
+    All names are checked before anything runs. `tell` is called with a description of each step,
+    `keep` with the report after each graph, and before an error ends the run.
 
     Returns
     -------
@@ -445,7 +396,7 @@ class _TestGraph:
                 answers: list[tuple[Row, Answer]] = []
                 wrong = ""
                 for system in (*places, *others):
-                    if system in others and question.key not in peers.PEERS[system].questions:
+                    if system in others and question.key not in peers.PEERS[system].keys:
                         continue
                     tell(f"{facts.graph}: {question.key} on {system}")
                     row, answer = self._row(facts, question, system)
@@ -513,7 +464,7 @@ class _TestGraph:
     def _measured(self, question: Question, system: str) -> Measured:
         """Ask a system a question, in a new process if there is none."""
         worker = self.workers.get(system)
-        if worker is None or not worker.alive:
+        if worker is None or not worker.process.is_alive():
             worker = self.workers[system] = Worker(self.plan.bench)
             try:
                 worker.call("open", system, self.folder, limit=self.end - time.monotonic())
@@ -550,20 +501,16 @@ def _check(given: Problem, question: Question, answers: list[tuple[Row, Answer]]
     return ""
 
 
-# ------------------------------------------------------------------------------------- tables
-
-
 def tables(rows: Sequence[Row]) -> Iterator[FittingTable]:
     """Yield a table of milliseconds for each graph; a cell without a time says why."""
-    for graph, first, systems, lines in _tables(rows):
-        title = f"{graph}: {first['vertices']:,} vertices, {first['edges']:,} edges; ms"
-        found = FittingTable("algorithm", title=title)
+    for graph, edges, systems, lines in _tables(rows):
+        found = FittingTable("algorithm", title=f"{graph}: {edges}; ms")
         for name in systems:
             found.add_column(name, justify="right")
         found.add_column("loop")
         found.add_column("checked")
-        for *cells, checked in lines:
-            found.add_row(*cells, checked)
+        for cells in lines:
+            found.add_row(*cells)
         yield found
 
 
@@ -574,20 +521,16 @@ def markdown(report: Report) -> str:
     other system confirms the answer.
     """
     parts = []
-    for graph, first, systems, lines in _tables(report["rows"]):
-        edges = f"{first['vertices']:,} vertices, {first['edges']:,} edges."
+    for graph, edges, systems, lines in _tables(report["rows"]):
         cells = [["algorithm", *systems, "loop"], ["---", *["---:"] * len(systems), "---"]]
         cells += [line[:-1] for line in lines]
         table = (f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in cells)
-        parts.append("\n".join([f"### {graph}", "", edges, "", *table]) + "\n")
+        parts.append("\n".join([f"### {graph}", "", f"{edges}.", "", *table]) + "\n")
     return "\n".join(parts)
 
 
-def _tables(rows: Sequence[Row]) -> Iterator[tuple[str, Row, list[str], list[list[str]]]]:
-    """Yield for each graph its name, its first row, the systems, and the cells of each question.
-
-    The last two cells are how loops ran and whether all answers are checked.
-    """
+def _tables(rows: Sequence[Row]) -> Iterator[tuple[str, str, list[str], list[list[str]]]]:
+    """Yield for each graph its name, its size, the systems, and the cells of each question."""
     for graph, members in _by(rows, lambda row: row["graph"]).items():
         systems = list(_by(members, lambda row: row["system"]))
         lines = []
@@ -598,7 +541,8 @@ def _tables(rows: Sequence[Row]) -> Iterator[tuple[str, Row, list[str], list[lis
             loop = next((row["loop"].partition(":")[0] for row in asked if row["loop"]), "")
             cells = [_cell(known[s]) if s in known else "-" for s in systems]
             lines.append([label, *cells, loop, "yes" if checked else "-"])
-        yield graph, members[0], systems, lines
+        edges = f"{members[0]['vertices']:,} vertices, {members[0]['edges']:,} edges"
+        yield graph, edges, systems, lines
 
 
 def _by(rows: Sequence[Row], key: Callable[[Row], str]) -> dict[str, list[Row]]:

@@ -49,27 +49,11 @@ def run(
     seed: int | None = None,
     tell: Tell = silent,
 ) -> Report:
-    """Run the benchmark.
+    """Run the benchmark on ``2**scale`` vertices with ``edge_factor`` tuples each.
 
-    Parameters
-    ----------
-    scale, edge_factor : int
-        ``2**scale`` vertices, ``edge_factor`` tuples per vertex.
-    backend : str
-        The backend; on gpu the tuples are made on the device.
-    roots : int, optional
-        Searches; by default 64, fewer if there are fewer vertices with an edge to another vertex,
-        as the rules say.
-    seed : int, optional
-        Seed of the tuples and the roots.
-    tell : callable
-        Called with a description of each step, for a progress display.
-
-    Returns
-    -------
-    dict
-        ``machine commit date versions fields searches``, ready for JSON; `fields` are the output
-        fields that the rules require, `searches` the root, time, edges and TEPS of each.
+    By the rules there are 64 searches, fewer if fewer vertices have an edge to another. The report
+    has ``machine commit date versions fields searches``, ready for JSON; `fields` are the output
+    fields that the rules require, `searches` the root, time, edges and TEPS of each.
 
     Raises
     ------
@@ -150,10 +134,7 @@ def _synchronize(place: Backend) -> None:
 
 
 def statistics_of(values: Sequence[float]) -> dict[str, float]:
-    """Return minimum, quartiles, maximum, mean and sample deviation, as in the reference code.
-
-    A quartile between two values is their mean. The deviation of a single value is NaN.
-    """
+    """Return minimum, quartiles, maximum, mean and sample deviation, as in the reference code."""
     x = sorted(float(value) for value in values)
     n = len(x)
     places = (
@@ -199,9 +180,6 @@ def lines(fields: dict[str, float]) -> list[str]:
             label = f"{label:<29}!"
         found.append(f"{label:<32}{text}")
     return found
-
-
-# ----------------------------------------------------------------------------------- tuples
 
 
 class Tuples:

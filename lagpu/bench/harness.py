@@ -37,12 +37,12 @@ Array = np.ndarray[Any, Any]
 Row = dict[str, Any]
 Report = dict[str, Any]
 Tell = Callable[[str], None]
-Columns = Sequence[tuple[str, Callable[[Row], Any]]]
+Columns = Sequence[tuple[str, str | Callable[[Row], Any]]]
 Result = TypeVar("Result")
 
 REPEATS = 5  # runs of which the median is taken
 SEED = 7  # of the roots, where none is given
-CHECKED = {True: Text("yes", "green"), False: Text("NO", "red"), None: Text("-")}
+_CHECKED = {True: Text("yes", "green"), False: Text("NO", "red"), None: Text("-")}
 _ENOUGH_MS = 1000.0  # total time of runs after which a search is not repeated
 _PART = 1 << 21  # numbers of an array that are digested together
 _TOGETHER = "search of pieces: "  # a loop that is one kernel on several devices
@@ -55,9 +55,6 @@ _WAIT = """extern "C" __global__ void wait_cycles(long long cycles) {
 
 def silent(_text: str) -> None:
     """Show no progress."""
-
-
-# ------------------------------------------------------------------------------------- time
 
 
 class Sample(NamedTuple):
@@ -196,9 +193,6 @@ class Clock:
                 device.synchronize()
 
 
-# ---------------------------------------------------------------------------------- results
-
-
 class Agreement:
     """Stores digests of the first search from each root, and compares others with them.
 
@@ -280,9 +274,6 @@ def harmonic_gteps(ms: Sequence[float], edges: Sequence[int]) -> float:
     return len(ms) / sum(t / m for t, m in zip(ms, edges, strict=True)) / 1e6
 
 
-# ---------------------------------------------------------------------------------- reports
-
-
 def envelope(backends: Sequence[Backend], others: dict[str, str | None]) -> Report:
     """Return a report without rows: machine, commit, date and versions."""
     machine: dict[str, str] = {
@@ -314,18 +305,32 @@ def _processor() -> str:
 
 
 def table(rows: Sequence[Row], texts: Columns, numbers: Columns, **how: Any) -> FittingTable:
-    """Return rows as a table; a column is a heading and a function of a row, numbers right."""
+    """Return rows as a table; a column is a heading, and a format or a function of a row."""
     found = FittingTable(*(head for head, _ in texts), **how)
     for head, _ in numbers:
         found.add_column(head, justify="right")
     for row in rows:
-        found.add_row(*(of(row) for _, of in (*texts, *numbers)))
+        found.add_row(*(_cell(of, row) for _, of in (*texts, *numbers)))
     return found
 
 
-def number(form: str, x: float | None, unit: float = 1) -> str:
-    """Return a number as text; None is a dash."""
-    return "-" if x is None else form.format(x if unit == 1 else x / unit)
+def _cell(of: str | Callable[[Row], Any], row: Row) -> Any:
+    if not isinstance(of, str):
+        return of(row)
+    try:
+        return of.format_map(row)
+    except TypeError:  # None has no form of a number
+        return "-"
+
+
+def checked(row: Row) -> Text:
+    """Return whether a row is checked, for a table."""
+    return _CHECKED[row["checked"]]
+
+
+def listed(found: Any) -> Any:
+    """Return a result, an iterator as a list."""
+    return list(found) if isinstance(found, Iterator) else found
 
 
 def one_line(error: BaseException) -> str:

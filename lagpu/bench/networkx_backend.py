@@ -13,7 +13,7 @@ import math
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -25,7 +25,7 @@ from lagpu import backends
 from lagpu.backends.processes import of_all
 from lagpu.backends.protocol import Backend
 from lagpu.bench import harness
-from lagpu.bench.harness import SEED, Report, Row
+from lagpu.bench.harness import SEED, Report, Row, listed
 from lagpu.errors import CheckFailed
 from lagpu.generators.load import load
 from lagpu.io import to_networkx
@@ -104,7 +104,7 @@ def measure(text: str, names: list[str]) -> list[Row]:
         for place, (converted, made) in graphs.items():
             with backends.use(place):
                 ours = functools.partial(getattr(interface, name), converted, **given)
-                _listed(ours())  # compiles, and makes a matrix
+                listed(ours())  # compiles, and makes a matrix
                 found, times = _timed(ours, backends.get())
             if not _agree(found, wanted):
                 raise CheckFailed(f"bench: {name} on {place} differs from NetworkX on {text}.")
@@ -134,17 +134,12 @@ def _timed(call: Callable[[], Any], place: Backend | None = None) -> tuple[Any, 
     again = True
     while again and len(times) < _REPEATS:
         wall, cpu = time.perf_counter(), time.process_time()
-        found = _listed(call())
+        found = listed(call())
         times.append(Times(time.perf_counter() - wall, time.process_time() - cpu))
         first = times[0].wall
         of_each = [[first]] if place is None else of_all(place, first)
         again = max(its for (its,) in of_each) < _ENOUGH
     return found, Times(*(float(f"{statistics.median(x):.3g}") for x in zip(*times, strict=True)))
-
-
-def _listed(found: Any) -> Any:
-    """Return a result, an iterator as a list."""
-    return list(found) if isinstance(found, Iterator) else found
 
 
 def _agree(found: Any, wanted: Any) -> bool:
@@ -159,19 +154,16 @@ def _agree(found: Any, wanted: Any) -> bool:
 def show(found: Report, names: list[str], out: Console) -> None:
     """Print a report as a table, a line for each call."""
 
-    def seconds(name: str) -> Callable[[Row], str]:
-        return lambda row: f"{row[name]:.3g}"
-
     def ratio(place: str) -> Callable[[Row], str]:
         kind = "" if place.startswith("gpu") else "cpu_"
         return lambda row: f"{row[f'networkx_{kind}s'] / row[f'{place}_{kind}s']:.3g}"
 
-    texts = [("graph", lambda row: row["graph"]), ("call", lambda row: row["call"])]
-    numbers = [("NetworkX", seconds("networkx_s"))]
+    numbers: list[tuple[str, str | Callable[[Row], str]]] = [("NetworkX", "{networkx_s:.3g}")]
     for place in names:
-        numbers.append(("convert", seconds(f"{place}_convert_s")))
-        numbers += [(place, seconds(f"{place}_s")), ("ratio", ratio(place))]
+        times = ("convert", f"{{{place}_convert_s:.3g}}"), (place, f"{{{place}_s:.3g}}")
+        numbers += [*times, ("ratio", ratio(place))]
     title = "seconds; ratio of processor time, on gpu of wall time"
+    texts = ("graph", "{graph}"), ("call", "{call}")
     out.print(harness.table(found["rows"], texts, numbers, title=title))
 
 

@@ -149,21 +149,18 @@ def _timed(
     return levels, ms
 
 
+_COLUMNS = (
+    ("depth", "{depth:,}"),
+    *((head, f"{{{who}_ms:.2f}}") for who, head in _WHO.items()),
+    ("ratio", "{ratio:.3f}"),
+    ("quartiles", "{ratio_low:.3f} .. {ratio_high:.3f}"),
+)
+
+
 def show(found: Report, out: Console) -> None:
     """Print a report as a table, a line for each graph."""
-
-    def ms(who: str) -> Callable[[Row], str]:
-        return lambda row: f"{row[f'{who}_ms']:.2f}"
-
-    numbers = [
-        ("depth", lambda row: f"{row['depth']:,}"),
-        *((head, ms(who)) for who, head in _WHO.items()),
-        ("ratio", lambda row: f"{row['ratio']:.3f}"),
-        ("quartiles", lambda row: f"{row['ratio_low']:.3f} .. {row['ratio_high']:.3f}"),
-    ]
     title = f"bfs_levels on cpu, median ms of the {found['clock']}"
-    graph = [("graph", lambda row: row["graph"])]
-    out.print(harness.table(found["rows"], graph, numbers, title=title))
+    out.print(harness.table(found["rows"], (("graph", "{graph}"),), _COLUMNS, title=title))
     out.print("ratio: lagpu to python-graphblas, of each pair run side by side")
 
 

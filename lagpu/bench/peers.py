@@ -12,7 +12,7 @@ import contextlib
 import importlib
 import importlib.util
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
@@ -21,53 +21,34 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csgraph
 
+from lagpu import errors
+from lagpu.bench import questions
 from lagpu.bench.graphs import Columns
-from lagpu.bench.harness import Array, Row
-from lagpu.bench.questions import (
-    FEW,
-    PRODUCTS,
-    RANK_ERROR,
-    SAMPLED,
-    SEED,
-    Answer,
-    Question,
-    depths,
-    factors,
-    least_labels,
-)
-from lagpu.errors import (
-    BackendUnavailable,
-    FileFormatError,
-    FileMissing,
-    InvalidValue,
-    NotSupported,
-)
+from lagpu.bench.harness import Array, Row, listed
+from lagpu.bench.questions import FEW, RANK_ERROR, SAMPLED, Answer, Question, depths
+from lagpu.errors import BackendUnavailable, InvalidValue, NotSupported
 from lagpu.generators.spec import canonical
 
+_SAMPLE = f"betweenness_centrality {SAMPLED} sources"
 Found = tuple[Array, Array]  # vertices and their levels
 Asked = tuple[Callable[[], Any], Callable[[Any], Answer]]  # what is timed, and reads its result
 
 
 class Peer(NamedTuple):
-    """A library.
+    """A library: the name to import, the name to install, and what it does.
 
     Attributes
     ----------
-    module, package : str
-        The name to import, and the name to install.
     open : callable
-        Makes an object of a graph, which the questions get. A library with a search has its
-        ``search(root)``, timed, and ``levels(root, found)``, which returns vertices and levels.
-    output : str
-        The result of its search, levels or parents; an empty string for a library without one.
-    most_searched : float
-        Most entries of a graph that it searches.
-    questions : mapping
-        What it answers of `lagpu.bench.questions`, by key.
-    most : float
-        Most entries of a graph about which it is asked these.
-    cost : mapping
-        The time of expensive questions, in searches.
+        Makes an object of a graph. A library with a search has its ``search(root)``, timed, and
+        ``levels(root, found)``, which returns vertices and levels; one that answers questions has
+        ``prepare(question)``, as `Opened`.
+    output, most_searched : str, float
+        The result of its search, levels or parents, an empty string for a library without one; and
+        the most entries of a graph that it searches.
+    keys, most, cost
+        The questions of `lagpu.bench.questions` that it answers; the most entries of a graph about
+        which it is asked; the time of expensive questions, in searches.
     """
 
     module: str
@@ -75,7 +56,7 @@ class Peer(NamedTuple):
     open: Callable[[Any], Any]
     output: str = "levels"
     most_searched: float = float("inf")
-    questions: Mapping[str, Callable[[Any], Asked]] = {}
+    keys: Collection[str] = ()
     most: float = float("inf")
     cost: Mapping[str, float] = {}
 
@@ -90,11 +71,11 @@ class Opened:
     place = None
 
     def __init__(self, name: str, graph: Columns) -> None:
-        self._questions, self._graph = PEERS[name].questions, PEERS[name].open(graph)
+        self._graph = PEERS[name].open(graph)
 
     def prepare(self, question: Question) -> Asked:
         """Return the function to time, and the reader of its result."""
-        return self._questions[question.key](self._graph)
+        return self._graph.prepare(question)  # type: ignore[no-any-return]
 
 
 def searching() -> tuple[str, ...]:
@@ -104,7 +85,7 @@ def searching() -> tuple[str, ...]:
 
 def answering() -> tuple[str, ...]:
     """Return the libraries that answer questions."""
-    return tuple(name for name, peer in PEERS.items() if peer.questions)
+    return tuple(name for name, peer in PEERS.items() if peer.keys)
 
 
 def chosen(names: Sequence[str], among: Sequence[str] = ()) -> list[str]:
@@ -154,188 +135,153 @@ def _installed(name: str) -> bool:
     return importlib.util.find_spec(PEERS[name].module) is not None
 
 
-def _number(x: Any) -> Answer:
-    return Answer(np.array([x]))
-
-
-# ------------------------------------------------------------------------------------ SciPy
-
-
 class _SciPy:
     def __init__(self, graph: Columns) -> None:
-        self.facts = graph.facts
-        self.lengths = graph.rows.astype(float)  # the type of SciPy, so that no call converts
+        self._facts = graph.facts
+        self._lengths = graph.rows.astype(float)  # the type of SciPy, so that no call converts
 
     def search(self, root: int) -> Any:
-        return csgraph.breadth_first_order(self.lengths, root)
+        return csgraph.breadth_first_order(self._lengths, root)
 
     def levels(self, root: int, found: Found) -> Found:
         order, parents = found
-        return order, depths(_own(parents, root))[order]
+        return order, _depths(parents, root)[order]
 
-    def components(self, **how: Any) -> Asked:
-        run = csgraph.connected_components
-        return lambda: run(self.lengths, **how), lambda found: Answer(least_labels(found[1]))
+    def prepare(self, question: Question) -> Asked:
+        source = self._facts.source
+        if question.key == "bfs_parents":
+            return lambda: self.search(source), lambda found: Answer(_depths(found[1], source))
+        if question.key == "delta_stepping":
+            return (
+                lambda: csgraph.dijkstra(self._lengths, indices=source),
+                lambda d: Answer(np.where(np.isinf(d), -1, d)),
+            )
+        directed = "strongly" in question.key or not self._facts.symmetric
+        strength = "strong" if "strongly" in question.key else "weak"
+        return (
+            lambda: csgraph.connected_components(self._lengths, directed, strength),
+            lambda found: Answer(questions.least_labels(found[1])),
+        )
 
 
-def _own(parents: Array, source: int) -> Array:
-    """Return parents with the source as its own parent, and -1 for none."""
+def _depths(parents: Array, source: int) -> Array:
+    """Return depths in a tree whose source has no parent, which is a negative number."""
     found = np.where(parents >= 0, parents, -1)
     found[source] = source
-    return found
-
-
-_SCIPY: dict[str, Callable[[_SciPy], Asked]] = {
-    "bfs_parents": lambda L: (
-        lambda: L.search(L.facts.source),
-        lambda found: Answer(depths(_own(found[1], L.facts.source))),
-    ),
-    "delta_stepping": lambda L: (
-        lambda: csgraph.dijkstra(L.lengths, indices=L.facts.source),
-        lambda d: Answer(np.where(np.isinf(d), -1, d)),
-    ),
-    "connected_components fastsv": lambda L: L.components(directed=not L.facts.symmetric),
-    "strongly_connected_components": lambda L: L.components(connection="strong"),
-}
-
-# --------------------------------------------------------------------------------- NetworkX
+    return depths(found)
 
 
 class _NetworkX:
     def __init__(self, graph: Columns) -> None:
         import networkx
 
-        self.nx: Any = networkx
-        self.facts, self._rows = graph.facts, graph.rows.tocoo()
-        self.n = self.facts.vertices
-        self.G = self._made(undirected=self.facts.symmetric)
+        self._nx: Any = networkx
+        self._facts, self._rows = graph.facts, graph.rows.tocoo()
+        self.whole = self._made(undirected=self._facts.symmetric)
 
     def _made(self, undirected: bool) -> Any:
         (i, j), values = self._rows.coords, self._rows.data
         if undirected:  # each edge once
             once = i <= j
             i, j, values = i[once], j[once], values[once]
-        G = self.nx.Graph() if undirected else self.nx.DiGraph()
-        G.add_nodes_from(range(self.n))
+        G = self._nx.Graph() if undirected else self._nx.DiGraph()
+        G.add_nodes_from(range(self._facts.vertices))
         G.add_weighted_edges_from(zip(i.tolist(), j.tolist(), values.tolist(), strict=True))
         return G
 
-    def search(self, root: int) -> dict[int, int]:
-        found: dict[int, int] = self.nx.single_source_shortest_path_length(self.G, root)
-        return found
-
-    def levels(self, _root: int, found: dict[int, int]) -> Found:
-        return np.array(list(found)), np.array(list(found.values()))
-
     @cached_property
     def directed(self) -> Any:
-        return self._made(undirected=False) if self.facts.symmetric else self.G
+        return self._made(undirected=False) if self._facts.symmetric else self.whole
 
     @cached_property
     def simple(self) -> Any:
         """The graph without self-loops."""
-        loops = list(self.nx.selfloop_edges(self.G))
-        G = self.G.copy() if loops else self.G
+        loops = list(self._nx.selfloop_edges(self.whole))
+        G = self.whole.copy() if loops else self.whole
         G.remove_edges_from(loops)
         return G
 
     @cached_property
-    def above(self) -> Any:
-        """The acyclic graph."""
+    def acyclic(self) -> Any:
         D = self.directed
-        if self.facts.acyclic:
+        if self._facts.acyclic:
             return D
         found = D.edge_subgraph([(u, v) for u, v in D.edges if u < v]).copy()
-        found.add_nodes_from(range(self.n))
+        found.add_nodes_from(D)
         return found
 
-    @property
-    def few(self) -> list[int]:
-        return sorted(self.facts.sources[:FEW])
+    def search(self, root: int) -> Any:
+        return self._nx.single_source_shortest_path_length(self.whole, root)
 
-    def asked(self, name: str, read: Callable[[Any], Answer], *more: Any, **how: Any) -> Asked:
-        """Ask a function about the graph, an iterator as a list."""
-        function, graph = getattr(self.nx, name), how.pop("graph", self.G)
-        listed = how.pop("listed", False)
+    def levels(self, _root: int, found: dict[int, int]) -> Found:
+        return np.array(list(found)), np.array(list(found.values()))
 
-        def run() -> Any:
-            found = function(graph, *more, **how)
-            return list(found) if listed else found
-
-        return run, read
-
-    def dense(self, found: Mapping[int, Any], fill: Any = -1) -> Answer:
-        values = np.full(self.n, fill, np.array(list(found.values())).dtype)
-        values[list(found)] = list(found.values())
-        return Answer(values)
-
-    def tree(self, edges: Iterable[tuple[int, int]]) -> Answer:
-        parents = np.full(self.n, -1)
-        for parent, v in edges:
-            parents[v] = parent
-        return Answer(depths(_own(parents, self.facts.source)))
-
-    def sets(self, label: Callable[[int, Any], int]) -> Callable[[Iterable[Any]], Answer]:
-        """Return the reader of sets of vertices, which have the label of their number and set."""
-
-        def read(found: Iterable[Any]) -> Answer:
-            labels = np.empty(self.n, np.int64)
-            for k, vertices in enumerate(found):
-                labels[list(vertices)] = label(k, vertices)
-            return Answer(labels)
-
-        return read
-
-    def some(self, found: Mapping[int, Any]) -> Answer:
-        return Answer(np.array([found[v] for v in self.few]))
+    def prepare(self, question: Question) -> Asked:
+        facts = self._facts
+        name, read, graph = _NETWORKX[question.key]
+        G, given = getattr(self, graph), question.given(facts)
+        how = {
+            "pagerank": {"tol": RANK_ERROR / facts.vertices, "max_iter": 1000, "weight": None},
+            "betweenness_centrality": question.more,
+            "diameter": {"usebounds": facts.symmetric},
+        }.get(name, {})
+        if name == "connected_components" and not facts.symmetric:
+            name = f"weakly_{name}"
+        function = getattr(self._nx, name)
+        if name == "closeness_centrality":
+            run = lambda: {v: function(G, v) for v in given[0]}  # noqa: E731
+        else:
+            run = lambda: listed(function(G, *given, **how))  # noqa: E731
+        return run, lambda found: Answer(read(found, facts))
 
 
-def _least(_k: int, part: set[int]) -> int:
-    return min(part)
+def _vertices(found: Mapping[int, Any], facts: Any, fill: Any = -1) -> Array:
+    values = np.full(facts.vertices, fill, np.array(list(found.values())).dtype)
+    values[list(found)] = list(found.values())
+    return values
 
 
-_NETWORKX: dict[str, Callable[[_NetworkX], Asked]] = {
-    "bfs_levels": lambda L: (lambda: dict(L.search(L.facts.source)), L.dense),
-    "bfs_parents": lambda L: L.asked("bfs_edges", L.tree, L.facts.source, listed=True),
-    "shortest_path": lambda L: L.asked(
-        "shortest_path", lambda route: _number(len(route)), L.facts.source, L.facts.target
-    ),
-    "pagerank": lambda L: L.asked(
-        "pagerank", lambda found: L.dense(found, 0.0), tol=RANK_ERROR / L.n, max_iter=1000,
-        weight=None,
-    ),
-    "connected_components bfs": lambda L: L.asked(
-        f"{'' if L.facts.symmetric else 'weakly_'}connected_components", L.sets(_least), listed=True
-    ),
-    "strongly_connected_components": lambda L: L.asked(
-        "strongly_connected_components", L.sets(_least), graph=L.directed, listed=True
-    ),
-    "bipartite_sides": lambda L: L.asked("is_bipartite", _number),
-    "core_number": lambda L: L.asked("core_number", L.dense, graph=L.simple),
-    "topological_levels": lambda L: L.asked(
-        "topological_generations", L.sets(lambda k, _: k), graph=L.above, listed=True
-    ),
-    f"closeness_centrality {FEW} vertices": lambda L: (
-        lambda: {v: L.nx.closeness_centrality(L.G, v) for v in L.few}, L.some
-    ),
-    f"harmonic_centrality {FEW} vertices": lambda L: L.asked("harmonic_centrality", L.some, L.few),
-    f"eccentricity {FEW} vertices": lambda L: L.asked("eccentricity", L.some, L.few),
-    f"betweenness_centrality {SAMPLED} sources": lambda L: L.asked(
-        "betweenness_centrality", L.dense, min(SAMPLED, L.n), seed=SEED
-    ),
-    "bellman_ford": lambda L: L.asked(
-        "single_source_bellman_ford_path_length", L.dense, L.facts.source
-    ),
-    "delta_stepping": lambda L: L.asked(
-        "single_source_dijkstra_path_length", L.dense, L.facts.source
-    ),
-    "triangle_count": lambda L: L.asked(
-        "triangles", lambda found: _number(sum(found.values()) // 3), graph=L.simple
-    ),
-    "diameter": lambda L: L.asked("diameter", _number, usebounds=L.facts.symmetric),
-}  # fmt: skip
+def _tree(edges: Iterable[tuple[int, int]], facts: Any) -> Array:
+    parents = {v: parent for parent, v in edges}
+    return _depths(_vertices(parents | {facts.source: -1}, facts), facts.source)
 
-# ------------------------------------------------------- python-graphblas, igraph, NetworKit
+
+def _parts(found: Iterable[set[int]], facts: Any) -> Array:
+    return _vertices({v: least for part in found for least in [min(part)] for v in part}, facts)
+
+
+def _generations(found: Iterable[list[int]], facts: Any) -> Array:
+    return _vertices({v: level for level, part in enumerate(found) for v in part}, facts)
+
+
+def _few(found: Mapping[int, Any], facts: Any) -> Array:
+    return np.array([found[v] for v in sorted(facts.sources[:FEW])])
+
+
+def _number(x: Any, _facts: Any = None) -> Array:
+    return np.array([x])
+
+
+#: The function of NetworkX, the reader of its result, and the graph, by the key of a question.
+_NETWORKX: dict[str, tuple[str, Callable[[Any, Any], Array], str]] = {
+    "bfs_levels": ("single_source_shortest_path_length", _vertices, "whole"),
+    "bfs_parents": ("bfs_edges", _tree, "whole"),
+    "shortest_path": ("shortest_path", lambda route, _: _number(len(route)), "whole"),
+    "pagerank": ("pagerank", lambda found, facts: _vertices(found, facts, 0.0), "whole"),
+    "connected_components bfs": ("connected_components", _parts, "whole"),
+    "strongly_connected_components": ("strongly_connected_components", _parts, "directed"),
+    "bipartite_sides": ("is_bipartite", _number, "whole"),
+    "core_number": ("core_number", _vertices, "simple"),
+    "topological_levels": ("topological_generations", _generations, "acyclic"),
+    f"closeness_centrality {FEW} vertices": ("closeness_centrality", _few, "whole"),
+    f"harmonic_centrality {FEW} vertices": ("harmonic_centrality", _few, "whole"),
+    f"eccentricity {FEW} vertices": ("eccentricity", _few, "whole"),
+    _SAMPLE: ("betweenness_centrality", _vertices, "whole"),
+    "bellman_ford": ("single_source_bellman_ford_path_length", _vertices, "whole"),
+    "delta_stepping": ("single_source_dijkstra_path_length", _vertices, "whole"),
+    "triangle_count": ("triangles", lambda of, _: _number(sum(of.values()) // 3), "simple"),
+    "diameter": ("diameter", _number, "whole"),
+}
 
 
 def graphblas_levels(A: Any, source: int) -> Any:
@@ -412,107 +358,93 @@ class _NetworKit:
         return reached, distances[reached].astype(np.int64)
 
 
-# ------------------------------------------------------------------------------ pylibcugraph
-
-
 class _CuGraph:
     def __init__(self, graph: Columns) -> None:
         import cupy
         import pylibcugraph
 
-        self.cp, self.plc = cupy, pylibcugraph
-        self.facts, self._rows = graph.facts, graph.rows
-        self._handle = self.plc.ResourceHandle()
+        self._cp, self._plc = cupy, pylibcugraph
+        self._facts, self._rows = graph.facts, graph.rows
+        self._handle = pylibcugraph.ResourceHandle()
         degrees = np.diff(self._rows.indptr)
-        self._sources = np.repeat(np.arange(self.facts.vertices, dtype=np.int32), degrees)
-        self.plain = self.graph()
+        self._sources = np.repeat(np.arange(graph.facts.vertices, dtype=np.int32), degrees)
+        self._plain = self._graph()
 
-    def graph(self, *, weighted: bool = False, by_target: bool = False) -> Any:
-        properties = self.plc.GraphProperties(
-            is_symmetric=self.facts.symmetric, is_multigraph=False
-        )
-        weights = self.cp.asarray(self._rows.data.astype(np.float64)) if weighted else None
-        return self.plc.SGGraph(
+    def _graph(self, *, weighted: bool = False, by_target: bool = False) -> Any:
+        symmetric, asarray = self._facts.symmetric, self._cp.asarray
+        return self._plc.SGGraph(
             self._handle,
-            properties,
-            self.cp.asarray(self._sources),
-            self.cp.asarray(self._rows.indices.astype(np.int32, copy=False)),
-            weight_array=weights,
+            self._plc.GraphProperties(is_symmetric=symmetric, is_multigraph=False),
+            asarray(self._sources),
+            asarray(self._rows.indices.astype(np.int32, copy=False)),
+            weight_array=asarray(self._rows.data.astype(np.float64)) if weighted else None,
             store_transposed=by_target,
             renumber=False,
             do_expensive_check=False,
         )
 
-    def call(self, name: str, *more: Any) -> Any:
-        found = getattr(self.plc, name)(self._handle, *more)
-        self.cp.cuda.get_current_stream().synchronize()
+    def _call(self, name: str, *given: Any) -> Any:
+        found = getattr(self._plc, name)(self._handle, *given)
+        self._cp.cuda.get_current_stream().synchronize()
         return found
 
     def search(self, root: int) -> Any:
-        sources = self.cp.asarray(np.array([root], np.int32))
-        return self.call("bfs", self.plain, sources, self.facts.symmetric, -1, False, False)
+        sources = self._cp.asarray(np.array([root], np.int32))
+        return self._call("bfs", self._plain, sources, self._facts.symmetric, -1, False, False)
 
     def levels(self, _root: int, found: Any) -> Found:
-        dense = self.reached(found[2], found[0]).same
+        dense = self._reached(found[2], found[0])
         vertices = np.flatnonzero(dense >= 0)
         return vertices, dense[vertices].astype(np.int64)
 
-    def in_order(self, vertices: Any, values: Any) -> Array:
-        values = self.cp.asnumpy(values)
-        dense = np.empty(self.facts.vertices, values.dtype)
-        dense[self.cp.asnumpy(vertices)] = values
+    def _dense(self, vertices: Any, values: Any) -> Array:
+        values = self._cp.asnumpy(values)
+        dense = np.empty(self._facts.vertices, values.dtype)
+        dense[self._cp.asnumpy(vertices)] = values
         return dense
 
-    def reached(self, vertices: Any, values: Any) -> Answer:
-        dense = self.in_order(vertices, values)
+    def _reached(self, vertices: Any, values: Any) -> Array:
+        dense = self._dense(vertices, values)
         of = np.iinfo if np.issubdtype(dense.dtype, np.integer) else np.finfo
-        return Answer(np.where(dense == of(dense.dtype).max, -1, dense))
+        return np.where(dense == of(dense.dtype).max, -1, dense)
 
-    def asked(self, name: str, read: Callable[[Any], Answer], *more: Any) -> Asked:
-        """Ask a function about the graph, which must be undirected and without self-loops."""
-        if not self.facts.symmetric or self._rows.diagonal().any():  # weights are above 0
+    def prepare(self, question: Question) -> Asked:
+        facts, key = self._facts, question.key
+        if key == "bfs_levels":
+            read = lambda found: self._reached(found[2], found[0])  # noqa: E731
+            return lambda: self.search(facts.source), lambda found: Answer(read(found))
+        name, given, read = {
+            "delta_stepping": (
+                "sssp", (facts.source, np.inf, True, False), lambda x: self._reached(*x[:2])
+            ),
+            "pagerank": (
+                "pagerank",
+                (None, None, None, None, 0.85, RANK_ERROR / facts.vertices, 1000, False),
+                lambda x: self._dense(*x[:2]),
+            ),
+            "connected_components fastsv": (
+                "weakly_connected_components", (None, None, None, None, False),
+                lambda x: questions.least_labels(self._dense(*x)),
+            ),
+            "core_number": ("core_number", ("incoming", False), lambda x: self._dense(*x)),
+            "triangle_count": (
+                "triangle_count", (None, False),
+                lambda x: _number(int(self._cp.asnumpy(x[1]).sum()) // 3),
+            ),
+        }[key]  # fmt: skip
+        if key == "delta_stepping":
+            graph = self._graph(weighted=True)
+        elif key == "pagerank":
+            graph = self._graph(by_target=True)
+        elif not facts.symmetric or self._rows.diagonal().any():  # weights are above 0
             raise NotSupported(f"{name}: needs an undirected graph without self-loops.")
-        return lambda: self.call(name, self.plain, *more), read
+        else:
+            graph = self._plain
+        return lambda: self._call(name, graph, *given), lambda found: Answer(read(found))
 
 
-def _lengths(L: _CuGraph) -> Asked:
-    graph = L.graph(weighted=True)
-    return (
-        lambda: L.call("sssp", graph, L.facts.source, np.inf, True, False),
-        lambda found: L.reached(found[0], found[1]),
-    )
-
-
-def _ranks(L: _CuGraph) -> Asked:
-    how = None, None, None, None, 0.85, RANK_ERROR / L.facts.vertices, 1000, False
-    graph = L.graph(by_target=True)
-    return (
-        lambda: L.call("pagerank", graph, *how),
-        lambda found: Answer(L.in_order(*found[:2])),
-    )
-
-
-_CUGRAPH: dict[str, Callable[[_CuGraph], Asked]] = {
-    "bfs_levels": lambda L: (
-        lambda: L.search(L.facts.source),
-        lambda found: L.reached(found[2], found[0]),
-    ),
-    "delta_stepping": _lengths,
-    "pagerank": _ranks,
-    "connected_components fastsv": lambda L: L.asked(
-        "weakly_connected_components",
-        lambda found: Answer(least_labels(L.in_order(*found))),
-        *(None, None, None, None, False),
-    ),
-    "core_number": lambda L: L.asked(
-        "core_number", lambda found: Answer(L.in_order(*found)), "incoming", False
-    ),
-    "triangle_count": lambda L: L.asked(
-        "triangle_count", lambda found: _number(int(L.cp.asnumpy(found[1]).sum()) // 3), None, False
-    ),
-}
-
-# --------------------------------------------------------------------------------- cuSPARSE
+_CUGRAPH = ("bfs_levels", "delta_stepping", "pagerank", "connected_components fastsv",
+            "core_number", "triangle_count")  # fmt: skip
 
 
 class _CuSparse:
@@ -526,16 +458,14 @@ class _CuSparse:
         self._ptr, self._idx = (
             self._cp.asarray(part.astype(np.int32, copy=False)) for part in graph.columns
         )
-        self._x, self._y = self._cp.asarray(factors(n)), self._cp.zeros(n, np.float32)
+        self._x, self._y = self._cp.asarray(questions.factors(n)), self._cp.zeros(n, np.float32)
 
-    def product(self, name: str) -> Asked:
-        """Multiply by rows, which are the columns of a symmetric matrix."""
-        n, given = len(self._x), self._graph
-        # It has no product without values.
-        ones = name == "plus_second"
-        values = np.ones(len(given.row_idx)) if ones else given.values
-        made = self._cp.asarray(values.astype(np.float32))
-        rows = self._csr((made, self._idx, self._ptr), shape=(n, n))
+    def prepare(self, question: Question) -> Asked:
+        """Multiply by rows, which are the columns of a symmetric matrix; ones are stored too."""
+        n, pattern = len(self._x), question.graph == "pattern"
+        values = np.ones(len(self._graph.row_idx)) if pattern else self._graph.values
+        given = self._cp.asarray(values.astype(np.float32)), self._idx, self._ptr
+        rows = self._csr(given, shape=(n, n))
 
         def run() -> Any:
             self._cusparse.spmv(rows, self._x, y=self._y)
@@ -545,28 +475,26 @@ class _CuSparse:
         return run, lambda found: Answer(self._cp.asnumpy(found))
 
 
-def _product(name: str) -> Callable[[_CuSparse], Asked]:
-    return lambda L: L.product(name)
-
-
 PEERS = {
-    "scipy": Peer("scipy", "scipy", _SciPy, "parents", questions=_SCIPY),
+    "scipy": Peer(
+        "scipy", "scipy", _SciPy, "parents",
+        keys=("bfs_parents", "delta_stepping", "connected_components fastsv",
+              "strongly_connected_components"),
+    ),
     "networkx": Peer(
-        "networkx", "networkx", _NetworkX, most_searched=4e6, questions=_NETWORKX,
+        "networkx", "networkx", _NetworkX, most_searched=4e6, keys=_NETWORKX.keys(),
         most=1e6,  # NetworkX takes seconds to read so many entries, and about one for a search
-        cost={"diameter": 50, f"betweenness_centrality {SAMPLED} sources": 2.0},
+        cost={"diameter": 50, _SAMPLE: 2.0},
     ),
     "python-graphblas": Peer("graphblas", "python-graphblas", _GraphBLAS, most_searched=1e9),
     "igraph": Peer("igraph", "igraph", _IGraph),
     "networkit": Peer("networkit", "networkit", _NetworKit),
-    "pylibcugraph": Peer("pylibcugraph", "pylibcugraph-cu13", _CuGraph, questions=_CUGRAPH),
+    "pylibcugraph": Peer("pylibcugraph", "pylibcugraph-cu13", _CuGraph, keys=_CUGRAPH),
     "cusparse": Peer(
         "cupyx", "cupy-cuda13x", _CuSparse, output="",
-        questions={f"product {name} FP32": _product(name) for name in PRODUCTS},
+        keys=[f"product {name} FP32" for name in questions.PRODUCTS],
     ),
 }  # fmt: skip
-
-# -------------------------------------------------------------------------- recorded figures
 
 _TEXTS = ("graph", "backend", "output")
 _NUMBERS = (
@@ -596,12 +524,12 @@ def recorded(path: str) -> list[Row]:
     try:
         found = json.loads(Path(path).read_text("utf-8"))
     except OSError as error:
-        raise FileMissing(f"--peers: {path}: {error.strerror}. Check the name.") from error
+        raise errors.FileMissing(f"--peers: {path}: {error.strerror}. Check the name.") from error
     except (ValueError, RecursionError):
         found = None
     rows = found.get("rows") if isinstance(found, dict) else None
     if not isinstance(rows, list) or not all(map(_is_row, rows)):
-        raise FileFormatError(
+        raise errors.FileFormatError(
             f"--peers: {path} is no report of lagpu bench. Give one whose rows have graph, "
             "backend, output and median_ms, as `lagpu bench --json` writes it."
         )

@@ -57,27 +57,13 @@ class Answer(NamedTuple):
 class Question:
     """An algorithm, with options.
 
-    Attributes
-    ----------
-    read : callable
-        Makes an `Answer` of the result; not timed.
-    given : callable
-        Returns the arguments after the matrix, from the facts.
-    more : mapping
-        Keyword arguments.
-    graph : str
-        The matrix: ``pattern``, ``weighted``, ``acyclic``, or ``FP32``, weighted in that type.
-    rule : str
-        How answers are compared: ``equal``, ``close`` (each number), ``FP32`` (each number, of
-        that type) or ``sum`` (of differences).
-    prove : callable, optional
-        Raises `CheckFailed` for a wrong answer, if right answers may differ.
-    why_not : callable
-        Returns why a graph is left out, or an empty string.
-    rounds : callable, optional
-        Returns the number of levels or searches, from the facts and the answer.
-    call : callable, optional
-        Called with matrix and facts in place of the algorithm.
+    `read` makes an `Answer` of the result, not timed; `given` returns the arguments after the
+    matrix, and `more` has keyword arguments; `graph` is the matrix: ``pattern``, ``weighted``,
+    ``acyclic``, or ``FP32``, weighted in that type; `rule` is how answers are compared: ``equal``,
+    ``close`` (each number), ``FP32`` (the same in that type) or ``sum`` (of differences). `prove`
+    raises `CheckFailed` for a wrong answer, where right answers may differ; `why_not` returns why a
+    graph is left out, or an empty string; `rounds` counts levels or searches; `call` is called in
+    place of the algorithm.
     """
 
     algorithm: str
@@ -161,9 +147,6 @@ def least_labels(labels: Array) -> Array:
     return first[which]
 
 
-# --------------------------------------------------------------------- how results are read
-
-
 def _dense(fill: Any) -> Callable[[Any], Answer]:
     return lambda v: Answer(v.to_dense(fill))
 
@@ -206,9 +189,6 @@ def _two_sides(found: tuple[Any, list[int] | None]) -> Answer:
     return Answer(np.array([cycle is None]), cycle or sides.to_coo())
 
 
-# -------------------------------------------------------------------------- how they are proved
-
-
 def _prove_tree(problem: Problem, answer: Answer) -> None:
     check.check_parents(problem.pattern, problem.facts.source, answer.proof)
 
@@ -236,9 +216,6 @@ def _prove_sides(problem: Problem, answer: Answer) -> None:
         check.check_odd_cycle(problem.columns, answer.proof)
 
 
-# ------------------------------------------------------------------------- what rules them out
-
-
 def _unconnected(facts: Summary) -> str:
     return "" if facts.connected else "not connected"
 
@@ -249,9 +226,6 @@ def _directed(facts: Summary) -> str:
 
 def _many_outside(facts: Summary) -> str:
     return f"{facts.outside:,} vertices apart" if facts.outside > _OUTSIDE else ""
-
-
-# ---------------------------------------------------------------------------------- the table
 
 
 def _source(facts: Summary) -> tuple[int]:

@@ -15,20 +15,7 @@ from lagpu.backends.override import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.bench import harness, peers
 from lagpu.bench.graphs import SMALL_SUITE, SUITE, HostGraph, require_graph
-from lagpu.bench.harness import (
-    Agreement,
-    Array,
-    Clock,
-    Report,
-    Row,
-    Sample,
-    Tell,
-    devices_of,
-    number,
-    one_line,
-    silent,
-    used_bytes,
-)
+from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Tell, used_bytes
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import FileFormatError, InvalidValue, NotSupported, OutOfMemory
@@ -54,17 +41,6 @@ _CHECKERS: dict[str, Callable[..., check.CheckReport]] = {
 _ROOTS, _FEW_ROOTS = 32, 8  # few roots for graphs of thousands of levels
 _DEEP = ("road", "delaunay")
 
-_TIMES = {
-    "median ms": "median_ms",
-    "q1": "q1_ms",
-    "q3": "q3_ms",
-    "max": "max_ms",
-    "wall ms": "wall_median_ms",
-    "first ms": "first_ms",
-}
-# A narrow terminal leaves them out; a report has all.
-_SPARE = ("roots", "q1", "q3", "max", "first ms", "MB")
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -72,22 +48,15 @@ class Plan:
 
     Attributes
     ----------
-    graphs, backends, outputs, peers : sequence of str
-        Names; no graphs means the whole suite, the small one if no backend is a GPU. A peer that
-        ends in ``.json`` is a file of recorded rows.
-    roots : int, optional
-        Searches per row.
+    graphs : sequence of str
+        No graphs means the whole suite, the small one if no backend is a GPU.
     mode : str, optional
         ``fused``, ``eager`` or ``both``; by default fused on backends that fuse loops.
-    kernel : str, optional
-        The kernel of every product; loops then run eagerly.
-    policies : sequence of str
-        Policies to measure one after the other, with arguments as in ``bfs2d:ratio=0.1``; ``all``
-        means every policy. One that no fused search follows runs eagerly.
-    orientation : str
-        ``csc``: directed graphs are kept by columns alone.
-    seed : int, optional
-        Seed of generated graphs and of the choice of roots.
+    kernel, policies : str, sequence of str
+        The kernel of every product; loops then run eagerly. Or the policies to measure one after
+        the other, ``all`` for every one; those that no fused search follows run eagerly.
+    peers : sequence of str
+        Libraries, and files of recorded rows, which end in ``.json``.
     renumber : bool
         Whether vertices of the graphs, which are files then, have names, or numbers with gaps.
     """
@@ -116,7 +85,7 @@ class Tested:
     name: str
     host: HostGraph
     roots: list[int]
-    found: Agreement = field(default_factory=Agreement)
+    found: harness.Agreement = field(default_factory=harness.Agreement)
     edges: dict[int, int] = field(default_factory=dict)
     used: int = 0
 
@@ -190,15 +159,8 @@ class Tested:
         }
 
 
-def run(plan: Plan, tell: Tell = silent) -> tuple[Report, list[str]]:
-    """Run all measurements of a plan.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan, checked as a whole before anything runs.
-    tell : callable
-        Called with a description of each step, for a progress display.
+def run(plan: Plan, tell: Tell = harness.silent) -> tuple[Report, list[str]]:
+    """Run all measurements of a plan, which is checked as a whole before anything runs.
 
     Returns
     -------
@@ -341,7 +303,7 @@ def _graph(
         try:
             found = searched_by(tested, peer)
         except Exception as error:  # any error of another library; the other rows stay
-            yield None, f"{name}, {peer}: {type(error).__name__}: {one_line(error)}"
+            yield None, f"{name}, {peer}: {type(error).__name__}: {harness.one_line(error)}"
         else:
             row = tested.row(peer, found)
             yield row, f"{name}, {peer}: {found.refusal}" if found.refusal else ""
@@ -380,7 +342,7 @@ def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0)
         samples, refusal, last = tested.search(clock, run, output, who, lambda _, x: x.to_coo())
     levels_of = functools.partial(algorithms.bfs_levels, A)
     refusal = tested.prove(output, *last, levels_of) or refusal
-    nbytes = tested.used - before if devices_of(place) else None
+    nbytes = tested.used - before if harness.devices_of(place) else None
     return Searched(mode, output, samples, refusal, first_ms, nbytes)
 
 
@@ -396,20 +358,7 @@ def searched_by(tested: Tested, name: str) -> Searched:
 
 def table(rows: Sequence[Row]) -> FittingTable:
     """Return the rows as a table; ms is the device's time if there is a device."""
-
-    def ms(name: str) -> Callable[[Row], str]:
-        return lambda row: number("{:,.3f}", row[name])
-
-    texts = [("graph", lambda row: row["graph"]), ("backend", lambda row: row["backend"]),
-             ("mode", _how), ("output", lambda row: row["output"])]  # fmt: skip
-    numbers = [
-        ("roots", lambda row: number("{}", row["roots"])),
-        *((head, ms(name)) for head, name in _TIMES.items()),
-        ("GTEPS", lambda row: number("{:.3g}", row["gteps"])),
-        ("MB", lambda row: number("{:,.1f}", row["bytes"], 1e6)),
-        ("checked", lambda row: harness.CHECKED[row["checked"]]),
-    ]
-    return harness.table(rows, texts, numbers, spare=_SPARE)
+    return harness.table(rows, _TEXTS, _NUMBERS, spare=_SPARE)
 
 
 def _how(row: Row) -> str:
@@ -418,3 +367,18 @@ def _how(row: Row) -> str:
     if chosen is None:
         return str(row["mode"])
     return f"{chosen}, fused" if row["mode"] == "fused" else str(chosen)
+
+
+def _megabytes(row: Row) -> str:
+    return "-" if row["bytes"] is None else f"{row['bytes'] / 1e6:,.1f}"
+
+
+_TEXTS = (("graph", "{graph}"), ("backend", "{backend}"), ("mode", _how), ("output", "{output}"))
+_NUMBERS = (
+    ("roots", "{roots:d}"), ("median ms", "{median_ms:,.3f}"), ("q1", "{q1_ms:,.3f}"),
+    ("q3", "{q3_ms:,.3f}"), ("max", "{max_ms:,.3f}"), ("wall ms", "{wall_median_ms:,.3f}"),
+    ("first ms", "{first_ms:,.3f}"), ("GTEPS", "{gteps:.3g}"), ("MB", _megabytes),
+    ("checked", harness.checked),
+)  # fmt: skip
+# A narrow terminal leaves them out; a report has all.
+_SPARE = ("roots", "q1", "q3", "max", "first ms", "MB")

@@ -26,22 +26,11 @@ BEST = "best"
 class Variant:
     """One of the programs that a paper compares.
 
-    Attributes
-    ----------
-    output : str
-        What it computes: ``levels``, ``parents``, ``paths``, ``dependencies``.
-    kernel, policy, peer : str, optional
-        What it is in lagpu, or a library of `lagpu.bench.peers`; without any, lagpu by itself.
-    note : str
-        How it differs from the paper's program, if it does.
-    part : str
-        Where shares of the time are compared, its part: ``push``, ``pull``, or a phase of a search
-        by a grid's policy (`lagpu.backends.profile.Phase`).
-    fused : bool
-        Whether its loop may run as one kernel, which pushes and pulls in ways of its own; else it
-        runs product by product, as the paper's kernels do.
-    ours : bool
-        Whether it is lagpu's and not among the paper's variants.
+    It runs by a kernel or a policy of lagpu, by a library (`lagpu.bench.peers`), or as lagpu does
+    by itself; `note` is how it differs from the paper's program, and `ours` says that the paper
+    does not have it. Where shares of the time are compared, `part` is ``push``, ``pull``, or a
+    phase of a search by a grid's policy. If `fused`, its loop may run as one kernel, which pushes
+    and pulls in ways of its own; else it runs product by product, as the paper's kernels do.
     """
 
     name: str
@@ -64,23 +53,11 @@ class Variant:
 class PaperGraph:
     """A graph by the paper's name.
 
-    Attributes
-    ----------
-    made : str, optional
-        A text for `lagpu.generators`; None where only a file gives the graph.
-    why : str
-        How the graph that is made differs from the paper's: it is a stand-in. An empty string if
-        it is made as the paper's is.
-    quick : str, optional
-        A small graph of its kind, for ``--quick``, which leaves out the others.
-    kind : str
-        The classes in which the paper puts it, such as ``regular``, with commas.
-    reported : mapping of str to float
-        The paper's figures in the metric, by variant or for `BEST`.
-    size : tuple of float, optional
-        The paper's vertices and stored entries.
-    pieces : str
-        Rows and columns of the grid that holds it, such as ``2x2``; an empty string for none.
+    `made` and `quick`, a small one for ``--quick``, are texts for `lagpu.generators`, None where
+    only a file gives the graph; `why` is how the graph that is made differs from the paper's, if it
+    does. `kind` has the paper's classes of it, with commas; `reported` the paper's figures in the
+    metric, by variant or for `BEST`; `size` the paper's vertices and stored entries; `pieces` the
+    rows and columns of the grid that holds it, such as ``2x2``.
     """
 
     name: str
@@ -91,9 +68,6 @@ class PaperGraph:
     reported: Mapping[str, float] = field(default_factory=dict)
     size: tuple[float, float] | None = None
     pieces: str = ""
-
-
-# ---------------------------------------------------------------------------------- metrics
 
 
 class Measured(NamedTuple):
@@ -176,9 +150,6 @@ def metric(name: str, over: str = "") -> Metric:
     """Return a metric, relative to a variant or not."""
     found = METRICS[name]
     return found._replace(definition=found.definition.format(over=over), over=over)
-
-
-# ----------------------------------------------------------------------------------- claims
 
 
 Claim = Mapping[str, Any]  # `says` is the kind of its sentence, the rest that kind's arguments
@@ -301,27 +272,13 @@ _SENTENCES: dict[str, Callable[..., str]] = {
     "Ratio": _ratio, "BestOf": _best, "Choice": _choice, "Peak": _peak, "Values": _values
 }  # fmt: skip
 
-# ------------------------------------------------------------------------------ the data
-
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or a figure of a paper: every variant runs on every graph.
+    """A table, figure or section of a paper: every variant runs on every graph, from some roots.
 
-    Attributes
-    ----------
-    part : str
-        ``table 2``, ``figure 4a`` or ``section 3.3``.
-    roots : int
-        Searches a graph.
-    machine : str
-        Where the paper measured.
-    kind : str
-        The way to measure, of `lagpu.papers.run.WAYS`.
-    energy : bool
-        Whether the metric needs the energy of a search.
-    notes : sequence of str
-        What a reader must know to compare.
+    `machine` is where the paper measured, `kind` the way to measure, of `lagpu.papers.run.WAYS`;
+    `energy` says that the metric needs the energy of a search, `notes` what a reader must know.
     """
 
     part: str

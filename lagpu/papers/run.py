@@ -14,36 +14,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu import algorithms, backends, check
+from lagpu import algorithms, backends, check, errors
 from lagpu.algorithms.brandes import count_paths, dependencies
 from lagpu.backends.override import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.bench import harness, peers
 from lagpu.bench.graphs import HostGraph, require_graph
-from lagpu.bench.harness import (
-    Array,
-    Clock,
-    Report,
-    Row,
-    Sample,
-    Tell,
-    number,
-    one_line,
-    silent,
-    used_bytes,
-)
+from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Tell, used_bytes
 from lagpu.bench.suite import ALGORITHMS, Searched, Tested, placed_on, searched, searched_by
 from lagpu.core.matrix import Matrix
-from lagpu.errors import (
-    BackendUnavailable,
-    CheckFailed,
-    FileFormatError,
-    InvalidValue,
-    LagpuError,
-    LimitExceeded,
-    NotSupported,
-    OutOfMemory,
-)
+from lagpu.errors import BackendUnavailable, InvalidValue, LagpuError, NotSupported
 from lagpu.generators import path
 from lagpu.generators.load import load
 from lagpu.generators.spec import is_random, is_spec
@@ -51,16 +31,8 @@ from lagpu.host.fitting import FittingTable
 from lagpu.io.csc import CSC, column_blocks
 from lagpu.loops.loop import eager
 from lagpu.observe.trace import trace
-from lagpu.papers.experiments import (
-    BEST,
-    Experiment,
-    Measured,
-    Paper,
-    PaperGraph,
-    Variant,
-    best_of,
-    sentence,
-)
+from lagpu.papers import experiments as data
+from lagpu.papers.experiments import Experiment, Paper, PaperGraph, Variant
 
 _QUICK_ROOTS = 2
 _LAGPU = Variant("lagpu", ours=True)
@@ -134,7 +106,7 @@ def searches(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched
         return searched(tested, A, _mode(variant, place), variant.output, before)
     name, most = str(variant.peer), peers.PEERS[str(variant.peer)].most_searched
     if tested.host.facts.entries > most:
-        raise LimitExceeded(f"{name}: takes at most {most:g} entries")
+        raise errors.LimitExceeded(f"{name}: takes at most {most:g} entries")
     return searched_by(tested, name)
 
 
@@ -195,7 +167,7 @@ def accumulations(tested: Tested, A: Matrix, runner: Runner, before: int) -> Sea
         check.check_levels(tested.host.pattern, tested.roots[-1], levels)
         check.check_paths(tested.host.pattern, tested.roots[-1], paths)
         refusal = _wrong_dependencies(tested, levels, paths, delta)
-    except CheckFailed as error:
+    except errors.CheckFailed as error:
         refusal = str(error)
     nbytes = used_bytes(place) - before if place.device else None
     return Searched(mode, "dependencies", samples, refusal, nbytes=nbytes)
@@ -313,19 +285,10 @@ def run(
     paper: Paper,
     experiments: Sequence[Experiment],
     request: Request,
-    tell: Tell = silent,
+    tell: Tell = harness.silent,
     keep: Callable[[Report], None] = lambda _report: None,
 ) -> tuple[Report, list[str]]:
-    """Run some experiments of a paper.
-
-    Parameters
-    ----------
-    paper, experiments, request
-        The paper, those of its experiments to run, and how.
-    tell : callable
-        Called with a description of each step, for a progress display.
-    keep : callable
-        Called with the report after each graph.
+    """Run some experiments of a paper; `keep` is called with the report after each graph.
 
     Returns
     -------
@@ -362,7 +325,7 @@ def run(
     whole = harness.envelope([place], peers.versions(sorted(libraries)))
     whole |= {"paper": about, "quick": request.quick, "memory": request.memory, "experiments": []}
     refusals: list[str] = []
-    errors: list[LagpuError] = []
+    failed: list[LagpuError] = []
     known: dict[tuple[object, ...], _Known] = {}
     for experiment in experiments:
         work = _Work(experiment, request, place, known, tell)
@@ -374,9 +337,9 @@ def run(
             if rows:
                 keep(whole)
         refusals += work.refusals
-        errors += work.errors
-    if errors and not any(part["rows"] for part in whole["experiments"]):
-        raise errors[0]
+        failed += work.errors
+    if failed and not any(part["rows"] for part in whole["experiments"]):
+        raise failed[0]
     return whole, refusals
 
 
@@ -457,7 +420,7 @@ class _Work:
             "measured_on": experiment.machine,
             "notes": list(experiment.notes),
             "missing": [*self.missing],
-            "says": [*filter(None, (sentence(claim, rows) for claim in experiment.claims))],
+            "says": [*filter(None, (data.sentence(claim, rows) for claim in experiment.claims))],
             "rows": rows,
         }
 
@@ -465,7 +428,7 @@ class _Work:
         """Measure every variant on a graph."""
         try:
             yield from self._rows_of(graph)
-        except (OutOfMemory, FileFormatError, BackendUnavailable) as error:
+        except (errors.OutOfMemory, errors.FileFormatError, BackendUnavailable) as error:
             self._miss(f"{graph.name}: {error}")  # others may be smaller, valid, in fewer pieces
             self.errors.append(error)
 
@@ -506,7 +469,7 @@ class _Work:
             try:
                 with nullcontext() if memory is None else self._place.device.limited(memory):
                     row = self._row(graph, tested, A, runner, before)
-            except (OutOfMemory, NotSupported, LimitExceeded) as error:
+            except (errors.OutOfMemory, NotSupported, errors.LimitExceeded) as error:
                 self._miss(f"{graph.name}, {runner.variant.name}: {error}")
             except LagpuError as error:  # the other rows stay
                 self.refusals.append(f"{graph.name}, {runner.variant.name}: {error}")
@@ -514,7 +477,7 @@ class _Work:
                 if runner.place is not None:
                     raise
                 # any error of another library
-                self._miss(f"{graph.name}, {runner.variant.name}: {one_line(error)}")
+                self._miss(f"{graph.name}, {runner.variant.name}: {harness.one_line(error)}")
             else:
                 yield row
 
@@ -550,7 +513,7 @@ class _Work:
         edges = tuple(edges_of[root] for root in tested.roots)
         metric = self._experiment.metric
         parts = tuple(found.parts.get(variant.part, [0.0] * len(ms)))
-        measured = Measured(ms, edges, facts.entries, facts.symmetric, joules, parts)
+        measured = data.Measured(ms, edges, facts.entries, facts.symmetric, joules, parts)
         return {
             "graph": graph.name,
             "kind": graph.kind,
@@ -605,9 +568,9 @@ def _complete(experiment: Experiment, rows: Sequence[Row]) -> None:
             for row in mine:
                 known = base is not None and row["value"] is not None
                 row["value"] = row["value"] / base if known else None
-        best = best_of(mine)
-        if best is not None and BEST in graph.reported:
-            best["reported"] = graph.reported[BEST]
+        best = data.best_of(mine)
+        if best is not None and data.BEST in graph.reported:
+            best["reported"] = graph.reported[data.BEST]
 
 
 def table_of(experiment: Report) -> FittingTable:
@@ -616,21 +579,21 @@ def table_of(experiment: Report) -> FittingTable:
     `degrees` are maximum, mean and standard deviation; a paper without numbers has no column.
     """
     rows = experiment["rows"]
-    texts = [
-        ("graph", lambda row: row["graph"]),
-        ("made from", lambda row: row["made_from"] + ("*" if row["stand_in"] else "")),
-        ("variant", lambda row: row["variant"]),
-        ("runs as", lambda row: row["runs_as"]),
-        ("mode", lambda row: row["mode"]),
-    ]
-    numbers = [
-        ("entries", lambda row: f"{row['entries']:,}"),
+    texts = (
+        ("graph", "{graph}"),
+        ("made from", lambda row: row["made_from"] + "*" * bool(row["stand_in"])),
+        ("variant", "{variant}"),
+        ("runs as", "{runs_as}"),
+        ("mode", "{mode}"),
+    )
+    numbers: list[tuple[str, str | Callable[[Row], Any]]] = [
+        ("entries", "{entries:,}"),
         ("degrees", lambda row: "/".join(f"{x:.0f}" for x in row["degrees"])),
         (experiment["metric"], lambda row: _digits(row["value"])),
         ("paper", lambda row: _digits(row["reported"])),
-        ("median ms", lambda row: f"{row['median_ms']:,.3f}"),
+        ("median ms", "{median_ms:,.3f}"),
         ("GTEPS", lambda row: _digits(row["gteps"], 3)),
-        ("checked", lambda row: harness.CHECKED[row["checked"]]),
+        ("checked", harness.checked),
     ]
     if all(row["reported"] is None for row in rows):
         del numbers[3]
@@ -640,8 +603,9 @@ def table_of(experiment: Report) -> FittingTable:
 
 def _digits(x: float | None, digits: int = 4) -> str:
     """Return so many digits, all of a whole number's, or a dash."""
-    large = x is not None and abs(x) >= 1000
-    return number("{:,.0f}" if large else f"{{:.{digits}g}}", x)
+    if x is None:
+        return "-"
+    return f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.{digits}g}"
 
 
 def lines_of(experiment: dict[str, Any]) -> Iterator[str]:

@@ -52,10 +52,10 @@ def test_a_process_answers(worker):
 
 
 def test_a_process_is_ended_in_the_middle(worker):
-    assert worker.alive
+    assert worker.process.is_alive()
     with pytest.raises(TimeUp):
         worker.call("wait", 600, limit=0.1)
-    assert not worker.alive
+    assert not worker.process.is_alive()
     with pytest.raises(Failed, match="Died"):
         worker.call("add", 1, 2, limit=60)
 

@@ -89,7 +89,7 @@ def test_a_wrong_answer_is_refused(run, monkeypatch, tmp_path):
 
 
 def test_backends_that_disagree_are_refused():
-    agreement = suite.Agreement()
+    agreement = harness.Agreement()
     first = (np.array([0, 2]), np.array([0, 1]))
     assert agreement.compare(0, "levels", "a", *first) == ""
     assert agreement.compare(0, "levels", "b", first[0][::-1], first[1][::-1]) == ""
