@@ -100,7 +100,8 @@ class Bench:
     """The object that each process serves: one system with a graph, and a clock."""
 
     def __init__(self) -> None:
-        self._system: Backend | peers.Opened | None = None
+        self._system: Any = None
+        self._place: protocol.Backend | None = None
         self._clock = Clock()
         self._before = 0
         self._asked: peers.Asked | None = None
@@ -120,13 +121,14 @@ class Bench:
         """Give a system the graph in a folder."""
         is_backend = system in backends.names()
         self._before = used_bytes(backends.get(system)) if is_backend else 0
-        kind = peers.Opened if system in peers.PEERS else Backend
-        self._system = kind(system, Problem.read(folder))
-        self._clock = Clock(self._system.place)
+        given = Problem.read(folder)
+        peer = peers.PEERS.get(system)
+        self._system = Backend(system, given) if peer is None else peer.open(given)
+        self._place = backends.get(system) if peer is None else None
+        self._clock = Clock(self._place)
 
     def prepare(self, key: str) -> None:
         """Prepare a question, which is not measured."""
-        assert self._system is not None
         self._asked = None  # frees what the question before has prepared
         self._asked = self._system.prepare(next(q for q in questions.QUESTIONS if q.key == key))
 
@@ -136,9 +138,8 @@ class Bench:
         A warm-up that takes so long is the only run, except on a device, where it compiles kernels;
         so is one that takes a third of the limit, the seconds of the whole call, without compiling.
         """
-        assert self._system is not None
         assert self._asked is not None
-        place, (run, read) = self._system.place, self._asked
+        place, (run, read) = self._place, self._asked
         compiled = _compile_ms(place)
         if place is not None:
             place.last_loop = ""
@@ -531,29 +532,26 @@ def markdown(report: Report) -> str:
 
 def _tables(rows: Sequence[Row]) -> Iterator[tuple[str, str, list[str], list[list[str]]]]:
     """Yield for each graph its name, its size, the systems, and the cells of each question."""
-    for graph, members in _by(rows, lambda row: row["graph"]).items():
-        systems = list(_by(members, lambda row: row["system"]))
+    for (graph,), members in _by(rows, "graph").items():
+        systems = [system for (system,) in _by(members, "system")]
         lines = []
-        for label, asked in _by(members, _label).items():
+        for (name, options), asked in _by(members, "algorithm", "options").items():
             known = {row["system"]: row for row in asked}
             measured = [row for row in asked if row["median_ms"] is not None]
             checked = bool(measured) and all(row["checked"] for row in measured)
             loop = next((row["loop"].partition(":")[0] for row in asked if row["loop"]), "")
             cells = [_cell(known[s]) if s in known else "-" for s in systems]
+            label = f"{name}, {options}" if options else name
             lines.append([label, *cells, loop, "yes" if checked else "-"])
         edges = f"{members[0]['vertices']:,} vertices, {members[0]['edges']:,} edges"
         yield graph, edges, systems, lines
 
 
-def _by(rows: Sequence[Row], key: Callable[[Row], str]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
+def _by(rows: Sequence[Row], *names: str) -> dict[tuple[str, ...], list[Row]]:
+    found: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        found.setdefault(key(row), []).append(row)
+        found.setdefault(tuple(row[name] for name in names), []).append(row)
     return found
-
-
-def _label(row: Row) -> str:
-    return ", ".join(filter(None, (row["algorithm"], row["options"])))
 
 
 def _cell(row: Row) -> str:

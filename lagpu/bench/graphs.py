@@ -29,6 +29,9 @@ SUITE = (
 #: The graphs that are measured by default where there is none: seconds on a CPU.
 SMALL_SUITE = ("kron12e16", "urand12e16", "mycielskian11", "road64", "delaunay12")
 SOURCES = 8
+FEW = 2  # sources of a question that takes a search for each source
+SAMPLED = 4  # sources of betweenness
+RADIUS = 2  # radius of a neighbourhood
 LARGEST_WEIGHT = 255
 _NO_EDGE = "bench: no vertex has an edge to another. Give another graph."
 
@@ -51,22 +54,14 @@ def require_graph(name: str, renumber: bool = False) -> None:
     )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Summary:
-    """Facts of a graph, which decide which algorithms are measured, and from which sources.
+    """Facts of a graph, which decide which algorithms are measured, and their arguments.
 
-    Attributes
-    ----------
-    vertices, entries, edges : int
-        Rows of the matrix, stored entries, and edges, where an undirected edge counts once.
-    connected : bool
-        Whether each vertex reaches every other.
-    depth, outside : int
-        Largest level of a search from the vertex with most edges out, and the number of vertices
-        that it does not reach.
-    sources : list of int
-        Distinct random vertices that this search reaches. In a directed graph the first one is the
-        source of the search, since the others may not reach each other.
+    `entries` are those stored, of `edges` an undirected one counts once; `connected` says whether
+    each vertex reaches every other. `depth` is the largest level of a search from the vertex with
+    most edges out, `outside` the number of vertices that it does not reach, and `sources` are
+    random ones that it reaches; in a directed graph its own source is the first.
     """
 
     graph: str
@@ -80,15 +75,9 @@ class Summary:
     outside: int
     sources: list[int]
 
-    @property
-    def source(self) -> int:
-        """The source of searches from one vertex."""
-        return self.sources[0]
-
-    @property
-    def target(self) -> int:
-        """The end of the path from `source`."""
-        return self.sources[-1]
+    def __post_init__(self) -> None:
+        self.source, self.target, self.radius = self.sources[0], self.sources[-1], RADIUS
+        self.few, self.sampled = sorted(self.sources[:FEW]), min(SAMPLED, self.vertices)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,13 +121,7 @@ class HostGraph(Columns):
 
     @classmethod
     def of(cls, A: Matrix) -> HostGraph:
-        """Return the columns of a square matrix with at least one vertex.
-
-        Raises
-        ------
-        InvalidValue
-            If the matrix is not square, or has no vertices.
-        """
+        """Return the columns of a square matrix with at least one vertex."""
         if A.nrows != A.ncols or A.nrows == 0:
             raise InvalidValue(f"bench: the graph is {A.nrows} x {A.ncols}. Give a square matrix.")
         col_ptr, row_idx, _ = A.to_csc()
@@ -212,15 +195,7 @@ class Problem(Columns):
 def make(
     graph: str, place: Backend, seed: int | None, folder: Path, renumber: bool = False
 ) -> Summary:
-    """Make or read a graph on a backend, and write all that its measurement needs to a folder.
-
-    Values in a file are ignored.
-
-    Raises
-    ------
-    InvalidValue
-        If the matrix is not square, or no vertex reaches another one.
-    """
+    """Make or read a graph, without its values, and write all that its measurement needs."""
     A = load(graph, place, seed=seed, renumber=renumber)
     host = HostGraph.of(A)
     facts = _summary(Path(graph).name, A, host, seed)

@@ -23,9 +23,9 @@ from scipy.sparse import csgraph
 
 from lagpu import errors
 from lagpu.bench import questions
-from lagpu.bench.graphs import Columns
+from lagpu.bench.graphs import FEW, SAMPLED, Columns
 from lagpu.bench.harness import Array, Row, listed
-from lagpu.bench.questions import FEW, RANK_ERROR, SAMPLED, Answer, Question, depths
+from lagpu.bench.questions import RANK_ERROR, Answer, Question, depths
 from lagpu.errors import BackendUnavailable, InvalidValue, NotSupported
 from lagpu.generators.spec import canonical
 
@@ -42,7 +42,7 @@ class Peer(NamedTuple):
     open : callable
         Makes an object of a graph. A library with a search has its ``search(root)``, timed, and
         ``levels(root, found)``, which returns vertices and levels; one that answers questions has
-        ``prepare(question)``, as `Opened`.
+        ``prepare(question)``, which returns the function to time and the reader of its result.
     output, most_searched : str, float
         The result of its search, levels or parents, an empty string for a library without one; and
         the most entries of a graph that it searches.
@@ -63,19 +63,6 @@ class Peer(NamedTuple):
     def why_not(self, key: str, entries: int) -> str:
         """Return why the library is not asked a question, or an empty string."""
         return "too large" if entries * self.cost.get(key, 1) > self.most else ""
-
-
-class Opened:
-    """A library with a graph, which answers questions about it."""
-
-    place = None
-
-    def __init__(self, name: str, graph: Columns) -> None:
-        self._graph = PEERS[name].open(graph)
-
-    def prepare(self, question: Question) -> Asked:
-        """Return the function to time, and the reader of its result."""
-        return self._graph.prepare(question)  # type: ignore[no-any-return]
 
 
 def searching() -> tuple[str, ...]:
@@ -156,10 +143,11 @@ class _SciPy:
                 lambda: csgraph.dijkstra(self._lengths, indices=source),
                 lambda d: Answer(np.where(np.isinf(d), -1, d)),
             )
-        directed = "strongly" in question.key or not self._facts.symmetric
-        strength = "strong" if "strongly" in question.key else "weak"
+        how: dict[str, Any] = {"directed": not self._facts.symmetric}
+        if question.key == "strongly_connected_components":
+            how = {"connection": "strong"}
         return (
-            lambda: csgraph.connected_components(self._lengths, directed, strength),
+            lambda: csgraph.connected_components(self._lengths, **how),
             lambda found: Answer(questions.least_labels(found[1])),
         )
 
@@ -219,7 +207,7 @@ class _NetworkX:
     def prepare(self, question: Question) -> Asked:
         facts = self._facts
         name, read, graph = _NETWORKX[question.key]
-        G, given = getattr(self, graph), question.given(facts)
+        G, given = getattr(self, graph), question.arguments(facts)
         how = {
             "pagerank": {"tol": RANK_ERROR / facts.vertices, "max_iter": 1000, "weight": None},
             "betweenness_centrality": question.more,
@@ -255,7 +243,7 @@ def _generations(found: Iterable[list[int]], facts: Any) -> Array:
 
 
 def _few(found: Mapping[int, Any], facts: Any) -> Array:
-    return np.array([found[v] for v in sorted(facts.sources[:FEW])])
+    return np.array([found[v] for v in facts.few])
 
 
 def _number(x: Any, _facts: Any = None) -> Array:
@@ -393,58 +381,51 @@ class _CuGraph:
         return self._call("bfs", self._plain, sources, self._facts.symmetric, -1, False, False)
 
     def levels(self, _root: int, found: Any) -> Found:
-        dense = self._reached(found[2], found[0])
+        dense = self.reached(found[2], found[0])
         vertices = np.flatnonzero(dense >= 0)
         return vertices, dense[vertices].astype(np.int64)
 
-    def _dense(self, vertices: Any, values: Any) -> Array:
+    def dense(self, vertices: Any, values: Any) -> Array:
         values = self._cp.asnumpy(values)
         dense = np.empty(self._facts.vertices, values.dtype)
         dense[self._cp.asnumpy(vertices)] = values
         return dense
 
-    def _reached(self, vertices: Any, values: Any) -> Array:
-        dense = self._dense(vertices, values)
+    def reached(self, vertices: Any, values: Any) -> Array:
+        dense = self.dense(vertices, values)
         of = np.iinfo if np.issubdtype(dense.dtype, np.integer) else np.finfo
         return np.where(dense == of(dense.dtype).max, -1, dense)
 
     def prepare(self, question: Question) -> Asked:
-        facts, key = self._facts, question.key
-        if key == "bfs_levels":
-            read = lambda found: self._reached(found[2], found[0])  # noqa: E731
-            return lambda: self.search(facts.source), lambda found: Answer(read(found))
-        name, given, read = {
-            "delta_stepping": (
-                "sssp", (facts.source, np.inf, True, False), lambda x: self._reached(*x[:2])
-            ),
-            "pagerank": (
-                "pagerank",
-                (None, None, None, None, 0.85, RANK_ERROR / facts.vertices, 1000, False),
-                lambda x: self._dense(*x[:2]),
-            ),
-            "connected_components fastsv": (
-                "weakly_connected_components", (None, None, None, None, False),
-                lambda x: questions.least_labels(self._dense(*x)),
-            ),
-            "core_number": ("core_number", ("incoming", False), lambda x: self._dense(*x)),
-            "triangle_count": (
-                "triangle_count", (None, False),
-                lambda x: _number(int(self._cp.asnumpy(x[1]).sum()) // 3),
-            ),
-        }[key]  # fmt: skip
-        if key == "delta_stepping":
-            graph = self._graph(weighted=True)
-        elif key == "pagerank":
+        facts, graph = self._facts, self._plain
+        name, given, read = _CUGRAPH[question.key]
+        if name == "bfs":
+            return lambda: self.search(facts.source), lambda found: Answer(read(self, found))
+        if name == "sssp":
+            graph, given = self._graph(weighted=True), (facts.source, *given)
+        elif name == "pagerank":
             graph = self._graph(by_target=True)
+            given = (None, None, None, None, 0.85, RANK_ERROR / facts.vertices, *given)
         elif not facts.symmetric or self._rows.diagonal().any():  # weights are above 0
             raise NotSupported(f"{name}: needs an undirected graph without self-loops.")
-        else:
-            graph = self._plain
-        return lambda: self._call(name, graph, *given), lambda found: Answer(read(found))
+        return lambda: self._call(name, graph, *given), lambda found: Answer(read(self, found))
+
+    def triangles(self, found: Any) -> Array:
+        return _number(int(self._cp.asnumpy(found[1]).sum()) // 3)
 
 
-_CUGRAPH = ("bfs_levels", "delta_stepping", "pagerank", "connected_components fastsv",
-            "core_number", "triangle_count")  # fmt: skip
+#: The function of pylibcugraph, its last arguments, and the reader of its result.
+_CUGRAPH: dict[str, tuple[str, tuple[Any, ...], Callable[[_CuGraph, Any], Array]]] = {
+    "bfs_levels": ("bfs", (), lambda L, x: L.reached(x[2], x[0])),
+    "delta_stepping": ("sssp", (np.inf, True, False), lambda L, x: L.reached(*x[:2])),
+    "pagerank": ("pagerank", (1000, False), lambda L, x: L.dense(*x[:2])),
+    "connected_components fastsv": (
+        "weakly_connected_components", (None, None, None, None, False),
+        lambda L, x: questions.least_labels(L.dense(*x)),
+    ),
+    "core_number": ("core_number", ("incoming", False), lambda L, x: L.dense(*x)),
+    "triangle_count": ("triangle_count", (None, False), _CuGraph.triangles),
+}  # fmt: skip
 
 
 class _CuSparse:
@@ -489,7 +470,7 @@ PEERS = {
     "python-graphblas": Peer("graphblas", "python-graphblas", _GraphBLAS, most_searched=1e9),
     "igraph": Peer("igraph", "igraph", _IGraph),
     "networkit": Peer("networkit", "networkit", _NetworKit),
-    "pylibcugraph": Peer("pylibcugraph", "pylibcugraph-cu13", _CuGraph, keys=_CUGRAPH),
+    "pylibcugraph": Peer("pylibcugraph", "pylibcugraph-cu13", _CuGraph, keys=_CUGRAPH.keys()),
     "cusparse": Peer(
         "cupyx", "cupy-cuda13x", _CuSparse, output="",
         keys=[f"product {name} FP32" for name in questions.PRODUCTS],

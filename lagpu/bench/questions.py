@@ -12,15 +12,12 @@ import scipy.sparse as sp
 
 from lagpu import algorithms, check
 from lagpu.algebra.tables import semiring
-from lagpu.bench.graphs import Problem, Summary
+from lagpu.bench.graphs import FEW, RADIUS, SAMPLED, Problem, Summary
 from lagpu.bench.harness import Array
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import CheckFailed, InvalidValue
 
-FEW = 2  # sources of a question that takes a search for each source
-SAMPLED = 4  # sources of betweenness
-RADIUS = 2  # radius of a neighbourhood
 SEED = 1  # seed of random choices
 RANK_ERROR = 1e-4  # sum of the errors of all ranks, as in the GAP benchmark (Beamer et al. 2015)
 _OUTSIDE = 5000  # most vertices outside of the largest search, if each component takes a search
@@ -57,9 +54,9 @@ class Answer(NamedTuple):
 class Question:
     """An algorithm, with options.
 
-    `read` makes an `Answer` of the result, not timed; `given` returns the arguments after the
-    matrix, and `more` has keyword arguments; `graph` is the matrix: ``pattern``, ``weighted``,
-    ``acyclic``, or ``FP32``, weighted in that type; `rule` is how answers are compared: ``equal``,
+    `read` makes an `Answer` of the result, not timed; `given` names the facts that are arguments
+    after the matrix, and `more` has keyword arguments; `graph` is the matrix: ``pattern``,
+    ``weighted``, ``acyclic``, or ``FP32``, weighted in that type; `rule` is how answers are compared: ``equal``,
     ``close`` (each number), ``FP32`` (the same in that type) or ``sum`` (of differences). `prove`
     raises `CheckFailed` for a wrong answer, where right answers may differ; `why_not` returns why a
     graph is left out, or an empty string; `rounds` counts levels or searches; `call` is called in
@@ -69,7 +66,7 @@ class Question:
     algorithm: str
     options: str
     read: Callable[[Any], Answer]
-    given: Callable[[Summary], tuple[Any, ...]] = lambda _facts: ()
+    given: tuple[str, ...] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
     graph: str = "pattern"
     rule: str = "equal"
@@ -87,7 +84,11 @@ class Question:
         """Call the algorithm; timed."""
         if self.call is not None:
             return self.call(A, facts)
-        return getattr(algorithms, self.algorithm)(A, *self.given(facts), **self.more)
+        return getattr(algorithms, self.algorithm)(A, *self.arguments(facts), **self.more)
+
+    def arguments(self, facts: Summary) -> list[Any]:
+        """Return the arguments after the matrix."""
+        return [getattr(facts, name) for name in self.given]
 
 
 def chosen(names: Sequence[str]) -> list[Question]:
@@ -228,22 +229,6 @@ def _many_outside(facts: Summary) -> str:
     return f"{facts.outside:,} vertices apart" if facts.outside > _OUTSIDE else ""
 
 
-def _source(facts: Summary) -> tuple[int]:
-    return (facts.source,)
-
-
-def _sources(facts: Summary) -> tuple[list[int]]:
-    return (facts.sources,)
-
-
-def _few(facts: Summary) -> tuple[list[int]]:
-    return (sorted(facts.sources[:FEW]),)
-
-
-def _sampled(facts: Summary) -> tuple[int]:
-    return (min(SAMPLED, facts.vertices),)
-
-
 def _deepest(_facts: Summary, answer: Answer) -> int:
     return int(answer.same.max()) + 1
 
@@ -253,7 +238,7 @@ def _searches(_facts: Summary, answer: Answer) -> int:
 
 
 def _samples(facts: Summary, _answer: Answer) -> int:
-    return _sampled(facts)[0]
+    return facts.sampled
 
 
 def _ranks(A: Matrix, facts: Summary) -> Any:
@@ -288,18 +273,18 @@ _DRAWN = {"seed": SEED}
 
 #: Every question, expensive ones last.
 QUESTIONS = (
-    Question("bfs_levels", "", _dense(-1), _source, rounds=_deepest),
-    Question("bfs_parents", "", _tree, _source, prove=_prove_tree, rounds=_deepest),
-    Question("bfs", "", _both, _source, prove=_prove_tree, rounds=_deepest),
-    Question("count_shortest_paths", "", _dense(0), _source, rule="close"),
-    Question("bfs_levels_joint", "from 8 at once", _dense(-1), _sources, rounds=_deepest),
-    Question("bfs_levels_multi", _EACH, _levels_of_each, _sources, rounds=_deepest),
-    Question("bfs_parents_multi", _EACH, _trees, _sources, prove=_prove_trees, rounds=_deepest),
-    Question("neighborhood", f"within {RADIUS} edges", _dense(-1), lambda f: (f.source, RADIUS),
+    Question("bfs_levels", "", _dense(-1), ("source",), rounds=_deepest),
+    Question("bfs_parents", "", _tree, ("source",), prove=_prove_tree, rounds=_deepest),
+    Question("bfs", "", _both, ("source",), prove=_prove_tree, rounds=_deepest),
+    Question("count_shortest_paths", "", _dense(0), ("source",), rule="close"),
+    Question("bfs_levels_joint", "from 8 at once", _dense(-1), ("sources",), rounds=_deepest),
+    Question("bfs_levels_multi", _EACH, _levels_of_each, ("sources",), rounds=_deepest),
+    Question("bfs_parents_multi", _EACH, _trees, ("sources",), prove=_prove_trees, rounds=_deepest),
+    Question("neighborhood", f"within {RADIUS} edges", _dense(-1), ("source", "radius"),
              rounds=_deepest),
     Question("shortest_path", "", lambda route: Answer(np.array([len(route)]), route),
-             lambda f: (f.source, f.target), prove=_prove_route),
-    Question("pseudo_diameter", "", lambda found: Answer(np.array(found)), _source),
+             ("source", "target"), prove=_prove_route),
+    Question("pseudo_diameter", "", lambda found: Answer(np.array(found)), ("source",)),
     Question("pagerank", "", _dense(0), rule="sum", call=_ranks),
     Question("connected_components", "fastsv", _dense(-1)),
     Question("connected_components", "bfs", _dense(-1), more={"method": "bfs"},
@@ -308,16 +293,16 @@ QUESTIONS = (
     Question("maximal_independent_set", f"seed {SEED}", _dense(False), more=_DRAWN),
     Question("bipartite_sides", "", _two_sides, prove=_prove_sides),
     Question("core_number", "", _dense(-1)),
-    Question("closeness_centrality", _OF_FEW, _entries, _few, rule="close", rounds=_searches),
-    Question("harmonic_centrality", _OF_FEW, _entries, _few, rule="close", rounds=_searches),
-    Question("eccentricity", _OF_FEW, _entries, _few, why_not=_unconnected, rounds=_searches),
-    Question("betweenness_centrality", _OF_SAMPLE, _dense(0), _sampled, _DRAWN, rule="close",
+    Question("closeness_centrality", _OF_FEW, _entries, ("few",), rule="close", rounds=_searches),
+    Question("harmonic_centrality", _OF_FEW, _entries, ("few",), rule="close", rounds=_searches),
+    Question("eccentricity", _OF_FEW, _entries, ("few",), why_not=_unconnected, rounds=_searches),
+    Question("betweenness_centrality", _OF_SAMPLE, _dense(0), ("sampled",), _DRAWN, rule="close",
              rounds=_samples),
-    Question("edge_betweenness_centrality", _OF_SAMPLE, _by_columns, _sampled, _DRAWN,
+    Question("edge_betweenness_centrality", _OF_SAMPLE, _by_columns, ("sampled",), _DRAWN,
              rule="close", rounds=_samples),
     Question("topological_levels", "", _dense(-1), graph="acyclic", rounds=_deepest),
-    Question("bellman_ford", "", _dense(-1), _source, graph="weighted"),
-    Question("delta_stepping", "", _dense(-1), _source, graph="weighted"),
+    Question("bellman_ford", "", _dense(-1), ("source",), graph="weighted"),
+    Question("delta_stepping", "", _dense(-1), ("source",), graph="weighted"),
     Question("triangle_count", "", _number, why_not=_directed),
     Question("clustering", "", _dense(0), rule="close", why_not=_directed),
     Question("diameter", "", _number, why_not=_unconnected),

@@ -99,51 +99,32 @@ class Metric(NamedTuple):
     over: str = ""
 
 
-def _delay(found: Measured) -> float | None:
-    return None if found.joules is None else found.joules * fmean(found.ms)
-
-
 METRICS = {
     "EDGES_BY_MEAN": Metric(
-        "MTEPS",
-        "stored entries / mean ms / 1000, whatever part of the graph was reached",
-        lambda found: found.entries / fmean(found.ms) / 1e3,
-    ),
+        "MTEPS", "stored entries / mean ms / 1000, whatever part of the graph was reached",
+        lambda found: found.entries / fmean(found.ms) / 1e3),
     "MEDIAN_TEPS": Metric(
-        "GTEPS (median)", "median of the rates of all searches", lambda found: median(found.teps)
-    ),
+        "GTEPS (median)", "median of the rates of all searches", lambda found: median(found.teps)),
     "MEAN_TEPS": Metric(
         "GTEPS (mean)",
         "mean of the rates of all searches, each undirected edge counted in both directions",
-        lambda found: fmean(found.teps) * (2 if found.symmetric else 1),
-    ),
+        lambda found: fmean(found.teps) * (2 if found.symmetric else 1)),
     "HARMONIC_TEPS": Metric(
-        "GTEPS (harmonic)",
-        "harmonic mean of the rates of all searches, as Graph500",
-        lambda found: harmonic_gteps(found.ms, found.edges),
-    ),
+        "GTEPS (harmonic)", "harmonic mean of the rates of all searches, as Graph500",
+        lambda found: harmonic_gteps(found.ms, found.edges)),
     "MEAN_MS": Metric("ms (mean)", "mean time", lambda found: fmean(found.ms), more=False),
     "SHARE": Metric(
-        "% of the time",
-        "share of this part in the time of all searches, by the times of a trace",
-        lambda found: 100 * sum(found.parts) / sum(found.ms),
-    ),
+        "% of the time", "share of this part in the time of all searches, by the times of a trace",
+        lambda found: 100 * sum(found.parts) / sum(found.ms)),
     "SPEEDUP": Metric(
-        "speed-up", "mean time of {over} / mean time", lambda found: 1 / fmean(found.ms)
-    ),
+        "speed-up", "mean time of {over} / mean time", lambda found: 1 / fmean(found.ms)),
     "ENERGY": Metric(
-        "energy (relative)",
-        "energy of a search / that of {over}, all power of the GPU",
-        lambda found: found.joules,
-        more=False,
-    ),
+        "energy (relative)", "energy of a search / that of {over}, all power of the GPU",
+        lambda found: found.joules, more=False),
     "ENERGY_DELAY": Metric(
-        "EDP (relative)",
-        "energy * mean time / that of {over}, all power of the GPU",
-        _delay,
-        more=False,
-    ),
-}
+        "EDP (relative)", "energy * mean time / that of {over}, all power of the GPU",
+        lambda found: None if found.joules is None else found.joules * fmean(found.ms), more=False),
+}  # fmt: skip
 
 
 def metric(name: str, over: str = "") -> Metric:

@@ -110,14 +110,6 @@ def searches(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched
     return searched_by(tested, name)
 
 
-def search_all(variant: Variant, A: Matrix, roots: list[int], mode: str) -> int:
-    """Search once from each root in a mode; return how often that was."""
-    with _as(mode):
-        for root in roots:
-            ALGORITHMS[variant.output](A, root)
-    return len(roots)
-
-
 def by_part(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched:
     """Search under a trace, which has the parts of the time: directions, or phases."""
     place, variant = runner.place, runner.variant
@@ -375,7 +367,7 @@ class _Work:
         self._experiment, self._request, self._tell = experiment, request, tell
         self._place, self._known = place, known
         self._counter: EnergyCounter | None = None
-        self.missing: list[str] = []
+        self.missing: dict[str, None] = {}  # in order
         self.refusals: list[str] = []
         self.errors: list[LagpuError] = []
         wanted = [g for g in experiment.graphs if not request.only or g.name in request.only]
@@ -383,18 +375,14 @@ class _Work:
         without = [graph.name for graph in wanted if not self._source(graph)]
         if without and not request.quick:
             names = ", ".join(without)
-            self.missing.append(f"no file, no generator (--graph NAME=FILE): {names}")
+            self.missing.setdefault(f"no file, no generator (--graph NAME=FILE): {names}")
         if experiment.energy:
             try:
                 self._counter = EnergyCounter(place)
             except BackendUnavailable as error:
-                self._miss(str(error))
+                self.missing.setdefault(str(error))
                 self.errors.append(error)
                 self.graphs = []
-
-    def _miss(self, text: str) -> None:
-        if text not in self.missing:
-            self.missing.append(text)
 
     def _source(self, graph: PaperGraph) -> str | None:
         """Return the file or the generator's text of a graph."""
@@ -429,7 +417,8 @@ class _Work:
         try:
             yield from self._rows_of(graph)
         except (errors.OutOfMemory, errors.FileFormatError, BackendUnavailable) as error:
-            self._miss(f"{graph.name}: {error}")  # others may be smaller, valid, in fewer pieces
+            # others may be smaller, valid, in fewer pieces
+            self.missing.setdefault(f"{graph.name}: {error}")
             self.errors.append(error)
 
     def _rows_of(self, graph: PaperGraph) -> Iterator[Row]:
@@ -440,11 +429,11 @@ class _Work:
         for variant in self._experiment.variants:
             runner = runner_of(variant, place)
             if isinstance(runner, str):
-                self._miss(runner)
+                self.missing.setdefault(runner)
             else:
                 runners.append(runner)
         if any(r.runs_as != (r.variant.kernel or r.variant.policy or r.runs_as) for r in runners):
-            self._miss(
+            self.missing.setdefault(
                 f"kernels: the {place.name} backend has none; its directions stand for them, so "
                 "variants of one direction are the same"
             )
@@ -470,14 +459,14 @@ class _Work:
                 with nullcontext() if memory is None else self._place.device.limited(memory):
                     row = self._row(graph, tested, A, runner, before)
             except (errors.OutOfMemory, NotSupported, errors.LimitExceeded) as error:
-                self._miss(f"{graph.name}, {runner.variant.name}: {error}")
+                self.missing.setdefault(f"{graph.name}, {runner.variant.name}: {error}")
             except LagpuError as error:  # the other rows stay
                 self.refusals.append(f"{graph.name}, {runner.variant.name}: {error}")
             except Exception as error:
                 if runner.place is not None:
                     raise
-                # any error of another library
-                self._miss(f"{graph.name}, {runner.variant.name}: {harness.one_line(error)}")
+                text = harness.one_line(error)  # of another library
+                self.missing.setdefault(f"{graph.name}, {runner.variant.name}: {text}")
             else:
                 yield row
 
@@ -494,10 +483,10 @@ class _Work:
             self._known[key] = _Known(found, tested.edges)
         known = self._known[key]
         if self._counter is not None and place is not None and known.joules is None:
-            again = functools.partial(
-                search_all, variant, placed_on(A, place), tested.roots, known.found.mode
-            )
-            known = self._known[key] = known._replace(joules=self._counter.joules(again))
+            search = functools.partial(ALGORITHMS[variant.output], placed_on(A, place))
+            with _as(known.found.mode):
+                joules = self._counter.joules(lambda: len([search(v) for v in tested.roots]))
+            known = self._known[key] = known._replace(joules=joules)
         return known
 
     def _row(

@@ -74,7 +74,7 @@ class Wrong(Bench):
 
     def measure(self, *how):
         found = super().measure(*how)
-        if self._system.place is None:
+        if self._place is None:
             found.answer.same[-1] += 1
         return found
 

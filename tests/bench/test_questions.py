@@ -18,7 +18,7 @@ from lagpu.bench import algorithms as bench_algorithms
 from lagpu.bench import peers, questions
 from lagpu.bench.algorithms import Backend, Bench
 from lagpu.bench.graphs import Problem, make
-from lagpu.bench.peers import PEERS, Opened, answering
+from lagpu.bench.peers import PEERS, answering
 from lagpu.bench.questions import LEFT_OUT, QUESTIONS, Answer, depths, differs, least_labels
 from lagpu.errors import BackendUnavailable, CheckFailed, InvalidValue, NotSupported
 
@@ -139,7 +139,7 @@ def test_a_graph_without_an_edge(tmp_path):
 @pytest.mark.each_value
 @pytest.mark.parametrize("name", ["scipy", "networkx"])
 def test_libraries_find_what_the_oracle_finds(name, given):
-    oracle, other = Backend("cpu", given), Opened(name, given)
+    oracle, other = Backend("cpu", given), PEERS[name].open(given)
     asked = 0
     for q in QUESTIONS:
         if q.key in PEERS[name].keys and not q.why_not(given.facts):
@@ -180,7 +180,7 @@ def test_one_matrix_is_held_at_a_time(tmp_path):
 def test_a_triangle_is_counted(monkeypatch, tmp_path):
     monkeypatch.setattr(algorithms, "triangle_count", lambda A: 2, raising=False)
     given = problem_of("undirected", tmp_path)
-    systems = Backend("cpu", given), Opened("networkx", given)
+    systems = Backend("cpu", given), PEERS["networkx"].open(given)
     counts = [answer(system, "triangle_count") for system in systems]
     assert not differs("equal", *counts)
 
@@ -256,7 +256,7 @@ def test_pylibcugraph_by_its_documented_interface(monkeypatch, kind, given):
     S = given.rows.astype(bool).astype(int)
     count = int(((S @ S).multiply(S)).sum()) // 6
     monkeypatch.setattr(algorithms, "triangle_count", lambda A: count, raising=False)
-    oracle, other = Backend("cpu", given), Opened("pylibcugraph", given)
+    oracle, other = Backend("cpu", given), PEERS["pylibcugraph"].open(given)
     for key in PEERS["pylibcugraph"].keys:
         if kind in ("even", "apart") or key in ("bfs_levels", "delta_stepping", "pagerank"):
             assert not differs(question(key).rule, answer(oracle, key), answer(other, key)), key
@@ -327,7 +327,7 @@ def test_cusparse_by_its_documented_interface(monkeypatch, kind, given):
     modules["cupyx.scipy.sparse"].csr_matrix = sp.csr_matrix
     for name, module in ({"cupy": cupy} | modules).items():
         monkeypatch.setitem(sys.modules, name, module)
-    oracle, other = Backend("cpu", given), Opened("cusparse", given)
+    oracle, other = Backend("cpu", given), PEERS["cusparse"].open(given)
     for key in PEERS["cusparse"].keys:
         q = question(key)
         if not q.why_not(given.facts):
