@@ -32,7 +32,7 @@ from lagpu import backends, errors
 from lagpu.backends import protocol
 from lagpu.bench import graphs, harness, peers, questions
 from lagpu.bench.graphs import Problem, Summary
-from lagpu.bench.harness import Clock, Report, Row, Tell, one_line, silent, used_bytes
+from lagpu.bench.harness import Clock, Report, Row, Tell, one_line, used_bytes
 from lagpu.bench.questions import Answer, Question
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import FP32, INT64
@@ -196,12 +196,7 @@ class Worker:
     def call(self, method: str, *args: Any, limit: float) -> Any:
         """Call a method of the object in the process and return the result, both pickled.
 
-        Raises
-        ------
-        TimeUp
-            If the method takes longer than `limit` seconds.
-        Failed
-            If the method raised, or the process died.
+        Raise `TimeUp` if it takes longer than `limit` seconds, `Failed` if it raises or dies.
         """
         try:
             self._here.send((method, args))
@@ -274,17 +269,8 @@ def _end_with_parent() -> None:
 class Plan:
     """The request of a user; see `lagpu bench --help`.
 
-    Attributes
-    ----------
-    repeats, seconds : int, float
-        Runs of each question after a warm-up, and their total time after which there are no more.
-    limit, budget : float
-        Seconds after which a measurement is stopped, and of the whole run; each graph gets an equal
-        share of the remaining time.
-    renumber : bool
-        Whether vertices of the graphs, which are files then, have names, or numbers with gaps.
-    bench : callable
-        Makes the object that each process serves.
+    Each graph gets an equal share of the remaining budget; `bench` makes the object that each
+    process serves.
     """
 
     graphs: Sequence[str]
@@ -301,7 +287,9 @@ class Plan:
 
 
 def run(
-    plan: Plan, tell: Tell = silent, keep: Callable[[Report], None] = lambda _report: None
+    plan: Plan,
+    tell: Tell = lambda _text: None,
+    keep: Callable[[Report], None] = lambda _report: None,
 ) -> tuple[Report, list[str]]:
     """Ask every system every question about every graph.
 
@@ -336,7 +324,7 @@ def run(
     asked = questions.chosen(plan.algorithms)
     for name in plan.graphs:
         graphs.require_graph(name, plan.renumber)
-    others = peers.chosen(plan.peers, peers.answering())
+    others = peers.chosen(plan.peers, peers.ANSWERING)
     begin = time.monotonic()
     places, machine = _places(plan)
     whole = harness.envelope([], peers.versions(others))

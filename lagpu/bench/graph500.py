@@ -12,9 +12,9 @@ Not a submission: vertices are numbered in 32 bits, where a submission needs 48.
 
 from __future__ import annotations
 
+import functools
 import math
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -23,8 +23,9 @@ import numpy as np
 from lagpu import algorithms, backends, check
 from lagpu.backends.protocol import Backend
 from lagpu.bench.graphs import drawn
-from lagpu.bench.harness import Report, Tell, envelope, silent
+from lagpu.bench.harness import Clock, Report, Tell, envelope
 from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.generators import device as on_device
 from lagpu.generators import parts, path
@@ -47,7 +48,7 @@ def run(
     backend: str = "auto",
     roots: int | None = None,
     seed: int | None = None,
-    tell: Tell = silent,
+    tell: Tell = lambda _text: None,
 ) -> Report:
     """Run the benchmark on ``2**scale`` vertices with ``edge_factor`` tuples each.
 
@@ -68,18 +69,12 @@ def run(
         count("graph500", "roots", roots, 1)
     place = backends.get(backend)
     first_seed = 1 if seed is None else seed
+    wall = Clock(place).wall
     tell("generating tuples")
-    begin = time.perf_counter()
-    tuples = Tuples.drawn(place, scale, edge_factor, first_seed)
-    _synchronize(place)
-    generation = time.perf_counter() - begin
+    generation, tuples = wall(lambda: Tuples.drawn(place, scale, edge_factor, first_seed))
     algorithms.bfs_parents(path(64, backend=place), 0)  # compiles kernels
     tell("kernel 1: construction")
-    begin = time.perf_counter()
-    A = tuples.matrix()
-    algorithms.bfs_parents(A, A.nrows - 1)  # which is in a tuple; makes what searches reuse
-    _synchronize(place)
-    construction = time.perf_counter() - begin
+    construction, A = wall(tuples.searched)
     keys = _roots(tuples.linked(A.nrows), roots, first_seed)
     algorithms.bfs_parents(A, keys[0])
     times: list[float] = []
@@ -87,27 +82,21 @@ def run(
     validations: list[float] = []
     for number, root in enumerate(keys, 1):
         tell(f"kernel 2: search {number} of {len(keys)}")
-        _synchronize(place)
-        begin = time.perf_counter()
-        parents = algorithms.bfs_parents(A, root)
-        _synchronize(place)
-        times.append(time.perf_counter() - begin)
-        begin = time.perf_counter()
-        indices, values = parents.to_coo()
-        dense = np.full(A.nrows, -1, np.int64)
-        dense[indices] = values
-        edges.append(tuples.validate(root, dense))
-        validations.append(time.perf_counter() - begin)
+        ms, parents = wall(functools.partial(algorithms.bfs_parents, A, root))
+        times.append(ms / 1e3)
+        ms, m = wall(functools.partial(_proof, tuples, root, parents))
+        validations.append(ms / 1e3)
+        edges.append(m)
     tell("proving the last search again, on the graph")
-    check.check_parents(A, keys[-1], (indices, values))
+    check.check_parents(A, keys[-1], parents)
     processes = job.launched()
     fields = {
         "SCALE": scale,
         "edgefactor": edge_factor,
         "NBFS": len(keys),
-        "graph_generation": generation,
+        "graph_generation": generation / 1e3,
         "num_mpi_processes": 1 if processes is None else processes.size,
-        "construction_time": construction,
+        "construction_time": construction / 1e3,
         **_results(times, edges, validations),
     }
     searches = [
@@ -126,11 +115,6 @@ def _roots(candidates: Array, number: int | None, seed: int) -> list[int]:
         )
     refusal = "graph500: there are only self-loops. Use a larger scale."
     return drawn(candidates, _ROOTS if number is None else number, seed, refusal)
-
-
-def _synchronize(place: Backend) -> None:
-    if place.device is not None:
-        place.device.synchronize()
 
 
 def statistics_of(values: Sequence[float]) -> dict[str, float]:
@@ -182,6 +166,13 @@ def lines(fields: dict[str, float]) -> list[str]:
     return found
 
 
+def _proof(tuples: Tuples, root: int, parents: Vector) -> int:
+    indices, values = parents.to_coo()
+    dense = np.full(parents.size, -1, np.int64)
+    dense[indices] = values
+    return tuples.validate(root, dense)
+
+
 class Tuples:
     """The raw tuples of a graph, self-loops and duplicates included.
 
@@ -212,6 +203,12 @@ class Tuples:
         if on_device.is_on_gpu(self._place):
             return on_device.undirected(*self._slices[0], n, self._place)
         return csc.undirected(*self._slices[0], n).matrix(self._place)
+
+    def searched(self) -> Matrix:
+        """Return the graph, and make by one search what searches reuse."""
+        A = self.matrix()
+        algorithms.bfs_parents(A, A.nrows - 1)  # which is in a tuple
+        return A
 
     def linked(self, n: int) -> Array:
         """Return the vertices with an edge to another one, rising, on the host."""
@@ -277,7 +274,8 @@ def _proved(xp: Any, u: Array, v: Array, root: int, parents: Array) -> tuple[Arr
     known = xp.zeros(len(parents), bool)
     known[root] = True
     edges = 0
-    for a, b in _chunks(u, v):
+    for start in range(0, len(u), _CHUNK):
+        a, b = (ends[start : start + _CHUNK] for ends in (u, v))
         in_a, in_b = inside[a], inside[b]
         _refuse(xp, in_a != in_b, "4: the tree spans the component", (a, b))
         far = in_a & (xp.abs(depth[a] - depth[b]) > 1)
@@ -307,11 +305,6 @@ def _depths(xp: Any, root: int, parents: Array, inside: Array) -> Array:
         jump = further
     _refuse(xp, inside & (jump != root), rule)
     return depth
-
-
-def _chunks(u: Array, v: Array) -> Iterator[tuple[Array, Array]]:
-    for start in range(0, len(u), _CHUNK):
-        yield u[start : start + _CHUNK], v[start : start + _CHUNK]
 
 
 def _refuse(xp: Any, bad: Array, rule: str, ends: tuple[Array, Array] | None = None) -> None:

@@ -53,10 +53,6 @@ _WAIT = """extern "C" __global__ void wait_cycles(long long cycles) {
 }"""
 
 
-def silent(_text: str) -> None:
-    """Show no progress."""
-
-
 class Sample(NamedTuple):
     """Median times of one search, in milliseconds."""
 

@@ -65,28 +65,13 @@ class Peer(NamedTuple):
         return "too large" if entries * self.cost.get(key, 1) > self.most else ""
 
 
-def searching() -> tuple[str, ...]:
-    """Return the libraries that have a search."""
-    return tuple(name for name, peer in PEERS.items() if peer.output)
-
-
-def answering() -> tuple[str, ...]:
-    """Return the libraries that answer questions."""
-    return tuple(name for name, peer in PEERS.items() if peer.keys)
-
-
 def chosen(names: Sequence[str], among: Sequence[str] = ()) -> list[str]:
-    """Return the requested libraries, by default of `searching`; ``all`` means all installed.
+    """Return the requested libraries, by default of those that search; ``all`` means all installed.
 
-    Raises
-    ------
-    InvalidValue
-        For an unknown name; the message lists the valid ones.
-    BackendUnavailable
-        If a named library is not installed.
+    An unknown name raises `InvalidValue`, a library that is missing `BackendUnavailable`.
     """
     found: list[str] = []
-    known = among or searching()
+    known = among or [name for name, peer in PEERS.items() if peer.output]
     for name in (part for text in names for part in text.split(",")):
         if name == "all":
             found += [peer for peer in known if _installed(peer)]
@@ -105,17 +90,16 @@ def chosen(names: Sequence[str], among: Sequence[str] = ()) -> list[str]:
 
 
 def versions(names: Sequence[str]) -> dict[str, str | None]:
-    """Return the versions of some libraries."""
-    return {name: _version(PEERS[name]) for name in names}
-
-
-def _version(peer: Peer) -> str | None:
-    """Return the version of a library; the names of some packages depend on that of CUDA."""
-    with contextlib.suppress(metadata.PackageNotFoundError):
-        return metadata.version(peer.package)
-    with contextlib.suppress(Exception):  # installed, but broken
-        return getattr(importlib.import_module(peer.module), "__version__", None)
-    return None
+    """Return the versions of some libraries; the names of some packages depend on that of CUDA."""
+    found: dict[str, str | None] = {}
+    for name in names:
+        found[name] = None
+        try:
+            found[name] = metadata.version(PEERS[name].package)
+        except metadata.PackageNotFoundError:
+            with contextlib.suppress(Exception):  # installed, but broken
+                found[name] = importlib.import_module(PEERS[name].module).__version__
+    return found
 
 
 def _installed(name: str) -> bool:
@@ -477,6 +461,9 @@ PEERS = {
     ),
 }  # fmt: skip
 
+#: The libraries that answer questions.
+ANSWERING = tuple(name for name, peer in PEERS.items() if peer.keys)
+
 _TEXTS = ("graph", "backend", "output")
 _NUMBERS = (
     *("roots", "max_ms", "wall_median_ms", "first_ms", "q1_ms", "q3_ms", "gteps", "bytes"),
@@ -493,15 +480,7 @@ def is_file(name: str) -> bool:
 
 
 def recorded(path: str) -> list[Row]:
-    """Return the rows of a file, each with all fields of a report.
-
-    Raises
-    ------
-    FileMissing
-        If there is no such file, or it cannot be read.
-    FileFormatError
-        If it does not have the form of a report.
-    """
+    """Return the rows of a file, each with all fields of a report."""
     try:
         found = json.loads(Path(path).read_text("utf-8"))
     except OSError as error:
@@ -535,13 +514,7 @@ def _is_time(x: Any) -> bool:
 def recorded_for(
     files: Iterable[str], graphs: Sequence[str], outputs: Sequence[str]
 ) -> Iterable[Row]:
-    """Return the rows of some files that fit graphs and outputs, under the names given here.
-
-    Raises
-    ------
-    InvalidValue
-        If a file has no row that fits.
-    """
+    """Return the rows of some files that fit graphs and outputs, under the names given here."""
     wanted = {canonical(name): name for name in graphs}
     found: list[Row] = []
     for file in files:

@@ -56,11 +56,11 @@ class Question:
 
     `read` makes an `Answer` of the result, not timed; `given` names the facts that are arguments
     after the matrix, and `more` has keyword arguments; `graph` is the matrix: ``pattern``,
-    ``weighted``, ``acyclic``, or ``FP32``, weighted in that type; `rule` is how answers are compared: ``equal``,
-    ``close`` (each number), ``FP32`` (the same in that type) or ``sum`` (of differences). `prove`
-    raises `CheckFailed` for a wrong answer, where right answers may differ; `why_not` returns why a
-    graph is left out, or an empty string; `rounds` counts levels or searches; `call` is called in
-    place of the algorithm.
+    ``weighted``, ``acyclic``, or ``FP32``, weighted in that type; `rule` is how answers are
+    compared: ``equal``, ``close`` (each number), ``FP32`` (the same in that type) or ``sum`` (of
+    differences). `prove` raises `CheckFailed` for a wrong answer, where right ones may differ;
+    `why_not` returns why a graph is left out; `rounds` counts levels or searches; `call` is called
+    in place of the algorithm.
     """
 
     algorithm: str

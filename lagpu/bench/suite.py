@@ -25,7 +25,8 @@ from lagpu.host.fitting import FittingTable
 from lagpu.loops.loop import eager
 
 LevelsOf = Callable[[int], Vector]
-Found = tuple[Array, Array]
+Run = Callable[[int], Any]
+Found = tuple[Array, Array]  # vertices and values
 
 #: What a search may find, by the name of its result.
 ALGORITHMS: dict[str, Callable[[Matrix, int], Vector]] = {
@@ -46,19 +47,8 @@ _DEEP = ("road", "delaunay")
 class Plan:
     """The request of a user; see `lagpu bench --help`.
 
-    Attributes
-    ----------
-    graphs : sequence of str
-        No graphs means the whole suite, the small one if no backend is a GPU.
-    mode : str, optional
-        ``fused``, ``eager`` or ``both``; by default fused on backends that fuse loops.
-    kernel, policies : str, sequence of str
-        The kernel of every product; loops then run eagerly. Or the policies to measure one after
-        the other, ``all`` for every one; those that no fused search follows run eagerly.
-    peers : sequence of str
-        Libraries, and files of recorded rows, which end in ``.json``.
-    renumber : bool
-        Whether vertices of the graphs, which are files then, have names, or numbers with gaps.
+    No graphs means the whole suite, the small one if no backend is a GPU; peers are libraries, and
+    files of recorded rows, which end in ``.json``.
     """
 
     graphs: Sequence[str] = ()
@@ -90,39 +80,27 @@ class Tested:
     used: int = 0
 
     def search(
-        self,
-        clock: Clock,
-        run: Callable[[int], Any],
-        output: str,
-        who: str,
-        read: Callable[[int, Any], Found],
+        self, clock: Clock, run: Run, output: str, who: str, read: Callable[[int, Any], Found]
     ) -> tuple[list[Sample], str, Found]:
-        """Search from every root and compare with the searches before.
-
-        Return the times, why a result is wrong or an empty string, and the last result.
-        """
+        """Search from every root; return the times, how a result differs, and the last result."""
         samples, refusal = [], ""
         for root in self.roots:
             sample, result = clock.measure(functools.partial(run, root))
             self.used = clock.used_bytes
             samples.append(sample)
             found = read(root, result)
-            self.count(root, found[0])
+            if root not in self.edges:
+                self.edges[root] = self.host.edges_from(found[0])
             refusal = refusal or self.found.compare(root, output, who, *found)
         return samples, refusal, found
-
-    def count(self, root: int, reached: Array) -> None:
-        """Store the number of edges that a search from a root has traversed."""
-        if root not in self.edges:
-            self.edges[root] = self.host.edges_from(reached)
 
     def prove(
         self, output: str, indices: Array, values: Array, levels_of: LevelsOf | None = None
     ) -> str:
         """Return why the result of the last root is not proved, or an empty string.
 
-        ``levels_of(root)`` returns levels, which the proof of path counts proves too; without it
-        the checker finds them, which takes much longer on large graphs.
+        The proof of path counts proves what ``levels_of(root)`` returns too; without it the checker
+        searches, which takes much longer on large graphs.
         """
         root, result = self.roots[-1], (indices, values)
 
@@ -159,7 +137,7 @@ class Tested:
         }
 
 
-def run(plan: Plan, tell: Tell = harness.silent) -> tuple[Report, list[str]]:
+def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[Report, list[str]]:
     """Run all measurements of a plan, which is checked as a whole before anything runs.
 
     Returns
@@ -169,12 +147,11 @@ def run(plan: Plan, tell: Tell = harness.silent) -> tuple[Report, list[str]]:
         kernel policy orientation output roots median_ms max_ms wall_median_ms first_ms q1_ms
         q3_ms gteps bytes checked vertices edges``; in recorded rows of other systems, what was not
         measured is None.
-        Times are measured by `lagpu.bench.harness`, the median of several runs from each root;
-        `max_ms` is that of the slowest root, and `first_ms` the wall time of the row's first
-        search, which makes what the others find: compiled kernels, and workspaces of the graph;
-        `bytes` is the memory of all arrays on the device after a search (graph, workspaces and
-        result), None without a device; `checked` is true if the result of the last root is proved
-        and the results of all roots equal those of the rows before.
+        Times are the median of several runs from each root; `max_ms` is that of the slowest root,
+        and `first_ms` the wall time of the row's first search, which compiles kernels and makes
+        workspaces of the graph; `bytes` is the memory of all arrays on the device after a search,
+        None without a device; `checked` is true if the result of the last root is proved and the
+        results of all roots equal those of the rows before.
     refusals : list of str
         Why rows are not checked, which libraries failed, and which of several graphs do not fit or
         are not graph files.
@@ -312,8 +289,7 @@ def _graph(
 class Searched(NamedTuple):
     """Searches from every root of a graph.
 
-    `mode` is ``fused`` or ``eager``, as they ran, or ``peer``; `refusal` says why the results are
-    not proved, or is empty; `nbytes` is the memory of all arrays on the devices after a search;
+    `mode` is how they ran, ``peer`` for a library; `refusal` says why results are not proved;
     `parts` are the milliseconds of each search by part of its time, where these are known.
     """
 

@@ -87,10 +87,7 @@ class Measured(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """A metric: its unit and definition, and its value for a `Measured`, None where one lacks.
-
-    `more` says whether more is better, and `over` the variant by whose value each is divided.
-    """
+    """A metric, which may divide by the value of the variant `over`; `more` may be better."""
 
     unit: str
     definition: str
@@ -328,13 +325,7 @@ PAPERS = tuple(_read_papers(Path(__file__).parent))
 
 
 def paper_of(name: str) -> Paper:
-    """Return the paper of a number or a system's name.
-
-    Raises
-    ------
-    InvalidValue
-        If there is none; the message lists all.
-    """
+    """Return the paper of a number or a system's name."""
     for paper in PAPERS:
         if name.lower() in (paper.number, *paper.names):
             return paper
@@ -342,21 +333,8 @@ def paper_of(name: str) -> Paper:
     raise InvalidValue(f"paper: there is no {name!r}. Use {known}.")
 
 
-def experiments_of(
-    paper: Paper,
-    *,
-    table: str | None = None,
-    figure: str | None = None,
-    section: str | None = None,
-) -> Sequence[Experiment]:
-    """Return the experiments of a table, a figure or a section; without one all of the paper.
-
-    Raises
-    ------
-    InvalidValue
-        If several are given, or nothing of that number can be run; the message says what can.
-    """
-    given = {"table": table, "figure": figure, "section": section}
+def experiments_of(paper: Paper, **given: str | None) -> Sequence[Experiment]:
+    """Return the experiments of a table, a figure or a section; without one all of the paper."""
     asked = [f"{kind} {number}" for kind, number in given.items() if number is not None]
     if not asked:
         return paper.experiments

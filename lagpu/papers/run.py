@@ -39,6 +39,7 @@ _LAGPU = Variant("lagpu", ours=True)
 _BLOCK = 1 << 26  # entries looked at together
 #: The counter of energy moves some ten times a second, so searches are repeated for so long.
 _SECONDS = 2.0
+_NO_ENERGY = "paper: energy cannot be read: {}. Take a figure of times instead, as --figure 1."
 _SPARE = ("runs as", "mode", "entries", "degrees", "GTEPS", "paper")
 
 
@@ -197,22 +198,17 @@ WAYS: dict[str, Callable[[Tested, Matrix, Runner, int], Searched]] = {
 
 
 class EnergyCounter:
-    """The counter of all energy that a backend's GPU has taken, idle power too, through NVML.
-
-    Raises
-    ------
-    BackendUnavailable
-        If the backend has no GPU, NVML's package is missing, or the GPU has no such counter.
-    """
+    """The counter of all energy that a backend's GPU has taken, idle power too, through NVML."""
 
     def __init__(self, place: Backend) -> None:
         xp: Any = None if place.device is None else place.device.xp
         if not hasattr(xp, "cuda"):
-            raise _unavailable(f"the {place.name} backend has no GPU")
+            raise BackendUnavailable(_NO_ENERGY.format(f"the {place.name} backend has no GPU"))
         try:
             import pynvml
         except ImportError:
-            raise _unavailable('NVML\'s package is missing: pip install "lagpu[energy]"') from None
+            why = 'NVML\'s package is missing: pip install "lagpu[energy]"'
+            raise BackendUnavailable(_NO_ENERGY.format(why)) from None
         self._nvml: Any = pynvml
         self._synchronize = place.device.synchronize
         try:
@@ -220,7 +216,7 @@ class EnergyCounter:
             self._handle = pynvml.nvmlDeviceGetHandleByPciBusId(xp.cuda.Device().pci_bus_id)
             self._read()
         except pynvml.NVMLError as error:
-            raise _unavailable(f"NVML: {error}") from None
+            raise BackendUnavailable(_NO_ENERGY.format(f"NVML: {error}")) from None
 
     def joules(self, run: Callable[[], int], seconds: float = _SECONDS) -> float:
         """Return the energy of a search; `run`, repeated for some seconds, returns how many."""
@@ -236,24 +232,12 @@ class EnergyCounter:
         return float(self._nvml.nvmlDeviceGetTotalEnergyConsumption(self._handle)) / 1e3
 
 
-def _unavailable(why: str) -> BackendUnavailable:
-    return BackendUnavailable(
-        f"paper: energy cannot be read: {why}. Take a figure of times instead, as --figure 1."
-    )
-
-
 @dataclass(frozen=True)
 class Request:
     """The request of a user; see ``lagpu paper --help``.
 
-    Attributes
-    ----------
-    files : mapping of str to str
-        By the paper's name of a graph: a file, or a text for `lagpu.generators`.
-    only : sequence of str
-        The paper's names of the graphs to run; by default all.
-    memory : int, optional
-        Bytes that the arrays of a device hold at most while it searches, the graph included.
+    `files` are by the paper's name of a graph, and may be texts for `lagpu.generators`; `memory` is
+    the number of bytes that the arrays of a device hold at most, the graph included.
     """
 
     backend: str = "auto"
@@ -277,7 +261,7 @@ def run(
     paper: Paper,
     experiments: Sequence[Experiment],
     request: Request,
-    tell: Tell = harness.silent,
+    tell: Tell = lambda _text: None,
     keep: Callable[[Report], None] = lambda _report: None,
 ) -> tuple[Report, list[str]]:
     """Run some experiments of a paper; `keep` is called with the report after each graph.
@@ -299,10 +283,8 @@ def run(
 
     Raises
     ------
-    InvalidValue
-        For the name of a graph that no experiment has, or no file or generator of this name.
-    OutOfMemory, BackendUnavailable, LagpuError
-        If nothing at all can be run, the reason of the first graph.
+    LagpuError
+        For wrong input; if nothing at all can be run, the reason of the first graph.
     """
     _require_known(experiments, request)
     place = backends.get(request.backend)
@@ -353,19 +335,18 @@ def _require_known(experiments: Sequence[Experiment], request: Request) -> None:
         raise InvalidValue(f"paper: {request.roots} roots < 1. Give 1 or more.")
 
 
+@dataclass(eq=False)
 class _Work:
     """One experiment: what is missing, what was refused."""
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        request: Request,
-        place: Backend,
-        known: dict[tuple[object, ...], _Known],
-        tell: Tell,
-    ) -> None:
-        self._experiment, self._request, self._tell = experiment, request, tell
-        self._place, self._known = place, known
+    _experiment: Experiment
+    _request: Request
+    _place: Backend
+    _known: dict[tuple[object, ...], _Known]
+    _tell: Tell
+
+    def __post_init__(self) -> None:
+        experiment, request, place = self._experiment, self._request, self._place
         self._counter: EnergyCounter | None = None
         self.missing: dict[str, None] = {}  # in order
         self.refusals: list[str] = []

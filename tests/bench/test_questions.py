@@ -18,7 +18,7 @@ from lagpu.bench import algorithms as bench_algorithms
 from lagpu.bench import peers, questions
 from lagpu.bench.algorithms import Backend, Bench
 from lagpu.bench.graphs import Problem, make
-from lagpu.bench.peers import PEERS, answering
+from lagpu.bench.peers import ANSWERING, PEERS
 from lagpu.bench.questions import LEFT_OUT, QUESTIONS, Answer, depths, differs, least_labels
 from lagpu.errors import BackendUnavailable, CheckFailed, InvalidValue, NotSupported
 
@@ -339,7 +339,7 @@ def test_cusparse_by_its_documented_interface(monkeypatch, kind, given):
 def test_cusparse_is_named_where_it_is_missing_and_searches_nothing(monkeypatch):
     monkeypatch.setattr(peers, "_installed", lambda name: name != "cusparse")
     with pytest.raises(BackendUnavailable, match=r"cusparse is missing.*cupy"):
-        peers.chosen(["cusparse"], answering())
-    assert "cusparse" not in peers.chosen(["all"], answering())
+        peers.chosen(["cusparse"], ANSWERING)
+    assert "cusparse" not in peers.chosen(["all"], ANSWERING)
     with pytest.raises(InvalidValue, match="no 'cusparse'"):
         peers.chosen(["cusparse"])
