@@ -49,13 +49,7 @@ _TIMES = ("repeats", "seconds", "limit", "budget")
 
 
 class Measured(NamedTuple):
-    """Times of one question, and its answer.
-
-    `device_ms` is the median between two events on a GPU, None without a GPU and for long runs;
-    `first` says whether the warm-up is the only run, as it was too long for another; `loop` is how
-    the last loop ran, on a backend that fuses loops; `bytes` is the memory on the device, the graph
-    included.
-    """
+    """Times of one question, and its answer; `first` says that the warm-up is the only run."""
 
     wall_ms: list[float]
     device_ms: float | None
@@ -80,20 +74,19 @@ class Backend:
 
     def _matrix(self, kind: str) -> Matrix:
         """Return a matrix; the one before is freed, so that its memory does not count."""
-        if kind not in self._kept:
-            made = self._make(kind)
-            assert made.is_symmetric in (True, False)  # tested here, so that no run does
-            self._kept = {kind: made}
-        return self._kept[kind]
-
-    def _make(self, kind: str) -> Matrix:
-        given = self._given
+        if kind in self._kept:
+            return self._kept[kind]
+        given, n = self._given, self._given.facts.vertices
         if kind == "acyclic":
-            whole = self._matrix("pattern")
-            return whole if given.facts.acyclic else whole.select("triu", 1).new()
-        dtype = {"weighted": INT64, "FP32": FP32}.get(kind)
-        n, values = given.facts.vertices, True if dtype is None else given.weights
-        return Matrix.from_csc(*given.columns, values, nrows=n, dtype=dtype, backend=self.place)
+            A = self._matrix("pattern")
+            A = A if given.facts.acyclic else A.select("triu", 1).new()
+        else:
+            dtype = {"weighted": INT64, "FP32": FP32}.get(kind)
+            values = True if dtype is None else given.weights
+            A = Matrix.from_csc(*given.columns, values, nrows=n, dtype=dtype, backend=self.place)
+        assert A.is_symmetric in (True, False)  # tested here, so that no run does
+        self._kept = {kind: A}
+        return A
 
 
 class Bench:
@@ -119,12 +112,10 @@ class Bench:
 
     def open(self, system: str, folder: Path) -> None:
         """Give a system the graph in a folder."""
-        is_backend = system in backends.names()
-        self._before = used_bytes(backends.get(system)) if is_backend else 0
-        given = Problem.read(folder)
-        peer = peers.PEERS.get(system)
-        self._system = Backend(system, given) if peer is None else peer.open(given)
-        self._place = backends.get(system) if peer is None else None
+        given, peer = Problem.read(folder), peers.PEERS.get(system)
+        self._place = None if peer else backends.get(system)
+        self._before = used_bytes(self._place) if self._place else 0
+        self._system = peer.open(given) if peer else Backend(system, given)
         self._clock = Clock(self._place)
 
     def prepare(self, key: str) -> None:
@@ -157,7 +148,7 @@ class Bench:
                 times, found = self._clock.repeat(self._clock.queued, run, repeats, enough_ms)
                 device = statistics.median(times)
         loop = "" if place is None or not place.capabilities.records else place.last_loop
-        held = self._clock.used_bytes - self._before if on_device else None
+        held = used_bytes(place) - self._before if place and on_device else None
         return Measured(wall, device, first, loop, held, read(found))
 
 
@@ -187,12 +178,6 @@ class Worker:
             self.process.start()
         there.close()
 
-    def __enter__(self) -> Worker:
-        return self
-
-    def __exit__(self, *_exc_info: object) -> None:
-        self.end()
-
     def call(self, method: str, *args: Any, limit: float) -> Any:
         """Call a method of the object in the process and return the result, both pickled.
 
@@ -201,11 +186,11 @@ class Worker:
         try:
             self._here.send((method, args))
             if not self._here.poll(max(limit, 0)):
-                self.end()
+                self.close()
                 raise TimeUp
             done, found = self._here.recv()
         except (EOFError, OSError) as error:
-            self.end()
+            self.close()
             code = self.process.exitcode
             raise Failed("Died", f"the process ended with exit code {code}") from error
         if not done:
@@ -224,7 +209,7 @@ class Worker:
         except TimeUp:
             raise Failed("TimeUp", f"the preparation took over {_PREPARING:g} s") from None
 
-    def end(self) -> None:
+    def close(self) -> None:
         """End the process immediately."""
         self.process.kill()
         self.process.join()
@@ -302,8 +287,9 @@ def run(
         ``machine commit date versions plan rows``, ready for JSON. A row has ``graph vertices edges
         algorithm options system runs median_ms min_ms max_ms device_ms rounds loop bytes checked
         note``. Times are wall times until the device has ended, None if nothing was measured;
-        `note` then says why. `checked` is true if another system gave the same answer, or the
-        answer was proved.
+        `note` then says why. `device_ms` is measured on GPUs, but for long runs, and `bytes` is the
+        memory on the device, the graph included. `checked` is true if another system gave the same
+        answer, or the answer was proved.
     failures : list of str
         Graphs that could not be made, and measurements that raised an error.
 
@@ -326,9 +312,14 @@ def run(
         graphs.require_graph(name, plan.renumber)
     others = peers.chosen(plan.peers, peers.ANSWERING)
     begin = time.monotonic()
-    places, machine = _places(plan)
     whole = harness.envelope([], peers.versions(others))
-    whole["machine"] |= machine
+    found: dict[str, None] = {}
+    for name in plan.backends:  # `auto` is resolved in a process of its own
+        with contextlib.closing(Worker(plan.bench)) as worker:
+            place, device = worker.require("describe", name)
+        found[place] = None
+        whole["machine"] |= device
+    places = [*found]
     whole["plan"] = {name: getattr(plan, name) for name in _TIMES}
     rows: list[Row] = []
     failures: list[str] = []
@@ -348,18 +339,6 @@ def run(
     return whole, failures
 
 
-def _places(plan: Plan) -> tuple[list[str], dict[str, str]]:
-    """Return the backends, `auto` resolved, and their devices, each found in its own process."""
-    machine: dict[str, str] = {}
-    found = []
-    for name in plan.backends:
-        with Worker(plan.bench) as worker:
-            place, device = worker.require("describe", name)
-        found.append(place)
-        machine |= device
-    return list(dict.fromkeys(found)), machine
-
-
 @dataclass(eq=False)
 class _TestGraph:
     """A graph under test: its files, its time, and a process for each system."""
@@ -374,9 +353,9 @@ class _TestGraph:
     def rows(
         self, name: str, places: list[str], others: list[str], asked: list[Question], tell: Tell
     ) -> Iterator[Row]:
-        """Yield the rows of one graph; each answer is compared with the first to its question."""
+        """Yield the rows of one graph."""
         tell(f"{name}: loading the graph")
-        with Worker(self.plan.bench) as maker:
+        with contextlib.closing(Worker(self.plan.bench)) as maker:
             what = (name, places[0], self.plan.seed, self.folder, self.plan.renumber)
             facts = maker.require("make", *what)
         given = Problem.read(self.folder)
@@ -397,7 +376,7 @@ class _TestGraph:
                         raise CheckFailed(f"bench: {facts.graph}, {question.key}: {wrong}")
         finally:
             for worker in self.workers.values():
-                worker.end()
+                worker.close()
 
     def _row(self, facts: Summary, question: Question, system: str) -> tuple[Row, Answer | None]:
         """Return one row, and the answer if there is one."""
@@ -426,7 +405,8 @@ class _TestGraph:
             row["note"] = f"{error.kind}: {error.text}"
             if error.kind not in _EXPECTED:
                 self.failures.append(f"{facts.graph}, {question.key}, {system}: {row['note']}")
-                self._end(system)  # its state is unknown
+                if system in self.workers:
+                    self.workers.pop(system).close()  # its state is unknown
             return row, None
         row |= {
             "runs": len(found.wall_ms),
@@ -459,18 +439,12 @@ class _TestGraph:
                 worker.call("open", system, self.folder, limit=self.end - time.monotonic())
             except Failed as error:
                 self.broken[system] = f"{error.kind}: {error.text}"
-                self._end(system)
+                self.workers.pop(system).close()
                 raise
         worker.call("prepare", question.key, limit=self.end - time.monotonic())
-        limit = min(self.plan.limit, self.end - time.monotonic())
-        call = self.plan.repeats, self.plan.seconds, limit
-        found: Measured = worker.call("measure", *call, limit=limit)
+        plan, limit = self.plan, min(self.plan.limit, self.end - time.monotonic())
+        found: Measured = worker.call("measure", plan.repeats, plan.seconds, limit, limit=limit)
         return found
-
-    def _end(self, system: str) -> None:
-        worker = self.workers.pop(system, None)
-        if worker is not None:
-            worker.end()
 
 
 def _check(given: Problem, question: Question, answers: list[tuple[Row, Answer]]) -> str:
@@ -504,11 +478,7 @@ def tables(rows: Sequence[Row]) -> Iterator[FittingTable]:
 
 
 def markdown(report: Report) -> str:
-    """Return the tables of a report as Markdown, with the names of the graphs as headings.
-
-    They have median milliseconds, with the time on a GPU in brackets; a question mark means that no
-    other system confirms the answer.
-    """
+    """Return the tables of a report as Markdown; ? means that no other system confirms."""
     parts = []
     for graph, edges, systems, lines in _tables(report["rows"]):
         cells = [["algorithm", *systems, "loop"], ["---", *["---:"] * len(systems), "---"]]

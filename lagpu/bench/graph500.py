@@ -54,15 +54,8 @@ def run(
 
     By the rules there are 64 searches, fewer if fewer vertices have an edge to another. The report
     has ``machine commit date versions fields searches``, ready for JSON; `fields` are the output
-    fields that the rules require, `searches` the root, time, edges and TEPS of each.
-
-    Raises
-    ------
-    CheckFailed
-        If a tree breaks a rule; there is no result then.
-    InvalidValue, OutOfMemory
-        If a number is out of range, `roots` is more than there are such vertices, or the graph
-        does not fit.
+    fields that the rules require, `searches` the root, time, edges and TEPS of each. A tree that
+    breaks a rule raises `CheckFailed`; there is no result then.
     """
     count("graph500", "scale", scale, 1, LARGEST_SCALE)
     if roots is not None:
@@ -107,7 +100,6 @@ def run(
 
 
 def _roots(candidates: Array, number: int | None, seed: int) -> list[int]:
-    """Return distinct vertices of those with an edge to another one."""
     if number is not None and 0 < candidates.size < number:
         raise InvalidValue(
             f"graph500: {number} roots, but only {candidates.size} vertices have an edge to "
@@ -181,8 +173,7 @@ class Tuples:
     """
 
     def __init__(self, place: Backend, slices: dict[int, tuple[Array, Array]]) -> None:
-        self._place = place
-        self._slices = slices
+        self._place, self._slices = place, slices
 
     @classmethod
     def drawn(cls, place: Backend, scale: int, edge_factor: int, seed: int) -> Tuples:
@@ -222,15 +213,10 @@ class Tuples:
         return np.flatnonzero(_united(self._gather(mark), n))
 
     def validate(self, root: int, parents: Any) -> int:
-        """Prove a search tree, given by parents or -1, and count the tuples of its component.
+        """Prove a search tree, given by parents or -1, and count the tuples with both ends in it.
 
-        They are those with both ends in the tree: the m of TEPS. Levels are the depths in the tree,
-        so rule 2, levels of a tree edge differ by one, holds by construction.
-
-        Raises
-        ------
-        CheckFailed
-            At the first broken rule, with a vertex or tuple that breaks it.
+        That is the m of TEPS. Levels are the depths in the tree, so rule 2, levels of a tree edge
+        differ by one, holds by construction.
         """
 
         def prove(xp: Any, u: Array, v: Array) -> tuple[Array, Array]:
@@ -256,9 +242,8 @@ class Tuples:
         return self._place.capabilities.parts.gather(on_piece)
 
 
-def _host(array: Array) -> np.ndarray[Any, Any]:
-    found: np.ndarray[Any, Any] = array.get() if hasattr(array, "get") else array
-    return found
+def _host(array: Array) -> Array:
+    return array.get() if hasattr(array, "get") else array
 
 
 def _united(bits: list[tuple[Array]], n: int) -> Array:

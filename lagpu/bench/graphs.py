@@ -40,12 +40,11 @@ def require_graph(name: str, renumber: bool = False) -> None:
     """Check that a text names a generated graph or a file, a file alone to `renumber` vertices."""
     if renumber and generators.is_spec(name):
         raise InvalidValue(f"--renumber: {name} is made, not read from a file. Leave it out.")
-    if generators.is_spec(name) or Path(name).is_file():
-        return
-    raise InvalidValue(
-        f"bench: there is no graph or file {name!r}. Use one of {', '.join(SUITE)}, "
-        "a generated graph such as kron:16, or a file."
-    )
+    if not (generators.is_spec(name) or Path(name).is_file()):
+        raise InvalidValue(
+            f"bench: there is no graph or file {name!r}. Use one of {', '.join(SUITE)}, "
+            "a generated graph such as kron:16, or a file."
+        )
 
 
 @dataclass

@@ -109,9 +109,7 @@ class Span:
     def together_ms(self) -> float:
         """Milliseconds of one kernel of all devices, from when the last of them is ready for it.
 
-        The kernels end together, at their last barrier, so it is the least of their times: the
-        others have waited for the one that was launched last. Each time ends with the kernel,
-        before the host reads how it ended.
+        The kernels end together, at their last barrier, so it is the least of their times.
         """
         return float(min(timer.elapsed_ms for timer in self._launched))
 
@@ -120,7 +118,7 @@ class Clock:
     """Times calls on one backend, or of another library (None), whose calls return at their end."""
 
     def __init__(self, backend: Backend | None = None) -> None:
-        self._backend = backend
+        self.backend = backend
         self._devices = [] if backend is None else devices_of(backend)
         xp = self._devices[0].xp if self._devices else np
         self._wait = None if xp is np else xp.RawKernel(_WAIT, "wait_cycles")
@@ -129,11 +127,6 @@ class Clock:
     def has_device(self) -> bool:
         """Whether `queued` can measure the device time."""
         return self._wait is not None
-
-    @property
-    def used_bytes(self) -> int:
-        """The memory of all arrays on the devices."""
-        return sum(int(device.used_bytes()) for device in self._devices)
 
     def measure(self, search: Callable[[], Result]) -> tuple[Sample, Result]:
         """Run a search several times; return its times and the last result."""
@@ -158,7 +151,7 @@ class Clock:
         times: list[float] = []
         while not times or (len(times) < repeats and sum(times) < enough_ms):
             ms, result = once(search)
-            of_each = [[ms]] if self._backend is None else of_all(self._backend, ms)
+            of_each = [[ms]] if self.backend is None else of_all(self.backend, ms)
             times.append(max(its for (its,) in of_each))
         return times, result
 
@@ -177,10 +170,10 @@ class Clock:
         for device in self._devices:
             with device.alone():
                 self._wait((1,), (1,), (np.int64(_WAIT_CYCLES),))
-        of_pieces = self._backend is not None and self._backend.capabilities.parts is not None
+        of_pieces = self.backend is not None and self.backend.capabilities.parts is not None
         with Span(self._devices, together=of_pieces) as span:
             result = search()
-        loop = "" if self._backend is None else self._backend.last_loop
+        loop = "" if self.backend is None else self.backend.last_loop
         return span.together_ms if loop.startswith(_TOGETHER) else span.elapsed_ms, result
 
     def _synchronize(self) -> None:
@@ -192,8 +185,8 @@ class Clock:
 class Agreement:
     """Stores digests of the first search from each root, and compares others with them.
 
-    Levels must be equal; for parents and path counts, which may differ or be rounded, only the
-    reached vertices are compared, and the results of the last root are proved, each result once.
+    Levels must be equal; of parents and path counts, which may differ or be rounded, the reached
+    vertices are compared. The results of the last root are proved, each once.
     """
 
     def __init__(self) -> None:

@@ -37,18 +37,11 @@ Asked = tuple[Callable[[], Any], Callable[[Any], Answer]]  # what is timed, and 
 class Peer(NamedTuple):
     """A library: the name to import, the name to install, and what it does.
 
-    Attributes
-    ----------
-    open : callable
-        Makes an object of a graph. A library with a search has its ``search(root)``, timed, and
-        ``levels(root, found)``, which returns vertices and levels; one that answers questions has
-        ``prepare(question)``, which returns the function to time and the reader of its result.
-    output, most_searched : str, float
-        The result of its search, levels or parents, an empty string for a library without one; and
-        the most entries of a graph that it searches.
-    keys, most, cost
-        The questions of `lagpu.bench.questions` that it answers; the most entries of a graph about
-        which it is asked; the time of expensive questions, in searches.
+    `open` makes an object of a graph. A library with a search, which finds an `output`, has its
+    ``search(root)``, timed, and ``levels(root, found)``, which returns vertices and levels. One
+    that answers the questions of some `keys` has ``prepare(question)``, which returns the function
+    to time and the reader of its result. `most_searched` and `most` are the most entries of a graph
+    for either, and `cost` is the time of expensive questions, in searches.
     """
 
     module: str
@@ -148,17 +141,14 @@ class _NetworkX:
         import networkx
 
         self._nx: Any = networkx
-        self._facts, self._rows = graph.facts, graph.rows.tocoo()
+        self._facts, self._rows = graph.facts, graph.rows
         self.whole = self._made(undirected=self._facts.symmetric)
 
     def _made(self, undirected: bool) -> Any:
-        (i, j), values = self._rows.coords, self._rows.data
-        if undirected:  # each edge once
-            once = i <= j
-            i, j, values = i[once], j[once], values[once]
         G = self._nx.Graph() if undirected else self._nx.DiGraph()
         G.add_nodes_from(range(self._facts.vertices))
-        G.add_weighted_edges_from(zip(i.tolist(), j.tolist(), values.tolist(), strict=True))
+        edges = (x.tolist() for x in _edges(self._rows, undirected))
+        G.add_weighted_edges_from(zip(*edges, strict=True))
         return G
 
     @cached_property
@@ -219,10 +209,10 @@ def _tree(edges: Iterable[tuple[int, int]], facts: Any) -> Array:
 
 
 def _parts(found: Iterable[set[int]], facts: Any) -> Array:
-    return _vertices({v: least for part in found for least in [min(part)] for v in part}, facts)
+    return questions.least_labels(_generations(found, facts))
 
 
-def _generations(found: Iterable[list[int]], facts: Any) -> Array:
+def _generations(found: Iterable[Iterable[int]], facts: Any) -> Array:
     return _vertices({v: level for level, part in enumerate(found) for v in part}, facts)
 
 
@@ -286,20 +276,19 @@ class _GraphBLAS:
         return found.to_coo()  # type: ignore[no-any-return]
 
 
-def _ends(graph: Columns) -> tuple[Array, Array]:
-    """Return (sources, targets) of the edges; of a symmetric graph each edge once."""
-    i, j = graph.rows.tocoo().coords
-    if not graph.facts.symmetric:
-        return i, j
-    once = i <= j
-    return i[once], j[once]
+def _edges(rows: Any, symmetric: bool) -> tuple[Array, Array, Array]:
+    """Return (sources, targets, values) of the edges; of a symmetric graph each edge once."""
+    (i, j), values = rows.tocoo().coords, rows.data
+    once = i <= j if symmetric else slice(None)
+    return i[once], j[once], values[once]
 
 
 class _IGraph:
     def __init__(self, graph: Columns) -> None:
         import igraph
 
-        facts, ends = graph.facts, np.column_stack(_ends(graph))
+        facts = graph.facts
+        ends = np.column_stack(_edges(graph.rows, facts.symmetric)[:2])
         self._G = igraph.Graph(n=facts.vertices, edges=ends, directed=not facts.symmetric)
 
     def search(self, root: int) -> Any:
@@ -315,8 +304,8 @@ class _NetworKit:
         import networkit
 
         self._nk: Any = networkit
-        ends = tuple(part.astype(np.uint64) for part in _ends(graph))
         self._n, directed = graph.facts.vertices, not graph.facts.symmetric
+        ends = tuple(x.astype(np.uint64) for x in _edges(graph.rows, not directed)[:2])
         self._G = self._nk.GraphFromCoo((np.ones(len(ends[0])), ends), self._n, False, directed)
 
     def search(self, root: int) -> Any:

@@ -156,10 +156,6 @@ def _tree(parents: Any) -> Answer:
     return Answer(depths(parents.to_dense(-1)), parents.to_coo())
 
 
-def _both(found: Any) -> Answer:
-    return Answer(found[0].to_dense(-1), found[1].to_coo())
-
-
 def _entries(v: Any) -> Answer:
     return Answer(v.to_coo()[1])
 
@@ -179,10 +175,6 @@ def _trees(parents: Matrix) -> Answer:
     rows, cols, values = parents.to_coo()
     proof = sp.coo_array((values, (rows, cols)), shape=parents.shape)
     return Answer(np.array([depths(row) for row in _levels_of_each(parents).same]), proof)
-
-
-def _by_columns(A: Matrix) -> Answer:
-    return Answer(A.to_csc()[2])
 
 
 def _two_sides(found: tuple[Any, list[int] | None]) -> Answer:
@@ -237,14 +229,6 @@ def _searches(_facts: Summary, answer: Answer) -> int:
     return len(answer.same)
 
 
-def _samples(facts: Summary, _answer: Answer) -> int:
-    return facts.sampled
-
-
-def _ranks(A: Matrix, facts: Summary) -> Any:
-    return algorithms.pagerank(A, tol=RANK_ERROR / facts.vertices, max_iter=1000, weight=False)
-
-
 #: Products of the matrix with a full vector of FP32, beside the algorithms, by their semirings.
 PRODUCTS = ("plus_second", "plus_times")
 
@@ -275,7 +259,8 @@ _DRAWN = {"seed": SEED}
 QUESTIONS = (
     Question("bfs_levels", "", _dense(-1), ("source",), rounds=_deepest),
     Question("bfs_parents", "", _tree, ("source",), prove=_prove_tree, rounds=_deepest),
-    Question("bfs", "", _both, ("source",), prove=_prove_tree, rounds=_deepest),
+    Question("bfs", "", lambda of: Answer(of[0].to_dense(-1), of[1].to_coo()), ("source",),
+             prove=_prove_tree, rounds=_deepest),
     Question("count_shortest_paths", "", _dense(0), ("source",), rule="close"),
     Question("bfs_levels_joint", "from 8 at once", _dense(-1), ("sources",), rounds=_deepest),
     Question("bfs_levels_multi", _EACH, _levels_of_each, ("sources",), rounds=_deepest),
@@ -285,7 +270,8 @@ QUESTIONS = (
     Question("shortest_path", "", lambda route: Answer(np.array([len(route)]), route),
              ("source", "target"), prove=_prove_route),
     Question("pseudo_diameter", "", lambda found: Answer(np.array(found)), ("source",)),
-    Question("pagerank", "", _dense(0), rule="sum", call=_ranks),
+    Question("pagerank", "", _dense(0), rule="sum", call=lambda A, f: algorithms.pagerank(
+                 A, tol=RANK_ERROR / f.vertices, max_iter=1000, weight=False)),
     Question("connected_components", "fastsv", _dense(-1)),
     Question("connected_components", "bfs", _dense(-1), more={"method": "bfs"},
              why_not=_many_outside),
@@ -297,9 +283,9 @@ QUESTIONS = (
     Question("harmonic_centrality", _OF_FEW, _entries, ("few",), rule="close", rounds=_searches),
     Question("eccentricity", _OF_FEW, _entries, ("few",), why_not=_unconnected, rounds=_searches),
     Question("betweenness_centrality", _OF_SAMPLE, _dense(0), ("sampled",), _DRAWN, rule="close",
-             rounds=_samples),
-    Question("edge_betweenness_centrality", _OF_SAMPLE, _by_columns, ("sampled",), _DRAWN,
-             rule="close", rounds=_samples),
+             rounds=lambda f, _: f.sampled),
+    Question("edge_betweenness_centrality", _OF_SAMPLE, lambda A: Answer(A.to_csc()[2]),
+             ("sampled",), _DRAWN, rule="close", rounds=lambda f, _: f.sampled),
     Question("topological_levels", "", _dense(-1), graph="acyclic", rounds=_deepest),
     Question("bellman_ford", "", _dense(-1), ("source",), graph="weighted"),
     Question("delta_stepping", "", _dense(-1), ("source",), graph="weighted"),

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -24,7 +24,6 @@ from lagpu.generators.load import load
 from lagpu.host.fitting import FittingTable
 from lagpu.loops.loop import eager
 
-LevelsOf = Callable[[int], Vector]
 Run = Callable[[int], Any]
 Found = tuple[Array, Array]  # vertices and values
 
@@ -86,7 +85,7 @@ class Tested:
         samples, refusal = [], ""
         for root in self.roots:
             sample, result = clock.measure(functools.partial(run, root))
-            self.used = clock.used_bytes
+            self.used = used_bytes(clock.backend) if clock.backend else 0
             samples.append(sample)
             found = read(root, result)
             if root not in self.edges:
@@ -95,7 +94,7 @@ class Tested:
         return samples, refusal, found
 
     def prove(
-        self, output: str, indices: Array, values: Array, levels_of: LevelsOf | None = None
+        self, output: str, indices: Array, values: Array, levels_of: Run | None = None
     ) -> str:
         """Return why the result of the last root is not proved, or an empty string.
 
@@ -200,11 +199,6 @@ class _Runner(NamedTuple):
     kernel: str | None = None
     policy: str | None = None
 
-    @property
-    def name(self) -> str | None:
-        """The kernel or the policy, or None."""
-        return self.kernel or self.policy
-
 
 def _runners(place: Backend, plan: Plan) -> list[_Runner]:
     """Return the runners of a backend: as it is, or one for each kernel or policy."""
@@ -236,6 +230,11 @@ def _modes(place: Backend, plan: Plan) -> tuple[str, ...]:
     return ("fused",) if can_fuse and plan.mode != "eager" else ("eager",)
 
 
+def as_mode(mode: str) -> AbstractContextManager[None]:
+    """Return the context in which loops run in a mode."""
+    return eager() if mode == "eager" else nullcontext()
+
+
 def placed_on(A: Matrix, place: Backend) -> Matrix:
     """Return a matrix on a backend; an overridden backend shares the data of the original."""
     if place.name == A.backend.name:
@@ -265,7 +264,7 @@ def _graph(
             A.orientation = plan.orientation
         for mode in runner.modes:
             for output in plan.outputs:
-                tell(f"{name}: {output} on {place.name}, {runner.name or mode}")
+                tell(f"{name}: {output} on {place.name}, {runner.kernel or runner.policy or mode}")
                 found = searched(tested, A, mode, output, before)
                 row = tested.row(place.name, found)
                 row |= {"kernel": runner.kernel, "policy": runner.policy}
@@ -309,7 +308,7 @@ def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0)
     """
     place, run = A.backend, functools.partial(ALGORITHMS[output], A)
     who = f"{place.name} ({mode})"
-    with eager() if mode == "eager" else nullcontext():
+    with as_mode(mode):
         clock = Clock(place)
         first_ms, _ = clock.wall(functools.partial(run, tested.roots[0]))
         run(tested.roots[-1])  # compiles kernels too
@@ -340,20 +339,16 @@ def table(rows: Sequence[Row]) -> FittingTable:
 def _how(row: Row) -> str:
     """Return the kernel, or the policy and whether its loops were fused, or the mode alone."""
     chosen = row["kernel"] or row["policy"]
-    if chosen is None:
-        return str(row["mode"])
-    return f"{chosen}, fused" if row["mode"] == "fused" else str(chosen)
-
-
-def _megabytes(row: Row) -> str:
-    return "-" if row["bytes"] is None else f"{row['bytes'] / 1e6:,.1f}"
+    fused = ", fused" if row["mode"] == "fused" else ""
+    return str(row["mode"]) if chosen is None else f"{chosen}{fused}"
 
 
 _TEXTS = (("graph", "{graph}"), ("backend", "{backend}"), ("mode", _how), ("output", "{output}"))
 _NUMBERS = (
-    ("roots", "{roots:d}"), ("median ms", "{median_ms:,.3f}"), ("q1", "{q1_ms:,.3f}"),
+    ("roots", "{roots:.12g}"), ("median ms", "{median_ms:,.3f}"), ("q1", "{q1_ms:,.3f}"),
     ("q3", "{q3_ms:,.3f}"), ("max", "{max_ms:,.3f}"), ("wall ms", "{wall_median_ms:,.3f}"),
-    ("first ms", "{first_ms:,.3f}"), ("GTEPS", "{gteps:.3g}"), ("MB", _megabytes),
+    ("first ms", "{first_ms:,.3f}"), ("GTEPS", "{gteps:.3g}"),
+    ("MB", lambda row: "-" if row["bytes"] is None else f"{row['bytes'] / 1e6:,.1f}"),
     ("checked", harness.checked),
 )  # fmt: skip
 # A narrow terminal leaves them out; a report has all.

@@ -160,10 +160,6 @@ def _better(row: Row, other: Row) -> float:
     return ratio if row["more"] else 1 / ratio
 
 
-def _is_of(row: Row, kind: str) -> bool:
-    return not kind or kind in row["kind"].split(", ")
-
-
 def _some(count: int, kind: str) -> str:
     return f"{count} {f'{kind} ' if kind else ''}graph{'' if count == 1 else 's'}"
 
@@ -183,7 +179,7 @@ def _ratio(rows: Sequence[Row], of: str, to: str, least: float, paper: str, kind
     values = []
     for by_name in _by_graph(rows).values():
         one = best_of([*by_name.values()]) if of == BEST else by_name.get(of)
-        if one is not None and to in by_name and _is_of(one, kind):
+        if one is not None and to in by_name and kind in ("", *one["kind"].split(", ")):
             values.append(_better(one, by_name[to]))
     if not values:
         return ""
@@ -200,7 +196,7 @@ def _ratio(rows: Sequence[Row], of: str, to: str, least: float, paper: str, kind
 def _best(rows: Sequence[Row], kind: str, expected: Sequence[str], paper: str) -> str:
     """Say whether some variants are the best on the graphs of a kind, or on all."""
     best = [best_of([*by_name.values()]) for by_name in _by_graph(rows).values()]
-    mine = [row["variant"] for row in best if row and _is_of(row, kind)]
+    mine = [row["variant"] for row in best if row and kind in ("", *row["kind"].split(", "))]
     if not mine:
         return ""
     counts = ", ".join(f"{name} on {n}" for name, n in Counter(mine).most_common())
@@ -255,8 +251,8 @@ _SENTENCES: dict[str, Callable[..., str]] = {
 class Experiment:
     """A table, figure or section of a paper: every variant runs on every graph, from some roots.
 
-    `machine` is where the paper measured, `kind` the way to measure, of `lagpu.papers.run.WAYS`;
-    `energy` says that the metric needs the energy of a search, `notes` what a reader must know.
+    `machine` is where the paper measured, `kind` one of `lagpu.papers.run.WAYS`; `energy` says that
+    the metric needs the energy of a search.
     """
 
     part: str
@@ -274,10 +270,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper: its number, its systems as `lagpu paper` takes them, where to read it.
-
-    `left_out` has the tables and figures that cannot be run, and why.
-    """
+    """A paper; `names` are its systems, `left_out` the parts that cannot be run, and why."""
 
     number: str
     names: Sequence[str]
@@ -291,18 +284,16 @@ def _read_graphs(file: Path) -> dict[str, list[PaperGraph]]:
     """Return the graphs of each group."""
     found: dict[str, list[PaperGraph]] = {}
     for row in csv.DictReader(file.read_text("utf-8").splitlines()):
-        figures = (one.rpartition("=") for one in row["reported"].split("; ") if one)
+        reported = {}
+        for figure in filter(None, row["reported"].split("; ")):
+            name, _, quotient = figure.rpartition("=")
+            number, _, divisor = quotient.partition("/")
+            reported[name] = float(number) / float(divisor or 1)
         size = (float(row["vertices"]), float(row["entries"])) if row["vertices"] else None
-        reported = {name: _quotient(text) for name, _, text in figures}
         texts = row["name"], row["made"] or None, row["why"], row["quick"] or None, row["kind"]
         graph = PaperGraph(*texts, reported, size, row["pieces"])
         found.setdefault(row["group"], []).append(graph)
     return found
-
-
-def _quotient(text: str) -> float:
-    number, _, divisor = text.partition("/")
-    return float(number) / float(divisor or 1)
 
 
 def _read_papers(folder: Path) -> Iterator[Paper]:

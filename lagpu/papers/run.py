@@ -7,7 +7,7 @@ import gc
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from lagpu import algorithms, backends, check, errors
 from lagpu.algorithms.brandes import count_paths, dependencies
 from lagpu.backends.override import overridden
 from lagpu.backends.protocol import Backend
-from lagpu.bench import harness, peers
+from lagpu.bench import harness, peers, suite
 from lagpu.bench.graphs import HostGraph, require_graph
 from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Tell, used_bytes
 from lagpu.bench.suite import ALGORITHMS, Searched, Tested, placed_on, searched, searched_by
@@ -29,7 +29,6 @@ from lagpu.generators.load import load
 from lagpu.generators.spec import is_random, is_spec
 from lagpu.host.fitting import FittingTable
 from lagpu.io.csc import CSC, column_blocks
-from lagpu.loops.loop import eager
 from lagpu.observe.trace import trace
 from lagpu.papers import experiments as data
 from lagpu.papers.experiments import Experiment, Paper, PaperGraph, Variant
@@ -44,10 +43,7 @@ _SPARE = ("runs as", "mode", "entries", "degrees", "GTEPS", "paper")
 
 
 class Runner(NamedTuple):
-    """A variant and where it runs: a backend, on which each product has its kernel or policy.
-
-    `place` is None for a library; `runs_as` is the kernel, the policy or the library.
-    """
+    """A variant and where it runs, on no backend if it is a library."""
 
     variant: Variant
     place: Backend | None
@@ -93,10 +89,6 @@ def _mode(variant: Variant, place: Backend) -> str:
     by_itself = variant.kernel is None and variant.policy is None
     may = by_itself or variant.fused or place.capabilities.searches
     return "fused" if may and place.capabilities.records else "eager"
-
-
-def _as(mode: str) -> AbstractContextManager[None]:
-    return eager() if mode == "eager" else nullcontext()
 
 
 def searches(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched:
@@ -148,7 +140,7 @@ def accumulations(tested: Tested, A: Matrix, runner: Runner, before: int) -> Sea
         return levels, paths, dependencies(A, levels, paths)
 
     samples: list[Sample] = []
-    with _as(mode):
+    with suite.as_mode(mode):
         round_of(tested.roots[0])  # compiles kernels
         clock = Clock(place)
         once = clock.queued if clock.has_device else clock.wall
@@ -274,10 +266,8 @@ def run(
         ``part title metric definition measured_on notes missing says rows``; a row has
         ``graph kind made_from stand_in vertices entries paper_size degrees variant of_paper runs_as
         note backend mode output roots value unit more reported median_ms mean_ms gteps bytes joules
-        checked``: `value` is the paper's metric, `reported` the paper's figure or None, `gteps` and
-        `median_ms` are as `lagpu bench` has them, `paper_size` is the paper's vertices and stored
-        entries, `degrees` are maximum, mean and standard deviation, and `joules` is None where it
-        is not known.
+        checked``: `value` is in the paper's metric, `reported` the paper's figure or None,
+        `paper_size` its vertices and stored entries, `degrees` maximum, mean and deviation.
     refusals : list of str
         Why rows are not checked.
 
@@ -366,7 +356,6 @@ class _Work:
                 self.graphs = []
 
     def _source(self, graph: PaperGraph) -> str | None:
-        """Return the file or the generator's text of a graph."""
         made = graph.quick if self._request.quick else graph.made
         return self._request.files.get(graph.name, made)
 
@@ -465,7 +454,7 @@ class _Work:
         known = self._known[key]
         if self._counter is not None and place is not None and known.joules is None:
             search = functools.partial(ALGORITHMS[variant.output], placed_on(A, place))
-            with _as(known.found.mode):
+            with suite.as_mode(known.found.mode):
                 joules = self._counter.joules(lambda: len([search(v) for v in tested.roots]))
             known = self._known[key] = known._replace(joules=joules)
         return known
@@ -526,11 +515,7 @@ def _grid_of(graph: PaperGraph, place: Backend) -> Backend:
 
 
 def _complete(experiment: Experiment, rows: Sequence[Row]) -> None:
-    """Put in what needs the other rows of a graph.
-
-    That is the value relative to the metric's baseline, None without one, and the paper's figure
-    for its best variant beside our best.
-    """
+    """Put in values relative to the baseline, and the paper's best figure beside our best."""
     for graph in experiment.graphs:
         mine = [row for row in rows if row["graph"] == graph.name]
         if experiment.metric.over:
@@ -572,10 +557,8 @@ def table_of(experiment: Report) -> FittingTable:
 
 
 def _digits(x: float | None, digits: int = 4) -> str:
-    """Return so many digits, all of a whole number's, or a dash."""
-    if x is None:
-        return "-"
-    return f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.{digits}g}"
+    large = x is not None and abs(x) >= 1000
+    return "-" if x is None else f"{x:,.0f}" if large else f"{x:.{digits}g}"
 
 
 def lines_of(experiment: dict[str, Any]) -> Iterator[str]:

@@ -40,7 +40,7 @@ class Held:
 def worker():
     made = Worker(Held)
     yield made
-    made.end()
+    made.close()
 
 
 def test_a_process_answers(worker):
