@@ -8,8 +8,8 @@ import json
 import re
 from pathlib import Path
 
-from lagpu.papers.menu import paper_of
-from lagpu.papers.table import lines_of, table_of
+from lagpu.papers.experiments import paper_of
+from lagpu.papers.run import lines_of, table_of
 
 FOLDER = Path(__file__).parents[1] / "benchmarks" / "papers"
 

@@ -161,26 +161,6 @@ class Parts(Protocol):
     def require_alike(self, what: str, given: Mapping[str, Any]) -> None:
         """Raise `ProcessFailed` in every process unless all give the same to what is named."""
 
-    def meetings(
-        self, times: int, blocks: int | None = None, told: bool = False
-    ) -> Callable[[], None]:
-        """Return a function that has the devices meet, as they do when they search together.
-
-        Parameters
-        ----------
-        times : int
-            Meetings in a row.
-        blocks : int, optional
-            Thread blocks of each device; by default one a multiprocessor, as a search has.
-        told : bool
-            Whether each block orders what it may have written to memory of other devices.
-
-        Raises
-        ------
-        NotSupported
-            If the devices of the pieces cannot run one kernel.
-        """
-
 
 class Clusters(Protocol):
     """Sub-clusters of a grid, which have a copy of a graph each and work by themselves.

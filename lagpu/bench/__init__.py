@@ -1,3 +1,1 @@
 """Measurements: graphs and algorithms beside other libraries, Graph500, and overhead on cpu."""
-
-__all__: list[str] = []

@@ -5,36 +5,40 @@ and is timed until everything that searches reuse has been made, which includes 
 after a warm-up, each root is searched once, one at a time, timed on the wall until the parents are
 in memory, and its tree is proved on the tuples themselves, untimed. The last tree is also proved by
 `lagpu.check.check_parents`. On a grid each piece has a slice of the tuples and a part of the graph,
-and proves trees on these; nobody has the whole.
+and proves trees on these; no process has all of them.
 
 Not a submission: vertices are numbered in 32 bits, where a submission needs 48.
 """
 
 from __future__ import annotations
 
+import functools
 import math
-import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from lagpu import algorithms, backends, check
 from lagpu.backends.protocol import Backend
-from lagpu.bench.report import envelope
-from lagpu.bench.tuples import Tuples
+from lagpu.bench.graphs import drawn
+from lagpu.bench.harness import Clock, Report, Tell, envelope
 from lagpu.core.matrix import Matrix
-from lagpu.errors import InvalidValue
-from lagpu.generators import path
+from lagpu.core.vector import Vector
+from lagpu.errors import CheckFailed, InvalidValue
+from lagpu.generators import device as on_device
+from lagpu.generators import parts, path
+from lagpu.generators.random import kronecker_tuples
 from lagpu.generators.sizes import LARGEST_SCALE, count
 from lagpu.host import job
+from lagpu.io import csc
 
-__all__ = ["lines", "run", "statistics_of"]
-
-Array = np.ndarray[Any, Any]
+Array = Any  # numpy.ndarray or cupy.ndarray
 
 _ROOTS = 64  # of the rules
 _QUARTILES = ("min", "firstquartile", "median", "thirdquartile", "max")
+_CHUNK = 1 << 25  # tuples at a time
 
 
 def run(
@@ -44,53 +48,26 @@ def run(
     backend: str = "auto",
     roots: int | None = None,
     seed: int | None = None,
-    tell: Callable[[str], None] = lambda _text: None,
-) -> dict[str, Any]:
-    """Run the benchmark.
+    tell: Tell = lambda _text: None,
+) -> Report:
+    """Run the benchmark on ``2**scale`` vertices with ``edge_factor`` tuples each.
 
-    Parameters
-    ----------
-    scale, edge_factor : int
-        ``2**scale`` vertices, ``edge_factor`` tuples per vertex.
-    backend : str
-        The backend; on gpu the tuples are made on the device.
-    roots : int, optional
-        Searches; by default 64, fewer if there are fewer vertices with an edge to another vertex,
-        as the rules say.
-    seed : int, optional
-        Seed of the tuples and the roots.
-    tell : callable
-        Called with a description of each step, for a progress display.
-
-    Returns
-    -------
-    dict
-        ``machine commit date versions fields searches``, ready for JSON; `fields` are the output
-        fields that the rules require, `searches` the root, time, edges and TEPS of each.
-
-    Raises
-    ------
-    CheckFailed
-        If a tree breaks a rule; there is no result then.
-    InvalidValue, OutOfMemory
-        If a number is out of range, `roots` is more than there are such vertices, or the graph
-        does not fit.
+    By the rules there are 64 searches, fewer if fewer vertices have an edge to another. The report
+    has ``machine commit date versions fields searches``, ready for JSON; `fields` are the output
+    fields that the rules require, `searches` the root, time, edges and TEPS of each. A tree that
+    breaks a rule raises `CheckFailed`; there is no result then.
     """
     count("graph500", "scale", scale, 1, LARGEST_SCALE)
     if roots is not None:
         count("graph500", "roots", roots, 1)
     place = backends.get(backend)
     first_seed = 1 if seed is None else seed
+    wall = Clock(place).wall
     tell("generating tuples")
-    begin = time.perf_counter()
-    tuples = Tuples.drawn(place, scale, edge_factor, first_seed)
-    _synchronize(place)
-    generation = time.perf_counter() - begin
+    generation, tuples = wall(lambda: Tuples.drawn(place, scale, edge_factor, first_seed))
     algorithms.bfs_parents(path(64, backend=place), 0)  # compiles kernels
     tell("kernel 1: construction")
-    begin = time.perf_counter()
-    A = _construct(place, tuples)
-    construction = time.perf_counter() - begin
+    construction, A = wall(tuples.searched)
     keys = _roots(tuples.linked(A.nrows), roots, first_seed)
     algorithms.bfs_parents(A, keys[0])
     times: list[float] = []
@@ -98,27 +75,21 @@ def run(
     validations: list[float] = []
     for number, root in enumerate(keys, 1):
         tell(f"kernel 2: search {number} of {len(keys)}")
-        _synchronize(place)
-        begin = time.perf_counter()
-        parents = algorithms.bfs_parents(A, root)
-        _synchronize(place)
-        times.append(time.perf_counter() - begin)
-        begin = time.perf_counter()
-        indices, values = parents.to_coo()
-        dense = np.full(A.nrows, -1, np.int64)
-        dense[indices] = values
-        edges.append(tuples.validate(root, dense))
-        validations.append(time.perf_counter() - begin)
+        ms, parents = wall(functools.partial(algorithms.bfs_parents, A, root))
+        times.append(ms / 1e3)
+        ms, m = wall(functools.partial(_proof, tuples, root, parents))
+        validations.append(ms / 1e3)
+        edges.append(m)
     tell("proving the last search again, on the graph")
-    check.check_parents(A, keys[-1], (indices, values))
+    check.check_parents(A, keys[-1], parents)
     processes = job.launched()
     fields = {
         "SCALE": scale,
         "edgefactor": edge_factor,
         "NBFS": len(keys),
-        "graph_generation": generation,
+        "graph_generation": generation / 1e3,
         "num_mpi_processes": 1 if processes is None else processes.size,
-        "construction_time": construction,
+        "construction_time": construction / 1e3,
         **_results(times, edges, validations),
     }
     searches = [
@@ -128,38 +99,18 @@ def run(
     return {**envelope([place], {}), "fields": fields, "searches": searches}
 
 
-def _construct(place: Backend, tuples: Tuples) -> Matrix:
-    """Make the graph from the tuples, and by one search everything that searches reuse."""
-    A = tuples.matrix()
-    algorithms.bfs_parents(A, A.nrows - 1)  # which is in a tuple
-    _synchronize(place)
-    return A
-
-
 def _roots(candidates: Array, number: int | None, seed: int) -> list[int]:
-    """Return distinct vertices of those with an edge to another one."""
-    if not candidates.size:
-        raise InvalidValue("graph500: there are only self-loops. Use a larger scale.")
-    if number is not None and number > candidates.size:
+    if number is not None and 0 < candidates.size < number:
         raise InvalidValue(
             f"graph500: {number} roots, but only {candidates.size} vertices have an edge to "
             "another. Give fewer, or use a larger scale."
         )
-    least = min(_ROOTS, candidates.size) if number is None else number
-    drawn = np.random.default_rng(seed).choice(candidates, least, replace=False)
-    return [int(root) for root in drawn]
-
-
-def _synchronize(place: Backend) -> None:
-    if place.device is not None:
-        place.device.synchronize()
+    refusal = "graph500: there are only self-loops. Use a larger scale."
+    return drawn(candidates, _ROOTS if number is None else number, seed, refusal)
 
 
 def statistics_of(values: Sequence[float]) -> dict[str, float]:
-    """Return minimum, quartiles, maximum, mean and sample deviation, as in the reference code.
-
-    A quartile between two values is their mean. The deviation of a single value is NaN.
-    """
+    """Return minimum, quartiles, maximum, mean and sample deviation, as in the reference code."""
     x = sorted(float(value) for value in values)
     n = len(x)
     places = (
@@ -205,3 +156,147 @@ def lines(fields: dict[str, float]) -> list[str]:
             label = f"{label:<29}!"
         found.append(f"{label:<32}{text}")
     return found
+
+
+def _proof(tuples: Tuples, root: int, parents: Vector) -> int:
+    indices, values = parents.to_coo()
+    dense = np.full(parents.size, -1, np.int64)
+    dense[indices] = values
+    return tuples.validate(root, dense)
+
+
+class Tuples:
+    """The raw tuples of a graph, self-loops and duplicates included.
+
+    They are slices, (u, v) in INT32, by the number of each piece of this process; those of one
+    backend are piece 0. Every process calls each method, which returns the same in all.
+    """
+
+    def __init__(self, place: Backend, slices: dict[int, tuple[Array, Array]]) -> None:
+        self._place, self._slices = place, slices
+
+    @classmethod
+    def drawn(cls, place: Backend, scale: int, edge_factor: int, seed: int) -> Tuples:
+        """Return the tuples of `lagpu.generators.kronecker`."""
+        if place.capabilities.parts is not None:
+            return cls(place, parts.kronecker_tuples(scale, edge_factor, seed, place))
+        return cls(place, {0: kronecker_tuples(scale, edge_factor, seed=seed, backend=place)})
+
+    def matrix(self) -> Matrix:
+        """Return the undirected graph, without self-loops and duplicates."""
+
+        def largest(xp: Any, u: Array, v: Array) -> tuple[Array]:
+            return (np.array([max((int(x.max()) for x in (u, v) if len(x)), default=-1)]),)
+
+        n = 1 + max(int(x[0]) for (x,) in self._gather(largest))
+        if self._place.capabilities.parts is not None:
+            return parts.undirected(self._slices, n, self._place)
+        if on_device.is_on_gpu(self._place):
+            return on_device.undirected(*self._slices[0], n, self._place)
+        return csc.undirected(*self._slices[0], n).matrix(self._place)
+
+    def searched(self) -> Matrix:
+        """Return the graph, and make by one search what searches reuse."""
+        A = self.matrix()
+        algorithms.bfs_parents(A, A.nrows - 1)  # which is in a tuple
+        return A
+
+    def linked(self, n: int) -> Array:
+        """Return the vertices with an edge to another one, rising, on the host."""
+
+        def mark(xp: Any, u: Array, v: Array) -> tuple[Array]:
+            marks, apart = xp.zeros(n, bool), u != v
+            marks[u[apart]] = True
+            marks[v[apart]] = True
+            return (_host(xp.packbits(marks)),)
+
+        return np.flatnonzero(_united(self._gather(mark), n))
+
+    def validate(self, root: int, parents: Any) -> int:
+        """Prove a search tree, given by parents or -1, and count the tuples with both ends in it.
+
+        That is the m of TEPS. Levels are the depths in the tree, so rule 2, levels of a tree edge
+        differ by one, holds by construction.
+        """
+
+        def prove(xp: Any, u: Array, v: Array) -> tuple[Array, Array]:
+            known, edges = _proved(xp, u, v, root, xp.asarray(parents))
+            return _host(xp.packbits(known)), np.array([edges])
+
+        found = self._gather(prove)
+        known = _united([(bits,) for bits, _ in found], len(parents))
+        rule = "5: a vertex and its parent are joined by an edge"
+        _refuse(np, (parents >= 0) & ~known, rule)
+        return sum(int(edges[0]) for _, edges in found)
+
+    def _gather(self, work: Callable[[Any, Array, Array], Any]) -> list[Any]:
+        """Return what ``work(xp, u, v)`` returns for each slice: arrays on the host."""
+
+        def on_piece(home: Backend, piece: int) -> Any:
+            device = home.device if on_device.is_on_gpu(home) else None
+            with nullcontext() if device is None else device.alone():
+                return work(np if device is None else device.xp, *self._slices[piece])
+
+        if self._place.capabilities.parts is None:
+            return [on_piece(self._place, 0)]
+        return self._place.capabilities.parts.gather(on_piece)
+
+
+def _host(array: Array) -> Array:
+    return array.get() if hasattr(array, "get") else array
+
+
+def _united(bits: list[tuple[Array]], n: int) -> Array:
+    """Return which vertices any piece has marked, from packed bits."""
+    union = np.bitwise_or.reduce([packed for (packed,) in bits])
+    return np.unpackbits(union, count=n).astype(bool)
+
+
+def _proved(xp: Any, u: Array, v: Array, root: int, parents: Array) -> tuple[Array, int]:
+    """Return (vertices whose tree edge is among some tuples, how many tuples are in the tree)."""
+    inside = parents >= 0
+    depth = _depths(xp, root, parents, inside)
+    known = xp.zeros(len(parents), bool)
+    known[root] = True
+    edges = 0
+    for start in range(0, len(u), _CHUNK):
+        a, b = (ends[start : start + _CHUNK] for ends in (u, v))
+        in_a, in_b = inside[a], inside[b]
+        _refuse(xp, in_a != in_b, "4: the tree spans the component", (a, b))
+        far = in_a & (xp.abs(depth[a] - depth[b]) > 1)
+        _refuse(xp, far, "3: an edge joins levels that differ by at most one", (a, b))
+        known[a[parents[a] == b]] = True
+        known[b[parents[b] == a]] = True
+        edges += int(xp.count_nonzero(in_a))
+    return known, edges
+
+
+def _depths(xp: Any, root: int, parents: Array, inside: Array) -> Array:
+    """Return each vertex's depth by pointer doubling, or raise unless the parents are a tree."""
+    n = len(parents)
+    vertex = xp.arange(n)
+    if int(parents[root]) != root:
+        raise CheckFailed(f"graph500: rule 1: the root {root} is not its own parent.")
+    rule = "1: the parents form a tree"
+    _refuse(xp, parents >= n, rule)
+    jump = xp.where(inside, parents, vertex)
+    _refuse(xp, inside & ~inside[jump], rule)
+    depth = (jump != vertex).astype(np.int32)
+    for _ in range(n.bit_length()):
+        further = jump[jump]
+        depth += depth[jump]
+        if bool((further == jump).all()):
+            break
+        jump = further
+    _refuse(xp, inside & (jump != root), rule)
+    return depth
+
+
+def _refuse(xp: Any, bad: Array, rule: str, ends: tuple[Array, Array] | None = None) -> None:
+    """Raise if a rule is broken anywhere: at a vertex, or by a tuple with these ends."""
+    if bool(bad.any()):
+        k = int(xp.argmax(bad))
+        where = f"at vertex {k}"
+        if ends is not None:
+            where = f"by the tuple ({int(ends[0][k])}, {int(ends[1][k])})"
+        raise CheckFailed(f"graph500: rule {rule}: broken {where}.")

@@ -1,83 +1,120 @@
-"""The graphs of a benchmark: named graphs, generated graphs and files, with their facts."""
+"""The graphs of a benchmark: named, generated or files; their columns, facts and roots."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from lagpu import generators
+from lagpu import algorithms, generators
+from lagpu.backends.protocol import Backend
+from lagpu.bench.harness import SEED, Array
 from lagpu.check import Pattern
 from lagpu.core.matrix import Matrix
 from lagpu.errors import InvalidValue
-from lagpu.generators.load import Facts
+from lagpu.generators.load import Facts, load
 from lagpu.host.threads import mapped
 from lagpu.io.csc import column_blocks
 
-__all__ = ["SMALL_SUITE", "SUITE", "HostGraph", "require_graph"]
-
-Array = np.ndarray[Any, Any]
-
 #: The graphs that are measured on a GPU by default; other scales are valid names too.
 SUITE = (
-    "kron20e16",
-    "kron22e16",
-    "kron24e16",
-    "urand22e16",
-    "mycielskian17",
-    "road2048",
+    *("kron20e16", "kron22e16", "kron24e16", "urand22e16", "mycielskian17", "road2048"),
     "delaunay20",
 )
 #: The graphs that are measured by default where there is none: seconds on a CPU.
 SMALL_SUITE = ("kron12e16", "urand12e16", "mycielskian11", "road64", "delaunay12")
+SOURCES = 8
+FEW = 2  # sources of a question that takes a search for each source
+SAMPLED = 4  # sources of betweenness
+RADIUS = 2  # radius of a neighbourhood
+LARGEST_WEIGHT = 255
+_NO_EDGE = "bench: no vertex has an edge to another. Give another graph."
 
 
 def require_graph(name: str, renumber: bool = False) -> None:
-    """Check that a text names a generated graph or a file, a file alone to `renumber` vertices.
-
-    Raises
-    ------
-    InvalidValue
-        If there is no graph and no file of this name; the message lists the names.
-    """
+    """Check that a text names a generated graph or a file, a file alone to `renumber` vertices."""
     if renumber and generators.is_spec(name):
         raise InvalidValue(f"--renumber: {name} is made, not read from a file. Leave it out.")
-    if generators.is_spec(name) or Path(name).is_file():
-        return
-    raise InvalidValue(
-        f"bench: there is no graph or file {name!r}. Use one of {', '.join(SUITE)}, "
-        "a generated graph such as kron:16, or a file."
-    )
+    if not (generators.is_spec(name) or Path(name).is_file()):
+        raise InvalidValue(
+            f"bench: there is no graph or file {name!r}. Use one of {', '.join(SUITE)}, "
+            "a generated graph such as kron:16, or a file."
+        )
+
+
+@dataclass
+class Summary:
+    """Facts of a graph, which decide which algorithms are measured, and their arguments.
+
+    `entries` are those stored, of `edges` an undirected one counts once; `connected` says whether
+    each vertex reaches every other. `depth` is the largest level of a search from the vertex with
+    most edges out, `outside` the number of vertices that it does not reach, and `sources` are
+    random ones that it reaches; in a directed graph its own source is the first.
+    """
+
+    graph: str
+    vertices: int
+    entries: int
+    edges: int
+    symmetric: bool
+    acyclic: bool
+    connected: bool
+    depth: int
+    outside: int
+    sources: list[int]
+
+    def __post_init__(self) -> None:
+        self.source, self.target, self.radius = self.sources[0], self.sources[-1], RADIUS
+        self.few, self.sampled = sorted(self.sources[:FEW]), min(SAMPLED, self.vertices)
 
 
 @dataclass(frozen=True, eq=False)
-class HostGraph:
-    """The columns of a graph on the host, to draw roots and to prove results.
-
-    Attributes
-    ----------
-    col_ptr, row_idx : ndarray of int
-        The columns.
-    facts : Facts
-        Sizes and degrees.
-    """
+class Columns:
+    """The columns of a graph on the host; row i and column j are the edge i -> j."""
 
     col_ptr: Array
     row_idx: Array
+    facts: Any
+
+    @property
+    def columns(self) -> tuple[Array, Array]:
+        """The pair ``(col_ptr, row_idx)``."""
+        return self.col_ptr, self.row_idx
+
+    @cached_property
+    def pattern(self) -> Pattern:
+        """The columns as checkers take them, made once."""
+        return Pattern(self.columns, self.facts.symmetric)
+
+    @property
+    def values(self) -> Array:
+        """The value of each entry: 1."""
+        return np.ones(len(self.row_idx), np.int8)
+
+    @cached_property
+    def rows(self) -> sp.csr_array:
+        """The rows with the values, which are the columns of a symmetric graph."""
+        shape = (self.facts.vertices,) * 2
+        parts = self.values, self.row_idx, self.col_ptr
+        if self.facts.symmetric:
+            return sp.csr_array(parts, shape=shape)
+        return sp.csc_array(parts, shape=shape).tocsr()
+
+
+@dataclass(frozen=True, eq=False)
+class HostGraph(Columns):
+    """The columns of a graph with its degrees, to draw roots and to prove results."""
+
     facts: Facts
 
     @classmethod
     def of(cls, A: Matrix) -> HostGraph:
-        """Return the columns of a square matrix with at least one vertex.
-
-        Raises
-        ------
-        InvalidValue
-            If the matrix is not square, or has no vertices.
-        """
+        """Return the columns of a square matrix with at least one vertex."""
         if A.nrows != A.ncols or A.nrows == 0:
             raise InvalidValue(f"bench: the graph is {A.nrows} x {A.ncols}. Give a square matrix.")
         col_ptr, row_idx, _ = A.to_csc()
@@ -98,34 +135,99 @@ class HostGraph:
         facts = Facts(n, len(row_idx), symmetric, out_degree, in_degree, has_loop)
         return cls(col_ptr, row_idx, facts)
 
-    @cached_property
-    def pattern(self) -> Pattern:
-        """The columns as checkers take them, made once."""
-        return Pattern(self.columns, self.facts.symmetric)
-
-    @property
-    def columns(self) -> tuple[Array, Array]:
-        """The pair ``(col_ptr, row_idx)``."""
-        return self.col_ptr, self.row_idx
-
-    def roots(self, count: int, seed: int) -> list[int]:
-        """Return distinct random vertices, each with an edge to another vertex.
-
-        Raises
-        ------
-        InvalidValue
-            If there is no such vertex.
-        """
+    def roots(self, count: int, seed: int | None, refusal: str = _NO_EDGE) -> list[int]:
+        """Return distinct random vertices, each with an edge to another; without any raise."""
         candidates = np.flatnonzero(self.facts.out_degree > self.facts.has_loop)
-        if not candidates.size:
-            raise InvalidValue("bench: no vertex has an edge to another. Give another graph.")
-        drawn = np.random.default_rng(seed).choice(
-            candidates, min(count, candidates.size), replace=False
-        )
-        return [int(root) for root in drawn]
+        return drawn(candidates, count, seed, refusal)
 
     def edges_from(self, reached: Array) -> int:
         """Return the number of edges from a list of reached vertices, each edge counted once."""
         mark = np.zeros(self.facts.vertices, bool)
         mark[reached] = True
         return self.facts.edges_from(mark)
+
+
+def drawn(candidates: Array, count: int, seed: int | None, refusal: str = _NO_EDGE) -> list[int]:
+    """Return distinct random vertices of some; without any raise `InvalidValue`."""
+    if not candidates.size:
+        raise InvalidValue(refusal)
+    rng = np.random.default_rng(SEED if seed is None else seed)
+    found: list[int] = rng.choice(candidates, min(count, candidates.size), replace=False).tolist()
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Problem(Columns):
+    """A graph with lengths of its edges, 1 to 255 and the same in both directions, from disk."""
+
+    facts: Summary
+    weights: Array
+
+    @classmethod
+    def read(cls, folder: Path) -> Problem:
+        """Return the problem that `make` wrote; arrays are read on demand."""
+        facts = Summary(**json.loads((folder / "facts.json").read_text("utf-8")))
+        col_ptr, row_idx, weights = (
+            np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+            for name in ("col_ptr", "row_idx", "weights")
+        )
+        return cls(col_ptr, row_idx, facts, weights)
+
+    @property
+    def values(self) -> Array:
+        """The weights."""
+        return self.weights
+
+    def has_edge(self, i: int, j: int) -> bool:
+        """Whether there is an edge i -> j."""
+        column = self.row_idx[self.col_ptr[j] : self.col_ptr[j + 1]]
+        k = int(np.searchsorted(column, i))
+        return k < len(column) and int(column[k]) == i
+
+
+def make(
+    graph: str, place: Backend, seed: int | None, folder: Path, renumber: bool = False
+) -> Summary:
+    """Make or read a graph, without its values, and write all that its measurement needs."""
+    A = load(graph, place, seed=seed, renumber=renumber)
+    host = HostGraph.of(A)
+    facts = _summary(Path(graph).name, A, host, seed)
+    arrays = {"col_ptr": host.col_ptr, "row_idx": host.row_idx, "weights": _weights(*host.columns)}
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array, allow_pickle=False)
+    (folder / "facts.json").write_text(json.dumps(asdict(facts)), "utf-8")
+    return facts
+
+
+def _summary(graph: str, A: Matrix, host: HostGraph, seed: int | None) -> Summary:
+    known = host.facts
+    hub = int(np.argmax(known.out_degree - known.has_loop))
+    reached, levels = algorithms.bfs_levels(A, hub).to_coo()
+    n = known.vertices
+    sources = drawn(reached if len(reached) > 1 else reached[:0], SOURCES, seed)
+    connected, acyclic = len(reached) == n, False
+    if not known.symmetric:
+        sources = [hub, *(v for v in sources if v != hub)][:SOURCES]
+        connected = connected and algorithms.bfs_levels(A.T.new(), hub).nvals == n
+        if not known.has_loop.any():
+            parts, _ = sp.csgraph.connected_components(host.rows, connection="strong")
+            acyclic = bool(parts == n)
+    return Summary(
+        graph, n, known.entries, known.edges, known.symmetric, acyclic, connected,
+        int(levels.max()), n - len(reached), sources,
+    )  # fmt: skip
+
+
+def _weights(col_ptr: Array, row_idx: Array) -> Array:
+    """Return a length for each edge, a hash of its two ends that ignores the direction."""
+    # Multiplicative hashing by the golden ratio: Knuth, volume 3, section 6.4.
+    weights = np.empty(len(row_idx), np.uint8)
+    widths = np.diff(col_ptr)
+    for first, last in column_blocks(col_ptr):
+        rows = row_idx[col_ptr[first] : col_ptr[last]].astype(np.uint64)
+        cols = np.repeat(np.arange(first, last, dtype=np.uint64), widths[first:last])
+        low, high = np.minimum(rows, cols), np.maximum(rows, cols)
+        mixed = (low * np.uint64(0x9E3779B1) + high) * np.uint64(0x9E3779B97F4A7C15)
+        drawn = (mixed >> np.uint64(40)) % np.uint64(LARGEST_WEIGHT)
+        weights[col_ptr[first] : col_ptr[last]] = drawn + np.uint64(1)
+    return weights

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import gc
-import itertools
 import math
 import time
 from collections.abc import Iterator
@@ -25,9 +24,8 @@ import typer
 from lagpu import algorithms, backends
 from lagpu.algebra.tables import binary, indexunary, monoid
 from lagpu.backends.protocol import Backend
-from lagpu.bench import report
+from lagpu.bench.harness import SEED, Clock, Report, Row, envelope, used_bytes
 from lagpu.bench.suite import ALGORITHMS
-from lagpu.bench.timing import Clock, Span, devices_of
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.dtypes import INT64
@@ -37,35 +35,13 @@ from lagpu.host.files import require_writable, write_json
 from lagpu.host.job import first_reports, owner, speaks
 from lagpu.loops.loop import eager
 
-__all__ = ["app", "betweenness", "meeting_us", "roots_of", "search"]
-
-Row = dict[str, Any]
-SEED = 7
 _TIMES = ("median_ms", "max_ms", "wall_median_ms", "wall_max_ms")
 _SAME = 1e-9  # relative, of sums that are added in another order
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
-def meeting_us(place: Backend, times: int = 500) -> dict[str, float]:
-    """Return the microseconds of a meeting of a grid's devices.
-
-    Of few blocks and of all, which order what they have written to other devices, or have written
-    nothing.
-    """
-    parts = place.capabilities.parts
-    assert parts is not None
-    found = {}
-    for blocks, told in itertools.product((16, None), (False, True)):
-        run = parts.meetings(times, blocks, told)
-        run()  # which compiles
-        with Span(devices_of(place), together=True) as span:
-            run()
-        found[f"{blocks or 'all'} blocks{', told' * told}"] = span.together_ms * 1e3 / times
-    return found
-
-
 def roots_of(A: Matrix, count: int) -> list[int]:
-    """Return distinct random vertices from which a search gets further."""
+    """Return distinct random vertices from which a search reaches others."""
     rng, found = np.random.default_rng(SEED), []
     for _ in range(1000 * count):
         root = int(rng.integers(A.nrows))
@@ -85,10 +61,9 @@ def _numbers(A: Matrix) -> Vector:
 
 
 def _digest(result: Vector, numbers: Vector, values: bool) -> tuple[float, ...]:
-    """Return what tells a result from another: how many entries it has, and sums of these.
+    """Return the count of the entries and the sum of their vertices' numbers.
 
-    Of the numbers of their vertices, and with `values` of what they are and of the products of
-    both.
+    With `values` also the sums of the values and of the products of both.
     """
     where = numbers.ewise_mult(result, binary.first).new()
     summed = [where, result, numbers.ewise_mult(result, binary.times).new()] if values else [where]
@@ -104,21 +79,10 @@ def _agree(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
 
 
 def search(A: Matrix, roots: list[int], output: str, fused: bool, known: dict[int, Any]) -> Row:
-    """Search from every root, and compare with what is known of each; return a row.
+    """Search from every root, compare with the digests in `known`, and return a row.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-        The graph.
-    roots : list of int
-        Where searches begin.
-    output : str
-        ``levels``, ``parents`` or ``paths``.
-    fused : bool
-        Whether loops run as one kernel.
-    known : dict
-        The digest of each root's result, which the first backend puts there. Of parents only where
-        they are is compared.
+    The first backend stores the digest of each root's result there. Parents, which may differ, are
+    compared by the vertices that have one.
     """
     algorithm = ALGORITHMS[output]
     samples, same, numbers = [], True, _numbers(A)
@@ -182,9 +146,9 @@ def _rows(
         except OutOfMemory as error:
             yield {"graph": name, "backend": place.name, "what": f"refused: {error}"}
             continue
-        used = sum(int(device.used_bytes()) for device in devices_of(place))
         facts = {"graph": name, "backend": place.name, "vertices": A.nrows, "entries": A.nvals}
-        yield from (facts | row | {"bytes": used, "made_s": made_s} for row in found)
+        more = {"bytes": used_bytes(place), "made_s": made_s}
+        yield from (facts | row | more for row in found)
         del A
 
 
@@ -207,14 +171,7 @@ def main(
         require_writable(json, "bench")
         places = [backends.get(name) for name in backend]
         modes = [True, False] if by_statement else [True]
-        found: Row = report.envelope(places, {})
-        found["meeting_us"] = {
-            place.name: meeting_us(place)
-            for place in places
-            if place.capabilities.parts and place.capabilities.searches
-        }
-        print(f"microseconds of a meeting: {found['meeting_us']}")
-        found["rows"] = []
+        found: Report = envelope(places, {}) | {"rows": []}
         for name in graphs:
             for row in _rows(name, places, roots, output, modes, sources):
                 print(_line(row), flush=True)

@@ -2,7 +2,7 @@
 
 ``python -m lagpu.bench.networkx_backend karate urand:16 -b cpu -b gpu --json networkx.json``
 
-Each call is compared with NetworkX' result. Times are of the wall and of the processor: the second
+Each call is compared with NetworkX' result. Times are of the wall and of the processor; the second
 ones count where other programs run on the machine and lagpu computes on it too.
 """
 
@@ -13,29 +13,25 @@ import math
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import networkx as nx
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from lagpu import backends
 from lagpu.backends.processes import of_all
 from lagpu.backends.protocol import Backend
-from lagpu.bench import report
-from lagpu.errors import CheckFailed, LagpuError
+from lagpu.bench import harness
+from lagpu.bench.harness import SEED, Report, Row, listed
+from lagpu.errors import CheckFailed
 from lagpu.generators.load import load
-from lagpu.host.files import require_writable, write_json
 from lagpu.io import to_networkx
 from lagpu.nx import Graph, convert_from_nx, interface
 
-__all__ = ["app", "graph_of", "measure", "show"]
-
 DEFAULT_GRAPHS = ("karate", "urand:16")
-SEED = 7
 _ENOUGH = 2.0  # seconds after which a call is not repeated
 _REPEATS = 3
 
@@ -49,22 +45,20 @@ class Times(NamedTuple):
     cpu: float
 
 
-# ------------------------------------------------------------------------------ what is called
-
-
 def _calls(source: Any) -> dict[str, tuple[str, dict[str, Any]]]:
     """Return (function, arguments) by the text that names the call."""
-    here, few = {"source": source}, {"k": 4, "seed": SEED}
-    plain = ("connected_components", "core_number", "triangles")
-    from_one = (
-        "single_source_shortest_path_length",
-        "bfs_edges",
-        "single_source_dijkstra_path_length",
-    )
+    from_source, few = {"source": source}, {"k": 4, "seed": SEED}
+    plain: dict[str, dict[str, Any]] = {
+        "single_source_shortest_path_length": from_source,
+        "bfs_edges": from_source,
+        "single_source_dijkstra_path_length": from_source,
+        "connected_components": {},
+        "core_number": {},
+        "triangles": {},
+        "pagerank": {"tol": 1e-9, "max_iter": 500},
+    }
     return {
-        **{name: (name, here) for name in from_one},
-        **{name: (name, {}) for name in plain},
-        "pagerank": ("pagerank", {"tol": 1e-9, "max_iter": 500}),
+        **{name: (name, given) for name, given in plain.items()},
         "closeness_centrality(u)": ("closeness_centrality", {"u": source}),
         "betweenness_centrality(k=4)": ("betweenness_centrality", few),
         "edge_betweenness_centrality(k=4)": ("edge_betweenness_centrality", few),
@@ -72,12 +66,9 @@ def _calls(source: Any) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def graph_of(text: str) -> Any:
-    """Return an undirected graph without self-loops, with weights 1 to 9, of a file or a text.
+    """Return ``karate``, a file or such as ``kron:16``, undirected and without self-loops.
 
-    Parameters
-    ----------
-    text : str
-        ``karate``, a file, or such as ``kron:16``.
+    Its weights are 1 to 9.
     """
     if text == "karate":
         G: Any = nx.Graph(nx.karate_club_graph().edges)
@@ -90,18 +81,8 @@ def graph_of(text: str) -> Any:
     return G
 
 
-# ----------------------------------------------------------------------------------- measuring
-
-
-def measure(text: str, names: list[str]) -> list[dict[str, Any]]:
-    """Measure one graph: a row for each call.
-
-    Parameters
-    ----------
-    text : str
-        As in `graph_of`.
-    names : list of str
-        Backends of lagpu.
+def measure(text: str, names: list[str]) -> list[Row]:
+    """Measure a graph of `graph_of` on backends of lagpu: a row for each call.
 
     Raises
     ------
@@ -123,7 +104,7 @@ def measure(text: str, names: list[str]) -> list[dict[str, Any]]:
         for place, (converted, made) in graphs.items():
             with backends.use(place):
                 ours = functools.partial(getattr(interface, name), converted, **given)
-                _listed(ours())  # compiles, and makes a matrix
+                listed(ours())  # compiles, and makes a matrix
                 found, times = _timed(ours, backends.get())
             if not _agree(found, wanted):
                 raise CheckFailed(f"bench: {name} on {place} differs from NetworkX on {text}.")
@@ -145,7 +126,7 @@ def _converted(G: Any) -> Graph:
 
 
 def _timed(call: Callable[[], Any], place: Backend | None = None) -> tuple[Any, Times]:
-    """Return what a call gives, iterators as lists, and the median of its times.
+    """Return the result of a call, iterators as lists, and the median of its times.
 
     The processes of its `place` repeat it as often as the slowest of them.
     """
@@ -153,17 +134,12 @@ def _timed(call: Callable[[], Any], place: Backend | None = None) -> tuple[Any, 
     again = True
     while again and len(times) < _REPEATS:
         wall, cpu = time.perf_counter(), time.process_time()
-        found = _listed(call())
+        found = listed(call())
         times.append(Times(time.perf_counter() - wall, time.process_time() - cpu))
         first = times[0].wall
         of_each = [[first]] if place is None else of_all(place, first)
         again = max(its for (its,) in of_each) < _ENOUGH
     return found, Times(*(float(f"{statistics.median(x):.3g}") for x in zip(*times, strict=True)))
-
-
-def _listed(found: Any) -> Any:
-    """Return a result, an iterator as a list."""
-    return list(found) if isinstance(found, Iterator) else found
 
 
 def _agree(found: Any, wanted: Any) -> bool:
@@ -175,25 +151,20 @@ def _agree(found: Any, wanted: Any) -> bool:
     return bool(found == wanted)
 
 
-# ------------------------------------------------------------------------------------- running
-
-
-def show(found: dict[str, Any], names: list[str], out: Console) -> None:
+def show(found: Report, names: list[str], out: Console) -> None:
     """Print a report as a table, a line for each call."""
-    table = Table("graph", "call", title="seconds; ratio of processor time, on gpu of wall time")
-    table.add_column("NetworkX", justify="right")
+
+    def ratio(place: str) -> Callable[[Row], str]:
+        kind = "" if place.startswith("gpu") else "cpu_"
+        return lambda row: f"{row[f'networkx_{kind}s'] / row[f'{place}_{kind}s']:.3g}"
+
+    numbers: list[tuple[str, str | Callable[[Row], str]]] = [("NetworkX", "{networkx_s:.3g}")]
     for place in names:
-        for head in ("convert", place, "ratio"):
-            table.add_column(head, justify="right")
-    for row in found["rows"]:
-        cells = [f"{row['networkx_s']:.3g}"]
-        for place in names:
-            kind = "" if place.startswith("gpu") else "cpu_"
-            ratio = row[f"networkx_{kind}s"] / row[f"{place}_{kind}s"]
-            times = (row[f"{place}_convert_s"], row[f"{place}_s"])
-            cells += [*(f"{x:.3g}" for x in times), f"{ratio:.3g}"]
-        table.add_row(row["graph"], row["call"], *cells)
-    out.print(table)
+        times = ("convert", f"{{{place}_convert_s:.3g}}"), (place, f"{{{place}_s:.3g}}")
+        numbers += [*times, ("ratio", ratio(place))]
+    title = "seconds; ratio of processor time, on gpu of wall time"
+    texts = ("graph", "{graph}"), ("call", "{call}")
+    out.print(harness.table(found["rows"], texts, numbers, title=title))
 
 
 @app.command()
@@ -213,17 +184,12 @@ def run(
 ) -> None:
     """Measure NetworkX beside its backend lagpu."""
     names = backend or ["cpu"]
-    try:
-        require_writable(json_file, "bench")
+    with harness.program(json_file) as keep:
         places = [backends.get(name) for name in names]
-        found: dict[str, Any] = {"benchmark": "networkx-backend"}
-        found |= report.envelope(places, {"networkx": nx.__version__})
+        found: Report = {"benchmark": "networkx-backend"}
+        found |= harness.envelope(places, {"networkx": nx.__version__})
         found["rows"] = [row for text in graphs or DEFAULT_GRAPHS for row in measure(text, names)]
-        if json_file is not None:
-            write_json(found, json_file, "bench")
-    except LagpuError as error:
-        typer.echo(f"lagpu.bench: {error}", err=True)
-        raise typer.Exit(1 if isinstance(error, CheckFailed) else 2) from error
+        keep(found)
     show(found, names, Console())
 
 

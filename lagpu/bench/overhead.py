@@ -18,45 +18,26 @@ import graphblas as gb
 import numpy as np
 import typer
 from rich.console import Console
-from rich.table import Table
 from suitesparse_graphblas import ffi, lib
 
 from lagpu.algorithms import bfs_levels
-from lagpu.bench import report
+from lagpu.bench import harness
+from lagpu.bench.graphs import HostGraph
+from lagpu.bench.harness import SEED, Report, Row
+from lagpu.bench.peers import graphblas_levels as direct_levels
 from lagpu.core.matrix import Matrix
-from lagpu.errors import CheckFailed, InvalidValue, LagpuError
+from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.generators.load import load
-from lagpu.host.files import require_writable, write_json
-from lagpu.host.sorting import distinct
-
-__all__ = ["app", "measure", "show"]
 
 DEFAULT_GRAPHS = ("kron:16", "road:340")  # the second is as large as luxembourg_osm
-SEED = 7
+_WHO = {"lagpu": "lagpu", "direct": "python-graphblas", "c": "C calls"}
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-
-# ------------------------------------------------------------------------- the three programs
 
 
 def lagpu_levels(A: Matrix, source: int) -> Any:
     """Search by lagpu; return the levels as a python-graphblas vector."""
     return bfs_levels(A, source).data.gb
-
-
-def direct_levels(A: Any, source: int) -> Any:
-    """Search by the same loop on python-graphblas objects."""
-    any_pair = gb.semiring.any_pair
-    levels = gb.Vector("INT32", A.nrows)
-    frontier = gb.Vector("BOOL", A.nrows)
-    frontier[source] = True
-    depth = 0
-    while frontier.nvals:
-        levels(frontier.S) << depth
-        frontier(~levels.S, replace=True) << any_pair(frontier @ A)
-        depth += 1
-    return levels
 
 
 def c_levels(A: Any, source: int) -> Any:
@@ -77,35 +58,19 @@ def c_levels(A: Any, source: int) -> Any:
     return levels
 
 
-# -------------------------------------------------------------------------------- measuring
-
-
 def measure(
     graph: str,
     *,
     roots: int = 8,
     repeats: int = 9,
     clock: Callable[[], float] = time.perf_counter,
-) -> dict[str, Any]:
-    """Measure one graph.
+) -> Row:
+    """Measure one graph, a file or a text such as ``kron:16``.
 
-    Parameters
-    ----------
-    graph : str
-        A file, or a text such as ``kron:16``.
-    roots : int
-        Number of sources, drawn by a fixed seed from the vertices with an edge.
-    repeats : int
-        How often the three programs run from each root, after a warm-up.
-    clock : callable
-        Returns seconds: of the wall, or ``time.process_time`` for those of the processor, of all
-        threads together, in which a machine with other work says more.
-
-    Returns
-    -------
-    dict
-        ``graph vertices entries depth lagpu_ms direct_ms c_ms ratio ratio_low ratio_high roots``:
-        medians over all repetitions, the quartiles of the ratio, and the same for each root.
+    `clock` returns seconds: of the wall, or ``time.process_time`` for those of all threads, which
+    say more on a machine with other work. The row has ``graph vertices entries depth lagpu_ms
+    direct_ms c_ms ratio ratio_low ratio_high repeats roots``: medians over all repetitions after
+    the first, the quartiles of the ratio, and the same for each root.
 
     Raises
     ------
@@ -117,48 +82,47 @@ def measure(
     if roots < 1 or repeats < 1:
         raise InvalidValue(f"bench: {roots} roots, {repeats} repeats. Give at least 1 of each.")
     A = load(graph, "cpu")
-    rows = [_from_root(A, int(root), repeats, clock) for root in _roots(A, roots)]
-    lagpu_ms, direct_ms, c_ms = (np.concatenate([r.pop(key) for r in rows]) for key in _TIMES)
-    ratio = lagpu_ms / direct_ms
+    refusal = "bench: the graph has no edge. Give a graph with edges."
+    found, times = [], []
+    for root in HostGraph.of(A).roots(roots, SEED, refusal):
+        depth, of_root = _from_root(A, root, repeats, clock)
+        found.append({"root": root, "depth": depth, **_medians(of_root)})
+        times.append(of_root)
+    every = np.concatenate(times)
+    medians = _medians(every)
+    low, high = np.quantile(every[:, 0] / every[:, 1], (0.25, 0.75))
     return {
         "graph": Path(graph).name,
         "vertices": A.nrows,
         "entries": A.nvals,
-        "depth": int(np.median([row["depth"] for row in rows])),
-        "lagpu_ms": _rounded(np.median(lagpu_ms)),
-        "direct_ms": _rounded(np.median(direct_ms)),
-        "c_ms": _rounded(np.median(c_ms)),
-        "ratio": _rounded(np.median(ratio)),
-        "ratio_low": _rounded(np.quantile(ratio, 0.25)),
-        "ratio_high": _rounded(np.quantile(ratio, 0.75)),
+        "depth": int(np.median([row["depth"] for row in found])),
+        **medians,
+        "ratio_low": _rounded(low),
+        "ratio_high": _rounded(high),
         "repeats": repeats,
-        "roots": rows,
+        "roots": found,
     }
 
 
-_TIMES = ("lagpu_times", "direct_times", "c_times")
+def _medians(times: Any) -> Row:
+    medians = {f"{who}_ms": _rounded(np.median(ms)) for who, ms in zip(_WHO, times.T, strict=True)}
+    return medians | {"ratio": _rounded(np.median(times[:, 0] / times[:, 1]))}
 
 
-def _roots(A: Matrix, count: int) -> Any:
-    """Return vertices with an edge to another one, drawn by a fixed seed."""
-    col_ptr, row_idx, _ = A.to_csc()
-    columns = np.repeat(np.arange(A.ncols), np.diff(col_ptr))
-    with_edge = distinct(row_idx[row_idx != columns])
-    if not len(with_edge):
-        raise InvalidValue("bench: the graph has no edge. Give a graph with edges.")
-    return np.random.default_rng(SEED).choice(with_edge, min(count, len(with_edge)), replace=False)
+def _rounded(number: Any) -> float:
+    return round(float(number), 4)
 
 
-def _from_root(A: Matrix, root: int, repeats: int, clock: Callable[[], float]) -> dict[str, Any]:
-    """Run the three programs in turn and compare their levels; the first time is a warm-up."""
+def _from_root(
+    A: Matrix, root: int, repeats: int, clock: Callable[[], float]
+) -> tuple[int, np.ndarray[Any, Any]]:
+    """Run the three programs in turn and compare their levels; return the depth and the times."""
     stored = A.data.gb
     programs: tuple[tuple[Callable[..., Any], Any], ...] = (
-        (lagpu_levels, A),
-        (direct_levels, stored),
-        (c_levels, stored),
-    )
+        (lagpu_levels, A), (direct_levels, stored), (c_levels, stored)
+    )  # fmt: skip
     times = np.empty((repeats + 1, len(programs)))
-    for repeat in range(repeats + 1):
+    for repeat in range(repeats + 1):  # the first is a warm-up
         found = []
         for k in range(len(programs)):
             turn = (k + repeat) % len(programs)  # no program is always the first
@@ -166,17 +130,7 @@ def _from_root(A: Matrix, root: int, repeats: int, clock: Callable[[], float]) -
             found.append(levels)
         if not all(found[0].isequal(other, check_dtype=True) for other in found[1:]):
             raise CheckFailed(f"bench: the programs found different levels from vertex {root}.")
-    timed = times[1:]
-    lagpu_ms, direct_ms, c_ms = (float(x) for x in np.median(timed, axis=0))
-    return {
-        "root": root,
-        "depth": int(found[0].reduce("max").new().value),
-        "lagpu_ms": _rounded(lagpu_ms),
-        "direct_ms": _rounded(direct_ms),
-        "c_ms": _rounded(c_ms),
-        "ratio": _rounded(np.median(timed[:, 0] / timed[:, 1])),
-        **dict(zip(_TIMES, timed.T, strict=True)),
-    }
+    return int(found[0].reduce("max").new().value), times[1:]
 
 
 def _timed(
@@ -195,27 +149,18 @@ def _timed(
     return levels, ms
 
 
-def _rounded(number: Any) -> float:
-    return round(float(number), 4)
+_COLUMNS = (
+    ("depth", "{depth:,}"),
+    *((head, f"{{{who}_ms:.2f}}") for who, head in _WHO.items()),
+    ("ratio", "{ratio:.3f}"),
+    ("quartiles", "{ratio_low:.3f} .. {ratio_high:.3f}"),
+)
 
 
-# ----------------------------------------------------------------------------------- running
-
-
-def show(found: dict[str, Any], out: Console) -> None:
+def show(found: Report, out: Console) -> None:
     """Print a report as a table, a line for each graph."""
-    table = Table("graph", title=f"bfs_levels on cpu, median ms of the {found['clock']}")
-    for head in ("depth", "lagpu", "python-graphblas", "C calls", "ratio", "quartiles"):
-        table.add_column(head, justify="right")
-    for row in found["rows"]:
-        table.add_row(
-            row["graph"],
-            f"{row['depth']:,}",
-            *(f"{row[f'{who}_ms']:.2f}" for who in ("lagpu", "direct", "c")),
-            f"{row['ratio']:.3f}",
-            f"{row['ratio_low']:.3f} .. {row['ratio_high']:.3f}",
-        )
-    out.print(table)
+    title = f"bfs_levels on cpu, median ms of the {found['clock']}"
+    out.print(harness.table(found["rows"], (("graph", "{graph}"),), _COLUMNS, title=title))
     out.print("ratio: lagpu to python-graphblas, of each pair run side by side")
 
 
@@ -238,9 +183,8 @@ def run(
     ] = None,
 ) -> None:
     """Measure the overhead of the cpu backend over python-graphblas."""
-    try:
-        require_writable(json_file, "bench")
-        found = {"benchmark": "cpu-overhead"} | report.envelope([], {})
+    with harness.program(json_file) as keep:
+        found: Report = {"benchmark": "cpu-overhead"} | harness.envelope([], {})
         found["threads"] = int(gb.ss.config["nthreads"])
         found["clock"] = "processor" if processor else "wall"
         clock = time.process_time if processor else time.perf_counter
@@ -248,11 +192,7 @@ def run(
             measure(graph, roots=roots, repeats=repeats, clock=clock)
             for graph in graphs or DEFAULT_GRAPHS
         ]
-        if json_file is not None:
-            write_json(found, json_file, "bench")
-    except LagpuError as error:
-        typer.echo(f"lagpu.bench: {error}", err=True)
-        raise typer.Exit(1 if isinstance(error, CheckFailed) else 2) from error
+        keep(found)
     show(found, Console())
 
 

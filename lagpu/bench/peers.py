@@ -1,7 +1,9 @@
-"""Other libraries: which are installed, and their breadth-first search of the same graphs.
+"""What is measured beside lagpu: other libraries, and recorded figures of other systems.
 
-Each library gets its best form of the graph, untimed, and its result is converted to levels,
-untimed too, for comparison.
+Each library gets its best form of the graph, untimed, and its result is converted to the form of
+lagpu, untimed too, for comparison. A file of recorded figures has the form of a report of
+``lagpu bench --json``, so an earlier report of lagpu, from another machine or commit, is one too.
+What was not measured is null.
 """
 
 from __future__ import annotations
@@ -9,70 +11,60 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from importlib import metadata
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
+from scipy.sparse import csgraph
 
-from lagpu.bench.graphs import HostGraph
-from lagpu.errors import BackendUnavailable, InvalidValue
+from lagpu import errors
+from lagpu.bench import questions
+from lagpu.bench.graphs import FEW, SAMPLED, Columns
+from lagpu.bench.harness import Array, Row, listed
+from lagpu.bench.questions import RANK_ERROR, Answer, Question, depths
+from lagpu.errors import BackendUnavailable, InvalidValue, NotSupported
+from lagpu.generators.spec import canonical
 
-__all__ = ["PEERS", "Peer", "chosen", "versions"]
-
-Array = np.ndarray[Any, Any]
+_SAMPLE = f"betweenness_centrality {SAMPLED} sources"
 Found = tuple[Array, Array]  # vertices and their levels
-
-
-class Search(NamedTuple):
-    """A library's search of one graph, and the conversion of its result to levels."""
-
-    run: Callable[[int], Any]
-    levels: Callable[[int, Any], Found]
+Asked = tuple[Callable[[], Any], Callable[[Any], Answer]]  # what is timed, and reads its result
 
 
 class Peer(NamedTuple):
-    """A library.
+    """A library: the name to import, the name to install, and what it does.
 
-    Attributes
-    ----------
-    module, package : str
-        The name to import, and the name to install.
-    output : str
-        The result of the search, levels or parents.
-    prepare : callable or None
-        Makes a `Search` of a graph; None for a library without searches.
-    most : float
-        Most entries of a graph that the library is asked to search.
+    `open` makes an object of a graph. A library with a search, which finds an `output`, has its
+    ``search(root)``, timed, and ``levels(root, found)``, which returns vertices and levels. One
+    that answers the questions of some `keys` has ``prepare(question)``, which returns the function
+    to time and the reader of its result. `most_searched` and `most` are the most entries of a graph
+    for either, and `cost` is the time of expensive questions, in searches.
     """
 
     module: str
     package: str
-    output: str
-    prepare: Callable[[HostGraph], Search] | None
+    open: Callable[[Any], Any]
+    output: str = "levels"
+    most_searched: float = float("inf")
+    keys: Collection[str] = ()
     most: float = float("inf")
+    cost: Mapping[str, float] = {}
+
+    def why_not(self, key: str, entries: int) -> str:
+        """Return why the library is not asked a question, or an empty string."""
+        return "too large" if entries * self.cost.get(key, 1) > self.most else ""
 
 
 def chosen(names: Sequence[str], among: Sequence[str] = ()) -> list[str]:
-    """Return the requested peers; ``all`` means all that are installed.
+    """Return the requested libraries, by default of those that search; ``all`` means all installed.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Names, also several in one string with commas.
-    among : sequence of str
-        The valid peers; by default all that search.
-
-    Raises
-    ------
-    InvalidValue
-        For an unknown name; the message lists the valid ones.
-    BackendUnavailable
-        If a named library is not installed.
+    An unknown name raises `InvalidValue`, a library that is missing `BackendUnavailable`.
     """
     found: list[str] = []
-    known = among or tuple(name for name, peer in PEERS.items() if peer.prepare)
+    known = among or [name for name, peer in PEERS.items() if peer.output]
     for name in (part for text in names for part in text.split(",")):
         if name == "all":
             found += [peer for peer in known if _installed(peer)]
@@ -91,170 +83,441 @@ def chosen(names: Sequence[str], among: Sequence[str] = ()) -> list[str]:
 
 
 def versions(names: Sequence[str]) -> dict[str, str | None]:
-    """Return the versions of some peers."""
-    return {name: _version(PEERS[name]) for name in names}
-
-
-def _version(peer: Peer) -> str | None:
-    """Return the version of a peer; the names of some packages depend on the CUDA version."""
-    with contextlib.suppress(metadata.PackageNotFoundError):
-        return metadata.version(peer.package)
-    with contextlib.suppress(Exception):  # installed, but broken
-        return getattr(importlib.import_module(peer.module), "__version__", None)
-    return None
+    """Return the versions of some libraries; the names of some packages depend on that of CUDA."""
+    found: dict[str, str | None] = {}
+    for name in names:
+        found[name] = None
+        try:
+            found[name] = metadata.version(PEERS[name].package)
+        except metadata.PackageNotFoundError:
+            with contextlib.suppress(Exception):  # installed, but broken
+                found[name] = importlib.import_module(PEERS[name].module).__version__
+    return found
 
 
 def _installed(name: str) -> bool:
     return importlib.util.find_spec(PEERS[name].module) is not None
 
 
-def _rows(graph: HostGraph) -> Found:
-    """Return (row_ptr, col_idx), which are the columns of a symmetric graph."""
-    if graph.facts.symmetric:
-        return graph.columns
-    n = graph.facts.vertices
-    data = np.ones(len(graph.row_idx), np.int8)
-    rows = sp.csc_array((data, graph.row_idx, graph.col_ptr), shape=(n, n)).tocsr()
-    return rows.indptr, rows.indices
+class _SciPy:
+    def __init__(self, graph: Columns) -> None:
+        self._facts = graph.facts
+        self._lengths = graph.rows.astype(float)  # the type of SciPy, so that no call converts
 
+    def search(self, root: int) -> Any:
+        return csgraph.breadth_first_order(self._lengths, root)
 
-def _pairs(graph: HostGraph) -> Found:
-    """Return (sources, targets); of a symmetric graph each edge once."""
-    row_ptr, cols = _rows(graph)
-    rows = np.repeat(np.arange(graph.facts.vertices, dtype=cols.dtype), np.diff(row_ptr))
-    if not graph.facts.symmetric:
-        return rows, cols
-    once = rows <= cols
-    return rows[once], cols[once]
-
-
-def _scipy(graph: HostGraph) -> Search:
-    from scipy.sparse.csgraph import breadth_first_order
-
-    row_ptr, cols = _rows(graph)
-    n = graph.facts.vertices
-    # FP64, the type that SciPy uses, so that it does not convert in each call.
-    wide = sp.csr_array((np.ones(len(cols)), cols, row_ptr), shape=(n, n))
-
-    def levels(_root: int, found: Found) -> Found:
+    def levels(self, root: int, found: Found) -> Found:
         order, parents = found
-        depth = (parents >= 0).astype(np.int64)
-        jump = np.where(parents >= 0, parents, np.arange(n))
-        while not np.array_equal(further := jump[jump], jump):
-            depth += depth[jump]
-            jump = further
-        return order, depth[order]
+        return order, _depths(parents, root)[order]
 
-    return Search(lambda root: breadth_first_order(wide, root), levels)
+    def prepare(self, question: Question) -> Asked:
+        source = self._facts.source
+        if question.key == "bfs_parents":
+            return lambda: self.search(source), lambda found: Answer(_depths(found[1], source))
+        if question.key == "delta_stepping":
+            return (
+                lambda: csgraph.dijkstra(self._lengths, indices=source),
+                lambda d: Answer(np.where(np.isinf(d), -1, d)),
+            )
+        how: dict[str, Any] = {"directed": not self._facts.symmetric}
+        if question.key == "strongly_connected_components":
+            how = {"connection": "strong"}
+        return (
+            lambda: csgraph.connected_components(self._lengths, **how),
+            lambda found: Answer(questions.least_labels(found[1])),
+        )
 
 
-def _networkx(graph: HostGraph) -> Search:
-    import networkx as nx
+def _depths(parents: Array, source: int) -> Array:
+    """Return depths in a tree whose source has no parent, which is a negative number."""
+    found = np.where(parents >= 0, parents, -1)
+    found[source] = source
+    return depths(found)
 
-    G: Any = nx.Graph() if graph.facts.symmetric else nx.DiGraph()
-    G.add_nodes_from(range(graph.facts.vertices))
-    G.add_edges_from(zip(*(ends.tolist() for ends in _pairs(graph)), strict=True))
 
-    def levels(_root: int, found: dict[int, int]) -> Found:
+class _NetworkX:
+    def __init__(self, graph: Columns) -> None:
+        import networkx
+
+        self._nx: Any = networkx
+        self._facts, self._rows = graph.facts, graph.rows
+        self.whole = self._made(undirected=self._facts.symmetric)
+
+    def _made(self, undirected: bool) -> Any:
+        G = self._nx.Graph() if undirected else self._nx.DiGraph()
+        G.add_nodes_from(range(self._facts.vertices))
+        edges = (x.tolist() for x in _edges(self._rows, undirected))
+        G.add_weighted_edges_from(zip(*edges, strict=True))
+        return G
+
+    @cached_property
+    def directed(self) -> Any:
+        return self._made(undirected=False) if self._facts.symmetric else self.whole
+
+    @cached_property
+    def simple(self) -> Any:
+        """The graph without self-loops."""
+        loops = list(self._nx.selfloop_edges(self.whole))
+        G = self.whole.copy() if loops else self.whole
+        G.remove_edges_from(loops)
+        return G
+
+    @cached_property
+    def acyclic(self) -> Any:
+        D = self.directed
+        if self._facts.acyclic:
+            return D
+        found = D.edge_subgraph([(u, v) for u, v in D.edges if u < v]).copy()
+        found.add_nodes_from(D)
+        return found
+
+    def search(self, root: int) -> Any:
+        return self._nx.single_source_shortest_path_length(self.whole, root)
+
+    def levels(self, _root: int, found: dict[int, int]) -> Found:
         return np.array(list(found)), np.array(list(found.values()))
 
-    return Search(lambda root: nx.single_source_shortest_path_length(G, root), levels)
+    def prepare(self, question: Question) -> Asked:
+        facts = self._facts
+        name, read, graph = _NETWORKX[question.key]
+        G, given = getattr(self, graph), question.arguments(facts)
+        how = {
+            "pagerank": {"tol": RANK_ERROR / facts.vertices, "max_iter": 1000, "weight": None},
+            "betweenness_centrality": question.more,
+            "diameter": {"usebounds": facts.symmetric},
+        }.get(name, {})
+        if name == "connected_components" and not facts.symmetric:
+            name = f"weakly_{name}"
+        function = getattr(self._nx, name)
+        if name == "closeness_centrality":
+            run = lambda: {v: function(G, v) for v in given[0]}  # noqa: E731
+        else:
+            run = lambda: listed(function(G, *given, **how))  # noqa: E731
+        return run, lambda found: Answer(read(found, facts))
 
 
-def _graphblas(graph: HostGraph) -> Search:
-    from graphblas import Matrix, Vector, semiring
-
-    row_ptr, cols = _rows(graph)
-    n = graph.facts.vertices
-    A = Matrix.from_csr(row_ptr, cols, True, ncols=n)
-
-    def search(root: int) -> Any:
-        levels, frontier = Vector(int, n), Vector(bool, n)
-        frontier[root] = True
-        depth = 0
-        while frontier.nvals:
-            levels(frontier.S) << depth
-            frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
-            depth += 1
-        return levels
-
-    return Search(search, lambda _root, levels: levels.to_coo())
+def _vertices(found: Mapping[int, Any], facts: Any, fill: Any = -1) -> Array:
+    values = np.full(facts.vertices, fill, np.array(list(found.values())).dtype)
+    values[list(found)] = list(found.values())
+    return values
 
 
-def _igraph(graph: HostGraph) -> Search:
-    import igraph
+def _tree(edges: Iterable[tuple[int, int]], facts: Any) -> Array:
+    parents = {v: parent for parent, v in edges}
+    return _depths(_vertices(parents | {facts.source: -1}, facts), facts.source)
 
-    ends = np.column_stack(_pairs(graph))
-    G = igraph.Graph(n=graph.facts.vertices, edges=ends, directed=not graph.facts.symmetric)
 
-    def levels(_root: int, found: Any) -> Found:
+def _parts(found: Iterable[set[int]], facts: Any) -> Array:
+    return questions.least_labels(_generations(found, facts))
+
+
+def _generations(found: Iterable[Iterable[int]], facts: Any) -> Array:
+    return _vertices({v: level for level, part in enumerate(found) for v in part}, facts)
+
+
+def _few(found: Mapping[int, Any], facts: Any) -> Array:
+    return np.array([found[v] for v in facts.few])
+
+
+def _number(x: Any, _facts: Any = None) -> Array:
+    return np.array([x])
+
+
+#: The function of NetworkX, the reader of its result, and the graph, by the key of a question.
+_NETWORKX: dict[str, tuple[str, Callable[[Any, Any], Array], str]] = {
+    "bfs_levels": ("single_source_shortest_path_length", _vertices, "whole"),
+    "bfs_parents": ("bfs_edges", _tree, "whole"),
+    "shortest_path": ("shortest_path", lambda route, _: _number(len(route)), "whole"),
+    "pagerank": ("pagerank", lambda found, facts: _vertices(found, facts, 0.0), "whole"),
+    "connected_components bfs": ("connected_components", _parts, "whole"),
+    "strongly_connected_components": ("strongly_connected_components", _parts, "directed"),
+    "bipartite_sides": ("is_bipartite", _number, "whole"),
+    "core_number": ("core_number", _vertices, "simple"),
+    "topological_levels": ("topological_generations", _generations, "acyclic"),
+    f"closeness_centrality {FEW} vertices": ("closeness_centrality", _few, "whole"),
+    f"harmonic_centrality {FEW} vertices": ("harmonic_centrality", _few, "whole"),
+    f"eccentricity {FEW} vertices": ("eccentricity", _few, "whole"),
+    _SAMPLE: ("betweenness_centrality", _vertices, "whole"),
+    "bellman_ford": ("single_source_bellman_ford_path_length", _vertices, "whole"),
+    "delta_stepping": ("single_source_dijkstra_path_length", _vertices, "whole"),
+    "triangle_count": ("triangles", lambda of, _: _number(sum(of.values()) // 3), "simple"),
+    "diameter": ("diameter", _number, "whole"),
+}
+
+
+def graphblas_levels(A: Any, source: int) -> Any:
+    """Search by the loop of lagpu on python-graphblas objects; return levels."""
+    import graphblas as gb
+
+    any_pair = gb.semiring.any_pair
+    levels = gb.Vector("INT32", A.nrows)
+    frontier = gb.Vector("BOOL", A.nrows)
+    frontier[source] = True
+    depth = 0
+    while frontier.nvals:
+        levels(frontier.S) << depth
+        frontier(~levels.S, replace=True) << any_pair(frontier @ A)
+        depth += 1
+    return levels
+
+
+class _GraphBLAS:
+    def __init__(self, graph: Columns) -> None:
+        from graphblas import Matrix
+
+        rows, n = graph.rows, graph.facts.vertices
+        self._A = Matrix.from_csr(rows.indptr, rows.indices, True, ncols=n)
+
+    def search(self, root: int) -> Any:
+        return graphblas_levels(self._A, root)
+
+    def levels(self, _root: int, found: Any) -> Found:
+        return found.to_coo()  # type: ignore[no-any-return]
+
+
+def _edges(rows: Any, symmetric: bool) -> tuple[Array, Array, Array]:
+    """Return (sources, targets, values) of the edges; of a symmetric graph each edge once."""
+    (i, j), values = rows.tocoo().coords, rows.data
+    once = i <= j if symmetric else slice(None)
+    return i[once], j[once], values[once]
+
+
+class _IGraph:
+    def __init__(self, graph: Columns) -> None:
+        import igraph
+
+        facts = graph.facts
+        ends = np.column_stack(_edges(graph.rows, facts.symmetric)[:2])
+        self._G = igraph.Graph(n=facts.vertices, edges=ends, directed=not facts.symmetric)
+
+    def search(self, root: int) -> Any:
+        return self._G.bfs(root, mode="out")
+
+    def levels(self, _root: int, found: Any) -> Found:
         vertices, starts, _ = found
         return np.array(vertices), np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
-    return Search(lambda root: G.bfs(root, mode="out"), levels)
 
+class _NetworKit:
+    def __init__(self, graph: Columns) -> None:
+        import networkit
 
-def _networkit(graph: HostGraph) -> Search:
-    import networkit as nk
+        self._nk: Any = networkit
+        self._n, directed = graph.facts.vertices, not graph.facts.symmetric
+        ends = tuple(x.astype(np.uint64) for x in _edges(graph.rows, not directed)[:2])
+        self._G = self._nk.GraphFromCoo((np.ones(len(ends[0])), ends), self._n, False, directed)
 
-    ends = tuple(part.astype(np.uint64) for part in _pairs(graph))
-    n = graph.facts.vertices
-    G = nk.GraphFromCoo((np.ones(len(ends[0])), ends), n, False, not graph.facts.symmetric)
-
-    def search(root: int) -> Any:
-        found = nk.distance.BFS(G, root, storePaths=False)
+    def search(self, root: int) -> Any:
+        found = self._nk.distance.BFS(self._G, root, storePaths=False)
         found.run()
         return found
 
-    def levels(_root: int, found: Any) -> Found:
+    def levels(self, _root: int, found: Any) -> Found:
         distances = np.asarray(found.getDistances())
-        reached = np.flatnonzero(distances < n)
+        reached = np.flatnonzero(distances < self._n)
         return reached, distances[reached].astype(np.int64)
 
-    return Search(search, levels)
 
+class _CuGraph:
+    def __init__(self, graph: Columns) -> None:
+        import cupy
+        import pylibcugraph
 
-def _pylibcugraph(graph: HostGraph) -> Search:
-    import cupy as cp
-    import pylibcugraph as plc
+        self._cp, self._plc = cupy, pylibcugraph
+        self._facts, self._rows = graph.facts, graph.rows
+        self._handle = pylibcugraph.ResourceHandle()
+        degrees = np.diff(self._rows.indptr)
+        self._sources = np.repeat(np.arange(graph.facts.vertices, dtype=np.int32), degrees)
+        self._plain = self._graph()
 
-    symmetric = graph.facts.symmetric
-    row_ptr, cols = _rows(graph)
-    n = graph.facts.vertices
-    rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(row_ptr))
-    handle = plc.ResourceHandle()
-    G = plc.SGGraph(
-        handle,
-        plc.GraphProperties(is_symmetric=symmetric, is_multigraph=False),
-        cp.asarray(rows),
-        cp.asarray(cols.astype(np.int32, copy=False)),
-        weight_array=None,
-        store_transposed=False,
-        renumber=False,
-        do_expensive_check=False,
-    )
+    def _graph(self, *, weighted: bool = False, by_target: bool = False) -> Any:
+        symmetric, asarray = self._facts.symmetric, self._cp.asarray
+        return self._plc.SGGraph(
+            self._handle,
+            self._plc.GraphProperties(is_symmetric=symmetric, is_multigraph=False),
+            asarray(self._sources),
+            asarray(self._rows.indices.astype(np.int32, copy=False)),
+            weight_array=asarray(self._rows.data.astype(np.float64)) if weighted else None,
+            store_transposed=by_target,
+            renumber=False,
+            do_expensive_check=False,
+        )
 
-    def search(root: int) -> Any:
-        sources = cp.asarray(np.array([root], np.int32))
-        found = plc.bfs(handle, G, sources, symmetric, -1, False, False)
-        cp.cuda.get_current_stream().synchronize()
+    def _call(self, name: str, *given: Any) -> Any:
+        found = getattr(self._plc, name)(self._handle, *given)
+        self._cp.cuda.get_current_stream().synchronize()
         return found
 
-    def levels(_root: int, found: Any) -> Found:
-        distances, vertices = cp.asnumpy(found[0]), cp.asnumpy(found[2])
-        reached = distances < np.iinfo(distances.dtype).max
-        order = np.argsort(vertices[reached])
-        return vertices[reached][order], distances[reached][order].astype(np.int64)
+    def search(self, root: int) -> Any:
+        sources = self._cp.asarray(np.array([root], np.int32))
+        return self._call("bfs", self._plain, sources, self._facts.symmetric, -1, False, False)
 
-    return Search(search, levels)
+    def levels(self, _root: int, found: Any) -> Found:
+        dense = self.reached(found[2], found[0])
+        vertices = np.flatnonzero(dense >= 0)
+        return vertices, dense[vertices].astype(np.int64)
+
+    def dense(self, vertices: Any, values: Any) -> Array:
+        values = self._cp.asnumpy(values)
+        dense = np.empty(self._facts.vertices, values.dtype)
+        dense[self._cp.asnumpy(vertices)] = values
+        return dense
+
+    def reached(self, vertices: Any, values: Any) -> Array:
+        dense = self.dense(vertices, values)
+        of = np.iinfo if np.issubdtype(dense.dtype, np.integer) else np.finfo
+        return np.where(dense == of(dense.dtype).max, -1, dense)
+
+    def prepare(self, question: Question) -> Asked:
+        facts, graph = self._facts, self._plain
+        name, given, read = _CUGRAPH[question.key]
+        if name == "bfs":
+            return lambda: self.search(facts.source), lambda found: Answer(read(self, found))
+        if name == "sssp":
+            graph, given = self._graph(weighted=True), (facts.source, *given)
+        elif name == "pagerank":
+            graph = self._graph(by_target=True)
+            given = (None, None, None, None, 0.85, RANK_ERROR / facts.vertices, *given)
+        elif not facts.symmetric or self._rows.diagonal().any():  # weights are above 0
+            raise NotSupported(f"{name}: needs an undirected graph without self-loops.")
+        return lambda: self._call(name, graph, *given), lambda found: Answer(read(self, found))
+
+    def triangles(self, found: Any) -> Array:
+        return _number(int(self._cp.asnumpy(found[1]).sum()) // 3)
+
+
+#: The function of pylibcugraph, its last arguments, and the reader of its result.
+_CUGRAPH: dict[str, tuple[str, tuple[Any, ...], Callable[[_CuGraph, Any], Array]]] = {
+    "bfs_levels": ("bfs", (), lambda L, x: L.reached(x[2], x[0])),
+    "delta_stepping": ("sssp", (np.inf, True, False), lambda L, x: L.reached(*x[:2])),
+    "pagerank": ("pagerank", (1000, False), lambda L, x: L.dense(*x[:2])),
+    "connected_components fastsv": (
+        "weakly_connected_components", (None, None, None, None, False),
+        lambda L, x: questions.least_labels(L.dense(*x)),
+    ),
+    "core_number": ("core_number", ("incoming", False), lambda L, x: L.dense(*x)),
+    "triangle_count": ("triangle_count", (None, False), _CuGraph.triangles),
+}  # fmt: skip
+
+
+class _CuSparse:
+    def __init__(self, graph: Columns) -> None:
+        import cupy
+        from cupyx import cusparse
+        from cupyx.scipy.sparse import csr_matrix
+
+        self._cp, self._cusparse, self._csr = cupy, cusparse, csr_matrix
+        self._graph, n = graph, graph.facts.vertices
+        self._ptr, self._idx = (
+            self._cp.asarray(part.astype(np.int32, copy=False)) for part in graph.columns
+        )
+        self._x, self._y = self._cp.asarray(questions.factors(n)), self._cp.zeros(n, np.float32)
+
+    def prepare(self, question: Question) -> Asked:
+        """Multiply by rows, which are the columns of a symmetric matrix; ones are stored too."""
+        n, pattern = len(self._x), question.graph == "pattern"
+        values = np.ones(len(self._graph.row_idx)) if pattern else self._graph.values
+        given = self._cp.asarray(values.astype(np.float32)), self._idx, self._ptr
+        rows = self._csr(given, shape=(n, n))
+
+        def run() -> Any:
+            self._cusparse.spmv(rows, self._x, y=self._y)
+            self._cp.cuda.get_current_stream().synchronize()
+            return self._y
+
+        return run, lambda found: Answer(self._cp.asnumpy(found))
 
 
 PEERS = {
-    "scipy": Peer("scipy", "scipy", "parents", _scipy),
-    "networkx": Peer("networkx", "networkx", "levels", _networkx, most=4e6),
-    "python-graphblas": Peer("graphblas", "python-graphblas", "levels", _graphblas, most=1e9),
-    "igraph": Peer("igraph", "igraph", "levels", _igraph),
-    "networkit": Peer("networkit", "networkit", "levels", _networkit),
-    "cusparse": Peer("cupyx", "cupy-cuda13x", "products", None),
-    "pylibcugraph": Peer("pylibcugraph", "pylibcugraph-cu13", "levels", _pylibcugraph),
-}
+    "scipy": Peer(
+        "scipy", "scipy", _SciPy, "parents",
+        keys=("bfs_parents", "delta_stepping", "connected_components fastsv",
+              "strongly_connected_components"),
+    ),
+    "networkx": Peer(
+        "networkx", "networkx", _NetworkX, most_searched=4e6, keys=_NETWORKX.keys(),
+        most=1e6,  # NetworkX takes seconds to read so many entries, and about one for a search
+        cost={"diameter": 50, _SAMPLE: 2.0},
+    ),
+    "python-graphblas": Peer("graphblas", "python-graphblas", _GraphBLAS, most_searched=1e9),
+    "igraph": Peer("igraph", "igraph", _IGraph),
+    "networkit": Peer("networkit", "networkit", _NetworKit),
+    "pylibcugraph": Peer("pylibcugraph", "pylibcugraph-cu13", _CuGraph, keys=_CUGRAPH.keys()),
+    "cusparse": Peer(
+        "cupyx", "cupy-cuda13x", _CuSparse, output="",
+        keys=[f"product {name} FP32" for name in questions.PRODUCTS],
+    ),
+}  # fmt: skip
+
+#: The libraries that answer questions.
+ANSWERING = tuple(name for name, peer in PEERS.items() if peer.keys)
+
+_TEXTS = ("graph", "backend", "output")
+_NUMBERS = (
+    *("roots", "max_ms", "wall_median_ms", "first_ms", "q1_ms", "q3_ms", "gteps", "bytes"),
+    *("vertices", "edges"),
+)
+_REST = {"mode": "recorded"} | dict.fromkeys(
+    ("kernel", "policy", "orientation", *_NUMBERS, "checked")
+)
+
+
+def is_file(name: str) -> bool:
+    """Return True if a text of ``--peers`` is meant as a file."""
+    return name.endswith(".json")
+
+
+def recorded(path: str) -> list[Row]:
+    """Return the rows of a file, each with all fields of a report."""
+    try:
+        found = json.loads(Path(path).read_text("utf-8"))
+    except OSError as error:
+        raise errors.FileMissing(f"--peers: {path}: {error.strerror}. Check the name.") from error
+    except (ValueError, RecursionError):
+        found = None
+    rows = found.get("rows") if isinstance(found, dict) else None
+    if not isinstance(rows, list) or not all(map(_is_row, rows)):
+        raise errors.FileFormatError(
+            f"--peers: {path} is no report of lagpu bench. Give one whose rows have graph, "
+            "backend, output and median_ms, as `lagpu bench --json` writes it."
+        )
+    return [_REST | row for row in rows]
+
+
+def _is_row(row: Any) -> bool:
+    return (
+        isinstance(row, dict)
+        and all(isinstance(row.get(name), str) for name in _TEXTS)
+        and all(isinstance(row.get(name), str | None) for name in ("mode", "kernel", "policy"))
+        and row.get("checked") in (True, False, None)
+        and _is_time(row.get("median_ms"))
+        and all(row.get(name) is None or _is_time(row[name]) for name in _NUMBERS)
+    )
+
+
+def _is_time(x: Any) -> bool:
+    return isinstance(x, int | float) and not isinstance(x, bool) and x >= 0
+
+
+def recorded_for(
+    files: Iterable[str], graphs: Sequence[str], outputs: Sequence[str]
+) -> Iterable[Row]:
+    """Return the rows of some files that fit graphs and outputs, under the names given here."""
+    wanted = {canonical(name): name for name in graphs}
+    found: list[Row] = []
+    for file in files:
+        rows = recorded(file)
+        fit = [
+            row | {"graph": wanted[canonical(row["graph"])]}
+            for row in rows
+            if canonical(row["graph"]) in wanted and row["output"] in outputs
+        ]
+        if not fit:
+            known = ", ".join(dict.fromkeys(f"{row['graph']} ({row['output']})" for row in rows))
+            raise InvalidValue(
+                f"--peers: {file} has none of {', '.join(graphs)} for {', '.join(outputs)}. "
+                f"It has {known or 'no row'}."
+            )
+        found += fit
+    return found

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lagpu.bench import algorithms, graph500, report, suite
+from lagpu.bench import algorithms, graph500, suite
 from lagpu.bench.graphs import SMALL_SUITE, SUITE
 from lagpu.cli.console import console, tell_written, telling
 from lagpu.errors import CheckFailed, InvalidValue
@@ -33,7 +33,7 @@ def measure(plan: suite.Plan, json_file: Path | None) -> None:
             write_json(found, json_file, "bench")
     finally:  # show the result even if writing it fails
         out = console()
-        out.print(report.table(found["rows"]))
+        out.print(suite.table(found["rows"]))
         out.print(
             "ms is device time if there is a device, wall ms ends when the device has ended",
             soft_wrap=True,

@@ -9,9 +9,8 @@ from typing import Any
 from lagpu.cli.console import console, tell_written, telling
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.host.files import require_writable, write_json
-from lagpu.papers.menu import experiments_of, paper_of
-from lagpu.papers.run import Request, run
-from lagpu.papers.table import lines_of, table_of
+from lagpu.papers.experiments import experiments_of, paper_of
+from lagpu.papers.run import Request, lines_of, run, table_of
 
 __all__ = ["files_of", "rerun"]
 

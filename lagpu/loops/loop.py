@@ -17,8 +17,8 @@ from lagpu.core.observer import current_observer
 from lagpu.core.recorder import Recorder, current_recorder
 from lagpu.core.vector import Vector
 from lagpu.errors import DomainMismatch, InvalidValue
-from lagpu.loops.known import find_known, keep_known
 from lagpu.loops.counted import Counted
+from lagpu.loops.known import find_known, keep_known
 from lagpu.loops.purity import LoopBody, backend_of, read_body
 from lagpu.loops.replay import replay
 from lagpu.operations import Counter, FusedLoop, RecordedBody, Rejection, Statement, Sweep, Until

@@ -1,86 +1,235 @@
-"""Run the experiments of a paper and say what their figures say; `lagpu.bench` measures."""
+"""Run the experiments of a paper, each result proved, and show what their figures say."""
 
 from __future__ import annotations
 
 import functools
 import gc
+import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import Any, NamedTuple
 
-from lagpu import backends
+import numpy as np
+
+from lagpu import algorithms, backends, check, errors
+from lagpu.algorithms.brandes import count_paths, dependencies
+from lagpu.backends.override import overridden
 from lagpu.backends.protocol import Backend
-from lagpu.bench import peers, report
+from lagpu.bench import harness, peers, suite
 from lagpu.bench.graphs import HostGraph, require_graph
-from lagpu.bench.suite import Tested, placed_on
+from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Tell, used_bytes
+from lagpu.bench.suite import ALGORITHMS, Searched, Tested, placed_on, searched, searched_by
 from lagpu.core.matrix import Matrix
-from lagpu.errors import (
-    BackendUnavailable,
-    FileFormatError,
-    InvalidValue,
-    LagpuError,
-    LimitExceeded,
-    NotSupported,
-    OutOfMemory,
-)
+from lagpu.errors import BackendUnavailable, InvalidValue, LagpuError, NotSupported
+from lagpu.generators import path
 from lagpu.generators.load import load
 from lagpu.generators.spec import is_random, is_spec
-from lagpu.io.csc import CSC
-from lagpu.papers.claims import best_of
-from lagpu.papers.energy import EnergyCounter
-from lagpu.papers.experiment import BEST, Experiment, Paper, PaperGraph, Row
-from lagpu.papers.measure import WAYS, Found, search_all
-from lagpu.papers.metrics import Measured
-from lagpu.papers.places import Runner, runner_of
-
-__all__ = ["Request", "run"]
-
-Tell = Callable[[str], None]
+from lagpu.host.fitting import FittingTable
+from lagpu.io.csc import CSC, column_blocks
+from lagpu.observe.trace import trace
+from lagpu.papers import experiments as data
+from lagpu.papers.experiments import Experiment, Paper, PaperGraph, Variant
 
 _QUICK_ROOTS = 2
-_ROOT_SEED = 7
+_LAGPU = Variant("lagpu", ours=True)
+_BLOCK = 1 << 26  # entries looked at together
+#: The counter of energy moves some ten times a second, so searches are repeated for so long.
+_SECONDS = 2.0
+_NO_ENERGY = "paper: energy cannot be read: {}. Take a figure of times instead, as --figure 1."
+_SPARE = ("runs as", "mode", "entries", "degrees", "GTEPS", "paper")
 
 
-class _Known(NamedTuple):
-    """What several experiments of a run ask for, or several parts of one, measured once.
+class Runner(NamedTuple):
+    """A variant and where it runs, on no backend if it is a library."""
 
-    Attributes
-    ----------
-    found : Found
-        The searches.
-    edges : dict
-        The edges that they traverse, by root.
-    joules : float or None
-        The energy of a search, where an experiment has asked for it.
+    variant: Variant
+    place: Backend | None
+    runs_as: str
+
+
+def runner_of(variant: Variant, place: Backend) -> Runner | str:
+    """Return where a variant runs, or a text that says what is missing.
+
+    On a backend that has no kernels to choose from a kernel's direction stands for it, and the
+    policy ``beamer`` for a policy.
     """
+    if variant.peer is not None:
+        try:
+            peers.chosen([variant.peer])
+        except BackendUnavailable as error:
+            return f"{variant.name}: {str(error).removeprefix('--peers: ')}"
+        return Runner(variant, None, variant.peer)
+    kernel, policy = variant.kernel, variant.policy
+    if kernel is None and policy is None:
+        return Runner(variant, place, "lagpu by itself")
+    can = place.capabilities
+    offered = can.kernels if kernel else can.policies
+    if not can.kernels and str(policy).partition(":")[0] not in offered:
+        policy = kernel.partition("_")[0] if kernel else "beamer"
+        kernel, offered = None, can.policies
+    name = str(kernel or policy)
+    lacks = f"{variant.name}: the {place.name} backend has no {'kernel' if kernel else 'policy'} "
+    if name.partition(":")[0] not in offered:
+        return f"{lacks}{name}"
+    chosen = overridden(place, kernel, policy)
+    try:  # an argument that the kernel or the policy does not take
+        algorithms.bfs_levels(path(3, backend=chosen), 0)
+    except InvalidValue:
+        return f"{lacks}{name}"
+    except NotSupported as error:
+        return f"{variant.name}: {error}"
+    return Runner(variant, chosen, name)
 
-    found: Found
-    edges: dict[int, int]
-    joules: float | None = None
+
+def _mode(variant: Variant, place: Backend) -> str:
+    """Return the mode of a variant: what the paper compares runs in one, by its own kernels."""
+    by_itself = variant.kernel is None and variant.policy is None
+    may = by_itself or variant.fused or place.capabilities.searches
+    return "fused" if may and place.capabilities.records else "eager"
+
+
+def searches(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched:
+    """Search from every root, as `lagpu bench` does."""
+    variant, place = runner.variant, runner.place
+    if place is not None:
+        A = placed_on(A, place)
+        return searched(tested, A, _mode(variant, place), variant.output, before)
+    name, most = str(variant.peer), peers.PEERS[str(variant.peer)].most_searched
+    if tested.host.facts.entries > most:
+        raise errors.LimitExceeded(f"{name}: takes at most {most:g} entries")
+    return searched_by(tested, name)
+
+
+def by_part(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched:
+    """Search under a trace, which has the parts of the time: directions, or phases."""
+    place, variant = runner.place, runner.variant
+    assert place is not None
+    A = placed_on(A, place)
+    fuse = place.capabilities.searches  # by a grid's policy, whose trace has phases
+    mode = "fused" if fuse else "eager"
+    proved = searched(tested, A, mode, variant.output, before)
+    samples: list[Sample] = []
+    parts: dict[str, list[float]] = defaultdict(lambda: [0.0] * len(tested.roots))
+    for k, root in enumerate(tested.roots):
+        with trace(fuse=fuse) as traced:
+            ALGORITHMS[variant.output](A, root)
+        for row in traced.rows:
+            for phase in row.phases:
+                parts[phase.name][k] += phase.ms
+            if not row.phases and row.direction:
+                parts[row.direction][k] += row.kernel_ms
+        whole = sum(part[k] for part in parts.values())
+        samples.append(Sample(whole, whole))
+    return proved._replace(samples=samples, parts=parts)
+
+
+def accumulations(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched:
+    """Compute the dependencies of each root alone: a round of betweenness centrality."""
+    place = runner.place
+    assert place is not None
+    if not tested.edges:
+        searched(tested, A, _mode(_LAGPU, A.backend), "levels", before)  # counts them
+    A = placed_on(A, place)
+    mode = _mode(runner.variant, place)
+
+    def round_of(root: int) -> tuple[Any, Any, Any]:
+        levels, paths = count_paths(A, [root])
+        return levels, paths, dependencies(A, levels, paths)
+
+    samples: list[Sample] = []
+    with suite.as_mode(mode):
+        round_of(tested.roots[0])  # compiles kernels
+        clock = Clock(place)
+        once = clock.queued if clock.has_device else clock.wall
+        for root in tested.roots:  # once each: they are a thousand
+            ms, found = once(functools.partial(round_of, root))
+            samples.append(Sample(ms, ms))
+    levels, paths, delta = (x.to_coo() for x in found)
+    try:
+        check.check_levels(tested.host.pattern, tested.roots[-1], levels)
+        check.check_paths(tested.host.pattern, tested.roots[-1], paths)
+        refusal = _wrong_dependencies(tested, levels, paths, delta)
+    except errors.CheckFailed as error:
+        refusal = str(error)
+    nbytes = used_bytes(place) - before if place.device else None
+    return Searched(mode, "dependencies", samples, refusal, nbytes=nbytes)
+
+
+def _wrong_dependencies(tested: Tested, *found: tuple[Array, Array]) -> str:
+    """Return why dependencies do not obey their recurrence, or an empty string.
+
+    With proved levels d and numbers of paths p it has one solution: the dependency on u is the sum
+    of p[u] / p[v] (1 + dependency on v) over the edges u -> v to the next level.
+    """
+    n = tested.host.facts.vertices
+    level, path, delta = (np.full(n, fill) for fill in (-1.0, 1.0, 0.0))
+    for dense, (indices, values) in zip((level, path, delta), found, strict=True):
+        dense[indices] = values
+    col_ptr, row_idx = tested.host.columns
+    right = np.zeros(n)
+    for first, last in column_blocks(col_ptr, _BLOCK):
+        v = np.repeat(np.arange(first, last), np.diff(col_ptr[first : last + 1]))
+        u = row_idx[col_ptr[first] : col_ptr[last]]
+        next_one = (level[u] >= 0) & (level[v] == level[u] + 1)
+        u, v = u[next_one], v[next_one]
+        right += np.bincount(u, path[u] / path[v] * (1 + delta[v]), minlength=n)
+    if np.allclose(delta, right, rtol=1e-9, atol=1e-9):
+        return ""
+    return f"dependencies from vertex {tested.roots[-1]} do not obey their recurrence"
+
+
+#: By the `kind` of an experiment.
+WAYS: dict[str, Callable[[Tested, Matrix, Runner, int], Searched]] = {
+    "searches": searches,
+    "parts": by_part,
+    "accumulations": accumulations,
+}
+
+
+class EnergyCounter:
+    """The counter of all energy that a backend's GPU has taken, idle power too, through NVML."""
+
+    def __init__(self, place: Backend) -> None:
+        xp: Any = None if place.device is None else place.device.xp
+        if not hasattr(xp, "cuda"):
+            raise BackendUnavailable(_NO_ENERGY.format(f"the {place.name} backend has no GPU"))
+        try:
+            import pynvml
+        except ImportError:
+            why = 'NVML\'s package is missing: pip install "lagpu[energy]"'
+            raise BackendUnavailable(_NO_ENERGY.format(why)) from None
+        self._nvml: Any = pynvml
+        self._synchronize = place.device.synchronize
+        try:
+            pynvml.nvmlInit()
+            self._handle = pynvml.nvmlDeviceGetHandleByPciBusId(xp.cuda.Device().pci_bus_id)
+            self._read()
+        except pynvml.NVMLError as error:
+            raise BackendUnavailable(_NO_ENERGY.format(f"NVML: {error}")) from None
+
+    def joules(self, run: Callable[[], int], seconds: float = _SECONDS) -> float:
+        """Return the energy of a search; `run`, repeated for some seconds, returns how many."""
+        self._synchronize()
+        begin, before, searches = time.perf_counter(), self._read(), 0
+        while not searches or time.perf_counter() - begin < seconds:
+            searches += run()
+        self._synchronize()
+        return (self._read() - before) / searches
+
+    def _read(self) -> float:
+        """Return the joules since the driver was loaded."""
+        return float(self._nvml.nvmlDeviceGetTotalEnergyConsumption(self._handle)) / 1e3
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asks for; see ``lagpu paper --help``.
+    """The request of a user; see ``lagpu paper --help``.
 
-    Attributes
-    ----------
-    backend : str
-        Where the variants run.
-    quick : bool
-        Whether small graphs and few searches do.
-    roots : int, optional
-        Searches a graph; by default as many as the paper's.
-    seed : int, optional
-        Seed of generated graphs and of the choice of roots.
-    files : mapping of str to str
-        By the paper's name of a graph: a file, or a text for `lagpu.generators`.
-    only : sequence of str
-        The paper's names of the graphs to run; by default all.
-    memory : int, optional
-        Bytes that the arrays of a device hold at most while it searches, the graph included.
+    `files` are by the paper's name of a graph, and may be texts for `lagpu.generators`; `memory` is
+    the number of bytes that the arrays of a device hold at most, the graph included.
     """
 
     backend: str = "auto"
@@ -92,27 +241,22 @@ class Request:
     memory: int | None = None
 
 
+class _Known(NamedTuple):
+    """Searches that several experiments, or several parts of one, share; edges are by root."""
+
+    found: Searched
+    edges: dict[int, int]
+    joules: float | None = None
+
+
 def run(
     paper: Paper,
     experiments: Sequence[Experiment],
     request: Request,
     tell: Tell = lambda _text: None,
-    keep: Callable[[dict[str, Any]], None] = lambda _report: None,
-) -> tuple[dict[str, Any], list[str]]:
-    """Run some experiments of a paper.
-
-    Parameters
-    ----------
-    paper : Paper
-        The paper.
-    experiments : sequence of Experiment
-        Those of its experiments to run.
-    request : Request
-        How.
-    tell : callable
-        Called with a description of each step, for a progress display.
-    keep : callable
-        Called with the report after each graph.
+    keep: Callable[[Report], None] = lambda _report: None,
+) -> tuple[Report, list[str]]:
+    """Run some experiments of a paper; `keep` is called with the report after each graph.
 
     Returns
     -------
@@ -122,19 +266,15 @@ def run(
         ``part title metric definition measured_on notes missing says rows``; a row has
         ``graph kind made_from stand_in vertices entries paper_size degrees variant of_paper runs_as
         note backend mode output roots value unit more reported median_ms mean_ms gteps bytes joules
-        checked``: `value` is the paper's metric, `reported` the paper's figure or None, `gteps` and
-        `median_ms` are as `lagpu bench` has them, `paper_size` is the paper's vertices and stored
-        entries, `degrees` are maximum, mean and standard deviation, and `joules` is None where it
-        is not known.
+        checked``: `value` is in the paper's metric, `reported` the paper's figure or None,
+        `paper_size` its vertices and stored entries, `degrees` maximum, mean and deviation.
     refusals : list of str
         Why rows are not checked.
 
     Raises
     ------
-    InvalidValue
-        For the name of a graph that no experiment has, or no file or generator of this name.
-    OutOfMemory, BackendUnavailable, LagpuError
-        If nothing at all can be run, the reason of the first graph.
+    LagpuError
+        For wrong input; if nothing at all can be run, the reason of the first graph.
     """
     _require_known(experiments, request)
     place = backends.get(request.backend)
@@ -146,10 +286,10 @@ def run(
         )
     libraries = {v.peer for e in experiments for v in e.variants if v.peer is not None}
     about = {"number": paper.number, "title": paper.title, "where": paper.where}
-    whole = report.envelope([place], peers.versions(sorted(libraries)))
+    whole = harness.envelope([place], peers.versions(sorted(libraries)))
     whole |= {"paper": about, "quick": request.quick, "memory": request.memory, "experiments": []}
     refusals: list[str] = []
-    errors: list[LagpuError] = []
+    failed: list[LagpuError] = []
     known: dict[tuple[object, ...], _Known] = {}
     for experiment in experiments:
         work = _Work(experiment, request, place, known, tell)
@@ -161,9 +301,9 @@ def run(
             if rows:
                 keep(whole)
         refusals += work.refusals
-        errors += work.errors
-    if errors and not any(part["rows"] for part in whole["experiments"]):
-        raise errors[0]
+        failed += work.errors
+    if failed and not any(part["rows"] for part in whole["experiments"]):
+        raise failed[0]
     return whole, refusals
 
 
@@ -185,21 +325,20 @@ def _require_known(experiments: Sequence[Experiment], request: Request) -> None:
         raise InvalidValue(f"paper: {request.roots} roots < 1. Give 1 or more.")
 
 
+@dataclass(eq=False)
 class _Work:
-    """One experiment on its way: what is missing, what was refused."""
+    """One experiment: what is missing, what was refused."""
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        request: Request,
-        place: Backend,
-        known: dict[tuple[object, ...], _Known],
-        tell: Tell,
-    ) -> None:
-        self._experiment, self._request, self._tell = experiment, request, tell
-        self._place, self._known = place, known
+    _experiment: Experiment
+    _request: Request
+    _place: Backend
+    _known: dict[tuple[object, ...], _Known]
+    _tell: Tell
+
+    def __post_init__(self) -> None:
+        experiment, request, place = self._experiment, self._request, self._place
         self._counter: EnergyCounter | None = None
-        self.missing: list[str] = []
+        self.missing: dict[str, None] = {}  # in order
         self.refusals: list[str] = []
         self.errors: list[LagpuError] = []
         wanted = [g for g in experiment.graphs if not request.only or g.name in request.only]
@@ -207,24 +346,16 @@ class _Work:
         without = [graph.name for graph in wanted if not self._source(graph)]
         if without and not request.quick:
             names = ", ".join(without)
-            self.missing.append(f"no file, no generator (--graph NAME=FILE): {names}")
+            self.missing.setdefault(f"no file, no generator (--graph NAME=FILE): {names}")
         if experiment.energy:
             try:
                 self._counter = EnergyCounter(place)
             except BackendUnavailable as error:
-                self._leave_out("", error)
+                self.missing.setdefault(str(error))
+                self.errors.append(error)
                 self.graphs = []
 
-    def _leave_out(self, name: str, error: LagpuError) -> None:
-        self.errors.append(error)
-        self._miss(f"{name}: {error}" if name else str(error))
-
-    def _miss(self, text: str) -> None:
-        if text not in self.missing:
-            self.missing.append(text)
-
     def _source(self, graph: PaperGraph) -> str | None:
-        """Return the file or the generator's text of a graph."""
         made = graph.quick if self._request.quick else graph.made
         return self._request.files.get(graph.name, made)
 
@@ -238,8 +369,7 @@ class _Work:
         """Return the experiment with its rows, for the report."""
         experiment = self._experiment
         rows = [row.copy() for row in rows]
-        _put_relative(experiment, rows)
-        _put_best(experiment, rows)
+        _complete(experiment, rows)
         return {
             "part": experiment.part,
             "title": experiment.title,
@@ -248,7 +378,7 @@ class _Work:
             "measured_on": experiment.machine,
             "notes": list(experiment.notes),
             "missing": [*self.missing],
-            "says": [text for text in (claim.says(rows) for claim in experiment.claims) if text],
+            "says": [*filter(None, (data.sentence(claim, rows) for claim in experiment.claims))],
             "rows": rows,
         }
 
@@ -256,62 +386,59 @@ class _Work:
         """Measure every variant on a graph."""
         try:
             yield from self._rows_of(graph)
-        except (OutOfMemory, FileFormatError, BackendUnavailable) as error:
-            self._leave_out(graph.name, error)  # others may be smaller, valid, in fewer pieces
+        except (errors.OutOfMemory, errors.FileFormatError, BackendUnavailable) as error:
+            # others may be smaller, valid, in fewer pieces
+            self.missing.setdefault(f"{graph.name}: {error}")
+            self.errors.append(error)
 
     def _rows_of(self, graph: PaperGraph) -> Iterator[Row]:
-        request, place = self._request, self._place
+        request, place, memory = self._request, self._place, self._request.memory
         if graph.pieces:
             place = _grid_of(graph, place)
         runners = []
         for variant in self._experiment.variants:
             runner = runner_of(variant, place)
             if isinstance(runner, str):
-                self._miss(runner)
+                self.missing.setdefault(runner)
             else:
                 runners.append(runner)
         if any(r.runs_as != (r.variant.kernel or r.variant.policy or r.runs_as) for r in runners):
-            self._miss(
+            self.missing.setdefault(
                 f"kernels: the {place.name} backend has none; its directions stand for them, so "
                 "variants of one direction are the same"
             )
-        self._tell(f"{graph.name}: loading {self._source(graph)}")
+        source = str(self._source(graph))
+        self._tell(f"{graph.name}: loading {source}")
         gc.collect()
-        before = 0 if place.device is None else int(place.device.used_bytes())
-        again = functools.partial(load, str(self._source(graph)), place, seed=request.seed)
+        before = used_bytes(place) if place.device else 0
+        again = functools.partial(load, source, place, seed=request.seed)
         A = again()
         count = request.roots or (_QUICK_ROOTS if request.quick else self._experiment.roots)
-        seed = _ROOT_SEED if request.seed is None else request.seed
         host = HostGraph.of(A)
-        tested = Tested(graph.name, host, host.roots(count, seed))
-        if _made_on_host(str(self._source(graph))):  # which takes longer than to copy it
+        tested = Tested(graph.name, host, host.roots(count, request.seed))
+        if is_spec(source) and not is_random(source):  # made on the host; a copy takes less time
             columns = CSC(A.nrows, A.ncols, *host.columns, symmetric=host.facts.symmetric or None)
             again = functools.partial(columns.matrix, place)
         for runner in runners:
             self._tell(f"{graph.name}: {runner.variant.name}")
-            if request.memory is not None and runner.place is not None:
+            if memory is not None and runner.place is not None:
                 del A  # with what the variants before have left at it, which would count
                 gc.collect()
                 A = again()
             try:
-                with self._limited():
+                with nullcontext() if memory is None else self._place.device.limited(memory):
                     row = self._row(graph, tested, A, runner, before)
-            except (OutOfMemory, NotSupported, LimitExceeded) as error:
-                self._miss(f"{graph.name}, {runner.variant.name}: {error}")
+            except (errors.OutOfMemory, NotSupported, errors.LimitExceeded) as error:
+                self.missing.setdefault(f"{graph.name}, {runner.variant.name}: {error}")
             except LagpuError as error:  # the other rows stay
                 self.refusals.append(f"{graph.name}, {runner.variant.name}: {error}")
             except Exception as error:
                 if runner.place is not None:
                     raise
-                text = " ".join(str(error).split())  # any error of another library
-                self._miss(f"{graph.name}, {runner.variant.name}: {text}")
+                text = harness.one_line(error)  # of another library
+                self.missing.setdefault(f"{graph.name}, {runner.variant.name}: {text}")
             else:
                 yield row
-
-    def _limited(self) -> AbstractContextManager[None]:
-        """Return the context in which the device has the memory that was asked for."""
-        device, memory = self._place.device, self._request.memory
-        return nullcontext() if device is None or memory is None else device.limited(memory)
 
     def _measured(
         self, graph: PaperGraph, tested: Tested, A: Matrix, runner: Runner, before: int
@@ -326,10 +453,10 @@ class _Work:
             self._known[key] = _Known(found, tested.edges)
         known = self._known[key]
         if self._counter is not None and place is not None and known.joules is None:
-            again = functools.partial(
-                search_all, variant, placed_on(A, place), tested.roots, known.found.mode
-            )
-            known = self._known[key] = known._replace(joules=self._counter.joules(again))
+            search = functools.partial(ALGORITHMS[variant.output], placed_on(A, place))
+            with suite.as_mode(known.found.mode):
+                joules = self._counter.joules(lambda: len([search(v) for v in tested.roots]))
+            known = self._known[key] = known._replace(joules=joules)
         return known
 
     def _row(
@@ -340,12 +467,12 @@ class _Work:
         found, edges_of, joules = self._measured(graph, tested, A, runner, before)
         if found.refusal:
             self.refusals.append(f"{graph.name}, {variant.name}: {found.refusal}")
-        facts = tested.host.facts
+        facts, degree = tested.host.facts, tested.host.facts.out_degree
         ms = tuple(sample.device_ms for sample in found.samples)
         edges = tuple(edges_of[root] for root in tested.roots)
         metric = self._experiment.metric
         parts = tuple(found.parts.get(variant.part, [0.0] * len(ms)))
-        measured = Measured(ms, edges, facts.entries, facts.symmetric, joules, parts)
+        measured = data.Measured(ms, edges, facts.entries, facts.symmetric, joules, parts)
         return {
             "graph": graph.name,
             "kind": graph.kind,
@@ -354,7 +481,7 @@ class _Work:
             "vertices": facts.vertices,
             "entries": facts.entries,
             "paper_size": graph.size,
-            "degrees": _degrees(facts.out_degree),
+            "degrees": (int(degree.max()), float(degree.mean()), float(degree.std())),
             "variant": variant.name,
             "of_paper": variant.of_paper,
             "runs_as": runner.runs_as,
@@ -369,25 +496,15 @@ class _Work:
             "reported": graph.reported.get(variant.name),
             "median_ms": median(ms),
             "mean_ms": fmean(ms),
-            "gteps": report.harmonic_gteps(ms, edges),
+            "gteps": harness.harmonic_gteps(ms, edges),
             "bytes": found.nbytes,
             "joules": joules,
             "checked": not found.refusal,
         }
 
 
-def _degrees(degree: Any) -> tuple[float, float, float]:
-    """Return maximum, mean and standard deviation of degrees."""
-    return int(degree.max()), float(degree.mean()), float(degree.std())
-
-
-def _made_on_host(text: str) -> bool:
-    """Return whether a text names a graph that no device draws, all of which are patterns."""
-    return is_spec(text) and not is_random(text)
-
-
 def _grid_of(graph: PaperGraph, place: Backend) -> Backend:
-    """Return the grid that a graph is dealt to, each piece on a backend like this one."""
+    """Return the grid that a graph is on, each piece on a backend like this one."""
     kind = place.name.rpartition(":")[2] if place.name.startswith("grid") else place.name
     try:
         return backends.get(f"grid:{graph.pieces}:{kind}")
@@ -397,21 +514,62 @@ def _grid_of(graph: PaperGraph, place: Backend) -> Backend:
         ) from error
 
 
-def _put_relative(experiment: Experiment, rows: Sequence[Row]) -> None:
-    """Divide the values by that of the metric's baseline, graph by graph; without it by none."""
-    over = experiment.metric.over
-    if not over:
-        return
-    whole = {row["graph"]: row["value"] for row in rows if row["variant"] == over}
-    for row in rows:
-        base = whole.get(row["graph"])
-        known = base is not None and row["value"] is not None
-        row["value"] = row["value"] / base if known else None
-
-
-def _put_best(experiment: Experiment, rows: Sequence[Row]) -> None:
-    """Put the paper's figure for its best variant beside our best, graph by graph."""
+def _complete(experiment: Experiment, rows: Sequence[Row]) -> None:
+    """Put in values relative to the baseline, and the paper's best figure beside our best."""
     for graph in experiment.graphs:
-        best = best_of([row for row in rows if row["graph"] == graph.name])
-        if best is not None and BEST in graph.reported:
-            best["reported"] = graph.reported[BEST]
+        mine = [row for row in rows if row["graph"] == graph.name]
+        if experiment.metric.over:
+            base = {row["variant"]: row["value"] for row in mine}.get(experiment.metric.over)
+            for row in mine:
+                known = base is not None and row["value"] is not None
+                row["value"] = row["value"] / base if known else None
+        best = data.best_of(mine)
+        if best is not None and data.BEST in graph.reported:
+            best["reported"] = graph.reported[data.BEST]
+
+
+def table_of(experiment: Report) -> FittingTable:
+    """Return the rows of an experiment of a report as a table.
+
+    `degrees` are maximum, mean and standard deviation; a paper without numbers has no column.
+    """
+    rows = experiment["rows"]
+    texts = (
+        ("graph", "{graph}"),
+        ("made from", lambda row: row["made_from"] + "*" * bool(row["stand_in"])),
+        ("variant", "{variant}"),
+        ("runs as", "{runs_as}"),
+        ("mode", "{mode}"),
+    )
+    numbers: list[tuple[str, str | Callable[[Row], Any]]] = [
+        ("entries", "{entries:,}"),
+        ("degrees", lambda row: "/".join(f"{x:.0f}" for x in row["degrees"])),
+        (experiment["metric"], lambda row: _digits(row["value"])),
+        ("paper", lambda row: _digits(row["reported"])),
+        ("median ms", "{median_ms:,.3f}"),
+        ("GTEPS", lambda row: _digits(row["gteps"], 3)),
+        ("checked", harness.checked),
+    ]
+    if all(row["reported"] is None for row in rows):
+        del numbers[3]
+    title = f"{experiment['part']}: {experiment['title']}"
+    return harness.table(rows, texts, numbers, title=title, spare=_SPARE)
+
+
+def _digits(x: float | None, digits: int = 4) -> str:
+    large = x is not None and abs(x) >= 1000
+    return "-" if x is None else f"{x:,.0f}" if large else f"{x:.{digits}g}"
+
+
+def lines_of(experiment: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines below the table of an experiment."""
+    said = f"{experiment['metric']}: {experiment['definition']}"
+    if any(row["reported"] is not None for row in experiment["rows"]):
+        said += f"; paper: its figure on {experiment['measured_on']}"
+    yield f"{said}."
+    for why in dict.fromkeys(row["stand_in"] for row in experiment["rows"] if row["stand_in"]):
+        of = dict.fromkeys(row["graph"] for row in experiment["rows"] if row["stand_in"] == why)
+        yield f"* {', '.join(of)}: {why}; --graph NAME=FILE gives the paper's."
+    yield from experiment["notes"]
+    yield from experiment["says"]
+    yield from (f"missing: {text}" for text in experiment["missing"])

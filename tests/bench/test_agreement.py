@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lagpu.bench.agreement import Agreement
+from lagpu.bench.harness import Agreement
 from lagpu.errors import CheckFailed
 
 
@@ -44,7 +44,7 @@ def test_a_result_that_fails_is_refused_each_time() -> None:
 
 
 def test_results_of_many_parts_are_told_apart_by_each_part(monkeypatch) -> None:
-    monkeypatch.setattr("lagpu.bench.agreement._PART", 4)
+    monkeypatch.setattr("lagpu.bench.harness._PART", 4)
     vertices = np.arange(10)
     for changed in vertices:
         agreement = Agreement()

@@ -11,7 +11,7 @@ import pytest
 
 from lagpu import algorithms, backends, generators
 from lagpu.bench import graph500
-from lagpu.bench.tuples import Tuples
+from lagpu.bench.graph500 import Tuples
 from lagpu.cli import main
 from lagpu.errors import CheckFailed
 from lagpu.generators.random import kronecker_tuples

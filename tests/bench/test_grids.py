@@ -19,9 +19,6 @@ def test_a_report_has_a_row_for_each_backend_and_mode(tmp_path):
     said = run(grids.app, [*words, "--by-statement", "--sources", "3", "--output", "parents"])
     assert said.exit_code == 0, said.output
     report = json.loads(file.read_text("utf-8"))
-    kinds = ["16 blocks", "16 blocks, told", "all blocks", "all blocks, told"]
-    assert list(report["meeting_us"]["grid:2:sim"]) == kinds
-    assert min(report["meeting_us"]["grid:2:sim"].values()) > 0
     rows = report["rows"]
     assert [(row["backend"], row["what"]) for row in rows] == [
         (place, what)

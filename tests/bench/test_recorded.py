@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lagpu.bench import recorded
+from lagpu.bench import peers
 from lagpu.generators.spec import canonical
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +24,7 @@ def report(*rows):
 
 @pytest.mark.parametrize("name", ["h200-peers", "cpu-peers", "h200-bfs", "h200-policies"])
 def test_files_have_the_form_of_a_report(name):
-    rows = recorded.read(str(PAGES / f"{name}.json"))
+    rows = peers.recorded(str(PAGES / f"{name}.json"))
     assert rows
     whole = json.loads((PAGES / f"{name}.json").read_text("utf-8"))
     assert {"machine", "commit", "date", "versions", "rows"} <= set(whole)

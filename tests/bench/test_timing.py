@@ -9,7 +9,7 @@ from ranks import on_grids
 from lagpu import algorithms, generators
 from lagpu.backends.gpu.device.launch import CheckedLaunch
 from lagpu.backends.gpu.device.observer import Observed
-from lagpu.bench.timing import REPEATS, Clock, Span
+from lagpu.bench.harness import REPEATS, Clock, Span
 
 
 class Timer(contextlib.AbstractContextManager):

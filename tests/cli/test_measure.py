@@ -17,7 +17,7 @@ from command import PATIENCE, spawn, wait_for_handler
 from lagpu import Matrix, algorithms
 from lagpu.backends.gpu.fused.plan import FUSED_POLICIES
 from lagpu.backends.gpu.ops.planner import POLICIES
-from lagpu.bench import graph500, peers, report, suite
+from lagpu.bench import graph500, harness, peers, suite
 from lagpu.bench.graphs import SMALL_SUITE, SUITE, HostGraph, require_graph
 from lagpu.cli import measure
 from lagpu.errors import InvalidValue, OutOfMemory
@@ -54,7 +54,7 @@ def test_rows_have_the_promised_fields(run, tmp_path):
 
 
 def test_statistics_are_those_by_hand():
-    found = report.statistics_of([1.0, 2.0, 3.0, 4.0], [9.0, 5.0, 7.0, 5.0], [10**6] * 4)
+    found = harness.statistics_of([1.0, 2.0, 3.0, 4.0], [9.0, 5.0, 7.0, 5.0], [10**6] * 4)
     assert (found["q1_ms"], found["median_ms"], found["q3_ms"]) == (1.75, 2.5, 3.25)
     assert (found["max_ms"], found["wall_median_ms"]) == (4.0, 6.0)
     # 1, 1/2, 1/3, 1/4 GTEPS: their harmonic mean is 4 / (1 + 2 + 3 + 4)
@@ -89,7 +89,7 @@ def test_a_wrong_answer_is_refused(run, monkeypatch, tmp_path):
 
 
 def test_backends_that_disagree_are_refused():
-    agreement = suite.Agreement()
+    agreement = harness.Agreement()
     first = (np.array([0, 2]), np.array([0, 1]))
     assert agreement.compare(0, "levels", "a", *first) == ""
     assert agreement.compare(0, "levels", "b", first[0][::-1], first[1][::-1]) == ""
@@ -356,8 +356,8 @@ def test_pylibcugraph_by_its_documented_interface(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     monkeypatch.setitem(sys.modules, "pylibcugraph", plc)
     graph = HostGraph.of(grid2d(3, 4, backend="cpu"))
-    search = peers.PEERS["pylibcugraph"].prepare(graph)
-    vertices, levels = search.levels(5, search.run(5))
+    library = peers.PEERS["pylibcugraph"].open(graph)
+    vertices, levels = library.levels(5, library.search(5))
     expected = algorithms.bfs_levels(grid2d(3, 4, backend="cpu"), 5).to_coo()
     assert vertices.tolist() == expected[0].tolist()
     assert levels.tolist() == expected[1].tolist()

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from lagpu.backends.protocol import Capabilities
-from lagpu.papers.experiment import Variant
-from lagpu.papers.measure import _mode
+from lagpu.papers.experiments import Variant
+from lagpu.papers.run import _mode
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,12 @@ from lagpu.backends.override import is_overridden
 from lagpu.bench import suite
 from lagpu.errors import BackendUnavailable, KernelLaunchError, NotSupported
 from lagpu.generators.load import load as load_graph
-from lagpu.papers import measure
-from lagpu.papers.experiment import Experiment, Paper, PaperGraph, Variant
-from lagpu.papers.metrics import EDGES_BY_MEAN, MEAN_MS, speedup
+from lagpu.papers import run as runs
+from lagpu.papers.experiments import Experiment, Paper, PaperGraph, Variant, metric, paper_of
 from lagpu.papers.run import Request
 from lagpu.papers.run import run as run_paper
-from lagpu.papers.turbobfs import TURBOBFS
 
+TURBOBFS = paper_of("003")
 ROW = {
     "graph", "kind", "made_from", "stand_in", "vertices", "entries", "paper_size", "degrees",
     "variant", "of_paper", "runs_as", "note", "backend", "mode", "output", "roots", "value",
@@ -137,7 +136,7 @@ def test_under_a_limit_each_variant_begins_with_the_graph_alone(sim, monkeypatch
     def searches(tested, A, runner, before):
         held = A.data.store
         left.append(runner.place is not None and bool(held.cache or held.kernels))
-        return measure.searches(tested, A, runner, before)
+        return runs.searches(tested, A, runner, before)
 
     loads = []
 
@@ -146,7 +145,7 @@ def test_under_a_limit_each_variant_begins_with_the_graph_alone(sim, monkeypatch
         return load_graph(*given, **named)
 
     monkeypatch.setattr("lagpu.papers.run.load", load)
-    monkeypatch.setitem(measure.WAYS, "searches", searches)
+    monkeypatch.setitem(runs.WAYS, "searches", searches)
     request = Request("sim", True, 1, only=["mycielski12"], memory=memory)
     found, _ = run_paper(TURBOBFS, TURBOBFS.experiments[1:2], request)
     assert len(found["experiments"][0]["rows"]) == len(left) >= 9
@@ -210,7 +209,7 @@ PAIR = Experiment(
         Variant("plan", policy="no_policy:alpha=1"),
         Variant("lagpu", ours=True),
     ),
-    EDGES_BY_MEAN,
+    metric("EDGES_BY_MEAN"),
     roots=2,
 )
 ONE = Paper("009", ("one",), "A paper", "nowhere", (PAIR,))
@@ -253,7 +252,7 @@ def test_a_file_takes_the_place_of_a_graph(tmp_path):
 
 def test_a_graph_without_a_file_is_named():
     graphs = (*PAIR.graphs, PaperGraph("web"))
-    experiment = Experiment("table 1", "two", graphs, PAIR.variants[-1:], MEAN_MS, roots=1)
+    experiment = replace(PAIR, graphs=graphs, variants=PAIR.variants[-1:])
     found, _ = run_paper(ONE, [experiment], Request("cpu"))
     assert found["experiments"][0]["missing"] == ["no file, no generator (--graph NAME=FILE): web"]
 
@@ -288,7 +287,8 @@ def test_a_variant_that_fails_costs_its_own_row(run, monkeypatch, tmp_path):
 def test_a_report_is_kept_after_each_graph(monkeypatch):
     kept = []
     graphs = (*PAIR.graphs, PaperGraph("q", "path:6"))
-    experiment = Experiment("table 1", "two", graphs, PAIR.variants[-1:], speedup("lagpu"), roots=1)
+    relative, variants = metric("SPEEDUP", "lagpu"), PAIR.variants[-1:]
+    experiment = replace(PAIR, graphs=graphs, variants=variants, metric=relative)
     run_paper(
         ONE, [experiment], Request("cpu"),
         keep=lambda report: kept.append(json.loads(json.dumps(report))["experiments"][0]["rows"]),
@@ -303,7 +303,7 @@ def test_wrong_dependencies_are_refused(run, monkeypatch):
         delta(accum=binary.plus) << paths.apply(binary.minus, right=1)
         return delta
 
-    monkeypatch.setattr("lagpu.papers.measure.dependencies", wrong)
+    monkeypatch.setattr("lagpu.papers.run.dependencies", wrong)
     code, _, err = run("paper", "002", "--table", 4, "--quick", "-b", "cpu")
     assert code == 1
     assert "do not obey their recurrence" in err
@@ -338,15 +338,15 @@ def ran(monkeypatch):
 
         return measured
 
-    for kind, way in measure.WAYS.items():
-        monkeypatch.setitem(measure.WAYS, kind, noted(kind, way))
+    for kind, way in runs.WAYS.items():
+        monkeypatch.setitem(runs.WAYS, kind, noted(kind, way))
     return ran
 
 
 def run_parts(**parts):
     """Run experiments, each of (graph, variants) and more, as a paper; return their rows."""
     experiments = tuple(
-        Experiment(part, "t", (graph,), variants, MEAN_MS, (), 1, "a card", **more)
+        Experiment(part, "t", (graph,), variants, metric("MEAN_MS"), (), 1, "a card", **more)
         for part, (graph, variants, more) in parts.items()
     )
     paper = Paper("009", ("x",), "title", "where", experiments, {})

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from lagpu import Matrix, backends, io
-from lagpu.bench.algorithms import menu
-from lagpu.bench.algorithms.menu import Answer
-from lagpu.bench.algorithms.problem import Problem, make
+from lagpu.bench.graphs import Problem, make
+from lagpu.bench.questions import QUESTIONS, Answer, Question
 
 # Two triangles joined by an edge, with a self-loop; a path that leads back; a diamond; two parts.
 GRAPHS = {
@@ -34,8 +33,8 @@ def problem_of(kind, folder) -> Problem:
     return Problem.read(folder)
 
 
-def question(key: str) -> menu.Question:
-    return next(q for q in menu.menu() if q.key == key)
+def question(key: str) -> Question:
+    return next(q for q in QUESTIONS if q.key == key)
 
 
 def answer(system, key: str) -> Answer:

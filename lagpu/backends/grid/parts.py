@@ -11,7 +11,6 @@ import numpy as np
 from lagpu.backends.grid.dealing import Layout
 from lagpu.backends.grid.engine import Arrays
 from lagpu.backends.grid.handles import GridMatrix
-from lagpu.backends.grid.meetings import meetings
 from lagpu.backends.grid.pieces import Pieces, joined
 from lagpu.backends.grid.together import NOTHING
 from lagpu.backends.protocol import Backend
@@ -142,12 +141,6 @@ class Parts:
     def require_alike(self, what: str, given: Mapping[str, Any]) -> None:
         """See the protocol."""
         self._run(what, lambda: None, given)
-
-    def meetings(
-        self, times: int, blocks: int | None = None, told: bool = False
-    ) -> Callable[[], None]:
-        """See the protocol."""
-        return meetings([home.device for home in self.homes], times, blocks, told)
 
     @property
     def _on_own_gpus(self) -> bool:

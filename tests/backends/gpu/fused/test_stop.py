@@ -6,17 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import stopped_loops as loops
 from faulty import with_kernels
 from pieces_of_search import gpu_grid, sims
 
-import lagpu
 from lagpu.backends.gpu.fused import search_space, whole
 from lagpu.backends.grid import fused
 
-AT = "const u32 kLook = 1;"  # of sim, in common/stop.cuh
+AT = "const u32 kStopEvery = 1;"  # of sim, in common/stop.cuh
 PATIENCE = 300
 TURNS = 700  # of a loop that is stopped here, at most
 KINDS = loops.ENDLESS | loops.SEARCHES | loops.TAKEN_BACK
@@ -52,7 +50,7 @@ def place_of(backend, look):
         return backend
     if backend.name != "sim":
         pytest.skip("a GPU looks when it looks")
-    return with_kernels(AT, f"const u32 kLook = {look};")[0]
+    return with_kernels(AT, f"const u32 kStopEvery = {look};")[0]
 
 
 def turns_of(make, A, wanted):

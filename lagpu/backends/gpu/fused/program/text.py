@@ -121,11 +121,11 @@ class ProgramText:
         They have the barriers of an iteration, after which a log is written. There the loop looks
         now and then whether the host stops it; without one it needs a barrier for that.
         """
-        look = "if (looks(turn)) set_stop(stop, stop_flag(flags, turn, kLook));"
-        leave = "if (looks(turn) && load_volatile(stop_flag(flags, turn, kLook))) break;"
+        look = "if (looks(turn)) set_stop(stop, stop_flag(flags, turn, kStopEvery));"
+        leave = "if (looks(turn) && load_volatile(stop_flag(flags, turn, kStopEvery))) break;"
         alone = [
             "if (looks_alone(turn)) {",
-            "u64* const flag = stop_flag(flags, turn, kLookAlone);",
+            "u64* const flag = stop_flag(flags, turn, kStopEveryAlone);",
             "set_stop(stop, flag);",
             "grid_sync(barrier);",
             "if (load_volatile(flag)) break;",

@@ -7,17 +7,17 @@
 // Turns from one look to the next: a look takes two microseconds, and most searches have fewer
 // turns. On sim a turn takes long enough for a look in each.
 #ifdef LAGPU_SIM
-const u32 kLook = 1;
+const u32 kStopEvery = 1;
 #else
-const u32 kLook = 16;
+const u32 kStopEvery = 16;
 #endif
 // The same where a turn may have no barrier of the grid, and take less than a microsecond.
-const u32 kLookAlone = 16 * kLook;
+const u32 kStopEveryAlone = 16 * kStopEvery;
 // Beside a count of what a turn has found: the loop ends before the next turn.
 const u64 kStops = u64(1) << 42;
 
-LG_DEVICE bool looks(u32 turn) { return turn % kLook == kLook - 1; }
-LG_DEVICE bool looks_alone(u32 turn) { return turn % kLookAlone == kLookAlone - 1; }
+LG_DEVICE bool looks(u32 turn) { return turn % kStopEvery == kStopEvery - 1; }
+LG_DEVICE bool looks_alone(u32 turn) { return turn % kStopEveryAlone == kStopEveryAlone - 1; }
 
 LG_DEVICE bool is_stopped(const u64* stop) { return stop && load_volatile(stop); }
 

@@ -259,8 +259,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)
   }
   LG_LOGGED(if (logs) log->close();)
 
-  // What is left, because `times` is reached or the host stops it, has not been assigned if that comes before the
-  // product; and a result's bits are those that v did not have.
+  // What is left, because `times` is reached or the host stops it, has not been assigned if that
+  // comes before the product; and a result's bits are those that v did not have.
   const Word* left = s.words(turn);
   Word* const rest = reinterpret_cast<Word*>(f_words);
   if (f_words || excluded) {

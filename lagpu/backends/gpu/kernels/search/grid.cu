@@ -47,19 +47,21 @@ LG_DEVICE bool pulls_by_rule(u32 found, i64 unvisited, i64 n, f32 alpha, bool pu
   return LG_RULE == kOnlyPulls;
 }
 
-extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS grid_search(
-    i64 n, u64 nvals_a, const LG_PTR* __restrict__ out_ptr, const LG_IDX* __restrict__ out_idx,
-    const LG_A* __restrict__ out_values, const LG_PTR* __restrict__ in_ptr,
-    const LG_IDX* __restrict__ in_idx, const LG_A* __restrict__ in_values, LG_A a_iso,
-    const i32* __restrict__ hint, const u32* __restrict__ empty, const u32* __restrict__ v_words,
-    const i64* __restrict__ sources, const LG_F* __restrict__ source_values, LG_F f_iso, i64 source,
-    u64 num_sources, LG_F* f_values, LG_X0_T* x0, LG_X1_T* x1, LG_X2_T* x2, u32* x0_words,
-    u32* x1_words, u32* x2_words, u32 blank, u32* f_words, u32 shift, u32 times, u32 solo,
-    u32 num_targets, u32 skips, f32 alpha, f32 beta, f32 gamma, u32* visited, i32* found_in,
-    u32* words_a, u32* words_b, i32* vertex, LG_PTR* start, u32* degree, u32 num_room,
-    u32 num_places, u64* chunks_a, u64* chunks_b, u64* counters, GridBarrier* barrier, u32 near,
-    const LG_IDX* __restrict__ ranked_idx, const i32* __restrict__ rank, u32* counts,
-    const u64* stop, u64* result) {
+extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
+    grid_search(i64 n, u64 nvals_a, const LG_PTR* __restrict__ out_ptr,
+                const LG_IDX* __restrict__ out_idx, const LG_A* __restrict__ out_values,
+                const LG_PTR* __restrict__ in_ptr, const LG_IDX* __restrict__ in_idx,
+                const LG_A* __restrict__ in_values, LG_A a_iso, const i32* __restrict__ hint,
+                const u32* __restrict__ empty, const u32* __restrict__ v_words,
+                const i64* __restrict__ sources, const LG_F* __restrict__ source_values, LG_F f_iso,
+                i64 source, u64 num_sources, LG_F* f_values, LG_X0_T* x0, LG_X1_T* x1, LG_X2_T* x2,
+                u32* x0_words, u32* x1_words, u32* x2_words, u32 blank, u32* f_words, u32 shift,
+                u32 times, u32 solo, u32 num_targets, u32 skips, f32 alpha, f32 beta, f32 gamma,
+                u32* visited, i32* found_in, u32* words_a, u32* words_b, i32* vertex, LG_PTR* start,
+                u32* degree, u32 num_room, u32 num_places, u64* chunks_a, u64* chunks_b,
+                u64* counters, GridBarrier* barrier, u32 near,
+                const LG_IDX* __restrict__ ranked_idx, const i32* __restrict__ rank, u32* counts,
+                const u64* stop, u64* result) {
   Search s{n,
            out_ptr,
            in_ptr,
@@ -292,8 +294,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS grid
                                                      : s.log->now.frontier_edges);)
   }
   LG_LOGGED(if (logs()) s.log->close();)
-  // A frontier that is left, because `times` is reached or the host stops it, has not got its assignments yet if they
-  // come before the product in the loop.
+  // A frontier that is left, because `times` is reached or the host stops it, has not got its
+  // assignments yet if they come before the product in the loop.
   const bool rests = now.found != 0;
   if (rests && listed) lists_to_words(s, now, barrier);
 

@@ -52,9 +52,10 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
                  u64 patience, const u64* windows, const u64* stop, u64* result) {
   Pieces all{Peers{piece, epoch, patience, windows}, run, words, room};
   const Vertices lists{vertex, start, degree};
-  Search s{reach,   out_ptr, in_ptr, out_idx, in_idx, out_values, in_values, a_iso,   f_iso,
-           hint,    nullptr, x0,     x1,      x2,     shift,      visited,   nullptr, words_a,
-           words_b, lists,   lists,  chunks,  chunks, counters,   0,         nullptr, false,   false};
+  Search s{reach,  out_ptr, in_ptr,   out_idx, in_idx,  out_values, in_values,
+           a_iso,  f_iso,   hint,     nullptr, x0,      x1,         x2,
+           shift,  visited, nullptr,  words_a, words_b, lists,      lists,
+           chunks, chunks,  counters, 0,       nullptr, false,      false};
   s.f_values = LG_TRAVEL ? all.values(piece) : nullptr;
   s.own_values = own_values;
   s.found_words = found_words;

@@ -15,9 +15,8 @@
 // Where too many are left, it comes back half of the way.
 //
 // out_* is A by rows. f and worse have no entry in the end. In `result` are the turns, how often
-// the limit has moved, and come back, and whether the host has stopped it: what it has written is of
-// no use then.
-// Work: an edge each time that its vertex has got a better number and been listed.
+// the limit has moved, and come back, and whether the host has stopped it: what it has written is
+// of no use then. Work: an edge each time that its vertex has got a better number and been listed.
 // Sources: Bellman 1958; Ford 1956; waiting vertices: Davidson, Baxter, Garland and Owens, IPDPS
 // 2014 ("near-far"), after Meyer and Sanders 2003.
 #ifndef LG_ADD  // what is not given; the file compiles by itself
@@ -301,9 +300,9 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   u64* const flags = counters + kTurns * kCounters * kCounterStride;
   bool stopped = false;
   for (;; ++turn) {
-    stopped = turn && looks(turn - 1) && load_volatile(stop_flag(flags, turn - 1, kLook));
+    stopped = turn && looks(turn - 1) && load_volatile(stop_flag(flags, turn - 1, kStopEvery));
     if (stopped) break;
-    if (looks(turn)) set_stop(stop, stop_flag(flags, turn, kLook));
+    if (looks(turn)) set_stop(stop, stop_flag(flags, turn, kStopEvery));
     u64 num_small = load_volatile(s.counter(turn, kNumSmall));
     u64 num_chunks = load_volatile(s.counter(turn, kNumChunks));
     some |= LG_STEPS && load_volatile(s.counter(turn, kWaits)) != 0;

@@ -12,11 +12,7 @@ from typer.testing import CliRunner
 
 from lagpu import backends
 from lagpu.bench import algorithms
-from lagpu.bench.algorithms import table
-from lagpu.bench.algorithms.__main__ import app
-from lagpu.bench.algorithms.run import NO_TIME, Plan, run
-from lagpu.bench.algorithms.systems import Bench
-from lagpu.bench.algorithms.worker import Failed, TimeUp, Worker
+from lagpu.bench.algorithms import NO_TIME, Bench, Failed, Plan, TimeUp, Worker, app, run
 from lagpu.cli import main
 from lagpu.errors import BackendUnavailable, CheckFailed, InvalidValue, OutOfMemory
 
@@ -44,7 +40,7 @@ class Held:
 def worker():
     made = Worker(Held)
     yield made
-    made.end()
+    made.close()
 
 
 def test_a_process_answers(worker):
@@ -56,10 +52,10 @@ def test_a_process_answers(worker):
 
 
 def test_a_process_is_ended_in_the_middle(worker):
-    assert worker.alive
+    assert worker.process.is_alive()
     with pytest.raises(TimeUp):
         worker.call("wait", 600, limit=0.1)
-    assert not worker.alive
+    assert not worker.process.is_alive()
     with pytest.raises(Failed, match="Died"):
         worker.call("add", 1, 2, limit=60)
 
@@ -78,7 +74,7 @@ class Wrong(Bench):
 
     def measure(self, *how):
         found = super().measure(*how)
-        if self._system.place is None:
+        if self._place is None:
             found.answer.same[-1] += 1
         return found
 
@@ -293,7 +289,7 @@ def test_tables_say_why_there_is_no_number():
         base | {"system": "gpu", "algorithm": "diameter", "median_ms": 7.0, "checked": False},
         base | {"system": "cpu", "algorithm": "diameter", "note": "Died: x | y", "checked": False},
     ]
-    assert table.markdown({"rows": rows}).splitlines() == [
+    assert algorithms.markdown({"rows": rows}).splitlines() == [
         "### g",
         "",
         "1,234 vertices, 2 edges.",
@@ -303,7 +299,7 @@ def test_tables_say_why_there_is_no_number():
         "| bfs | 0.123 (0.1) | 12,346 | too large | grid search |",
         "| diameter | 7 ? | Died | - |  |",
     ]
-    (printed,) = table.tables(rows)
+    (printed,) = algorithms.tables(rows)
     assert [column.header for column in printed.columns][-2:] == ["loop", "checked"]
     assert list(printed.columns[-1].cells) == ["yes", "-"]
 

@@ -1,0 +1,545 @@
+"""Measure every algorithm on every system, compare the answers, and keep to a time budget.
+
+Each question, such as "the components of this graph", is put to the backends of lagpu and to other
+libraries. Each system works in its own process, which is stopped at its limit; so no question can
+delay the others, and no estimate of its time is needed.
+
+``python -m lagpu.bench.algorithms REPORT.json`` prints the tables of a report as Markdown.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import json
+import multiprocessing
+import os
+import signal
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from lagpu import backends, errors
+from lagpu.backends import protocol
+from lagpu.bench import graphs, harness, peers, questions
+from lagpu.bench.graphs import Problem, Summary
+from lagpu.bench.harness import Clock, Report, Row, Tell, one_line, used_bytes
+from lagpu.bench.questions import Answer, Question
+from lagpu.core.matrix import Matrix
+from lagpu.dtypes import FP32, INT64
+from lagpu.errors import CheckFailed, InvalidValue
+from lagpu.host.fitting import FittingTable
+from lagpu.host.interrupt import removed
+
+NO_TIME = "no time left"
+_PREPARING = 300.0  # seconds for work that is not measured: importing, making and reading a graph
+_MOST = 1_000_000  # seconds, or repeats: more would seem endless
+_EXPECTED = ("OutOfMemory", "OutOfMemoryError", "MemoryError", "NotSupported", "LimitExceeded")
+_SPAWN = multiprocessing.get_context("spawn")  # a fork would share threads and a CUDA context
+_TIMES = ("repeats", "seconds", "limit", "budget")
+
+
+class Measured(NamedTuple):
+    """Times of one question, and its answer; `first` says that the warm-up is the only run."""
+
+    wall_ms: list[float]
+    device_ms: float | None
+    first: bool
+    loop: str
+    bytes: int | None
+    answer: Answer
+
+
+class Backend:
+    """A backend of lagpu with a graph, which answers questions about it."""
+
+    def __init__(self, name: str, given: Problem) -> None:
+        self.place = backends.get(name)
+        self._given = given
+        self._kept: dict[str, Matrix] = {}
+
+    def prepare(self, question: Question) -> peers.Asked:
+        """Return the function to time, and the reader of its result."""
+        A = self._matrix(question.graph)
+        return functools.partial(question.run, A, self._given.facts), question.read
+
+    def _matrix(self, kind: str) -> Matrix:
+        """Return a matrix; the one before is freed, so that its memory does not count."""
+        if kind in self._kept:
+            return self._kept[kind]
+        given, n = self._given, self._given.facts.vertices
+        if kind == "acyclic":
+            A = self._matrix("pattern")
+            A = A if given.facts.acyclic else A.select("triu", 1).new()
+        else:
+            dtype = {"weighted": INT64, "FP32": FP32}.get(kind)
+            values = True if dtype is None else given.weights
+            A = Matrix.from_csc(*given.columns, values, nrows=n, dtype=dtype, backend=self.place)
+        assert A.is_symmetric in (True, False)  # tested here, so that no run does
+        self._kept = {kind: A}
+        return A
+
+
+class Bench:
+    """The object that each process serves: one system with a graph, and a clock."""
+
+    def __init__(self) -> None:
+        self._system: Any = None
+        self._place: protocol.Backend | None = None
+        self._clock = Clock()
+        self._before = 0
+        self._asked: peers.Asked | None = None
+
+    def describe(self, backend: str) -> tuple[str, dict[str, str]]:
+        """Return the name of a backend, ``auto`` resolved, and its device in words."""
+        place = backends.get(backend)
+        return place.name, {} if place.device is None else place.device.describe()
+
+    def make(
+        self, graph: str, backend: str, seed: int | None, folder: Path, renumber: bool = False
+    ) -> Summary:
+        """See `lagpu.bench.graphs.make`."""
+        return graphs.make(graph, backends.get(backend), seed, folder, renumber)
+
+    def open(self, system: str, folder: Path) -> None:
+        """Give a system the graph in a folder."""
+        given, peer = Problem.read(folder), peers.PEERS.get(system)
+        self._place = None if peer else backends.get(system)
+        self._before = used_bytes(self._place) if self._place else 0
+        self._system = peer.open(given) if peer else Backend(system, given)
+        self._clock = Clock(self._place)
+
+    def prepare(self, key: str) -> None:
+        """Prepare a question, which is not measured."""
+        self._asked = None  # frees what the question before has prepared
+        self._asked = self._system.prepare(next(q for q in questions.QUESTIONS if q.key == key))
+
+    def measure(self, repeats: int, seconds: float, limit: float) -> Measured:
+        """Ask the prepared question after a warm-up, until the runs took some seconds.
+
+        A warm-up that takes so long is the only run, except on a device, where it compiles kernels;
+        so is one that takes a third of the limit, the seconds of the whole call, without compiling.
+        """
+        assert self._asked is not None
+        place, (run, read) = self._place, self._asked
+        compiled = _compile_ms(place)
+        if place is not None:
+            place.last_loop = ""
+        gc.collect()
+        ms, found = self._clock.wall(run)
+        next_ms = ms - (_compile_ms(place) - compiled)
+        wall, device = [ms], None
+        enough_ms, limit_ms = seconds * 1e3, limit * 1e3
+        on_device = place is not None and place.device is not None
+        long = max(enough_ms, limit_ms / 3) if on_device else enough_ms
+        first = next_ms >= long or ms + next_ms >= limit_ms
+        if not first:
+            wall, found = self._clock.repeat(self._clock.wall, run, repeats, enough_ms)
+            if self._clock.has_device and wall[-1] < enough_ms:
+                times, found = self._clock.repeat(self._clock.queued, run, repeats, enough_ms)
+                device = statistics.median(times)
+        loop = "" if place is None or not place.capabilities.records else place.last_loop
+        held = used_bytes(place) - self._before if place and on_device else None
+        return Measured(wall, device, first, loop, held, read(found))
+
+
+def _compile_ms(place: protocol.Backend | None) -> float:
+    return 0.0 if place is None or place.device is None else float(place.device.compile_ms)
+
+
+class TimeUp(Exception):
+    """An answer took too long; the process has been ended."""
+
+
+class Failed(Exception):
+    """A question raised an error of this class, with this message on one line."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(f"{kind}: {text}")
+        self.kind, self.text = kind, text
+
+
+class Worker:
+    """A process that makes one object and calls its methods; it can be ended in the middle."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._here, there = _SPAWN.Pipe()
+        self.process = _SPAWN.Process(target=_serve, args=(there, make), daemon=True)
+        with _deaf():
+            self.process.start()
+        there.close()
+
+    def call(self, method: str, *args: Any, limit: float) -> Any:
+        """Call a method of the object in the process and return the result, both pickled.
+
+        Raise `TimeUp` if it takes longer than `limit` seconds, `Failed` if it raises or dies.
+        """
+        try:
+            self._here.send((method, args))
+            if not self._here.poll(max(limit, 0)):
+                self.close()
+                raise TimeUp
+            done, found = self._here.recv()
+        except (EOFError, OSError) as error:
+            self.close()
+            code = self.process.exitcode
+            raise Failed("Died", f"the process ended with exit code {code}") from error
+        if not done:
+            raise Failed(*found)
+        return found
+
+    def require(self, *call: Any) -> Any:
+        """Return the result of unmeasured work; an error of lagpu in the process is raised."""
+        try:
+            return self.call(*call, limit=_PREPARING)
+        except Failed as error:
+            kind = getattr(errors, error.kind, None)
+            if kind is None:
+                raise
+            raise kind(error.text) from error
+        except TimeUp:
+            raise Failed("TimeUp", f"the preparation took over {_PREPARING:g} s") from None
+
+    def close(self) -> None:
+        """End the process immediately."""
+        self.process.kill()
+        self.process.join()
+        self._here.close()
+
+
+@contextlib.contextmanager
+def _deaf() -> Iterator[None]:
+    """Start processes that Ctrl-C never reaches; this one gets it after the block."""
+    resource_tracker.ensure_running()  # starts another process, and then lets interrupts in
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _serve(there: Any, make: Callable[[], Any]) -> None:
+    """Answer calls until the parent closes the pipe."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    served = None
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            method, args = there.recv()
+            try:
+                if served is None:
+                    served = make()
+                answer = True, getattr(served, method)(*args)
+            except Exception as error:  # any error becomes the note of a row
+                answer = False, (type(error).__name__, one_line(error))
+            there.send(answer)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The request of a user; see `lagpu bench --help`.
+
+    Each graph gets an equal share of the remaining budget; `bench` makes the object that each
+    process serves.
+    """
+
+    graphs: Sequence[str]
+    algorithms: Sequence[str] = ()
+    backends: Sequence[str] = ("auto", "cpu")
+    peers: Sequence[str] = ()
+    repeats: int = 3
+    seconds: float = 1.0
+    limit: float = 10.0
+    budget: float = 480.0
+    seed: int | None = None
+    renumber: bool = False
+    bench: Callable[[], Any] = Bench
+
+
+def run(
+    plan: Plan,
+    tell: Tell = lambda _text: None,
+    keep: Callable[[Report], None] = lambda _report: None,
+) -> tuple[Report, list[str]]:
+    """Ask every system every question about every graph.
+
+    All names are checked before anything runs. `tell` is called with a description of each step,
+    `keep` with the report after each graph, and before an error ends the run.
+
+    Returns
+    -------
+    report : dict
+        ``machine commit date versions plan rows``, ready for JSON. A row has ``graph vertices edges
+        algorithm options system runs median_ms min_ms max_ms device_ms rounds loop bytes checked
+        note``. Times are wall times until the device has ended, None if nothing was measured;
+        `note` then says why. `device_ms` is measured on GPUs, but for long runs, and `bytes` is the
+        memory on the device, the graph included. `checked` is true if another system gave the same
+        answer, or the answer was proved.
+    failures : list of str
+        Graphs that could not be made, and measurements that raised an error.
+
+    Raises
+    ------
+    CheckFailed
+        If two systems contradict each other, or an answer is proved wrong.
+    LagpuError
+        For wrong input.
+    """
+    if not plan.graphs:
+        raise InvalidValue("bench: --algorithm needs a graph. Name one, such as kron20e16.")
+    for name in _TIMES:
+        if not 0 < getattr(plan, name) <= _MOST:
+            raise InvalidValue(
+                f"bench: --{name} {getattr(plan, name)} is not above 0 and at most {_MOST:,}."
+            )
+    asked = questions.chosen(plan.algorithms)
+    for name in plan.graphs:
+        graphs.require_graph(name, plan.renumber)
+    others = peers.chosen(plan.peers, peers.ANSWERING)
+    begin = time.monotonic()
+    whole = harness.envelope([], peers.versions(others))
+    found: dict[str, None] = {}
+    for name in plan.backends:  # `auto` is resolved in a process of its own
+        with contextlib.closing(Worker(plan.bench)) as worker:
+            place, device = worker.require("describe", name)
+        found[place] = None
+        whole["machine"] |= device
+    places = [*found]
+    whole["plan"] = {name: getattr(plan, name) for name in _TIMES}
+    rows: list[Row] = []
+    failures: list[str] = []
+    whole["rows"] = rows
+    for k, name in enumerate(plan.graphs):
+        left = begin + plan.budget - time.monotonic()
+        end = time.monotonic() + left / (len(plan.graphs) - k)
+        try:
+            with tempfile.TemporaryDirectory(prefix="lagpu-") as folder, removed(folder):
+                tested = _TestGraph(plan, Path(folder), end, failures)
+                for row in tested.rows(name, places, others, asked, tell):
+                    rows.append(row)
+        except (Failed, errors.OutOfMemory) as error:  # other graphs may be smaller
+            failures.append(f"{name}: {error}")
+        finally:
+            keep(whole)
+    return whole, failures
+
+
+@dataclass(eq=False)
+class _TestGraph:
+    """A graph under test: its files, its time, and a process for each system."""
+
+    plan: Plan
+    folder: Path
+    end: float
+    failures: list[str]
+    workers: dict[str, Worker] = field(default_factory=dict)
+    broken: dict[str, str] = field(default_factory=dict)
+
+    def rows(
+        self, name: str, places: list[str], others: list[str], asked: list[Question], tell: Tell
+    ) -> Iterator[Row]:
+        """Yield the rows of one graph."""
+        tell(f"{name}: loading the graph")
+        with contextlib.closing(Worker(self.plan.bench)) as maker:
+            what = (name, places[0], self.plan.seed, self.folder, self.plan.renumber)
+            facts = maker.require("make", *what)
+        given = Problem.read(self.folder)
+        try:
+            for question in asked:
+                answers: list[tuple[Row, Answer]] = []
+                wrong = ""
+                for system in (*places, *others):
+                    if system in others and question.key not in peers.PEERS[system].keys:
+                        continue
+                    tell(f"{facts.graph}: {question.key} on {system}")
+                    row, answer = self._row(facts, question, system)
+                    if answer is not None and not wrong:
+                        answers.append((row, answer))
+                        wrong = _check(given, question, answers)
+                    yield row
+                    if wrong:
+                        raise CheckFailed(f"bench: {facts.graph}, {question.key}: {wrong}")
+        finally:
+            for worker in self.workers.values():
+                worker.close()
+
+    def _row(self, facts: Summary, question: Question, system: str) -> tuple[Row, Answer | None]:
+        """Return one row, and the answer if there is one."""
+        row: Row = {
+            "graph": facts.graph,
+            "vertices": facts.vertices,
+            "edges": facts.edges,
+            "algorithm": question.algorithm,
+            "options": question.options,
+            "system": system,
+            **dict.fromkeys(("runs", "median_ms", "min_ms", "max_ms", "device_ms", "rounds")),
+            "loop": "",
+            "bytes": None,
+            "checked": False,
+            "note": self._why_not(facts, question, system),
+        }
+        if row["note"]:
+            return row, None
+        try:
+            found = self._measured(question, system)
+        except TimeUp:
+            left = self.end - time.monotonic()
+            row["note"] = NO_TIME if left <= 0 else f"over {self.plan.limit:g} s"
+            return row, None
+        except Failed as error:
+            row["note"] = f"{error.kind}: {error.text}"
+            if error.kind not in _EXPECTED:
+                self.failures.append(f"{facts.graph}, {question.key}, {system}: {row['note']}")
+                if system in self.workers:
+                    self.workers.pop(system).close()  # its state is unknown
+            return row, None
+        row |= {
+            "runs": len(found.wall_ms),
+            "median_ms": statistics.median(found.wall_ms),
+            "min_ms": min(found.wall_ms),
+            "max_ms": max(found.wall_ms),
+            "device_ms": found.device_ms,
+            "rounds": None if question.rounds is None else question.rounds(facts, found.answer),
+            "loop": found.loop,
+            "bytes": found.bytes,
+            "note": "first run" if found.first else "",
+        }
+        return row, found.answer
+
+    def _why_not(self, facts: Summary, question: Question, system: str) -> str:
+        """Return why a system is not asked, or an empty string."""
+        why = question.why_not(facts)
+        if not why and system in peers.PEERS:
+            why = peers.PEERS[system].why_not(question.key, facts.entries)
+        if not why and time.monotonic() >= self.end:
+            why = NO_TIME
+        return why or self.broken.get(system, "")
+
+    def _measured(self, question: Question, system: str) -> Measured:
+        """Ask a system a question, in a new process if there is none."""
+        worker = self.workers.get(system)
+        if worker is None or not worker.process.is_alive():
+            worker = self.workers[system] = Worker(self.plan.bench)
+            try:
+                worker.call("open", system, self.folder, limit=self.end - time.monotonic())
+            except Failed as error:
+                self.broken[system] = f"{error.kind}: {error.text}"
+                self.workers.pop(system).close()
+                raise
+        worker.call("prepare", question.key, limit=self.end - time.monotonic())
+        plan, limit = self.plan, min(self.plan.limit, self.end - time.monotonic())
+        found: Measured = worker.call("measure", plan.repeats, plan.seconds, limit, limit=limit)
+        return found
+
+
+def _check(given: Problem, question: Question, answers: list[tuple[Row, Answer]]) -> str:
+    """Prove the last answer and compare it with the first; return the fault or an empty string."""
+    (first, right), (row, answer) = answers[0], answers[-1]
+    if question.prove is not None and answer.proof is not None:
+        try:
+            question.prove(given, answer)
+        except CheckFailed as error:
+            return f"{row['system']}: {error}"
+        row["checked"] = True
+    if len(answers) > 1:
+        if questions.differs(question.rule, right, answer):
+            row["checked"] = False
+            return f"{first['system']} and {row['system']} differ"
+        first["checked"] = row["checked"] = True
+    return ""
+
+
+def tables(rows: Sequence[Row]) -> Iterator[FittingTable]:
+    """Yield a table of milliseconds for each graph; a cell without a time says why."""
+    for graph, edges, systems, lines in _tables(rows):
+        found = FittingTable("algorithm", title=f"{graph}: {edges}; ms")
+        for name in systems:
+            found.add_column(name, justify="right")
+        found.add_column("loop")
+        found.add_column("checked")
+        for cells in lines:
+            found.add_row(*cells)
+        yield found
+
+
+def markdown(report: Report) -> str:
+    """Return the tables of a report as Markdown; ? means that no other system confirms."""
+    parts = []
+    for graph, edges, systems, lines in _tables(report["rows"]):
+        cells = [["algorithm", *systems, "loop"], ["---", *["---:"] * len(systems), "---"]]
+        cells += [line[:-1] for line in lines]
+        table = (f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in cells)
+        parts.append("\n".join([f"### {graph}", "", f"{edges}.", "", *table]) + "\n")
+    return "\n".join(parts)
+
+
+def _tables(rows: Sequence[Row]) -> Iterator[tuple[str, str, list[str], list[list[str]]]]:
+    """Yield for each graph its name, its size, the systems, and the cells of each question."""
+    for (graph,), members in _by(rows, "graph").items():
+        systems = [system for (system,) in _by(members, "system")]
+        lines = []
+        for (name, options), asked in _by(members, "algorithm", "options").items():
+            known = {row["system"]: row for row in asked}
+            measured = [row for row in asked if row["median_ms"] is not None]
+            checked = bool(measured) and all(row["checked"] for row in measured)
+            loop = next((row["loop"].partition(":")[0] for row in asked if row["loop"]), "")
+            cells = [_cell(known[s]) if s in known else "-" for s in systems]
+            label = f"{name}, {options}" if options else name
+            lines.append([label, *cells, loop, "yes" if checked else "-"])
+        edges = f"{members[0]['vertices']:,} vertices, {members[0]['edges']:,} edges"
+        yield graph, edges, systems, lines
+
+
+def _by(rows: Sequence[Row], *names: str) -> dict[tuple[str, ...], list[Row]]:
+    found: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[name] for name in names), []).append(row)
+    return found
+
+
+def _cell(row: Row) -> str:
+    if row["median_ms"] is None:
+        return str(row["note"]).partition(":")[0]
+    on_device = "" if row["device_ms"] is None else f" ({_ms(row['device_ms'])})"
+    unconfirmed = "" if row["checked"] else " ?"
+    return f"{_ms(row['median_ms'])}{on_device}{unconfirmed}"
+
+
+def _ms(ms: float) -> str:
+    return f"{ms:,.0f}" if ms >= 100 else f"{ms:.3g}"
+
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def show(
+    report: Annotated[Path, typer.Argument(help="A report of `lagpu bench --algorithm --json`.")],
+) -> None:
+    """Print the tables of a report as Markdown, as docs/benchmarks has them."""
+    try:
+        text = markdown(json.loads(report.read_text("utf-8")))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not a report of lagpu bench"
+        typer.echo(f"lagpu.bench.algorithms: {report}: {why}.", err=True)
+        raise typer.Exit(2) from error
+    typer.echo(text, nl=False)
+
+
+if __name__ == "__main__":
+    app()

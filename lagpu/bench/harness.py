@@ -1,0 +1,343 @@
+"""The harness of all measurements: time calls, compare and prove results, and write a report.
+
+The wall time ends when the device has ended. The device time, on a GPU, is measured between two
+events, before the first and after the last operation. The search is queued behind a kernel that
+only waits, so the time that Python takes to launch is not included, unless the search itself waits
+for the device; an eager loop does so to test its condition. Without a GPU both are the wall time.
+On a grid of GPUs the device time is that of the slowest GPU; if the search is one kernel on all of
+them, it begins when the last GPU is ready, and ends with the kernel.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import typer
+from rich.text import Text
+
+from lagpu import versions
+from lagpu.backends.processes import of_all
+from lagpu.backends.protocol import Backend
+from lagpu.errors import CheckFailed, LagpuError
+from lagpu.host.files import require_writable, write_json
+from lagpu.host.fitting import FittingTable
+from lagpu.host.threads import mapped
+
+Array = np.ndarray[Any, Any]
+Row = dict[str, Any]
+Report = dict[str, Any]
+Tell = Callable[[str], None]
+Columns = Sequence[tuple[str, str | Callable[[Row], Any]]]
+Result = TypeVar("Result")
+
+REPEATS = 5  # runs of which the median is taken
+SEED = 7  # of the roots, where none is given
+_CHECKED = {True: Text("yes", "green"), False: Text("NO", "red"), None: Text("-")}
+_ENOUGH_MS = 1000.0  # total time of runs after which a search is not repeated
+_PART = 1 << 21  # numbers of an array that are digested together
+_TOGETHER = "search of pieces: "  # a loop that is one kernel on several devices
+_WAIT_CYCLES = 2_000_000  # about a millisecond, longer than Python takes to launch a search
+_WAIT = """extern "C" __global__ void wait_cycles(long long cycles) {
+  const long long begin = clock64();
+  while (clock64() - begin < cycles) {}
+}"""
+
+
+class Sample(NamedTuple):
+    """Median times of one search, in milliseconds."""
+
+    device_ms: float
+    wall_ms: float
+
+
+def devices_of(backend: Backend) -> list[Any]:
+    """Return the devices on which a backend's operations run: of a grid, those of its pieces."""
+    parts = backend.capabilities.parts
+    homes = [backend] if parts is None else parts.homes
+    return [home.device for home in homes if home.device is not None]
+
+
+def used_bytes(backend: Backend) -> int:
+    """Return the memory of all arrays on a backend's devices."""
+    return sum(int(device.used_bytes()) for device in devices_of(backend))
+
+
+class Span:
+    """A context manager that times the work of several devices of this process.
+
+    With `together` it times one kernel of all of them too, which takes another event.
+    """
+
+    def __init__(self, devices: Sequence[Any], together: bool = False) -> None:
+        self._devices, self._together = devices, together
+        self._timers: list[Any] = []
+        self._launched: list[Any] = []
+        self._ending = ExitStack()
+
+    def __enter__(self) -> Span:
+        for device in self._devices:
+            with device.alone():
+                self._timers.append(device.timer().__enter__())
+            if self._together:
+                with device.alone():
+                    self._launched.append(device.timer().__enter__())
+                self._ending.enter_context(device.launches_end(self._launched[-1]))
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        for device, timer in zip(self._devices, self._timers, strict=True):
+            with device.alone():
+                timer.__exit__(*exc_info)
+        self._ending.close()
+
+    @property
+    def elapsed_ms(self) -> float:
+        """Milliseconds of the slowest device; reading it waits for the devices."""
+        return float(max(timer.elapsed_ms for timer in self._timers))
+
+    @property
+    def together_ms(self) -> float:
+        """Milliseconds of one kernel of all devices, from when the last of them is ready for it.
+
+        The kernels end together, at their last barrier, so it is the least of their times.
+        """
+        return float(min(timer.elapsed_ms for timer in self._launched))
+
+
+class Clock:
+    """Times calls on one backend, or of another library (None), whose calls return at their end."""
+
+    def __init__(self, backend: Backend | None = None) -> None:
+        self.backend = backend
+        self._devices = [] if backend is None else devices_of(backend)
+        xp = self._devices[0].xp if self._devices else np
+        self._wait = None if xp is np else xp.RawKernel(_WAIT, "wait_cycles")
+
+    @property
+    def has_device(self) -> bool:
+        """Whether `queued` can measure the device time."""
+        return self._wait is not None
+
+    def measure(self, search: Callable[[], Result]) -> tuple[Sample, Result]:
+        """Run a search several times; return its times and the last result."""
+        times, result = self.repeat(self.wall, search)
+        wall = statistics.median(times)
+        if not self.has_device:
+            return Sample(wall, wall), result
+        times, result = self.repeat(self.queued, search)
+        return Sample(statistics.median(times), wall), result
+
+    def repeat(
+        self,
+        once: Callable[[Callable[[], Result]], tuple[float, Result]],
+        search: Callable[[], Result],
+        repeats: int = REPEATS,
+        enough_ms: float = _ENOUGH_MS,
+    ) -> tuple[list[float], Result]:
+        """Run a search by `wall` or `queued`, up to `repeats` times, until they took `enough_ms`.
+
+        Return the time of each run, of several processes that of the slowest, and the last result.
+        """
+        times: list[float] = []
+        while not times or (len(times) < repeats and sum(times) < enough_ms):
+            ms, result = once(search)
+            of_each = [[ms]] if self.backend is None else of_all(self.backend, ms)
+            times.append(max(its for (its,) in of_each))
+        return times, result
+
+    def wall(self, search: Callable[[], Result]) -> tuple[float, Result]:
+        """Run a search once; return the milliseconds until the device has ended."""
+        self._synchronize()
+        begin = time.perf_counter()
+        result = search()
+        self._synchronize()
+        return (time.perf_counter() - begin) * 1e3, result
+
+    def queued(self, search: Callable[[], Result]) -> tuple[float, Result]:
+        """Run a search once behind a kernel that waits; return its milliseconds on the device."""
+        self._synchronize()
+        assert self._wait is not None
+        for device in self._devices:
+            with device.alone():
+                self._wait((1,), (1,), (np.int64(_WAIT_CYCLES),))
+        of_pieces = self.backend is not None and self.backend.capabilities.parts is not None
+        with Span(self._devices, together=of_pieces) as span:
+            result = search()
+        loop = "" if self.backend is None else self.backend.last_loop
+        return span.together_ms if loop.startswith(_TOGETHER) else span.elapsed_ms, result
+
+    def _synchronize(self) -> None:
+        for device in self._devices:
+            with device.alone():
+                device.synchronize()
+
+
+class Agreement:
+    """Stores digests of the first search from each root, and compares others with them.
+
+    Levels must be equal; of parents and path counts, which may differ or be rounded, the reached
+    vertices are compared. The results of the last root are proved, each once.
+    """
+
+    def __init__(self) -> None:
+        self._proved: set[tuple[int, str, bytes]] = set()
+        self._known: dict[tuple[int, str], tuple[bytes, str]] = {}
+
+    def compare(self, root: int, output: str, who: str, indices: Array, values: Array) -> str:
+        """Return how a search differs from the first one of its root, or an empty string."""
+        order = _order(indices)
+        found = {"vertices reached": _digest(indices[order])}
+        if output == "levels":
+            found["levels"] = found["vertices reached"] + _digest(values[order])
+        for what, digest in found.items():
+            known, other = self._known.setdefault((root, what), (digest, who))
+            if known != digest:
+                return f"{what} from vertex {root} differ between {other} and {who}"
+        return ""
+
+    def prove(
+        self, root: int, output: str, result: tuple[Array, Array], prove: Callable[[], object]
+    ) -> str:
+        """Return why (vertices, values) are not proved, or an empty string.
+
+        `prove` raises `CheckFailed` for a wrong result; an equal result is not proved again.
+        """
+        indices, values = result
+        order = _order(indices)
+        digest = _digest(indices[order]) + _digest(values[order], values.dtype)
+        key = (root, f"{output} {values.dtype}", digest)
+        if key not in self._proved:
+            try:
+                prove()
+            except CheckFailed as error:
+                return str(error)
+            self._proved.add(key)
+        return ""
+
+
+def _order(indices: Array) -> Any:
+    return np.argsort(indices) if (indices[1:] < indices[:-1]).any() else slice(None)
+
+
+def _digest(array: Array, kind: Any = np.int64) -> bytes:
+    """Return a digest of the digests of an array's parts, which threads make."""
+
+    def of(first: int) -> bytes:
+        part = np.ascontiguousarray(array[first : first + _PART], kind)
+        return hashlib.blake2b(part.data, digest_size=16).digest()
+
+    parts = mapped(of, range(0, len(array), _PART))
+    return hashlib.blake2b(b"".join(parts), digest_size=16).digest()
+
+
+def statistics_of(
+    device_ms: Sequence[float], wall_ms: Sequence[float], edges: Sequence[int]
+) -> Row:
+    """Return a row's statistics over the roots, all but `wall_median_ms` of `device_ms`.
+
+    `edges` are the undirected edges that each search has traversed, each counted once.
+    """
+    q1, median, q3 = np.percentile(device_ms, (25, 50, 75)).tolist()
+    return {
+        "median_ms": median,
+        "max_ms": max(device_ms),
+        "wall_median_ms": float(np.median(wall_ms)),
+        "q1_ms": q1,
+        "q3_ms": q3,
+        "gteps": harmonic_gteps(device_ms, edges),
+    }
+
+
+def harmonic_gteps(ms: Sequence[float], edges: Sequence[int]) -> float:
+    """Return the harmonic mean of the rates, in 10**9 edges a second."""
+    return len(ms) / sum(t / m for t, m in zip(ms, edges, strict=True)) / 1e6
+
+
+def envelope(backends: Sequence[Backend], others: dict[str, str | None]) -> Report:
+    """Return a report without rows: machine, commit, date and versions."""
+    machine: dict[str, str] = {
+        "system": f"{platform.system()} {platform.machine()}",
+        "cpu": _processor(),
+        "cores": str(os.cpu_count()),
+    }
+    for place in backends:
+        devices = devices_of(place)
+        for device in devices[:1]:
+            machine |= device.describe()
+        if len(devices) > 1:
+            machine["devices"] = str(len(devices))
+    return {
+        "machine": machine,
+        "commit": versions.commit(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": versions.versions() | others,
+    }
+
+
+def _processor() -> str:
+    """Return the name of the processor from Linux, or as Python knows it."""
+    info = Path("/proc/cpuinfo")
+    for line in info.read_text().splitlines() if info.exists() else []:
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor() or "unknown"
+
+
+def table(rows: Sequence[Row], texts: Columns, numbers: Columns, **how: Any) -> FittingTable:
+    """Return rows as a table; a column is a heading, and a format or a function of a row."""
+    found = FittingTable(*(head for head, _ in texts), **how)
+    for head, _ in numbers:
+        found.add_column(head, justify="right")
+    for row in rows:
+        found.add_row(*(_cell(of, row) for _, of in (*texts, *numbers)))
+    return found
+
+
+def _cell(of: str | Callable[[Row], Any], row: Row) -> Any:
+    if not isinstance(of, str):
+        return of(row)
+    try:
+        return of.format_map(row)
+    except TypeError:  # None has no form of a number
+        return "-"
+
+
+def checked(row: Row) -> Text:
+    """Return whether a row is checked, for a table."""
+    return _CHECKED[row["checked"]]
+
+
+def listed(found: Any) -> Any:
+    """Return a result, an iterator as a list."""
+    return list(found) if isinstance(found, Iterator) else found
+
+
+def one_line(error: BaseException) -> str:
+    """Return the message of any error on one line."""
+    return " ".join(str(error).split())
+
+
+@contextmanager
+def program(json_file: Path | None) -> Iterator[Callable[[Report], None]]:
+    """Yield a function that writes a report; an error of lagpu ends the program with its line."""
+
+    def keep(report: Report) -> None:
+        if json_file is not None:
+            write_json(report, json_file, "bench")
+
+    try:
+        require_writable(json_file, "bench")
+        yield keep
+    except LagpuError as error:
+        typer.echo(f"lagpu.bench: {error}", err=True)
+        raise typer.Exit(1 if isinstance(error, CheckFailed) else 2) from error
