@@ -1,4 +1,4 @@
-"""Imports point one way, `import lagpu` is light, public names are complete, tests mirror the code."""
+"""Imports point one way, `import lagpu` is light, public names are there, tests mirror the code."""
 
 import ast
 import collections

@@ -317,7 +317,7 @@ class Collection(Arithmetic):
                     f"reduce: {aggregator!r} has no identity. Leave out allow_empty=False."
                 )
             return aggregate(self, aggregator, "reduce", _getframe(1))
-        found = monoid.lookup(op) if aggregator is None else aggregator.monoid
+        found = (aggregator and aggregator.monoid) or monoid.lookup(op)
         result = found.types(self.dtype)[1]
         call = Call(
             Reduce(self.data, found),

@@ -262,4 +262,7 @@ def _nodes(code: CodeType) -> Iterator[ast.AST]:
             tree = ast.parse("".join(linecache.getlines(code.co_filename)))
     except SyntaxError:
         return
-    yield from ast.walk(tree)
+    rest: list[ast.AST] = [tree]
+    for node in rest:  # not ast.walk, which imports something and so fails at the end of Python
+        rest.extend(ast.iter_child_nodes(node))
+    yield from rest

@@ -108,6 +108,17 @@ def test_a_wide_search_too(place, make, stopped):
     assert loops.state(whole_search) == loops.state(wanted)
 
 
+def test_bits_too(place, stopped):
+    if place.name != "sim":
+        pytest.skip("a GPU lets dense graphs end by themselves, in milliseconds")
+    A = loops.cliques(place, 40)
+    run, objects = loops.rows_of_levels(A)
+    stopped(run)
+    assert turns_of(loops.rows_of_levels, A, loops.state(objects)) == 1
+    run()
+    assert place.last_loop.startswith("bit-parallel search")
+
+
 @pytest.mark.parametrize("kind", [loops.search, loops.parents, loops.paths])
 def test_pieces_end_together(kind, request, stopped):
     asked = request.config.getoption("--backend")
@@ -137,12 +148,13 @@ def signalled(*case):
 @pytest.mark.parametrize("make", loops.ENDLESS, ids=lambda make: make.__name__)
 def test_a_signal_ends_an_endless_loop(place, make):
     (raised, how, seconds, right), *more = signalled(place.name, make.__name__, "main")
-    assert (raised, how, right) == (["KeyboardInterrupt"], "after", True)
+    assert (raised, right) == (["KeyboardInterrupt"], True)
+    assert how == "after" or make is loops.never_unchanged  # a cycle comes back to its beginning
     assert seconds < 30
     for turns, at in more:
         assert turns[0] > 3
-        assert turns == [turns[0]] * 3
-        assert at == [turns[0] % 3]
+        assert turns == [turns[0]] * 21
+        assert at == [turns[0] % 21]
 
 
 def test_a_signal_ends_a_loop_of_another_thread(place):

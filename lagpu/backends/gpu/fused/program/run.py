@@ -188,8 +188,8 @@ class GeneratedLoop:
             x.changes()
         launch = functools.partial(
             self.device.launch,
-            kernel, grid * block, *given, np.uint64(times), counters, barrier,
-            self.device.stop[0], *(() if log is None else (log.words, log.is_new)), block=block, cooperative=True,
+            kernel, grid * block, *given, np.uint64(times), counters, barrier, self.device.stop[0],
+            *(() if log is None else (log.words, log.is_new)), block=block, cooperative=True,
         )  # fmt: skip
         return launch, lambda: self._settle(log, rows)
 
