@@ -100,7 +100,7 @@ class _Reader:
             )
         self.arrays = {name: self._inside(name) for name in _ARRAYS if name in head["data_types"]}
         total = 0
-        for name, data in self.arrays.items():
+        for data in self.arrays.values():
             total += data.size * max(8, data.dtype.itemsize)
             if data.chunks is not None:  # of which each is unpacked as a whole
                 total += math.prod(data.chunks) * data.dtype.itemsize

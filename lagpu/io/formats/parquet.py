@@ -73,7 +73,8 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
         if kind_of(kind) is None and title not in texts:
             what = "no number" if title in titles[2:] else "no whole number and no text"
             raise FileFormatError(
-                f"read: {name}: the column {title!r} has the type {str(kind)[:40]}, which is {what}."
+                f"read: {name}: the column {title!r} has the type {str(kind)[:40]}, which is "
+                f"{what}."
             )
     kinds = {str(kind_of(kind)) for _, kind in header[:2]}
     whole = not texts and not kinds & {"bool", "float16", "float32", "float64"}

@@ -39,13 +39,15 @@ def matrix_of(data: bytes, budget: Budget) -> bytes:
     """
     name = budget.name
     files: list[tarfile.TarInfo] = []
-    with errors_named(f"read: {name} is a damaged tar archive"):
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
-            for member in archive:
-                if member.size < 0 or len(files) == _MOST:  # Python might never end
-                    raise ValueError(f"it has a size below 0, or more than {_MOST} files")
-                if member.isreg():
-                    files.append(member)
+    with (
+        errors_named(f"read: {name} is a damaged tar archive"),
+        tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive,
+    ):
+        for member in archive:
+            if member.size < 0 or len(files) == _MOST:  # Python might never end
+                raise ValueError(f"it has a size below 0, or more than {_MOST} files")
+            if member.isreg():
+                files.append(member)
     matrices = [x for x in files if PurePosixPath(x.name).suffix.lower() == ".mtx"]
     if len(matrices) > 1:
         stem = _NAMED.fullmatch(name)
