@@ -281,7 +281,7 @@ def _content(stream: io.BufferedReader, budget: Budget) -> bytes:
     try:
         data = _whole(source, budget)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise FileFormatError(f"read: {budget.name} is truncated or damaged: {error}") from error
+        raise FileFormatError(f"read: {budget.name} is truncated or damaged: {error}.") from error
     if not data:
         raise FileFormatError(f"read: {budget.name} is empty.")
     return data

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import io
+import itertools
 import re
 from typing import IO, Any, NamedTuple
 
@@ -20,7 +21,7 @@ from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC, bytes_for_entries, from_entries
 from lagpu.io.reading import Edges
 from lagpu.io.text import Fault, line_number, show
-from lagpu.io.words import fortran
+from lagpu.io.words import fortran, number
 
 __all__ = ["BANNER", "Sizes", "dump", "edges_of", "parse", "require_count", "sizes_of"]
 
@@ -97,12 +98,11 @@ def parse(data: bytes, budget: Budget, dup_op: BinaryOp | None = None) -> CSC:
     try:
         entries: Any = scipy.io.mmread(io.BytesIO(data), spmatrix=False)
     except (ValueError, OverflowError) as error:
-        found = _LINE.fullmatch(str(error))
-        if found is None:  # too few lines: others have their number
+        line, why = _refusal(data, 0, sizes, error)
+        if not why:
             rows = data[start:]
             require_count(sizes, rows.count(b"\n") - len(_BLANK.findall(rows)), budget.name)
-        where = f", line {found[1]}: {found[2]}." if found else f": {error}"
-        raise FileFormatError(f"read: {budget.name}{where}") from error
+        raise FileFormatError(f"read: {budget.name}, line {line}: {why or error}.") from error
     values = None if field == "pattern" else entries.data
     both = symmetry == "symmetric"
     return from_entries(entries.row, entries.col, values, nrows, ncols, dup_op, symmetric=both)
@@ -198,9 +198,26 @@ def _rows_of(field: str) -> re.Pattern[bytes]:
     return re.compile(rb"(?:" + usual + rb"|[ \t]*+(?:" + row + rb")?[ \t\r]*+\n)*+")
 
 
+def _refusal(text: bytes, above: int, sizes: Sizes, error: Exception) -> tuple[int, str]:
+    """Return the line that the parser refuses, and why; an empty text for a wrong count of lines.
+
+    The parser has read some lines `above` the text.
+    """
+    found = _LINE.match(str(error))
+    k = int(found[1]) - above if found else 1
+    line = next(itertools.islice(io.BytesIO(text), k - 1, None), b"")
+    if found is None or "lines" in found[2]:
+        return k, ""
+    i, j = map(number, line.split()[:2])
+    if 1 <= i <= sizes.nrows and 1 <= j <= sizes.ncols:
+        return k, f"{show(line.strip())} has a value that is not of 64 bits"
+    shape = f"{sizes.nrows} x {sizes.ncols}, the shape in the header"
+    return k, f"{show(line.strip())} is outside {shape}; indices count from 1"
+
+
 # ------------------------------------------------------------------------------ in shares
 _BLANK = re.compile(rb"^[ \t\r]*\n", re.MULTILINE)
-_LINE = re.compile(r"Line ([0-9]+): (.*?)\.?")
+_LINE = re.compile(r"Line ([0-9]+): (.*)")
 _HEAD = 2  # lines before those of a share
 
 
@@ -236,8 +253,8 @@ def edges_of(text: bytes, sizes: Sizes) -> Edges:
     try:
         entries: Any = scipy.io.mmread(io.BytesIO(head + text), spmatrix=False)
     except (ValueError, OverflowError) as error:
-        found = _LINE.fullmatch(str(error))
-        raise Fault(*(int(found[1]) - _HEAD, found[2]) if found else (1, str(error))) from error
+        line, why = _refusal(text, _HEAD, sizes, error)
+        raise Fault(line, why or str(error)) from error
     return Edges(entries.row, entries.col, None if sizes.field == "pattern" else entries.data)
 
 
