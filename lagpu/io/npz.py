@@ -138,8 +138,8 @@ def _header(
 def errors_named(what: str) -> Iterator[None]:
     """Turn an error of reading an archive into `FileFormatError`, ``what: cause``.
 
-    zipfile, its three decompressors and the parser of headers raise some fifteen types of error for
-    damaged files, and none for anything else.
+    The libraries that read archives, trees and tables raise some fifteen types of error for damaged
+    files, and none for anything else.
     """
     try:
         yield
