@@ -67,15 +67,20 @@ __all__ = [
 # Control characters but for tab and newline, with which a name could steer a terminal, and the
 # halves of characters by which Python reads a file name that is not UTF-8.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_BREAKS = re.compile("[\n\u2028\u2029]")
 
 
 def plain(text: str) -> str:
     """Return a text in which control characters are written out: an escape is four letters."""
-    return _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
+    return _UNPRINTABLE.sub(_written_out, text)
+
+
+def _written_out(found: re.Match[str]) -> str:
+    return ascii(found[0])[1:-1]
 
 
 class LagpuError(Exception):
-    """Base of every error raised by lagpu; its message has no control characters.
+    """Base of every error raised by lagpu; its message is one line without control characters.
 
     Attributes
     ----------
@@ -84,9 +89,11 @@ class LagpuError(Exception):
     """
 
     process: int | None = None
+    _has_lines = False
 
     def __str__(self) -> str:
-        return plain(super().__str__())
+        text = plain(super().__str__())
+        return text if self._has_lines else _BREAKS.sub(_written_out, text)
 
 
 class DimensionMismatch(LagpuError, ValueError):
@@ -174,6 +181,8 @@ class ProcessFailed(LagpuError, RuntimeError):
     that catches the error everywhere goes on; processes at different statements never meet again.
     """
 
+    _has_lines = True  # those of its error
+
 
 class CheckFailed(LagpuError, AssertionError):
     """A checker rejects a result."""
@@ -183,10 +192,13 @@ class CrosscheckFailed(CheckFailed):
     """Two backends, or two ways to run, disagree; `report` has the first difference."""
 
     report: Any = None
+    _has_lines = True
 
 
 class KernelCompileError(LagpuError, RuntimeError):
     """The compiler rejects a kernel; the message has file, macros and log."""
+
+    _has_lines = True
 
 
 class KernelLaunchError(LagpuError, RuntimeError):

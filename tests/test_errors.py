@@ -41,6 +41,14 @@ def test_the_tree_of_errors():
     assert issubclass(UnusedCall, UserWarning)
 
 
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_a_message_is_one_line_unless_it_has_a_report(name):
+    kind = getattr(errors, name)
+    error = kind("read: a\nb\u2028c.csv", *([[0]] if name == "CycleFound" else []))
+    lines = name in ("CrosscheckFailed", "KernelCompileError", "ProcessFailed")
+    assert str(error) == ("read: a\nb\u2028c.csv" if lines else r"read: a\nb\u2028c.csv")
+
+
 # ------------------------------------------------------------------------- errors that teach
 
 

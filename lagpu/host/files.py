@@ -9,6 +9,7 @@ import os
 import secrets
 import tempfile
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +27,7 @@ __all__ = [
     "write_json",
 ]
 
-_YOUNG = 60  # seconds
+_YOUNG = 60  # seconds, where locks of another machine may not be seen
 _unfinished: set[Path] = set()
 _elsewhere: list[bool] = []  # not empty inside `nowhere`
 
@@ -46,7 +47,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Open a temporary file beside `path`, and rename it to `path` at the end.
 
     A link stays a link; a pipe or a device, such as ``/dev/stdout``, is written to directly. The
-    temporary file is locked; one that a killed process left behind, and nobody locks, is removed.
+    temporary file is locked; one that a killed process left behind, and that is not locked, is
+    removed by the next call for `path`.
 
     Raises
     ------
@@ -65,19 +67,23 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     if target.is_dir():
         raise IsADirectoryError
     _remove_leftovers(target)
-    temporary = target.with_name(f"{_mark(target)}{secrets.token_hex(8)}.tmp")
-    _unfinished.add(temporary)
-    try:
-        with temporary.open("xb") as file:
-            _lock(file)
-            yield file
-            file.flush()
-            temporary.replace(target)  # under the lock
-    except BaseException:  # Ctrl-C too
-        temporary.unlink(missing_ok=True)
-        raise
-    finally:
-        _unfinished.discard(temporary)
+    while True:
+        temporary = target.with_name(f"{_mark(target)}{_machine()}-{secrets.token_hex(8)}.tmp")
+        _unfinished.add(temporary)
+        try:
+            with temporary.open("xb") as file:
+                _lock(file)
+                if not os.fstat(file.fileno()).st_nlink:
+                    continue  # another process took it for a leftover before it was locked
+                yield file
+                file.flush()
+                temporary.replace(target)  # under the lock
+                return
+        except BaseException:  # Ctrl-C too
+            temporary.unlink(missing_ok=True)
+            raise
+        finally:
+            _unfinished.discard(temporary)
 
 
 def _mark(target: Path) -> str:
@@ -86,23 +92,29 @@ def _mark(target: Path) -> str:
     return f".{name}.lagpu-"
 
 
-def _lock(file: IO[bytes]) -> bool:
-    """Lock a file while it is open, and return whether nobody else has; no waiting."""
+def _machine() -> str:
+    """Return a word for this machine, whose processes see each other's locks."""
+    return f"{zlib.crc32(os.uname().nodename.encode()):08x}"
+
+
+def _lock(file: IO[bytes], how: int = fcntl.LOCK_EX) -> bool:
+    """Lock a file while it is open, and return whether it is locked."""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # somebody has, or the file system cannot
+        fcntl.flock(file, how)
+    except OSError:  # another process has locked it, or the file system has no locks
         return False
     return True
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove temporary files of `target` that have no owner any more."""
+    """Remove the temporary files of `target` whose processes have ended."""
     mark, past = _mark(target), time.time() - _YOUNG
     for path in target.parent.iterdir():
         if path.name.startswith(mark) and path.name.endswith(".tmp"):
             with contextlib.suppress(OSError), path.open("rb") as file:
-                # A young one may not be locked yet.
-                if os.fstat(file.fileno()).st_mtime < past and _lock(file):
+                here = path.name.startswith(f"{mark}{_machine()}-")
+                old = os.fstat(file.fileno()).st_mtime < past
+                if (here or old) and _lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB):
                     path.unlink()
 
 

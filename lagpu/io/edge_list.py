@@ -4,7 +4,8 @@ Vertices keep their numbers, from 0; the number of vertices is the maximum of th
 plus one, the header's count, and the count in a comment ``# Nodes: n``.
 
 Lines that are blank or begin with ``#`` or ``%`` are comments. After a leading comment
-``# Undirected graph`` each line is an edge in both directions.
+``# Undirected graph``, or the first line ``% sym`` of KONECT, each line is an edge in both
+directions.
 
 The first line is a header ``n m`` if it has two numbers, exactly m >= 1 lines follow, and all their
 vertices are below n. `header` overrides this rule. A first line that would be such a header for
@@ -25,10 +26,21 @@ from lagpu.io.csc import CSC, bytes_for_entries, from_entries
 from lagpu.io.formats import named_edges
 from lagpu.io.reading import NAMES_HINT, NUMBERS_HINT, Edges, Extent, Options, Parsed, graph_of
 from lagpu.io.text import PIECE, Fault, data_lines, line_number, pieces, show, write_rows
-from lagpu.io.words import COMMENT, REAL, Malformed, fits, number, numbers, shape_of
+from lagpu.io.words import (
+    COMMENT,
+    REAL,
+    Malformed,
+    fits,
+    fortran,
+    is_number,
+    number,
+    numbers,
+    shape_of,
+)
 
 __all__ = [
     "Top",
+    "comments_of",
     "dump",
     "dump_plain",
     "dump_weights",
@@ -41,6 +53,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 _UNDIRECTED = re.compile(rb"^[#%]\s*undirected graph", re.IGNORECASE | re.MULTILINE)
+_KONECT = re.compile(rb"%[ \t]*(sym|asym|bip)(?:[ \t]+([a-z]+))?[ \t\r]*\n")
 _NODES = re.compile(rb"^[#%].*?\bnodes:[ \t]*([0-9]{1,30})\b", re.IGNORECASE | re.MULTILINE)
 _BANNER = re.compile(rb"^[ \t]*[#%]+[ \t]*matrix[ \t]*market\b.*", re.IGNORECASE | re.MULTILINE)
 _LARGEST = 2**53  # FP64 represents whole numbers up to this exactly
@@ -77,7 +90,7 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
     """
     name = budget.name
     offset, first = next(data_lines(data), (len(data), b""))
-    nodes, undirected = _comments(data, offset, name)
+    nodes, undirected = comments_of(data, offset, name)
     n = nodes or 0
     if not first and (options.header or nodes is None):
         raise FileFormatError(f"read: {name} has no edges, only blank lines and comments.")
@@ -100,8 +113,14 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
     return Parsed(csc, undirected)
 
 
-def _comments(data: bytes, end: int, name: str) -> tuple[int | None, bool]:
-    """Return what the comments before an offset say: the vertices, and whether undirected."""
+def comments_of(data: bytes, end: int, name: str) -> tuple[int | None, bool]:
+    """Return what the comments before an offset say: the vertices, and whether undirected.
+
+    Raises
+    ------
+    FileFormatError
+        For an odd banner of Matrix Market, and for a graph of KONECT that is no square matrix.
+    """
     banner = _BANNER.search(data, 0, end)
     if banner:
         raise FileFormatError(
@@ -111,6 +130,15 @@ def _comments(data: bytes, end: int, name: str) -> tuple[int | None, bool]:
         )
     nodes = _NODES.search(data, 0, end)
     undirected = _UNDIRECTED.search(data, 0, end) is not None
+    if konect := _KONECT.match(data, 0, end):
+        undirected = undirected or konect[1] == b"sym"
+        odd = "a bipartite graph" if konect[1] == b"bip" else ""
+        remedy = "Write it as Matrix Market, which has rows and columns."
+        if konect[2] == b"dynamic":
+            odd, remedy = "a graph with edges that come and go", "Keep the edges of one time."
+        if odd:
+            top = show(konect[0].strip())
+            raise FileFormatError(f"read: {name}, line 1: {top} is {odd} of KONECT. {remedy}")
     return int(nodes[1]) if nodes else None, undirected
 
 
@@ -181,6 +209,8 @@ def _table(text: bytes) -> Array:
     lines, width = shape_of(text, raw)
     if lines == 0:
         return np.empty((0, 2), np.int64)
+    if width == 3 and (plain := fortran(text)) is not text:
+        raw, text = np.frombuffer(plain, np.uint8), plain
     found = numbers(text, raw)
     if found.size != lines * width:  # pragma: no cover (should NumPy ever split otherwise)
         raise Malformed
@@ -288,8 +318,10 @@ def _why(line: bytes, width: int) -> str:
     tokens = line.split()
     if len(tokens) != width:
         only = ". Separate them by spaces or tabs" if re.search(rb"[0-9][,;|:][0-9]", line) else ""
+        if len(tokens) > 3 and not only:  # a time, in KONECT
+            only = ". Keep the ends and the weight, as awk '{print $1, $2, $3}' does"
         return f"has {len(tokens)} numbers, not {width}{only}"
-    if not all(REAL.fullmatch(token) for token in tokens):
+    if not all(map(REAL.fullmatch, tokens[:2])) or not is_number(tokens[-1]):
         only = "Separate them by spaces or tabs alone" if re.search(rb"[0-9][,;|:]", line) else ""
         return f"is not made of numbers. {only or NAMES_HINT}"
     found = [number(token) for token in tokens]
@@ -333,7 +365,7 @@ def top_of(head: bytes, name: str) -> Top | None:
     (offset, first), (_, second) = next(lines, (0, b"")), next(lines, (0, b""))
     if not second:
         return None
-    nodes, undirected = _comments(head, offset, name)
+    nodes, undirected = comments_of(head, offset, name)
     text = head[: head.find(b"\n", offset) + 1]
     return Top(text, first, nodes or 0, undirected, _width(second) or _width(first) or 2)
 

@@ -27,7 +27,7 @@ from lagpu.host.files import probe, replacing
 from lagpu.io import slices
 from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC, bytes_for_entries, symmetrise
-from lagpu.io.formats import metis, table
+from lagpu.io.formats import metis, table, tar
 from lagpu.io.formats.extras import needed
 from lagpu.io.formats.kinds import kind_of, kind_of_text
 from lagpu.io.formats.table import Format
@@ -87,8 +87,8 @@ def read(
     Parameters
     ----------
     path : str or path
-        A file of one of the formats in :doc:`/files`; text may be packed by gzip. ``"-"`` is the
-        standard input.
+        A file of one of the formats in :doc:`/files`; text may be packed by gzip, and Matrix
+        Market in a tar archive. ``"-"`` is the standard input.
     backend : str or Backend, optional
         Where the matrix will live.
     directed : bool, optional
@@ -232,6 +232,8 @@ def _parse(
     if kind := kind_of(start):
         raise FileFormatError(f"read: {budget.name} is {kind}.")
     data = _content(stream, budget)
+    if tar.is_tar(data):
+        data, file = tar.matrix_of(data, budget), Path(".mtx")
     form = asked or table.of_text(data, file)
     if asked is not None and asked.magic:
         raise FileFormatError(f"read: {budget.name} is no {asked.name}.")
@@ -279,7 +281,7 @@ def _content(stream: io.BufferedReader, budget: Budget) -> bytes:
     try:
         data = _whole(source, budget)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise FileFormatError(f"read: {budget.name} is truncated or damaged: {error}") from error
+        raise FileFormatError(f"read: {budget.name} is truncated or damaged: {error}.") from error
     if not data:
         raise FileFormatError(f"read: {budget.name} is empty.")
     return data

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import io
+import itertools
 import re
 from typing import IO, Any, NamedTuple
 
@@ -19,7 +20,8 @@ from lagpu.errors import FileFormatError, NotSupported
 from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC, bytes_for_entries, from_entries
 from lagpu.io.reading import Edges
-from lagpu.io.text import Fault, data_lines, line_number, show
+from lagpu.io.text import Fault, line_number, show
+from lagpu.io.words import fortran, number
 
 __all__ = ["BANNER", "Sizes", "dump", "edges_of", "parse", "require_count", "sizes_of"]
 
@@ -35,6 +37,12 @@ _VALUES = {
     "unsigned-integer": rb"[ \t]++[0-9]++",
     "real": rb"[ \t]++" + _REAL,
 }
+
+
+_KIND = [BANNER.decode().lower(), "matrix", "coordinate"]
+_SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
+# The size line, after comments and blank lines.
+_SIZES = re.compile(rb"(?:[ \t]*+(?:%[^\n]*+|\r?)\n)*+([^\n]*+)")
 
 
 class Sizes(NamedTuple):
@@ -76,7 +84,11 @@ def parse(data: bytes, budget: Budget, dup_op: BinaryOp | None = None) -> CSC:
     OutOfMemory, LimitExceeded
         If a matrix of the size in the header does not fit.
     """
-    nrows, ncols, nvals, field, symmetry, start = _header(data, budget.name)
+    sizes = _header(data, budget.name)
+    nrows, ncols, nvals, field, symmetry, start = sizes
+    if field == "real" and (data.find(b"D", start) >= 0 or data.find(b"d", start) >= 0):
+        budget.require(len(data), "its lines", held=len(data))
+        data = data[:start] + fortran(data[start:])
     _check_body(data, start, budget.name, nvals, field)
     stored = nvals if symmetry == "general" else 2 * nvals
     triplets = stored * 16 + 24 * nvals  # as the parser returns them, expanded where symmetric
@@ -86,7 +98,11 @@ def parse(data: bytes, budget: Budget, dup_op: BinaryOp | None = None) -> CSC:
     try:
         entries: Any = scipy.io.mmread(io.BytesIO(data), spmatrix=False)
     except (ValueError, OverflowError) as error:
-        raise FileFormatError(f"read: {budget.name}: {error}") from error
+        line, why = _refusal(data, 0, sizes, error)
+        if not why:
+            rows = data[start:]
+            require_count(sizes, rows.count(b"\n") - len(_BLANK.findall(rows)), budget.name)
+        raise FileFormatError(f"read: {budget.name}, line {line}: {why or error}.") from error
     values = None if field == "pattern" else entries.data
     both = symmetry == "symmetric"
     return from_entries(entries.row, entries.col, values, nrows, ncols, dup_op, symmetric=both)
@@ -94,30 +110,46 @@ def parse(data: bytes, budget: Budget, dup_op: BinaryOp | None = None) -> CSC:
 
 def _header(data: bytes, name: str) -> Sizes:
     """Return what the first lines say."""
-    try:
-        nrows, ncols, nvals, layout, field, symmetry = scipy.io.mminfo(io.BytesIO(data))
-    except (ValueError, OverflowError) as error:
-        raise FileFormatError(f"read: {name}: {error}") from error
-    banner = data[: data.find(b"\n")]
-    if len(banner.split()) != 5:  # the parser does not read on
+    end = data.find(b"\n")
+    banner = data[:end]
+    words = banner.decode("utf-8", "replace").lower().split()
+    if words[1:2] == ["vector"]:
+        raise NotSupported(f"read: {name}, line 1: {show(banner)} is a vector. Give a matrix.")
+    kind = words[:3]
+    if len(words) != 5 or kind not in (_KIND, [*_KIND[:2], "array"]):
         raise FileFormatError(
             f"read: {name}, line 1: {show(banner)} is not a banner of five words, as "
             "%%MatrixMarket matrix coordinate real general."
         )
+    layout, field, symmetry = words[2:]
     if layout != "coordinate":
         raise NotSupported(f"read: {name} is a dense matrix ({layout}). Give a coordinate file.")
     if field == "complex":
         raise NotSupported(f"read: {name} has complex values. Give a real or pattern matrix.")
-    if field not in _VALUES or (field == "pattern" and symmetry not in ("general", "symmetric")):
-        raise FileFormatError(f"read: {name}: a {symmetry} matrix cannot have the field {field}.")
+    if (
+        field not in _VALUES
+        or symmetry not in _SYMMETRIES
+        or (field == "pattern" and symmetry not in ("general", "symmetric"))
+        or (field == "unsigned-integer" and symmetry == "skew-symmetric")
+    ):
+        raise FileFormatError(
+            f"read: {name}, line 1: a {symmetry[:20]} matrix cannot have the field {field[:20]}."
+        )
+    top = _SIZES.match(data, end + 1)
+    assert top is not None  # any line is one
+    sizes = [int(word) for word in top[1].split() if re.fullmatch(rb"[0-9]{1,18}", word)]
+    if len(sizes) != 3 or len(top[1].split()) != 3:
+        at = line_number(data, top.start(1))
+        raise FileFormatError(
+            f"read: {name}, line {at}: {show(top[1].strip())} is not `rows columns entries`, the "
+            "sizes of a matrix."
+        )
+    nrows, ncols, nvals = sizes
     if symmetry != "general" and nrows != ncols:
         raise FileFormatError(
             f"read: {name}: the header says {symmetry}, but nrows {nrows} != ncols {ncols}."
         )
-    lines = data_lines(data)
-    next(lines)  # the size line, which the parser has checked
-    start = next(lines, (len(data), b""))[0]
-    return Sizes(nrows, ncols, nvals, field, symmetry, start)
+    return Sizes(nrows, ncols, nvals, field, symmetry, min(top.end() + 1, len(data)))
 
 
 def _check_body(data: bytes, start: int, name: str, nvals: int, field: str) -> None:
@@ -166,6 +198,23 @@ def _rows_of(field: str) -> re.Pattern[bytes]:
     return re.compile(rb"(?:" + usual + rb"|[ \t]*+(?:" + row + rb")?[ \t\r]*+\n)*+")
 
 
+def _refusal(text: bytes, above: int, sizes: Sizes, error: Exception) -> tuple[int, str]:
+    """Return the line that the parser refuses, and why; an empty text for a wrong count of lines.
+
+    The parser has read some lines `above` the text.
+    """
+    found = _LINE.match(str(error))
+    k = int(found[1]) - above if found else 1
+    line = next(itertools.islice(io.BytesIO(text), k - 1, None), b"")
+    if found is None or "lines" in found[2]:
+        return k, ""
+    i, j = map(number, line.split()[:2])
+    if 1 <= i <= sizes.nrows and 1 <= j <= sizes.ncols:
+        return k, f"{show(line.strip())} has a value that is not of 64 bits"
+    shape = f"{sizes.nrows} x {sizes.ncols}, the shape in the header"
+    return k, f"{show(line.strip())} is outside {shape}; indices count from 1"
+
+
 # ------------------------------------------------------------------------------ in shares
 _BLANK = re.compile(rb"^[ \t\r]*\n", re.MULTILINE)
 _LINE = re.compile(r"Line ([0-9]+): (.*)")
@@ -180,9 +229,8 @@ def sizes_of(head: bytes, name: str) -> Sizes | None:
     FileFormatError, NotSupported
         As `parse`.
     """
-    if next(data_lines(head), None) is None:
-        return None
-    return _header(head, name)
+    top = _SIZES.match(head, head.find(b"\n") + 1)
+    return _header(head, name) if top and top[1] else None
 
 
 def edges_of(text: bytes, sizes: Sizes) -> Edges:
@@ -193,6 +241,7 @@ def edges_of(text: bytes, sizes: Sizes) -> Edges:
     Fault
         If a line is no entry of the matrix.
     """
+    text = fortran(text) if sizes.field == "real" else text
     stop = _rows_end(text, 0, sizes.field)
     if stop < len(text):
         raise Fault(line_number(text, stop), _why(text, stop, sizes.field))
@@ -204,8 +253,8 @@ def edges_of(text: bytes, sizes: Sizes) -> Edges:
     try:
         entries: Any = scipy.io.mmread(io.BytesIO(head + text), spmatrix=False)
     except (ValueError, OverflowError) as error:
-        found = _LINE.match(str(error))
-        raise Fault(*(int(found[1]) - _HEAD, found[2]) if found else (1, str(error))) from error
+        line, why = _refusal(text, _HEAD, sizes, error)
+        raise Fault(line, why or str(error)) from error
     return Edges(entries.row, entries.col, None if sizes.field == "pattern" else entries.data)
 
 

@@ -59,9 +59,16 @@ class Archive:
 
     def __init__(self, file: IO[bytes], budget: Budget | None, *, texts: bool = False) -> None:
         self._zip = zipfile.ZipFile(file)
+        names = self._zip.namelist()
+        if names and not any(name.endswith(".npy") for name in names):
+            shown = ", ".join(names[:4])[:80]
+            raise ValueError(f"it is a .zip archive of {shown}. Unpack it, and give the graph")
         self.headers: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
         total = 0
         for member in self._zip.infolist():
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                # A few bytes would unpack to gigabytes at once, before any size can be checked.
+                raise ValueError(f"{member.filename} is packed in a way that NumPy does not use")
             name = member.filename.removesuffix(".npy")
             if name in self.headers:
                 raise ValueError(f"{member.filename} is there twice")
@@ -131,15 +138,17 @@ def _header(
 def errors_named(what: str) -> Iterator[None]:
     """Turn an error of reading an archive into `FileFormatError`, ``what: cause``.
 
-    zipfile, its three decompressors and the parser of headers raise some fifteen types of error for
-    damaged files, and none for anything else.
+    The libraries that read archives, trees and tables raise some fifteen types of error for damaged
+    files, and none for anything else.
     """
     try:
         yield
     except (LagpuError, MemoryError):
         raise
     except Exception as error:
-        fact = str(error).strip().rstrip(".") or type(error).__name__
+        fact = " ".join(str(error).split()).rstrip(".")[:200] or type(error).__name__
+        if isinstance(error, RecursionError):
+            fact = "it is nested too deeply"
         raise FileFormatError(f"{what}: {fact}.") from error
 
 

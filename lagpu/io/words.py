@@ -14,6 +14,8 @@ __all__ = [
     "WHOLE",
     "Malformed",
     "fits",
+    "fortran",
+    "is_number",
     "number",
     "numbers",
     "numbers_of",
@@ -25,6 +27,7 @@ Array = np.ndarray[Any, Any]
 COMMENT = re.compile(rb"^[ \t]*[#%][^\n]*", re.MULTILINE)
 WHOLE = re.compile(rb"[+-]?[0-9]+")
 REAL = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?(nan|inf)", re.IGNORECASE)
+_FORTRAN = re.compile(rb"(?<=[0-9.])[dD](?=[+-]?[0-9]+[ \t\r]*$)", re.MULTILINE)
 _INTEGER = np.zeros(256, bool)
 _INTEGER[list(b"0123456789- \t\n\v\f\r")] = True
 
@@ -93,19 +96,29 @@ def numbers(text: bytes, raw: Array) -> Array:
 
 
 def numbers_of(words: list[bytes]) -> Array:
-    """Return words as INT64, or FP64 if necessary; raise `Malformed` if one is no number."""
-    text = b"\n".join(words)
+    """Return weights as INT64, or FP64 if necessary; raise `Malformed` if one is no number."""
+    text = fortran(b"\n".join(words))
     found = numbers(text, np.frombuffer(text, np.uint8))
     if len(found) != len(words):
         raise Malformed
     return found
 
 
+def fortran(text: bytes) -> bytes:
+    """Return a text whose lines may end in numbers as Fortran has them, 1.5D+01, with e for D."""
+    return _FORTRAN.sub(b"e", text) if b"D" in text or b"d" in text else text
+
+
+def is_number(word: bytes) -> bool:
+    """Return whether a word may be a weight."""
+    return REAL.fullmatch(fortran(word.strip())) is not None
+
+
 def number(token: bytes) -> int | float:
-    """Return a word that `REAL` or `WHOLE` matches as a number."""
+    """Return the number of a word that `is_number`."""
     if WHOLE.fullmatch(token) and len(token) < 1000:  # Python converts up to 4300 digits
         return int(token)
-    return float(token)
+    return float(fortran(token))
 
 
 def fits(value: int | float) -> bool:

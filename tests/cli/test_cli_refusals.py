@@ -95,7 +95,10 @@ WRONG_FILES = {
     "truncated": (gzip.compress(b"0 1\n" * 99, mtime=0)[:-9], "truncated"),
     "not edges": (b"0 1\n1 banana\n", "line 2"),
     "lying header": (b"%%MatrixMarket matrix coordinate pattern general\n3 3 5\n1 1\n", "5"),
-    "outside": (b"%%MatrixMarket matrix coordinate pattern general\n3 3 1\n4 1\n", "out of bounds"),
+    "outside": (
+        b"%%MatrixMarket matrix coordinate pattern general\n3 3 1\n4 1\n",
+        "is outside 3 x 3",
+    ),
     "not square": (b"%%MatrixMarket matrix coordinate pattern general\n3 4 1\n1 1\n", "square"),
 }
 

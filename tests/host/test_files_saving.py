@@ -21,6 +21,14 @@ with replacing(pathlib.Path(sys.argv[1])) as file:
     time.sleep(60)
 """
 
+TOGETHER = """
+import pathlib, sys
+from lagpu.host.files import replacing
+for _ in range(200):
+    with replacing(pathlib.Path(sys.argv[1])) as file:
+        file.write(b"whole")
+"""
+
 
 def write(path, content):
     with replacing(path) as file:
@@ -49,10 +57,46 @@ def test_a_killed_process_leaves_the_old_file_and_the_next_save_cleans(tmp_path)
     (left,) = leftovers(tmp_path)
     assert left.name.startswith(".a.mtx.lagpu-")
     write(path, b"new")
-    assert leftovers(tmp_path) == [left]  # it is young: it may be another's that is not locked yet
+    assert path.read_bytes() == b"new"
+    assert leftovers(tmp_path) == []
+
+
+def test_a_leftover_of_another_machine_is_removed_once_it_is_old(tmp_path, monkeypatch):
+    """Its locks may not be seen here."""
+    path = tmp_path / "a.mtx"
+    killed_while_saving(path)
+    here = os.uname()
+    elsewhere = os.uname_result((here[0], "elsewhere", *here[2:]))
+    monkeypatch.setattr(files.os, "uname", lambda: elsewhere)
+    (left,) = leftovers(tmp_path)
+    write(path, b"new")
+    assert leftovers(tmp_path) == [left]
     age(left)
     write(path, b"newer")
-    assert path.read_bytes() == b"newer"
+    assert leftovers(tmp_path) == []
+
+
+def test_a_file_that_is_removed_before_it_is_locked_is_made_once_more(tmp_path, monkeypatch):
+    path, flock, made = tmp_path / "a.mtx", files.fcntl.flock, []
+
+    def late(file, how):
+        if not made:
+            made.extend(leftovers(tmp_path))
+            write(path, b"quick")  # takes it for a leftover
+            assert leftovers(tmp_path) == []
+        flock(file, how)
+
+    monkeypatch.setattr(files.fcntl, "flock", late)
+    write(path, b"slow")
+    assert path.read_bytes() == b"slow"
+    assert leftovers(tmp_path) == []
+
+
+def test_processes_that_save_the_same_file_at_the_same_time(tmp_path):
+    path = tmp_path / "a.mtx"
+    runs = [subprocess.Popen([sys.executable, "-c", TOGETHER, path]) for _ in range(4)]
+    assert [run.wait() for run in runs] == [0] * 4
+    assert path.read_bytes() == b"whole"
     assert leftovers(tmp_path) == []
 
 

@@ -9,10 +9,10 @@ from readback import BANNER, entries, read_cpu
 
 from lagpu import Matrix
 from lagpu.dtypes import UINT64
-from lagpu.errors import FileFormatError, LimitExceeded
+from lagpu.errors import FileFormatError, LimitExceeded, NotSupported
 from lagpu.io import write
 
-SIZES = "dimension line not of length 3"
+SIZES = "line 2: .* is not `rows columns entries`, the sizes of a matrix"
 READ = """
 import json, sys, lagpu
 for path in sys.argv[1:]:
@@ -45,19 +45,40 @@ def test_a_last_line_that_is_cut_does_not_end_the_process(tmp_path):
         ("real general\n3 3 2\n1 2 3abc\n2 3 1\n", "line 3: '1 2 3abc' is not 3 numbers"),
         ("real general\n3 3 2\n1 2 3\n2 3 1 7\n", "line 4: '2 3 1 7' is not 3 numbers"),
         ("real general\n3 3 1\n1 2 0x10\n", "line 3: '1 2 0x10' is not 3 numbers"),
-        ("real general\n3 3 1\n1 2 1d5\n", "line 3: '1 2 1d5' is not 3 numbers"),
+        ("real general\n3 3 1\n1 2 1d\n", "line 3: '1 2 1d' is not 3 numbers"),
         ("real general\n3 3 1\n1 2 1.2.3\n", r"line 3: '1 2 1\.2\.3' is not 3 numbers"),
         ("real general\n3 3 2\r1 2 1\r2 3 1\n", SIZES),
         ("pattern general\n3 3 1x\n1 2\n", SIZES),
-        ("pattern general\n3 3 -1\n1 2\n", "Line 2: Matrix NNZ can't be negative"),
+        ("pattern general\n3 3 -1\n1 2\n", SIZES),
         ("pattern general\n3 3 1 x\n1 2\n", SIZES),
         ("pattern skew-symmetric\n3 3 1\n2 1\n", "cannot have the field pattern"),
+        ("pattern general\n3 3\n1 2\n", SIZES),
+        ("pattern general\n3 3 1 4\n1 2\n", SIZES),
+        ("pattern general\n3 3 99999999999999999999\n1 2\n", SIZES),
+        ("pattern general\n", SIZES),
+        ("pattern general\n% a\n\n# 3\n3 3 1\n1 2\n", SIZES.replace("2", "4")),
+        ("pattern general\n3 3 1\n% a\n1 2\n", "line 3: '% a' is not 2 numbers"),
+        ("pattern general\n3 3 1\n4 2\n", "line 3: '4 2' is outside 3 x 3, the shape in"),
+        ("integer general\n3 3 1\n1 2 9223372036854775808\n", "line 3: .* not of 64 bits"),
+        ("unsigned-integer general\n3 3 1\n1 2 18446744073709551616\n", "line 3: .* of 64 bits"),
+        ("pattern general\n3 3 1\n99999999999999999999 1\n", "line 3: .* is outside 3 x 3"),
+        ("pattern general\n3 3 2\n1    2\n\n\n", "header says 2 entries, the file has 1"),
+        ("unsigned-integer skew-symmetric\n3 3 1\n2 1 1\n", "line 1: a skew-symmetric matrix ca"),
+        ("unsigned-integer general\n3 3 1\n2 1 -1\n", "line 3: '2 1 -1' is not 3 numbers"),
+        ("quaternion general\n3 3 1\n2 1 -1\n", "line 1: a general matrix cannot have the field"),
+        ("pattern lopsided\n3 3 1\n2 1\n", "line 1: a lopsided matrix cannot have the field"),
         ("pattern general x\n3 3 1\n1 2\n", "line 1: .* is not a banner of five words"),
     ],
 )
 def test_what_the_parser_would_misread_is_refused(save, content, message):
-    with pytest.raises(FileFormatError, match=message):
+    with pytest.raises(FileFormatError, match=message) as caught:
         read_cpu(save(BANNER + content))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_vector_is_named(save):
+    with pytest.raises(NotSupported, match=r"line 1: .* is a vector. Give a matrix"):
+        read_cpu(save("%%MatrixMarket vector coordinate real general\n3 1\n2 1.0\n"))
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_a_broken_archive_is_refused(tmp_path, what):
     assert caught.value.__cause__ is not None
 
 
-@pytest.mark.parametrize("how", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+@pytest.mark.parametrize("how", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_broken_packing_is_refused_whichever_it_is(tmp_path, how):
     path = archive(tmp_path / "a.npz", how, **parts())
     assert read_cpu(path).nvals == 2

@@ -113,21 +113,19 @@ def table(data: bytes):
     lines = data.split(b"\n")
     while not lines[0].strip() or lines[0].strip()[:1] in (b"#", b"%"):
         lines.pop(0)
+    n, undirected = comments(data)
     rows = csv_rows(b"\n".join(lines))
     top = [field.strip().lower() for field in rows[0]]
-    numbered = all(REAL.fullmatch(field.encode()) for field in top)
+    kinds = {REAL.fullmatch(fortran(field.encode())) is not None for field in top}
+    if len(kinds) > 1:
+        raise Refused(top)
+    numbered = kinds == {True}
     if not numbered:
         rows.pop(0)
-    sources, targets = {"source", "i", "u"} & {*top}, {"target", "j", "v"} & {*top}
-    places = [0, 1, 2][: len(top)]
-    if not numbered and sources and targets:
-        s, t = top.index(sources.pop()), top.index(targets.pop())
-        w = [top.index("weight")] if "weight" in top else [3 - s - t] if len(top) == 3 else []
-        places = [s, t, *w]
-    elif len(top) > 3:
+    places = [0, 1, 2][: len(top)] if numbered else columns(top)
+    if numbered and len(top) not in (2, 3):
         raise Refused(top)
     entries: dict = {}
-    n = 0
     whole = len(places) < 3 or all(
         len(row) > places[2] and WHOLE.fullmatch(row[places[2]].strip().encode())
         for row in rows)  # fmt: skip
@@ -139,9 +137,22 @@ def table(data: bytes):
         if any(end < 0 or end % 1 for end in ends):
             raise Refused(row)
         i, j = (int(word) if WHOLE.fullmatch(word) else int(float(word)) for word in words[:2])
-        add(entries, (i, j), number(words[2], whole) if len(words) == 3 else True)
+        add(entries, (i, j), value_of(words[2], whole) if len(words) == 3 else True)
         n = max(n, i + 1, j + 1)
-    return n, n, entries
+    return n, n, both_ways(entries) if undirected else entries
+
+
+def columns(top: list[str]) -> list[int]:
+    """Return the places of the ends and of a column that is called as weights are."""
+    names = ({"source", "i", "u"}, {"target", "j", "v"}, {"weight", "w", "value", "data"})
+    found = [[k for k, word in enumerate(top) if word in usual] for usual in names]
+    weight = found[2] if len(top) > 2 else []
+    ends = found[0] + found[1]
+    if len(ends) < 2:
+        ends = [k for k, word in enumerate(top) if k not in weight and word]
+    if len(ends) != 2 or (found[0] or ends[:1]) != ends[:1] or (found[1] or ends[1:]) != ends[1:]:
+        raise Refused(top)
+    return [*ends, *weight]
 
 
 def csv_rows(data: bytes) -> list[list[str]]:
@@ -159,6 +170,33 @@ def number(word: bytes, whole: bool):
     if not (WHOLE if whole else REAL).fullmatch(word):
         raise Refused(word)
     return int(word) if whole else float(word)
+
+
+def fortran(word: bytes) -> bytes:
+    return re.sub(rb"(?<=[0-9.])[dD](?=[+-]?[0-9]+$)", b"e", word)
+
+
+def value_of(word: bytes, whole: bool):
+    return number(word if whole else fortran(word), whole)
+
+
+def comments(data: bytes) -> tuple[int, bool]:
+    """Return what the comments above the first edge say: the vertices, and whether undirected."""
+    leading = []
+    for line in data.split(b"\n"):
+        if line.strip() and line.strip()[:1] not in b"#%":
+            break
+        leading += [line] * line.startswith((b"#", b"%"))
+    if re.match(rb"%[ \t]*(bip|(sym|asym)[ \t]+dynamic)\b", data):
+        raise Refused("KONECT")
+    nodes = [re.search(rb"\bnodes:[ \t]*([0-9]+)\b", line, re.IGNORECASE) for line in leading]
+    undirected = any(re.match(rb"[#%]\s*undirected graph", line, re.IGNORECASE) for line in leading)
+    konect = re.match(rb"%[ \t]*sym([ \t]+[a-z]+)?[ \t\r]*\n", data) is not None
+    return next((int(found[1]) for found in nodes if found), 0), undirected or konect
+
+
+def both_ways(entries: dict) -> dict:
+    return {(j, i): value for (i, j), value in entries.items()} | entries
 
 
 def add(entries: dict, place: tuple[int, int], value) -> None:
@@ -186,7 +224,7 @@ def matrix_market(data: bytes):
         i, j = (number(word, True) - 1 for word in row[:2])
         if not (0 <= i < nrows and 0 <= j < ncols):
             raise Refused(row)
-        value = True if field == b"pattern" else number(row[2], whole)
+        value = True if field == b"pattern" else value_of(row[2], whole)
         add(entries, (i, j), value)
         if i != j and symmetry != b"general":
             add(entries, (j, i), -value if symmetry == b"skew-symmetric" else value)
@@ -195,16 +233,13 @@ def matrix_market(data: bytes):
 
 def edge_list(data: bytes):
     lines = [line.strip() for line in data.split(b"\n")]
-    comments = [line for line in lines if line.startswith((b"#", b"%"))]
+    any_comment = any(line.startswith((b"#", b"%")) for line in lines)
     rows = [line.split() for line in lines if line and not line.startswith((b"#", b"%"))]
-    first = next((k for k, line in enumerate(lines) if line and line[:1] not in b"#%"), len(lines))
-    leading = [line for line in data.split(b"\n")[:first] if line.startswith((b"#", b"%"))]
-    nodes = [re.search(rb"\bnodes:[ \t]*([0-9]+)\b", line, re.IGNORECASE) for line in leading]
-    n = next((int(found[1]) for found in nodes if found), 0)
-    undirected = any(re.match(rb"[#%]\s*undirected graph", line, re.IGNORECASE) for line in leading)
+    n, undirected = comments(data)
     width = {len(row) for row in rows[1:]} or {len(row) for row in rows[:1]}
-    if len(width) > 1 or not (width <= {2, 3}) or not (rows or comments):
+    if len(width) > 1 or not (width <= {2, 3}) or not (rows or any_comment):
         raise Refused(width)
+    rows = [[*row[:2], *map(fortran, row[2:])] for row in rows]
     numbers = [[float(number(word, False)) for word in row] for row in rows]
     whole = all(WHOLE.fullmatch(word) for row in rows for word in row)
     below = [max(row[:2]) < numbers[0][0] for row in numbers[1:]]
@@ -217,10 +252,7 @@ def edge_list(data: bytes):
         value = number(row[2], whole) if len(row) == 3 else True
         add(entries, (i, j), value)
         n = max(n, i + 1, j + 1)
-    if undirected:
-        for (i, j), value in list(entries.items()):
-            entries.setdefault((j, i), value)
-    return n, n, entries
+    return n, n, both_ways(entries) if undirected else entries
 
 
 def archive(data: bytes):

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
+import zlib
 from typing import IO, Any
 
 import numpy as np
@@ -33,6 +35,9 @@ _TYPES |= {name: np.dtype(name) for name in (*_NUMBERS, "float32", "float64")}
 _POINTED = {"CSR": False, "CSC": True}
 _DOUBLY = {"DCSR": False, "DCSC": True}
 _LISTED = {"COO": False, "COOR": False, "COOC": True}
+_ARRAYS = ("pointers_to_1", "indices_0", "indices_1", "values")
+_FILTERS = {1: "g", 2: "s", 3: "f", 32000: "l"}  # gzip, shuffle, Fletcher's check sum, lzf
+_LARGE = 1 << 20  # bytes; gzip makes at most 1032 times as many of them
 _STRUCTURE = re.compile("(symmetric|skew_symmetric)_(lower|upper)")
 
 Array = np.ndarray[Any, Any]
@@ -93,26 +98,76 @@ class _Reader:
             raise NotSupported(
                 f"read: {budget.name} has the structure {str(self.structure)[:40]!r}."
             )
+        self.arrays = {name: self._inside(name) for name in _ARRAYS if name in head["data_types"]}
         total = 0
-        for name in head["data_types"]:
-            if name in h5:
-                total += h5[name].size * max(8, h5[name].dtype.itemsize)
+        for data in self.arrays.values():
+            total += data.size * max(8, data.dtype.itemsize)
+            if data.chunks is not None:  # of which each is unpacked as a whole
+                total += math.prod(data.chunks) * data.dtype.itemsize
         stored = count * (1 if self.structure is None else 2)
         need = bytes_for_entries(stored, max(shape), values=True) + 16 * stored
         budget.require(total + need, f"{shape[0]} x {shape[1]}")
+        for name, data in self.arrays.items():
+            self._require_chunks(name, data)
+
+    def _inside(self, name: str) -> Any:
+        """Return a data set, if reading it opens no other file and loads no plug-in.
+
+        Raises
+        ------
+        ValueError
+            For a link other than a plain one, external or virtual storage, unusual packing, and
+            what is no array of numbers.
+        """
+        h5py, key = needed("hdf5", "read: HDF5"), name.encode()
+        if not self.h5.id.links.exists(key):
+            raise ValueError(f"there is no {name}")
+        if self.h5.id.links.get_info(key).type != h5py.h5l.TYPE_HARD:
+            raise ValueError(f"{name} is a link, which may lead to another file")
+        data = self.h5[name]
+        if not isinstance(data, h5py.Dataset):
+            raise ValueError(f"{name} is no array")
+        how = data.id.get_create_plist()
+        own = (h5py.h5d.COMPACT, h5py.h5d.CONTIGUOUS, h5py.h5d.CHUNKED)
+        if how.get_layout() not in own or how.get_external_count():
+            raise ValueError(f"{name} is in another file")
+        packing = [how.get_filter(k)[0] for k in range(how.get_nfilters())]
+        if not re.fullmatch("s?[gl]?f?", "".join(_FILTERS.get(code, "?") for code in packing)):
+            raise ValueError(f"{name} is packed by HDF5 filters {packing}. Use gzip, or none")
+        if data.dtype.kind not in "biuf":
+            raise ValueError(f"{name} has the type {data.dtype}")
+        return data
+
+    def _require_chunks(self, name: str, data: Any) -> None:
+        """Raise if a chunk unpacks to more than its size, which HDF5 sees when it is too late."""
+        if data.compression != "gzip" or self.budget.size < _LARGE:
+            return
+        size = math.prod(data.chunks) * data.dtype.itemsize + 4  # with a check sum
+        for k in range(data.id.get_num_chunks()):
+            chunk = data.id.get_chunk_info(k)
+            if chunk.size >= _LARGE:
+                _, packed = data.id.read_direct_chunk(chunk.chunk_offset)
+                unpacking, found = zlib.decompressobj(), 0
+                while packed and found <= size:
+                    found += len(unpacking.decompress(packed, _LARGE))
+                    packed = unpacking.unconsumed_tail
+                if found > size:
+                    raise ValueError(f"{name} unpacks to more than its size")
 
     def array(self, name: str, size: int | None) -> Array:
         """Return a list of numbers of its type, as many as there must be."""
         kind = str(self.head["data_types"][name])
-        data = self.h5[name]
+        if name not in self.arrays:
+            raise ValueError(f"there is no {name}")
+        data = self.arrays[name]
         if kind not in _TYPES:
             raise NotSupported(f"read: {self.budget.name}: {name} has the type {kind[:30]!r}.")
         if data.ndim != 1 or (size is not None and data.size != size):
             raise ValueError(f"{name} has the shape {data.shape}, not ({size},)")
-        if data.dtype.kind not in "biuf":
-            raise ValueError(f"{name} has the type {data.dtype}, not {kind}")
-        found: Array = np.asarray(data[()])
-        found = found.astype(_TYPES[kind], copy=False)
+        stored: Array = np.asarray(data[()])
+        found = stored.astype(_TYPES[kind], copy=False)
+        if not np.can_cast(stored.dtype, found.dtype) and not np.array_equal(stored, found):
+            raise ValueError(f"{name} has values of the type {data.dtype} that {kind} has not")
         return found != 0 if kind == "bint8" else found
 
     def indices(self, name: str, size: int | None, limit: int) -> Array:

@@ -1,7 +1,7 @@
 """Tables of edges with commas, tabs or semicolons: columns by name or by place.
 
-The first line has the names of the columns unless all its fields are numbers. Numbers are parsed
-many lines at a time; names, quotes and gaps are left to Python's ``csv``.
+The first line has the names of the columns if none of its fields is a number, and is an edge if all
+are. Numbers are parsed many lines at a time; names, quotes and gaps are left to Python's ``csv``.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ import numpy as np
 from lagpu.errors import FileFormatError, InvalidValue
 from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC
-from lagpu.io.formats.columns import are_columns, chosen
+from lagpu.io.edge_list import comments_of
+from lagpu.io.formats.columns import are_columns, chosen, is_header
 from lagpu.io.reading import NAMES_HINT, Edges, Options, Parsed, graph_of
 from lagpu.io.renumber import BYTES_OF_NAME, Names, whole_numbers
-from lagpu.io.text import PIECE, data_lines, line_number, pieces, write_rows
-from lagpu.io.words import REAL, Malformed, numbers, numbers_of
+from lagpu.io.text import PIECE, data_lines, line_number, pieces, show, write_rows
+from lagpu.io.words import Malformed, is_number, numbers, numbers_of
 
 __all__ = ["Table", "dump_commas", "dump_tabs", "edges_of", "form_of", "is_table", "parse"]
 
@@ -49,6 +50,8 @@ class Table(NamedTuple):
         The columns of sources, targets and weights; None for no weights.
     name : str
         Name of the file in messages.
+    nodes, undirected : int, bool
+        What the comments on top say.
     """
 
     data: bytes
@@ -57,21 +60,32 @@ class Table(NamedTuple):
     width: int
     places: tuple[int, int, int | None]
     name: str
+    nodes: int = 0
+    undirected: bool = False
 
     def rows(self) -> Iterator[list[str]]:
         """Return an iterator over the rows that are not blank."""
+        return (row for _, row in self.numbered())
+
+    def numbered(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the last line and the fields of each of these rows."""
         lines = io.TextIOWrapper(io.BytesIO(self.data), "utf-8", newline="")
         lines.seek(self.start)
         rows = csv.reader(lines, delimiter=self.separator.decode(), skipinitialspace=True)
-        return (row for row in rows if row)
+        above = line_number(self.data, self.start) - 1
+        try:
+            for row in rows:
+                if row:
+                    yield above + rows.line_num, row
+        except csv.Error:  # which has no other one for lines as `parse` takes them
+            raise FileFormatError(
+                f"read: {self.name}, line {above + rows.line_num}: a field is longer than "
+                f"{csv.field_size_limit():,} characters. Close its quotes."
+            ) from None
 
     def fault(self, k: int, why: str) -> FileFormatError:
         """Return the error for a row, counted from 0 below the header."""
-        lines = io.TextIOWrapper(io.BytesIO(self.data), "utf-8", newline="")
-        lines.seek(self.start)
-        rows = csv.reader(lines, delimiter=self.separator.decode(), skipinitialspace=True)
-        row = next(itertools.islice((row for row in rows if row), k, None))
-        line = line_number(self.data, self.start) + rows.line_num - 1
+        line, row = next(itertools.islice(self.numbered(), k, None))
         shown = self.separator.decode().join(row)
         shown = repr(shown if len(shown) <= 60 else shown[:57] + "...")
         return FileFormatError(f"read: {self.name}, line {line}: {shown} {why}.")
@@ -125,10 +139,9 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
             edges, ids = _of_words(table, options, budget)
     except UnicodeDecodeError:
         raise FileFormatError(f"read: {name} is not UTF-8. Convert the file to UTF-8.") from None
-    except csv.Error as error:
-        raise FileFormatError(f"read: {name}: {error}.") from error
     held = len(data) + 16 * len(edges.u)
-    return graph_of(edges, budget, options, held=held, ids=ids)
+    n, undirected = table.nodes, table.undirected
+    return graph_of(edges, budget, options, held=held, n=n, ids=ids, undirected=undirected)
 
 
 def form_of(data: bytes, offset: int, first: bytes, options: Options, name: str) -> Table:
@@ -143,36 +156,51 @@ def form_of(data: bytes, offset: int, first: bytes, options: Options, name: str)
     options, name
         As in `parse`.
     """
-    counts = {mark: first.count(mark) for mark in _SEPARATORS}
+    line = data[offset : data.find(b"\n", offset)]
+    counts = {mark: line.count(mark) for mark in _SEPARATORS}
     separator = max(counts, key=counts.__getitem__) if any(counts.values()) else b","
-    draft = Table(data, offset, separator, 0, (0, 1, None), name)
-    rows = draft.rows()
-    top = [field.strip() for field in next(rows, [])]
-    if not _has_header(top, next(rows, None), options, name):
+    nodes, undirected = comments_of(data, offset, name)
+    draft = Table(data, offset, separator, 0, (0, 1, None), name, nodes or 0, undirected)
+    rows = draft.numbered()
+    last, top = next(rows, (0, []))
+    top = [field.strip() for field in top]
+    where = f"read: {name}, line {line_number(data, offset)}: {show(first)}"
+    draft = draft._replace(width=len(top))
+    if not _has_header(top, next(rows, (0, None))[1], options, where):
         if options.columns is not None:
             raise InvalidValue(f"read: {name} has no header, so columns have no names.")
-        return draft._replace(width=len(top), places=chosen([""] * len(top), None, name))
-    below = data.find(b"\n", offset) + 1 or len(data)
-    places = chosen(top, options.columns, name)
-    return draft._replace(start=below, width=len(top), places=places)
+        if len(top) not in (2, 3):
+            raise FileFormatError(
+                f"{where} has {len(top)} fields and no names of columns. Write "
+                f"source,target{',weight' * (len(top) > 2)} and the like above the first edge."
+            )
+        return draft._replace(places=(0, 1, 2 if len(top) == 3 else None))
+    below = offset
+    for _ in range(last + 1 - line_number(data, offset)):  # more than one if a name has a line end
+        below = data.find(b"\n", below) + 1 or len(data)
+    return draft._replace(start=below, places=chosen(top, options.columns, name))
 
 
-def _has_header(top: list[str], below: list[str] | None, options: Options, name: str) -> bool:
+def _has_header(top: list[str], below: list[str] | None, options: Options, where: str) -> bool:
     """Return whether the first row has the names of the columns."""
     if options.header is not None:
         return options.header
     if options.columns is not None or are_columns(top):
         return True
-    if all(REAL.fullmatch(field.encode()) for field in top):
-        return False
-    numbered = [REAL.fullmatch(field.strip().encode()) for field in (below or top)[:2]]
-    if not options.renumber or all(numbered):
-        return True
-    shown = ",".join(top)[:60]
-    raise FileFormatError(
-        f"read: {name}, line 1: {shown!r} may be names of columns or an edge. Write "
-        "source,target above the first edge, or give io.read header=True or header=False."
-    )
+    found = is_header(top)
+    if found and not below:
+        raise FileFormatError(f"{where} is the only line, and no edge.")
+    if below and found and options.renumber and not all(is_number(x.encode()) for x in below[:2]):
+        raise FileFormatError(
+            f"{where} may be names of columns or an edge. Write source,target above the first "
+            "edge, or give io.read header=True or header=False."
+        )
+    if found is None and not options.renumber:  # else the number is a name, or a weight
+        raise FileFormatError(
+            f"{where} is neither names of columns nor an edge of numbers. Correct it, or give "
+            f"header=True if it has names of columns. {NAMES_HINT}."
+        )
+    return bool(found)
 
 
 def _of_numbers(table: Table) -> Edges:
@@ -285,7 +313,7 @@ def _weights(column: list[str], table: Table, done: int) -> Array:
     except Malformed:
         for k, word in enumerate(column):
             try:
-                if not REAL.fullmatch(word.encode()):
+                if not is_number(word.encode()):
                     raise Malformed
                 numbers_of([word.encode()])
             except Malformed:

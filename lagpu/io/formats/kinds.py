@@ -7,7 +7,7 @@ import re
 __all__ = ["kind_of", "kind_of_text"]
 
 _PICTURE = "a picture. Give the graph that it shows"
-_PACKED = "Unpack it first; gzip (.gz) is read as it is"
+_PACKED = "Unpack it first; gzip (.gz) and .tar.gz are read as they are"
 # First bytes, and what they are the beginning of.
 _BYTES: tuple[tuple[bytes, str], ...] = (
     (b"%PDF-", "a PDF document. Give the data that it shows"),
@@ -43,10 +43,7 @@ _TEXTS: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(
 
 def kind_of(start: bytes) -> str:
     """Return what the first bytes of a file are, with what to do; an empty string if unknown."""
-    found = next((what for mark, what in _BYTES if start.startswith(mark)), "")
-    if not found and start[257:262] == b"ustar":
-        return f"a tar archive. {_PACKED}"
-    return found
+    return next((what for mark, what in _BYTES if start.startswith(mark)), "")
 
 
 def kind_of_text(data: bytes) -> str:

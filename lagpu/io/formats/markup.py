@@ -8,11 +8,12 @@ from typing import IO, Any
 
 import numpy as np
 
-from lagpu.errors import FileFormatError, LagpuError
+from lagpu.errors import FileFormatError
 from lagpu.host import memory
 from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC, asymmetry
 from lagpu.io.formats.extras import needed
+from lagpu.io.npz import errors_named
 from lagpu.io.reading import NAMES_HINT, Edges, Options, Parsed, graph_of
 from lagpu.io.renumber import Names, whole_numbers
 
@@ -66,13 +67,8 @@ def _graph(read: Any, data: bytes, budget: Budget, options: Options) -> Parsed:
         If the file is damaged, nodes have names and are not renumbered, or a weight is no number.
     """
     name = budget.name
-    try:
+    with errors_named(f"read: {name}"):  # of XML, of GML, of numbers, of nesting
         G = read()
-    except (LagpuError, MemoryError):
-        raise
-    except Exception as error:  # of XML, of GML, of numbers, of nesting
-        fact = " ".join(str(error).split()).rstrip(".")[:200] or type(error).__name__
-        raise FileFormatError(f"read: {name}: {fact}.") from error
     weights = _weights(G, name)
     nodes, ids = _numbers(G, options, name)
     place = dict(zip(G, nodes.tolist(), strict=True))

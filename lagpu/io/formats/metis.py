@@ -35,15 +35,15 @@ class _Head(NamedTuple):
 
 
 def looks_like_metis(data: bytes) -> bool:
-    """Return whether the first line has 2 to 4 numbers, and n lines follow."""
+    """Return whether the first line is a header, and as many lines and numbers follow."""
     offset, first = next(data_lines(data), (0, b""))
-    words = first.split(None, 5)
-    if not 2 <= len(words) <= 4 or not all(word.isdigit() and len(word) < 18 for word in words):
+    try:
+        head = _head(first, "")
+    except FileFormatError:
         return False
-    if int(words[0]) == 0:
-        return False
-    body = data[data.find(b"\n", offset) + 1 :]
-    return int(words[0]) == _COMMENT.sub(b"", body).count(b"\n")
+    body = _COMMENT.sub(b"", data[data.find(b"\n", offset) + 1 :])
+    count = 2 * head.m * (2 if head.weighted else 1) + head.n * head.skipped
+    return 0 < head.n == body.count(b"\n") and count == len(body.split())
 
 
 def parse(data: bytes, budget: Budget, options: Options) -> Parsed:

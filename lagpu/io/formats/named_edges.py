@@ -8,11 +8,11 @@ import numpy as np
 
 from lagpu.errors import FileFormatError
 from lagpu.io.budget import Budget
-from lagpu.io.formats.columns import are_columns
+from lagpu.io.formats.columns import are_columns, chosen
 from lagpu.io.reading import Edges
 from lagpu.io.renumber import BYTES_OF_NAME, Names
 from lagpu.io.text import PIECE, data_lines, line_number, pieces, show
-from lagpu.io.words import COMMENT, REAL, Malformed, fits, number, numbers_of, shape_of
+from lagpu.io.words import COMMENT, Malformed, fits, is_number, number, numbers_of, shape_of
 
 __all__ = ["parse"]
 
@@ -44,8 +44,15 @@ def parse(
     OutOfMemory, LimitExceeded
         If the names do not fit.
     """
-    begin = offset
-    if header or (header is None and are_columns(first.decode("utf-8", "replace").split())):
+    begin, top = offset, first.decode("utf-8", "replace").split()
+    if header is None and are_columns(top):
+        header = True
+        if chosen(top, None, budget.name) != (0, 1, 2 if len(top) == 3 else None):
+            raise FileFormatError(
+                f"read: {budget.name}, line {line_number(data, offset)}: {show(first)} has names "
+                "of columns in another order than source target weight. Write it with commas."
+            )
+    if header:
         begin = data.find(b"\n", offset) + 1 or len(data)
     names = Names()
     found: list[Edges] = []
@@ -106,7 +113,7 @@ def _why(line: bytes, width: int) -> str:
         return f"has {len(words)} words, not {width}"
     if width == 2:
         return ""
-    if not REAL.fullmatch(words[2]):
+    if not is_number(words[2]):
         return f"has the weight {show(words[2])}, which is no number"
     value = number(words[2])
     return "has a weight beyond 64 bits" if isinstance(value, int) and not fits(value) else ""

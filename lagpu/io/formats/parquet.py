@@ -31,6 +31,11 @@ __all__ = [
 ]
 
 MAGIC = b"PAR1"
+_WIDTHS = (8, 16, 32, 64)
+_NUMBERS = {f"{sign}int{k}": np.dtype(f"{sign}int{k}") for sign in ("", "u") for k in _WIDTHS}
+_NUMBERS |= {"bool": np.dtype("bool"), "halffloat": np.dtype("float16")}
+_NUMBERS |= {"float": np.dtype("float32"), "double": np.dtype("float64")}
+_TEXTS = ("string", "large_string", "string_view", "binary", "large_binary")
 _SIZE = b"lagpu_vertices"  # in the file's metadata: the number of vertices, as JSON
 
 Array = np.ndarray[Any, Any]
@@ -61,53 +66,76 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
     """
     name = budget.name
     table = opened(file, name)
-    rows, n = table.metadata.num_rows, vertices(table)
-    header = columns_of(table, options, name)
-    wanted = [title for title, _ in header]
+    header, n = columns_of(table, options, name), vertices(table)
+    titles = [title for title, _ in header]
     texts = [title for title, kind in header[:2] if _is_text(kind)]
-    budget.require(56 * rows, "its rows")
+    for title, kind in header:
+        if kind_of(kind) is None and title not in texts:
+            what = "no number" if title in titles[2:] else "no whole number and no text"
+            raise FileFormatError(
+                f"read: {name}: the column {title!r} has the type {str(kind)[:40]}, which is "
+                f"{what}."
+            )
+    kinds = {str(kind_of(kind)) for _, kind in header[:2]}
+    whole = not texts and not kinds & {"bool", "float16", "float32", "float64"}
+    if not whole and not options.renumber:
+        raise FileFormatError(
+            f"read: {name}: the columns {titles[0]!r} and {titles[1]!r} are not of whole numbers. "
+            f"{NAMES_HINT}."
+        )
+    rows = table.metadata.num_rows
+    budget.require(max(56 * rows, _unpacked(table.metadata, titles)), "its rows")
+    file.seek(0)
     with damage_named(name):
         # Texts stay in their dictionaries, which are as small as they are in the file.
-        file.seek(0)
-        how = {"read_dictionary": texts} if texts else {}
-        module: Any = needed("parquet", f"read: {name} is Parquet, and")
-        found = module.read_table(file, columns=wanted, **how)
-    columns = [found.column(column) for column in wanted]
-    for column, values in zip(wanted, columns, strict=True):
-        if values.null_count:
+        found = opened(file, name, texts or None).read(columns=titles)
+        columns = [found.column(title) for title in titles]
+        missing = next((k for k, column in enumerate(columns) if column.null_count), None)
+        if missing is not None:
             raise FileFormatError(
-                f"read: {name}: the column {column!r} has {values.null_count} missing values. "
-                "Fill or drop them."
+                f"read: {name}: the column {titles[missing]!r} has {columns[missing].null_count} "
+                "missing values. Fill or drop them."
             )
-    weights = None if len(columns) < 3 else _numbers(columns[2], wanted[2], name, "biuf")
+        weights = _weights(columns[2]) if len(columns) == 3 else None
+        # Of two types, both would become FP64.
+        if options.renumber and (not whole or len(kinds) == 2):
+            u, v, ids = _named(columns[:2])
+        else:
+            (u, v), ids = (column.to_numpy() for column in columns[:2]), None
     held = 24 * rows
-    if texts or not all(_kind(column) in "iu" for column in columns[:2]):
-        if not options.renumber:
-            raise FileFormatError(
-                f"read: {name}: the columns {wanted[0]!r} and {wanted[1]!r} are not of whole "
-                f"numbers. {NAMES_HINT}."
-            )
-        u, v, ids = _named(columns[:2])
-        edges = Edges(u, v, weights)
-        return graph_of(edges, budget, options, held=held, ids=ids)
-    u, v = (_numbers(c, w, name, "iu") for c, w in zip(columns[:2], wanted[:2], strict=True))
-    if options.renumber and u.dtype != v.dtype:  # together they would be FP64
-        u, v, ids = _named(columns[:2])
+    if options.renumber:
         return graph_of(Edges(u, v, weights), budget, options, held=held, ids=ids)
     ends = (u.min(initial=0), v.min(initial=0), u.max(initial=0), v.max(initial=0))
-    if not options.renumber and not 0 <= min(ends) <= max(ends) < 2**53:
+    if not 0 <= min(ends) <= max(ends) < 2**53:
         bad = min(ends) if min(ends) < 0 else max(ends)
         raise FileFormatError(
             f"read: {name}: vertex {bad} is not a whole number 0, 1, 2, ... below 2**53. "
             f"{NAMES_HINT}."
         )
-    if not options.renumber:  # below 2**53, so that nothing wraps
-        u, v = (x.astype(np.int64) if x.dtype.kind == "u" else x for x in (u, v))
+    # Below 2**53, so that nothing wraps.
+    u, v = (x.astype(np.int64) if x.dtype.kind == "u" else x for x in (u, v))
     return graph_of(Edges(u, v, weights), budget, options, held=held, n=n)
 
 
-def opened(file: Any, name: str) -> Any:
+def _unpacked(metadata: Any, titles: list[str]) -> int:
+    """Return how many bytes some columns take once they are unpacked, as the file says."""
+    schema = metadata.schema
+    own = [k for k in range(metadata.num_columns) if schema.column(k).path in titles]
+    groups = (metadata.row_group(g) for g in range(metadata.num_row_groups))
+    return sum(max(0, group.column(k).total_uncompressed_size) for group in groups for k in own)
+
+
+def opened(file: Any, name: str, texts: list[str] | None = None) -> Any:
     """Return the table in a file, or at a path, of which only the footer has been read.
+
+    Parameters
+    ----------
+    file : binary file or path
+        The table.
+    name : str
+        Name of the file in messages.
+    texts : list of str, optional
+        Columns that are read as dictionaries.
 
     Raises
     ------
@@ -118,7 +146,7 @@ def opened(file: Any, name: str) -> Any:
     """
     module: Any = needed("parquet", f"read: {name} is Parquet, and")
     with damage_named(name):
-        table = module.ParquetFile(file)
+        table = module.ParquetFile(file, read_dictionary=texts)
         vertices(table)
     return table
 
@@ -142,42 +170,29 @@ def columns_of(table: Any, options: Options, name: str) -> list[tuple[str, Any]]
 
 
 def kind_of(kind: Any) -> np.dtype[Any] | None:
-    """Return NumPy's type for one of pyarrow; None for texts, and for what NumPy has no type."""
-    if _is_text(kind):
-        return None
-    try:
-        found: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
-    except (NotImplementedError, TypeError):
-        return None
-    return found
+    """Return NumPy's type for one of pyarrow's numbers; None for all others."""
+    return _NUMBERS.get(str(kind))
 
 
 def vertices(table: Any) -> int:
     """Return the number of vertices that lagpu has written, or 0."""
     text = (table.schema_arrow.metadata or {}).get(_SIZE, b"0")
     count = json.loads(text)
-    if not isinstance(count, int) or count < 0:
+    if type(count) is not int or count < 0:
         raise ValueError(f"{text[:20]!r} is not a number of vertices")
     return count
 
 
 def _is_text(kind: Any) -> bool:
-    if str(kind).startswith("dictionary"):
-        return True
-    return str(kind) in ("string", "large_string", "binary", "large_binary", "string_view")
+    words = str(kind)
+    if words.startswith("dictionary"):
+        return str(kind.value_type) in _TEXTS or kind_of(kind.value_type) is not None
+    return words in _TEXTS
 
 
-def _kind(column: Any) -> str:
-    return str(np.dtype(column.type.to_pandas_dtype()).kind)
-
-
-def _numbers(column: Any, title: str, name: str, kinds: str) -> Array:
-    if _kind(column) not in kinds:
-        raise FileFormatError(
-            f"read: {name}: the column {title!r} has the type {column.type}, which is no number."
-        )
+def _weights(column: Any) -> Array:
     found: Array = column.to_numpy()
-    return found
+    return found.astype(np.float32) if found.dtype == np.float16 else found
 
 
 def _named(columns: list[Any]) -> tuple[Array, Array, Array]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -156,12 +155,13 @@ class _Delimited(_Lines):
     on in the next line, which another piece has.
     """
 
-    mirror, undirected = 0, False
+    mirror = 0
     temporary = 36  # numbers and separators have a place in their lines
 
     def __init__(self, text: Text, form: delimited.Table) -> None:
         super().__init__(text, form.data[: form.start])
         self._form = form._replace(data=b"")
+        self.undirected = form.undirected
         self.pattern = form.places[2] is None
 
     def chunks(self, pieces: Sequence[int], count: int) -> Iterator[tuple[int, Chunk]]:
@@ -178,7 +178,7 @@ class _Delimited(_Lines):
 
     def shape(self, extent: Extent) -> tuple[int, int, Edges]:
         """See `Sliced`."""
-        n = 1 + max(extent.top)
+        n = max(self._form.nodes, 1 + max(extent.top))
         return n, n, Edges.join([])
 
 
@@ -209,7 +209,7 @@ def _delimited(
         return None
     try:
         form = delimited.form_of(head, offset, first, options, name)
-    except (LagpuError, UnicodeDecodeError, csv.Error):  # the reader of whole files says it
+    except (LagpuError, UnicodeDecodeError):  # the reader of whole files says it
         return None
     return _Delimited(Text(file, skipped + form.start, packed), form)
 

@@ -1,10 +1,14 @@
 """Parquet: columns by name, texts in dictionaries, and what is missing."""
 
+import datetime
+import decimal
+
+import numpy as np
 import pytest
 from readback import entries, read_cpu
 
 from lagpu.dtypes import BOOL, FP32, INT64
-from lagpu.errors import FileFormatError, InvalidValue
+from lagpu.errors import FileFormatError, InvalidValue, LagpuError
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -95,3 +99,80 @@ def test_ends_without_a_sign(table, kind):
     """Which have no -1, the largest vertex of none."""
     A = read_cpu(table(source=pa.array([0, 1], kind), target=pa.array([3, 2], kind)))
     assert (A.nrows, entries(A)) == (4, [(0, 3, True), (1, 2, True)])
+
+
+# ------------------------------------------------------------------- every type in every role
+_DAY = datetime.datetime(2020, 1, 1, 1)
+# Python's values, and the types of Arrow that have them; each is there twice in a column.
+KINDS = [
+    (1, [pa.int8(), pa.int16(), pa.int32(), pa.int64()], "number"),
+    (1, [pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()], "number"),
+    (np.float16(1.5), [pa.float16(), pa.float32(), pa.float64()], "real"),
+    (True, [pa.bool_()], "real"),
+    ("a", [pa.string(), pa.large_string(), pa.string_view()], "text"),
+    (b"a", [pa.binary(), pa.large_binary()], "text"),
+    (b"a", [pa.binary_view(), pa.binary(1)], "other"),
+    (None, [pa.null()], "other"),
+    (None, [pa.int64(), pa.float64(), pa.string(), pa.bool_()], "missing"),
+    (_DAY.date(), [pa.date32(), pa.date64()], "other"),
+    (_DAY.time(), [pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns")], "other"),
+    (_DAY, [pa.timestamp(unit) for unit in ("s", "ms", "us", "ns")], "other"),
+    (_DAY, [pa.timestamp("us", "UTC")], "other"),
+    (_DAY - _DAY, [pa.duration(unit) for unit in ("s", "ms", "us", "ns")], "other"),
+    (decimal.Decimal(1), [pa.decimal128(20, 0), pa.decimal256(50, 1)], "other"),
+    ([1], [pa.list_(pa.int64()), pa.large_list(pa.int64()), pa.list_(pa.int64(), 1)], "other"),
+    ({"a": 1}, [pa.struct([("a", pa.int64())])], "other"),
+    ({"target": 1}, [pa.struct([("target", pa.int64())])], "other"),
+    ({"a\nb": 1}, [pa.struct([("a\nb", pa.int64())])], "other"),
+    ([("a", 1)], [pa.map_(pa.string(), pa.int64())], "other"),
+]
+EVERY = [(value, kind, family) for value, kinds, family in KINDS for kind in kinds]
+IN_DICTIONARIES = [1, np.float16(1.5), 1.5, True, "a", b"a", _DAY, decimal.Decimal(1)]
+
+
+def columns_of_every_kind():
+    for value, kind, family in EVERY:
+        yield f"{kind} {family}", pa.array([value] * 2, kind), family
+    for value, family in zip(
+        IN_DICTIONARIES, ["number", *["real"] * 3, "text", "text", "other", "other"], strict=True
+    ):
+        column = pa.array([value] * 2).dictionary_encode()
+        yield str(column.type), column, family
+    ids = pa.array([b"a" * 16] * 2, pa.binary(16))
+    yield "uuid", pa.ExtensionArray.from_storage(pa.uuid(), ids), "other"
+
+
+@pytest.mark.parametrize("renumber", [False, True])
+@pytest.mark.parametrize("role", ["source", "target", "weight"])
+@pytest.mark.parametrize(("what", "column", "family"), [*columns_of_every_kind()])
+def test_every_type_in_every_role(table, what, column, family, role, renumber):
+    """It is read, or refused in one line that names the column: never an error of pyarrow."""
+    path = table(**{"source": [0, 1], "target": [1, 2], "weight": [5, 6]} | {role: column})
+    read = {"number"} | ({"real"} if role == "weight" else {"real", "text"} if renumber else set())
+    if family in read:
+        found = read_cpu(path, renumber=renumber)
+        assert (found[0] if renumber else found).nvals == 2
+        return
+    with pytest.raises(LagpuError, match=rf"^read: a\.parquet: the column.* '{role}'") as caught:
+        read_cpu(path, renumber=renumber)
+    assert type(caught.value) is FileFormatError
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_weights_of_half_precision(table):
+    weights = pa.array(np.array([1.5, np.inf], np.float16))
+    A = read_cpu(table(source=[0, 1], target=[1, 2], weight=weights))
+    assert (A.dtype, entries(A)) == (FP32, [(0, 1, 1.5), (1, 2, np.inf)])
+
+
+@pytest.mark.parametrize("names", [("source", "target", "source"), ("target", "source", "source")])
+def test_two_columns_of_one_name(tmp_path, names):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table([[0], [1], [2]], names), path)
+    for columns in (None, ("source", "target")):
+        with pytest.raises(
+            (FileFormatError, InvalidValue), match="two columns are called 'source'"
+        ):
+            read_cpu(path, columns=columns)
+    pq.write_table(pa.table([[0], [1], [2], [3]], ["source", "target", "x", "x"]), path)
+    assert entries(read_cpu(path)) == [(0, 1, True)]  # nobody needs them

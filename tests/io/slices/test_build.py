@@ -66,7 +66,7 @@ FAULTS = {
     "from one.txt": (f"{N} {LINES}\n" + rows(U, V, shift=1), "looks like a header of vertices 1"),
     "few.mtx": (f"{BANNER}pattern general\n{N} {N} 301\n" + rows(U, V, shift=1), "says 301 en"),
     "outside.mtx": (f"{BANNER}pattern general\n{N} {N} 301\n" + rows(U, V, shift=1) + "1 41\n",
-                    "line 303: Column index out of bounds"),
+                    "line 303: .* is outside .* the shape in the header"),
     "real.mtx": (f"{BANNER}integer general\n{N} {N} 300\n" + rows(U, V, [*W[1:], 0.5], shift=1),
                  "line 302: a real number in a file of the field integer"),
 }  # fmt: skip
