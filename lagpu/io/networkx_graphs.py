@@ -52,11 +52,20 @@ class Adjacency:
         return np.repeat(np.arange(len(self.nodes)), np.diff(self.row_ptr))
 
     def matrix(
-        self, weight: Any = None, dup_op: Any = None, backend: str | Backend | None = None
+        self,
+        weight: Any = None,
+        dup_op: Any = None,
+        backend: str | Backend | None = None,
+        *,
+        counts: bool = False,
     ) -> Matrix:
-        """Return the matrix; parallel edges are summed, or combined by the operator `dup_op`."""
+        """Return the matrix; parallel edges are summed, or combined by the operator `dup_op`.
+
+        Without a weight it is BOOL, or with `counts` INT64, where each edge has the value 1.
+        """
         n, rows = len(self.nodes), self.rows()
-        values = None if weight is None else self.values[weight]
+        ones = np.ones(len(rows), np.int64) if counts else None
+        values = ones if weight is None else self.values[weight]
         if values is not None and dup_op is not None:
             return Matrix.from_coo(
                 rows, self.cols, values, nrows=n, ncols=n, dup_op=dup_op, backend=backend
@@ -201,14 +210,14 @@ def from_networkx(
         self-loop one.
     weight : str, optional
         Edge attribute with the value; an edge without the attribute counts 1. By default the matrix
-        is BOOL.
+        is BOOL, or INT64 for a multigraph, where each edge counts 1.
     dup_op : BinaryOp, optional
         Combines the values of parallel edges; by default they are summed, as NetworkX does for its
         own matrices. Shortest paths over weights need ``"min"``, the length of the shortest edge.
     nodelist : iterable, optional
         Distinct nodes of `G` in the order of the vertices; edges to other nodes are left out.
     dtype : DType, optional
-        Type of the values; by default that of the weights, or BOOL.
+        Type of the values; by default that of the weights, BOOL, or INT64 for a multigraph.
     name : str, optional
         Name of the matrix.
     return_nodes : bool
@@ -239,7 +248,7 @@ def from_networkx(
     (['Ann', 'Bob', 'Cem'], 4)
     """
     found = adjacency(G, None if weight is None else {weight: 1}, nodelist)
-    A = named(found.matrix(weight, dup_op, backend), dtype, name)
+    A = named(found.matrix(weight, dup_op, backend, counts=G.is_multigraph()), dtype, name)
     return (A, found.nodes) if return_nodes else A
 
 

@@ -109,9 +109,8 @@ def pagerank(
     )
     jump, start, lost_to = given
     try:
-        found = algorithms.pagerank(
-            G.matrix(weight), alpha, jump, max_iter, tol, start, weight is not None, lost_to
-        )
+        A = G.matrix(weight, counts=True)
+        found = algorithms.pagerank(A, alpha, jump, max_iter, tol, start, True, lost_to)
     except NotConverged as error:
         if len(G) * tol > MOST:
             raise NotImplementedError("lagpu: NetworkX stops at larger changes") from error

@@ -111,24 +111,35 @@ class Graph:
         names = nodes if vertices is None else [nodes[k] for k in vertices]
         return dict(zip(names, values, strict=True))
 
-    def matrix(self, weight: Any = None, dup_op: Any = None, *, back: bool = False) -> Matrix:
-        """Return the matrix on the default backend; `back`: with each edge reversed."""
+    def matrix(
+        self, weight: Any = None, dup_op: Any = None, *, back: bool = False, counts: bool = False
+    ) -> Matrix:
+        """Return the matrix on the default backend; `back`: with each edge reversed.
+
+        Without a weight it is BOOL, or with `counts` the number of parallel edges of a multigraph.
+        """
         place = backends.get()
-        back = back and self._directed
+        back, counts = back and self._directed, counts and self._multigraph and weight is None
         dup_op = dup_op if self._multigraph else None
-        key = place.name, weight, dup_op, back
+        key = place.name, weight, dup_op, back, counts
         found = self._matrices.get(key)
         if found is None:
             if back:
                 found = self.matrix(weight, dup_op).T.new(name="A")
             else:
                 self.weights(weight)
-                found = self.edges.matrix(weight, dup_op, place)
+                found = self.edges.matrix(weight, dup_op, place, counts=counts)
             self._matrices[key] = found
         return found
 
     def weights(self, name: Any) -> Array | None:
-        """Return the values of an edge attribute in NetworkX' order, (m,), where lacking 1."""
+        """Return the values of an edge attribute in NetworkX' order, (m,), where lacking 1.
+
+        Raises
+        ------
+        NotImplementedError
+            If a value is NaN, which a minimum of parallel edges would pass over.
+        """
         if name is None:
             return None
         if name not in self.edges.values:
@@ -138,6 +149,8 @@ class Graph:
         values = self.edges.values[name]
         if values.dtype.kind == "b":  # NetworkX adds up True as 1
             values = self.edges.values[name] = values.astype(np.int64)
+        if values.dtype.kind == "f" and np.isnan(values).any():
+            raise NotImplementedError(f"lagpu: a value of the attribute {name!r} is NaN")
         return values
 
     @functools.cached_property

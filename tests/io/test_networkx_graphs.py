@@ -30,7 +30,8 @@ def test_networkx_weights():
     ]
     G = nx.MultiDiGraph([(0, 1, {"w": 2}), (0, 1, {"w": 3}), (1, 0)])
     assert entries(from_networkx(G, weight="w", backend="cpu")) == [(0, 1, 5), (1, 0, 1)]
-    assert from_networkx(G, backend="cpu").dtype is BOOL
+    assert entries(from_networkx(G, backend="cpu")) == [(0, 1, 2), (1, 0, 1)]
+    assert from_networkx(loop, backend="cpu").dtype is BOOL
     with pytest.raises(DomainMismatch, match="not always a number"):
         from_networkx(nx.Graph([(0, 1, {"w": "x"})]), weight="w", backend="cpu")
 

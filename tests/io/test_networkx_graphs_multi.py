@@ -127,6 +127,7 @@ def test_how_parallel_edges_combine(backend):
     assert combined(None) == [7, 7, 4, 3]
     assert combined("min") == [2, 2, 1, 3]
     assert combined("max") == [5, 5, 3, 3]
-    assert from_networkx(G, dup_op="min", backend=backend).get(0, 1) is True
+    assert from_networkx(G, dup_op="min", backend=backend).get(0, 1) == 1
+    assert from_networkx(G, backend=backend).get(0, 1) == 2
     with pytest.raises(DomainMismatch):
         from_networkx(G, weight="weight", dup_op=3, backend=backend)
