@@ -238,7 +238,8 @@ def from_igraph(
     g : igraph.Graph
         A graph, directed or not. An undirected edge gives two entries, a self-loop one.
     weight : str, optional
-        Edge attribute with the value. By default the matrix is BOOL, and parallel edges are one entry.
+        Edge attribute with the value. By default the matrix is BOOL, where parallel edges
+        are one entry.
     dup_op : BinaryOp, Monoid or str, optional
         Combines the values of parallel edges; by default they are summed.
     backend : str or Backend, optional
