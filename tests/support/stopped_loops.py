@@ -275,7 +275,7 @@ def _interrupted(run, where):
 
 def main(backend, name, where):
     make = globals()[name]
-    n = 21 if make in ENDLESS else 1_000_000 if "gpu" in backend else 300_000
+    n = 21 if make in ENDLESS else 10_000_000 if "gpu" in backend else 300_000
     A = path(backend, n)
     first, _ = make(path(backend, n), times=3)  # compiled before the interrupt
     first()
