@@ -19,6 +19,7 @@ import pytest
 from file_mutations import npy
 from readback import edges, entries, read_cpu
 
+from lagpu.cli import main
 from lagpu.errors import FileFormatError, LagpuError, LimitExceeded
 
 TOP = b"%%MatrixMarket matrix coordinate pattern general\n"
@@ -271,6 +272,12 @@ def test_the_matrix_in_a_tar_archive(tmp_path, suffix, mode):
         read_cpu(tar(tmp_path / f"A{suffix}", mode, **{"a.txt": b"0 1\n"}))
     with pytest.raises(FileFormatError, match=rf"A{suffix}, line 3: '1' is not 2 numbers"):
         read_cpu(tar(tmp_path / f"A{suffix}", mode, **{"A.mtx": TOP + b"2 2 1\n1\n"}))
+
+
+def test_the_command_line_reads_a_tar_archive(tmp_path):
+    path = tar(tmp_path / "A.tar.gz", **{"A/A.mtx": MATRIX, "A/A_b.mtx": MATRIX})
+    assert main(["bfs", str(path), "-s", "0", "-b", "cpu", "--check"]) == 0
+    assert [x.name for x in tmp_path.iterdir()] == ["A.tar.gz"]  # nothing is unpacked to the disk
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
