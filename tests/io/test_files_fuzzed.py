@@ -9,3 +9,12 @@ from samples import picked
 def test_a_mutated_file_is_read_rightly_or_refused_by_name(count):
     """Nothing else: no other error, no end of the process, no 5 seconds, no gigabyte."""
     assert fuzzed_files.faults(0, count) == []
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize("count", [150, *picked([10_000], rest="exhaustive")])
+def test_a_mutated_binary_file_is_read_or_refused_by_name(count):
+    """Parquet, HDF5 and tar, within the same bounds."""
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("h5py")
+    assert fuzzed_files.faults(0, count, "binary") == []
