@@ -97,7 +97,7 @@ def read(
     header : bool, optional
         Whether the first line is a header: of an edge list ``n m``, or the names of columns. By
         default it is ``n m`` if it has two numbers, exactly m >= 1 lines follow, and all their
-        vertices are below n; and names if it is not made of numbers.
+        vertices are below n; and names if none of its fields is a number.
     dup_op : BinaryOp, Monoid or str, optional
         Combines the values of an entry that a file gives twice; by default they are summed.
         Shortest paths over weights need ``"min"``, the length of the shortest edge.
@@ -107,7 +107,7 @@ def read(
     columns : sequence of str, optional
         Names of the columns with the sources, the targets, and maybe the weights, of a table. By
         default ``source`` and ``target`` (or ``src`` and ``dst``, ``from`` and ``to``) and
-        ``weight``, or the first two, and a third if there are three.
+        ``weight``, or else the two that are not called as weights are.
     format : str, optional
         A suffix, such as ``".graph"``, that decides the format instead.
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -89,6 +91,13 @@ def test_wrong_arguments(refused, args, message):
     assert not Path("never.npz").exists()
 
 
+def zipped(name):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as out:
+        out.writestr(name, b"")
+    return file.getvalue()
+
+
 WRONG_FILES = {
     "empty": (b"", "is empty"),
     "binary": (bytes(range(256)), "is binary"),
@@ -99,6 +108,7 @@ WRONG_FILES = {
         b"%%MatrixMarket matrix coordinate pattern general\n3 3 1\n4 1\n",
         "is outside 3 x 3",
     ),
+    "zip": (zipped("A/A.mtx"), "a .zip archive of A/A.mtx. Unpack it"),
     "not square": (b"%%MatrixMarket matrix coordinate pattern general\n3 4 1\n1 1\n", "square"),
 }
 

@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import random
+import tarfile
 import zipfile
 
 import numpy as np
@@ -359,3 +360,30 @@ def graph_file(number: int, folder) -> bytes:
     if draw.random() < 0.85:
         text = text_changed(draw, text)
     return packed(draw, text) if draw.random() < 0.2 else text
+
+
+def binary_file(number: int, folder) -> bytes:
+    """A changed Parquet, HDF5 or tar file of a number; needs pyarrow and h5py."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    draw, path = random.Random(number), folder / "seed"
+    n = draw.randrange(1, 30)
+    kind = draw.choice([".parquet", ".h5", ".tar"])
+    if kind == ".parquet":
+        ends = [draw.choices(range(9), k=n) for _ in range(2)]
+        ends = [[*map(str, end)] if draw.random() < 0.3 else end for end in ends]
+        table = pa.table([*ends, [draw.random() for _ in range(n)]], ["source", "target", "weight"])
+        how = draw.choice(["none", "snappy", "zstd", "gzip"])
+        pq.write_table(table, path, compression=how, use_dictionary=draw.random() < 0.5)
+        return bytes_changed(draw, path.read_bytes())
+    S = from_scipy(sp.eye_array(n, format="coo"), backend="cpu")
+    path = folder / ("seed.h5" if kind == ".h5" else "seed.mtx")
+    write(S, path)
+    if kind == ".tar":
+        file = io.BytesIO()
+        mode = draw.choice(["w", "w:gz"])
+        with tarfile.open(fileobj=file, mode=mode, format=draw.randrange(3)) as out:
+            out.add(path, "seed/seed.mtx")
+        return bytes_changed(draw, file.getvalue())
+    return bytes_changed(draw, path.read_bytes())

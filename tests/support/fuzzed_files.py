@@ -1,7 +1,8 @@
 """Read many mutated files in a process of its own, with limits on memory and time.
 
-``python fuzzed_files.py FIRST COUNT`` prints one line for each file that is not answered by the
-right matrix or by an error of lagpu, and keeps the file's number in ``now`` while it is read.
+``python fuzzed_files.py FIRST COUNT FOLDER KIND`` prints one line for each file that is not
+answered by the right matrix (of a binary file: by any) or by an error of lagpu in one line, and
+keeps the file's number in ``now`` while it is read.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 
 SECONDS = 5  # of the processor; a machine may be busy
 BYTES = 10**9
+ANY = ".any"  # the suffix of a file that the plain reader does not know
 
 
 def status(field: str) -> int:
@@ -44,11 +46,11 @@ def wrong(data: bytes, path: Path) -> str:
     path.write_bytes(data)
     try:
         A = read(path, backend="cpu")
-    except LagpuError:
-        return ""
+    except LagpuError as error:
+        return "" if len(str(error).splitlines()) == 1 else f"several lines: {error}"
     except Exception as error:
         return f"{type(error).__name__}: {error}"
-    if A.nvals > 1000 or A.nrows > 10**7:
+    if path.suffix == ANY or A.nvals > 1000 or A.nrows > 10**7:
         return ""
     try:
         nrows, ncols, expected = plain_files.read(data, path.suffix)
@@ -62,8 +64,11 @@ def wrong(data: bytes, path: Path) -> str:
     return f"{bad[0]}: {found[bad[0]]} != {expected[bad[0]]}" if bad else ""
 
 
-def main(first: int, count: int, folder: Path) -> None:
-    from file_mutations import graph_file, suffix
+def main(first: int, count: int, folder: Path, kind: str) -> None:
+    import file_mutations
+
+    graph_file = getattr(file_mutations, f"{kind}_file")
+    suffix = file_mutations.suffix if kind == "graph" else lambda _: ANY
 
     from lagpu.io import read
 
@@ -89,14 +94,14 @@ def main(first: int, count: int, folder: Path) -> None:
             print(k, fault[:300], repr(data[:200]), flush=True)
 
 
-def faults(first: int, count: int) -> list[str]:
-    """Read `count` files from number `first` on: a line for each wrong answer."""
+def faults(first: int, count: int, kind: str = "graph") -> list[str]:
+    """Read `count` files of a kind from number `first` on: a line for each wrong answer."""
     found = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         while count > 0:
             done = subprocess.run(
-                [sys.executable, "-W", "error", __file__, str(first), str(count), name],
+                [sys.executable, "-W", "error", __file__, str(first), str(count), name, kind],
                 capture_output=True, text=True, check=False, timeout=60 + count,
             )  # fmt: skip
             found += done.stdout.splitlines()
@@ -111,4 +116,4 @@ def faults(first: int, count: int) -> list[str]:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))
+    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4])

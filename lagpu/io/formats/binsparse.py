@@ -23,6 +23,7 @@ from lagpu.io.csc import CSC, bytes_for_entries, from_entries
 from lagpu.io.formats.extras import needed
 from lagpu.io.npz import errors_named
 from lagpu.io.reading import Options, Parsed
+from lagpu.io.text import PIECE
 
 __all__ = ["MAGIC", "dump", "parse"]
 
@@ -37,6 +38,7 @@ _DOUBLY = {"DCSR": False, "DCSC": True}
 _LISTED = {"COO": False, "COOR": False, "COOC": True}
 _ARRAYS = ("pointers_to_1", "indices_0", "indices_1", "values")
 _FILTERS = {1: "g", 2: "s", 3: "f", 32000: "l"}  # gzip, shuffle, Fletcher's check sum, lzf
+_HEAP, _MARK = re.compile(rb"GCOL\x01\0\0\0"), 8
 _LARGE = 1 << 20  # bytes; gzip makes at most 1032 times as many of them
 _STRUCTURE = re.compile("(symmetric|skew_symmetric)_(lower|upper)")
 
@@ -67,12 +69,31 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
         If its arrays do not fit.
     """
     h5py = needed("hdf5", f"read: {budget.name} is HDF5, and")
+    with errors_named(f"read: {budget.name} is no matrix of Binsparse"):
+        _require_heaps(file)
     with errors_named(f"read: {budget.name} is no matrix of Binsparse"), h5py.File(file, "r") as h5:
         if "binsparse" not in h5.attrs:
             raise ValueError("its root has no attribute `binsparse`")
         descriptor = json.loads(h5.attrs["binsparse"])
         head = descriptor.get("binsparse", descriptor)
         return Parsed(_Reader(h5, head, budget).matrix(options))
+
+
+def _require_heaps(file: IO[bytes]) -> None:
+    """Raise for a heap of texts with a size that would keep libhdf5 in a loop without end."""
+    at, tail, heaps = file.seek(0), b"", []
+    while part := file.read(PIECE):
+        heaps += [at - len(tail) + x.start() for x in _HEAP.finditer(tail + part)]
+        at, tail = at + len(part), (tail + part)[-_MARK + 1 :]
+    for heap in heaps:
+        file.seek(heap + _MARK)
+        stop, at = heap + int.from_bytes(file.read(8), "little"), heap + 16
+        while at + 16 <= stop and file.seek(at) == at and len(head := file.read(16)) == 16:
+            size = int.from_bytes(head[8:], "little")
+            step = 16 + -(-size // 8) * 8 if any(head[:2]) else size  # the rest is free
+            if not 0 < step <= stop - at:
+                raise ValueError("a heap of texts is damaged")
+            at += step
 
 
 class _Reader:

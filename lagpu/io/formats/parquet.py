@@ -84,7 +84,7 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
             f"{NAMES_HINT}."
         )
     rows = table.metadata.num_rows
-    budget.require(max(56 * rows, _unpacked(table.metadata, titles)), "its rows")
+    budget.require(max(56 * rows, _unpacked(table.metadata) if texts else 0), "its rows")
     file.seek(0)
     with damage_named(name):
         # Texts stay in their dictionaries, which are as small as they are in the file.
@@ -117,12 +117,13 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
     return graph_of(Edges(u, v, weights), budget, options, held=held, n=n)
 
 
-def _unpacked(metadata: Any, titles: list[str]) -> int:
-    """Return how many bytes some columns take once they are unpacked, as the file says."""
-    schema = metadata.schema
-    own = [k for k in range(metadata.num_columns) if schema.column(k).path in titles]
+def _unpacked(metadata: Any) -> int:
+    """Return how many bytes the columns take once they are unpacked, as the file says.
+
+    Those of one column are not asked for: pyarrow ends the process if they are damaged.
+    """
     groups = (metadata.row_group(g) for g in range(metadata.num_row_groups))
-    return sum(max(0, group.column(k).total_uncompressed_size) for group in groups for k in own)
+    return sum(max(0, group.total_byte_size) for group in groups)
 
 
 def opened(file: Any, name: str, texts: list[str] | None = None) -> Any:

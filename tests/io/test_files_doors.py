@@ -19,6 +19,7 @@ import pytest
 from file_mutations import npy
 from readback import edges, entries, read_cpu
 
+from lagpu.cli import main
 from lagpu.errors import FileFormatError, LagpuError, LimitExceeded
 
 TOP = b"%%MatrixMarket matrix coordinate pattern general\n"
@@ -172,6 +173,26 @@ def test_a_chunk_that_unpacks_to_more_than_its_size(tmp_path, monkeypatch):
         read_cpu(binsparse(tmp_path / "a.h5", large))
 
 
+@pytest.mark.extra
+def test_a_heap_without_end_of_hdf5(tmp_path):
+    """In another process: libhdf5 would not come back from it, for Ctrl-C neither."""
+    path = binsparse(tmp_path / "a.h5", lambda _, h5: h5.__setitem__("values", np.zeros(16, "u1")))
+    data = bytearray(path.read_bytes())
+    heap = data.index(b"GCOL")
+    data[heap + 24 : heap + 32] = (8).to_bytes(8, "little")  # the text's size, and then
+    data[heap + 40 : heap + 56] = bytes(16)  # free space of no size
+    path.write_bytes(data)
+    code = "import sys, lagpu.io; lagpu.io.read(sys.argv[1], backend='cpu')"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=50,
+    )
+    assert "FileFormatError: read: a.h5 is no matrix of Binsparse: a heap of t" in done.stderr
+
+
 # ----------------------------------------------------------------------- archives of NumPy, zip
 class Opens:
     """A pickle of it makes a file."""
@@ -251,6 +272,12 @@ def test_the_matrix_in_a_tar_archive(tmp_path, suffix, mode):
         read_cpu(tar(tmp_path / f"A{suffix}", mode, **{"a.txt": b"0 1\n"}))
     with pytest.raises(FileFormatError, match=rf"A{suffix}, line 3: '1' is not 2 numbers"):
         read_cpu(tar(tmp_path / f"A{suffix}", mode, **{"A.mtx": TOP + b"2 2 1\n1\n"}))
+
+
+def test_the_command_line_reads_a_tar_archive(tmp_path):
+    path = tar(tmp_path / "A.tar.gz", **{"A/A.mtx": MATRIX, "A/A_b.mtx": MATRIX})
+    assert main(["bfs", str(path), "-s", "0", "-b", "cpu", "--check"]) == 0
+    assert [x.name for x in tmp_path.iterdir()] == ["A.tar.gz"]  # nothing is unpacked to the disk
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
