@@ -190,16 +190,16 @@ class Author:
         return _made(text, ndim, Step("product", op, (x.text, y.text)), x, y)
 
     def selected(self, ndim, depth):
-        x = self.part(ndim, depth)
+        x, mask = self.part(ndim, depth), self.mask(ndim, 0)
         sign, number = self.one((">", "<=", "==", "!=")), self.one(("1", "2", "0", "-1"))
         text, op = self.one(
             ((f"select.value({x.text} {sign} {number})", sign),
              (f"{x.text}.select('{sign}', {number})", sign),
-             (f"{x.text}.select({self.mask(ndim, 0).text})", ""),
+             (f"{x.text}.select({mask.text})", ""),
              (f"select.{self.one(('tril', 'triu', 'diag', 'offdiag'))}({x.text}, {number})"
               if ndim == 2 else f"select.index({x.text} {self.one('<>')} 2)", ""))
         )  # fmt: skip
-        return _made(text, ndim, Step("select", op, (x.text, number)), x)
+        return _made(text, ndim, Step("select", op, (x.text, number)), x, mask)
 
     def piece(self, ndim, depth):
         x = self.part(2 if ndim == 2 else self.one((1, 2)), depth)

@@ -52,6 +52,9 @@ RULES = {
     "`max_min`, `min_max` of BOOL": lambda s: (
         s.ops == {"max", "min"} and s.what == "product" and _truths(s)
     ),
+    "`binary.min(u & A)` of a BOOL vector and matrix": lambda s: (
+        s.what in ("infix", "joined") and s.op in ("min", "max", "iseq") and _truths(s)
+    ),
     "`pair`, `plus_pair` of FP64": lambda s: "pair" in s.ops,
     "`minv` of the INT32 2": lambda s: s.op == "minv" and _any(s, "BOOL", "INT32", "INT64"),
     "`land`, `lnot` of INT32": lambda s: (

@@ -47,13 +47,13 @@ def world(library, backend):
 
 
 def run(text, library, backend=None):
-    """Return the type of `z` and all values after a line; or the error."""
+    """Return the type of `z` and all values after a line; or the error's text."""
     names = world(library, backend)
     refusal = LagpuError if library is lagpu else Exception
     try:
         exec(text, names)
     except refusal as error:
-        return error
+        return str(error)  # with the error itself its frames would stay
     z = names["z"]
     return [None if z is None else z.dtype.name, *(plain(names[n]) for n in ("z", *OBJECTS))]
 
@@ -74,9 +74,8 @@ def type_of(text, names):
 def check(line):
     """Both libraries give one answer, both refuse, or a row of docs/design/types.md says why."""
     found, expected = run(line.text, lagpu, "cpu"), run(line.text, gb)
-    if isinstance(found, Exception) and isinstance(expected, Exception):
-        return
-    if isinstance(found, list) and isinstance(expected, list) and same(found, expected):
+    refused = [isinstance(x, str) for x in (found, expected)]
+    if all(refused) or (not any(refused) and same(found, expected)):
         return
     names = world(lagpu, "cpu")
     steps = [Typed(s.what, s.op, tuple(type_of(x, names) for x in s.operands)) for s in line.steps]
@@ -84,7 +83,10 @@ def check(line):
 
 
 @pytest.mark.parametrize("count", picked([300, 20_000], 300, rest="exhaustive"))
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.filterwarnings(
+    "ignore::RuntimeWarning",  # of NumPy and Numba in python-graphblas
+    "ignore::pytest.PytestUnraisableExceptionWarning",  # it divides by 0 in a callback of C
+)
 def test_a_drawn_line_means_the_same_in_both_libraries(count):
     quiet = hypothesis.settings(
         max_examples=count,
