@@ -39,6 +39,7 @@ __all__ = [
     "index_array",
     "integer",
     "integer_array",
+    "is_present",
     "outside",
     "require_distinct",
     "scalar_dtype",
@@ -175,6 +176,21 @@ def integer(number: Any, what: str) -> int:
         except TypeError:
             pass
     raise DomainMismatch(f"{what} {number!r} is not an integer.")
+
+
+def is_present(array: Any, missing_value: Any) -> Any:
+    """Return where an array has entries: not where it equals `missing_value`, which may be NaN.
+
+    Raises
+    ------
+    DomainMismatch
+        If the value is not a number.
+    """
+    if missing_value is None:
+        return np.ones(array.shape, bool)
+    scalar_dtype(missing_value, INT64, "from_dense: missing_value")
+    number = getattr(missing_value, "value", missing_value)
+    return array == array if number != number else array != number
 
 
 def single_index(i: Any, size: int, what: str, *, from_end: bool = True) -> int:

@@ -223,7 +223,7 @@ class Deferred(ComputedForms, NoTruth):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         found = self._computed()
-        return super().__array__() if found.ndim else found.__array__(dtype)
+        return super().__array__() if found.ndim else found.__array__(dtype, copy)
 
     def __contains__(self, where: Any) -> bool:
         return where in self._computed()

@@ -18,7 +18,7 @@ from lagpu.core.infix.described import described
 from lagpu.core.infix.pair import Pair
 from lagpu.core.recorder import flush
 from lagpu.dtypes import DType, cast, lookup
-from lagpu.errors import EmptyObject, NotSupported
+from lagpu.errors import EmptyObject, InvalidValue, NotSupported
 from lagpu.host import display
 from lagpu.operations import Counter, ScalarValue
 
@@ -98,10 +98,29 @@ class Scalar(NoArithmetic):
         return new
 
     def isequal(self, other: Any, *, check_dtype: bool = False) -> bool:
-        """Whether both have equal values, or none."""
-        if check_dtype and isinstance(other, Scalar) and other.dtype is not self.dtype:
-            return False
-        return bool(self == other)
+        """Whether both have equal values, or none.
+
+        Parameters
+        ----------
+        other : Scalar or number
+            The other value; a number has the type that `from_value` gives it.
+        check_dtype : bool
+            Whether the types must be the same too.
+
+        Raises
+        ------
+        DomainMismatch
+            If `other` is something else.
+        """
+        other = self._alike(other)
+        return bool(self == other) and not (check_dtype and other.dtype is not self.dtype)
+
+    def _alike(self, other: Any) -> Scalar:
+        """Return a scalar to compare with, of a number; None is an empty one."""
+        other = object_of(other)
+        if other is None:
+            return Scalar(self.dtype)
+        return other if isinstance(other, Scalar) else Scalar.from_value(other)
 
     def isclose(
         self,
@@ -112,9 +131,10 @@ class Scalar(NoArithmetic):
         check_dtype: bool = False,
     ) -> bool:
         """Whether both have values equal up to a tolerance, or none; see `Vector.isclose`."""
-        if check_dtype and isinstance(other, Scalar) and other.dtype is not self.dtype:
+        other = self._alike(other)
+        if check_dtype and other.dtype is not self.dtype:
             return False
-        x, y = self.value, other.value if isinstance(other, Scalar) else other
+        x, y = self.value, other.value
         if x is None or y is None:
             return x is y
         return all_close(x, y, rel_tol, abs_tol)
@@ -206,6 +226,8 @@ class Scalar(NoArithmetic):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         """Return the value as an array without dimensions; NumPy makes one for itself."""
+        if copy is False:
+            raise InvalidValue(f"{self.name}: a scalar has no array of its own. Leave out copy=.")
         return np.array(self._known(), dtype)
 
     def __eq__(self, other: object) -> bool:

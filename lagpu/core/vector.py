@@ -18,6 +18,7 @@ from lagpu.core.arguments import (
     binary_operator,
     integer,
     integer_array,
+    is_present,
     scalar_value,
     single_index,
     sorted_distinct,
@@ -148,6 +149,7 @@ class Vector(VectorForms, Collection):
         where = integer_array(indices, "from_coo")
         length = extent(where, size, "from_coo: index")
         what, kind = as_values(values, dtype, len(where), "from_coo")
+        dup_op = None if dup_op is None else binary_operator(dup_op)
         where, what = sorted_distinct(where.astype(np.int64, copy=False), what, kind, dup_op)
         data = place.vector_from_coo(where, what, kind, length)
         return cls._of(data, kind, length, place, name)
@@ -166,7 +168,7 @@ class Vector(VectorForms, Collection):
         """Return a vector of a dense array, without entries where it equals `missing_value`.
 
         The array is one as in `Matrix.from_coo`. A missing value of a column of pandas or pyarrow
-        and a masked one are an `InvalidValue`; NaN is a value.
+        and a masked one are an `InvalidValue`; NaN is a value, unless it is `missing_value`.
         """
         place = backends.choose(like, backend)
         array = array_of(values, place, "from_dense")
@@ -176,7 +178,7 @@ class Vector(VectorForms, Collection):
             raise DimensionMismatch(f"from_dense: the array is {array.ndim}-D, not 1-D.")
         size = int(array.size)
         if missing_value is not None:
-            keep = (array != missing_value).nonzero()[0]
+            keep = is_present(array, missing_value).nonzero()[0]
             return cls.from_coo(keep, array[keep], dtype, size=size, backend=place, name=name)
         what, kind = as_values(array, dtype, size, "from_dense")
         data = place.vector_from_coo(None, what, kind, size)

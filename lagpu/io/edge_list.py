@@ -206,7 +206,7 @@ def _table(text: bytes) -> Array:
     if b"#" in text or b"%" in text:
         text = COMMENT.sub(b"", text)
     raw = np.frombuffer(text, np.uint8)
-    lines, width = shape_of(text, raw)
+    lines, width = shape_of(raw)
     if lines == 0:
         return np.empty((0, 2), np.int64)
     if width == 3 and (plain := fortran(text)) is not text:

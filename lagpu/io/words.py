@@ -36,15 +36,13 @@ class Malformed(Exception):
     """Some words are not what a format needs; its reader then finds the line."""
 
 
-def shape_of(text: bytes, raw: Array) -> tuple[int, int]:
+def shape_of(raw: Array) -> tuple[int, int]:
     """Return how many lines are not blank, and how many words each of them has, 2 or 3.
 
     Parameters
     ----------
-    text : bytes
-        Whole lines without comments.
     raw : ndarray of UINT8
-        The same bytes.
+        Whole lines without comments.
 
     Raises
     ------

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from lagpu.core.arguments import as_fill, as_size, integer, integer_array, scalar_dtype
+from lagpu.core.arguments import as_fill, as_size, integer, integer_array, is_present, scalar_dtype
 from lagpu.core.compressed import extent
 from lagpu.core.expr import OUTPUTS, Call, Updater, assign, is_operand
 from lagpu.core.forms.vectors import as_type, filled, split
@@ -81,10 +81,7 @@ class MatrixForms:
                 f"from_dense: the array is {array.ndim}-D, not 2-D. "
                 + "Write Vector.from_dense for a vector." * (array.ndim == 1)
             )
-        kept = np.ones(array.shape, bool)
-        if missing_value is not None:
-            nan = isinstance(missing_value, float) and missing_value != missing_value
-            kept = ~np.isnan(array) if nan else array != missing_value
+        kept = is_present(array, missing_value)
         rows, cols = np.nonzero(kept)
         size = dict(zip(("nrows", "ncols"), array.shape, strict=True))
         new: Self = cls.from_coo(  # type: ignore[attr-defined]

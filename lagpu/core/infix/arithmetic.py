@@ -24,6 +24,7 @@ WAYS = {
     **dict.fromkeys(("*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">="), "ewise_mult"),
 }
 UNARY = {"-": "ainv", "abs()": "abs", "~": "lnot"}
+_LOGIC = {"|": "lor", "^": "lxor", "&": "land"}
 _ACCUMULATED = {"+": "plus", "|": "lor", "^": "lxor"}
 
 
@@ -85,7 +86,11 @@ class Arithmetic(NoTruth):
     def _inplace(self: Any, sign: str, other: Any) -> Any:
         op = _ACCUMULATED.get(sign)
         alike = getattr(other, "shape", None) == self.shape
-        if alike and op is not None:
+        logic = _LOGIC.get(sign)
+        if logic is not None and getattr(object_of(other), "ndim", 0) == 0:
+            self._require_bool(f"{sign}=", self)
+            self << self.apply(binary[logic], other)
+        elif alike and op is not None:
             if op != "plus":
                 self._require_bool(f"{sign}=", other)
             self(accum=binary[op]) << other

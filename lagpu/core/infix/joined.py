@@ -60,7 +60,7 @@ class Joined(Pair):
         **defaults
             ``left_default=`` and ``right_default=``, both: in place of a missing entry of a union.
         """
-        left, right, op = self._operands(op, **defaults)
+        left, right, op = self._operands(op, *defaults.values(), **defaults)
         if defaults:
             if self.sign == "&" or set(defaults) != {"left_default", "right_default"}:
                 self.refuse(

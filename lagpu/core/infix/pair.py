@@ -6,6 +6,7 @@ import functools
 from types import FrameType
 from typing import Any
 
+from lagpu.core.arguments import scalar_dtype
 from lagpu.core.expr import Call, Mask, compute, format_as_written
 from lagpu.core.hints import Deferred, name_of, object_of
 from lagpu.core.unused import Unassigned
@@ -44,16 +45,19 @@ class Pair(Unassigned, Deferred):
         """Return the deferred operation with the operator that is usual for the sign."""
         raise NotImplementedError
 
-    def _operands(self, op: Any, **options: Any) -> tuple[Any, Any, Any]:
+    def _operands(self, op: Any, *numbers: Any, **options: Any) -> tuple[Any, Any, Any]:
         """Return (left, right, operator): an operand of the same sign is computed with it too.
 
-        The operator of such a chain counts in the common type of all its operands.
+        The operator of such a chain counts in the common type of all its operands and `numbers`.
         """
         self._mark_used()
         if isinstance(self.left, Pair) or isinstance(self.right, Pair):
             kinds = self._dtypes()
-            if getattr(op, "op", op).dtype is None and len(set(kinds)) > 1:
-                op = op[functools.reduce(unify, kinds)]
+            kind = functools.reduce(unify, kinds)
+            for number in numbers:
+                kind = unify(kind, scalar_dtype(number, kind, self.takes))
+            if getattr(op, "op", op).dtype is None and {*kinds} != {kind}:
+                op = op[kind]
         left, right = (
             object_of(getattr(x, self.takes)(op, None, **options) if _joins(x, self.sign) else x)
             for x in (self.left, self.right)

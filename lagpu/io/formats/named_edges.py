@@ -85,7 +85,7 @@ def _edges(text: bytes, names: Names) -> Edges:
     """Return the edges of whole lines; new names are added to `names`."""
     if b"#" in text or b"%" in text:
         text = COMMENT.sub(b"", text)
-    count, width = shape_of(text, np.frombuffer(text, np.uint8))
+    count, width = shape_of(np.frombuffer(text, np.uint8))
     words = text.split()
     weights = numbers_of(words[2::3]) if width == 3 and count else None
     return Edges(names.codes(words[::width], count), names.codes(words[1::width], count), weights)

@@ -156,6 +156,9 @@ Scalar.from_value(2.5).dup(clear=True).value
 Scalar.from_value(2).isequal(2)
 Scalar.from_value(2).isequal(Scalar.from_value(2.0), check_dtype=True)
 Scalar.from_value(2.0).isclose(2 + 1e-9)
+Scalar.from_value(2.0).isequal(2, check_dtype=True), Scalar.from_value(2).isequal(True)
+Scalar.from_value(2).isequal(2, check_dtype=True), Scalar(int).isequal(None)
+Vector.from_coo([0, 1, 0], 1, dup_op="plus")
 Scalar.from_value(2.0).wait().value
 """.strip().splitlines()
 
@@ -210,6 +213,7 @@ def test_a_missing_value_may_be_nan():
     """Theirs keeps NaN, which equals nothing."""
     A = Matrix.from_dense([[1.0, np.nan]], missing_value=np.nan, backend="cpu")
     assert A.nvals == 1
+    assert Vector.from_dense([1.0, np.nan], missing_value=np.nan, backend="cpu").to_dict() == {0: 1}
 
 
 def test_type_and_place_follow(backend):
@@ -247,6 +251,11 @@ def test_type_and_place_follow(backend):
         (lambda A: A[0, :].new("INT64").to_dense(Scalar(FP64, 0.5)), DomainMismatch, "not fit"),
         (lambda A: A.to_dense(Scalar(FP64)), EmptyObject, "no value"),
         (lambda A: np.asarray(Scalar(FP64)), EmptyObject, "no value"),
+        (lambda A: Scalar(FP64, 1).isequal("a"), DomainMismatch, "str is not a number"),
+        (lambda A: Scalar(FP64).__array__(copy=False), InvalidValue, "Leave out copy="),
+        (lambda A: Vector.from_coo([0, 1], [1, 2], dup_op="max_of_all"), UnknownOperator, "max"),
+        (lambda A: Vector.from_dense([1], missing_value="a"), DomainMismatch, "not a number"),
+        (lambda A: Matrix.from_dense([[1]], missing_value="a"), DomainMismatch, "not a number"),
         (lambda A: np.asarray(A + A), DomainMismatch, "is not a NumPy array"),
         (lambda A: A.wait("nonsense"), InvalidValue, "Use materialize or complete"),
         (lambda A: A.T.wait("nonsense"), InvalidValue, "Use materialize or complete"),
