@@ -38,6 +38,12 @@ def how(function, place, *more):
 
 
 BODIES = {
+    "a counter that another loop assigns before it is read": (
+        "for i in loop(times=2):\n    x << semiring.plus_times(x @ A)\n"
+        "for i in range(3):\n    x << x.apply(binary.plus, right=i)",
+        GENERATED,
+        [7],
+    ),
     "a nested loop": (
         "for i in loop(times=2):\n    for j in loop(times=2):\n"
         "        x << semiring.plus_times(x @ A)",
