@@ -133,8 +133,9 @@ class Answers(ast.NodeTransformer):
         return "bytes" in getattr(target, "attr", getattr(target, "id", ""))
 
     def visit_FunctionDef(self, node):
-        """Drop the type of a result, and an estimate."""
+        """Drop the type of a result, how many results are kept, and an estimate."""
         self.generic_visit(node).returns = None
+        node.decorator_list = [x for x in node.decorator_list if "lru_cache" not in ast.dump(x)]
         if "bytes" in node.name:
             node.body = []
         return node

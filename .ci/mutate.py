@@ -50,7 +50,8 @@ TARGETS = {
         "tests/core tests/loops --backend=sim",
     ),
     "loops": (
-        "lagpu/loops/loop.py lagpu/loops/replay.py lagpu/loops/purity.py lagpu/loops/sweep.py",
+        "lagpu/loops/loop.py lagpu/loops/replay.py lagpu/loops/purity.py lagpu/loops/sweep.py "
+        "lagpu/loops/known.py lagpu/loops/counted.py",
         "tests/loops tests/observe/trace/test_trace.py --backend=sim",
     ),
     "planner": (
@@ -107,12 +108,23 @@ TARGETS = {
     ),
     "checkers": (
         "lagpu/check/levels.py lagpu/check/parents.py lagpu/check/paths.py "
-        "lagpu/check/components.py lagpu/check/distances.py lagpu/check/sets.py",
+        "lagpu/check/components.py lagpu/check/distances.py lagpu/check/sets.py "
+        "lagpu/check/multi_source.py lagpu/check/triangles.py lagpu/check/graph.py",
         "tests/check",
     ),
     "readers": (
-        "lagpu/io/edge_list.py lagpu/io/matrix_market.py lagpu/io/npz.py lagpu/io/csc.py",
+        "lagpu/io/edge_list.py lagpu/io/matrix_market.py lagpu/io/npz.py lagpu/io/csc.py "
+        "lagpu/io/words.py lagpu/io/text.py lagpu/io/formats/delimited.py "
+        "lagpu/io/formats/table.py",
         "tests/io tests/generators --backend=sim",
+    ),
+    "grid": (
+        "lagpu/backends/grid/backend.py lagpu/backends/grid/products.py "
+        "lagpu/backends/grid/pieces.py lagpu/backends/grid/indexing.py "
+        "lagpu/backends/grid/sums.py lagpu/backends/grid/fused.py lagpu/backends/grid/search.py "
+        "lagpu/backends/grid/dealing/partition.py lagpu/backends/grid/travel/masks.py "
+        "lagpu/backends/grid/travel/operands.py",
+        "tests/backends/grid",
     ),
     "kernels of products": (
         "lagpu/backends/gpu/kernels/spmv/pull.cuh lagpu/backends/gpu/kernels/spmv/push.cuh "
@@ -256,7 +268,7 @@ def run_pytest(folder, arguments, plugin, python, pipe):
         "PYTHONPATH": str(folder),
         "PYTHONDONTWRITEBYTECODE": "1",  # of processes that tests start
         "HYPOTHESIS_PROFILE": "ci",
-        "LAGPU_SIM_FLAGS": "" if python else BOUNDS,
+        "LAGPU_SIM_FLAGS": "-O0" if python else BOUNDS,
     }
     sys.path[:0] = [str(folder)]
     watched = isinstance(plugin, Watched)
@@ -264,7 +276,7 @@ def run_pytest(folder, arguments, plugin, python, pipe):
     sys.dont_write_bytecode = not watched
     if watched and plugin.coverage:
         plugin.coverage.start()
-    options = ["-q", "-m", "not exhaustive", "-p", "no:cacheprovider"]
+    options = ["-q", "-p", "no:cacheprovider"]  # no mark: what a plain run has
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
     code = pytest.main([*options, *arguments], plugins=[plugin])
     if watched and plugin.coverage:

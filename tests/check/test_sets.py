@@ -13,10 +13,13 @@ from lagpu.check import (
     check_distances,
     check_independent_set,
     check_k_core,
+    check_k_hop,
+    check_levels_joint,
     check_topological_levels,
     check_topological_order,
+    check_transitivity,
 )
-from lagpu.errors import CheckFailed
+from lagpu.errors import CheckFailed, IndexOutOfBound
 
 
 def graph_of(G, weight=None):
@@ -137,3 +140,21 @@ def test_messages_name_the_place_and_the_fault():
     ):
         with pytest.raises(CheckFailed, match=message):
             check(path, pair(wrong))
+
+
+def test_several_sources_are_vertices():
+    path = sp.csc_array((np.ones(2), ([0, 1], [1, 2])), shape=(3, 3))
+    for sources in ([-1], [0, -1], [3], [0, 3]):
+        with pytest.raises(IndexOutOfBound, match=r"a source is outside 0 \.\. 2"):
+            check_levels_joint(path, sources, pair({2: 0, 0: 0, 1: 1}))
+        with pytest.raises(IndexOutOfBound, match=r"a source is outside 0 \.\. 2"):
+            check_k_hop(path, sources, 0, pair({2: True, 0: True}))
+    check_levels_joint(path, [2], pair({2: 0}))
+
+
+def test_transitivity():
+    triangle = graph_of(nx.complete_graph(3))
+    check_transitivity(triangle, 1.0)
+    for wrong in (np.nan, 1 + 1e-14, 1 - 1e-14, 0.0, np.inf, -1.0):
+        with pytest.raises(CheckFailed, match=r"but the share is 1\.0"):
+            check_transitivity(triangle, wrong)

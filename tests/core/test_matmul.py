@@ -194,6 +194,8 @@ def test_mxv_and_vxm_are_the_same_as_the_infix_form(backend):
     assert u.vxm(A, semiring.plus_times).new().to_dense().tolist() == [21, 10]
     assert A.mxv(u, "plus_times").new().to_dense().tolist() == [14, 15]
     assert A.T.mxv(u, "plus_times").new().to_dense().tolist() == [21, 10]
+    assert u.vxm(A + A, semiring.plus_times).new().to_dense().tolist() == [42, 20]
+    assert A.mxv(u + u, "plus_times").new().to_dense().tolist() == [28, 30]
     w = Vector(INT64, 2, backend=backend)
     w.update(semiring.plus_times(u @ A.T))
     assert w.to_dense().tolist() == [14, 15]

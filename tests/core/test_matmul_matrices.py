@@ -77,6 +77,12 @@ def test_ewise(backend, draw):
     assert_matches(live, expected, result_type)
 
 
+def test_a_comparison_of_matrices_is_one_of_truth_values(backend):
+    A = Matrix.from_coo([0], [1], [2.5], nrows=2, ncols=2, backend=backend)
+    for found in (A.ewise_mult(A, binary.lt), A.ewise_add(A, binary.eq)):
+        assert found.dtype is found.new().dtype is BOOL
+
+
 @for_all(cpu=80)
 def test_kronecker(backend, draw):
     pick = combination(draw, backend, op=BINARY, A=TYPES, B=TYPES)

@@ -75,6 +75,15 @@ def test_a_broken_archive_is_refused(tmp_path, what):
     assert caught.value.__cause__ is not None
 
 
+@pytest.mark.parametrize("form", ["csc", "csr", "bsr"])
+@pytest.mark.parametrize("extra", [-1, 1])
+def test_values_for_other_indices_are_refused_before_scipy_sees_them(tmp_path, form, extra):
+    shape = (2 + extra, 1, 1) if form == "bsr" else (2 + extra,)
+    path = archive(tmp_path / "a.npz", **parts(form, data=npy(np.ones(shape))))
+    with pytest.raises(FileFormatError, match="values do not fit 2 indices"):
+        read_cpu(path)
+
+
 @pytest.mark.parametrize("how", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_broken_packing_is_refused_whichever_it_is(tmp_path, how):
     path = archive(tmp_path / "a.npz", how, **parts())

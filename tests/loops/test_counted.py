@@ -118,6 +118,12 @@ def test_a_loop_outside_a_function(tmp_path, backend, name):
     assert str(found["depth"]) == str(expected["depth"])
 
 
+def test_a_search_that_runs_eagerly_counts_its_levels(tmp_path, backend):
+    with lagpu.eager():
+        found = run(tmp_path, "a search", backend.name)
+    assert found["depth"] == max(found["levels"].to_coo()[1])
+
+
 def test_the_counter_knows_its_value_after_later_searches(tmp_path, backend):
     """The device keeps the depth of each search in the same words."""
     names = [run(tmp_path, "a search", backend.name, seed) for seed in (1, 2, 3, 4)]

@@ -11,7 +11,7 @@ from known_loops import blend, both, carry, relax, search
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, semiring
 from lagpu.core.recorder import Recorder
-from lagpu.errors import DimensionMismatch
+from lagpu.errors import BackendMismatch, DimensionMismatch
 from lagpu.generators import kronecker
 from lagpu.loops import known
 
@@ -71,6 +71,16 @@ def test_what_is_not_alike_is_recorded(place, opened):
             assert found.dtype is dtype
             assert np.array_equal(found.to_dense(-1), right(other, source).to_dense(-1))
         assert len(opened) == k + 1
+
+
+def test_an_object_of_another_backend_is_refused_as_at_first(place, opened):
+    for A, levels_on in ((graph(place), "cpu"), (graph("cpu"), place)):
+        for _ in range(2):
+            levels_of(A, 1)
+            levels, frontier = Vector(INT32, 32, backend=levels_on), start(A, 1)[1]
+            with pytest.raises(BackendMismatch):
+                search(A, levels, frontier)
+            assert (levels.nvals, frontier.nvals) == (0, 1)
 
 
 def test_a_number_is_a_part_of_the_loop(place, opened):

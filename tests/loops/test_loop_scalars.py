@@ -44,6 +44,7 @@ from lagpu import (
     binary,
     monoid,
 )
+from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.program import run, text
 from lagpu.backends.gpu.kernels import from_source
 from lagpu.errors import EmptyObject
@@ -154,8 +155,22 @@ def test_whole_numbers_become_floats_as_on_the_host(place, dtype):
 # ---------------------------------------------------------------------------------- whole loops
 
 
+@pytest.fixture
+def guards(monkeypatch):
+    """Numbers behind the room of each kernel, which no kernel is to write."""
+    kept = []
+
+    def room(self, count, dtype):
+        made = self.device.xp.full(count + 64, 77, dtype)
+        kept.append(made[count:])
+        return made[:count]
+
+    monkeypatch.setattr(emit.Run, "room", room)
+    return kept
+
+
 @pytest.mark.parametrize("n", SIZES)
-def test_loops_of_a_user(place, n):
+def test_loops_of_a_user(place, n, guards):
     rng = np.random.default_rng(n)
     rows, cols = rng.integers(0, n, 4 * n), rng.integers(0, n, 4 * n)
 
@@ -188,6 +203,8 @@ def test_loops_of_a_user(place, n):
         (two_loops, full, blank, lambda: Scalar(FP64), lambda: Scalar(FP64)),
     ):  # fmt: skip
         assert_same(*both(place, function, *make))
+    assert guards
+    assert all((guard == 77).all() for guard in guards)
 
 
 def test_what_the_loops_leave_is_right(backend):

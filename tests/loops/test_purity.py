@@ -38,6 +38,12 @@ def how(function, place, *more):
 
 
 BODIES = {
+    "a counter that another loop assigns before it is read": (
+        "for i in loop(times=2):\n    x << semiring.plus_times(x @ A)\n"
+        "for i in range(3):\n    x << x.apply(binary.plus, right=i)",
+        GENERATED,
+        [7],
+    ),
     "a nested loop": (
         "for i in loop(times=2):\n    for j in loop(times=2):\n"
         "        x << semiring.plus_times(x @ A)",
@@ -277,6 +283,32 @@ def test_an_attribute_of_the_counters_name_is_not_the_counter(place):
     of_an_attribute(Held(x), one)
     assert is_fused(place.last_loop)
     assert x.to_coo()[1].tolist() == [1]
+
+
+class Shadowed:
+    """A property goes before what the instance has under its name."""
+
+    asked = 0
+
+    def __init__(self, x):
+        vars(self)["x"] = x
+
+    @property
+    def x(self):
+        self.asked += 1
+        return vars(self)["x"]
+
+
+def of_a_property(held, one):
+    for _ in loop(times=3):
+        held.x(one.S) << 1
+
+
+def test_a_property_that_hides_an_attribute_runs_each_time(place):
+    held = Shadowed(Vector(INT64, 3, backend=place))
+    of_a_property(held, Vector.from_coo([1], True, size=3, backend=place))
+    assert held.asked == 3
+    assert place.last_loop == "eager: held.x is neither a lagpu object nor a number"
 
 
 class Counting(Vector):

@@ -159,6 +159,12 @@ def assigned_a_scalar(A, f, x, y, total, **_):
         f(~x.S, replace=True) << semiring.any_pair(f @ A)
 
 
+def into_the_matrix(A, F, **_):
+    for _ in loop(until_empty=F):
+        A(F.S) << True
+        F(~A.S, replace=True) << semiring.any_pair(F @ A)
+
+
 ITSELF = "the product does not map the frontier to itself"
 CHOICE = "the product names a kernel or a policy"
 REPLACE = "the product has an accumulator, or no mask with replace"
@@ -190,6 +196,7 @@ WHY = {
     applied: f"apply {NEITHER}",
     assigned_another: f"assign {NEITHER}",
     assigned_a_scalar: "assign_scalar assigns a scalar of the loop",
+    into_the_matrix: "the matrix is not square, or the body writes it",
 }
 
 
@@ -197,18 +204,56 @@ class Told(Exception):
     """Ends a loop once the planner has decided."""
 
 
-@pytest.mark.parametrize("body", WHY, ids=lambda body: body.__name__)
-def test_a_body_that_is_nearly_a_search(place, monkeypatch, body):
+def telling(monkeypatch, what):
+    """Let the planner end the loop with what is said of the search that it finds."""
+
     def told(found):
-        raise Told(found.why if isinstance(found, Rejection) else "a search")
+        raise Told(found.why if isinstance(found, Rejection) else what(found))
 
     match = plan.match_search
     monkeypatch.setattr(plan, "match_search", lambda *given: told(match(*given)))
+
+
+@pytest.mark.parametrize("body", WHY, ids=lambda body: body.__name__)
+def test_a_body_that_is_nearly_a_search(place, monkeypatch, body):
+    telling(monkeypatch, lambda found: "a search")
     for _ in range(3):  # the second and the third time by the record, if it was kept
         A = Matrix.from_coo([0, 1], [1, 2], nrows=9, ncols=9, backend=place)
         f, g = (Vector.from_coo([0], True, BOOL, size=9, backend=place) for _ in "fg")
         x, y = (Vector(INT32, 9, backend=place) for _ in "xy")
+        F = Matrix.from_coo([0], [0], True, BOOL, nrows=9, ncols=9, backend=place)
         with pytest.raises(Told) as caught:
-            body(A=A, f=f, g=g, x=x, y=y, total=Scalar(INT32))
+            body(A=A, f=f, g=g, x=x, y=y, F=F, total=Scalar(INT32))
         assert str(caught.value) == WHY[body]
-        assert (f.nvals, x.nvals, y.nvals) == (1, 0, 0)
+        assert (A.nvals, f.nvals, x.nvals, y.nvals) == (2, 1, 0, 0)
+
+
+def forwards(A, f, x, ring):
+    for _ in loop(until_empty=f):
+        x(f.S) << f
+        f(~x.S, replace=True) << ring(f @ A)
+
+
+def backwards(A, f, x, ring):
+    for _ in loop(until_empty=f):
+        x(f.S) << f
+        f(~x.S, replace=True) << ring(A @ f)
+
+
+def test_which_searches_add_up_counts(place, monkeypatch):
+    telling(monkeypatch, lambda found: found.counts)
+    wide = ("FP64", "FP32", "INT64", "UINT64")
+    for body, ring, of_f, of_A, counts in (
+        *((forwards, "plus_first", t, t, True) for t in wide),
+        *((forwards, "plus_first", t, t, False) for t in ("INT32", "UINT32")),
+        (forwards, "plus_second", "FP64", "FP64", False),  # the matrix' values
+        (forwards, "min_first", "FP64", "FP64", False),
+        (forwards, "plus_first", "INT64", "FP64", False),  # added up in another type
+        (backwards, "plus_second", "INT64", "INT64", True),
+        (backwards, "plus_first", "INT64", "INT64", False),
+    ):
+        A = Matrix.from_coo([0], [1], [1], of_A, nrows=2, ncols=2, backend=place)
+        f, x = Vector.from_coo([0], 1, of_f, size=2, like=A), Vector(of_f, 2, like=A)
+        with pytest.raises(Told) as caught:
+            body(A, f, x, semiring[ring])
+        assert caught.value.args == (counts,), (body.__name__, ring, of_f, of_A)

@@ -145,6 +145,22 @@ def test_a_frontier_that_is_not_read_may_have_any_one_value(place):
     assert place.last_loop.startswith("grid search")
 
 
+def test_a_search_that_keeps_values_has_its_assignments_before_the_product(place):
+    def run(backend):
+        A = Matrix.from_coo([0, 0, 1, 2], [1, 2, 3, 3], [5, 3, 1, 2], nrows=4, ncols=4,
+                            backend=backend)  # fmt: skip
+        f, x = Vector.from_coo([0], 7, size=4, backend=backend), Vector(INT64, 4, backend=backend)
+        for _ in loop(until_empty=f, times=2):
+            f(~x.S, replace=True) << semiring.min_second(f @ A)
+            x(f.S) << f
+        return [v.to_dense(0).tolist() for v in (x, f)]
+
+    assert run(place) == run("cpu") == [[0, 5, 3, 1], [0, 0, 0, 1]]
+    assert place.last_loop.endswith(
+        "no search: the frontier carries values, and the assignments follow the product"
+    )
+
+
 @pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize(
     ("dtype", "op", "last", "fused"),

@@ -288,6 +288,13 @@ def indexed(A, levels, x, y):
         x(here.S)[0] << 3
 
 
+def written_before(A, levels, x, y):
+    for here, above in sweep(levels):
+        x(here.S, replace=True) << 1
+        y(here.S) << 7
+        y(above.S, replace=True) << semiring.plus_first(x @ A)
+
+
 REASONS = (
     (counted, r"turns is of type int, and \+= binds the name to another object"),
     (read_later, "line [0-9]+ reads the here"),
@@ -298,6 +305,7 @@ REASONS = (
     (to_everywhere, "not written to above alone"),
     (to_all_but_above, "not written to above alone"),
     (with_a_kernel, "the product names a kernel or a policy"),
+    (written_before, "the product and a statement before it write the same vector"),
     (read_before, "replaces a vector that the body reads"),
     (writes_a_mask, "the body writes a mask"),
     (elsewhere, "ewise_add after the product is not masked by above"),
@@ -307,7 +315,6 @@ REASONS = (
 )
 
 
-@pytest.mark.few_on_sim(2)
 @pytest.mark.parametrize(("body", "reason"), REASONS, ids=lambda x: getattr(x, "__name__", ""))
 def test_what_does_not_fit_runs_eagerly_and_says_why(backend, body, reason):
     if body is with_a_kernel and not fuses(backend):

@@ -2,6 +2,7 @@
 
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ from strategies import for_all
 
 import lagpu
 from lagpu import INT32, INT64, Vector, loop, semiring
+from lagpu.backends.gpu.fused.program.run import _why_not
+from lagpu.operations import Descriptor, Multiply, Statement
 from lagpu.selftest.soak.loops import compare, load, random_graph, vector_loops
 
 # ---- three loops a user may write; functions of their own, so that pytest leaves their code alone
@@ -157,3 +160,13 @@ def check_a_body(backend, draw, source):
     found = compare(run, backend, n, 0, draw(st.integers(0, 99), label="seed"))
     if backend.name != "cpu" and not isinstance(found, str):
         assert loop_name(backend) in (GENERATED, "no iteration"), backend.last_loop
+
+
+@pytest.mark.parametrize("shape", [(2**31, 1), (1, 2**31), (2**31 - 1, 2**31 - 1)])
+def test_indices_of_a_product_have_32_bits(shape):
+    made = Vector(INT64, 1, backend="sim").data
+    product = SimpleNamespace(kernel=None, policy=None)
+    named = {"matrix": SimpleNamespace(shape=shape), "operand": made, "product": product}
+    operation = Multiply(**{name: named.get(name) for name in Multiply._fields})
+    why = "" if max(shape) < 2**31 else "the matrix has more than 2**31 rows or columns"
+    assert _why_not(Statement(made, Descriptor(), operation, INT64)) == why
