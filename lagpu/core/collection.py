@@ -311,13 +311,16 @@ class Collection(Arithmetic):
             If `allow_empty` is False and an aggregator is more than a monoid.
         """
         aggregator = None if type(op) is Monoid else agg.named(op)
-        if aggregator is not None and aggregator.monoid is None:
-            if not allow_empty:
-                raise InvalidValue(
-                    f"reduce: {aggregator!r} has no identity. Leave out allow_empty=False."
-                )
+        if aggregator is None:
+            found = monoid.lookup(op)
+        elif aggregator.monoid is not None:
+            found = aggregator.monoid
+        elif allow_empty:
             return aggregate(self, aggregator, "reduce", _getframe(1))
-        found = monoid.lookup(op) if aggregator is None else aggregator.monoid
+        else:
+            raise InvalidValue(
+                f"reduce: {aggregator!r} has no identity. Leave out allow_empty=False."
+            )
         result = found.types(self.dtype)[1]
         call = Call(
             Reduce(self.data, found),

@@ -293,7 +293,7 @@ def test_a_statement_that_fails_ends_the_loop(backend, monkeypatch):
         searched(A, levels, frontier)
     assert levels.to_coo()[1].tolist() == [0, 1, 2]
     assert current_recorder() is None
-    x = Vector.from_dense(np.ones(3), FP64, backend=backend)  # and the next statement runs
+    x = Vector.from_dense(np.ones(3), dtype=FP64, backend=backend)  # and the next statement runs
     assert x.reduce("plus").new().value == 3
 
 
