@@ -208,7 +208,7 @@ def test_no_choice_of_the_oracle_is_refused(name, flip):
             return {
                 "mask": None if mask is None else mask(m),
                 "accum": (None, binary.plus, binary.min)[k // 2 % 3],
-                "replace": bool(k % 2),
+                "replace": mask is not None and bool(k % 2),
             }
 
         report = crosscheck(program, A, u, m, w, how, backends=("cpu", "cpu"))

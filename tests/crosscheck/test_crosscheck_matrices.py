@@ -229,7 +229,7 @@ def test_no_choice_of_the_oracle_is_refused(name):
     for k in range(12):
         A, B, C = some(k % 2), some(k // 2 % 2), some(0)
         A, B = (A.T if k % 3 == 1 else A), (B.T if k % 4 == 2 else B)
-        how = {"accum": (None, binary.plus, binary.any)[k % 3], "replace": bool(k % 2)}
+        how = {"accum": (None, binary.plus, binary.any)[k % 3]}
         report = crosscheck(program, A, B, C, how, backends=("cpu", "cpu"))
         assert (report.rows[-1].rule, report.statements) == ("any of the candidates", 1)
 
