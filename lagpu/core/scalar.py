@@ -103,7 +103,7 @@ class Scalar(NoArithmetic):
         Parameters
         ----------
         other : Scalar or number
-            The other value; a number has the type that `from_value` gives it.
+            The other value; a number counts as one of this type, as in python-graphblas.
         check_dtype : bool
             Whether the types must be the same too.
 
@@ -112,15 +112,15 @@ class Scalar(NoArithmetic):
         DomainMismatch
             If `other` is something else.
         """
-        other = self._alike(other)
-        return bool(self == other) and not (check_dtype and other.dtype is not self.dtype)
+        other = self._alike(other, check_dtype)
+        return other is not None and bool(self == other)
 
-    def _alike(self, other: Any) -> Scalar:
-        """Return a scalar to compare with, of a number; None is an empty one."""
+    def _alike(self, other: Any, check_dtype: bool) -> Scalar | None:
+        """Return a scalar to compare with, also of a number; None if its type must not differ."""
         other = object_of(other)
-        if other is None:
-            return Scalar(self.dtype)
-        return other if isinstance(other, Scalar) else Scalar.from_value(other)
+        if isinstance(other, Scalar):
+            return None if check_dtype and other.dtype is not self.dtype else other
+        return Scalar(self.dtype) if other is None else Scalar.from_value(other)
 
     def isclose(
         self,
@@ -131,8 +131,8 @@ class Scalar(NoArithmetic):
         check_dtype: bool = False,
     ) -> bool:
         """Whether both have values equal up to a tolerance, or none; see `Vector.isclose`."""
-        other = self._alike(other)
-        if check_dtype and other.dtype is not self.dtype:
+        other = self._alike(other, check_dtype)
+        if other is None:
             return False
         x, y = self.value, other.value
         if x is None or y is None:

@@ -110,7 +110,7 @@ def _remove_leftovers(target: Path) -> None:
     """Remove the temporary files of `target` whose processes have ended."""
     mark, past = _mark(target), time.time() - _YOUNG
     for path in target.parent.iterdir():
-        if path.name.startswith(mark) and path.name.endswith(".tmp"):
+        if path.name.startswith(mark) and path.name.endswith(".tmp") and path.is_file():
             with contextlib.suppress(OSError), path.open("rb") as file:
                 here = path.name.startswith(f"{mark}{_machine()}-")
                 old = os.fstat(file.fileno()).st_mtime < past

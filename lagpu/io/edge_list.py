@@ -53,7 +53,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 _UNDIRECTED = re.compile(rb"^[#%]\s*undirected graph", re.IGNORECASE | re.MULTILINE)
-_KONECT = re.compile(rb"%[ \t]*(sym|asym|bip)(?:[ \t]+([a-z]+))?[ \t\r]*\n")
+_KONECT = re.compile(rb"%[ \t]*(sym|asym|bip)(?:[ \t]+([a-z]+))?[ \t\r\v\f]*\n")
 _NODES = re.compile(rb"^[#%].*?\bnodes:[ \t]*([0-9]{1,30})\b", re.IGNORECASE | re.MULTILINE)
 _BANNER = re.compile(rb"^[ \t]*[#%]+[ \t]*matrix[ \t]*market\b.*", re.IGNORECASE | re.MULTILINE)
 _LARGEST = 2**53  # FP64 represents whole numbers up to this exactly

@@ -70,7 +70,6 @@ def test_a_header_alone(kept, name):
         ("who,whom,weight\n5,6,3\n", [(5, 6, 3)]),
         ("weight,who,whom\n3,5,6\n", [(5, 6, 3)]),
         ("source,dest,weight\n5,6,3\n", [(5, 6, 3)]),
-        ("u,w\n5,6\n", [(5, 6, True)]),
         ("5,6,3\n", [(5, 6, 3)]),
         ("source,target,distance\n5,6,3\n", [(5, 6, 3)]),
     ],
@@ -83,6 +82,8 @@ def test_a_column_is_a_weight_only_by_name_or_below_no_header(kept, text, expect
     ("text", "message"),
     [
         ("a,b,c\n1,2,3\n", r"has 3 columns \(a, b, c\). Say which are the sources, targets"),
+        ("source,weight\n1,2\n", r"has 2 columns \(source, weight\). Say which are"),
+        (",source,weight\n0,1,2\n", r"has 2 columns \(source, weight\). Say which are"),
         ("dest,source\n1,2\n", r"has 2 columns \(dest, source\). Say which are"),
         ("v,w\n1,2\n", r"has 2 columns \(v, w\). Say which are"),
         (",a\n1,2\n", r"has one column \(a\), and an edge has two ends"),
@@ -111,7 +112,7 @@ def test_names_of_columns_with_spaces(kept):
 
 
 # ------------------------------------------------------------------------------ comments on top
-@pytest.mark.parametrize("words", ["unweighted", "positive", "weighted ", "", "signed\r"])
+@pytest.mark.parametrize("words", ["unweighted", "positive", "weighted \f", "", "signed\r"])
 @pytest.mark.parametrize("sizes", ["", "% 2 3 3\n"])
 def test_the_first_line_of_konect(kept, words, sizes):
     text = f"{sizes}1 2\n2 3\n"

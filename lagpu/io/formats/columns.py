@@ -62,19 +62,16 @@ def chosen(
     plain = [_plain(word) for word in header]
     source, target, weight = (_first(plain, usual) for usual in (_SOURCES, _TARGETS, _WEIGHTS))
     if source is None or target is None:
-        ends = [k for k, word in enumerate(plain) if not _INDEX.fullmatch(word)]
-        if len(ends) == 2:
-            weight = None
-        ends = [k for k in ends if k != weight]
-        if len(ends) < 2:
-            shown = ", ".join(header[k] for k in ends)
+        names = [k for k, word in enumerate(plain) if not _INDEX.fullmatch(word)]
+        ends = [k for k in names if k != weight]
+        shown = ", ".join(header[k] for k in names[:8])
+        if len(names) < 2:
             raise FileFormatError(
                 f"read: {name} has one column ({shown}), and an edge has two ends."
             )
-        if len(ends) > 2 or source not in (None, ends[0]) or target not in (None, ends[1]):
-            shown = ", ".join(header[:8])
+        if len(ends) != 2 or source not in (None, ends[0]) or target not in (None, ends[1]):
             raise FileFormatError(
-                f"read: {name} has {len(header)} columns ({shown}). Say which are the sources, "
+                f"read: {name} has {len(names)} columns ({shown}). Say which are the sources, "
                 'targets and weights: columns=("source", "target", "weight").'
             )
         source, target = ends
