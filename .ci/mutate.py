@@ -47,7 +47,7 @@ from mutants import (
 TARGETS = {
     "front end": (
         "lagpu/core/expr.py lagpu/core/matmul.py lagpu/core/recorder.py lagpu/core/arguments.py",
-        "tests/core tests/loops --backend=sim",
+        "tests/core tests/loops tests/host/test_display.py --backend=sim",
     ),
     "loops": (
         "lagpu/loops/loop.py lagpu/loops/replay.py lagpu/loops/purity.py lagpu/loops/sweep.py "

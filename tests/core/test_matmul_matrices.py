@@ -87,7 +87,7 @@ def test_a_comparison_of_matrices_is_one_of_truth_values(backend):
 @pytest.mark.parametrize("other", [3, "A", None, np.ones((2, 2))])
 def test_a_union_needs_a_matrix(backend, other):
     A = Matrix(FP64, 2, 2, backend=backend)
-    with pytest.raises(DomainMismatch, match="^ewise_union: .* is not a Matrix"):
+    with pytest.raises(DomainMismatch, match=r"^ewise_union: .* is not a Matrix"):
         A.ewise_union(other, binary.plus, 0, 0)
 
 

@@ -12,7 +12,7 @@ import lagpu
 from lagpu import INT64, Matrix, Vector, algorithms, binary, semiring
 from lagpu.backends.gpu import kernels
 from lagpu.backends.gpu.ops.planner import named
-from lagpu.backends.gpu.ops.strategies import STRATEGIES, edges_of_outputs
+from lagpu.backends.gpu.ops.strategies import STRATEGIES, _bind_listed, edges_of_outputs
 from lagpu.check import check_parents
 from lagpu.errors import InvalidValue, NotSupported, OutOfMemory
 
@@ -157,6 +157,13 @@ def test_offsets_of_outputs_are_those_of_a_square_matrix(place):
         A = Matrix.from_coo([0], [1], True, nrows=shape[0], ncols=shape[1], backend=place)
         found = edges_of_outputs(A.data.csc(), SimpleNamespace(transpose=False), A.data.csc())
         assert (found is not None) == there
+
+
+def test_a_list_of_columns_has_indices_of_32_bits():
+    long = SimpleNamespace(shape=(1, 2**31))
+    job = SimpleNamespace(A=long, product=SimpleNamespace(transpose=False))
+    with pytest.raises(NotSupported, match=r"push_queue: lists at most 2\*\*31 columns"):
+        _bind_listed(STRATEGIES["push_queue"], job)
 
 
 def test_an_order_is_made_when_it_is_asked_for_and_counts_as_memory(backend):
