@@ -101,6 +101,7 @@ def test_asking_for_a_scalar_runs_what_was_recorded(place):
     """No body that is recorded does so; a debugger may."""
     v = Vector.from_dense(np.ones(3), backend=place)
     recorder = Recorder(place)
+    assert not recorder.is_open
     recorder.open()
     try:
         s = Scalar(FP64, 1.0)
