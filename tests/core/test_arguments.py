@@ -22,7 +22,7 @@ from lagpu import (
     semiring,
     unary,
 )
-from lagpu.core.arguments import as_size, scalar_value
+from lagpu.core.arguments import as_size, scalar_dtype, scalar_value
 from lagpu.errors import (
     DimensionMismatch,
     DomainMismatch,
@@ -395,6 +395,16 @@ def test_a_number_that_was_seen_has_the_type_and_the_name_of_each_time(dtype):
 def test_a_size_may_be_a_number_of_numpy_also_zero():
     for size in (np.int64(0), np.uint8(0), np.int64(3)):
         assert Vector(INT32, size, backend="cpu").size == size
+
+
+def test_a_python_number_has_the_type_beside_it_or_the_next_that_holds_it():
+    for number, like, dtype in (
+        *((2**31 - 1, INT32, INT32), (-(2**31), INT32, INT32), (2**31, INT32, INT64)),
+        *((2**63 - 1, INT32, INT64), (2**63, INT32, UINT64), (2**63, INT64, UINT64)),
+        *((5, BOOL, INT64), (-1, UINT32, INT64), (True, INT32, BOOL), (2**63, FP64, FP64)),
+        (1.5, INT32, FP64),
+    ):
+        assert scalar_dtype(number, like, "apply") is dtype, (number, like)
 
 
 @pytest.mark.parametrize("number", [int, np.int64, np.uint64])

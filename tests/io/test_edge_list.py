@@ -15,6 +15,7 @@ from lagpu.host import memory
         ("4 3\n1 2\n2 3\n3 4\n", r"'4 3' looks like a header of vertices 1 \.\. 4\. Give"),
         ("3 2\n1 2 5\n2 3 6\n", r"'3 2' looks like a header of vertices 1 \.\. 3\. Give"),
         ("3 3 2\n1 2 5\n2 3 6\n", "'3 3 2' looks like the sizes of a Matrix Market file. Give"),
+        ("3 5 2\n3 1 9\n1 5 9\n", "'3 5 2' looks like the sizes of a Matrix Market file. Give"),
         ("3 3 2\n1 2\n2 3\n", "'3 3 2' looks like the sizes of a Matrix Market file. Give"),
     ],
 )
