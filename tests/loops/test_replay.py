@@ -88,6 +88,12 @@ def under_another(A, x, frontier):
         frontier << semiring.any_pair(frontier @ A)
 
 
+def emptied_first(A, x, frontier):
+    for _ in loop(until_empty=frontier):
+        frontier(frontier.S) << x
+        x(~frontier.S) << 7
+
+
 def counted(x, y):
     for _ in loop(until_unchanged=x):
         x << x.apply(binary.min, right=3)
@@ -116,7 +122,9 @@ def test_conditions_and_counter(backend, times):
     assert frontier.nvals == (reached < 9)
 
 
-@pytest.mark.parametrize("body", [everywhere, elsewhere, there_alone, added, under_another])
+@pytest.mark.parametrize(
+    "body", [everywhere, elsewhere, there_alone, added, under_another, emptied_first]
+)
 def test_what_stands_first_is_not_done_behind_the_end(backend, body):
     """Though the question whether an eager loop goes on is asked as late as it may be."""
     results = []
