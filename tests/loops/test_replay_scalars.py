@@ -127,6 +127,7 @@ def test_what_another_backend_writes_waits_for_statements_that_read_it(place):
         assert not recorder.statements
     finally:
         recorder.close()
+    assert not recorder.is_open
     assert v.to_dense().tolist() == [2.0] * 3
     assert s.value == 15.0
 
