@@ -128,3 +128,10 @@ def test_lines_of_another_width_in_a_later_piece_of_the_file(save, monkeypatch, 
     message = rf"line {count + 1}: '{other}' has \d numbers, not \d"
     with pytest.raises(FileFormatError, match=message):
         read_cpu(save(content))
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_one_line_alone_is_one_edge(save, end):
+    path = save("1 0 5" + end)
+    assert entries(read_cpu(path)) == [(1, 0, 5)]
+    assert entries(read_cpu(path, directed=False)) == [(0, 1, 5), (1, 0, 5)]
