@@ -47,12 +47,12 @@ from mutants import (
 TARGETS = {
     "front end": (
         "lagpu/core/expr.py lagpu/core/matmul.py lagpu/core/recorder.py lagpu/core/arguments.py",
-        "tests/core tests/loops --backend=sim",
+        "tests/core tests/loops tests/host/test_display.py --backend=cpu,sim",
     ),
     "loops": (
         "lagpu/loops/loop.py lagpu/loops/replay.py lagpu/loops/purity.py lagpu/loops/sweep.py "
         "lagpu/loops/known.py lagpu/loops/counted.py",
-        "tests/loops tests/observe/trace/test_trace.py --backend=sim",
+        "tests/loops tests/observe/trace/test_trace.py --backend=cpu,sim",
     ),
     "planner": (
         "lagpu/backends/gpu/ops/planner.py lagpu/backends/gpu/ops/strategies.py "
@@ -116,7 +116,7 @@ TARGETS = {
         "lagpu/io/edge_list.py lagpu/io/matrix_market.py lagpu/io/npz.py lagpu/io/csc.py "
         "lagpu/io/words.py lagpu/io/text.py lagpu/io/formats/delimited.py "
         "lagpu/io/formats/table.py",
-        "tests/io tests/generators --backend=sim",
+        "tests/io tests/generators --backend=cpu,sim",
     ),
     "grid": (
         "lagpu/backends/grid/backend.py lagpu/backends/grid/products.py "

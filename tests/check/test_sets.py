@@ -1,5 +1,7 @@
 """Checkers of orders, cores and independent sets: right results pass, each single change fails."""
 
+from types import SimpleNamespace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -19,6 +21,8 @@ from lagpu.check import (
     check_topological_order,
     check_transitivity,
 )
+from lagpu.check.graph import Graph
+from lagpu.check.parents import _depths
 from lagpu.errors import CheckFailed, IndexOutOfBound
 
 
@@ -150,6 +154,24 @@ def test_several_sources_are_vertices():
         with pytest.raises(IndexOutOfBound, match=r"a source is outside 0 \.\. 2"):
             check_k_hop(path, sources, 0, pair({2: True, 0: True}))
     check_levels_joint(path, [2], pair({2: 0}))
+
+
+def test_what_is_not_reached_is_at_no_distance():
+    path = sp.csc_array(([1], ([0], [1])), shape=(3, 3))
+    check_k_hop(path, [0], 3, pair({}))
+    with pytest.raises(CheckFailed, match="vertex 2: a member, at distance inf"):
+        check_k_hop(path, [0], 3, pair({2: True}))
+
+
+@pytest.mark.parametrize("n", [2**31 - 2, 2**31 - 1])
+def test_a_level_more_than_any_fits(n):
+    """As a graph of so many vertices would: `unreached` is n, and levels are compared with more."""
+    kind = np.int32 if n + 1 < 2**31 else np.int64
+    one = np.zeros(1, np.int64), np.ones(1, bool)
+    graph = SimpleNamespace(n=n, unreached=n, source=0, dense=lambda *_: one)
+    assert Graph.levels(graph, None, "check", "").dtype == kind
+    graph.n = 1
+    assert _depths(graph, *one).dtype == kind
 
 
 def test_transitivity():

@@ -10,6 +10,7 @@ from lagpu import (
     BOOL,
     FP64,
     INT32,
+    INT64,
     UINT32,
     UINT64,
     Matrix,
@@ -21,7 +22,7 @@ from lagpu import (
     semiring,
     unary,
 )
-from lagpu.core.arguments import scalar_value
+from lagpu.core.arguments import as_size, scalar_dtype, scalar_value
 from lagpu.errors import (
     DimensionMismatch,
     DomainMismatch,
@@ -394,6 +395,30 @@ def test_a_number_that_was_seen_has_the_type_and_the_name_of_each_time(dtype):
 def test_a_size_may_be_a_number_of_numpy_also_zero():
     for size in (np.int64(0), np.uint8(0), np.int64(3)):
         assert Vector(INT32, size, backend="cpu").size == size
+
+
+def test_a_python_number_has_the_type_beside_it_or_the_next_that_holds_it():
+    for number, like, dtype in (
+        *((2**31 - 1, INT32, INT32), (-(2**31), INT32, INT32), (2**31, INT32, INT64)),
+        *((2**63 - 1, INT32, INT64), (2**63, INT32, UINT64), (2**63, INT64, UINT64)),
+        *((5, BOOL, INT64), (-1, UINT32, INT64), (True, INT32, BOOL), (2**63, FP64, FP64)),
+        (1.5, INT32, FP64),
+    ):
+        assert scalar_dtype(number, like, "apply") is dtype, (number, like)
+
+
+@pytest.mark.parametrize("number", [int, np.int64, np.uint64])
+def test_the_largest_size(number):
+    assert as_size(number(2**60), "Vector") == 2**60
+    with pytest.raises(DimensionMismatch, match=r"size 1152921504606846977 > 2\*\*60"):
+        as_size(number(2**60 + 1), "Vector")
+
+
+def test_where_a_statement_writes_is_shown():
+    v = Vector(INT64, 3, backend="cpu", name="v")
+    A = Matrix(INT64, 3, 3, backend="cpu", name="A")
+    shown = [repr(x) for x in (v(v.S)[2], v(v.S)[:], A(A.S)[[0, 1], [1]])]
+    assert shown == ["v(v.S)[2]", "v(v.S)[I]", "A(A.S)[I, J]"]
 
 
 def test_a_python_function_is_to_be_registered(backend):

@@ -22,6 +22,7 @@ from strategies import (
 
 import lagpu
 from lagpu import BOOL, FP64, INT64, Matrix, binary, crosscheck, semiring
+from lagpu.errors import DomainMismatch
 from lagpu.generators import star
 from lagpu.selftest import reference
 from lagpu.selftest.reference import Grid
@@ -81,6 +82,13 @@ def test_a_comparison_of_matrices_is_one_of_truth_values(backend):
     A = Matrix.from_coo([0], [1], [2.5], nrows=2, ncols=2, backend=backend)
     for found in (A.ewise_mult(A, binary.lt), A.ewise_add(A, binary.eq)):
         assert found.dtype is found.new().dtype is BOOL
+
+
+@pytest.mark.parametrize("other", [3, "A", None, np.ones((2, 2))])
+def test_a_union_needs_a_matrix(backend, other):
+    A = Matrix(FP64, 2, 2, backend=backend)
+    with pytest.raises(DomainMismatch, match=r"^ewise_union: .* is not a Matrix"):
+        A.ewise_union(other, binary.plus, 0, 0)
 
 
 @for_all(cpu=80)

@@ -6,6 +6,7 @@ import pytest
 from scipy import sparse
 
 from lagpu import FP32, FP64, INT32, Matrix, binary, generators, io, semiring
+from lagpu.io import csc
 
 SPECS = ["kron:5", "urand:5", "road:6", "grid:4x5", "delaunay:5", "mycielskian:4"]
 SPECS += ["path:9", "cycle:9", "star:9", "complete:7"]
@@ -157,3 +158,10 @@ def test_what_a_user_gives_is_looked_at(store):
     for A in (io.from_scipy(S, backend=store), Matrix.from_coo([0, 1], [1, 0], backend=store)):
         assert known(A) is None
         assert A.is_symmetric
+
+
+def test_a_number_that_is_none_has_no_equal_one_across():
+    one = np.array([0, 1], np.int32)
+    values = np.array([2.0, np.nan])
+    assert csc.asymmetry(csc.CSC(2, 2, np.array([0, 1, 2]), one, values)) == (1, 1)
+    assert csc.asymmetry(csc.CSC(2, 2, np.array([0, 1, 2]), one, values[[0, 0]])) is None

@@ -15,6 +15,7 @@ from lagpu.host import memory
         ("4 3\n1 2\n2 3\n3 4\n", r"'4 3' looks like a header of vertices 1 \.\. 4\. Give"),
         ("3 2\n1 2 5\n2 3 6\n", r"'3 2' looks like a header of vertices 1 \.\. 3\. Give"),
         ("3 3 2\n1 2 5\n2 3 6\n", "'3 3 2' looks like the sizes of a Matrix Market file. Give"),
+        ("3 5 2\n3 1 9\n1 5 9\n", "'3 5 2' looks like the sizes of a Matrix Market file. Give"),
         ("3 3 2\n1 2\n2 3\n", "'3 3 2' looks like the sizes of a Matrix Market file. Give"),
     ],
 )
@@ -127,3 +128,10 @@ def test_lines_of_another_width_in_a_later_piece_of_the_file(save, monkeypatch, 
     message = rf"line {count + 1}: '{other}' has \d numbers, not \d"
     with pytest.raises(FileFormatError, match=message):
         read_cpu(save(content))
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_one_line_alone_is_one_edge(save, end):
+    path = save("1 0 5" + end)
+    assert entries(read_cpu(path)) == [(1, 0, 5)]
+    assert entries(read_cpu(path, directed=False)) == [(0, 1, 5), (1, 0, 5)]

@@ -128,6 +128,26 @@ def test_every_format_of_scipy(tmp_path, form):
     assert entries(read_cpu(path)) == [(0, 1, 1.0), (1, 2, 2.0)]
 
 
+@pytest.mark.parametrize(("shape", "edges"), [((2, 4), [-1, 3]), ((4, 2), [-3, 1])])
+def test_diagonals_at_the_corners(tmp_path, shape, edges):
+    """The first and the last diagonal of a matrix that is not square, and those beyond."""
+    for k in edges:
+        S = sp.dia_array((np.ones((1, shape[1])), [k]), shape=shape)
+        sp.save_npz(tmp_path / "a.npz", S)
+        assert read_cpu(tmp_path / "a.npz").nvals == 1
+    for k in (edges[0] - 2, edges[1] + 2):
+        sp.save_npz(tmp_path / "a.npz", sp.dia_array((np.ones((1, 9)), [k]), shape=shape))
+        with pytest.raises(FileFormatError, match="a diagonal outside"):
+            read_cpu(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("block", [(0, 1), (1, 0), (2, 1), (1, 2)])
+def test_blocks_that_do_not_fit_the_shape(tmp_path, block):
+    path = archive(tmp_path / "a.npz", **parts("bsr", data=npy(np.ones((2, *block)))))
+    with pytest.raises(FileFormatError, match=r"blocks \([012], [012]\) do not fit"):
+        read_cpu(path)
+
+
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
 def test_an_archive_without_rows_or_columns(tmp_path, shape):
     sp.save_npz(tmp_path / "a.npz", sp.csc_array(shape))

@@ -15,6 +15,7 @@ from lagpu.errors import (
     OutOfMemory,
     UnknownOperator,
 )
+from lagpu.io import text
 
 
 @pytest.mark.parametrize(
@@ -251,3 +252,10 @@ def test_pieces_with_and_without_fractions_join(save, monkeypatch):
 def test_vertex_beyond_memory(save, content):
     with pytest.raises(OutOfMemory, match=r"read: graph, .*999999999999999.*: needs .* GB free"):
         read_cpu(save(content))
+
+
+def test_pieces_end_with_their_lines(monkeypatch):
+    monkeypatch.setattr(text, "PIECE", 6)
+    lines = b"aa\nbb\ncccccc\ndd\nlonger than a piece"
+    found = [(0, b"aa\nbb\n"), (6, b"cccccc\n"), (13, b"dd\n"), (16, b"longer than a piece")]
+    assert list(text.pieces(lines)) == found

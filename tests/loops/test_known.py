@@ -6,7 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
-from known_loops import blend, both, carry, relax, search
+from known_loops import blend, both, carry, relax, search, several
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, semiring
@@ -182,6 +182,38 @@ def test_an_empty_frontier_runs_no_iteration(place, opened):
     search(A, levels, frontier)
     assert place.last_loop == "no iteration"
     assert levels.nvals == 0
+
+
+def test_a_bound_holds_each_time(place, opened):
+    A = graph(place)
+    for times in (2, 1, 1, 0, 0, 2):
+        x, y = (Vector.from_coo([1], 1, size=32, like=A) for _ in "xy")
+        several(A, x, times)
+        with lagpu.eager():
+            for _ in range(times):
+                relay_once(A, y)
+        assert x.isequal(y)
+    assert len(opened) == 1
+
+
+def relay_once(A, x):
+    x << semiring.plus_times(x @ A)
+
+
+def test_a_statement_on_what_has_no_name_is_not_kept(place):
+    x, y = (Vector(INT64, 3, backend=place) for _ in "xy")
+    recorder = Recorder(place)
+    recorder.open()
+    try:
+        x << y
+        statements = list(recorder.statements)
+    finally:
+        recorder.close()
+    loop = known.KnownLoop(search.__code__, [("x", x)])
+    assert not loop.learn(statements, [x.data])
+    assert known.KnownLoop(search.__code__, [("x", x), ("y", y)]).learn(
+        statements, [x.data, y.data]
+    )
 
 
 def test_statement_by_statement_it_is_the_same_record(place, opened):

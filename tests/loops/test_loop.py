@@ -127,3 +127,11 @@ def test_a_matrix_may_be_the_condition(backend):
     assert reach.nvals == 6
     if backend.capabilities.fuses:
         assert backend.last_loop.startswith("eager: its source differs from the code")  # by pytest
+
+
+def test_a_condition_needs_its_name():
+    v, k = Vector(INT64, 3, backend="cpu", name="v"), 3
+    with pytest.raises(DomainMismatch, match=r"v is given .*Write loop\(until_empty=v\)"):
+        loop(v)
+    with pytest.raises(DomainMismatch, match=r"k is given .*Write loop\(times=k\)"):
+        loop(k)

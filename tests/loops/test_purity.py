@@ -50,6 +50,17 @@ BODIES = {
         GENERATED,  # the inner one
         [16],
     ),
+    "a comparison": (
+        "for i in loop(times=2):\n    x << semiring.plus_times(x @ A)\n"
+        "    x << lagpu.select.value(x < 4)",
+        GENERATED,
+        [],
+    ),
+    "a line after one in place": (
+        "seen = []\nfor i in loop(times=2):\n    x += x\n    seen.append(1)\nx << x * len(seen)",
+        "is not a w << call statement",
+        [8],
+    ),
     "an else clause": (
         "for i in loop(times=2):\n    x << semiring.plus_times(x @ A)\n"
         "else:\n    x << x.apply(binary.plus, right=1)",

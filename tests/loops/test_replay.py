@@ -88,6 +88,12 @@ def under_another(A, x, frontier):
         frontier << semiring.any_pair(frontier @ A)
 
 
+def emptied_first(A, x, frontier):
+    for _ in loop(until_empty=frontier):
+        frontier(frontier.S) << x
+        x(~frontier.S) << 7
+
+
 def counted(x, y):
     for _ in loop(until_unchanged=x):
         x << x.apply(binary.min, right=3)
@@ -116,7 +122,9 @@ def test_conditions_and_counter(backend, times):
     assert frontier.nvals == (reached < 9)
 
 
-@pytest.mark.parametrize("body", [everywhere, elsewhere, there_alone, added, under_another])
+@pytest.mark.parametrize(
+    "body", [everywhere, elsewhere, there_alone, added, under_another, emptied_first]
+)
 def test_what_stands_first_is_not_done_behind_the_end(backend, body):
     """Though the question whether an eager loop goes on is asked as late as it may be."""
     results = []
@@ -340,3 +348,18 @@ def test_an_interrupt_after_a_fused_loop_repeats_no_statement(place):
     for at in range(places - 40, places):
         assert interrupted(at)[0] in ([1, 2], [4, 8])  # not begun, or run once
         assert current_recorder() is None
+
+
+def of_both_kinds(v, M, times):
+    for depth in loop(times=times):
+        v << v.apply(binary.plus, right=1)
+        M(M.S) << depth
+
+
+@pytest.mark.parametrize("times", [0, 1, 3])
+def test_a_body_whose_recording_ends_runs_as_often_as_ever(backend, times):
+    v = Vector.from_dense([0.0, 0.0], backend=backend)
+    M = Matrix.from_coo([0], [1], [7], INT32, nrows=2, ncols=2, backend=backend)
+    of_both_kinds(v, M, times)
+    assert v.to_dense().tolist() == [times] * 2
+    assert M.to_coo()[2].tolist() == [times - 1 if times else 7]

@@ -101,6 +101,7 @@ def test_asking_for_a_scalar_runs_what_was_recorded(place):
     """No body that is recorded does so; a debugger may."""
     v = Vector.from_dense(np.ones(3), backend=place)
     recorder = Recorder(place)
+    assert not recorder.is_open
     recorder.open()
     try:
         s = Scalar(FP64, 1.0)
@@ -111,6 +112,24 @@ def test_asking_for_a_scalar_runs_what_was_recorded(place):
         assert current_recorder() is None
     finally:
         recorder.close()
+
+
+def test_what_another_backend_writes_waits_for_statements_that_read_it(place):
+    v, w = (Vector.from_dense(np.ones(3), backend=on) for on in (place, "cpu"))
+    recorder = Recorder(place)
+    recorder.open()
+    try:
+        s = Scalar(FP64, 1.0)
+        v << v.apply("plus", right=s)
+        w << w.apply("plus", right=4)
+        assert len(recorder.statements) == 1  # a vector of cpu is none of theirs
+        s << w.reduce("plus")
+        assert not recorder.statements
+    finally:
+        recorder.close()
+    assert not recorder.is_open
+    assert v.to_dense().tolist() == [2.0] * 3
+    assert s.value == 15.0
 
 
 # -------------------------------------------------------------------------------- what stays eager

@@ -183,3 +183,17 @@ def test_sweeps_are_crosschecked(backend):
         algorithms.betweenness_centrality, A, backends=[lagpu.backends.get("cpu"), backend], batch=3
     )
     assert report.statements > 50
+
+
+def of_both_kinds(levels, x, M):
+    for here, _above in sweep(levels):
+        x(here.S) << 1
+        M(M.S) << 5
+
+
+def test_a_traced_sweep_whose_recording_ends_has_its_turns(backend):
+    levels = Vector.from_coo([0, 1, 2], [0, 1, 2], INT32, size=3, backend=backend)
+    M = Matrix.from_coo([0], [1], [7], INT32, nrows=2, ncols=2, backend=backend)
+    with lagpu.trace() as t:
+        of_both_kinds(levels, Vector(INT64, 3, backend=backend), M)
+    assert [row.level for row in t.rows] == [0, 0, 1, 1]

@@ -29,6 +29,11 @@ def both(A, ahead, x, y):
         y << semiring.plus_times(y @ A)
 
 
+def several(A, x, times):
+    for _ in loop(times=times):
+        x << semiring.plus_times(x @ A)
+
+
 def carry(A, found, frontier):
     for _ in loop(until_empty=frontier):
         found(frontier.S) << frontier

@@ -257,3 +257,25 @@ def test_which_searches_add_up_counts(place, monkeypatch):
         with pytest.raises(Told) as caught:
             body(A, f, x, semiring[ring])
         assert caught.value.args == (counts,), (body.__name__, ring, of_f, of_A)
+
+
+@pytest.mark.parametrize(
+    ("ring", "values", "weight", "constant"),
+    [
+        ("any_pair", 5, 3, 1),
+        ("any_pair", [5, 6], 3, 1),
+        ("any_first", 5, 3, 5),
+        ("any_first", [5, 6], 3, None),
+        ("any_second", 5, 3, 3),
+        ("any_second", 5, [3, 4], None),
+        ("any_plus", 5, 3, None),  # 8, and then 11
+        ("plus_pair", 1, 3, None),
+    ],
+)
+def test_which_value_every_product_has(place, monkeypatch, ring, values, weight, constant):
+    telling(monkeypatch, lambda found: plan._constant_value(found._replace(A=found.A.csc())))
+    A = Matrix.from_coo([0, 1], [1, 2], weight, INT32, nrows=9, ncols=9, backend=place)
+    F = Matrix.from_coo([0, 1], [0, 0], values, INT32, nrows=2, ncols=9, backend=place)
+    with pytest.raises(Told) as caught:
+        forwards(A, F, Matrix(INT32, 2, 9, like=A), semiring[ring])
+    assert caught.value.args == (constant,)

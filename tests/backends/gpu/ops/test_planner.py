@@ -200,12 +200,20 @@ def test_orientation_csc_forbids_rows(place):
     assert algorithms.bfs_levels(A, 5).isequal(levels)  # however the loop runs
     assert A.data.store.csr is None
     u = Vector.from_coo([5], True, size=1025, backend=place)
-    with pytest.raises(NotSupported, match="orientation is csc"):
+    with pytest.raises(NotSupported, match=r"orientation is csc\. .*set orientation to auto"):
         semiring.any_pair(u @ A, kernel="push_queue").new()
     A.orientation = "auto"
     assert semiring.any_pair(u @ A, kernel="push_queue").new().nvals > 0
     with pytest.raises(InvalidValue, match="auto or csc"):
         A.orientation = "rows"
+
+
+def test_without_room_for_the_second_form(place, monkeypatch):
+    A = hub_graph(1025, place, False)
+    u = Vector.from_coo([5], True, size=1025, backend=place)
+    monkeypatch.setattr("lagpu.backends.gpu.storage.forms.has_free", lambda *_: False)
+    with pytest.raises(NotSupported, match="Use push_edge, or free some memory"):
+        semiring.any_pair(u @ A, kernel="push_queue").new()
 
 
 def test_explain_says_what_would_run_and_runs_nothing(place):

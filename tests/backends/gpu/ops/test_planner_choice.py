@@ -1,12 +1,14 @@
 """What each policy chooses by its numbers, at the ends of their ranges and along a search."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import lagpu
 from lagpu import BOOL, INT64, Matrix, Vector, algorithms, loop, semiring
 from lagpu.backends.gpu.ops import directions
-from lagpu.backends.gpu.ops.planner import POLICIES, Numbers, policy_of
+from lagpu.backends.gpu.ops.planner import POLICIES, Numbers, _numbers, policy_of
 from lagpu.errors import InvalidValue
 from lagpu.generators import kronecker, path
 
@@ -177,3 +179,12 @@ def test_the_columns_of_a_directed_graph_serve_one_direction_of_each_product(pla
             line = lagpu.explain(call).splitlines()[1]
             assert ("second form is missing" in line) == (along != pulls), line
             assert line.startswith("pull" if along and pulls else "push") or along != pulls
+
+
+@pytest.mark.parametrize(("transpose", "length"), [(True, 2.0), (False, 1.5)])
+def test_columns_are_as_long_as_those_of_the_outputs(place, transpose, length):
+    k = np.arange(60)
+    A = Matrix.from_coo(k % 40, k // 2, True, nrows=40, ncols=30, backend=place)
+    u = Vector.from_coo([0], True, size=40 if transpose else 30, backend=place)
+    found = _numbers(A.data.csc(), u.data, SimpleNamespace(transpose=transpose))
+    assert found.length == length

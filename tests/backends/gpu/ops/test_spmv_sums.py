@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lagpu import BOOL, FP32, FP64, INT64, Matrix, Vector, loop, semiring
+from lagpu import BOOL, FP32, FP64, INT64, Matrix, Vector, binary, loop, semiring
 from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.heads import TILE, heads_of
 from lagpu.dtypes import lookup
@@ -132,3 +132,26 @@ def test_a_loop_sums_all_entries_and_then_some(place, dtype, gaps):
     assert place.last_loop.startswith("generated loop")
     assert "heads" in A.data.csc().cache
     assert found.to("cpu").isequal(wanted)
+
+
+def sides(A, x, w, times):
+    for _ in loop(times=times):
+        w << semiring.plus_first(x @ A)
+        x << x.apply(binary.plus, right=1)
+
+
+@pytest.mark.parametrize("shape", [(40, 300), (300, 40)])
+def test_a_loop_sums_all_entries_of_a_matrix_that_is_not_square(place, shape):
+    m, n = shape
+    rng = np.random.default_rng(m)
+    rows = np.concatenate([np.sort(rng.permutation(m)[:30]) for _ in range(n)])
+    found = []
+    for on in (place, "cpu"):
+        A = Matrix.from_coo(rows, np.repeat(np.arange(n), 30), nrows=m, ncols=n, backend=on)
+        x, w = full(m, on, INT64), Vector(INT64, n, like=A)
+        sides(A, x, w, 3)
+        found.append(w.to("cpu"))
+        if on is place:
+            assert place.last_loop.startswith("generated loop")
+            assert "heads" in A.data.csc().cache
+    assert found[0].isequal(found[1])

@@ -1,5 +1,7 @@
 """The strategies after the papers: searches by them on graphs that hurt, and what they look at."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from graphs import AWKWARD, both_ways, matrix, random_edges
@@ -10,7 +12,7 @@ import lagpu
 from lagpu import INT64, Matrix, Vector, algorithms, binary, semiring
 from lagpu.backends.gpu import kernels
 from lagpu.backends.gpu.ops.planner import named
-from lagpu.backends.gpu.ops.strategies import STRATEGIES
+from lagpu.backends.gpu.ops.strategies import STRATEGIES, _bind_listed, edges_of_outputs
 from lagpu.check import check_parents
 from lagpu.errors import InvalidValue, NotSupported, OutOfMemory
 
@@ -132,6 +134,36 @@ def test_a_pull_in_order_looks_at_the_heaviest_row_first(place, symmetric):
     hint = looked_at(A, u, "pull_bitmap")[0]
     assert hint < looked_at(A, u, "pull_bitmap:plain")[0]
     assert np.array_equal(A.to_csc()[1], columns)  # the matrix has its indices as before
+
+
+@pytest.mark.parametrize("along", [True, False])
+def test_a_hint_is_the_row_of_most_entries(place, along):
+    """Rows 1 and 2 are in column 0; row 2 is long, and so is column 1."""
+    others = np.arange(3, 40)
+    rows = np.r_[1, 2, np.full(37, 2), others]
+    cols = np.r_[0, 0, others, np.full(37, 1)]
+    A = Matrix.from_coo(*((rows, cols) if along else (cols, rows)), nrows=40, ncols=40,
+                        backend=place)  # fmt: skip
+    u = Vector.from_coo([2], True, size=40, backend=place)
+    found = semiring.any_pair(*[u @ A if along else A @ u], kernel="pull_bitmap").new()
+    assert found.to_coo()[0].tolist() == [0, *others]
+    form = A.data.csc() if along else A.data.csc().csr
+    assert place.device.to_host(form.cache["pull"].hint)[0] == 2
+
+
+def test_offsets_of_outputs_are_those_of_a_square_matrix(place):
+    """Only then an output can be the next frontier."""
+    for shape, there in (((40, 40), True), ((40, 30), False), ((30, 40), False)):
+        A = Matrix.from_coo([0], [1], True, nrows=shape[0], ncols=shape[1], backend=place)
+        found = edges_of_outputs(A.data.csc(), SimpleNamespace(transpose=False), A.data.csc())
+        assert (found is not None) == there
+
+
+def test_a_list_of_columns_has_indices_of_32_bits():
+    long = SimpleNamespace(shape=(1, 2**31))
+    job = SimpleNamespace(A=long, product=SimpleNamespace(transpose=False))
+    with pytest.raises(NotSupported, match=r"push_queue: lists at most 2\*\*31 columns"):
+        _bind_listed(STRATEGIES["push_queue"], job)
 
 
 def test_an_order_is_made_when_it_is_asked_for_and_counts_as_memory(backend):
