@@ -37,13 +37,13 @@ SIM_BLOCK, SIM_LONG_BLOCK = 256, 224
 PLACED = constant("kPlaced")  # vertices of a list that have places
 
 
-# A search may last if it has more vertices, each of which may be a level of some microseconds; on
-# sim more vertices and entries, for each of which threads take turns.
+# A search may last if it has more vertices: each may be a level of some microseconds. On sim, where
+# threads take turns, vertices and entries count.
 LASTS, SIM_LASTS = 1 << 16, 1 << 14
 
 
 def may_last(A: CscMatrix) -> bool:
-    """Whether a search may take so long that somebody wants to stop it; then the host waits for it.
+    """Whether a search may take so long that a user wants to stop it; then the host waits for it.
 
     Elsewhere the host goes on while the search runs, which ends soon by itself.
     """

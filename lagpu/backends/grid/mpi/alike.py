@@ -63,7 +63,7 @@ def _of_text(x: Any) -> int:
 
 @functools.cache
 def _of_named(x: Any) -> int:
-    """Return the checksum of an operator or a type, each of which lives as long as the program."""
+    """Return the checksum of an operator or a type; both live as long as the program."""
     facts = [repr(x)]
     if isinstance(x, Semiring):
         facts += [str(_of_named(x.monoid)), str(_of_named(x.multiply))]

@@ -317,13 +317,13 @@ class Processes:
         """
         self._checksum, self._parted = 0, True
         text = np.frombuffer(json.dumps(described(self._given)).encode(), np.uint8)
-        told = [json.loads(one.tobytes()) for one in self.share(text)]
+        texts = [json.loads(one.tobytes()) for one in self.share(text)]
         other = int(np.flatnonzero(checksums != checksums[0])[0])
-        pairs = zip_longest(told[0], told[other], fillvalue=("arguments", "others", ""))
+        pairs = zip_longest(texts[0], texts[other], fillvalue=("arguments", "others", ""))
         (name, *first), (_, *its) = next(pair for pair in pairs if pair[0] != pair[1])
         if first[0] == its[0]:  # as of two long arrays
             first, its = ([f"{words} (checksum {of})"] for words, of in (first, its))
-        operations = [words for field, words, _ in told[0] if field == "operation"]
+        operations = [words for field, words, _ in texts[0] if field == "operation"]
         what = (operations or [self._method])[0]
         raise self._told(
             other,

@@ -86,7 +86,7 @@ o.w << 1 + rank
 
 @real
 def test_under_mpirun():
-    """All kinds in one job, which goes on after each; nobody catches the last error."""
+    """All kinds in one job, which goes on after each; the last error is not caught."""
     code, out, err = Job(2, ALL_KINDS).ended()
     assert out.partition("\n")[0] == str(len(KINDS)), err
     (line,) = said(err)
