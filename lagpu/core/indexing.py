@@ -75,7 +75,7 @@ class IndexExpr(Deferred):
         raise NotImplementedError
 
     def _written(self) -> tuple[Any, Any]:
-        """Return what `_to` returns, or refuse a part of an expression, whose result is not kept."""
+        """Return what `_to` returns, or refuse a part of an expression, whose result is lost."""
         within = getattr(self, "within", None)
         if within is not None:
             self.refuse(
