@@ -279,8 +279,8 @@ class GridSearch:
         logs = logs_of(log, blank, len(assigned))
         key = (
             product.semiring, product.flip, product.domain, body.frontier.dtype, assigned,
-            body.assigns_first, self._sums, self._iso, self._keep, tuple(logs.items()),
-            self._rule and self._rule[:3],
+            body.assigns_first, self._sums, self._iso, self._keep, self._leaves,
+            tuple(logs.items()), self._rule and self._rule[:3],
         )  # fmt: skip
         found = space.launches.get(key)
         if found is None:
@@ -336,6 +336,8 @@ class GridSearch:
     ) -> Kernel:
         macros, prelude = search_macros(self._body, form, self._iso, self._sums, self._keep)
         macros |= {"BLOCK": str(space.block)} | logs
+        if not self._leaves:
+            macros["STOPS"] = "0"
         if ranks:
             macros["RANKS"] = "1"
         if self._rule is not None and self._rule.kind != "kByEdges":

@@ -3,6 +3,9 @@
 #ifndef LAGPU_STOP_CUH
 #define LAGPU_STOP_CUH
 #include "common/prims.cuh"
+#ifndef LG_STOPS  // 0: nobody stops this loop, which ends soon by itself
+#define LG_STOPS 1
+#endif
 
 // Turns from one look to the next: a look takes two microseconds, and most searches have fewer
 // turns. On sim a turn takes long enough for a look in each.
@@ -16,8 +19,10 @@ const u32 kStopEveryAlone = 16 * kStopEvery;
 // Beside a count of what a turn has found: the loop ends before the next turn.
 const u64 kStops = u64(1) << 42;
 
-LG_DEVICE bool looks(u32 turn) { return turn % kStopEvery == kStopEvery - 1; }
-LG_DEVICE bool looks_alone(u32 turn) { return turn % kStopEveryAlone == kStopEveryAlone - 1; }
+LG_DEVICE bool looks(u32 turn) { return LG_STOPS && turn % kStopEvery == kStopEvery - 1; }
+LG_DEVICE bool looks_alone(u32 turn) {
+  return LG_STOPS && turn % kStopEveryAlone == kStopEveryAlone - 1;
+}
 
 LG_DEVICE bool is_stopped(const u64* stop) { return stop && load_volatile(stop); }
 

@@ -275,7 +275,7 @@ LG_DEVICE Frontier frontier_of(const Search& s, u32 turn) {
   const u64 num_small = load_volatile(counter(s, turn, kNumSmall));
   const u64 num_chunks = load_volatile(counter(s, turn, kNumChunks));
   const u64 edges = load_volatile(counter(s, turn, kEdges));
-  return {u32(found), u32(num_small), u32(num_chunks), edges, found >= kStops};
+  return {u32(found), u32(num_small), u32(num_chunks), edges, LG_STOPS && found >= kStops};
 }
 
 #if LG_RANKS
