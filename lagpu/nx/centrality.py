@@ -109,8 +109,9 @@ def pagerank(
     )
     jump, start, lost_to = given
     try:
+        A = G.matrix(weight, counted=True)
         found = algorithms.pagerank(
-            G.matrix(weight), alpha, jump, max_iter, tol, start, weight is not None, lost_to
+            A, alpha, jump, max_iter, tol, start, not A.dtype.is_bool, lost_to
         )
     except NotConverged as error:
         if len(G) * tol > MOST:

@@ -111,19 +111,30 @@ class Graph:
         names = nodes if vertices is None else [nodes[k] for k in vertices]
         return dict(zip(names, values, strict=True))
 
-    def matrix(self, weight: Any = None, dup_op: Any = None, *, back: bool = False) -> Matrix:
-        """Return the matrix on the default backend; `back`: with each edge reversed."""
+    def matrix(
+        self,
+        weight: Any = None,
+        dup_op: Any = None,
+        *,
+        back: bool = False,
+        counted: bool = False,
+    ) -> Matrix:
+        """Return the matrix on the default backend.
+
+        `back`: with each edge reversed; `counted`: without a weight parallel edges count each.
+        """
         place = backends.get()
         back = back and self._directed
-        dup_op = dup_op if self._multigraph else None
-        key = place.name, weight, dup_op, back
+        counted = counted and self._multigraph and weight is None
+        dup_op = dup_op if self._multigraph and weight is not None else None
+        key = place.name, weight, dup_op, back, counted
         found = self._matrices.get(key)
         if found is None:
             if back:
                 found = self.matrix(weight, dup_op).T.new(name="A")
             else:
                 self.weights(weight)
-                found = self.edges.matrix(weight, dup_op, place)
+                found = self.edges.matrix(weight, dup_op, place, numbers=counted)
             self._matrices[key] = found
         return found
 
