@@ -65,13 +65,12 @@ class Adjacency:
     ) -> Matrix:
         """Return the matrix; parallel edges are summed, or combined by the operator `dup_op`.
 
-        Without a weight each edge is True, or the number 1 with `numbers`.
+        Without a weight each edge is True; with `numbers` True is 1, so that parallel edges count.
         """
-        n, rows, values = len(self.nodes), self.rows(), None
-        if weight is not None:
-            values = self.values[weight]
-        elif numbers:
-            values = np.ones(len(rows), np.int64)
+        n, rows = len(self.nodes), self.rows()
+        values = None if weight is None else self.values[weight]
+        if numbers and (values is None or values.dtype.kind == "b"):
+            values = np.ones(len(rows), np.int64) if values is None else values.astype(np.int64)
         if dup_op is not None:
             each: Any = True if values is None else values
             return Matrix.from_coo(

@@ -121,7 +121,7 @@ class Graph:
     ) -> Matrix:
         """Return the matrix on the default backend.
 
-        `back`: with each edge reversed; `counted`: without a weight parallel edges count each.
+        `back`: with each edge reversed; `counted`: without a weight each parallel edge counts 1.
         """
         place = backends.get()
         back = back and self._directed
@@ -134,7 +134,8 @@ class Graph:
                 found = self.matrix(weight, dup_op).T.new(name="A")
             else:
                 self.weights(weight)
-                found = self.edges.matrix(weight, dup_op, place, numbers=counted)
+                numbers = counted or weight is not None  # NetworkX adds up True as 1
+                found = self.edges.matrix(weight, dup_op, place, numbers=numbers)
             self._matrices[key] = found
         return found
 
@@ -146,9 +147,7 @@ class Graph:
             if self.whole is None:
                 raise NotImplementedError(f"the attribute {name!r} was not converted")
             self.edges.values.update(adjacency(self.whole, {name: 1}).values)
-        values = self.edges.values[name]
-        if values.dtype.kind == "b":  # NetworkX adds up True as 1
-            values = self.edges.values[name] = values.astype(np.int64)
+        values: Array = self.edges.values[name]
         return values
 
     @functools.cached_property

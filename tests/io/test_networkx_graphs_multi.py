@@ -144,3 +144,7 @@ def test_without_a_weight_an_edge_is_true_or_counts_1(backend, kind):
         theirs = nx.to_scipy_sparse_array(G, weight=None, dtype=int).toarray()
         assert counts.to_dense(0).tolist() == theirs.tolist()
         assert from_networkx(G, dtype=dtype, dup_op="max", backend=backend).get(1, 1) == 1
+    nx.set_edge_attributes(G, True, "open")
+    assert from_networkx(G, weight="open", backend=backend).dtype is BOOL
+    counts = from_networkx(G, weight="open", dtype=INT64, backend=backend)
+    assert counts.to_dense(0).tolist() == theirs.tolist()
