@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -97,7 +96,8 @@ def adjacency(
     Raises
     ------
     DomainMismatch
-        If `G` is not a NetworkX graph, or an attribute is not always a number.
+        If `G` is not a NetworkX graph, or an attribute is not always a number, or has integers
+        that floats beside them would round.
     InvalidValue
         If a node of `nodelist` is not in `G`, or is given twice.
     """
@@ -166,7 +166,7 @@ def _numbers(values: list[Any], name: Any) -> Array:
     if found.ndim != 1 or found.dtype.kind not in "biuf":
         raise DomainMismatch(f"from_networkx: the attribute {name!r} is not always a number.")
     large = found.dtype.kind == "f" and (np.abs(found) >= _EXACT).any()
-    if large and any(isinstance(x, Integral) and abs(x) > _EXACT for x in values):
+    if large and any(isinstance(x, int | np.integer) and abs(x) > _EXACT for x in values):
         raise DomainMismatch(
             f"from_networkx: the attribute {name!r} has integers that a float would round. "
             "Make all of them floats."
@@ -249,7 +249,8 @@ def from_networkx(
     Raises
     ------
     DomainMismatch
-        If `G` is not a NetworkX graph, or a weight is not a number.
+        If `G` is not a NetworkX graph, or a weight is not a number, or an integer that a float
+        among the weights would round.
     InvalidValue
         If a node of `nodelist` is not in `G`, or is given twice.
 
