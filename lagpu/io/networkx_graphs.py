@@ -97,7 +97,7 @@ def adjacency(
     ------
     DomainMismatch
         If `G` is not a NetworkX graph, or an attribute is not always a number, or has integers
-        that floats beside them would round.
+        beyond 2**53 that would become floats.
     InvalidValue
         If a node of `nodelist` is not in `G`, or is given twice.
     """
@@ -166,10 +166,10 @@ def _numbers(values: list[Any], name: Any) -> Array:
     if found.ndim != 1 or found.dtype.kind not in "biuf":
         raise DomainMismatch(f"from_networkx: the attribute {name!r} is not always a number.")
     large = found.dtype.kind == "f" and (np.abs(found) >= _EXACT).any()
-    if large and any(isinstance(x, int | np.integer) and abs(x) > _EXACT for x in values):
+    if large and any(isinstance(x, int | np.integer) and abs(int(x)) > _EXACT for x in values):
         raise DomainMismatch(
-            f"from_networkx: the attribute {name!r} has integers that a float would round. "
-            "Make all of them floats."
+            f"from_networkx: the attribute {name!r} has integers beyond 2**53, which "
+            "become floats and may be rounded. Make all weights floats."
         )
     return found
 
@@ -249,8 +249,8 @@ def from_networkx(
     Raises
     ------
     DomainMismatch
-        If `G` is not a NetworkX graph, or a weight is not a number, or an integer that a float
-        among the weights would round.
+        If `G` is not a NetworkX graph, or a weight is not a number, or integers beyond 2**53
+        would become floats.
     InvalidValue
         If a node of `nodelist` is not in `G`, or is given twice.
 
