@@ -63,7 +63,7 @@ _FUNCTIONS = {
     "single_source_shortest_path_length": "",
     "single_target_shortest_path": "Of several shortest paths it may be another one.",
     "single_target_shortest_path_length": "",
-    "strongly_connected_components": "In reverse topological order.",
+    "strongly_connected_components": "In a reverse topological order, maybe not NetworkX'.",
     "topological_generations": "The graph is read at the call, not while it is iterated.",
     "topological_sort": "The graph is read at the call, not while it is iterated.",
     "transitivity": _SIMPLE,

@@ -12,6 +12,7 @@ import numpy as np
 from lagpu.backends.processes import in_step
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
+from lagpu.dtypes import lookup
 from lagpu.errors import BackendUnavailable, DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.host import memory
 from lagpu.io.arrays import named
@@ -20,6 +21,8 @@ from lagpu.io.csc import from_entries, known_symmetric
 __all__ = ["Adjacency", "adjacency", "from_networkx", "to_networkx"]
 
 Array = np.ndarray[Any, Any]
+
+_EXACT = 2**53  # a float holds each integer up to here
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,18 +60,20 @@ class Adjacency:
         dup_op: Any = None,
         backend: str | Backend | None = None,
         *,
-        counts: bool = False,
+        numbers: bool = False,
     ) -> Matrix:
         """Return the matrix; parallel edges are summed, or combined by the operator `dup_op`.
 
-        Without a weight it is BOOL, or with `counts` INT64, where each edge has the value 1.
+        Without a weight each edge is True; with `numbers` True is 1, so that parallel edges count.
         """
         n, rows = len(self.nodes), self.rows()
-        ones = np.ones(len(rows), np.int64) if counts else None
-        values = ones if weight is None else self.values[weight]
-        if values is not None and dup_op is not None:
+        values = None if weight is None else self.values[weight]
+        if numbers and (values is None or values.dtype.kind == "b"):
+            values = np.ones(len(rows), np.int64) if values is None else values.astype(np.int64)
+        if dup_op is not None:
+            each: Any = True if values is None else values
             return Matrix.from_coo(
-                rows, self.cols, values, nrows=n, ncols=n, dup_op=dup_op, backend=backend
+                rows, self.cols, each, nrows=n, ncols=n, dup_op=dup_op, backend=backend
             )
         csc = from_entries(rows, self.cols, values, n, n)
         return (csc if self.directed else known_symmetric(csc)).matrix(backend)
@@ -91,7 +96,8 @@ def adjacency(
     Raises
     ------
     DomainMismatch
-        If `G` is not a NetworkX graph, or an attribute is not always a number.
+        If `G` is not a NetworkX graph, or an attribute is not always a number, or has integers
+        beyond 2**53 that would become floats.
     InvalidValue
         If a node of `nodelist` is not in `G`, or is given twice.
     """
@@ -159,6 +165,12 @@ def _numbers(values: list[Any], name: Any) -> Array:
         found = np.array(None)
     if found.ndim != 1 or found.dtype.kind not in "biuf":
         raise DomainMismatch(f"from_networkx: the attribute {name!r} is not always a number.")
+    large = found.dtype.kind == "f" and (np.abs(found) >= _EXACT).any()
+    if large and any(isinstance(x, int | np.integer) and abs(int(x)) > _EXACT for x in values):
+        raise DomainMismatch(
+            f"from_networkx: the attribute {name!r} has integers beyond 2**53, which "
+            "become floats and may be rounded. Make all weights floats."
+        )
     return found
 
 
@@ -209,15 +221,17 @@ def from_networkx(
         Vertex k of the matrix is node ``list(G)[k]``. An undirected edge gives two entries, a
         self-loop one.
     weight : str, optional
-        Edge attribute with the value; an edge without the attribute counts 1. By default the matrix
-        is BOOL, or INT64 for a multigraph, where each edge counts 1.
+        Edge attribute with the value; an edge without the attribute counts 1. By default each edge
+        is True, or counts 1 if `dtype` is a type of numbers.
     dup_op : BinaryOp, optional
         Combines the values of parallel edges; by default they are summed, as NetworkX does for its
-        own matrices. Shortest paths over weights need ``"min"``, the length of the shortest edge.
+        own matrices, and two True are True. Shortest paths over weights need ``"min"``, the length
+        of the shortest edge.
     nodelist : iterable, optional
         Distinct nodes of `G` in the order of the vertices; edges to other nodes are left out.
     dtype : DType, optional
-        Type of the values; by default that of the weights, BOOL, or INT64 for a multigraph.
+        Type of the values; by default that of the weights, or BOOL. Without `weight` a type of
+        numbers counts parallel edges: PageRank needs ``"INT64"``, searches BOOL.
     name : str, optional
         Name of the matrix.
     return_nodes : bool
@@ -235,7 +249,8 @@ def from_networkx(
     Raises
     ------
     DomainMismatch
-        If `G` is not a NetworkX graph, or a weight is not a number.
+        If `G` is not a NetworkX graph, or a weight is not a number, or integers beyond 2**53
+        would become floats.
     InvalidValue
         If a node of `nodelist` is not in `G`, or is given twice.
 
@@ -246,9 +261,15 @@ def from_networkx(
     >>> A, nodes = from_networkx(G, return_nodes=True, backend="cpu")
     >>> nodes, A.nvals
     (['Ann', 'Bob', 'Cem'], 4)
+    >>> roads = nx.MultiGraph([("Ann", "Bob"), ("Ann", "Bob")])
+    >>> from_networkx(roads, backend="cpu")[0, 1].new().value
+    True
+    >>> from_networkx(roads, dtype="INT64", backend="cpu")[0, 1].new().value
+    2
     """
+    numbers = dtype is not None and not lookup(dtype).is_bool
     found = adjacency(G, None if weight is None else {weight: 1}, nodelist)
-    A = named(found.matrix(weight, dup_op, backend, counts=G.is_multigraph()), dtype, name)
+    A = named(found.matrix(weight, dup_op, backend, numbers=numbers), dtype, name)
     return (A, found.nodes) if return_nodes else A
 
 

@@ -109,8 +109,10 @@ def pagerank(
     )
     jump, start, lost_to = given
     try:
-        A = G.matrix(weight, counts=True)
-        found = algorithms.pagerank(A, alpha, jump, max_iter, tol, start, True, lost_to)
+        A = G.matrix(weight, counted=True)
+        found = algorithms.pagerank(
+            A, alpha, jump, max_iter, tol, start, not A.dtype.is_bool, lost_to
+        )
     except NotConverged as error:
         if len(G) * tol > MOST:
             raise NotImplementedError("lagpu: NetworkX stops at larger changes") from error

@@ -112,45 +112,42 @@ class Graph:
         return dict(zip(names, values, strict=True))
 
     def matrix(
-        self, weight: Any = None, dup_op: Any = None, *, back: bool = False, counts: bool = False
+        self,
+        weight: Any = None,
+        dup_op: Any = None,
+        *,
+        back: bool = False,
+        counted: bool = False,
     ) -> Matrix:
-        """Return the matrix on the default backend; `back`: with each edge reversed.
+        """Return the matrix on the default backend.
 
-        Without a weight it is BOOL, or with `counts` the number of parallel edges of a multigraph.
+        `back`: with each edge reversed; `counted`: without a weight each parallel edge counts 1.
         """
         place = backends.get()
-        back, counts = back and self._directed, counts and self._multigraph and weight is None
-        dup_op = dup_op if self._multigraph else None
-        key = place.name, weight, dup_op, back, counts
+        back = back and self._directed
+        counted = counted and self._multigraph and weight is None
+        dup_op = dup_op if self._multigraph and weight is not None else None
+        key = place.name, weight, dup_op, back, counted
         found = self._matrices.get(key)
         if found is None:
             if back:
                 found = self.matrix(weight, dup_op).T.new(name="A")
             else:
                 self.weights(weight)
-                found = self.edges.matrix(weight, dup_op, place, counts=counts)
+                numbers = counted or weight is not None  # NetworkX adds up True as 1
+                found = self.edges.matrix(weight, dup_op, place, numbers=numbers)
             self._matrices[key] = found
         return found
 
     def weights(self, name: Any) -> Array | None:
-        """Return the values of an edge attribute in NetworkX' order, (m,), where lacking 1.
-
-        Raises
-        ------
-        NotImplementedError
-            If a value is NaN, which a minimum of parallel edges would pass over.
-        """
+        """Return the values of an edge attribute in NetworkX' order, (m,), where lacking 1."""
         if name is None:
             return None
         if name not in self.edges.values:
             if self.whole is None:
                 raise NotImplementedError(f"the attribute {name!r} was not converted")
             self.edges.values.update(adjacency(self.whole, {name: 1}).values)
-        values = self.edges.values[name]
-        if values.dtype.kind == "b":  # NetworkX adds up True as 1
-            values = self.edges.values[name] = values.astype(np.int64)
-        if values.dtype.kind == "f" and np.isnan(values).any():
-            raise NotImplementedError(f"lagpu: a value of the attribute {name!r} is NaN")
+        values: Array = self.edges.values[name]
         return values
 
     @functools.cached_property

@@ -50,6 +50,8 @@ def lengths(
         Search against the edges.
     """
     values = G.weights(weight)
+    if values is not None and values.dtype.kind == "f" and np.isnan(values).any():
+        raise NotImplementedError("lagpu: lengths that are NaN")  # min would pass over them
     if nearest and values is not None and values.size and values.min() < 0:
         raise NotImplementedError("lagpu: Dijkstra's algorithm with negative weights")
     A = G.matrix(weight, "min", back=back)

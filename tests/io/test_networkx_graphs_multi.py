@@ -6,7 +6,7 @@ from graphs import entries
 from hypothesis import strategies as st
 from strategies import for_all
 
-from lagpu import INT64
+from lagpu import BOOL, FP32, INT64
 from lagpu.algorithms import (
     bellman_ford,
     betweenness_centrality,
@@ -127,7 +127,24 @@ def test_how_parallel_edges_combine(backend):
     assert combined(None) == [7, 7, 4, 3]
     assert combined("min") == [2, 2, 1, 3]
     assert combined("max") == [5, 5, 3, 3]
-    assert from_networkx(G, dup_op="min", backend=backend).get(0, 1) == 1
-    assert from_networkx(G, backend=backend).get(0, 1) == 2
-    with pytest.raises(DomainMismatch):
-        from_networkx(G, weight="weight", dup_op=3, backend=backend)
+    for options in ({"weight": "weight"}, {}):
+        with pytest.raises(DomainMismatch):
+            from_networkx(G, dup_op=3, backend=backend, **options)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_a_weight_an_edge_is_true_or_counts_1(backend, kind):
+    G = kind([(0, 1), (0, 1), (1, 2), (1, 1), (1, 1), (1, 1)])
+    for op in (None, "min", "plus"):
+        A = from_networkx(G, dup_op=op, backend=backend)
+        assert (A.dtype, A[0, 1].new().value, A.nvals) == (BOOL, True, 3 if G.is_directed() else 5)
+    for dtype in (INT64, FP32):
+        counts = from_networkx(G, dtype=dtype, backend=backend)
+        assert counts.dtype is dtype
+        theirs = nx.to_scipy_sparse_array(G, weight=None, dtype=int).toarray()
+        assert counts.to_dense(0).tolist() == theirs.tolist()
+        assert from_networkx(G, dtype=dtype, dup_op="max", backend=backend).get(1, 1) == 1
+    nx.set_edge_attributes(G, True, "open")
+    assert from_networkx(G, weight="open", backend=backend).dtype is BOOL
+    counts = from_networkx(G, weight="open", dtype=INT64, backend=backend)
+    assert counts.to_dense(0).tolist() == theirs.tolist()

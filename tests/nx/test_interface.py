@@ -5,6 +5,7 @@ import math
 import re
 
 import networkx as nx
+import numpy as np
 import pytest
 from hypothesis import strategies as st
 from networkx.utils import backends as dispatch
@@ -145,7 +146,8 @@ def same(found, wanted, in_order):
         pairs = zip(found, wanted, strict=False)
         return len(found) == len(wanted) and all(same(x, y, in_order) for x, y in pairs)
     if isinstance(wanted, float) and isinstance(found, (int, float)):
-        return math.isclose(found, wanted, rel_tol=1e-9, abs_tol=1e-12) or found != found
+        both_nan = found != found and wanted != wanted
+        return both_nan or math.isclose(found, wanted, rel_tol=1e-9, abs_tol=1e-12)
     return found == wanted
 
 
@@ -179,6 +181,86 @@ def test_answers_are_those_of_networkx(backend, draw):
         assert found is NotImplementedError or same(found, wanted, name in IN_ORDER), (args, wanted)
         if found is NotImplementedError and not isinstance(wanted, type):
             assert name == "bfs_edges" or "sign" in args, (args, wanted)
+
+
+NUMBERS = (0, 1, 2, 5, True, False, 0.5, 1e-300, 10**6, "lacks")
+ODD_NUMBERS = (np.int64(3), -0.0, 1e300, math.inf, -math.inf, -1, -0.5, 2**63, 2**70, math.nan)
+ODD = (*ODD_NUMBERS, None, "3", [1], 1j)
+READ_WEIGHTS = {
+    "pagerank": [(0.85, None, 500, 1e-10)],
+    "single_source_dijkstra_path_length": [(NODE,), (NODE, 3)],
+    "all_pairs_dijkstra_path_length": [()],
+    "dijkstra_path_length": [(NODE, OTHER)],
+    "single_source_bellman_ford_path_length": [(NODE,)],
+    "all_pairs_bellman_ford_path_length": [()],
+    "bellman_ford_path_length": [(NODE, OTHER)],
+    "shortest_path_length": [(NODE,), (None, NODE), (NODE, OTHER), ()],
+}
+
+
+def test_all_that_read_weights_are_compared_over_odd_ones():
+    parameters = {name: declared(name).signature.parameters for name in FUNCTIONS}
+    free = {name for name in FUNCTIONS if "weight" not in declared(name).only}
+    assert {name for name in free if "weight" in parameters[name]} == set(READ_WEIGHTS)
+
+
+@for_all(cpu=600, compiled=12)
+def test_weights_of_any_kind_count_as_in_networkx(backend, draw):
+    """Parallel edges, self-loops, and weights that lack or are no numbers, or not all."""
+    name = draw(st.sampled_from([*READ_WEIGHTS]), label="function")
+    G = draw(st.sampled_from((*KINDS, *KINDS[2:])), label="kind")()
+    n, odd = draw(st.integers(1, 4), label="n"), draw(st.sampled_from([*ODD, "lacks"]), label="odd")
+    G.add_nodes_from(draw(st.permutations(range(n)), label="order"))
+    node, weights = st.integers(0, n - 1), st.sampled_from((*NUMBERS, odd))
+    for u, v, w in draw(st.lists(st.tuples(node, node, weights), max_size=4 * n), label="edges"):
+        G.add_edge(u, v, **({} if w == "lacks" else {"weight": w}))
+    is_odd = any(not _is_number(w) for *_, w in G.edges(data="weight", default=1))
+    words = {NODE: list(G)[-1], OTHER: draw(node, label="other")}
+    function = getattr(nx, name)
+    for given in READ_WEIGHTS[name]:
+        args = [words.get(x, x) if isinstance(x, str) else x for x in given]
+        for options in ({}, {"weight": None}, {"weight": "weight"}, {"weight": "none"}):
+            call = {"method": "bellman-ford"} if name == "shortest_path_length" and n % 2 else {}
+            call |= options
+            bound = declared(name).signature.bind(G, *args, **call)
+            bound.apply_defaults()
+            weight = bound.arguments["weight"]
+            wanted = outcome(lambda a=args, c=call: function(G, *a, backend="networkx", **c))
+            if wanted is ValueError:  # Dijkstra: it compares large integers with rounded floats
+                continue
+
+            def ours(a=args, c=call, weight=weight):
+                H = convert_from_nx(G, edge_attrs=None if weight is None else {weight: 1})
+                return getattr(interface, name)(H, *a, **c)
+
+            with lagpu.use(backend):
+                found = outcome(ours)
+            refused = found is NotImplementedError
+            assert refused or same(found, wanted, name == "pagerank"), (args, call, found, wanted)
+            assert not refused or (is_odd and weight == "weight"), (args, call, wanted)
+
+
+def _is_number(w):
+    """Whether lagpu may not refuse a weight."""
+    return isinstance(w, (int, float, np.number)) and 0 <= w < 2**63
+
+
+def test_parallel_edges_each_count_without_a_weight(door):
+    for kind in KINDS[2:]:
+        G = kind([(0, 1), (0, 1), (1, 2), (1, 2), (2, 0), (1, 1), (1, 1)])
+        for weight in (None, "weight", "none"):
+            ours = nx.pagerank(G, weight=weight, backend="lagpu")
+            assert ours == pytest.approx(nx.pagerank(G, weight=weight), rel=1e-9)
+        hops = nx.single_source_dijkstra_path_length(G, 0, weight=None, backend="lagpu")
+        assert hops == nx.single_source_dijkstra_path_length(G, 0, weight=None)
+
+
+@pytest.mark.parametrize("odd", [math.nan, 2**53 + 1])
+def test_what_a_matrix_would_pass_over_or_round_is_passed_on(door, odd):
+    for others in ([1.5], [odd, 1.5]):
+        G = nx.MultiGraph([(0, 1, {"weight": odd}), *((0, 1, {"weight": w}) for w in others)])
+        with pytest.raises(NotImplementedError):
+            nx.single_source_dijkstra_path_length(G, 0, backend="lagpu")
 
 
 @for_all(cpu=60, compiled=2)
