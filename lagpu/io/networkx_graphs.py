@@ -222,7 +222,7 @@ def from_networkx(
         self-loop one.
     weight : str, optional
         Edge attribute with the value; an edge without the attribute counts 1. By default each edge
-        is True, or counts 1 if `dtype` is a type of numbers.
+        is True, or counts 1 if `G` is a multigraph or `dtype` is a type of numbers.
     dup_op : BinaryOp, optional
         Combines the values of parallel edges; by default they are summed, as NetworkX does for its
         own matrices, and two True are True. Shortest paths over weights need ``"min"``, the length
@@ -230,8 +230,8 @@ def from_networkx(
     nodelist : iterable, optional
         Distinct nodes of `G` in the order of the vertices; edges to other nodes are left out.
     dtype : DType, optional
-        Type of the values; by default that of the weights, or BOOL. Without `weight` a type of
-        numbers counts parallel edges: PageRank needs ``"INT64"``, searches BOOL.
+        Type of the values; by default that of the weights. Without `weight` it is BOOL, or INT64
+        for a multigraph, whose parallel edges are counted; searches need only ``"BOOL"``.
     name : str, optional
         Name of the matrix.
     return_nodes : bool
@@ -263,12 +263,13 @@ def from_networkx(
     (['Ann', 'Bob', 'Cem'], 4)
     >>> roads = nx.MultiGraph([("Ann", "Bob"), ("Ann", "Bob")])
     >>> from_networkx(roads, backend="cpu")[0, 1].new().value
-    True
-    >>> from_networkx(roads, dtype="INT64", backend="cpu")[0, 1].new().value
     2
+    >>> from_networkx(roads, dtype="BOOL", backend="cpu")[0, 1].new().value
+    True
     """
-    numbers = dtype is not None and not lookup(dtype).is_bool
     found = adjacency(G, None if weight is None else {weight: 1}, nodelist)
+    counts = weight is None and G.is_multigraph()
+    numbers = counts if dtype is None else not lookup(dtype).is_bool
     A = named(found.matrix(weight, dup_op, backend, numbers=numbers), dtype, name)
     return (A, found.nodes) if return_nodes else A
 

@@ -136,11 +136,12 @@ def test_how_parallel_edges_combine(backend):
 def test_without_a_weight_an_edge_is_true_or_counts_1(backend, kind):
     G = kind([(0, 1), (0, 1), (1, 2), (1, 1), (1, 1), (1, 1)])
     for op in (None, "min", "plus"):
-        A = from_networkx(G, dup_op=op, backend=backend)
+        A = from_networkx(G, dup_op=op, dtype=BOOL, backend=backend)
         assert (A.dtype, A[0, 1].new().value, A.nvals) == (BOOL, True, 3 if G.is_directed() else 5)
-    for dtype in (INT64, FP32):
+    default = INT64 if G.is_multigraph() else BOOL
+    for dtype, its in ((None, default), (INT64, INT64), (FP32, FP32)):
         counts = from_networkx(G, dtype=dtype, backend=backend)
-        assert counts.dtype is dtype
+        assert counts.dtype is its
         theirs = nx.to_scipy_sparse_array(G, weight=None, dtype=int).toarray()
         assert counts.to_dense(0).tolist() == theirs.tolist()
         assert from_networkx(G, dtype=dtype, dup_op="max", backend=backend).get(1, 1) == 1
