@@ -19,7 +19,7 @@ from cuda.bindings import nvrtc
 from lagpu import algorithms
 from lagpu.backends.gpu.backend import GpuBackend
 from lagpu.backends.gpu.device import shipped
-from lagpu.backends.gpu.device.cuda_launch import blocks_of_cluster
+from lagpu.backends.gpu.device.cuda import blocks_of_cluster
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.backends.gpu.storage import forms

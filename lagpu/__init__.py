@@ -10,12 +10,11 @@ import sys as _sys
 from typing import Any as _Any
 
 from lagpu import errors
-from lagpu.algebra.namespaces import op, select
-from lagpu.algebra.tables import binary, indexunary, monoid, semiring, unary
+from lagpu.algebra.tables import binary, indexunary, monoid, op, select, semiring, unary
 from lagpu.backends import use
 from lagpu.backends import use_grid as grid
-from lagpu.core.aggregates.table import agg
-from lagpu.core.infix.described import replace
+from lagpu.core.aggregates import agg
+from lagpu.core.infix import replace
 from lagpu.core.matrix import Matrix
 from lagpu.core.scalar import Scalar
 from lagpu.core.vector import Vector

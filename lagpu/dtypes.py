@@ -11,21 +11,6 @@ import numpy as np
 
 from lagpu.errors import DomainMismatch
 
-__all__ = [
-    "ALL",
-    "BOOL",
-    "FP32",
-    "FP64",
-    "INT32",
-    "INT64",
-    "UINT32",
-    "UINT64",
-    "DType",
-    "cast",
-    "lookup",
-    "unify",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class DType:

@@ -35,35 +35,6 @@ A message reads ``operation: fact != fact. What to do.``
 import re
 from typing import Any
 
-__all__ = [
-    "BackendMismatch",
-    "BackendUnavailable",
-    "CheckFailed",
-    "CrosscheckFailed",
-    "CycleFound",
-    "DimensionMismatch",
-    "DomainMismatch",
-    "EmptyObject",
-    "FileFormatError",
-    "FileMissing",
-    "GridTimeout",
-    "IndexOutOfBound",
-    "InvalidValue",
-    "KernelCompileError",
-    "KernelLaunchError",
-    "LagpuError",
-    "LimitExceeded",
-    "NoPath",
-    "NotComputed",
-    "NotConverged",
-    "NotSupported",
-    "OutOfMemory",
-    "ProcessFailed",
-    "UnknownOperator",
-    "UnusedCall",
-    "plain",
-]
-
 # Control characters but for tab and newline, with which a name could steer a terminal, and the
 # halves of characters by which Python reads a file name that is not UTF-8.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")

@@ -8,8 +8,6 @@ import subprocess
 from importlib import metadata
 from pathlib import Path
 
-__all__ = ["__version__", "commit", "versions"]
-
 __version__ = "0.1.0"
 
 # Distributions in the order of a report.

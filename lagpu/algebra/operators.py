@@ -1,9 +1,4 @@
-"""The five kinds of operator, each with its meaning in NumPy, its functor and its types.
-
-An operator works on a *domain*, the type its operands are cast to, and gives a *result* type.
-Both follow from the operands' types by a rule that every backend obeys, so all backends return
-the same type: arithmetic on BOOL is INT64, division and roots of integers are FP64, logic is BOOL.
-"""
+"""Operators of all kinds: unary, binary, index-unary, select; monoids and semirings."""
 
 from __future__ import annotations
 
@@ -17,21 +12,227 @@ from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
-from lagpu.algebra.described import by_type, describe
-from lagpu.algebra.formulas import FORMULAS
-from lagpu.algebra.rules import Rule, same
-from lagpu.dtypes import BOOL, DType, cast, lookup, unify
+from lagpu.dtypes import ALL, BOOL, FP64, INT64, DType, cast, lookup, unify
 from lagpu.errors import DomainMismatch
 from lagpu.host import display
 
-__all__ = [
-    "BinaryOp",
-    "IndexUnaryOp",
-    "Monoid",
-    "Operator",
-    "Semiring",
-    "UnaryOp",
-]
+
+def by_type(describe: Callable[[DType], str]) -> str:
+    """Return the distinct descriptions of all types; a type that raises is left out."""
+    descriptions = []
+    for dtype in ALL:
+        try:
+            descriptions.append(describe(dtype))
+        except DomainMismatch:
+            continue
+    return ", ".join(dict.fromkeys(descriptions))
+
+
+class _Described:
+    """The docstring of a class, and of each operator of it: what ``help(binary.plus)`` shows."""
+
+    def __init__(self, text: str | None) -> None:
+        self.text = text
+
+    def __get__(self, op: Any, owner: type) -> str | None:
+        return self.text if op is None else "\n\n".join(op.described())
+
+
+def describe(kind: type) -> None:
+    """Give each operator of a kind a docstring of its own."""
+    kind.__doc__ = _Described(kind.__doc__)  # type: ignore[assignment]
+
+
+# ------------------------------------------------------------------------------------------
+# What each operator computes, as a line of text: for ``help()`` and for the reference page.
+
+
+#: By kind and name; a user's operator has its C++ text.
+FORMULAS: dict[str, dict[str, str]] = {
+    "unary": {
+        "identity": "x",
+        "ainv": "-x",
+        "abs": "|x|",
+        "lnot": "not x",
+        "minv": "1 / x",
+        "one": "1",
+        "exp": "e ** x",
+        "log": "log x, to the base e",
+        "sqrt": "the square root of x",
+        "acos": "the angle whose cosine is x",
+        "acosh": "the number whose hyperbolic cosine is x",
+        "asin": "the angle whose sine is x",
+        "asinh": "the number whose hyperbolic sine is x",
+        "atan": "the angle whose tangent is x",
+        "atanh": "the number whose hyperbolic tangent is x",
+        "bnot": "the bits that x does not have",
+        "cbrt": "the cube root of x",
+        "ceil": "the least whole number that is not below x",
+        "cos": "the cosine of x",
+        "cosh": "the hyperbolic cosine of x",
+        "erf": "the error function of x",
+        "erfc": "1 - erf(x)",
+        "exp2": "2 ** x",
+        "expm1": "e ** x - 1",
+        "floor": "the greatest whole number that is not above x",
+        "frexpe": "e of x = m * 2 ** e, where 1/2 <= |m| < 1",
+        "frexpx": "m of x = m * 2 ** e, where 1/2 <= |m| < 1",
+        "isfinite": "whether x is neither infinite nor NaN",
+        "isinf": "whether x is infinite",
+        "isnan": "whether x is NaN",
+        "lgamma": "log |Gamma(x)|",
+        "log10": "log x, to the base 10",
+        "log1p": "log (1 + x)",
+        "log2": "log x, to the base 2",
+        "round": "the nearest whole number; a half goes away from 0",
+        "signum": "-1, 0 or 1, the sign of x",
+        "sin": "the sine of x",
+        "sinh": "the hyperbolic sine of x",
+        "tan": "the tangent of x",
+        "tanh": "the hyperbolic tangent of x",
+        "tgamma": "Gamma(x)",
+        "trunc": "x without what follows the point",
+    },
+    "binary": {
+        "plus": "x + y",
+        "minus": "x - y",
+        "rminus": "y - x",
+        "times": "x * y",
+        "truediv": "x / y",
+        "rtruediv": "y / x",
+        "cdiv": "x / y, of integers without the rest, as in C",
+        "rdiv": "y / x, of integers without the rest, as in C",
+        "floordiv": "x / y, rounded down; 0 where an integer is divided by 0",
+        "rfloordiv": "y / x, rounded down; 0 where an integer is divided by 0",
+        "pow": "x ** y",
+        "rpow": "y ** x",
+        "min": "the lesser of x and y; a NaN gives way",
+        "max": "the greater of x and y; a NaN gives way",
+        "first": "x",
+        "second": "y",
+        "pair": "1, whatever x and y are",
+        "any": "x or y, whichever",
+        "absfirst": "|x|",
+        "abssecond": "|y|",
+        "land": "x and y",
+        "lor": "x or y, as truths",
+        "lxor": "whether one of x and y is true",
+        "lxnor": "whether x and y are both true or both false",
+        "eq": "whether x == y",
+        "ne": "whether x != y",
+        "lt": "whether x < y",
+        "le": "whether x <= y",
+        "gt": "whether x > y",
+        "ge": "whether x >= y",
+        "iseq": "1 if x == y, else 0",
+        "isne": "1 if x != y, else 0",
+        "islt": "1 if x < y, else 0",
+        "isle": "1 if x <= y, else 0",
+        "isgt": "1 if x > y, else 0",
+        "isge": "1 if x >= y, else 0",
+        "atan2": "the angle of the point (y, x), x its height",
+        "copysign": "|x| with the sign of y",
+        "hypot": "the root of x * x + y * y",
+        "fmod": "the rest of x / y, with the sign of x",
+        "remainder": "the rest to the nearest multiple of y",
+        "ldexp": "x * 2 ** y",
+        "binom": "the ways to choose y of x things",
+        "band": "the bits of both x and y",
+        "bor": "the bits of x or y",
+        "bxor": "the bits of one of x and y",
+        "bxnor": "the bits in which x and y agree",
+        "bget": "bit y of x; the lowest is bit 1",
+        "bset": "x with bit y",
+        "bclr": "x without bit y",
+        "bshift": "x * 2 ** y, by moving bits; to the right if y < 0",
+        "firsti": "i, the row of the product's left entry (i, k)",
+        "firstj": "k, the column of the product's left entry (i, k)",
+        "secondi": "k, the row of the product's right entry (k, j)",
+        "secondj": "j, the column of the product's right entry (k, j)",
+    },
+    "indexunary": {
+        "rowindex": "i + t",
+        "colindex": "j + t",
+        "diagindex": "j - i - t",
+        "index": "i + t",
+        "tril": "whether j <= i + t",
+        "triu": "whether j >= i + t",
+        "diag": "whether j == i + t",
+        "offdiag": "whether j != i + t",
+        "rowle": "whether i <= t",
+        "rowgt": "whether i > t",
+        "colle": "whether j <= t",
+        "colgt": "whether j > t",
+        "indexle": "whether i <= t",
+        "indexgt": "whether i > t",
+        "valueeq": "whether x == t",
+        "valuene": "whether x != t",
+        "valuelt": "whether x < t",
+        "valuele": "whether x <= t",
+        "valuegt": "whether x > t",
+        "valuege": "whether x >= t",
+    },
+}
+
+
+# ------------------------------------------------------------------------------------------
+# Rules of types: from the type of the operands to the domain, and from it to the result.
+
+
+Rule = Callable[[DType], DType]
+
+
+def same(dtype: DType) -> DType:
+    """Return `dtype` itself."""
+    return dtype
+
+
+def arithmetic(dtype: DType) -> DType:
+    """Return INT64 for BOOL, and a numeric type itself."""
+    return INT64 if dtype.is_bool else dtype
+
+
+def real(dtype: DType) -> DType:
+    """Return FP64 for integers and BOOL, and a float type itself."""
+    return dtype if dtype.is_float else FP64
+
+
+def integral(dtype: DType) -> DType:
+    """Return INT64 for BOOL, and an integer type itself.
+
+    Raises
+    ------
+    DomainMismatch
+        For a float, which has no bits that count.
+    """
+    if dtype.is_float:
+        raise DomainMismatch(f"it takes integers, not {dtype}. Convert with x.dup('INT64').")
+    return arithmetic(dtype)
+
+
+def integral64(dtype: DType) -> DType:
+    """Return INT64 for BOOL and any integer type; raise as `integral` does."""
+    integral(dtype)
+    return INT64
+
+
+def logical(_dtype: DType) -> DType:
+    """Return BOOL, in which every value but zero is true."""
+    return BOOL
+
+
+def index(_dtype: DType) -> DType:
+    """Return INT64, the type of positions."""
+    return INT64
+
+
+# ------------------------------------------------------------------------------------------
+# The five kinds of operator, each with its meaning in NumPy, its functor and its types.
+#
+# An operator works on a *domain*, the type its operands are cast to, and gives a *result* type.
+# Both follow from the operands' types by a rule that every backend obeys, so all backends return
+# the same type: arithmetic on BOOL is INT64, division and roots of integers are FP64, logic is
+# BOOL.
 
 
 @runtime_checkable

@@ -14,8 +14,6 @@ from lagpu.dtypes import FP64
 from lagpu.errors import DomainMismatch, InvalidValue, NotSupported, UnknownOperator
 from lagpu.host import display
 
-__all__ = ["SIGNS", "Table", "instead_of"]
-
 _tables: dict[str, Any] = {}  #: the table of each kind
 
 Row = TypeVar("Row", UnaryOp, BinaryOp, IndexUnaryOp, Monoid, Semiring)

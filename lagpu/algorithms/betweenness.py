@@ -1,36 +1,412 @@
-"""Betweenness centrality of vertices: Brandes' algorithm, for one source or many at once.
-
-`brandes` computes the dependencies d of each source; they are added up, the source's own left out::
-
-    b = b + d<levels>
-"""
+"""Betweenness centrality of vertices and edges by Brandes' algorithm."""
 
 from __future__ import annotations
 
+import contextvars
+import math
 import random
-from typing import Any
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lagpu.algebra.tables import binary, semiring
-from lagpu.algorithms.brandes import (
-    count_paths,
-    dependencies,
-    require_reverses,
-    sample,
-    scale,
-    weights,
-)
-from lagpu.algorithms.clusters import sums
-from lagpu.algorithms.one_degree import fold_branches
+from lagpu.algorithms.bfs import bfs_levels
+from lagpu.algorithms.components import connected_components
+from lagpu.algorithms.inputs import random_seed, require_square
+from lagpu.backends.processes import of_all, require_alike
+from lagpu.backends.protocol import Clusters
+from lagpu.core.arguments import integer
 from lagpu.core.matrix import Matrix
+from lagpu.core.recorder import current_observer
 from lagpu.core.vector import Vector
-from lagpu.dtypes import BOOL
-from lagpu.errors import InvalidValue
-
-__all__ = ["betweenness_centrality", "betweenness_estimate"]
+from lagpu.dtypes import BOOL, FP64, INT32, INT64
+from lagpu.errors import InvalidValue, LimitExceeded
+from lagpu.loops.loop import loop
+from lagpu.loops.sweep import sweep
 
 Array = np.ndarray[Any, Any]
+
+# k x n matrices in use at the same time. FP64: paths, delta, share, pulled and frontier; INT32:
+# levels, and a sweep's copy of one level; BOOL: here and above.
+_LIVE = ((FP64, 5), (INT32, 2), (BOOL, 2))
+
+
+def sample(A: Matrix, k: int | None, seed: Any) -> list[int]:
+    """Return all vertices, or `k` random ones, the same as NetworkX chooses."""
+    require_square(A)
+    if k is None:
+        return list(range(A.nrows))
+    k = integer(k, "betweenness: k")
+    if not 1 <= k <= A.nrows:
+        raise InvalidValue(f"betweenness: k {k} is not one of 1 .. {A.nrows} sources.")
+    if hasattr(seed, "sample"):  # a generator, of which each process of a grid has its own
+        return list(map(int, of_all(A.backend, *seed.sample(range(A.nrows), k))[0]))
+    return random.Random(random_seed(seed, "betweenness", A)).sample(range(A.nrows), k)
+
+
+def batch_size(A: Matrix, sources: Sequence[int]) -> int:
+    """Return how many sources to take at once, which the backend of `A` decides.
+
+    A search from the first source gives the backend the number of levels.
+    """
+    if len(sources) < 2:
+        return 1
+    levels = 1 + bfs_levels(A, sources[0]).reduce("max").new().value
+    return A.backend.batch_size(A.data, len(sources), levels, _LIVE)
+
+
+def batches(A: Matrix, sources: list[int], batch: int | None) -> Iterator[list[int]]:
+    """Yield the sources in batches of `batch`, or for None of `batch_size`."""
+    batch = batch_size(A, sources) if batch is None else integer(batch, "betweenness: batch")
+    if batch < 1:
+        raise InvalidValue(f"betweenness: batch {batch} < 1. Give 1 or more, or leave it out.")
+    for k in range(0, len(sources), batch):
+        yield sources[k : k + batch]
+
+
+def count_paths(A: Matrix, sources: list[int]) -> tuple[Any, Any]:
+    """Return the levels of the vertices, and the numbers of shortest paths to the vertices.
+
+    Both are vectors for one source, and matrices with a row for each of several sources.
+
+    Raises
+    ------
+    LimitExceeded
+        If a number of paths does not fit FP64.
+    """
+    frontier: Any
+    if len(sources) == 1:
+        frontier = Vector(FP64, A.nrows, like=A, name="frontier")
+        frontier[sources[0]] = 1
+    else:
+        rows, k = np.arange(len(sources)), len(sources)
+        frontier = Matrix.from_coo(
+            rows, sources, 1, FP64, nrows=k, ncols=A.nrows, like=A, name="frontier"
+        )
+    levels = type(frontier)(INT32, *frontier.shape, like=A, name="levels")
+    paths = type(frontier)(FP64, *frontier.shape, like=A, name="paths")
+    for depth in loop(until_empty=frontier):
+        levels(frontier.S) << depth
+        paths(frontier.S) << frontier
+        frontier(~levels.S, replace=True) << semiring.plus_first(frontier @ A)
+    if math.isinf(paths.reduce("max").new().value):
+        raise LimitExceeded(
+            f"betweenness: from {_named(sources)} there are more than 1.8e308 shortest paths to a "
+            "vertex, which do not fit FP64. Choose other sources with k and seed, or leave out the "
+            "part of the graph that multiplies the paths."
+        )
+    return levels, paths
+
+
+def _named(sources: list[int]) -> str:
+    return f"vertex {sources[0]}" if len(sources) == 1 else f"one of {len(sources)} vertices"
+
+
+def dependencies(A: Matrix, levels: Any, paths: Any, held: Matrix | None = None) -> Any:
+    """Return the dependencies of each source on the vertices that it reaches.
+
+    The dependency on v is the sum over all t of (paths to t through v) / (paths to t); on the
+    source itself it is the number of vertices that the source reaches. A diagonal matrix `held` has
+    for each vertex how many others it stands for: these are targets too, and the result for v
+    includes those that v stands for.
+    """
+    delta, share, pulled = (
+        type(paths)(FP64, *paths.shape, like=A, name=name) for name in ("delta", "share", "pulled")
+    )
+    delta(paths.S) << 0
+    if held is not None:
+        delta << semiring.plus_second(paths @ held)
+    for here, above in sweep(levels):
+        share(here.S, replace=True) << delta.apply(binary.plus, right=1)
+        share(here.S) << share.ewise_mult(paths, binary.truediv)
+        pulled(above.S, replace=True) << semiring.plus_first(share @ A.T)
+        delta(accum=binary.plus) << pulled.ewise_mult(paths, binary.times)
+    return delta
+
+
+def is_directed(A: Matrix) -> bool:
+    """Return True if the pattern of `A` is not symmetric."""
+    return not A.apply("one").new().is_symmetric
+
+
+def require_reverses(A: Matrix, directed: bool | None, option: str = "directed=False") -> None:
+    """Raise `InvalidValue` if `directed` is False and an edge has no reverse."""
+    if directed is not None and not directed and is_directed(A):
+        raise InvalidValue(
+            f"betweenness: {option}, but an edge has no reverse. Give the undirected graph, as "
+            f"A.ewise_add(A.T, 'max').new(), or leave {option.partition('=')[0]}= out."
+        )
+
+
+def weights(A: Matrix, sources: list[int], endpoints: bool) -> Array:
+    """Return how many sources count for each vertex, (n,); itself only with endpoints."""
+    count = np.full(A.nrows, len(sources), float)
+    if not endpoints:
+        count[sources] -= 1
+    return count
+
+
+def scale(
+    A: Matrix, sources: list[int], normalized: bool, endpoints: bool, directed: bool | None
+) -> tuple[float, float]:
+    """Return the factors of the sums over pairs, of vertices that are no sources and of sources.
+
+    A pair (s, t) counts for v if s is a source, t another vertex and, without endpoints, v is
+    neither. NaN where no pair counts.
+    """
+    n, count = A.nrows, len(sources)
+    others = n if endpoints else n - 1
+    if others < 2:
+        return 1.0, 1.0
+    whole = 1.0
+    if not normalized:
+        whole = others * (others - 1)
+        whole /= 1 if (is_directed(A) if directed is None else directed) else 2
+
+    def factor(count: int) -> float:
+        return whole / (count * (others - 1)) if count else math.nan
+
+    return factor(count), factor(count if endpoints else count - 1)
+
+
+# ------------------------------------------------------------------------------------------
+# Sums over sources, which the sub-clusters of a grid share out; elsewhere one has them all.
+
+
+Add = Callable[[Matrix, list[int], list[Vector]], None]
+
+
+def sums(
+    A: Matrix, sources: list[int], batch: int | None, pieces: int | None, count: int, add: Add
+) -> list[Vector]:
+    """Return sums over sources.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        The graph, of which only the pattern counts.
+    sources : list of int
+        The sources. Sub-cluster c of C has ``sources[c::C]``.
+    batch : int or None
+        Sources at once.
+    pieces : int or None
+        Pieces of a grid that share a copy of the graph; None: as few as hold it.
+    count : int
+        The number of sums.
+    add : callable
+        ``add(A, chosen, totals)`` adds what some sources contribute; `A` may be a copy.
+
+    Returns
+    -------
+    list of Vector, (n,), FP64
+        Full. Those of sub-clusters are added in their order, so they are the same on every run.
+
+    Raises
+    ------
+    InvalidValue
+        If `A` has no pieces, or cannot be shared by so many.
+    """
+    pieces = None if pieces is None else integer(pieces, "betweenness: pieces")
+    split = A.backend.capabilities.clusters
+    if split is None and pieces not in (None, 1):
+        raise InvalidValue(
+            f"betweenness: pieces {pieces}: {A.backend.name} has no sub-clusters. Leave it out."
+        )
+    require_alike(A.backend, "betweenness", sources=np.array(sources), batch=batch)
+    clusters = None if split is None else split(A.data, pieces)
+    if clusters is None:
+        return _added(A, sources, batch, count, add, threading.Event())
+    shared: Clusters = clusters
+
+    def work() -> list[Array]:
+        def copy(k: int) -> Matrix:
+            made = shared.copy(A.data, k)
+            return Matrix._of(made, BOOL, (A.nrows, A.ncols), shared.backends[k], None)
+
+        def of(k: int, copied: Matrix) -> list[Array]:
+            mine = sources[shared.numbers[k] :: shared.count]
+            return [x.to_dense() for x in _added(copied, mine, batch, count, add, stop)]
+
+        stop = threading.Event()
+        parts = _each(shared, copy, of, stop)
+        return [shared.total(list(one)) for one in zip(*parts, strict=True)]
+
+    return [Vector.from_dense(total, like=A) for total in shared.run(work)]
+
+
+def _added(
+    A: Matrix,
+    sources: list[int],
+    batch: int | None,
+    count: int,
+    add: Add,
+    stop: threading.Event,
+) -> list[Vector]:
+    totals = [Vector(FP64, A.nrows, like=A, name="total") for _ in range(count)]
+    for total in totals:
+        total << 0
+    for chosen in batches(A, sources, batch):
+        if stop.is_set():
+            break
+        add(A, chosen, totals)
+    return totals
+
+
+def _each(
+    shared: Clusters,
+    copy: Callable[[int], Matrix],
+    work: Callable[[int, Matrix], list[Array]],
+    stop: threading.Event,
+) -> list[list[Array]]:
+    """Do some work for each sub-cluster: in threads if devices are apart and nobody observes.
+
+    Else a copy goes before the next one comes.
+    """
+    numbers = range(len(shared.numbers))
+    if not shared.apart or current_observer() is not None:
+        return [_alone(shared, work, k, copy(k)) for k in numbers]
+    copies = [copy(k) for k in numbers]
+    with ThreadPoolExecutor(len(copies)) as threads:
+        try:
+            done = [
+                threads.submit(contextvars.copy_context().run, work, k, copies[k]) for k in numbers
+            ]
+            return [one.result() for one in done]
+        finally:
+            stop.set()  # after an error or Ctrl-C the others end at their next batch
+
+
+def _alone(
+    shared: Clusters, work: Callable[[int, Matrix], list[Array]], k: int, copied: Matrix
+) -> list[Array]:
+    return shared.inside(lambda: work(k, copied))
+
+
+# ------------------------------------------------------------------------------------------
+# The 1-degree reduction of betweenness: branches that are trees are folded into their roots.
+#
+# A vertex of degree 1 hangs on its neighbour, which takes over its mass, the number of vertices
+# that it stands for; and so on, until every degree is 0 or at least 2. What leads through the
+# branches follows from masses alone. With leaves q of mass m, in a graph of which A is left::
+#
+# t<left> = m<q> (+.first) A; m = m + t
+
+
+class Folded(NamedTuple):
+    """A graph whose branches are folded.
+
+    Attributes
+    ----------
+    A : Matrix, (k, k)
+        What is left: the edges between vertices of degree 2 and more, without self-loops.
+    vertices : array of int, (k,)
+        The vertices of these.
+    mass : array, (n,)
+        For each vertex the vertices that it stands for, itself included.
+    known : array, (n,)
+        What the searches of `A` do not give each vertex, a pair and its reverse counted both; see
+        `fold_branches`.
+    reachable : array, (n,)
+        The vertices of each vertex' component.
+    """
+
+    A: Matrix
+    vertices: Array
+    mass: Array
+    known: Array
+    reachable: Array
+
+
+def fold_branches(A: Matrix) -> Folded:
+    """Fold the branches of an undirected graph.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Its pattern is symmetric; self-loops do not count.
+
+    Returns
+    -------
+    Folded
+        For a source s that is left, let e(s, v) be mass(v) - 1 and the sum over the successors w
+        of v of ``paths(v) / paths(w) (1 + e(s, w))``. Then v has ``known[v]``, and of all other
+        sources ``mass[s] e(s, v)``.
+
+    Notes
+    -----
+    As many rounds as the longest branch has edges. With c the vertices of a component and m the
+    mass of v, a pair of a vertex folded into v with another of its component leads through v:
+    ``2 (m - 1) (c - m)`` if the second one is not folded into v too, of which the sum above has
+    half where v is left; and two branches give v ``2 m_i m_j``.
+    Derived for this program; the heuristic is that of Bernaschi, Carbone and Vella 2016.
+    """
+    edges = A.select("offdiag").new().apply("one").new(BOOL, name="edges")
+    mass, between = (Vector(FP64, A.nrows, like=A, name=name) for name in ("mass", "between"))
+    mass << 1
+    between << 0
+    left = _peeled(edges, mass, between)
+    vertices = left.select("valuegt", 0).new().to_coo()[0]
+    held = mass.to_dense()
+    labels = connected_components(edges).to_dense().astype(np.int64)
+    reachable = np.bincount(labels, minlength=A.nrows)[labels].astype(float)
+    half = np.full(A.nrows, 2.0)
+    half[vertices] = 1  # the searches give the other half
+    known = between.to_dense() + half * (held - 1) * (reachable - held)
+    rest = edges
+    if len(vertices) < A.nrows:
+        rest = edges[vertices, vertices].new(name=A.name)
+    return Folded(rest, vertices, held, known, reachable)
+
+
+def _peeled(edges: Matrix, mass: Vector, between: Vector) -> Vector:
+    """Fold leaves until there is none; return the degree of each vertex that is left, 0 or more."""
+    n = edges.nrows
+    degree, number = (Vector(INT64, n, like=edges, name=name) for name in ("degree", "number"))
+    degree << 0
+    degree(accum=binary.plus) << edges.apply("one").new(INT64).reduce_rowwise("plus")
+    number << Vector.from_dense(np.arange(n), like=edges)
+    leaves, fewer, partner = (
+        Vector(INT64, n, like=edges, name=name) for name in ("leaves", "fewer", "partner")
+    )
+    given, total, others = (
+        Vector(FP64, n, like=edges, name=name) for name in ("given", "total", "others")
+    )
+    leaves << degree.select("valueeq", 1)
+    for _ in loop(until_empty=leaves):
+        # Of two leaves that have each other the one of the smaller number goes.
+        partner(leaves.S, replace=True) << semiring.any_secondi(leaves @ edges)
+        partner << partner.ewise_mult(number, binary.minus)
+        partner << partner.select("valuelt", 0)
+        leaves(~partner.S, replace=True) << leaves
+        degree(~leaves.S, replace=True) << degree
+        given(leaves.S, replace=True) << mass
+        # Two branches m_i, m_j, or what was folded before, m - 1: (2 (m - 1) + t) t - sum(m_i^2).
+        total(degree.S, replace=True) << semiring.plus_first(given @ edges)
+        others(total.S, replace=True) << mass.apply(binary.minus, right=1)
+        others << others.apply(binary.times, right=2)
+        others << others.ewise_add(total, binary.plus)
+        others << others.ewise_mult(total, binary.times)
+        between(accum=binary.plus) << others
+        mass(accum=binary.plus) << total
+        given << given.ewise_mult(given, binary.times)
+        total(degree.S, replace=True) << semiring.plus_first(given @ edges)
+        between(accum=binary.minus) << total
+        fewer(degree.S, replace=True) << semiring.plus_pair(leaves @ edges)
+        degree(accum=binary.minus) << fewer
+        leaves << degree.select("valueeq", 1)
+    return degree
+
+
+# ------------------------------------------------------------------------------------------
+# Betweenness centrality of vertices: Brandes' algorithm, for one source or many at once.
+#
+# `brandes` computes the dependencies d of each source; they are added up, the source's own left
+# out::
+#
+# b = b + d<levels>
 
 
 def betweenness_centrality(
@@ -64,9 +440,9 @@ def betweenness_centrality(
         Seed of the choice of sources, or what draws them; NetworkX chooses the same for vertices
         ``0 .. n-1``.
     batch : int, optional
-        Sources at once, 1 or more; by default ``lagpu.algorithms.brandes.batch_size(A, sources)``,
-        which suits the graph and the free memory of the backend. It changes only time, memory and
-        rounding.
+        Sources at once, 1 or more; by default
+        ``lagpu.algorithms.betweenness.batch_size(A, sources)``, which suits the graph and the free
+        memory of the backend. It changes only time, memory and rounding.
     one_degree : bool
         Fold branches that are trees into their roots first, whose part follows from their sizes:
         no search begins in a branch or enters one. Of an undirected graph, with all sources. It
@@ -246,3 +622,81 @@ def _standard_error(total: Array, squares: Array, used: Array, population: int) 
         error: Array = np.sqrt(variance * used * (1 - used / population))
     error[used == population] = 0
     return error
+
+
+# ------------------------------------------------------------------------------------------
+# Betweenness centrality of edges: the flow of dependencies along edges from each source.
+#
+# With levels l, path counts p and dependencies d of `brandes`, each vertex in its own column::
+#
+# P(l(v) + 1, v) = p(v); S(l(v), v) = (1 + d(v)) / p(v) F<s(A)> += P' (+.x) S
+#
+# Column i of P meets column j of S if j is one level farther than i, where edges lie on shortest
+# paths.
+
+
+def edge_betweenness_centrality(
+    A: Matrix,
+    k: int | None = None,
+    normalized: bool = True,
+    *,
+    directed: bool | None = None,
+    seed: int | random.Random | None = None,
+) -> Matrix:
+    """Return the share of shortest paths that lead along each edge.
+
+    Parameters
+    ----------
+    A, k, normalized, directed, seed
+        As in `betweenness_centrality`. In an undirected graph both entries of an edge have the sum
+        of both directions.
+
+    Returns
+    -------
+    Matrix, (n, n), FP64
+        An entry for each entry of `A`.
+
+    Raises
+    ------
+    InvalidValue, DimensionMismatch, DomainMismatch, LimitExceeded
+        As `betweenness_centrality`.
+
+    Notes
+    -----
+    Each source takes the search and the sweep of `betweenness_centrality`, and one product of two
+    matrices with an entry for each vertex, under the mask of the edges.
+    Source: Brandes 2008 (edges).
+
+    Examples
+    --------
+    >>> from lagpu.generators import path
+    >>> edge_betweenness_centrality(path(3, backend="cpu")).get(0, 1)
+    0.6666666666666666
+    """
+    sources = sample(A, k, seed)
+    require_reverses(A, directed)
+    directed = is_directed(A) if directed is None else directed
+    flow = Matrix(FP64, *A.shape, like=A, name="betweenness")
+    flow(A.S) << 0
+    each = Vector.from_dense(np.arange(A.nrows + 1), like=A)
+    zeros = Vector(INT32, A.nrows, like=A)
+    zeros << 0
+    for source in sources:
+        levels, paths = count_paths(A, [source])
+        share = dependencies(A, levels, paths).apply(binary.plus, right=1).new(name="share")
+        share << share.ewise_mult(paths, binary.truediv)
+        above = levels.apply(binary.plus, right=1).new(name="above")
+        P, S = (_by_level(each, zeros, *x) for x in ((above, paths), (levels, share)))
+        flow(A.S, accum=binary.plus) << semiring.plus_times(P.T @ S)
+    factor, _ = scale(A, sources, normalized, True, directed)
+    flow << flow.apply(binary.times, right=factor)
+    return flow if directed else flow.ewise_add(flow.T, binary.plus).new()  # both ways
+
+
+def _by_level(each: Vector, zeros: Vector, levels: Vector, values: Vector) -> Matrix:
+    """Return a matrix with the value of each vertex in the vertex' column, in the level's row.
+
+    A vertex without a level has a 0 in row 0. `each` has the numbers 0 .. n, `zeros` n zeros.
+    """
+    rows, full = (x.ewise_union(zeros, binary.first, 0, 0).new() for x in (levels, values))
+    return Matrix.from_csc(each, rows, full, nrows=each.size, like=each)

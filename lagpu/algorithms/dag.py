@@ -1,16 +1,12 @@
-"""Topological levels and order of a directed acyclic graph.
-
-Vertices without an edge in are the first level; removing them gives the next level::
-
-    d = d - q (+.pair) A;  q<!s(levels)> = d<d = 0>
-"""
+"""Directed acyclic graphs: topological order and generations, and cycles."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from lagpu.algebra.tables import binary, semiring
-from lagpu.algorithms.cycles import cycle_of
 from lagpu.algorithms.inputs import require_square
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
@@ -18,7 +14,40 @@ from lagpu.dtypes import INT32, INT64
 from lagpu.errors import CycleFound
 from lagpu.loops.loop import loop
 
-__all__ = ["topological_levels", "topological_order"]
+
+def cycle_of(parents: np.ndarray[Any, Any]) -> list[int]:
+    """Return the vertices of a cycle along the edges parent -> child, or an empty list.
+
+    Parameters
+    ----------
+    parents : ndarray of int, (n,)
+        Parent of each vertex, -1 where there is none.
+
+    Notes
+    -----
+    Pointer doubling: after k rounds `jump` is 2**k parents up; n parents up is a cycle.
+    """
+    n = len(parents)
+    jump = np.append(np.where(parents < 0, n, parents), n)
+    for _ in range(n.bit_length()):
+        jump = jump[jump]
+    on_cycle = jump[jump < n]
+    if not on_cycle.size:
+        return []
+    start = int(on_cycle.min())
+    cycle, v = [start], int(parents[start])
+    while v != start:
+        cycle.append(v)
+        v = int(parents[v])
+    return [start, *cycle[:0:-1]]
+
+
+# ------------------------------------------------------------------------------------------
+# Topological levels and order of a directed acyclic graph.
+#
+# Vertices without an edge in are the first level; removing them gives the next level::
+#
+# d = d - q (+.pair) A; q<!s(levels)> = d<d = 0>
 
 
 def topological_levels(A: Matrix) -> Vector:

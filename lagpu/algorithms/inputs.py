@@ -15,17 +15,6 @@ from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL, INT32, INT64, DType
 from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, InvalidValue
 
-__all__ = [
-    "index_type",
-    "number",
-    "random_seed",
-    "require_finite",
-    "require_square",
-    "source_vertex",
-    "source_vertices",
-    "undirected",
-]
-
 
 def require_square(A: Any) -> None:
     """Raise unless `A` is a square matrix.

@@ -23,8 +23,6 @@ from lagpu.dtypes import FP64
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue, NotConverged
 from lagpu.loops.loop import loop
 
-__all__ = ["pagerank"]
-
 Weights = Vector | Mapping[int, float]
 
 FARTHEST = 2.0  # the largest possible sum of changes of the ranks

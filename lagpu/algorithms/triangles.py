@@ -22,8 +22,6 @@ from lagpu.core.vector import Vector
 from lagpu.dtypes import FP64, INT64
 from lagpu.errors import InvalidValue
 
-__all__ = ["average_clustering", "clustering", "transitivity", "triangle_count", "triangles"]
-
 _HUB = 8  # mean degrees from which the largest one makes an order of degrees worth its cost
 
 

@@ -12,7 +12,7 @@ from contextlib import ContextDecorator, suppress
 from contextvars import ContextVar
 from typing import Any, cast
 
-from lagpu.backends.override import overridden
+from lagpu.backends.guard import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.errors import (
     BackendUnavailable,

@@ -9,8 +9,6 @@ import numpy as np
 
 from lagpu.backends.protocol import Backend
 
-__all__ = ["in_step", "of_all", "require_alike"]
-
 T = TypeVar("T")
 
 

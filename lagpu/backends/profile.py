@@ -8,8 +8,6 @@ from typing import NamedTuple, Protocol
 
 from lagpu.operations import FusedLoop, Handle, Operation, Rejection
 
-__all__ = ["LoopMeasured", "LoopRow", "Measured", "Meter", "Phase", "Sent"]
-
 
 @dataclass(frozen=True)
 class Sent:

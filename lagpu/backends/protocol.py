@@ -27,8 +27,6 @@ from lagpu.operations import (
     Until,
 )
 
-__all__ = ["Backend", "Capabilities", "Clusters", "Parts", "ProductPlan"]
-
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from lagpu.check import Pattern
 from lagpu.core.matrix import Matrix
 from lagpu.errors import InvalidValue
 from lagpu.generators.load import Facts, load
-from lagpu.host.threads import mapped
+from lagpu.host.memory import mapped
 from lagpu.io.csc import column_blocks
 
 #: The graphs that are measured on a GPU by default; other scales are valid names too.

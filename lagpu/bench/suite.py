@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from lagpu import algorithms, backends, check
-from lagpu.backends.override import overridden
+from lagpu.backends.guard import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.bench import harness, peers
 from lagpu.bench.graphs import SMALL_SUITE, SUITE, HostGraph, require_graph
@@ -21,7 +21,7 @@ from lagpu.core.vector import Vector
 from lagpu.errors import FileFormatError, InvalidValue, NotSupported, OutOfMemory
 from lagpu.generators import path
 from lagpu.generators.load import load
-from lagpu.host.fitting import FittingTable
+from lagpu.host.display import FittingTable
 from lagpu.loops.loop import eager
 
 Run = Callable[[int], Any]

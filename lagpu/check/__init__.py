@@ -12,18 +12,17 @@ On a grid each piece looks at the edges of its own part, and every process of th
 checker, which says the same in all. No process collects the graph.
 """
 
-from lagpu.check.batch import check_levels_multi, check_parents_multi
-from lagpu.check.betweenness import check_betweenness, check_edge_betweenness
-from lagpu.check.bipartite import check_odd_cycle, check_sides
-from lagpu.check.components import check_components
-from lagpu.check.distances import check_distances
-from lagpu.check.distances_all import check_diameter, check_remoteness, check_route
+from lagpu.check.batch import (
+    check_k_hop,
+    check_levels_joint,
+    check_levels_multi,
+    check_parents_multi,
+)
+from lagpu.check.betweenness import check_betweenness, check_edge_betweenness, check_pagerank
+from lagpu.check.components import check_components, check_odd_cycle, check_sides
+from lagpu.check.distances import check_diameter, check_distances, check_remoteness, check_route
 from lagpu.check.graph import CheckReport, Pattern
-from lagpu.check.levels import check_levels
-from lagpu.check.multi_source import check_k_hop, check_levels_joint
-from lagpu.check.pagerank import check_pagerank
-from lagpu.check.parents import check_parents
-from lagpu.check.paths import check_paths
+from lagpu.check.levels import check_levels, check_parents, check_paths
 from lagpu.check.sets import (
     check_core_numbers,
     check_independent_set,

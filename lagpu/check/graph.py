@@ -15,8 +15,6 @@ from lagpu.check.slices import Slice, Slices
 from lagpu.core.matrix import Matrix
 from lagpu.errors import CheckFailed, DimensionMismatch, IndexOutOfBound, InvalidValue
 
-__all__ = ["CheckReport", "Graph", "Pattern", "both_ends", "refuse", "weighted", "whole_below"]
-
 Array = np.ndarray[Any, Any]
 
 

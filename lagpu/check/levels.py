@@ -1,4 +1,4 @@
-"""Prove the levels of a breadth-first search."""
+"""Check levels, parents and path counts of searches."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.check.graph import CheckReport, Graph, refuse
+from lagpu.check.graph import CheckReport, Graph, refuse, whole_below
+from lagpu.check.slices import Edges
 from lagpu.errors import CheckFailed
-
-__all__ = ["LEVEL_RULES", "check_levels", "prove_levels", "prove_no_long_edge"]
 
 Array = np.ndarray[Any, Any]
 
@@ -86,3 +85,237 @@ def prove_no_long_edge(graph: Graph, level: Array, nearest: Array, rule: str) ->
         return f"{found}, but the edge {u} -> {v} comes from level {nearest[v]}"
 
     refuse(level > nearest + 1, rule, describe)
+
+
+# ------------------------------------------------------------------------------------------
+# Prove the parents of a breadth-first search by the five rules of Graph500.
+
+
+PARENT_RULES = (
+    "the source is its own parent",
+    "parents are vertices",
+    "1: the parents form a tree rooted at the source",
+    "2: a tree edge joins levels that differ by one",
+    "3: an edge from level d ends at a level <= d + 1",
+    "4: the tree spans all that the source reaches",
+    "5: a tree edge is an edge of the graph",
+)
+
+
+def check_parents(A: Any, source: int, parents: Any, levels: Any = None) -> CheckReport:
+    """Prove that parents are a breadth-first tree from a source, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+        See the module.
+    source : int
+        ``0 <= source < n``.
+    parents : result, (n,)
+        Parent of each reached vertex; the source is its own parent.
+    levels : result, (n,), optional
+        If given, they must be the depths of the tree.
+
+    Raises
+    ------
+    CheckFailed, IndexOutOfBound, DimensionMismatch
+        As `check_levels`.
+
+    Notes
+    -----
+    The rules of `PARENT_RULES`, numbered as in the Graph500 specification, and applied along the
+    edges of a directed graph, suffice: by 1 each vertex of the tree has a depth, and by 5 the
+    source reaches it in as many steps; by 3 and 4, which are rule 3 of `check_levels` for depths,
+    not in fewer, and no reachable vertex is left out. So a parent on an unreached vertex breaks
+    1 or 5: the chain of parents does not end at the source, or is not a path.
+    """
+    graph = Graph(A, source)
+    parent, present = graph.dense(parents, "parents")
+    if not present[source] or parent[source] != source:
+        found = parent[source] if present[source] else "none"
+        raise CheckFailed(
+            f"check_parents: {PARENT_RULES[0]}: parent[{source}] is {found}, not {source}."
+        )
+    refuse(
+        present & ~whole_below(parent, graph.n),
+        f"check_parents: {PARENT_RULES[1]}",
+        lambda v: f"parent {parent[v]} is not one of 0 .. {graph.n - 1}",
+    )
+    kind = np.int32 if graph.n < 2**31 else np.int64
+    parent = np.where(present, parent.astype(kind), np.arange(graph.n, dtype=kind))
+    level = _depths(graph, parent, present)
+    if levels is not None:
+        _prove_equal(graph, level, graph.levels(levels, "check_parents", PARENT_RULES[3]))
+    _prove_edges(graph, parent, present)
+    nearest = graph.nearest(level)
+    both = np.where(level < graph.unreached, level, nearest + 1)
+    prove_no_long_edge(graph, both, nearest, f"check_parents: {PARENT_RULES[4]}")
+    prove_no_long_edge(graph, level, nearest, f"check_parents: {PARENT_RULES[5]}")
+    return graph.report(PARENT_RULES, level)
+
+
+def _depths(graph: Graph, parent: Array, present: Array) -> Array:
+    """Return each vertex's depth in the tree, (n,), or raise unless all chains end at the source.
+
+    Pointer doubling: after k rounds `jump` is 2**k parents up, or the source.
+    """
+    rule = f"check_parents: {PARENT_RULES[2]}"
+    refuse(
+        present & ~present[parent],
+        rule,
+        lambda v: f"its parent {parent[v]} has no parent",
+    )
+    jump = parent
+    depth = (jump != np.arange(graph.n)).astype(np.int64)
+    for _ in range(graph.n.bit_length()):
+        further = jump[jump]
+        depth += depth[jump]
+        if np.array_equal(further, jump):
+            break
+        jump = further
+    refuse(
+        present & (jump != graph.source),
+        rule,
+        lambda v: (
+            "is its own parent, but not the source"
+            if parent[v] == v
+            else f"its chain of parents, from {parent[v]} on, does not end at {graph.source}"
+        ),
+    )
+    kind = np.int32 if graph.unreached < 2**31 - 1 else np.int64
+    return np.where(present, depth, graph.unreached).astype(kind)
+
+
+def _prove_equal(graph: Graph, depth: Array, level: Array) -> None:
+    """Raise unless the given levels are the depths of the tree."""
+    words = {graph.unreached: "none"}
+    refuse(
+        depth != level,
+        f"check_parents: {PARENT_RULES[3]}",
+        lambda v: (
+            f"level {words.get(int(level[v]), level[v])}, "
+            f"but depth in the tree {words.get(int(depth[v]), depth[v])}"
+        ),
+    )
+
+
+def _prove_edges(graph: Graph, parent: Array, present: Array) -> None:
+    """Raise unless each edge of the tree is an edge of the graph."""
+    known = graph.edges.at_ends(lambda e: e.begin == parent[e.end], np.logical_or, False)
+    known |= ~present
+    known[graph.source] = True
+    refuse(
+        ~known,
+        f"check_parents: {PARENT_RULES[6]}",
+        lambda v: f"its parent is {parent[v]}, but there is no edge {parent[v]} -> {v}",
+    )
+
+
+# ------------------------------------------------------------------------------------------
+# Prove numbers of shortest paths.
+
+
+PATH_RULES = (
+    "the source has one path",
+    "exactly the reached vertices have a count",
+    "a count is the sum over the in-neighbours one level up",
+)
+
+
+def check_paths(A: Any, source: int, paths: Any, levels: Any = None) -> CheckReport:
+    """Prove that counts are the numbers of shortest paths from a source, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+        See the module; parallel edges do not exist, so a path is a sequence of vertices.
+    source : int
+        ``0 <= source < n``.
+    paths : result, (n,)
+        Count of each reached vertex, of any whole or floating-point type.
+    levels : result, (n,), optional
+        Distances, which are proved first; by default a plain search computes them.
+
+    Raises
+    ------
+    CheckFailed, IndexOutOfBound, DimensionMismatch
+        As `check_levels`.
+
+    Notes
+    -----
+    The rules of `PATH_RULES`, over proved levels, suffice: a shortest path to v ends with an edge
+    from a vertex one level up, and by induction over levels the counts there are right.
+    Integers are compared exactly, a sum beyond 64 bits included. A float may differ from the sum
+    over the in-neighbours by the rounding of this sum; infinite counts must be infinite sums.
+    """
+    graph = Graph(A, source)
+    if levels is None:
+        level = graph.edges.search(np.array([graph.source]))
+    else:
+        level = graph.levels(levels, "check_paths", LEVEL_RULES[1])
+    prove_levels(graph, level, "check_paths")
+    count, present = graph.dense(paths, "paths")
+    source = graph.source
+    if not present[source] or count[source] != 1:
+        found = count[source] if present[source] else "none"
+        raise CheckFailed(f"check_paths: {PATH_RULES[0]}: paths[{source}] is {found}, not 1.")
+    refuse(
+        present != (level < graph.unreached),
+        f"check_paths: {PATH_RULES[1]}",
+        lambda v: (
+            f"{count[v]} paths, but it is unreached"
+            if present[v]
+            else f"no count, but it is at level {level[v]}"
+        ),
+    )
+    prove = _prove_float_sums if count.dtype.kind == "f" else _prove_whole_sums
+    prove(graph, level, count)
+    return graph.report(LEVEL_RULES + PATH_RULES, level)
+
+
+def _prove_whole_sums(graph: Graph, level: Array, count: Array) -> None:
+    """Compare integer counts with their sums, in two halves of 32 bits so that nothing wraps."""
+    rule = f"check_paths: {PATH_RULES[2]}"
+    refuse((level < graph.unreached) & (count < 1), rule, lambda v: f"{count[v]} paths")
+    width, mask = np.uint64(32), np.uint64(0xFFFFFFFF)
+    bits = count.astype(np.uint64)
+    high, low = _sums(graph, level, bits >> width), _sums(graph, level, bits & mask)
+    high, low = high + (low >> width), low & mask
+    refuse(
+        _except_source(graph, level, (bits >> width != high) | (bits & mask != low)),
+        rule,
+        lambda v: f"{count[v]} paths, but the sum is {(int(high[v]) << 32) + int(low[v])}",
+    )
+
+
+def _prove_float_sums(graph: Graph, level: Array, count: Array) -> None:
+    """Compare float counts with their sums: equal while exact, else up to rounding."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = _sums(graph, level, count.astype(np.float64)).astype(count.dtype)
+        limits = np.finfo(count.dtype)
+        # k positive summands lose at most k roundings; below 2**precision there are none.
+        summands = graph.edges.at_ends(lambda e: np.ones(len(e.begin), np.int64), np.add, 0)
+        slack = (summands + 1) * float(limits.eps) * total
+        inexact = np.isfinite(total) & (total >= 2.0 ** (limits.nmant + 1))
+        good = (count == total) | (inexact & (np.abs(count - total) <= slack))
+    refuse(
+        _except_source(graph, level, ~good),
+        f"check_paths: {PATH_RULES[2]}",
+        lambda v: f"{count[v]} paths, but the sum is {total[v]}",
+    )
+
+
+def _except_source(graph: Graph, level: Array, bad: Array) -> Array:
+    bad &= level < graph.unreached
+    bad[graph.source] = False
+    return bad
+
+
+def _sums(graph: Graph, level: Array, count: Array) -> Array:
+    """Return the sum of each vertex's counts over the in-neighbours one level up, (n,)."""
+
+    def above(edges: Edges) -> Array:
+        begin = edges.begin
+        return np.where(level[begin] + 1 == level[edges.end], count[begin], count.dtype.type(0))
+
+    return graph.edges.at_ends(above, np.add, 0)

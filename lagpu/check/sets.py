@@ -7,20 +7,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.check.graph import Graph, refuse, whole_below
-from lagpu.host.sorting import distinct
-
-__all__ = [
-    "CORE_RULES",
-    "INDEPENDENT_RULES",
-    "K_CORE_RULES",
-    "LINE_RULES",
-    "ORDER_RULES",
-    "check_core_numbers",
-    "check_independent_set",
-    "check_k_core",
-    "check_topological_levels",
-    "check_topological_order",
-]
+from lagpu.host.columns import distinct
 
 Array = np.ndarray[Any, Any]
 

@@ -19,11 +19,9 @@ import scipy.sparse as sp
 from scipy.sparse import csgraph
 
 from lagpu.backends.protocol import Parts
-from lagpu.host.sorting import distinct
-from lagpu.host.threads import mapped
+from lagpu.host.columns import distinct
+from lagpu.host.memory import mapped
 from lagpu.io.csc import column_blocks
-
-__all__ = ["Edges", "Slice", "Slices", "least_of", "listed"]
 
 Array = np.ndarray[Any, Any]
 
@@ -401,7 +399,8 @@ class Slices:
     def _once(self, vertices: Array) -> Array:
         """Return each vertex once, rising; a scan of all is cheaper than sorting many."""
         if len(vertices) < self.n // 16:
-            return distinct(vertices)
+            found: Array = distinct(vertices)
+            return found
         marked = np.zeros(self.n, bool)
         marked[vertices] = True
         return np.flatnonzero(marked)

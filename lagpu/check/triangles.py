@@ -10,14 +10,6 @@ from lagpu.check.graph import Graph, refuse
 from lagpu.check.slices import Edges, Slice, Slices
 from lagpu.errors import CheckFailed, InvalidValue
 
-__all__ = [
-    "TRIANGLE_RULES",
-    "check_clustering",
-    "check_transitivity",
-    "check_triangle_count",
-    "check_triangles",
-]
-
 Array = np.ndarray[Any, Any]
 
 _LISTED = 1 << 18  # neighbours at a time

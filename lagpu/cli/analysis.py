@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lagpu import algorithms, backends, io, versions
-from lagpu.backends.override import overridden
+from lagpu.backends.guard import overridden
 from lagpu.backends.processes import of_all
 from lagpu.cli.console import busy, console, print_json, tell_written
 from lagpu.cli.graphs import facts_of, timed_load
@@ -20,9 +20,7 @@ from lagpu.cli.pages import SAVED, require_file, require_numbers, require_small,
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import CheckFailed
-from lagpu.host.fitting import FittingTable
-
-__all__ = ["Job", "Place", "analyse", "list_algorithms", "ranking"]
+from lagpu.host.display import FittingTable
 
 # The longest run that is repeated, to be timed without what only the first one does; and where
 # that compiles kernels.

@@ -19,8 +19,6 @@ from lagpu.cli.options import (
     placed,
 )
 
-__all__ = ["Mode", "app"]
-
 app = typer.Typer()
 
 

@@ -11,7 +11,7 @@ import typer
 
 from lagpu import check as checkers
 from lagpu import io
-from lagpu.algorithms.brandes import is_directed
+from lagpu.algorithms.betweenness import is_directed
 from lagpu.algorithms.inputs import source_vertex, source_vertices
 from lagpu.cli.console import busy, console, print_json, tell_written
 from lagpu.cli.graphs import load_named, require_no_device
@@ -21,9 +21,6 @@ from lagpu.cli.start import Begin
 from lagpu.core.matrix import Matrix
 from lagpu.errors import FileFormatError, InvalidValue
 from lagpu.io.vectors import read_named_vector, read_vector
-
-__all__ = ["WHOLE", "prove", "prove_installation", "prove_sides"]
-
 
 # Checkers of searches from one source, by the option that names the file.
 _FROM_ONE: dict[str, Callable[..., Any]] = {

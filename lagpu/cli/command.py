@@ -31,8 +31,6 @@ from lagpu.cli.options import (
 if TYPE_CHECKING:
     from lagpu.cli.analysis import Job
 
-__all__ = ["analysis"]
-
 #: Options of every such command, after its own; (type, default).
 _SHARED: dict[str, tuple[Any, Any]] = {
     "backend": (Backend, "auto"),

@@ -31,8 +31,6 @@ from lagpu.cli.options import (
     placed,
 )
 
-__all__ = ["app"]
-
 app = typer.Typer(
     name="lagpu",
     help="Graph search as masked sparse linear algebra, on CPU and GPU.",

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from lagpu import algorithms, backends
 from lagpu import check as checkers
-from lagpu.backends.override import overridden
+from lagpu.backends.guard import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.cli.check import WHOLE, prove_sides
 from lagpu.cli.console import busy, console, print_json
@@ -17,8 +17,6 @@ from lagpu.cli.names import Names
 from lagpu.cli.options import SHORTEST
 from lagpu.crosscheck import crosscheck
 from lagpu.errors import CrosscheckFailed, InvalidValue, NotSupported
-
-__all__ = ["BFS", "Call", "call", "compare"]
 
 Proof = Callable[..., Any]
 

@@ -17,9 +17,6 @@ from rich.text import Text
 from lagpu.errors import plain
 from lagpu.host.job import launched
 
-__all__ = ["busy", "console", "print_json", "tell_written", "telling"]
-
-
 _WIDE = 140  # columns where nothing is a terminal
 
 

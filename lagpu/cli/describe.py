@@ -19,8 +19,6 @@ from lagpu.generators.load import Facts
 from lagpu.generators.spec import is_random, is_spec
 from lagpu.io.files import require_writable
 
-__all__ = ["convert", "describe", "list_backends", "make"]
-
 
 def describe(
     graph: str,

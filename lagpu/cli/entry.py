@@ -24,8 +24,6 @@ from lagpu.errors import CheckFailed, LagpuError, plain
 from lagpu.host.interrupt import INTERRUPTED
 from lagpu.host.job import first_reports, launched, owner, running, speaks
 
-__all__ = ["main"]
-
 for _more in (benches.app, papers.app, rankings.app, structure.app):
     app.add_typer(_more)
 

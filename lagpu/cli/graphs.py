@@ -17,8 +17,6 @@ from lagpu.generators.load import Facts
 from lagpu.generators.load import load as load_quietly
 from lagpu.generators.spec import is_random
 
-__all__ = ["facts_of", "load", "load_named", "require_no_device", "timed_load"]
-
 
 def load(graph: str, backend: str | Backend, *, seed_for: str = "", **options: Any) -> Matrix:
     """Return the graph of `load_named`, whose vertices are numbers."""

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from lagpu.host import children, files
 from lagpu.host.interrupt import before_end, end, on_interrupt
 
-__all__ = ["interruptible"]
-
 _GRACE_SECONDS = 0.7  # for the running code to stop by itself
 
 before_end(children.end_all)

@@ -14,8 +14,6 @@ from lagpu.cli.console import console, tell_written, telling
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.host.files import require_writable, write_json
 
-__all__ = ["measure", "measure_family", "measure_graph500", "only"]
-
 
 def measure(plan: suite.Plan, json_file: Path | None) -> None:
     """Run a benchmark, print its table, and write its report.

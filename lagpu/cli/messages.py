@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["as_options"]
-
 # Phrases in messages of algorithms, with the options of commands that replace them.
 _OPTIONS = {
     "as A.ewise_add(A.T, 'max').new()": "with --undirected",

@@ -11,8 +11,6 @@ import numpy as np
 
 from lagpu.errors import FileFormatError, InvalidValue
 
-__all__ = ["Names"]
-
 Array = np.ndarray[Any, Any]
 
 

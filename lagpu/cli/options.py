@@ -11,32 +11,6 @@ import typer
 
 from lagpu.errors import InvalidValue
 
-__all__ = [
-    "SHORTEST",
-    "AsJson",
-    "Backend",
-    "Check",
-    "Directed",
-    "Each",
-    "Forms",
-    "Graph",
-    "Grid",
-    "Kernel",
-    "OneSource",
-    "Orientation",
-    "Output",
-    "Policy",
-    "Renumber",
-    "Report",
-    "Save",
-    "Seed",
-    "SeedOfBoth",
-    "Source",
-    "Sources",
-    "Steps",
-    "placed",
-]
-
 SHORTEST = "min"  # combines the lengths of an edge that a file gives twice
 
 

@@ -14,16 +14,6 @@ from lagpu.observe.step import step
 from lagpu.observe.step.page import page, require_size
 from lagpu.observe.trace import Trace
 
-__all__ = [
-    "SAVED",
-    "require_apart",
-    "require_file",
-    "require_numbers",
-    "require_small",
-    "write_steps",
-    "write_trace",
-]
-
 SAVED = (".npz", ".txt", ".csv")  # suffixes for a vector
 
 

@@ -8,8 +8,6 @@ import typer
 
 from lagpu.cli.options import Backend, Report, Seed
 
-__all__ = ["app"]
-
 app = typer.Typer()
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from lagpu.core.matrix import Matrix
     from lagpu.core.vector import Vector
 
-__all__ = ["app"]
-
 app = typer.Typer()
 
 _MOST_ITERATIONS = 1_000_000  # more would seem endless
@@ -115,9 +113,9 @@ def bc(
 
     from lagpu import algorithms
     from lagpu import check as checkers
-    from lagpu.algorithms.brandes import batch_size, is_directed, sample
+    from lagpu.algorithms.betweenness import batch_size, is_directed, sample
     from lagpu.algorithms.inputs import random_seed
-    from lagpu.backends.override import is_overridden
+    from lagpu.backends.guard import is_overridden
     from lagpu.cli.analysis import Job, ranking
     from lagpu.errors import InvalidValue
 

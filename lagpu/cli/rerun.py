@@ -12,8 +12,6 @@ from lagpu.host.files import require_writable, write_json
 from lagpu.papers.experiments import experiments_of, paper_of
 from lagpu.papers.run import Request, lines_of, run, table_of
 
-__all__ = ["files_of", "rerun"]
-
 _QUICK = "--quick shows that everything runs and is right: its times say nothing of the paper's."
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from lagpu import algorithms, backends, io, versions
 from lagpu import check as checkers
 from lagpu.algorithms.inputs import source_vertex, source_vertices
-from lagpu.backends.override import overridden
+from lagpu.backends.guard import overridden
 from lagpu.cli.console import busy, console, print_json, tell_written
 from lagpu.cli.graphs import facts_of, timed_load
 from lagpu.cli.pages import (
@@ -30,10 +30,8 @@ from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.generators.load import Facts
-from lagpu.host.fitting import FittingTable
+from lagpu.host.display import FittingTable
 from lagpu.observe.trace import Row, Trace, trace
-
-__all__ = ["Request", "search"]
 
 # By output: from one source, jointly from several, and from each of several.
 _ALGORITHMS: dict[str, Callable[[Matrix, Any], Any]] = {

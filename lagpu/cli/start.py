@@ -7,8 +7,6 @@ from typing import NamedTuple
 from lagpu.cli.names import Names
 from lagpu.errors import InvalidValue
 
-__all__ = ["Begin"]
-
 
 class Begin(NamedTuple):
     """The three options as given."""

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from lagpu.core.matrix import Matrix
     from lagpu.core.vector import Vector
 
-__all__ = ["app"]
-
 app = typer.Typer()
 
 

@@ -23,32 +23,8 @@ from lagpu.errors import (
     IndexOutOfBound,
     InvalidValue,
 )
-from lagpu.host.sorting import all_distinct
+from lagpu.host.columns import all_distinct
 from lagpu.operations import BoundOperator, Counter, CounterRef, ScalarRef, ScalarValue
-
-__all__ = [
-    "all_close",
-    "as_fill",
-    "as_semiring",
-    "as_size",
-    "as_values",
-    "binary_operator",
-    "bound_operator",
-    "check_how",
-    "combine",
-    "index_array",
-    "integer",
-    "integer_array",
-    "is_present",
-    "outside",
-    "require_distinct",
-    "scalar_dtype",
-    "scalar_value",
-    "selected",
-    "single_index",
-    "sorted_distinct",
-    "with_defaults",
-]
 
 Array = np.ndarray[Any, Any]
 

@@ -10,7 +10,7 @@ import numpy as np
 from lagpu.algebra.operators import IndexUnaryOp, Monoid
 from lagpu.algebra.tables import binary, monoid
 from lagpu.backends.protocol import Backend
-from lagpu.core.aggregates.table import agg, aggregate
+from lagpu.core.aggregates import agg, aggregate
 from lagpu.core.arguments import all_close, bound_operator, check_how, selected
 from lagpu.core.exchange.pickled import taken_apart
 from lagpu.core.expr import (
@@ -27,14 +27,11 @@ from lagpu.core.expr import (
     mixed_backends,
 )
 from lagpu.core.hints import NoTruth, object_of
-from lagpu.core.infix.arithmetic import Arithmetic
-from lagpu.core.infix.described import described
+from lagpu.core.infix import Arithmetic, described
 from lagpu.core.recorder import flush, why_unreadable
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.operations import Apply, Handle, Reduce, Select
-
-__all__ = ["Collection"]
 
 #: What to write instead of attributes of python-graphblas that are not here.
 _INSTEAD = {

@@ -1,16 +1,14 @@
-"""Deferred calls, masks and `assign`, the one funnel from notation to a backend.
-
-Every statement is checked before a backend sees it: a call against its inputs when it is written,
-and against its output, mask and accumulator when it is assigned.
-"""
+"""Expressions: operations that wait for an output, and warnings for those never used."""
 
 from __future__ import annotations
 
 import math
+import sys
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -18,9 +16,7 @@ from lagpu.algebra.tables import indexunary
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import binary_operator
 from lagpu.core.hints import Deferred, NoArithmetic, NoTruth, how_to_join, name_of, object_of
-from lagpu.core.observer import current_observer
-from lagpu.core.recorder import current_recorder, run_statement
-from lagpu.core.unused import Unassigned
+from lagpu.core.recorder import current_observer, current_recorder, run_statement
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.errors import (
     BackendMismatch,
@@ -28,9 +24,10 @@ from lagpu.errors import (
     DomainMismatch,
     InvalidValue,
     LagpuError,
+    UnusedCall,
 )
 from lagpu.host import display
-from lagpu.host.source import is_notation, operation_at, taken_by
+from lagpu.host.source import expression_at, is_notation, operation_at, taken_by
 from lagpu.operations import (
     Assign,
     AssignScalar,
@@ -42,24 +39,76 @@ from lagpu.operations import (
 )
 from lagpu.operations.statements import method_of
 
-__all__ = [
-    "OUTPUTS",
-    "Call",
-    "Mask",
-    "Updater",
-    "as_mask",
-    "assign",
-    "compute",
-    "constant",
-    "format_as_written",
-    "format_formula",
-    "is_operand",
-    "kind_of",
-    "mark_used",
-    "mask_does_not_fit",
-    "mixed_backends",
-    "temporary",
-]
+_warned: dict[str, dict[Any, Any]] = {}  # by file, the registry by which Python warns once a line
+
+
+_finalized: set[str] = set()  # the classes that have such a twin
+
+
+class Unassigned:
+    """One side of a statement, which does nothing by itself.
+
+    A subclass sets `_used`. An object that is dropped unused warns if the expression that made it
+    is a statement of its own. An exception drops such objects as well, as it drops ``w(mask)`` in
+    ``w(mask) << x`` if `x` raises; then there is no warning.
+    """
+
+    __slots__ = ("_used",)
+    _used: bool
+    _remedy: ClassVar[str]  # {0} is the author's expression
+    _without_finalizer: ClassVar[type[Any] | None] = None
+
+    def __init_subclass__(cls) -> None:
+        """Make the same class once more, for objects that are used.
+
+        A finalizer in Python is a place where an interrupt (Ctrl-C) may come, and there it goes to
+        nobody. So an object that is used changes its class for one whose finalizer is compiled.
+        """
+        if cls.__name__ not in _finalized:
+            _finalized.add(cls.__name__)
+            body = {"__slots__": (), "__del__": staticmethod(tuple), "__module__": cls.__module__}
+            cls._without_finalizer = type(cls.__name__, (cls,), body)
+
+    def _mark_used(self) -> None:
+        """Mark this object as used, so that no warning follows an error that is being raised."""
+        self.__class__ = self._without_finalizer  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        refuse: Callable[[str], NoReturn] = self.refuse  # type: ignore[attr-defined]
+        refuse("cannot be copied or pickled")
+
+    def __del__(self) -> None:
+        try:
+            if self._used:
+                return
+        except AttributeError:  # its constructor raised
+            return
+        origin = self._origin(sys._getframe().f_back)
+        if origin is not None:
+            _warn(self, *origin)
+
+    def _origin(self, frame: FrameType | None) -> tuple[CodeType, int] | None:
+        """Return the instruction that made the object, which `frame` drops; None: do not warn."""
+        if frame is None or operation_at(frame) != "POP_TOP":
+            return None
+        if expression_at(frame.f_code, frame.f_lasti).text.startswith(("with ", "async with ")):
+            return None  # the end of the block drops an error with all objects it refers to
+        return frame.f_code, frame.f_lasti
+
+
+def _warn(x: Unassigned, code: CodeType, instruction: int) -> None:
+    found = expression_at(code, instruction)
+    message = x._remedy.format(found.text or repr(x))
+    known = _warned.setdefault(code.co_filename, {})
+    warnings.warn_explicit(message, UnusedCall, code.co_filename, found.line, registry=known)
+
+
+# ------------------------------------------------------------------------------------------
+# Deferred calls, masks and `assign`, the one funnel from notation to a backend.
+#
+# Every statement is checked before a backend sees it: a call against its inputs when it is
+# written, and against its output, mask and accumulator when it is assigned.
+
 
 #: Instructions that drop a call only if there is an error: w << call, w[I] = call, end of except.
 _UNWINDS = ("BINARY_OP", "STORE_SUBSCR", "POP_EXCEPT")

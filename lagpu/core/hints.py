@@ -16,18 +16,6 @@ from lagpu.errors import DomainMismatch, NotComputed
 from lagpu.host import display
 from lagpu.host.source import author
 
-__all__ = [
-    "ComputedForms",
-    "Deferred",
-    "NoArithmetic",
-    "NoTruth",
-    "how_to_enter",
-    "how_to_join",
-    "name_of",
-    "object_of",
-    "part_of",
-]
-
 Operator = Callable[[Any, Any], Any]
 _UNARY: dict[str, Callable[[Any], Any]] = {
     "-": operator.neg, "abs()": operator.abs, "~": operator.invert

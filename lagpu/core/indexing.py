@@ -26,14 +26,12 @@ from lagpu.core.expr import (
     temporary,
 )
 from lagpu.core.hints import Deferred, NoTruth, name_of
-from lagpu.core.infix.broadcast import as_column, as_row
-from lagpu.core.infix.described import described
-from lagpu.core.infix.pair import Pair
+from lagpu.core.infix import Pair, as_column, as_row, described
 from lagpu.core.types import MatrixLike, VectorLike
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import DimensionMismatch, DomainMismatch
 from lagpu.host import display
-from lagpu.host.sorting import distinct
+from lagpu.host.columns import distinct
 from lagpu.operations import (
     Assign,
     AssignScalar,
@@ -42,8 +40,6 @@ from lagpu.operations import (
     ExtractColumn,
     ExtractElement,
 )
-
-__all__ = ["IndexExpr", "MatrixIndex", "VectorIndex", "matrix_assignment", "vector_assignment"]
 
 
 class IndexExpr(Deferred):

@@ -11,7 +11,7 @@ from lagpu import backends
 from lagpu.algebra.operators import Monoid
 from lagpu.algebra.tables import monoid
 from lagpu.backends.protocol import Backend
-from lagpu.core.aggregates.table import agg, aggregate
+from lagpu.core.aggregates import agg, aggregate
 from lagpu.core.arguments import (
     as_size,
     as_values,
@@ -21,27 +21,25 @@ from lagpu.core.arguments import (
     single_index,
 )
 from lagpu.core.collection import Collection
-from lagpu.core.compressed import (
+from lagpu.core.exchange.foreign import dtype_for
+from lagpu.core.expr import OUTPUTS, Call, Updater, assign
+from lagpu.core.forms import (
+    MatrixForms,
     array_of,
+    as_type,
     check_compressed,
     extent,
     from_rows,
     transpose_compressed,
 )
-from lagpu.core.exchange.foreign import dtype_for
-from lagpu.core.expr import OUTPUTS, Call, Updater, assign
-from lagpu.core.forms.matrices import MatrixForms
-from lagpu.core.forms.vectors import as_type
 from lagpu.core.indexing import MatrixIndex, matrix_assignment
-from lagpu.core.matmul import MatrixOperand
+from lagpu.core.infix import MatrixOperand
 from lagpu.core.vector import Vector
 from lagpu.core.views import TransposedMatrix, mxv
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import DimensionMismatch, IndexOutOfBound, InvalidValue
 from lagpu.host import display
 from lagpu.operations import Assign, ExtractElement, Handle, ReduceRows
-
-__all__ = ["Matrix"]
 
 _UNNAMED = display.Unnamed("A")
 

@@ -13,16 +13,12 @@ from lagpu.core.exchange.foreign import dtype_for
 from lagpu.core.expr import OUTPUTS, Call, Updater, constant
 from lagpu.core.hints import NoArithmetic, object_of
 from lagpu.core.indexing import IndexExpr
-from lagpu.core.infix.arithmetic import UNARY, WAYS, operator_of
-from lagpu.core.infix.described import described
-from lagpu.core.infix.pair import Pair
+from lagpu.core.infix import UNARY, WAYS, Pair, described, operator_of
 from lagpu.core.recorder import flush
 from lagpu.dtypes import DType, cast, lookup
 from lagpu.errors import EmptyObject, InvalidValue, NotSupported
 from lagpu.host import display
 from lagpu.operations import Counter, ScalarValue
-
-__all__ = ["Scalar"]
 
 _UNNAMED = display.Unnamed("s")
 

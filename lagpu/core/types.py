@@ -8,8 +8,6 @@ from lagpu.backends.protocol import Backend
 from lagpu.dtypes import DType
 from lagpu.operations import Handle
 
-__all__ = ["MatrixLike", "VectorLike"]
-
 
 class VectorLike(Protocol):
     """The attributes of a `Vector`."""

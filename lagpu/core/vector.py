@@ -25,7 +25,6 @@ from lagpu.core.arguments import (
     with_defaults,
 )
 from lagpu.core.collection import Collection
-from lagpu.core.compressed import array_of, extent
 from lagpu.core.exchange import arrays_out
 from lagpu.core.exchange.foreign import dtype_for
 from lagpu.core.expr import (
@@ -37,19 +36,16 @@ from lagpu.core.expr import (
     is_operand,
     kind_of,
 )
-from lagpu.core.forms.vectors import VectorForms, as_type
+from lagpu.core.forms import VectorForms, array_of, as_type, extent
 from lagpu.core.hints import name_of, object_of
 from lagpu.core.indexing import IndexExpr, VectorIndex, vector_assignment
-from lagpu.core.infix.broadcast import broadcast, outer_product
-from lagpu.core.matmul import inner_product, vector_product
-from lagpu.core.observer import current_observer
+from lagpu.core.infix import broadcast, inner_product, outer_product, vector_product
+from lagpu.core.recorder import current_observer
 from lagpu.core.views import SelectionMatrix
 from lagpu.dtypes import DType
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.host import display
 from lagpu.operations import Ewise, ExtractElement, Handle
-
-__all__ = ["Vector"]
 
 _UNNAMED = display.Unnamed("v")
 

@@ -15,18 +15,15 @@ from lagpu.algebra.tables import semiring
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import as_semiring, as_size
 from lagpu.core.expr import Call, Mask, is_operand, temporary
-from lagpu.core.forms.transposed import TransposedForms
+from lagpu.core.forms import TransposedForms
 from lagpu.core.hints import ComputedForms, name_of, part_of
-from lagpu.core.infix.arithmetic import Arithmetic
-from lagpu.core.matmul import MatrixOperand, vector_product
+from lagpu.core.infix import Arithmetic, MatrixOperand, vector_product
 from lagpu.core.recorder import flush, why_unreadable
 from lagpu.core.types import VectorLike
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import DomainMismatch, NotSupported
 from lagpu.host import display
 from lagpu.operations import SelectionToMatrix
-
-__all__ = ["MatrixView", "SelectionMatrix", "TransposedMatrix", "TransposedSelection", "mxv"]
 
 Array = np.ndarray[Any, Any]
 

@@ -10,12 +10,11 @@ import numpy as np
 from lagpu import backends as registry
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
-from lagpu.core.observer import observing
+from lagpu.core.recorder import observing
 from lagpu.core.scalar import Scalar
 from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
-from lagpu.crosscheck.eager_run import SingleBackend
-from lagpu.crosscheck.fused import Outcome, compare_outcomes, require_fusing
+from lagpu.crosscheck.fused import Outcome, SingleBackend, compare_outcomes, require_fusing
 from lagpu.crosscheck.lockstep import Lockstep
 from lagpu.crosscheck.report import Report
 from lagpu.errors import DomainMismatch, InvalidValue

@@ -1,14 +1,10 @@
-"""Lockstep: a backend that runs each operation on several backends and compares the results.
-
-So an algorithm runs once, statement by statement, and stops at the first difference. The first
-backend is the oracle: its values decide how the program goes on, and where other backends may
-differ they get its values, so that each statement has the same operands everywhere.
-"""
+"""Run statements on several backends in lockstep."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
@@ -16,16 +12,26 @@ import numpy as np
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.processes import of_all
 from lagpu.backends.protocol import Backend, Capabilities
-from lagpu.core.observer import Observer
-from lagpu.crosscheck.candidates_matrix import Triplets
-from lagpu.crosscheck.compare import Unequal, compare
-from lagpu.crosscheck.host import Entries, HostMatrix, nothing
-from lagpu.crosscheck.replica import Replica, part, replaced, replicas_in
-from lagpu.crosscheck.report import Plan, Report
-from lagpu.crosscheck.rules import Agreement, Rule, Written, equal, rule_of, rule_of_triplets
-from lagpu.crosscheck.statements import Tally, formula_of
+from lagpu.core.expr import format_formula
+from lagpu.core.recorder import Observer
+from lagpu.crosscheck.candidates import (
+    Agreement,
+    Entries,
+    HostMatrix,
+    Rule,
+    Terms,
+    Triplets,
+    Written,
+    equal,
+    nothing,
+    rule_of,
+    rule_of_triplets,
+)
+from lagpu.crosscheck.report import Difference, Place, Plan, Report, Row, Unequal, compare
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
+from lagpu.host.source import author, line_of_author, named, source_of, target_of
+from lagpu.observe.trace import names_in
 from lagpu.operations import (
     Assign,
     AssignScalar,
@@ -42,7 +48,175 @@ from lagpu.operations import (
     method_of,
 )
 
-__all__ = ["Lockstep"]
+
+class Replica:
+    """The handle of a vector or matrix on several backends, with each backend's handle.
+
+    Attributes
+    ----------
+    parts : list
+        The backends' handles, the oracle's first.
+    dtype : DType
+        Type of the values.
+    shape : tuple of int
+        The size of each dimension.
+    free : bool
+        Whether values may depend on choices of `any`.
+    possible : Terms or None
+        The possible values at each index, if `free` and known.
+    host : HostMatrix or None
+        The oracle's matrix on the host, until the matrix is written.
+    """
+
+    __slots__ = ("dtype", "free", "host", "parts", "possible", "shape")
+
+    def __init__(self, parts: list[Any], dtype: DType, shape: tuple[int, ...]) -> None:
+        self.parts, self.dtype, self.shape = parts, dtype, shape
+        self.free = False
+        self.possible: Terms | None = None
+        self.host: HostMatrix | None = None
+
+    @property
+    def ndim(self) -> int:
+        """1 for a vector, 2 for a matrix."""
+        return len(self.shape)
+
+    @property
+    def kind(self) -> str:
+        """``"vector"`` or ``"matrix"``."""
+        return "vector" if self.ndim == 1 else "matrix"
+
+
+def replaced(x: Any, change: Callable[[Replica], Any]) -> Any:
+    """Return a record in which `change` has replaced each replica."""
+    if isinstance(x, Replica):
+        return change(x)
+    if not isinstance(x, tuple):
+        return x
+    parts = [replaced(one, change) for one in x]
+    if all(new is old for new, old in zip(parts, x, strict=True)):
+        return x
+    return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+
+
+def part(x: Any, k: int) -> Any:
+    """Return a record with the handles of backend `k`."""
+    return replaced(x, lambda replica: replica.parts[k])
+
+
+def replicas_in(x: Any) -> Iterator[Replica]:
+    """Yield the replicas in a record."""
+    if isinstance(x, Replica):
+        yield x
+    elif isinstance(x, tuple):
+        for one in x:
+            yield from replicas_in(one)
+
+
+# ------------------------------------------------------------------------------------------
+# Track the running statement, and count the statements that agree.
+#
+# A statement may be several calls of a backend: an accumulated product of matrices is computed
+# first, and then written.
+
+
+class Tally:
+    """Counts the agreeing statements in a report, with a row for each statement of the source.
+
+    Parameters
+    ----------
+    report : Report
+        Gets the rows and the difference.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self._formula = ""
+        self._row: Row | None = None  # of the running statement, once its first call agrees
+        self._rows: dict[tuple[Place, str], Row] = {}
+
+    def begin(self) -> None:
+        """Reset the counts: copying the arguments counts as no statement."""
+        self.report.statements = 0
+        self.report.rows.clear()
+        self._rows.clear()
+
+    @contextmanager
+    def statement(self, formula: str) -> Iterator[None]:
+        """Count all calls inside ``with`` as one statement of this formula."""
+        outer = self._formula, self._row
+        self._formula, self._row = formula, None
+        try:
+            yield
+        finally:
+            self._formula, self._row = outer
+
+    @property
+    def number(self) -> int:
+        """The number of the running statement, from 1."""
+        return self.report.statements + (self._row is None)
+
+    def where(self) -> str:
+        """Return the running statement in words."""
+        place = Place(*line_of_author())
+        return f"statement {self.number} ({place}): {self._formula or place.text}"
+
+    def agreed(self, method: str, rule: Rule, chosen: int, level: int) -> None:
+        """Count a statement, or one more call of the running statement."""
+        row = self._row or self._next(method, rule, level)
+        if self._formula:
+            self._row = row
+        if row.rule == str(Rule()):  # keep the rule of the computation, not that of the write
+            row.rule = str(rule)
+        row.chosen += chosen
+
+    def _next(self, method: str, rule: Rule, level: int) -> Row:
+        place = Place(*line_of_author())
+        row = self._rows.get((place, method))
+        if row is None:
+            row = self._rows[place, method] = Row(place, self._formula or method, str(rule))
+            self.report.rows.append(row)
+        row.runs += 1
+        self.report.statements += 1
+        self.report.iterations = max(self.report.iterations, level + 1)
+        return row
+
+    def differs(
+        self,
+        what: str,
+        level: int,
+        pair: tuple[str, str],
+        count: int,
+        rows: tuple[Any, ...],
+        plans: tuple[Plan, ...] = (),
+    ) -> Exception:
+        """Return the error for a difference of the running statement; see `Difference`."""
+        place = Place(*line_of_author())
+        found = Difference(
+            self.number, self._formula, place, level, *pair, what, count, rows, plans
+        )
+        return self.report.failed(found)
+
+
+def formula_of(to: Any, call: Any) -> str:
+    """Return a statement as mathematics, with the author's names."""
+    frame = author()
+    names = names_in(frame)
+    seen = (*call.inputs, *(() if to.mask is None else (to.mask.vector,)), to.out)
+    target = ""
+    if frame is not None and id(to.out) not in names:
+        target = target_of(frame.f_code, source_of(frame))
+    names = named(names, to.out, target, {id(x): x for x in seen})
+    return f"{format_formula(to.formula, names)} << {format_formula(call.formula, names)}"
+
+
+# ------------------------------------------------------------------------------------------
+# Lockstep: a backend that runs each operation on several backends and compares the results.
+#
+# So an algorithm runs once, statement by statement, and stops at the first difference. The first
+# backend is the oracle: its values decide how the program goes on, and where other backends may
+# differ they get its values, so that each statement has the same operands everywhere.
+
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")

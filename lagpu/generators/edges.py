@@ -10,8 +10,6 @@ import numpy as np
 from lagpu.generators.stream import key, labels, words
 from lagpu.host.columns import Entries
 
-__all__ = ["PROBABILITIES", "Edges", "KroneckerEdges", "UniformEdges", "both_ways", "endpoints"]
-
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
 # Graph500: the probabilities of the quadrants (0, 0), (0, 1), (1, 0); the rest is for (1, 1).

@@ -15,8 +15,6 @@ from lagpu.dtypes import INT64
 from lagpu.errors import DimensionMismatch, IndexOutOfBound
 from lagpu.generators.sizes import is_on_gpu
 
-__all__ = ["Facts", "load"]
-
 Array = np.ndarray[Any, Any]
 
 

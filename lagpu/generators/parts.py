@@ -23,8 +23,6 @@ from lagpu.generators.edges import Edges, KroneckerEdges, both_ways, endpoints
 from lagpu.generators.sizes import LARGEST_SCALE, count, is_on_gpu, require_of_pieces
 from lagpu.host.columns import Entries, bytes_of, even_ends, keeps, shares_for, sorted_columns
 
-__all__ = ["drawn", "kronecker_tuples", "undirected"]
-
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
 _CHUNK_ON_HOST, _CHUNK_ON_GPU = 1 << 16, 1 << 24  # edges at a time

@@ -15,8 +15,6 @@ from lagpu.generators.shapes import grid_links
 from lagpu.generators.sizes import LARGEST_SCALE, count, drawn, require
 from lagpu.io.csc import edge_keys, from_edge_keys, from_entries, undirected
 
-__all__ = ["delaunay", "gnm", "kronecker", "kronecker_tuples", "road", "uniform"]
-
 Array = np.ndarray[Any, Any]
 Place = str | Backend | None
 

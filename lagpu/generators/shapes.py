@@ -11,8 +11,6 @@ from lagpu.core.matrix import Matrix
 from lagpu.generators.sizes import count, require
 from lagpu.io.csc import CSC, from_entries, undirected
 
-__all__ = ["complete", "cycle", "grid2d", "grid_links", "mycielskian", "path", "star"]
-
 Array = np.ndarray[Any, Any]
 Place = str | Backend | None
 

@@ -13,16 +13,6 @@ from lagpu.backends.protocol import Backend
 from lagpu.errors import InvalidValue, NotSupported
 from lagpu.host import memory
 
-__all__ = [
-    "LARGEST_SCALE",
-    "count",
-    "drawn",
-    "is_on_gpu",
-    "require",
-    "require_numbers",
-    "require_of_pieces",
-]
-
 LARGEST_SCALE = 31  # vertices are numbered in 32 bits
 _BYTES_PER_EDGE = 24  # peak memory, measured
 _BYTES_PER_VERTEX = 60

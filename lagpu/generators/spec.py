@@ -28,8 +28,6 @@ from lagpu.errors import InvalidValue
 from lagpu.generators.random import delaunay, gnm, kronecker, road, uniform
 from lagpu.generators.shapes import complete, cycle, grid2d, mycielskian, path, star
 
-__all__ = ["canonical", "from_spec", "is_random", "is_spec"]
-
 
 class _Kind(NamedTuple):
     make: Callable[..., Matrix]

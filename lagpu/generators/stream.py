@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.host.permutation import Permutation
-
-__all__ = ["key", "labels", "words"]
+from lagpu.host.columns import Permutation
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 

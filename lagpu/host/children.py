@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Done", "end_all", "end_tree", "run"]
-
 _PROCESSES = Path("/proc")
 _SET_CHILD_SUBREAPER = 36  # of prctl: orphans below this process become its children
 

@@ -19,18 +19,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-__all__ = [
-    "INTERRUPTED",
-    "before_end",
-    "end",
-    "end_commands",
-    "heard",
-    "listen",
-    "on_interrupt",
-    "removed",
-    "uninterrupted",
-]
-
 INTERRUPTED = 128 + signal.SIGINT
 _SIGINT = int(signal.SIGINT)
 _SHOW_CURSOR = b"\x1b[?25h"  # a progress display hides the cursor

@@ -15,17 +15,6 @@ from typing import NamedTuple
 from lagpu.errors import plain
 from lagpu.host.files import nowhere
 
-__all__ = [
-    "Job",
-    "command",
-    "end_together",
-    "first_reports",
-    "launched",
-    "owner",
-    "running",
-    "speaks",
-]
-
 # Of each launcher: the number of processes, and the number of this one. Slurm sets its own for a
 # job's script too, so they count only beside those of PMIx, which each process of a step has.
 _VARIABLES = (

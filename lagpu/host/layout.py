@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["places"]
-
 _ROUNDS = 150
 _NEAR = 1.5  # edges between the nearest vertices of two components
 _LINE = 12  # edges of a path that lies straight; a longer one is bent

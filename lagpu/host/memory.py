@@ -1,15 +1,17 @@
-"""Free host memory, and a check before an allocation that it fits."""
+"""Memory and threads of this machine: how much is free, and who computes."""
 
 from __future__ import annotations
 
+import contextvars
+import os
 import resource
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from lagpu.errors import OutOfMemory
-
-__all__ = ["available_bytes", "require", "shortage_named"]
 
 _MEMINFO = Path("/proc/meminfo")
 _MEMBERSHIP = Path("/proc/self/cgroup")
@@ -142,3 +144,37 @@ def _left(folder: Path, limit: str, usage: str, cache: str) -> int | None:
     except OSError:  # without it nothing is known to be droppable
         counters = {}
     return max(0, int(ceiling) - used + int(counters.get(cache, 0)))
+
+
+# ------------------------------------------------------------------------------------------
+# Threads for work that does not hold the interpreter: of NumPy on large arrays, or of devices.
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_MOST = 16  # beyond that memory is the bound
+
+
+def mapped(
+    work: Callable[[Item], Result], items: Iterable[Item], waits: bool = False
+) -> list[Result]:
+    """Return what a function returns for each item, in order; threads share several items.
+
+    There are at most as many threads as cores, unless the work mostly `waits`, as for a device.
+    Each call sees the caller's context variables, such as `numpy.errstate`.
+    """
+    items = list(items)
+    count = min(_MOST, len(items) if waits else _cores(), len(items))
+    if count < 2:
+        return [work(item) for item in items]
+    contexts = [contextvars.copy_context() for _ in items]
+    with ThreadPoolExecutor(count) as threads:
+        return list(threads.map(lambda own, item: own.run(work, item), contexts, items))
+
+
+def _cores() -> int:
+    """Return the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

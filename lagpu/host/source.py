@@ -13,26 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-__all__ = [
-    "SYNTAX",
-    "Expression",
-    "author",
-    "expression_at",
-    "file_name",
-    "is_command",
-    "is_notation",
-    "line_of_author",
-    "lines_of",
-    "mentioned_in_with",
-    "named",
-    "names_in",
-    "operation_at",
-    "source_between",
-    "source_of",
-    "taken_by",
-    "target_of",
-]
-
 #: Held while Python makes or takes syntax trees: 3.11 counts their nesting for all threads
 #: together, and raises SystemError if two threads do so at the same time.
 SYNTAX = threading.RLock()

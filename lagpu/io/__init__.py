@@ -4,10 +4,16 @@
 """
 
 from lagpu.io.arrays import from_arrays, from_scipy, to_scipy, to_scipy_sparse
-from lagpu.io.cupyx_matrices import from_cupyx, to_cupyx
 from lagpu.io.files import read, write, write_vector
 from lagpu.io.networkx_graphs import from_networkx, to_networkx
-from lagpu.io.objects import from_edgelist, from_igraph, from_pandas_edgelist, to_igraph
+from lagpu.io.objects import (
+    from_cupyx,
+    from_edgelist,
+    from_igraph,
+    from_pandas_edgelist,
+    to_cupyx,
+    to_igraph,
+)
 
 from_scipy_sparse = from_scipy  # the name in python-graphblas
 

@@ -14,8 +14,6 @@ from lagpu.dtypes import lookup
 from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.io.csc import compress
 
-__all__ = ["from_arrays", "from_scipy", "named", "to_scipy", "to_scipy_sparse"]
-
 
 def from_scipy(
     S: Any,

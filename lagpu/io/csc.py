@@ -22,22 +22,6 @@ from lagpu.dtypes import DType, lookup
 from lagpu.errors import InvalidValue
 from lagpu.host import memory
 
-__all__ = [
-    "CSC",
-    "asymmetry",
-    "bytes_for_entries",
-    "column_blocks",
-    "compress",
-    "different",
-    "edge_keys",
-    "from_edge_keys",
-    "from_entries",
-    "known_symmetric",
-    "symmetrise",
-    "undirected",
-    "united",
-]
-
 Array = np.ndarray[Any, Any]
 
 _CHUNK = 1 << 14  # edges at a time, so that temporaries stay in the cache

@@ -21,34 +21,36 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from lagpu.errors import FileFormatError, InvalidValue
-from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC, bytes_for_entries, from_entries
 from lagpu.io.formats import named_edges
-from lagpu.io.reading import NAMES_HINT, NUMBERS_HINT, Edges, Extent, Options, Parsed, graph_of
-from lagpu.io.text import PIECE, Fault, data_lines, line_number, pieces, show, write_rows
-from lagpu.io.words import (
+from lagpu.io.reading import (
+    NAMES_HINT,
+    NUMBERS_HINT,
+    Budget,
+    Edges,
+    Extent,
+    Options,
+    Parsed,
+    graph_of,
+)
+from lagpu.io.text import (
     COMMENT,
+    PIECE,
     REAL,
+    Fault,
     Malformed,
+    data_lines,
     fits,
     fortran,
     is_number,
+    line_number,
     number,
     numbers,
+    pieces,
     shape_of,
+    show,
+    write_rows,
 )
-
-__all__ = [
-    "Top",
-    "comments_of",
-    "dump",
-    "dump_plain",
-    "dump_weights",
-    "edges_of",
-    "parse",
-    "settled",
-    "top_of",
-]
 
 Array = np.ndarray[Any, Any]
 

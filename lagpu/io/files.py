@@ -25,16 +25,12 @@ from lagpu.errors import DimensionMismatch, FileFormatError, FileMissing, Invali
 from lagpu.host import memory
 from lagpu.host.files import probe, replacing
 from lagpu.io import slices
-from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC, bytes_for_entries, symmetrise
 from lagpu.io.formats import metis, table, tar
-from lagpu.io.formats.extras import needed
-from lagpu.io.formats.kinds import kind_of, kind_of_text
+from lagpu.io.formats.kinds import kind_of, kind_of_text, needed
 from lagpu.io.formats.table import Format
-from lagpu.io.reading import Options, Parsed
+from lagpu.io.reading import Budget, Options, Parsed
 from lagpu.io.text import PIECE, is_binary, write_rows
-
-__all__ = ["read", "require_writable", "write", "write_vector"]
 
 Array = np.ndarray[Any, Any]
 

@@ -17,13 +17,9 @@ import scipy.sparse as sp
 
 from lagpu.algebra.operators import BinaryOp
 from lagpu.errors import FileFormatError, NotSupported
-from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC, bytes_for_entries, from_entries
-from lagpu.io.reading import Edges
-from lagpu.io.text import Fault, line_number, show
-from lagpu.io.words import fortran, number
-
-__all__ = ["BANNER", "Sizes", "dump", "edges_of", "parse", "require_count", "sizes_of"]
+from lagpu.io.reading import Budget, Edges
+from lagpu.io.text import Fault, fortran, line_number, number, show
 
 BANNER = b"%%MatrixMarket"
 _REAL = (

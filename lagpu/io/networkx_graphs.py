@@ -18,8 +18,6 @@ from lagpu.host import memory
 from lagpu.io.arrays import named
 from lagpu.io.csc import from_entries, known_symmetric
 
-__all__ = ["Adjacency", "adjacency", "from_networkx", "to_networkx"]
-
 Array = np.ndarray[Any, Any]
 
 _EXACT = 2**53  # a float holds each integer up to here

@@ -26,10 +26,8 @@ import scipy.sparse as sp
 
 from lagpu import dtypes
 from lagpu.errors import DomainMismatch, FileFormatError, LagpuError, NotSupported
-from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC, bytes_for_entries, compress
-
-__all__ = ["Archive", "dump", "errors_named", "parse", "require_version"]
+from lagpu.io.reading import Budget
 
 _VERSION = 1
 _LONGEST = 64  # characters of a word, such as the name of a type

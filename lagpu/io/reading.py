@@ -1,25 +1,90 @@
-"""What a caller asks of a reader, and what a reader of any format returns."""
+"""What a caller asks of a reader, what a reader returns, and the memory that one file may take."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+import os
+import stat
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp
-from lagpu.io.budget import Budget
+from lagpu.errors import InvalidValue, LimitExceeded
+from lagpu.host import memory
 from lagpu.io.csc import CSC, bytes_for_entries, from_entries
 from lagpu.io.renumber import renumbered
 
-__all__ = [
-    "NAMES_HINT",
-    "NUMBERS_HINT",
-    "Edges",
-    "Extent",
-    "Options",
-    "Parsed",
-    "graph_of",
-]
+_VARIABLE = "LAGPU_READ_LIMIT"
+_LEAST = 10**9
+_TIMES = 100
+
+
+class Budget(NamedTuple):
+    """A file, by its name in messages, and its limit."""
+
+    name: str
+    size: int
+    limit: float
+
+    @classmethod
+    def of(cls, name: str, stream: IO[bytes]) -> Budget:
+        """Return the budget of an open file; a pipe has no size, and so no limit.
+
+        Raises
+        ------
+        InvalidValue
+            If ``LAGPU_READ_LIMIT`` is not a number of bytes.
+        """
+        text, facts = os.environ.get(_VARIABLE), os.fstat(stream.fileno())
+        if not text:
+            limit = max(_LEAST, _TIMES * facts.st_size) if stat.S_ISREG(facts.st_mode) else math.inf
+            return cls(name, facts.st_size, limit)
+        try:
+            limit = float(text)
+        except ValueError:
+            limit = math.nan
+        if not limit > 0:
+            raise InvalidValue(f"{_VARIABLE}: {text!r} is not a number of bytes. Write 16e9.")
+        return cls(name, facts.st_size, limit)
+
+    def require(
+        self, nbytes: int, part: str = "", remedy: str = "Use a smaller graph", held: int = 0
+    ) -> None:
+        """Raise if reading must not take so much, before it is taken.
+
+        Parameters
+        ----------
+        nbytes : int
+            Bytes about to be allocated at the same time.
+        part : str
+            What of the file needs them, such as its largest vertex.
+        remedy : str
+            What the user can do, without a full stop.
+        held : int
+            Bytes of the file's content that are allocated already; they count for the limit.
+
+        Raises
+        ------
+        OutOfMemory
+            If they are not free.
+        LimitExceeded
+            If they exceed the limit for a file of this size.
+        """
+        what = f"read: {self.name}, {part}"
+        memory.require(nbytes, what, remedy + ".")
+        total = nbytes + held
+        if total > self.limit:
+            advice = f"or set {_VARIABLE}={2 * total:.0e} if you trust the file."
+            raise LimitExceeded(
+                f"{what}: needs {total / 1e9:,.1f} GB, more than the limit {self.limit / 1e9:,.1f} "
+                f"GB for a file of {self.size:,} bytes. {remedy}, {advice}"
+            )
+
+
+# ------------------------------------------------------------------------------------------
+# What a caller asks of a reader, and what a reader of any format returns.
+
 
 Array = np.ndarray[Any, Any]
 

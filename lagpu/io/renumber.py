@@ -14,9 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.host.sorting import distinct
-
-__all__ = ["BYTES_OF_NAME", "Names", "renumbered", "whole_numbers"]
+from lagpu.host.columns import distinct
 
 # Measured, docs/design/memory.md: a name of some characters in the tables, while it is ordered too.
 BYTES_OF_NAME = 250

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from lagpu.errors import FileFormatError, FileMissing, InvalidValue
-from lagpu.io.budget import Budget
 from lagpu.io.npz import Archive, errors_named
-
-__all__ = ["read_named_vector", "read_vector"]
+from lagpu.io.reading import Budget
 
 Array = np.ndarray[Any, Any]
 

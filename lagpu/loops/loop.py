@@ -1,29 +1,302 @@
-"""`loop`: repeat statements until a condition holds; a backend may run the loop as a whole."""
+"""`loop`: record a body, run it fused or statement by statement, and count its turns."""
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import integer
 from lagpu.core.hints import name_of
 from lagpu.core.matrix import Matrix
-from lagpu.core.observer import current_observer
-from lagpu.core.recorder import Recorder, current_recorder
+from lagpu.core.recorder import Recorder, current_observer, current_recorder, run_statement
 from lagpu.core.vector import Vector
+from lagpu.dtypes import INT64
 from lagpu.errors import DomainMismatch, InvalidValue
-from lagpu.loops.counted import Counted
-from lagpu.loops.known import find_known, keep_known
-from lagpu.loops.purity import LoopBody, backend_of, read_body
-from lagpu.loops.replay import replay
-from lagpu.operations import Counter, FusedLoop, RecordedBody, Rejection, Statement, Sweep, Until
+from lagpu.loops.purity import VIEWS, LoopBody, backend_of, lookup, read_body
+from lagpu.operations import (
+    Constant,
+    Counter,
+    CounterRef,
+    Descriptor,
+    FusedLoop,
+    Handle,
+    Record,
+    RecordedBody,
+    Rejection,
+    ScalarValue,
+    Statement,
+    Sweep,
+    Until,
+    operands_of,
+)
 
-__all__ = ["BY_ITSELF", "IN_A_BODY", "eager", "loop", "run_recorded", "why_eager"]
+
+def _two(name: str) -> Callable[[Any, Any], Any]:
+    """Return the method of ``self op other``, for the function of this name in `operator`."""
+    function = getattr(operator, name)
+    return lambda self, other: function(self._number(), other)
+
+
+def _reflected(name: str) -> Callable[[Any, Any], Any]:
+    """Return the method of ``other op self``."""
+    function = getattr(operator, name)
+    return lambda self, other: function(other, self._number())
+
+
+class LastCount:
+    """A whole number that is fetched when it is first asked for; it computes as an int does.
+
+    Parameters
+    ----------
+    fetch : callable
+        Returns the number; may wait for a device.
+    """
+
+    __slots__ = ("_fetch", "_known")
+    __array_ufunc__ = None  # NumPy defers to our operators
+
+    def __init__(self, fetch: Callable[[], int]) -> None:
+        self._fetch: Callable[[], int] | None = fetch
+        self._known = 0
+
+    def _number(self) -> int:
+        if self._fetch is not None:
+            self._known, self._fetch = int(self._fetch()), None
+        return self._known
+
+    def __repr__(self) -> str:
+        return repr(self._number())
+
+    def __format__(self, spec: str) -> str:
+        return format(self._number(), spec)
+
+    def __hash__(self) -> int:
+        return hash(self._number())
+
+    def __bool__(self) -> bool:
+        return bool(self._number())
+
+    def __float__(self) -> float:
+        return float(self._number())
+
+    __int__ = __index__ = __trunc__ = _number
+    __add__, __radd__ = _two("add"), _reflected("add")
+    __sub__, __rsub__ = _two("sub"), _reflected("sub")
+    __mul__, __rmul__ = _two("mul"), _reflected("mul")
+    __truediv__, __rtruediv__ = _two("truediv"), _reflected("truediv")
+    __floordiv__, __rfloordiv__ = _two("floordiv"), _reflected("floordiv")
+    __mod__, __rmod__ = _two("mod"), _reflected("mod")
+    __pow__, __rpow__ = _two("pow"), _reflected("pow")
+    __eq__, __ne__ = _two("eq"), _two("ne")
+    __lt__, __le__, __gt__, __ge__ = _two("lt"), _two("le"), _two("gt"), _two("ge")
+
+    def __neg__(self) -> int:
+        return -self._number()
+
+
+class Counted:
+    """The counter's name in the author's namespace, and how its last value is kept there.
+
+    Parameters
+    ----------
+    name : str
+        The counter's name.
+    namespace : dict
+        The names of the author's module or notebook.
+    """
+
+    def __init__(self, name: str, namespace: dict[str, Any]) -> None:
+        self._name, self._namespace = name, namespace
+        self._last: Callable[[], int] = self._unknown
+
+    def leave(self, last: int | None = None) -> None:
+        """Put the last value into the namespace: `last`, or what the loop has counted."""
+        self._namespace[self._name] = LastCount(self._last) if last is None else last
+
+    def plan(
+        self, backend: Backend, recorder: Recorder, turns: Until | Sweep
+    ) -> FusedLoop | Rejection:
+        """Return the plan of a loop that counts its iterations, by itself or by one more statement.
+
+        Nobody is expected to read a counter that is called ``_``: it is not counted.
+        """
+        statements = recorder.statements
+        loop = backend.plan_loop(statements, turns)
+        if isinstance(loop, Rejection) or self._name == "_":
+            return loop
+        if hasattr(loop, "count"):
+            self._last = loop.count()
+            return loop
+        if recorder.ndim != 1:
+            return Rejection("it is outside a function, and a loop over matrices keeps no counter")
+        last = ScalarValue(INT64)
+        self._last = last.get
+        number = Constant(CounterRef(INT64))
+        return backend.plan_loop([*statements, Statement(last, Descriptor(), number, INT64)], turns)
+
+    def _unknown(self) -> int:
+        raise InvalidValue(
+            f"{self._name}: the counter of a loop that ran as one program was not kept, as nobody "
+            "reads a counter of this name. Give it another name."
+        )
+
+
+# ------------------------------------------------------------------------------------------
+# Loops that were recorded before: the statements of that record serve again, on other objects.
+#
+# A body that is nothing but lagpu statements says the same each time that its names mean the
+# same. Where vectors and matrices alone are others, of the same types and shapes, all checks
+# would pass again; so their handles take the places of the old ones, and the body does not run.
+
+
+_MOST = 512  # loops; then they are recorded anew
+_known: dict[tuple[int, int], KnownLoop] = {}
+
+
+class KnownLoop:
+    """A loop of a function, and what its names must mean for the same statements to serve again.
+
+    Attributes
+    ----------
+    record : Record
+        The statements.
+    """
+
+    record: Record
+
+    def __init__(self, code: CodeType, named: list[tuple[str, Any]]) -> None:
+        self._code = code  # kept, so that no other has its id
+        self._likes = [(name, *_like(found)) for name, found in named]
+
+    def handles(self, frame: FrameType, backend: Backend) -> list[Handle] | None:
+        """Return the handles that the names have now; None if one means something else."""
+        local, outer = frame.f_locals, frame.f_globals
+        handles = []
+        for name, kind, what, shape in self._likes:
+            found = local[name] if name in local else lookup(name, local, outer)
+            if kind is None:
+                if found is not what:
+                    return None
+            elif (
+                type(found) is kind
+                and found.dtype is what
+                and found.backend is backend
+                and found.shape == shape
+            ):
+                handles.append(found.data)
+            else:
+                return None
+        return handles if len(set(map(id, handles))) == len(handles) else None
+
+    def learn(self, statements: list[Statement], handles: list[Handle]) -> bool:
+        """Take the statements of a record; return False if they have objects without a name."""
+        named = {id(x) for x in handles}
+        for s in statements:
+            mask = [] if s.desc.mask is None else [s.desc.mask]
+            if s.scalars or not {id(x) for x in (s.out, *mask, *operands_of(s.operation))} <= named:
+                return False
+        shapes = [shape for _, kind, _, shape in self._likes if kind is not None]
+        self.record = Record(statements, handles, shapes)
+        return True
+
+
+def _like(x: Any) -> tuple[Any, ...]:
+    """Return what an object must be like: its class, type and shape, or the object itself."""
+    return (type(x), x.dtype, x.shape) if type(x) in (Vector, Matrix) else (None, x, ())
+
+
+def find_known(frame: FrameType, backend: Backend) -> RecordedBody | None:
+    """Return the body of the loop that `frame` begins, if such a one was recorded before."""
+    known = _known.get((id(frame.f_code), frame.f_lineno))
+    if known is None or current_observer() is not None or sys.gettrace() is not None:
+        return None  # who looks on, as a trace or a debugger, is to see the body
+    handles = known.handles(frame, backend)
+    return None if handles is None else RecordedBody(known.record, handles)
+
+
+def keep_known(
+    frame: FrameType, line: int, backend: Backend, body: LoopBody, statements: list[Statement]
+) -> None:
+    """Keep the record of a loop that began at `line` of `frame`, if others may be like it."""
+    if body.counter or body.written or body.scalar:
+        return
+    local, outer = frame.f_locals, frame.f_globals
+    named = [(name, lookup(name, local, outer)) for name in body.names]
+    if any(isinstance(found, VIEWS) for _, found in named):  # it does not follow another handle
+        return
+    known = KnownLoop(frame.f_code, named)
+    handles = known.handles(frame, backend)
+    if handles is None or not known.learn(statements, handles):
+        return
+    if len(_known) >= _MOST:
+        _known.clear()
+    _known[id(frame.f_code), line] = known
+
+
+# ------------------------------------------------------------------------------------------
+# Run a recorded body again and again, each statement by itself.
+
+
+def replay(
+    backend: Backend,
+    body: Sequence[Statement],
+    empty: Vector | Matrix | None,
+    unchanged: Vector | Matrix | None,
+    times: int | None,
+) -> int:
+    """Run the iterations of a recorded loop, of which there is at least one; return how many.
+
+    The body is proved to be the same in every iteration but for counter and scalars. The condition
+    is tested as late in an iteration as possible, so that the device has work meanwhile.
+
+    Parameters
+    ----------
+    backend : Backend
+        The backend of the statements.
+    body : sequence of Statement
+        The recorded statements.
+    empty, unchanged, times
+        When the loop ends; see `loop`.
+    """
+    idle = 0 if empty is None else _count_idle(body, empty)
+    first, others = body[:idle], body[idle:]
+    done = 0
+    while done != times:
+        _run(backend, first, done)
+        if empty is not None and not empty.nvals:
+            return done
+        before = None if unchanged is None else unchanged.dup()
+        _run(backend, others, done)
+        done += 1
+        if before is not None and before.isequal(unchanged):
+            return done
+    return done
+
+
+def _count_idle(body: Sequence[Statement], empty: Vector | Matrix) -> int:
+    """Return how many statements at the start have no effect once `empty` has no entry."""
+    for k, s in enumerate(body):
+        desc = s.desc
+        masked = desc.mask is empty.data and not desc.complement and not desc.replace
+        if not masked or s.out is empty.data:
+            return k
+    return len(body)
+
+
+def _run(backend: Backend, statements: Sequence[Statement], depth: int) -> None:
+    for s in statements:
+        run_statement(backend, s, depth)
+
+
+# ------------------------------------------------------------------------------------------
+# `loop`: repeat statements until a condition holds; a backend may run the loop as a whole.
 
 
 def loop(

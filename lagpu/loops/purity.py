@@ -16,18 +16,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.algebra.namespaces import Operators, Selector, Selectors, select
 from lagpu.algebra.operators import Monoid, Operator, Semiring
 from lagpu.algebra.registry import Table
-from lagpu.core.infix.described import Replace
+from lagpu.algebra.tables import Operators, Selector, Selectors, select
+from lagpu.core.infix import Replace
 from lagpu.core.matrix import Matrix
 from lagpu.core.scalar import Scalar
 from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.dtypes import DType
 from lagpu.host.source import SYNTAX
-
-__all__ = ["VIEWS", "LoopBody", "backend_of", "lookup", "read_body"]
 
 # Attributes and methods without side effects: views and deferred calls.
 _PURE = frozenset((

@@ -11,16 +11,13 @@ import numpy as np
 from lagpu.backends.protocol import Backend
 from lagpu.core.expr import kind_of
 from lagpu.core.matrix import Matrix
-from lagpu.core.observer import current_observer
-from lagpu.core.recorder import Recorder, current_recorder
+from lagpu.core.recorder import Recorder, current_observer, current_recorder
 from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL
 from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.loops.loop import BY_ITSELF, IN_A_BODY, run_recorded, why_eager
 from lagpu.loops.purity import LoopBody, read_body
 from lagpu.operations import Handle, Levels, Sweep
-
-__all__ = ["sweep"]
 
 Pair = tuple[Any, Any]
 Array = np.ndarray[Any, Any]

@@ -19,8 +19,6 @@ from lagpu.errors import (
     OutOfMemory,
 )
 
-__all__ = ["NETWORKX", "Declared", "answers", "declared"]
-
 #: The version of NetworkX, as (3, 6).
 NETWORKX = tuple(int(number) for number in nx.__version__.split(".")[:2])
 

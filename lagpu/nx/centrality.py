@@ -14,14 +14,6 @@ from lagpu.nx.answers import answers
 from lagpu.nx.graph import Graph
 from lagpu.nx.searches import require
 
-__all__ = [
-    "betweenness_centrality",
-    "closeness_centrality",
-    "edge_betweenness_centrality",
-    "harmonic_centrality",
-    "pagerank",
-]
-
 
 @answers(weight=(None,))
 def betweenness_centrality(

@@ -8,8 +8,6 @@ from lagpu import algorithms
 from lagpu.nx.answers import answers
 from lagpu.nx.graph import Graph
 
-__all__ = ["average_clustering", "clustering", "transitivity", "triangles"]
-
 _SIMPLE = ("directed", "multigraph")
 
 

@@ -14,19 +14,6 @@ from lagpu.nx.answers import answers
 from lagpu.nx.graph import Graph
 from lagpu.nx.searches import levels_from
 
-__all__ = [
-    "connected_components",
-    "is_connected",
-    "is_strongly_connected",
-    "is_weakly_connected",
-    "node_connected_component",
-    "number_connected_components",
-    "number_strongly_connected_components",
-    "number_weakly_connected_components",
-    "strongly_connected_components",
-    "weakly_connected_components",
-]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -11,8 +11,6 @@ from lagpu.errors import NoPath
 from lagpu.nx.answers import answers
 from lagpu.nx.graph import Graph
 
-__all__ = ["center", "diameter", "eccentricity", "periphery", "radius"]
-
 
 def _error(G: Graph) -> nx.NetworkXError:
     kind = "digraph is not strongly connected" if G.is_directed() else "graph is not connected"

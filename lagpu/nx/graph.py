@@ -18,8 +18,6 @@ from lagpu.core.matrix import Matrix
 from lagpu.errors import LagpuError
 from lagpu.io.networkx_graphs import Adjacency, adjacency
 
-__all__ = ["Graph", "convert_from_nx", "convert_to_nx"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -25,8 +25,6 @@ from lagpu.nx.weighted import (
     single_source_dijkstra_path_length,
 )
 
-__all__ = ["shortest_path", "shortest_path_length"]
-
 _METHODS = ("dijkstra", "bellman-ford")
 
 

@@ -9,8 +9,6 @@ import networkx as nx
 from lagpu.nx.answers import declared
 from lagpu.nx.graph import Graph
 
-__all__ = ["can_run", "should_run"]
-
 _SEARCHES = 4  # of NetworkX, in the time of a conversion: docs/benchmarks, three to seven
 
 

@@ -16,8 +16,6 @@ import numpy as np
 from lagpu import algorithms
 from lagpu.nx.graph import Graph
 
-__all__ = ["breadth_first", "generations", "levels_from", "require", "steps", "visited"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -17,18 +17,6 @@ from lagpu.nx.answers import NETWORKX, answers
 from lagpu.nx.graph import Graph
 from lagpu.nx.searches import generations
 
-__all__ = [
-    "color",
-    "core_number",
-    "is_bipartite",
-    "is_directed_acyclic_graph",
-    "k_core",
-    "maximal_independent_set",
-    "sets",
-    "topological_generations",
-    "topological_sort",
-]
-
 
 @answers(not_for=("multigraph",))
 def core_number(G: Graph) -> dict[Any, int]:

@@ -6,8 +6,6 @@ from typing import Any
 
 from lagpu.nx.answers import NETWORKX
 
-__all__ = ["on_start_tests"]
-
 _REASONS = {
     "test_dag.py::TestDAG::test_topological_sort6": (
         "a graph that changes while it is iterated: lagpu reads the graph at the call"

@@ -13,17 +13,6 @@ from lagpu.nx.answers import answers
 from lagpu.nx.graph import Graph
 from lagpu.nx.searches import levels_from, require, visited
 
-__all__ = [
-    "ancestors",
-    "bfs_edges",
-    "bfs_layers",
-    "bfs_predecessors",
-    "bfs_successors",
-    "bfs_tree",
-    "descendants",
-    "descendants_at_distance",
-]
-
 _UNKNOWN = "The node {} is not in the graph."
 
 

@@ -13,17 +13,6 @@ from lagpu.nx.answers import answers
 from lagpu.nx.graph import Graph
 from lagpu.nx.searches import require, visited
 
-__all__ = [
-    "all_pairs_shortest_path_length",
-    "average_shortest_path_length",
-    "bidirectional_shortest_path",
-    "has_path",
-    "single_source_shortest_path",
-    "single_source_shortest_path_length",
-    "single_target_shortest_path",
-    "single_target_shortest_path_length",
-]
-
 _SOURCES = 64  # searched together
 
 

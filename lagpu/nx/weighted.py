@@ -16,16 +16,6 @@ from lagpu.nx.answers import answers
 from lagpu.nx.graph import Graph
 from lagpu.nx.searches import require
 
-__all__ = [
-    "all_pairs_bellman_ford_path_length",
-    "all_pairs_dijkstra_path_length",
-    "bellman_ford_path_length",
-    "dijkstra_path_length",
-    "lengths",
-    "single_source_bellman_ford_path_length",
-    "single_source_dijkstra_path_length",
-]
-
 _UNKNOWN = "Node {} not found in graph"
 
 

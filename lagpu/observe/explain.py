@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from lagpu.core.expr import Call, mark_used
-from lagpu.core.matmul import MatMul
+from lagpu.core.infix import MatMul
 from lagpu.errors import DomainMismatch
 from lagpu.host.display import Lines
 from lagpu.operations import Multiply, MultiplySelection
-
-__all__ = ["explain"]
 
 
 def explain(call: Any) -> str:

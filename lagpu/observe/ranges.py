@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from lagpu.backends.protocol import Backend
-from lagpu.core.observer import Observer, observing, set_observer
+from lagpu.core.recorder import Observer, observing, set_observer
 from lagpu.host.source import line_of_author
 from lagpu.operations import FusedLoop, Rejection
-
-__all__ = ["Ranges", "ranges"]
 
 
 class Ranges(Observer):

@@ -1,14 +1,24 @@
 """Typed, frozen statements, scalars and loops, which the front end hands to a backend."""
 
-from lagpu.operations.loops import FusedLoop, Levels, Rejection, Sweep, Until
-from lagpu.operations.record import Place, Record, RecordedBody, once
-from lagpu.operations.scalar import Counter, CounterRef, ScalarRef, ScalarValue
+from lagpu.operations.loops import (
+    FusedLoop,
+    Levels,
+    Place,
+    Record,
+    RecordedBody,
+    Rejection,
+    Sweep,
+    Until,
+    once,
+)
 from lagpu.operations.statements import (
     Apply,
     Assign,
     AssignScalar,
     BoundOperator,
     Constant,
+    Counter,
+    CounterRef,
     Descriptor,
     Ewise,
     Extract,
@@ -22,6 +32,8 @@ from lagpu.operations.statements import (
     Product,
     Reduce,
     ReduceRows,
+    ScalarRef,
+    ScalarValue,
     Select,
     SelectionToMatrix,
     Statement,

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lagpu import algorithms, backends, check, errors
-from lagpu.algorithms.brandes import count_paths, dependencies
-from lagpu.backends.override import overridden
+from lagpu.algorithms.betweenness import count_paths, dependencies
+from lagpu.backends.guard import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.bench import harness, peers, suite
 from lagpu.bench.graphs import HostGraph, require_graph
@@ -27,7 +27,7 @@ from lagpu.errors import BackendUnavailable, InvalidValue, LagpuError, NotSuppor
 from lagpu.generators import path
 from lagpu.generators.load import load
 from lagpu.generators.spec import is_random, is_spec
-from lagpu.host.fitting import FittingTable
+from lagpu.host.display import FittingTable
 from lagpu.io.csc import CSC, column_blocks
 from lagpu.observe.trace import trace
 from lagpu.papers import experiments as data

@@ -5,7 +5,6 @@ the results must agree to the bit and to the type. Values are small whole number
 in every type and order. Searches are also proved by `lagpu.check`.
 """
 
-from lagpu.selftest.report import show
-from lagpu.selftest.runner import run
+from lagpu.selftest.runner import run, show
 
 __all__ = ["run", "show"]

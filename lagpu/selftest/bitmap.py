@@ -15,8 +15,6 @@ from lagpu.loops.loop import eager, loop
 from lagpu.selftest.case import Case, Program, agree
 from lagpu.selftest.data import GRAPHS, Graph
 
-__all__ = ["cases"]
-
 _ROWS = (1, 33, 65)
 
 

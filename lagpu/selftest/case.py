@@ -12,8 +12,6 @@ from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 
-__all__ = ["Case", "Difference", "Program", "agree"]
-
 Program = Callable[[Backend], Any]
 """Builds its data on a backend and returns a vector, a matrix, a scalar or a plain value."""
 

@@ -11,9 +11,7 @@ from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, DType
-from lagpu.host.sorting import distinct
-
-__all__ = ["DEEP", "GRAPHS", "Graph", "vector"]
+from lagpu.host.columns import distinct
 
 Array = np.ndarray[Any, Any]
 

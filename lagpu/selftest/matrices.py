@@ -13,8 +13,6 @@ from lagpu.generators import from_spec
 from lagpu.selftest.case import Case, Difference, Program, agree
 from lagpu.selftest.data import GRAPHS, Graph, vector
 
-__all__ = ["cases"]
-
 _OPERATIONS: dict[str, Callable[[Matrix], Any]] = {
     "apply unary": lambda A: A.apply("ainv").new(),
     "apply bound": lambda A: A.apply("minus", left=9).new(),

@@ -15,8 +15,6 @@ from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT32, UINT64, DType
 from lagpu.selftest.case import Case, Difference, Program, agree
 from lagpu.selftest.data import GRAPHS, Graph, vector
 
-__all__ = ["cases"]
-
 # Every kind of addition (with and without a terminal value, of each type) and of multiplication
 # (which reads no operand, one, both, or indices), and every type once.
 _SEMIRINGS: tuple[tuple[Semiring, DType], ...] = (

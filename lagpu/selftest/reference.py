@@ -20,37 +20,6 @@ from lagpu.core.vector import Vector
 from lagpu.dtypes import DType
 from lagpu.operations import BoundOperator
 
-__all__ = [
-    "Container",
-    "Entries",
-    "Grid",
-    "How",
-    "Options",
-    "Plain",
-    "apply",
-    "assign",
-    "assign_scalar",
-    "assign_submatrix",
-    "cast",
-    "close",
-    "difference",
-    "evaluate",
-    "ewise_add",
-    "ewise_mult",
-    "ewise_union",
-    "extract",
-    "kronecker",
-    "mxm",
-    "options",
-    "product",
-    "reduce",
-    "reduce_rows",
-    "select",
-    "submatrix",
-    "total",
-    "write",
-]
-
 Entries: TypeAlias = dict[Any, Any]
 Options: TypeAlias = dict[Any, list[Any]]
 

@@ -16,8 +16,6 @@ from lagpu.loops.loop import eager
 from lagpu.selftest.case import Case, Difference
 from lagpu.selftest.data import DEEP, GRAPHS, Graph
 
-__all__ = ["cases"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -15,8 +15,6 @@ from lagpu.loops.loop import loop
 from lagpu.selftest.case import Case, Program, agree
 from lagpu.selftest.data import vector
 
-__all__ = ["cases"]
-
 # Every kind of addition and multiplication; types of row numbers alternate.
 _SEMIRINGS: tuple[tuple[Semiring, DType], ...] = (
     (semiring.any_pair, BOOL),

@@ -16,8 +16,6 @@ from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT32, UINT64, DType
 from lagpu.selftest.case import Case, Difference, Program, agree
 from lagpu.selftest.data import vector
 
-__all__ = ["cases"]
-
 Op = TypeVar("Op", bound=Operator)
 Make = Callable[[Vector, Vector], Call]
 """Returns the call of one operation on two vectors."""

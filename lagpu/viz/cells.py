@@ -11,25 +11,6 @@ from lagpu.viz.style import AS_IT_IS, BLUE, GREEN, GREY, INK, LABEL, MUTED, ORAN
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "ENTRY",
-    "INDEX",
-    "KEPT",
-    "NONE",
-    "OUT",
-    "RESULT",
-    "TOUCHED",
-    "USED",
-    "ZERO",
-    "CellGrid",
-    "Kind",
-    "bare",
-    "entry",
-    "legend",
-    "name_place",
-]
-
-
 INDEX = 0.9  # size of an index, relative to the text of a cell
 
 

@@ -27,8 +27,6 @@ from lagpu.viz.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["graph"]
-
 VERTICES, EDGES, LABELLED = 500, 5000, 60
 Array = np.ndarray[Any, Any]
 

@@ -15,8 +15,6 @@ from lagpu.viz.style import AS_IT_IS, BLUE, LABEL, MUTED, ORANGE, axes, pyplot, 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CELLS", "SQUARES", "entries", "matrix", "squares"]
-
 CELLS = 20  # most rows and columns for which values are written
 SQUARES = 120  # most rows and columns for which each entry is a square
 BINS = 128  # most rows and columns of a density

@@ -28,8 +28,6 @@ from lagpu.viz.style import AS_IT_IS, INK, MUTED, axes, pyplot, refuse_larger
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["product"]
-
 LAYOUTS = ("aligned", "equation")
 
 Extent = tuple[float, float, float, float]  # left, right, top, bottom

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["frontier", "frontiers", "level_array", "level_histogram"]
-
 PANELS = 12
 BAND, FRONT, BACK = "#E9E9E9", "#BFDDF2", "#0072B2"
 Array = np.ndarray[Any, Any]

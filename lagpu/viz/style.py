@@ -14,26 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "AS_IT_IS",
-    "BLUE",
-    "GREEN",
-    "GREY",
-    "INK",
-    "LABEL",
-    "MUTED",
-    "ORANGE",
-    "PALE",
-    "SKY",
-    "VERMILION",
-    "YELLOW",
-    "axes",
-    "level_colours",
-    "pyplot",
-    "refuse_larger",
-    "save",
-]
-
 # The palette of Okabe and Ito, and greys; distinct under every common form of colour-blindness.
 BLUE, SKY, GREEN = "#0072B2", "#56B4E9", "#009E73"
 ORANGE, VERMILION, YELLOW = "#E69F00", "#D55E00", "#F0E442"

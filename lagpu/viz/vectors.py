@@ -18,8 +18,6 @@ from lagpu.viz.style import AS_IT_IS, axes, refuse_larger
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["MOST", "mask", "vector"]
-
 MOST = 40  # cells that fit a page
 
 

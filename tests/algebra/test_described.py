@@ -5,8 +5,7 @@ import pydoc
 import pytest
 
 from lagpu import binary, indexunary, monoid, semiring, unary
-from lagpu.algebra.formulas import FORMULAS
-from lagpu.algebra.operators import Semiring
+from lagpu.algebra.operators import FORMULAS, Semiring
 
 
 def helped(x):

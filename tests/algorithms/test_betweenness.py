@@ -119,7 +119,7 @@ def test_the_batch_fits_the_memory(backend, monkeypatch):
     assert backend.free_bytes() > 1e6
     sources = list(range(60, 80))
     if not backend.capabilities.fuses:
-        from lagpu.backends import batch
+        from lagpu.backends import policies as batch
 
         assert [of(2 * free) for free in (0, 2 * size - 1, 2 * size)] == [1, 1, 2]
         assert [of(2 * free) for free in (5 * size, 39 * size, 40 * size)] == [4, 32, 40]

@@ -7,12 +7,13 @@ import pytest
 from graphs import both_ways, matrix, random_edges
 from ranks import on_ranks
 
-from lagpu.algorithms import betweenness_centrality, betweenness_estimate, clusters
+from lagpu.algorithms import betweenness as clusters
+from lagpu.algorithms import betweenness_centrality, betweenness_estimate
 from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.grid.backend import GridBackend
 from lagpu.backends.grid.local import LocalEngine
 from lagpu.backends.grid.mpi import MpiEngine, Processes
-from lagpu.backends.grid.systems.clusters import GridClusters
+from lagpu.backends.grid.systems.policy import GridClusters
 from lagpu.errors import InvalidValue, LagpuError, LimitExceeded, ProcessFailed
 
 EDGES = both_ways(random_edges(21, 32, 3))

@@ -6,7 +6,7 @@ import pytest
 from graphs import AWKWARD, both_ways, entries, matrix, random_edges
 
 from lagpu.algorithms import betweenness_centrality
-from lagpu.algorithms.one_degree import fold_branches
+from lagpu.algorithms.betweenness import fold_branches
 from lagpu.errors import InvalidValue
 
 

@@ -12,8 +12,7 @@ import lagpu
 from lagpu import INT64, Matrix, Vector, binary, loop, semiring, unary
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.core.observer import Observer, current_observer, observing
-from lagpu.core.recorder import current_recorder
+from lagpu.core.recorder import Observer, current_observer, current_recorder, observing
 from lagpu.errors import DimensionMismatch, KernelCompileError, OutOfMemory
 
 STEP = 97  # of some hundred places each test takes one in so many; the exhaustive ones take all

@@ -7,8 +7,8 @@ import pytest
 from ranks import on_grids
 
 from lagpu import algorithms, generators
-from lagpu.backends.gpu.device.launch import CheckedLaunch
 from lagpu.backends.gpu.device.observer import Observed
+from lagpu.backends.gpu.device.protocol import CheckedLaunch
 from lagpu.bench.harness import REPEATS, Clock, Span
 
 

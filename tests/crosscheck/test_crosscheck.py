@@ -26,7 +26,7 @@ from lagpu import (
     trace,
 )
 from lagpu.backends.protocol import Backend
-from lagpu.core.observer import Observer
+from lagpu.core.recorder import Observer
 from lagpu.crosscheck.lockstep import Lockstep
 from lagpu.crosscheck.report import Place, Report
 from lagpu.errors import NotSupported

@@ -10,7 +10,7 @@ from ranks import on_grids
 
 from lagpu import backends, generators
 from lagpu.backends.grid.parts import Parts
-from lagpu.backends.override import overridden
+from lagpu.backends.guard import overridden
 from lagpu.errors import InvalidValue, OutOfMemory
 from lagpu.generators import edges, parts, random, shapes
 from lagpu.host import memory

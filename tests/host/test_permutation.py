@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lagpu.host.permutation import Permutation
+from lagpu.host.columns import Permutation
 
 ADDED = [0x9E3779B97F4A7C15, 3, 0xFFFFFFFFFFFFFFFF, 0]
 TIMES = [0xBF58476D1CE4E5B9, 1, 0xFFFFFFFFFFFFFFFF, 0x94D049BB133111EB]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lagpu.host.sorting import all_distinct, distinct
+from lagpu.host.columns import all_distinct, distinct
 
 
 @pytest.mark.parametrize(

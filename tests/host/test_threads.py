@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from lagpu.host import threads
+from lagpu.host import memory as threads
 
 
 def test_results_come_in_order_and_threads_share_the_work(monkeypatch):

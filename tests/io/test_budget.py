@@ -7,7 +7,7 @@ import pytest
 
 from lagpu.errors import InvalidValue, LimitExceeded
 from lagpu.host import memory
-from lagpu.io.budget import Budget
+from lagpu.io.reading import Budget
 
 
 @pytest.fixture

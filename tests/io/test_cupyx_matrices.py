@@ -16,7 +16,8 @@ from lagpu.errors import (
     InvalidValue,
     LimitExceeded,
 )
-from lagpu.io import cupyx_matrices, from_cupyx, to_cupyx
+from lagpu.io import from_cupyx, to_cupyx
+from lagpu.io import objects as cupyx_matrices
 
 
 def random_matrix(form, dtype=float, seed=3):

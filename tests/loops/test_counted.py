@@ -8,7 +8,7 @@ import pytest
 import lagpu
 from lagpu import backends
 from lagpu.errors import InvalidValue
-from lagpu.loops.counted import LastCount
+from lagpu.loops.loop import LastCount
 
 BEGIN = """
 import numpy as np

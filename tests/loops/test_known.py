@@ -13,7 +13,7 @@ from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, semiring
 from lagpu.core.recorder import Recorder
 from lagpu.errors import BackendMismatch, DimensionMismatch
 from lagpu.generators import kronecker
-from lagpu.loops import known
+from lagpu.loops import loop as known
 
 
 @pytest.fixture

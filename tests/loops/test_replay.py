@@ -14,7 +14,7 @@ from lagpu import BOOL, FP64, INT32, Matrix, Vector, binary, loop, semiring
 from lagpu.core import expr
 from lagpu.core.recorder import Recorder, current_recorder
 from lagpu.generators import kronecker, path
-from lagpu.loops import known
+from lagpu.loops import loop as known
 from lagpu.operations import Multiply
 
 

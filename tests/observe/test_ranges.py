@@ -111,6 +111,6 @@ def test_a_gpu_opens_ranges_of_nvtx(monkeypatch):
 @pytest.mark.parametrize(("value", "on"), [("1", True), ("0", False), ("", False)])
 def test_a_variable_switches_ranges_on_for_a_program(value, on, monkeypatch):
     monkeypatch.setenv("LAGPU_RANGES", value)
-    text = "import lagpu; from lagpu.core.observer import current_observer as c; print(c())"
+    text = "import lagpu; from lagpu.core.recorder import current_observer as c; print(c())"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert ("Ranges" in done.stdout) is on, done.stdout

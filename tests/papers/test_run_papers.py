@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from lagpu import algorithms, backends, binary
-from lagpu.algorithms.brandes import dependencies
-from lagpu.backends.override import is_overridden
+from lagpu.algorithms.betweenness import dependencies
+from lagpu.backends.guard import is_overridden
 from lagpu.bench import suite
 from lagpu.errors import BackendUnavailable, KernelLaunchError, NotSupported
 from lagpu.generators.load import load as load_graph

@@ -24,7 +24,7 @@ from lagpu import (
     semiring,
     unary,
 )
-from lagpu.backends.override import overridden
+from lagpu.backends.guard import overridden
 
 N = 40
 

@@ -13,7 +13,7 @@ from lagpu import (
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.storage.vector import VectorStore
-from lagpu.backends.override import overridden
+from lagpu.backends.guard import overridden
 from lagpu.errors import CrosscheckFailed
 from lagpu.operations import Assign, Rejection, method_of
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lagpu.backends.gpu.device.cuda_launch import CudaLaunch
+from lagpu.backends.gpu.device.cuda import CudaLaunch
 
 
 @pytest.fixture

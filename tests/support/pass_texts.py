@@ -6,7 +6,7 @@ import re
 def written_texts(monkeypatch):
     """The texts of kernels that are written from now on."""
     from lagpu.backends.gpu.fused.program import run, text
-    from lagpu.loops import known
+    from lagpu.loops import loop as known
 
     found, inner = [], text.from_source
     monkeypatch.setattr(known, "_known", {})

@@ -3,7 +3,7 @@
 import re
 import subprocess
 
-from lagpu.backends.gpu.device import compiler
+from lagpu.backends.gpu.device import sim as compiler
 
 SAME = ("level", "method", "formula", "where", "shapes", "nvals_in", "nvals_out")
 

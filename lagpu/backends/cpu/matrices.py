@@ -12,18 +12,16 @@ from lagpu.backends.cpu.directions import LAST, Plan
 from lagpu.backends.cpu.handles import (
     NULL,
     Box,
+    binary_operator,
     c_function,
     c_scalar,
+    c_semiring,
     check,
+    compares_in_type_of_entries,
     descriptor,
     gb,
     index_list,
     lib,
-)
-from lagpu.backends.cpu.operators import (
-    binary_operator,
-    c_semiring,
-    compares_in_type_of_entries,
     typed_operator,
 )
 from lagpu.backends.cpu.shared import apply_into, select_into, written_as
@@ -50,8 +48,6 @@ from lagpu.operations import (
     SelectionToMatrix,
     Transposed,
 )
-
-__all__ = ["run", "selection_matrix"]
 
 
 def run(C: Box, desc: Descriptor, operation: Operation) -> None:

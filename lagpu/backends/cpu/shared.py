@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, UnaryOp
-from lagpu.backends.cpu.handles import C_NAMES, NULL, Box, c_function, check, descriptor, ffi, lib
-from lagpu.backends.cpu.operators import c_monoid, typed_operator
+from lagpu.backends.cpu.handles import (
+    C_NAMES,
+    NULL,
+    Box,
+    c_function,
+    c_monoid,
+    check,
+    descriptor,
+    ffi,
+    lib,
+    typed_operator,
+)
 from lagpu.backends.cpu.workarounds import accumulator, mask_handle
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import NotSupported
 from lagpu.operations import BoundOperator, Descriptor, Product
-
-__all__ = [
-    "apply_into",
-    "element",
-    "reduced",
-    "require_no_choice",
-    "require_no_kernel",
-    "select_into",
-    "written_as",
-]
 
 
 def require_no_choice(product: Product) -> None:

@@ -1,4 +1,4 @@
-"""Statements that write a vector, each by one GraphBLAS C call."""
+"""Operations on vectors, and products of matrices and vectors."""
 
 from __future__ import annotations
 
@@ -6,33 +6,51 @@ from collections.abc import Callable
 from typing import Any
 
 from lagpu.algebra.tables import unary
-from lagpu.backends.cpu.directions import LAST, Plan
-from lagpu.backends.cpu.forms import as_bitmap_for
+from lagpu.backends.cpu.directions import (
+    LAST,
+    Plan,
+    Search,
+    after,
+    as_bitmap_for,
+    choose,
+    counts_of,
+    make_transposed,
+    stored_as_bitmap,
+)
 from lagpu.backends.cpu.handles import (
     Box,
+    binary_operator,
     c_function,
+    c_monoid,
     c_scalar,
+    c_semiring,
     check,
+    compares_in_type_of_entries,
+    descriptor,
     gb,
     index_list,
     lib,
-)
-from lagpu.backends.cpu.matrices import selection_matrix
-from lagpu.backends.cpu.operators import (
-    binary_operator,
-    c_monoid,
-    compares_in_type_of_entries,
+    method_descriptor,
     typed_operator,
 )
-from lagpu.backends.cpu.products import multiply
-from lagpu.backends.cpu.shared import apply_into, require_no_choice, select_into, written_as
+from lagpu.backends.cpu.matrices import selection_matrix
+from lagpu.backends.cpu.shared import (
+    apply_into,
+    require_no_choice,
+    require_no_kernel,
+    select_into,
+    written_as,
+)
 from lagpu.backends.cpu.workarounds import (
+    accumulator,
     at_indices,
     boxed,
     crashes_on_full,
     empty,
     finish_deletions,
     is_emptied_first,
+    mask_handle,
+    without_hyperlists,
 )
 from lagpu.dtypes import DType, lookup
 from lagpu.operations import (
@@ -46,11 +64,62 @@ from lagpu.operations import (
     ExtractColumn,
     Multiply,
     MultiplySelection,
+    Product,
     ReduceRows,
     Select,
 )
 
-__all__ = ["RUN"]
+
+def multiply(w: Box, desc: Descriptor, op: Multiply, plan: Plan | None = None) -> None:
+    """``w<m> = A (+.x) u`` or ``A' (+.x) u``; without a plan, one is chosen and remembered."""
+    A, u, product = op.matrix, op.operand, op.product
+    if plan is None:
+        require_no_kernel(product)
+        LAST.plan = plan = choose(A, u, product, desc)
+    left: Search | None = after(A, plan, u.search) if plan.direction else None
+    stored, transpose = _form(A, plan, product)
+    if plan.direction == "pull":
+        with stored_as_bitmap(u):
+            info = _call(w, desc, stored, u, product, transpose, lib.GxB_AxB_DOT)
+    else:
+        # Left to itself, SuiteSparse takes Gustavson's method from n / 16 products on, which looks
+        # at all n places (docs/design/cpu.md).
+        hashes = plan.direction and desc.mask is not None and desc.complement
+        method = lib.GxB_AxB_HASH if hashes else lib.GxB_AxB_SAXPY if plan.direction else 0
+        info = _call(w, desc, stored, u, product, transpose, method)
+    if info:
+        check(info, "mxv")
+    w.search = left
+
+
+def _form(A: Box, plan: Plan, product: Product) -> tuple[Box, bool]:
+    """Return the matrix to multiply by, and whether it is used transposed."""
+    if plan.lacks:
+        counts = counts_of(A)
+        counts.lacked += max(plan.edges, counts.shape[not product.transpose])
+    if not plan.direction or product.transpose is (plan.direction == "push"):
+        return A, product.transpose
+    return make_transposed(A), not product.transpose
+
+
+def _call(
+    w: Box, desc: Descriptor, A: Box, u: Box, product: Product, transpose: bool, method: int
+) -> Any:
+    """Return the status of the call."""
+    semiring = c_semiring(product.semiring, product.domain)
+    without_hyperlists(product.semiring.multiply, A)
+    mask, structure = mask_handle(desc, A)
+    plus = accumulator(w, desc.accum, product.result)
+    turned = ("" if transpose else "T1") if product.flip else "T0" if transpose else ""
+    how = desc.replace, structure, desc.complement, turned
+    d = method_descriptor(*how, method) if method else descriptor(*how)
+    if product.flip:
+        return lib.GrB_vxm(w.handle, mask, plus, semiring, u.handle, A.handle, d)
+    return lib.GrB_mxv(w.handle, mask, plus, semiring, A.handle, u.handle, d)
+
+
+# ------------------------------------------------------------------------------------------
+# Statements that write a vector, each by one GraphBLAS C call.
 
 
 def _multiply_selection(w: Box, desc: Descriptor, op: MultiplySelection) -> None:

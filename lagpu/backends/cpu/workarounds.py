@@ -9,23 +9,19 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp
-from lagpu.backends.cpu.handles import NULL, Box, check, ffi, gb, lib, store_as, usual_forms
-from lagpu.backends.cpu.operators import binary_operator
+from lagpu.backends.cpu.handles import (
+    NULL,
+    Box,
+    binary_operator,
+    check,
+    ffi,
+    gb,
+    lib,
+    store_as,
+    usual_forms,
+)
 from lagpu.dtypes import DType
 from lagpu.operations import Descriptor
-
-__all__ = [
-    "accumulator",
-    "at_indices",
-    "boxed",
-    "crashes_on_full",
-    "empty",
-    "finish_deletions",
-    "has_no_position",
-    "is_emptied_first",
-    "mask_handle",
-    "without_hyperlists",
-]
 
 Array = np.ndarray[Any, Any]
 

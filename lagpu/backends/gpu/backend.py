@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp
-from lagpu.backends.gpu.device.errors import named_error
-from lagpu.backends.gpu.device.protocol import Device
+from lagpu.backends.gpu.device.protocol import Device, named_error
 from lagpu.backends.gpu.fused.plan import FUSED_POLICIES, plan_loop
 from lagpu.backends.gpu.fused.policy import batch_size
 from lagpu.backends.gpu.kernels import sources_hash
@@ -28,11 +27,17 @@ from lagpu.backends.gpu.ops import (
     vectors,
 )
 from lagpu.backends.gpu.ops.planner import POLICIES, choose
-from lagpu.backends.gpu.profile.meter import GpuMeter, MeterPool
-from lagpu.backends.gpu.profile.probe import Runtime
-from lagpu.backends.gpu.storage import forms, preview
-from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, fits, from_few_entries, stride
-from lagpu.backends.gpu.storage.handle import MatrixHandle, fit_as_bitmaps
+from lagpu.backends.gpu.profile.meter import GpuMeter, MeterPool, Runtime
+from lagpu.backends.gpu.storage import bitmap as preview
+from lagpu.backends.gpu.storage import forms
+from lagpu.backends.gpu.storage.bitmap import (
+    BitmapMatrix,
+    MatrixHandle,
+    fit_as_bitmaps,
+    fits,
+    from_few_entries,
+    stride,
+)
 from lagpu.backends.gpu.storage.levels import BitmapLevels, VectorLevels
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.guard import guarded, refuse_after_fork
@@ -52,8 +57,6 @@ from lagpu.operations import (
     Sweep,
     Until,
 )
-
-__all__ = ["GpuBackend"]
 
 Array = np.ndarray[Any, Any]
 Handle = VectorStore | MatrixHandle

@@ -8,8 +8,9 @@ from typing import Any, cast
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp
-from lagpu.backends.batch import sparse_batch_size
-from lagpu.backends.grid import elementwise, fused, indexing, products, sums
+from lagpu.backends.grid import fused, indexing, products
+from lagpu.backends.grid import indexing as elementwise
+from lagpu.backends.grid import indexing as sums
 from lagpu.backends.grid.dealing import Partition
 from lagpu.backends.grid.engine import Engine
 from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
@@ -25,6 +26,7 @@ from lagpu.backends.grid.systems import (
 from lagpu.backends.grid.together import together
 from lagpu.backends.grid.travel import whole
 from lagpu.backends.guard import guarded, out_of_memory
+from lagpu.backends.policies import sparse_batch_size
 from lagpu.backends.profile import Meter
 from lagpu.backends.protocol import Backend, ProductPlan
 from lagpu.dtypes import DType
@@ -52,8 +54,6 @@ from lagpu.operations import (
     Sweep,
     Until,
 )
-
-__all__ = ["GridBackend"]
 
 Array = np.ndarray[Any, Any]
 

@@ -7,8 +7,6 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-__all__ = ["Arrays", "Engine", "to_each"]
-
 T = TypeVar("T")
 Arrays = tuple[np.ndarray[Any, Any], ...]
 """What one piece gives to another: arrays whose number and types are the same from each piece."""

@@ -10,13 +10,17 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from lagpu.backends.gpu import GpuBackend
-from lagpu.backends.gpu.device.errors import named_error
 from lagpu.backends.gpu.device.peers import MOST_PEERS, Peers
+from lagpu.backends.gpu.device.protocol import named_error
 from lagpu.backends.gpu.fused.match import SearchBody, match_search, why_no_search, why_no_values
-from lagpu.backends.gpu.ops.directions import alpha_of, beta_of
-from lagpu.backends.gpu.profile.log import LoopLog
-from lagpu.backends.gpu.profile.log_rows import SearchRows, why_level
-from lagpu.backends.gpu.profile.traffic import SearchTraffic, value_bytes
+from lagpu.backends.gpu.ops.planner import alpha_of, beta_of
+from lagpu.backends.gpu.profile.log import (
+    LoopLog,
+    SearchRows,
+    SearchTraffic,
+    value_bytes,
+    why_level,
+)
 from lagpu.backends.gpu.storage.forms import why_no_csr
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
@@ -25,8 +29,6 @@ from lagpu.backends.grid.search import Kind, PieceSearch, PieceSpace, kind_of, n
 from lagpu.backends.grid.systems import plan_system
 from lagpu.host.interrupt import heard
 from lagpu.operations import FusedLoop, Rejection, Statement, Sweep, Until
-
-__all__ = ["GridLoop", "Logged", "plan_loop", "searches"]
 
 SPACE = "search of pieces"  # its place in a part's cache
 Count = Callable[[], int]

@@ -10,8 +10,6 @@ import numpy as np
 from lagpu.dtypes import DType
 from lagpu.operations import Handle
 
-__all__ = ["MADE_BITS", "GridHandle", "GridMatrix", "GridVector"]
-
 MADE_BITS = 20  # of an object's number, for those that one statement makes
 
 

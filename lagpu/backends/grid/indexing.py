@@ -1,4 +1,4 @@
-"""Index lists: each piece assigns and extracts at the indices that it owns."""
+"""Element-wise operations, sums and indexing of distributed objects."""
 
 from __future__ import annotations
 
@@ -7,27 +7,29 @@ from typing import Any
 
 import numpy as np
 
+from lagpu.algebra.operators import IndexUnaryOp
 from lagpu.backends.grid.dealing import Layout
 from lagpu.backends.grid.handles import GridHandle, GridMatrix
-from lagpu.backends.grid.pieces import (
-    Pieces,
-    empty,
-    entries_of,
-    from_entries,
-    joined,
-    on_host,
-)
+from lagpu.backends.grid.pieces import Pieces, empty, entries_of, from_entries, joined, on_host
+from lagpu.backends.grid.travel import folded
+from lagpu.backends.protocol import Backend
+from lagpu.dtypes import DType
 from lagpu.operations import (
+    Apply,
     Assign,
     AssignScalar,
     Descriptor,
+    Ewise,
     Extract,
     ExtractColumn,
+    ExtractElement,
+    Handle,
     Operation,
+    Reduce,
+    ReduceRows,
+    Select,
     Statement,
 )
-
-__all__ = ["assign", "assign_scalar", "extract", "extract_column"]
 
 Array = np.ndarray[Any, Any]
 Lists = list[Array | None]
@@ -154,3 +156,105 @@ def _on_host(indices: Any, x: GridHandle) -> Lists:
     if indices is None:
         return [None] * len(x.shape)
     return [None if of is None else np.asarray(on_host(of), np.int64) for of in indices]
+
+
+# ------------------------------------------------------------------------------------------
+# Element-wise operations: each piece by itself; operators of indices see the global ones.
+
+
+def ewise(pieces: Pieces, op: Ewise, _out: GridHandle, _desc: Descriptor) -> list[Operation]:
+    """Combine the parts; a transposed matrix is laid out anew first."""
+    left, right = (
+        pieces.turned(x) if transposed else x
+        for x, transposed in zip((op.left, op.right), op.transposed, strict=True)
+    )
+    straight = op._replace(transposed=(False, False))
+    return [straight._replace(left=left.parts[k], right=right.parts[k]) for k, _, _place in pieces]
+
+
+def apply(pieces: Pieces, op: Apply, _out: GridHandle, _desc: Descriptor) -> list[Operation]:
+    """Apply a function to each part."""
+    return _each_part(pieces, op, op.function.op, op.function.result)
+
+
+def select(pieces: Pieces, op: Select, _out: GridHandle, _desc: Descriptor) -> list[Operation]:
+    """Select entries of each part."""
+    return _each_part(pieces, op, op.op, op.operand.dtype)
+
+
+def _each_part(pieces: Pieces, op: Apply | Select, function: Any, dtype: DType) -> list[Operation]:
+    x: GridHandle = op.operand
+    if not _reads_indices(function):
+        return [op._replace(operand=part) for part in x.parts]
+    return [Assign(_by_global_index(pieces, x, op, dtype, k, p, place)) for k, p, place in pieces]
+
+
+def _reads_indices(function: Any) -> bool:
+    return isinstance(function, IndexUnaryOp) and (bool(function.body) or not function.uses_value)
+
+
+def _by_global_index(
+    pieces: Pieces,
+    x: GridHandle,
+    op: Apply | Select,
+    dtype: DType,
+    k: int,
+    piece: int,
+    place: Backend,
+) -> Handle:
+    """Return the part of a result that was computed with its entries at their global indices."""
+    ndim, by = len(x.shape), pieces.layout(x.shape)
+    *where, values = entries_of(place, x.parts[k], ndim)
+    wide = from_entries(place, (*by.index(piece, *where), values), x.dtype, x.shape)
+    found = empty(place, dtype, x.shape)
+    place.execute(Statement(found, Descriptor(), op._replace(operand=wide), dtype))
+    *indices, values = entries_of(place, found, ndim)
+    return from_entries(place, (*by.position(*indices), values), dtype, by.shape(piece))
+
+
+# ------------------------------------------------------------------------------------------
+# Sums: each piece adds its entries, then the pieces' sums are added in the order of the pieces.
+
+
+def reduce_rows(
+    pieces: Pieces, op: ReduceRows, out: GridHandle, desc: Descriptor
+) -> list[Operation]:
+    """Add the rows or the columns of each part; where these are cut, the sums travel and add up."""
+    A: GridMatrix = op.matrix
+    layout, kept = pieces.layout(A.shape), 1 if op.transposed else 0
+    local = [op._replace(matrix=part) for part in A.parts]
+    if layout.dims[1 - kept].whole:
+        return list(local)
+    dtype = op.monoid.types(A.dtype)[1]
+    expected = [place.nvals(A.parts[k]) for k, _, place in pieces]
+    width = dtype.numpy.itemsize
+    return folded(pieces, local, layout, kept, op.monoid, dtype, out.shape, desc, expected, width)
+
+
+def reduce(pieces: Pieces, op: Reduce) -> Any:
+    """Return the sum of all entries, or None."""
+    x: GridHandle = op.operand
+    dtype = op.monoid.types(x.dtype)[1]
+    given = []
+    for k, _, place in pieces:
+        value = place.evaluate(Reduce(x.parts[k], op.monoid))
+        given.append((np.array([] if value is None else [value], dtype.numpy),))
+    (values,) = joined(pieces.engine.gather(given)[0])
+    if not len(values):
+        return None
+    place = pieces.places[0]
+    sums = from_entries(place, (np.arange(len(values)), values), dtype, (len(values),))
+    return place.evaluate(Reduce(sums, op.monoid))
+
+
+def element(pieces: Pieces, op: ExtractElement) -> Any:
+    """Return the value at an index or two, or None: the owner tells it to all."""
+    x: GridHandle = op.operand
+    by, given = pieces.layout(x.shape), []
+    for k, p, place in pieces:
+        value = None
+        if p == by.owner(*op.position):
+            value = place.evaluate(ExtractElement(x.parts[k], by.position(*op.position)))
+        given.append((np.array([] if value is None else [value], x.dtype.numpy),))
+    (values,) = joined(pieces.engine.gather(given)[0])
+    return values[0].item() if len(values) else None

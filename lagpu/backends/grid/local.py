@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.grid.engine import Arrays
 
-__all__ = ["LocalEngine"]
-
 T = TypeVar("T")
 
 

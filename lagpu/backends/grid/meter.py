@@ -26,8 +26,6 @@ from lagpu.operations import (
     Statement,
 )
 
-__all__ = ["GridMeter"]
-
 Array = np.ndarray[Any, Any]
 _MEETS = constant("kMeets")
 

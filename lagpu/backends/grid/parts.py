@@ -15,10 +15,8 @@ from lagpu.backends.grid.pieces import Pieces, joined
 from lagpu.backends.grid.together import NOTHING
 from lagpu.backends.protocol import Backend
 from lagpu.dtypes import DType
-from lagpu.host.threads import mapped
+from lagpu.host.memory import mapped
 from lagpu.operations import Handle
-
-__all__ = ["Parts"]
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")

@@ -28,19 +28,6 @@ from lagpu.errors import BackendMismatch
 from lagpu.host.memory import require
 from lagpu.operations import Descriptor, Handle, Operation, Statement
 
-__all__ = [
-    "Entries",
-    "Pieces",
-    "by_columns",
-    "cut",
-    "each_once",
-    "empty",
-    "entries_of",
-    "from_entries",
-    "joined",
-    "on_host",
-]
-
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
 S = TypeVar("S")

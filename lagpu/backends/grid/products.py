@@ -24,8 +24,6 @@ from lagpu.operations import (
     Statement,
 )
 
-__all__ = ["kronecker", "local_products", "multiply", "multiply_selection", "selection_to_matrix"]
-
 
 def multiply(pieces: Pieces, op: Multiply, out: GridHandle, desc: Descriptor) -> list[Operation]:
     """``w = u A`` or ``C = Q A``: the pieces' products, or their sums where A's rows are cut.

@@ -23,7 +23,7 @@ from lagpu.backends.gpu.fused.search_grid import (
 )
 from lagpu.backends.gpu.fused.search_space import block_of
 from lagpu.backends.gpu.kernels import Kernel, constant, kernel
-from lagpu.backends.gpu.ops.directions import alpha_of, beta_of, gamma_of
+from lagpu.backends.gpu.ops.planner import alpha_of, beta_of, gamma_of
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.profile.log import LoopLog
 from lagpu.backends.gpu.storage.forms import csr_of, transpose
@@ -31,17 +31,6 @@ from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import SEARCH_COUNTERS, pull_space, push_space
 from lagpu.backends.grid.dealing import Dealt, Partition
-
-__all__ = [
-    "Kind",
-    "PieceSearch",
-    "PieceSpace",
-    "Slots",
-    "Started",
-    "kind_of",
-    "num_slots",
-    "slots_of",
-]
 
 Array = Any
 BITS = 32  # of a word

@@ -12,8 +12,6 @@ from lagpu.backends.grid.handles import MADE_BITS
 from lagpu.backends.protocol import Backend
 from lagpu.host.interrupt import uninterrupted
 
-__all__ = ["NOTHING", "Changes", "done_together", "together"]
-
 T = TypeVar("T")
 Class = TypeVar("Class", bound=type[Any])
 

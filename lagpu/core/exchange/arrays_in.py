@@ -10,8 +10,6 @@ from lagpu.backends.protocol import Backend
 from lagpu.dtypes import DType
 from lagpu.errors import BackendMismatch, BackendUnavailable, DomainMismatch, InvalidValue
 
-__all__ = ["array_in", "require_fit"]
-
 _DLPACK_HOST = (1, 3)  # kDLCPU, kDLCUDAHost: memory that NumPy reads
 _OWN = frozenset((np.ndarray, list, tuple, range, bool, int, float))
 

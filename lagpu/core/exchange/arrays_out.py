@@ -12,8 +12,6 @@ from lagpu.dtypes import DType, cast, lookup
 from lagpu.errors import InvalidValue
 from lagpu.operations import Assign, AssignScalar, Descriptor, Statement
 
-__all__ = ["dlpack", "dlpack_device", "to_dense"]
-
 _HOST, _CUDA = 1, 2  # kDLCPU, kDLCUDA
 _LARGE = 1 << 18  # entries: from here on it pays to have a device put them in their places
 

@@ -10,8 +10,6 @@ from lagpu.core.hints import NoArithmetic
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import DomainMismatch
 
-__all__ = ["dtype_for"]
-
 
 def dtype_for(dtype: Any, what: str) -> DType:
     """Return the `DType` for the constructor that `what` names.

@@ -12,8 +12,6 @@ import numpy as np
 
 from lagpu import backends
 
-__all__ = ["taken_apart"]
-
 Array = np.ndarray[Any, Any]
 
 

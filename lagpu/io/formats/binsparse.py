@@ -18,14 +18,11 @@ import numpy as np
 
 from lagpu.errors import NotSupported
 from lagpu.host import memory
-from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC, bytes_for_entries, from_entries
-from lagpu.io.formats.extras import needed
+from lagpu.io.formats.kinds import needed
 from lagpu.io.npz import errors_named
-from lagpu.io.reading import Options, Parsed
+from lagpu.io.reading import Budget, Options, Parsed
 from lagpu.io.text import PIECE
-
-__all__ = ["MAGIC", "dump", "parse"]
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
 _VERSION = "0.1.0"

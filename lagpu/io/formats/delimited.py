@@ -15,16 +15,23 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from lagpu.errors import FileFormatError, InvalidValue
-from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC
 from lagpu.io.edge_list import comments_of
-from lagpu.io.formats.columns import are_columns, chosen, is_header
-from lagpu.io.reading import NAMES_HINT, Edges, Options, Parsed, graph_of
+from lagpu.io.formats.named_edges import are_columns, chosen, is_header
+from lagpu.io.reading import NAMES_HINT, Budget, Edges, Options, Parsed, graph_of
 from lagpu.io.renumber import BYTES_OF_NAME, Names, whole_numbers
-from lagpu.io.text import PIECE, data_lines, line_number, pieces, show, write_rows
-from lagpu.io.words import Malformed, is_number, numbers, numbers_of
-
-__all__ = ["Table", "dump_commas", "dump_tabs", "edges_of", "form_of", "is_table", "parse"]
+from lagpu.io.text import (
+    PIECE,
+    Malformed,
+    data_lines,
+    is_number,
+    line_number,
+    numbers,
+    numbers_of,
+    pieces,
+    show,
+    write_rows,
+)
 
 Array = np.ndarray[Any, Any]
 

@@ -13,13 +13,9 @@ from typing import IO, Any
 import numpy as np
 
 from lagpu.errors import FileFormatError, NotSupported
-from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC
-from lagpu.io.reading import Edges, Options, Parsed, graph_of
-from lagpu.io.text import PIECE, line_number, pieces, show, write_rows
-from lagpu.io.words import Malformed, numbers
-
-__all__ = ["dump_arcs", "dump_edges", "is_dimacs", "parse"]
+from lagpu.io.reading import Budget, Edges, Options, Parsed, graph_of
+from lagpu.io.text import PIECE, Malformed, line_number, numbers, pieces, show, write_rows
 
 Array = np.ndarray[Any, Any]
 

@@ -13,11 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from lagpu.errors import FileFormatError, InvalidValue
-from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC, asymmetry, bytes_for_entries, compress, known_symmetric
-from lagpu.io.reading import Options, Parsed
-
-__all__ = ["dump", "dump_weights", "is_serialized", "parse"]
+from lagpu.io.reading import Budget, Options, Parsed
 
 Array = np.ndarray[Any, Any]
 

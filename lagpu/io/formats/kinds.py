@@ -1,10 +1,12 @@
-"""Kinds of files that are no graph, or no graph that lagpu reads, by their first bytes."""
+"""Kinds of files by their first bytes, and the libraries that some need."""
 
 from __future__ import annotations
 
+import importlib
 import re
+from typing import Any
 
-__all__ = ["kind_of", "kind_of_text"]
+from lagpu.errors import BackendUnavailable
 
 _PICTURE = "a picture. Give the graph that it shows"
 _PACKED = "Unpack it first; gzip (.gz) and .tar.gz are read as they are"
@@ -50,3 +52,41 @@ def kind_of_text(data: bytes) -> str:
     """Return the same for a text."""
     start = data[: 1 << 14]
     return next((what for pattern, what in _TEXTS if pattern.match(start)), "")
+
+
+# ------------------------------------------------------------------------------------------
+# Libraries that some formats need, by the extra of lagpu that installs them.
+
+
+_MODULES = {
+    "nx": "networkx",
+    "parquet": "pyarrow.parquet",
+    "hdf5": "h5py",
+    "igraph": "igraph",
+}
+
+
+def needed(extra: str, what: str) -> Any:
+    """Return the module of an extra.
+
+    Parameters
+    ----------
+    extra : str
+        The extra of lagpu that installs it.
+    what : str
+        The operation, with which the message begins.
+
+    Raises
+    ------
+    BackendUnavailable
+        If the module cannot be imported.
+    """
+    module = _MODULES[extra]
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise BackendUnavailable(
+            f"{what} needs {package}, which is missing. "
+            f'Install it with: pip install "lagpu[{extra}]"'
+        ) from error

@@ -10,14 +10,11 @@ import numpy as np
 
 from lagpu.errors import FileFormatError
 from lagpu.host import memory
-from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC, asymmetry
-from lagpu.io.formats.extras import needed
+from lagpu.io.formats.kinds import needed
 from lagpu.io.npz import errors_named
-from lagpu.io.reading import NAMES_HINT, Edges, Options, Parsed, graph_of
+from lagpu.io.reading import NAMES_HINT, Budget, Edges, Options, Parsed, graph_of
 from lagpu.io.renumber import Names, whole_numbers
-
-__all__ = ["dump_gml", "dump_graphml", "is_gml", "is_graphml", "parse_gml", "parse_graphml"]
 
 Array = np.ndarray[Any, Any]
 

@@ -13,13 +13,9 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from lagpu.errors import FileFormatError, InvalidValue
-from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC, asymmetry
-from lagpu.io.reading import Edges, Options, Parsed, graph_of
-from lagpu.io.text import PIECE, data_lines, line_number, pieces, show
-from lagpu.io.words import Malformed, numbers
-
-__all__ = ["dump", "looks_like_metis", "parse"]
+from lagpu.io.reading import Budget, Edges, Options, Parsed, graph_of
+from lagpu.io.text import PIECE, Malformed, data_lines, line_number, numbers, pieces, show
 
 Array = np.ndarray[Any, Any]
 

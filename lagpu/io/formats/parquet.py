@@ -11,24 +11,12 @@ import numpy as np
 
 from lagpu.errors import FileFormatError
 from lagpu.host import memory
-from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC
-from lagpu.io.formats.columns import chosen
-from lagpu.io.formats.extras import needed
+from lagpu.io.formats.kinds import needed
+from lagpu.io.formats.named_edges import chosen
 from lagpu.io.npz import errors_named
-from lagpu.io.reading import NAMES_HINT, Edges, Options, Parsed, graph_of
+from lagpu.io.reading import NAMES_HINT, Budget, Edges, Options, Parsed, graph_of
 from lagpu.io.renumber import Names
-
-__all__ = [
-    "MAGIC",
-    "columns_of",
-    "damage_named",
-    "dump",
-    "kind_of",
-    "opened",
-    "parse",
-    "vertices",
-]
 
 MAGIC = b"PAR1"
 _WIDTHS = (8, 16, 32, 64)
@@ -163,7 +151,7 @@ def columns_of(table: Any, options: Options, name: str) -> list[tuple[str, Any]]
     Raises
     ------
     InvalidValue, FileFormatError
-        As `lagpu.io.formats.columns.chosen`.
+        As `lagpu.io.formats.named_edges.chosen`.
     """
     header = list(table.schema_arrow.names)
     places = chosen(header, options.columns, name)

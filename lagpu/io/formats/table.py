@@ -9,21 +9,9 @@ from typing import IO, Any, NamedTuple
 
 from lagpu.errors import InvalidValue
 from lagpu.io import edge_list, matrix_market, npz
-from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC, asymmetry
 from lagpu.io.formats import binsparse, delimited, dimacs, gap, markup, metis, parquet
-from lagpu.io.reading import Options, Parsed
-
-__all__ = [
-    "FORMATS",
-    "Format",
-    "asked_for",
-    "by_suffix",
-    "names",
-    "of_start",
-    "of_text",
-    "suffixes",
-]
+from lagpu.io.reading import Budget, Options, Parsed
 
 Read = Callable[[Any, Budget, Options], Parsed]
 Dump = Callable[[CSC, IO[bytes]], None]

@@ -11,10 +11,8 @@ import tarfile
 from pathlib import PurePosixPath
 
 from lagpu.errors import FileFormatError
-from lagpu.io.budget import Budget
 from lagpu.io.npz import errors_named
-
-__all__ = ["is_tar", "matrix_of"]
+from lagpu.io.reading import Budget
 
 _NAMED = re.compile(r"(.*?)(\.mtx)?(\.tar|\.tar\.gz|\.tgz)", re.IGNORECASE)
 _MOST = 1000  # members

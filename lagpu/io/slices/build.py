@@ -16,18 +16,20 @@ from lagpu.backends.protocol import Backend, Parts
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL, lookup
 from lagpu.errors import FileFormatError, InvalidValue
-from lagpu.io.budget import Budget
 from lagpu.io.csc import CSC, bytes_for_entries, different, from_entries, united
 from lagpu.io.formats import table
 from lagpu.io.formats.kinds import kind_of
 from lagpu.io.formats.table import Format
-from lagpu.io.reading import NUMBERS_HINT, Edges, Extent, Options
-from lagpu.io.slices.archive import sliced_archive
-from lagpu.io.slices.parquet_groups import sliced_parquet
-from lagpu.io.slices.share import Chunk, Sliced
-from lagpu.io.slices.texts import GZIP, HEAD, sliced_text
-
-__all__ = ["read"]
+from lagpu.io.reading import NUMBERS_HINT, Budget, Edges, Extent, Options
+from lagpu.io.slices.share import (
+    GZIP,
+    HEAD,
+    Chunk,
+    Sliced,
+    sliced_archive,
+    sliced_parquet,
+    sliced_text,
+)
 
 Array = np.ndarray[Any, Any]
 Opened = Callable[[Path], Any]

@@ -12,8 +12,7 @@ import numpy as np
 
 from lagpu.core.expr import format_formula
 from lagpu.core.matrix import Matrix
-from lagpu.core.observer import Observer, current_observer, set_observer
-from lagpu.core.recorder import run_statement
+from lagpu.core.recorder import Observer, current_observer, run_statement, set_observer
 from lagpu.core.scalar import Scalar
 from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix

@@ -6,8 +6,6 @@ from lagpu.observe.step.drawing import step_html
 from lagpu.observe.step.state import StepRecord
 from lagpu.observe.step.text import step_text
 
-__all__ = ["Step"]
-
 
 class Step(StepRecord):
     """The state of a program after one statement.

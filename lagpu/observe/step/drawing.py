@@ -14,8 +14,6 @@ from lagpu.observe.step.state import State, StepRecord
 from lagpu.observe.step.svg import INK, SOFT, TOUCHED, Canvas, Grid
 from lagpu.observe.step.text import fitting, shown
 
-__all__ = ["LARGEST", "Layout", "draw", "step_html"]
-
 #: Longest vector, and most rows or columns of a matrix, that are drawn.
 LARGEST = 64
 

@@ -13,8 +13,6 @@ from lagpu.observe.step.state import State, StepRecord
 from lagpu.observe.step.svg import SOFT, STYLES, TOUCHED, Canvas
 from lagpu.observe.step.text import fitting
 
-__all__ = ["GraphDrawing"]
-
 _WIDTH, _HEIGHT, _EDGE = 460.0, 300.0, 30.0  # pixels; the last one is left free on each side
 _MIDDLE = 'text-anchor="middle"'
 _LINES = {

@@ -17,8 +17,6 @@ from lagpu.observe.step.graph import GraphDrawing
 from lagpu.observe.step.state import StepRecord
 from lagpu.observe.step.svg import legend
 
-__all__ = ["MOST", "framed", "page", "refused", "require_size"]
-
 #: Most steps on a page.
 MOST = 1000
 

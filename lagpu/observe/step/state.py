@@ -12,8 +12,6 @@ from lagpu.core.matrix import Matrix
 from lagpu.dtypes import DType
 from lagpu.host.source import file_name
 
-__all__ = ["Masking", "Multiplied", "State", "StepRecord"]
-
 Array = np.ndarray[Any, Any]
 
 

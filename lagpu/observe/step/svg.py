@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from lagpu.host.pages import text
 
-__all__ = ["INK", "SOFT", "STYLES", "TOUCHED", "Canvas", "Grid", "legend"]
-
 INK, SOFT, TOUCHED, _ENTRY = "#1c2733", "#5b6775", "#c05a00", "#14659e"
 
 # Styles of cells. An entry, an explicit zero and no entry differ in border, fill and text, so that

@@ -8,8 +8,6 @@ from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.observe.step.state import State, StepRecord
 
-__all__ = ["fitting", "shown", "step_text"]
-
 _CELLS = 24  # of a vector on a line
 _ROWS = 8  # of a matrix
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lagpu.backends.profile import LoopRow, Measured, Meter
 from lagpu.backends.protocol import Backend
-from lagpu.core.observer import Observer, current_observer, set_observer
+from lagpu.core.recorder import Observer, current_observer, set_observer
 from lagpu.host.display import Lines
 from lagpu.host.files import return_or_write
 from lagpu.host.source import author
@@ -201,7 +201,7 @@ class Trace(Observer):
 
     def table(self) -> str:
         """Return the rows as a plain text table, a long one folded, with the totals below."""
-        from lagpu.observe.trace.table import plain
+        from lagpu.observe.trace.rows import plain
 
         return Lines(plain(self.rows, self.totals()))
 
@@ -240,12 +240,12 @@ class Trace(Observer):
         BackendUnavailable
             If Matplotlib is missing.
         """
-        from lagpu.observe.trace.plot import plot
+        from lagpu.observe.trace.page import plot
 
         return plot(self.rows, ax)
 
     def __rich__(self) -> Table:
-        from lagpu.observe.trace.table import rich_table
+        from lagpu.observe.trace.rows import rich_table
 
         return rich_table(self.rows, self.totals())
 

@@ -25,8 +25,6 @@ from lagpu.errors import LagpuError
 from lagpu.selftest.soak import graphs, loops, statements
 from lagpu.selftest.soak.kind import Failed, Run
 
-__all__ = ["app", "soak"]
-
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 _SAME_POOL = 20

@@ -24,28 +24,6 @@ from lagpu.dtypes import BOOL, DType
 from lagpu.selftest.reference import Grid, Plain
 from lagpu.selftest.soak.kind import Draw
 
-__all__ = [
-    "ACCUMS",
-    "BIG_SIZES",
-    "BINARY",
-    "INDEXUNARY",
-    "MONOIDS",
-    "SELECTORS",
-    "SEMIRINGS",
-    "SIZES",
-    "TYPES",
-    "UNARY",
-    "VALUES",
-    "combination",
-    "inexact",
-    "is_tame",
-    "matrix",
-    "plain_matrix",
-    "plain_vector",
-    "summed",
-    "vector",
-]
-
 TYPES = dtypes.ALL
 SIZES = (0, 1, 2, 3, 5, 8, 31, 32, 33, 65)
 BIG_SIZES = (1023, 1024, 1025)

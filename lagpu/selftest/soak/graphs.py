@@ -15,8 +15,6 @@ from lagpu.core.vector import Vector
 from lagpu.errors import LagpuError
 from lagpu.selftest.soak.kind import Draw, Failed
 
-__all__ = ["COMPARED", "PROVED", "matrices", "plain", "run"]
-
 _SIZES = (1, 2, 5, 31, 32, 33)
 _BIG_SIZES = (200, 1023, 1025)
 _SLOW = ("betweenness", "remoteness", "diameter", "route", "triangle", "clustering", "transitivity")

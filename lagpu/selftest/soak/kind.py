@@ -7,8 +7,6 @@ from typing import Any, TypeAlias
 
 from lagpu.backends.protocol import Backend
 
-__all__ = ["Draw", "Failed", "Run"]
-
 Draw: TypeAlias = Callable[..., Any]
 """``data.draw`` of Hypothesis."""
 

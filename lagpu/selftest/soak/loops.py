@@ -23,24 +23,6 @@ from lagpu.errors import LagpuError
 from lagpu.loops.loop import eager
 from lagpu.selftest.soak.kind import Draw, Failed
 
-__all__ = [
-    "NAMES",
-    "OTHERS",
-    "SIZES",
-    "bitmap_loops",
-    "compare",
-    "load",
-    "pass_loops",
-    "random_graph",
-    "relaxation_loops",
-    "run",
-    "search_loops",
-    "searches",
-    "start",
-    "sweep_loops",
-    "vector_loops",
-]
-
 # Of each loop, which costs a compilation; and those on which it runs eager too, launch by launch.
 _DATA, _EAGER = 50, 10
 _KINDS = ("vectors", "scalars", "passes", "two sizes", "matrices")

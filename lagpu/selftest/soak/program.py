@@ -21,8 +21,6 @@ from lagpu.selftest.reference import Container, Grid, How, Options, Plain
 from lagpu.selftest.soak import draw as drawn
 from lagpu.selftest.soak.kind import Draw, Failed
 
-__all__ = ["Program", "number"]
-
 _TABLES = {"unary": unary, "binary": binary, "indexunary": indexunary, "semiring": semiring}
 _POOL = 4
 _MOST_ENTRIES = 600  # of a matrix

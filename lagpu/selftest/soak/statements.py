@@ -17,8 +17,6 @@ from lagpu.selftest.soak.draw import ACCUMS, TYPES
 from lagpu.selftest.soak.kind import Draw
 from lagpu.selftest.soak.program import Program, number
 
-__all__ = ["run"]
-
 _FLOATS = (FP32, FP64)
 _ROUNDED = ("exp", "log", "sqrt")  # the last bit is the library's
 _STATEMENTS = 16

@@ -151,7 +151,7 @@ def test_a_device_array_does_not_move_by_itself():
 
 def test_typed_operators_are_remembered():
     """A loop that names its type makes no new operator on every turn."""
-    from lagpu.backends.cpu.operators import typed_operator
+    from lagpu.backends.cpu.handles import typed_operator
 
     v = Vector.from_dense([1.0, 2.0], backend="cpu")
     v.apply(unary.abs["FP32"]).new()
@@ -263,7 +263,7 @@ def test_accumulating_a_cast_row_sum_into_a_full_vector():
 
 
 def test_semirings_of_the_table_are_the_librarys_own():
-    from lagpu.backends.cpu import operators
+    from lagpu.backends.cpu import handles as operators
 
     before = len(operators.KEPT)
     A = Matrix.from_coo([0], [0], [1.5], backend="cpu")

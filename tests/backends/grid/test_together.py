@@ -12,7 +12,7 @@ from test_backend import PROGRAMS, plain
 
 import lagpu
 from lagpu import FP32, INT64, Matrix, Vector, algorithms, binary, generators, semiring
-from lagpu.algorithms.brandes import sample
+from lagpu.algorithms.betweenness import sample
 from lagpu.backends.cpu import CpuBackend
 from lagpu.errors import InvalidValue, LagpuError, OutOfMemory, ProcessFailed
 
@@ -292,7 +292,7 @@ def test_the_memory_of_all_pieces_counts():
 def test_a_host_holds_an_operand_for_each_of_its_processes(monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "lagpu.backends.grid.travel.operands.require", lambda nbytes, *_: asked.append(nbytes)
+        "lagpu.backends.grid.travel.require", lambda nbytes, *_: asked.append(nbytes)
     )
 
     def program(place):

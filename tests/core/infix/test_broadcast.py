@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lagpu import FP32, FP64, INT64, Vector, binary
-from lagpu.core.infix.broadcast import as_column, as_row
+from lagpu.core.infix import as_column, as_row
 
 SIZES = (1, 31, 32, 33, 1025)
 

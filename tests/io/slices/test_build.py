@@ -12,7 +12,10 @@ import lagpu
 from lagpu import backends, io
 from lagpu.errors import FileFormatError, FileMissing, InvalidValue, LagpuError, OutOfMemory
 from lagpu.host import memory
-from lagpu.io.slices import archive, build, parquet_groups, share, texts
+from lagpu.io.slices import build, share
+from lagpu.io.slices import share as archive
+from lagpu.io.slices import share as parquet_groups
+from lagpu.io.slices import share as texts
 
 N, LINES = 40, 300
 GRIDS = ["grid:1:cpu", "grid:3:cpu", "grid:2x3:cpu", "grid:3-degree:cpu"]

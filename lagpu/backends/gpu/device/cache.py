@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lagpu.errors import BackendUnavailable
-from lagpu.host import interrupt, private
-
-__all__ = ["Kept", "cache_folder", "kept"]
+from lagpu.host import files as private
+from lagpu.host import interrupt
 
 _DIGEST_BYTES = 32
 _ELSEWHERE = "or set LAGPU_CACHE_DIR to another folder."

@@ -1,8 +1,11 @@
-"""The CUDA device: CuPy arrays, kernels compiled by NVRTC, launches on CuPy's current stream."""
+"""The CUDA device: memory, events, launches and peers through CuPy."""
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import gc
+import itertools
 import os
 import platform
 import struct
@@ -14,23 +17,239 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from lagpu.backends.gpu.device import cuda_peers, nvrtc
-from lagpu.backends.gpu.device.cuda_events import Events, EventTimer
-from lagpu.backends.gpu.device.cuda_launch import SLOT, CudaLaunch, blocks_of_cluster, most_clusters
-from lagpu.backends.gpu.device.errors import launch_error
-from lagpu.backends.gpu.device.launch import bind, check_block, check_shared
+from lagpu.backends.gpu.device import nvrtc
 from lagpu.backends.gpu.device.observer import Observed
 from lagpu.backends.gpu.device.protocol import (
+    PER_CALL,
+    CheckedLaunch,
     HostNotification,
     PreparedLaunch,
     Timer,
+    bind,
+    check_block,
     check_free,
+    check_shared,
+    launch_error,
+    random_words,
 )
-from lagpu.backends.gpu.device.random import random_words
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import BackendUnavailable, KernelLaunchError
 
-__all__ = ["CudaDevice"]
+_Pair = tuple[Any, Any]
+
+
+class Events:
+    """Pairs of events for timers, those of timers that are gone first.
+
+    All that were ever made are kept. A timer in a cycle, such as an exception makes with its
+    frames, is collected together with what it has: CuPy's events end themselves then, although the
+    timer has just given them to the next.
+
+    Parameters
+    ----------
+    cuda : module
+        ``cupy.cuda``.
+    """
+
+    def __init__(self, cuda: Any) -> None:
+        self.cuda = cuda
+        self._made: list[_Pair] = []
+        self._spare: list[_Pair] = []
+
+    def take(self) -> _Pair:
+        """Return a pair that nobody has."""
+        try:
+            return self._spare.pop()
+        except IndexError:
+            pair = self.cuda.Event(), self.cuda.Event()
+            self._made.append(pair)
+            return pair
+
+    def give_back(self, pair: _Pair) -> None:
+        """Take a pair for the next."""
+        self._spare.append(pair)
+
+
+class EventTimer:
+    """A context manager that measures by events on the current stream; see `Timer`."""
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+        self._pair = events.take()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_pair"):
+            self._events.give_back(self._pair)
+
+    def __enter__(self) -> EventTimer:
+        self._pair[0].record()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._pair[1].record()
+
+    @property
+    def elapsed_ms(self) -> float:
+        """Milliseconds between both; waits for the second."""
+        begin, end = self._pair
+        end.synchronize()
+        return float(self._events.cuda.get_elapsed_time(begin, end))
+
+
+# ------------------------------------------------------------------------------------------
+# Launches on CUDA: prepared ones, and how many clusters of thread blocks fit on a GPU at once.
+
+
+# Struct codes of arguments, eight bytes each; True is a pointer.
+SLOT: dict[Any, str] = {
+    True: "Q",
+    np.dtype(np.bool_): "?7x",
+    np.dtype(np.int32): "i4x",
+    np.dtype(np.uint32): "I4x",
+    np.dtype(np.int64): "q",
+    np.dtype(np.uint64): "Q",
+    np.dtype(np.float32): "f4x",
+    np.dtype(np.float64): "d",
+}
+
+
+class CudaLaunch(CheckedLaunch):
+    """A prepared launch that packs only the arguments of each call.
+
+    Those arguments are adjacent in the buffer, so one call packs them; the driver gets the address
+    of each argument.
+    """
+
+    device: Any  # a CudaDevice
+
+    def __init__(
+        self,
+        device: Any,
+        kernel: Kernel,
+        threads: int,
+        args: tuple[Any, ...],
+        **how: Any,
+    ) -> None:
+        super().__init__(device, kernel, threads, args, **how)
+        self._pointers: list[int] | None = None  # the arrays among what is given each time
+
+    def _lay_out(self) -> None:
+        """Pack the fixed arguments, after room for the others."""
+        kernel, device = self.kernel, self.device
+        ready = device.ready(kernel, self.cooperative, self.block, self.shared)
+        slots, count = kernel.slots, len(self._args)
+        fixed = [k for k in range(count) if self._args[k] is not PER_CALL]
+        order = [*self._per_call, *fixed]
+        codes = [SLOT[slots[k][1] or slots[k][2]] for k in order]
+        varying = struct.Struct("<" + "".join(codes[: len(self._per_call)]))
+        buffer: Any = np.zeros(max(1, count), np.uint64)
+        values = [self._args[k] for k in fixed]
+        known = [0 if x is None else x.data.ptr if slots[k][1] else x
+                 for k, x in zip(fixed, values, strict=True)]  # fmt: skip
+        struct.pack_into("<" + "".join(codes[len(self._per_call) :]), buffer, varying.size, *known)
+        places = np.empty(max(1, count), np.uint64)
+        places[order] = buffer.ctypes.data + 8 * np.arange(count, dtype=np.uint64)
+        grid = min(max(1, -(-self.threads // self.block)), ready.most)
+        self._pack: Any = varying.pack_into
+        self._buffer, self._places = buffer, places  # kept: the driver has addresses in them
+        driver = device.xp.cuda.driver
+        launch: Any = driver.launchCooperativeKernel if self.cooperative else driver.launchKernel
+        how = (ready.function, grid, 1, 1, self.block, 1, 1, self.shared)
+        end = (places.ctypes.data,) if self.cooperative else (places.ctypes.data, 0)
+        self._driver_launch, self._how, self._end = launch, how, end
+        self._launching, self._errors = device.launching, driver.CUDADriverError
+        self._current_stream = device.xp.cuda.get_current_stream
+        self._pointers = [at for at, k in enumerate(self._per_call) if slots[k][1]]
+
+    @property
+    def has_run(self) -> bool:
+        """Whether it was run before, so that its kernel is loaded."""
+        return self._pointers is not None
+
+    def __call__(self, *new: Any) -> None:
+        """Run it with these for the arguments that are given each time."""
+        if self._pointers is None or self.device.observers:
+            super().__call__(*new)  # which checks it, or lets the observer see it
+        else:
+            self._launch(new)
+
+    def run(self, new: tuple[Any, ...]) -> None:
+        """Run it, checked if it is the first time; no observer sees it."""
+        if self._pointers is None:
+            super().run(new)
+            self._lay_out()
+        else:
+            self._launch(new)
+
+    def _launch(self, new: tuple[Any, ...]) -> None:
+        values = [*new]
+        for k in self._pointers or ():
+            array = values[k]
+            values[k] = 0 if array is None else array.data.ptr
+        stream = self._current_stream().ptr
+        try:
+            with self._launching:
+                self._pack(self._buffer, 0, *values)
+                self.device.began = True
+                self._driver_launch(*self._how, stream, *self._end)
+        except self._errors as error:
+            self.device.began = False
+            raise launch_error(self.device, error, self.kernel) from error
+
+
+_FIRST = 90  # compute capability that knows clusters
+_BLOCKS = 8  # that every such GPU takes in one
+
+
+def blocks_of_cluster(capability: int) -> int:
+    """Return the thread blocks of a cluster on a GPU of a compute capability; 1 if it has none."""
+    return _BLOCKS if capability >= _FIRST else 1
+
+
+class _LaunchConfig(ctypes.Structure):
+    """``CUlaunchConfig`` of the driver; the kernel's own text has the size of its clusters."""
+
+    _fields_ = (
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("shared", ctypes.c_uint),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.c_void_p),
+        ("count", ctypes.c_uint),
+    )
+
+
+@functools.cache
+def driver() -> Any:
+    """Return the driver's library, for what CuPy does not ask it."""
+    return ctypes.CDLL("libcuda.so.1")
+
+
+def most_clusters(function: int, kernel: Kernel, block: int, shared: int) -> int:
+    """Return how many clusters of a kernel fit on the current GPU; 0 if the driver cannot tell.
+
+    CuPy does not ask the driver.
+
+    Parameters
+    ----------
+    function : int
+        The kernel, loaded.
+    kernel : Kernel
+        Whose text says how many blocks a cluster has.
+    block, shared : int
+        Threads of a block, and bytes of the shared memory that its launch asks for.
+    """
+    launch = _LaunchConfig((kernel.cluster, 1, 1), (block, 1, 1), shared, None, None, 0)
+    found = ctypes.c_int()
+    failed = driver().cuOccupancyMaxActiveClusters(
+        ctypes.byref(found), ctypes.c_void_p(function), ctypes.byref(launch)
+    )
+    return 0 if failed else found.value
+
+
+# ------------------------------------------------------------------------------------------
+# The CUDA device: CuPy arrays, kernels compiled by NVRTC, launches on CuPy's current stream.
+
 
 _REMEDY = 'Install `pip install "lagpu[gpu]"` on a machine with an NVIDIA GPU and its driver.'
 _WAVES = 4  # grids of this many times what is resident even out blocks of unequal work
@@ -195,7 +414,7 @@ class CudaDevice(Observed):
             return "two pieces are on one device"
         if key not in self._apart:
             numbers, share = [number for number, _ in key], min(share for _, share in key)
-            self._apart[key] = cuda_peers.why_apart(self.xp, numbers, share)
+            self._apart[key] = why_apart(self.xp, numbers, share)
         return self._apart[key]
 
     def address(self, array: Any) -> int:
@@ -205,7 +424,7 @@ class CudaDevice(Observed):
     def shared_zeros(self, count: int) -> Any:
         """Return zeroed memory that the peers of this GPU can address; waits until it is zeroed."""
         self.require(8 * count, "window")
-        made = cuda_peers.own_zeros(self.xp, count)
+        made = own_zeros(self.xp, count)
         self.synchronize()
         return made
 
@@ -230,7 +449,7 @@ class CudaDevice(Observed):
 
     def fetched(self, array: Any, sender: Any) -> Any:
         """Return a copy of an array of another GPU, or of this one; see `Device.fetched`."""
-        return cuda_peers.fetched(self.xp, array, sender.number, self.number)
+        return fetched(self.xp, array, sender.number, self.number)
 
     def _values(self, kernel: Kernel, ready: Ready, args: tuple[Any, ...]) -> list[Any]:
         """Return what goes into the slots of a launch: addresses, and numbers of the exact type.
@@ -485,3 +704,89 @@ def _open_device(cupy: Any, index: int) -> Any:
 
 def _version(number: int) -> str:
     return f"{number // 1000}.{number % 1000 // 10}"
+
+
+# ------------------------------------------------------------------------------------------
+# Several GPUs of one host: whether each addresses the others' memory; memory and copies.
+
+
+_ATOMICS = 3  # CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED
+_ENABLED_BEFORE = 704  # cudaErrorPeerAccessAlreadyEnabled
+
+
+def why_apart(cupy: Any, numbers: Sequence[int], share: int = 1) -> str:
+    """Return why GPUs cannot run one kernel together, or an empty string.
+
+    Each then addresses the memory of the others, as far as it was allocated by `own_zeros`.
+
+    Parameters
+    ----------
+    cupy : module
+        CuPy.
+    numbers : sequence of int
+        The GPU of each piece.
+    share : int, default 1
+        How many pieces may be on one GPU, each with its share of the thread blocks.
+    """
+    if max(map(numbers.count, numbers)) > share:
+        return "two pieces are on one GPU, where one kernel would wait for the other to begin"
+    if os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0"):
+        return "CUDA_LAUNCH_BLOCKING is set, so that one kernel runs at a time"
+    runtime, numbers = cupy.cuda.runtime, sorted(set(numbers))
+    for one, other in itertools.permutations(numbers, 2):
+        if not runtime.deviceCanAccessPeer(one, other):
+            return f"GPU {one} has no access to the memory of GPU {other}"
+        if not has_atomics(one, other):
+            return f"GPU {one} has no atomic operations on the memory of GPU {other}"
+    for one, other in itertools.permutations(numbers, 2):
+        with cupy.cuda.Device(one):
+            try:
+                runtime.deviceEnablePeerAccess(other)
+            except runtime.CUDARuntimeError as error:
+                if error.status != _ENABLED_BEFORE:
+                    return f"GPU {one} is refused access to the memory of GPU {other}: {error}"
+    return ""
+
+
+def has_atomics(one: int, other: int) -> bool:
+    """Whether a GPU's atomic operations on the memory of another one are one step, as by NVLink."""
+    found = ctypes.c_int()
+    failed = driver().cuDeviceGetP2PAttribute(ctypes.byref(found), _ATOMICS, one, other)
+    return not failed and bool(found.value)
+
+
+def fetched(cupy: Any, array: Any, sender: int, here: int) -> Any:
+    """Return a copy on the current GPU, `here`, of an array of GPU `sender`.
+
+    By the wire between them if they are peers; else the driver takes the way by the host. Each
+    GPU's stream waits for the other's, so that the array is there, and is not overwritten too soon.
+    """
+    if sender == here:
+        return array.copy()
+    stream = cupy.cuda.get_current_stream()
+    with cupy.cuda.Device(sender):
+        theirs = cupy.cuda.get_current_stream()
+        stream.wait_event(theirs.record())
+    made = cupy.empty_like(array)
+    cupy.cuda.runtime.memcpyPeerAsync(
+        made.data.ptr, here, array.data.ptr, sender, array.nbytes, stream.ptr
+    )
+    theirs.wait_event(stream.record())
+    return made
+
+
+def own_zeros(cupy: Any, count: int) -> Any:
+    """Return zeroed u64 of the current GPU that its peers may address once all work is done.
+
+    Not from CuPy's pool, which a program may have replaced by one that peers have no access to; the
+    pool gives back what it holds unused if there is no other memory.
+    """
+    nbytes = 8 * max(count, 1)
+    try:
+        memory = cupy.cuda.memory.Memory(nbytes)
+    except cupy.cuda.runtime.CUDARuntimeError:
+        cupy.get_default_memory_pool().free_all_blocks()
+        memory = cupy.cuda.memory.Memory(nbytes)
+    made = cupy.ndarray(count, np.uint64, cupy.cuda.MemoryPointer(memory, 0))
+    made.fill(0)
+    return made

@@ -12,8 +12,6 @@ from lagpu.backends.gpu.device import cache, shipped
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import KernelCompileError
 
-__all__ = ["compiled"]
-
 
 def compiled(
     cupy: Any, kernel: Kernel, capability: int, flags: tuple[str, ...], backend: str

@@ -12,15 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.device.errors import named_error
-from lagpu.backends.gpu.device.launch import CheckedLaunch
-from lagpu.backends.gpu.device.protocol import Device, HostNotification, Timer
+from lagpu.backends.gpu.device.protocol import (
+    CheckedLaunch,
+    Device,
+    HostNotification,
+    Timer,
+    named_error,
+)
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.backends.guard import refuse_after_fork
 from lagpu.backends.profile import Measured
 from lagpu.host.interrupt import listen
-
-__all__ = ["DeviceObserver", "Observed", "Work"]
 
 _NOTIFICATION = 24  # bytes: two numbers and a serial
 

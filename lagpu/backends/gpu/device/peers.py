@@ -12,8 +12,6 @@ from lagpu.backends.gpu.device.protocol import Device, PreparedLaunch
 from lagpu.backends.gpu.kernels import constant
 from lagpu.errors import GridTimeout
 
-__all__ = ["MOST_PEERS", "Peers", "posts_words"]
-
 Array = Any
 MOST_PEERS = constant("kMostPeers")
 #: Nanoseconds after which a device that has heard nothing of another one gives up.

@@ -1,34 +1,18 @@
-"""The device layer: what the gpu backend asks of a CUDA device or of its simulation.
-
-Two devices implement the protocol: `lagpu.backends.gpu.device.cuda.CudaDevice` (CuPy) and
-`lagpu.backends.gpu.device.sim.SimDevice` (NumPy and a C++ compiler). Both run the same kernels;
-arrays are those of `Device.xp`, launches are asynchronous on CUDA and ordered on the current
-stream.
-"""
+"""The protocol of a device, and what its implementations share."""
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from lagpu.backends.gpu.kernels import Kernel
-from lagpu.errors import OutOfMemory
-
-__all__ = [
-    "PER_CALL",
-    "Array",
-    "Device",
-    "HostNotification",
-    "PreparedLaunch",
-    "Scalar",
-    "Timer",
-    "check_free",
-    "format_bytes",
-    "has_free",
-]
+from lagpu.backends.gpu.kernels import Kernel, Param, kernel
+from lagpu.backends.guard import out_of_memory
+from lagpu.errors import KernelLaunchError, LagpuError, OutOfMemory
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 Scalar = bool | int | float | np.generic
@@ -86,7 +70,7 @@ class Device(Protocol):
     errors : tuple of type
         What the libraries under the device raise when it fails, besides MemoryError.
     began : bool
-        Set when a launch cannot be taken back any more; see `lagpu.backends.gpu.fused.whole`.
+        Set when a launch cannot be taken back any more; see `gpu.fused.search_space`.
     stop : (array of u64, memoryview)
         A word as `pinned_zeros` returns it: kernels of loops end when it is not 0.
     """
@@ -339,3 +323,201 @@ def format_bytes(nbytes: int) -> str:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1000
     return f"{size:.1f} TB"
+
+
+# ------------------------------------------------------------------------------------------
+# Launches: arguments checked against a kernel's signature, and launches that are run often.
+
+
+class CheckedLaunch:
+    """A launch whose arguments are fixed, except some, checked each time; see `Device.prepare`."""
+
+    def __init__(
+        self,
+        device: Any,
+        kernel: Kernel,
+        threads: int,
+        args: tuple[Any, ...],
+        *,
+        block: int = 256,
+        cooperative: bool = False,
+        shared: int = 0,
+    ) -> None:
+        self.device = device
+        self.kernel = kernel
+        self.threads = threads
+        self.block, self.cooperative, self.shared = block, cooperative, shared
+        self._args = args
+        self._per_call = [k for k, x in enumerate(args) if x is PER_CALL]
+
+    def __call__(self, *new: Array | Scalar | None) -> None:
+        """Run it with these for the arguments that are given each time."""
+        device = self.device
+        observer = device.observer if device.observers else None
+        if observer is None:
+            self.run(new)
+        else:
+            observer.prepared(self, new)
+
+    def run(self, new: tuple[Array | Scalar | None, ...]) -> None:
+        """Run it; no observer sees it."""
+        self.device.run(
+            self.kernel, self.threads, self.all(new), self.block, self.cooperative, self.shared
+        )
+
+    def all(self, new: tuple[Array | Scalar | None, ...]) -> tuple[Any, ...]:
+        """Return all arguments, with these for those that are given each time."""
+        args = list(self._args)
+        for k, x in zip(self._per_call, new, strict=True):
+            args[k] = x
+        return tuple(args)
+
+
+def check_block(kernel: Kernel, block: int) -> None:
+    """Check the size of a block: whole warps, at most 1024 threads."""
+    if block % 32 or not 32 <= block <= 1024:
+        raise KernelLaunchError(
+            f"{kernel.name}: {block} threads a block. Use a multiple of 32 from 32 to 1024."
+        )
+
+
+def check_shared(kernel: Kernel, shared: int, most: int) -> None:
+    """Check the shared memory that a launch asks for."""
+    if not 0 <= shared <= most:
+        raise KernelLaunchError(f"{kernel.name}: {shared} bytes of shared memory; at most {most}.")
+
+
+def bind(kernel: Kernel, args: tuple[Any, ...], ndarray: Any) -> list[Any]:
+    """Check arguments against a kernel's signature and give scalars their exact width.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Whose signature must be met.
+    args : tuple
+        As given to `Device.launch`.
+    ndarray : type
+        The array type of the device.
+
+    Returns
+    -------
+    list
+        Arrays as they are, None for a null pointer, NumPy scalars of the declared type.
+
+    Raises
+    ------
+    KernelLaunchError
+        At the first argument that does not fit; the message names the parameter.
+    """
+    if len(args) != len(kernel.params):
+        raise KernelLaunchError(
+            f"{kernel.name}: {len(args)} arguments != {len(kernel.params)} parameters. "
+            f"It takes ({', '.join(map(str, kernel.params))})."
+        )
+    bound = []
+    # A launch takes microseconds, and a grid search has some fifty arguments: an argument of the
+    # exact type passes without a call.
+    for (param, pointer, dtype), arg in zip(kernel.slots, args, strict=True):
+        if pointer:
+            fits = arg is None or (
+                type(arg) is ndarray and arg.dtype == dtype and arg.flags.c_contiguous
+            )
+            if not fits and not _is_array(arg, dtype, ndarray):
+                raise _misfit(kernel, param, _why_no_fit(param, arg, ndarray))
+            bound.append(arg)
+        else:
+            fits = type(arg) is dtype.type
+            bound.append(arg if fits else _exact_scalar(kernel, param, arg))
+    return bound
+
+
+def _is_array(array: Any, dtype: np.dtype[Any], ndarray: Any) -> bool:
+    """Whether it is a contiguous array of the type; of a subclass too."""
+    return isinstance(array, ndarray) and array.dtype == dtype and bool(array.flags.c_contiguous)
+
+
+def _why_no_fit(param: Param, array: Any, ndarray: Any) -> str:
+    if not isinstance(array, ndarray):
+        return f"{type(array).__name__} is not a {ndarray.__module__} array"
+    if array.dtype != param.dtype:
+        return f"dtype {array.dtype} != {param.dtype}"
+    return "the array is not contiguous"
+
+
+def _exact_scalar(kernel: Kernel, param: Param, value: Any) -> np.generic:
+    """Convert to the declared type, refusing what would change the value."""
+    dtype = param.dtype
+    kind = dtype.kind
+    try:
+        if kind == "f":
+            return _to_float(value, dtype)
+        if kind == "b":
+            return _to_bool(value)
+        return dtype.type(operator.index(value))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _misfit(kernel, param, f"{value!r} is not a {dtype}") from error
+
+
+def _to_float(value: Any, dtype: np.dtype[Any]) -> np.generic:
+    wide = float(value)
+    if math.isfinite(wide) and abs(wide) > float(np.finfo(dtype).max):
+        raise OverflowError
+    narrow: np.generic = dtype.type(wide)
+    return narrow
+
+
+def _to_bool(value: Any) -> np.generic:
+    if value not in (0, 1):
+        raise ValueError
+    return np.bool_(value)
+
+
+def _misfit(kernel: Kernel, param: Param, fact: str) -> KernelLaunchError:
+    return KernelLaunchError(f"{kernel.name}: parameter {param.name!r} ({param}): {fact}.")
+
+
+# ------------------------------------------------------------------------------------------
+# Random numbers made on a device; see `lagpu.generators.stream`.
+
+
+def random_words(
+    device: Any, key: np.ndarray[Any, Any], stream: int, first: int, count: int
+) -> Any:
+    """Return the numbers ``first .. first + count - 1`` of a stream, (count,), UINT32."""
+    out = device.xp.empty(count, np.uint32)
+    run = kernel("random/philox.cu", "random_words")
+    with device.alone():
+        device.launch(run, count // 8 + 1, first, count, *key, np.uint64(stream), out)
+    return out
+
+
+# ------------------------------------------------------------------------------------------
+# The errors of the libraries under a device, by lagpu's names.
+
+
+_NO_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY, and cudaErrorMemoryAllocation
+
+
+def named_error(device: Any, error: Exception, what: str) -> LagpuError | None:
+    """Return lagpu's error for one of CuPy or NumPy, or None for any other; `what` has failed."""
+    if isinstance(error, LagpuError):
+        return None
+    if isinstance(error, MemoryError):
+        return out_of_memory(error, what, device.name)
+    if isinstance(error, device.errors):
+        if _lacks_memory(error):
+            return out_of_memory(error, what, device.name)
+        return KernelLaunchError(f"{what}: {error}. Report it as a bug.")
+    return None
+
+
+def launch_error(device: Any, error: Exception, kernel: Any) -> LagpuError:
+    """Return lagpu's error for one of the driver, which has not begun to run a kernel."""
+    if _lacks_memory(error):
+        return out_of_memory(error, repr(kernel), device.name)
+    return KernelLaunchError(f"{kernel!r}: {error}.")
+
+
+def _lacks_memory(error: Exception) -> bool:
+    """Whether the driver had none left, as for a kernel's code where other processes have it."""
+    return getattr(error, "status", None) == _NO_MEMORY

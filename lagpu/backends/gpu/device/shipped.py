@@ -16,8 +16,6 @@ from pathlib import Path
 
 from lagpu.backends.gpu.kernels import Kernel
 
-__all__ = ["FOLDER", "find", "member", "options_of", "write"]
-
 FOLDER = Path(__file__).parent / "cubins"
 _TOOLKIT = "toolkit"  # the member that has the version of CUDA, as drivers tell theirs
 

@@ -1,14 +1,4 @@
-r"""The sim device: the same kernels compiled by a C++ compiler, a fiber for each CUDA thread.
-
-For tests and teaching without a GPU. It is exact about warps, barriers, atomics and shared memory,
-shuffles the order of threads by a seed, and tells divergent barriers. It knows nothing of speed,
-nor of the GPU's memory model: what one thread writes, the next one sees.
-
-Accesses out of bounds are found by the address sanitizer, which must be loaded before Python is::
-
-    LAGPU_SIM_FLAGS="-fsanitize=address --param=asan-stack=0" ASAN_OPTIONS=detect_leaks=0 \
-    LD_PRELOAD=$(g++ -print-file-name=libasan.so) python program.py
-"""
+"""The sim device: the same kernels compiled by g++ and run on the host."""
 
 from __future__ import annotations
 
@@ -16,6 +6,8 @@ import ctypes
 import functools
 import itertools
 import os
+import shlex
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,21 +17,23 @@ from typing import Any, cast
 
 import numpy as np
 
-from lagpu.backends.gpu.device import compiler
-from lagpu.backends.gpu.device.launch import CheckedLaunch, bind, check_block, check_shared
+from lagpu.backends.gpu.device import cache
 from lagpu.backends.gpu.device.observer import Observed
 from lagpu.backends.gpu.device.protocol import (
+    CheckedLaunch,
     HostNotification,
     PreparedLaunch,
     Timer,
+    bind,
+    check_block,
     check_free,
+    check_shared,
+    random_words,
 )
-from lagpu.backends.gpu.device.random import random_words
 from lagpu.backends.gpu.kernels import Kernel
-from lagpu.errors import InvalidValue, KernelLaunchError
+from lagpu.errors import BackendUnavailable, InvalidValue, KernelCompileError, KernelLaunchError
+from lagpu.host import children
 from lagpu.host.memory import available_bytes
-
-__all__ = ["SimDevice"]
 
 # What kernels never use would cost compile time.
 # Each library has its own places in shared memory: unique symbols would be one for all libraries.
@@ -287,7 +281,7 @@ class SimDevice(Observed):
         """Return the versions a report needs."""
         return {
             "device": f"sim, seed {self.seed}, {self.blocks} blocks",
-            "compiler": compiler.compiler()[1],
+            "compiler": compiler()[1],
             "numpy": np.__version__,
         }
 
@@ -318,10 +312,10 @@ def _seed() -> int:
 
 @functools.cache
 def _load_runtime(flags: tuple[str, ...]) -> ctypes.CDLL:
-    text = (compiler.SIM_FOLDER / "runtime.cpp").read_text("utf-8")
+    text = (SIM_FOLDER / "runtime.cpp").read_text("utf-8")
     source = '#line 1 "runtime.cpp"\n' + text
     # Each meeting of threads runs it, and it is compiled once: `-O0` is meant for the kernels.
-    runtime = ctypes.CDLL(str(compiler.shared_object(source, "runtime.cpp", (*flags, "-O1"))))
+    runtime = ctypes.CDLL(str(shared_object(source, "runtime.cpp", (*flags, "-O1"))))
     runtime.sim_state.restype = ctypes.c_void_p
     return runtime
 
@@ -331,7 +325,7 @@ def _load_kernel(kernel: Kernel, flags: tuple[str, ...]) -> Any:
     """Compile and load; the kernel gets the runtime by pointer, so it links to nothing."""
     options = (*kernel.flags, *_KERNEL_FLAGS, *flags)
     library = ctypes.CDLL(
-        str(compiler.shared_object(kernel.source + _entry_text(kernel), repr(kernel), options))
+        str(shared_object(kernel.source + _entry_text(kernel), repr(kernel), options))
     )
     library.lg_attach(ctypes.c_void_p(_load_runtime(flags).sim_state()))
     return library.lg_entry
@@ -362,3 +356,116 @@ def _pack(kernel: Kernel, values: list[Any]) -> np.ndarray[Any, Any]:
                 )
             slots[index] = value.__array_interface__["data"][0]
     return slots
+
+
+# ------------------------------------------------------------------------------------------
+# Shared objects from C++ text, for the sim device.
+
+
+#: Where the sim device's C++ lies; texts may include its headers.
+SIM_FOLDER = Path(__file__).parent / "sim_runtime"
+
+# Half the compile time of -O2 at its speed: of what -O2 adds, only tail calls count, since the
+# fibers' waits end in calls. Kernels look at values as bits, which the CUDA compilers allow. A
+# product and a sum are rounded each, on every processor.
+_FLAGS = (
+    "-std=c++17", "-O1", "-foptimize-sibling-calls", "-fPIC", "-shared", "-fno-strict-aliasing",
+    "-ffp-contract=off", "-pipe",
+)  # fmt: skip
+_LIBRARIES = ("-lm", "-lgcc")  # named, for those who compile with -nostdlib; behind the text
+_VERSION_SECONDS, _COMPILE_SECONDS = 60, 600  # a compiler that takes longer hangs
+_ANOTHER = "Set CXX to a compiler that works, or leave it out for g++."
+
+
+@functools.cache
+def compiler() -> tuple[tuple[str, ...], str]:
+    """Return the command of the C++ compiler and its version line: ``CXX``, or ``g++``.
+
+    ``CXX`` may have several words, as in ``ccache g++``.
+
+    Raises
+    ------
+    BackendUnavailable
+        When there is none, or it does not work.
+    """
+    wanted = os.environ.get("CXX") or "g++"
+    try:
+        words = shlex.split(wanted)
+    except ValueError as error:
+        raise BackendUnavailable(
+            f"sim: CXX={wanted!r}: {error}. Write it as in a shell."
+        ) from error
+    path = shutil.which(words[0]) if words else None
+    if path is None:
+        raise BackendUnavailable(
+            f"sim: no C++ compiler {wanted!r}. Install one, such as `apt install g++`."
+        )
+    command = (path, *words[1:])
+    refused = f"sim: the C++ compiler {wanted!r} does not tell its version"
+    try:
+        done = children.run([*command, "--version"], seconds=_VERSION_SECONDS)
+    except TimeoutError as error:
+        raise BackendUnavailable(f"{refused} in {_VERSION_SECONDS} s. {_ANOTHER}") from error
+    except OSError as error:
+        raise BackendUnavailable(f"{refused}: {error.strerror or error}. {_ANOTHER}") from error
+    if done.code or not done.out.strip():
+        raise BackendUnavailable(f"{refused}: it ends with exit code {done.code}. {_ANOTHER}")
+    return command, done.out.splitlines()[0]
+
+
+def shared_object(source: str, what: str, flags: tuple[str, ...]) -> Path:
+    """Return the path of `source` compiled, from the cache if it is there and whole.
+
+    Parameters
+    ----------
+    source : str
+        C++ text.
+    what : str
+        What an error message calls it.
+    flags : tuple of str
+        Further compiler options.
+
+    Returns
+    -------
+    pathlib.Path
+        Named by the hash of all that decides its content.
+
+    Raises
+    ------
+    KernelCompileError
+        With the compiler's log.
+    BackendUnavailable
+        When there is no compiler that works, or no folder that only the user may write.
+    """
+    command, version = compiler()
+    options = [*command, *_FLAGS, *flags, f"-I{SIM_FOLDER}"]
+    decisive = (version, *_FLAGS, *_LIBRARIES, *flags, _headers(), source)
+    return cache.kept(
+        "sim", decisive, ".so", lambda folder: _build(options, source, what, folder)
+    ).path
+
+
+@functools.cache
+def _headers() -> str:
+    return "\0".join(header.read_text("utf-8") for header in sorted(SIM_FOLDER.glob("*.hpp")))
+
+
+def _build(command: list[str], source: str, what: str, folder: str) -> bytes:
+    """Return the object; the compiler writes into `folder` alone."""
+    built = Path(folder) / "built.so"
+    words = [*command, "-x", "c++", "-", "-o", str(built), *_LIBRARIES]
+    try:
+        done = children.run(words, source, seconds=_COMPILE_SECONDS, folder=folder)
+    except TimeoutError as error:
+        raise KernelCompileError(
+            f"{what}: the compiler has not ended after {_COMPILE_SECONDS} s. {_ANOTHER}"
+        ) from error
+    except OSError as error:
+        raise BackendUnavailable(
+            f"{what}: the compiler cannot be started: {error.strerror or error}. {_ANOTHER}"
+        ) from error
+    if done.code:
+        raise KernelCompileError(f"{what}: does not compile. The log says:\n{done.err}")
+    if not built.is_file():
+        raise KernelCompileError(f"{what}: the compiler has written nothing. {_ANOTHER}")
+    return built.read_bytes()

@@ -13,12 +13,11 @@ import numpy as np
 
 from lagpu.algebra.tables import unary
 from lagpu.backends.gpu.device.protocol import Device
-from lagpu.backends.gpu.kernels.functors import Prelude, accumulator, macros_of
+from lagpu.backends.gpu.kernels.source import Prelude, accumulator, macros_of
 from lagpu.backends.gpu.ops.elementwise import EWISE_MODES, bound_operand
-from lagpu.backends.gpu.storage.heads import heads_of
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
-from lagpu.backends.gpu.storage.workspaces import Ranked, ranked
+from lagpu.backends.gpu.storage.workspaces import Ranked, heads_of, ranked
 from lagpu.dtypes import DType, lookup
 from lagpu.operations import (
     Apply,
@@ -33,20 +32,6 @@ from lagpu.operations import (
     Select,
     Statement,
 )
-
-__all__ = [
-    "Arguments",
-    "Parameters",
-    "Run",
-    "Writer",
-    "accum_type",
-    "column_types",
-    "columns_of",
-    "expression",
-    "whole_sums",
-    "whole_types",
-    "write_here",
-]
 
 Array = Any
 T = TypeVar("T")

@@ -17,8 +17,6 @@ from lagpu.backends.gpu.storage.bitmap import stride
 from lagpu.backends.gpu.storage.levels import Ordered
 from lagpu.backends.gpu.storage.vector import VectorStore
 
-__all__ = ["LevelOrder", "Permuted"]
-
 Array = Any
 
 

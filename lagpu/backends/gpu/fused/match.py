@@ -25,22 +25,6 @@ from lagpu.operations import (
     operands_of,
 )
 
-__all__ = [
-    "DEPTH",
-    "MAX_ASSIGNMENTS",
-    "NUMBER",
-    "VALUE",
-    "Assignment",
-    "SearchBody",
-    "SweepBody",
-    "match_search",
-    "match_sweep",
-    "matched",
-    "method",
-    "why_no_search",
-    "why_no_values",
-]
-
 # what an assignment of a search writes
 DEPTH, VALUE, NUMBER = constant("kDepth"), constant("kValue"), constant("kNumber")
 MAX_ASSIGNMENTS = 3  # of a search whose kernel makes the assignments itself

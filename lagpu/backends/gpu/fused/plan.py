@@ -10,25 +10,20 @@ from lagpu.backends.gpu.fused import policy
 from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, VALUE, SearchBody, match_search
 from lagpu.backends.gpu.fused.program.bitmap import generated_bitmap_loop
 from lagpu.backends.gpu.fused.program.run import generated_loop
-from lagpu.backends.gpu.fused.relaxation.run import relaxation
+from lagpu.backends.gpu.fused.relaxation import relaxation
 from lagpu.backends.gpu.fused.search_bits import bit_parallel_search
 from lagpu.backends.gpu.fused.search_grid import grid_search
 from lagpu.backends.gpu.fused.search_per_source import PerSourceSearch, per_source_search
 from lagpu.backends.gpu.fused.sweep import per_source_sweep, vector_sweep
-from lagpu.backends.gpu.ops.directions import SearchRule
-from lagpu.backends.gpu.ops.planner import policy_of
+from lagpu.backends.gpu.ops.planner import SearchRule, policy_of
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.profile.log import DeviceLoop
-from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, stride
-from lagpu.backends.gpu.storage.casts import cast_number
-from lagpu.backends.gpu.storage.counters import Counters
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, stride
+from lagpu.backends.gpu.storage.casts import Counters, cast_number
 from lagpu.backends.gpu.storage.forms import why_no_csr
-from lagpu.backends.gpu.storage.handle import MatrixHandle
 from lagpu.backends.gpu.storage.levels import BitmapLevels, VectorLevels
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.operations import Multiply, Rejection, Statement, Sweep, Until, once
-
-__all__ = ["FUSED_POLICIES", "plan_loop"]
 
 
 def plan_loop(

@@ -8,27 +8,17 @@ from typing import NamedTuple
 import numpy as np
 
 from lagpu.algebra.tables import semiring
-from lagpu.backends.batch import sparse_batch_size
 from lagpu.backends.gpu.device.protocol import Device, has_free
 from lagpu.backends.gpu.fused.search_grid import grid_search, levels_only
 from lagpu.backends.gpu.ops.strategies import by_inputs
 from lagpu.backends.gpu.storage.bitmap import bytes_of
-from lagpu.backends.gpu.storage.counters import Counters
+from lagpu.backends.gpu.storage.casts import Counters
 from lagpu.backends.gpu.storage.forms import is_symmetric
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.policies import sparse_batch_size
 from lagpu.dtypes import BOOL, FP64, INT32, DType
 from lagpu.operations import Product, Rejection
-
-__all__ = [
-    "BLOCKS",
-    "Depth",
-    "batch_size",
-    "block_size",
-    "depth_bound",
-    "depth_of",
-    "why_not_per_source",
-]
 
 #: Largest mean degree for per-source execution. Above it, sources that share each adjacency read
 #: are faster.

@@ -14,8 +14,6 @@ from lagpu.backends.gpu.kernels import constant
 from lagpu.dtypes import DType
 from lagpu.operations import Constant, ScalarRef, ScalarValue, Statement
 
-__all__ = ["KernelScalars", "LoopScalars", "why_no_scalars"]
-
 Array = Any
 WORDS = constant("kScalarWords")
 

@@ -10,14 +10,12 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import PER_CALL, Device, PreparedLaunch, has_free
 from lagpu.backends.gpu.fused.match import DEPTH, Assignment, SearchBody
-from lagpu.backends.gpu.fused.search_space import may_last
-from lagpu.backends.gpu.fused.whole import Prepared, run_whole
+from lagpu.backends.gpu.fused.search_space import Prepared, may_last, run_whole
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel
-from lagpu.backends.gpu.ops.directions import SEARCH_PUSH_COST
-from lagpu.backends.gpu.profile.log import LoopLog
-from lagpu.backends.gpu.profile.log_rows import SearchRows, why_push_cost
+from lagpu.backends.gpu.ops.planner import SEARCH_PUSH_COST
+from lagpu.backends.gpu.profile.log import LoopLog, SearchRows, why_push_cost
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, require, stride
-from lagpu.backends.gpu.storage.counters import Counters
+from lagpu.backends.gpu.storage.casts import Counters
 from lagpu.backends.gpu.storage.forms import csr_of
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import (
@@ -32,8 +30,6 @@ from lagpu.backends.gpu.storage.workspaces import (
     ranked,
 )
 from lagpu.operations import Rejection
-
-__all__ = ["BitParallelSearch", "bit_parallel_search"]
 
 NO_LIMIT = 2**32 - 1
 NEW_LOG = constant("kNewLog")  # beside whether assignments come first

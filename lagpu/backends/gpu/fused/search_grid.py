@@ -17,11 +17,10 @@ from lagpu.backends.gpu.fused.match import (
     why_no_search,
     why_no_values,
 )
-from lagpu.backends.gpu.fused.search_space import Workspace, may_last
-from lagpu.backends.gpu.fused.whole import Prepared, run_whole
+from lagpu.backends.gpu.fused.search_space import Prepared, Workspace, may_last, run_whole
 from lagpu.backends.gpu.kernels import Kernel, constant, kernel
-from lagpu.backends.gpu.kernels.functors import Prelude, macros_of
-from lagpu.backends.gpu.ops.directions import (
+from lagpu.backends.gpu.kernels.source import Prelude, macros_of
+from lagpu.backends.gpu.ops.planner import (
     LONG_SEARCH_DEGREE,
     SearchRule,
     alpha_of,
@@ -29,8 +28,7 @@ from lagpu.backends.gpu.ops.directions import (
     gamma_of,
 )
 from lagpu.backends.gpu.ops.spmv import iso_result
-from lagpu.backends.gpu.profile.log import LoopLog
-from lagpu.backends.gpu.profile.log_rows import SearchRows, why_level
+from lagpu.backends.gpu.profile.log import LoopLog, SearchRows, why_level
 from lagpu.backends.gpu.storage.forms import csr_of, why_no_csr
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
@@ -42,21 +40,6 @@ from lagpu.backends.gpu.storage.workspaces import (
     ranked,
 )
 from lagpu.operations import Product, Rejection
-
-__all__ = [
-    "NEW_LOG",
-    "NO_LIMIT",
-    "GridSearch",
-    "Saved",
-    "grid_search",
-    "levels_only",
-    "logs_of",
-    "outputs_of",
-    "pull_room",
-    "restore_values",
-    "save_values",
-    "search_macros",
-]
 
 NO_LIMIT = 2**32 - 1
 # Arguments that vary by call, side by side: sources, values, outputs, flags, words.

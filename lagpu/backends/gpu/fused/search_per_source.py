@@ -11,21 +11,17 @@ import numpy as np
 from lagpu.backends.gpu.device.protocol import has_free
 from lagpu.backends.gpu.fused import policy
 from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, SearchBody
-from lagpu.backends.gpu.fused.search_space import may_last
-from lagpu.backends.gpu.fused.whole import Prepared, run_whole
+from lagpu.backends.gpu.fused.search_space import Prepared, may_last, run_whole
 from lagpu.backends.gpu.kernels import Kernel, kernel
-from lagpu.backends.gpu.kernels.functors import Prelude, macros_of
+from lagpu.backends.gpu.kernels.source import Prelude, macros_of
 from lagpu.backends.gpu.ops.strategies import by_inputs
 from lagpu.backends.gpu.profile.log import LoopLog
-from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, stride
-from lagpu.backends.gpu.storage.counters import Counters
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, stride
+from lagpu.backends.gpu.storage.casts import Counters
 from lagpu.backends.gpu.storage.forms import why_no_csr
-from lagpu.backends.gpu.storage.handle import MatrixHandle
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import index_types, push_space
 from lagpu.operations import Rejection
-
-__all__ = ["PerSourceSearch", "per_source_search"]
 
 LOOK = 1  # look at a vertex before claiming it: a load more, but fewer atomics; 0: claim at once
 SOLO = 2048  # vertices of a level in shared memory

@@ -1,18 +1,20 @@
-"""What the grid searches of one matrix keep between them: lists, words, launches, sizes."""
+"""What the fused searches of a matrix keep between runs, and how an error undoes a run."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import Device, PreparedLaunch
+from lagpu.backends.gpu.device.protocol import Device, PreparedLaunch, named_error
 from lagpu.backends.gpu.kernels import GRID_BARRIER, constant
-from lagpu.backends.gpu.ops.directions import CLUSTER_DEGREE, LONG_SEARCH_DEGREE
+from lagpu.backends.gpu.ops.planner import CLUSTER_DEGREE, LONG_SEARCH_DEGREE
 from lagpu.backends.gpu.storage.casts import index_type
 from lagpu.backends.gpu.storage.forms import degree_behind_edges
 from lagpu.backends.gpu.storage.matrix import CscMatrix
-from lagpu.backends.gpu.storage.vector import nwords
+from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import (
     MOST_ALONE,
     SEARCH_COUNTERS,
@@ -24,8 +26,8 @@ from lagpu.backends.gpu.storage.workspaces import (
     push_space,
 )
 from lagpu.dtypes import INT32
-
-__all__ = ["Workspace", "block_of", "estimated_bytes", "may_last"]
+from lagpu.errors import LagpuError
+from lagpu.host.interrupt import heard
 
 SOLO = 512  # vertices of a frontier that one thread block keeps in shared memory
 SIM_SOLO = 24  # where there are clusters, so that small graphs get beyond them
@@ -201,3 +203,104 @@ def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) ->
     return csc, csc * (
         1 if symmetric or one_form else 2
     ) + kept + n * INT32.numpy.itemsize + 4 * nwords(n)
+
+
+# ------------------------------------------------------------------------------------------
+# Run a fused loop whole: an error or an interrupt leaves what was before it, or what follows it.
+#
+# An interrupt (Ctrl-C) may come between any two lines of Python. Behind the launch of the loop's
+# kernel there is no way back, so what is left to do is done before the interrupt goes on. While
+# the host waits for a kernel, no line of Python sees an interrupt: the kernel itself looks for
+# it.
+
+
+#: (what launches the kernel of the loop, what takes its results over; that returns True if the
+#: kernel was stopped, and what it wrote is of no use)
+Prepared = tuple[Callable[[], None], Callable[[], bool | None]]
+
+
+def run_whole(
+    device: Device,
+    name: str,
+    written: Sequence[VectorStore],
+    prepare: Callable[[], Prepared],
+    stops: bool = False,
+) -> None:
+    """Prepare a loop, launch its kernel and take the results over, or leave all as it was.
+
+    Parameters
+    ----------
+    device : Device
+        Where the loop runs.
+    name : str
+        What errors call the loop.
+    written : sequence of VectorStore
+        The vectors that the loop writes in place.
+    prepare : callable
+        Allocates, compiles, and changes the form of vectors, or drops entries that the kernel will
+        replace; it returns (launch, settle). `settle` may run twice: the second time it finishes
+        what an interrupt has left.
+    stops : bool
+        Whether the kernel looks at the device's word `Device.stop`, which an interrupt sets. Then
+        the host waits for the end of the loop.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        When the kernel was stopped, in whatever thread; the vectors are what they were after some
+        whole iteration, or before the loop.
+    OutOfMemory, KernelCompileError, KernelLaunchError
+        Before the kernel ran; the vectors are what they were.
+    """
+    before = [(x, x.state()) for x in written]
+    try:
+        try:
+            launch, settle = prepare()
+        except BaseException:
+            _restore(before)
+            raise
+        device.began = False
+        with heard(device.stop[1]) if stops else nullcontext():
+            _run(device, launch, settle, before, stops)
+    except Exception as error:
+        named = named_error(device, error, name)
+        if named is None:
+            raise
+        raise named from error
+
+
+def _run(
+    device: Device,
+    launch: Callable[[], None],
+    settle: Callable[[], bool | None],
+    before: list[tuple[VectorStore, tuple[Any, ...]]],
+    waits: bool,
+) -> None:
+    """Launch a kernel, and take its results over, whatever interrupts that."""
+
+    def end() -> None:
+        if waits:
+            device.synchronize()
+        if settle():
+            _restore(before)
+
+    try:
+        launch()
+    except BaseException:
+        if device.began:
+            end()
+        else:
+            _restore(before)
+        raise
+    try:
+        end()
+    except LagpuError:
+        raise
+    except BaseException:
+        end()
+        raise
+
+
+def _restore(before: list[tuple[VectorStore, tuple[Any, ...]]]) -> None:
+    for x, state in before:
+        x.restore(state)

@@ -1,10 +1,10 @@
 """Kernel sources: read, specialised by macros, and their signatures known."""
 
-from lagpu.backends.gpu.kernels.constants import constant
 from lagpu.backends.gpu.kernels.source import (
     GRID_BARRIER,
     Kernel,
     Param,
+    constant,
     from_source,
     kernel,
     sources_hash,

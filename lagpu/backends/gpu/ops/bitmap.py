@@ -1,4 +1,4 @@
-"""Operations on bitmap matrices, entry by entry: those of the vectors that store their entries."""
+"""Operations and products of bitmap matrices."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ import numpy as np
 
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.kernels.functors import Prelude, accum_macros
+from lagpu.backends.gpu.kernels.source import Prelude, accum_macros, macros_of
 from lagpu.backends.gpu.ops import elementwise
-from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, require, stride
-from lagpu.backends.gpu.storage.counters import Counters
-from lagpu.backends.gpu.storage.handle import MatrixHandle
+from lagpu.backends.gpu.ops.planner import BITS_PUSH_COST, Plan
+from lagpu.backends.gpu.ops.strategies import by_inputs, by_outputs, edges_of_outputs
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, require, stride, words_of
+from lagpu.backends.gpu.storage.casts import Counters, cast_number
+from lagpu.backends.gpu.storage.forms import is_symmetric
+from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.gpu.storage.workspaces import chunks_of, index_types
 from lagpu.dtypes import DType
-from lagpu.operations import BoundOperator, Descriptor
-
-__all__ = ["apply", "combine", "fill", "on_entries", "reduce_columns", "select", "write"]
+from lagpu.operations import BoundOperator, Descriptor, Product
 
 
 def on_entries(counters: Counters, desc: Descriptor) -> Descriptor:
@@ -121,3 +123,149 @@ def reduce_columns(A: BitmapMatrix, monoid: Monoid) -> VectorStore:
     w = VectorStore(A.device, A.entries.counters, result, n)
     w.set_sparse(where, sums[where], None)
     return w
+
+
+# ------------------------------------------------------------------------------------------
+# Products of a bitmap matrix with a matrix: bits or values, pulled or pushed.
+
+
+#: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).
+TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
+    "bitmap_mxm_bits": {"idx": ("edges", 1.0)},
+    "bitmap_mxm_sums": {
+        **dict.fromkeys(("row_idx", "a_values"), ("edges", 1.0)),
+        "q_values": ("in", 1.0),
+        "out": ("out", 1.0),
+    },
+    # It shares these arrays with another launch, which counts them.
+    "bitmap_mxm_sums_long": dict.fromkeys(
+        ("col_ptr", "row_idx", "a_values", "q_words", "q_values", "m_words", "lengths", "out_words",
+         "out", "counts", "edges"), ("in", 0.0),
+    ),
+}  # fmt: skip
+
+
+def choose(Q: BitmapMatrix, A: CscMatrix, product: Product, iso: Any) -> Plan:
+    """Return direction, kernel and reason of a product; `iso` as `iso_result` returns it."""
+    why: tuple[Any, ...] | str
+    if iso is None:
+        columns = A.shape[1 if product.transpose else 0]
+        why = "values of type {} are added up in {} columns, never pushed", product.result, columns
+        return Plan("pull", "bitmap_mxm_sums", why)
+    if product.transpose and not A.may_keep_csr and A.csr is None and not is_symmetric(A):
+        why = "a push needs the matrix by rows, and its orientation is csc"
+        return Plan("pull", "bitmap_mxm_bits", why)
+    entries = Q.entries
+    count = entries.nvals  # waits for the product before, which counted the frontier's edges too
+    frontier_edges, about = entries.frontier_edges, ""
+    if frontier_edges is None:
+        frontier_edges = min(count, Q.shape[1]) * A.nvals // max(Q.shape[1], 1)
+        about = "about "
+    looks = A.nvals * words_of(Q.shape[0])[1]
+    # pulled if the edges of all frontiers together cost more than a look at each
+    pulls = frontier_edges * BITS_PUSH_COST > looks
+    why = (
+        "edges {}{} {} {} / {}",
+        about,
+        frontier_edges,
+        ">" if pulls else "<=",
+        looks,
+        BITS_PUSH_COST,
+    )
+    return Plan("pull" if pulls else "push", "bitmap_mxm_bits", why)
+
+
+def multiply(
+    counters: Counters,
+    Q: BitmapMatrix,
+    A: CscMatrix,
+    product: Product,
+    iso: Any,
+    plan: Plan,
+    desc: Descriptor,
+    edges: Any = None,
+) -> BitmapMatrix:
+    """Return ``Q (+.x) A``, or ``Q (+.x) A'``, where the mask keeps.
+
+    `desc` has the mask, a matrix handle. `iso` is the one value of all results, or None; `edges`,
+    unless None, counts the entries of `A` that are looked at.
+    """
+    result = product.result
+    mask = elementwise.mask_words(on_entries(counters, desc))
+    shape = (Q.shape[0], A.shape[1 if product.transpose else 0])
+    size = stride(shape[0]) * shape[1]
+    made = VectorStore(A.device, counters, result, size)
+    require(A.device, shape, None if iso is not None else result, "mxm")
+    words = made.spare_words()
+    out = BitmapMatrix(A.device, result, shape, made)
+    counts, notification = counters.take(3), A.device.notification()
+    tell = (counts, notification.memory, notification.serial, edges)
+    if iso is None:
+        values = made.spare_values(result)
+        _sums(Q, A, product, mask, words, values, tell)
+        made.set_bitmap(words, values, None, None)
+    else:
+        out.alive = _bits(Q, A, product, plan, mask, words, tell, counters)
+        made.set_bitmap(words, None, cast_number(iso, result), None)
+    made.counted(counts, notification)
+    return out
+
+
+def _bits(
+    Q: BitmapMatrix,
+    A: CscMatrix,
+    product: Product,
+    plan: Plan,
+    mask: tuple[Any, bool],
+    words: Any,
+    tell: tuple[Any, ...],
+    counters: Counters,
+) -> Any:
+    """Launch ``bitmap_mxm_bits``, pulled or pushed; return the active rows of the result."""
+    k = Q.shape[0]
+    word, groups = words_of(k)
+    q_words, _, _ = Q.entries.readable()
+    pulls = plan.direction == "pull"
+    form = by_outputs(A, product) if pulls else by_inputs(A, product)
+    words.fill(0)
+    alive = counters.take(groups)
+    macros = {"WORD": word, "PUSH": "0" if pulls else "1", **index_types(form), **_counting(tell)}
+    run = kernel("bitmap/products.cu", "bitmap_mxm_bits", **macros)
+    chunks, n = chunks_of(form), form.shape[1]
+    A.device.launch(
+        run, n * groups, n, groups, k, form.col_ptr, form.row_idx, q_words, *mask, Q.alive,
+        edges_of_outputs(A, product, form), len(chunks.column), chunks.column, chunks.start, words,
+        alive, *tell,
+    )  # fmt: skip
+    return alive
+
+
+def _counting(tell: tuple[Any, ...]) -> dict[str, str]:
+    """Return the macro that makes a kernel count the entries it looks at, while it is traced."""
+    return {} if tell[3] is None else {"EDGES": "1"}
+
+
+def _sums(
+    Q: BitmapMatrix,
+    A: CscMatrix,
+    product: Product,
+    mask: tuple[Any, bool],
+    words: Any,
+    values: Any,
+    tell: tuple[Any, ...],
+) -> None:
+    """Launch ``bitmap_mxm_sums_long`` and ``bitmap_mxm_sums``."""
+    form, k = by_outputs(A, product), Q.shape[0]
+    n, per = form.shape[1], stride(k) // 32
+    macros, prelude = macros_of(product, Q.dtype, A.dtype)
+    macros |= {**index_types(form), **_counting(tell)}
+    operands = (form.col_ptr, form.row_idx, form.values, form.number, *Q.entries.readable(), *mask)
+    lengths, columns = edges_of_outputs(A, product, form), chunks_of(form).columns
+    if len(columns):
+        run = kernel("bitmap/products.cu", "bitmap_mxm_sums_long", prelude=prelude, **macros)
+        A.device.launch(
+            run, len(columns) * per * 1024, len(columns), columns, per, k, *operands, lengths,
+            words, values, tell[0], tell[3], block=1024,
+        )  # fmt: skip
+    run = kernel("bitmap/products.cu", "bitmap_mxm_sums", prelude=prelude, **macros)
+    A.device.launch(run, n * per * 32, n, per, k, *operands, lengths, words, values, *tell)

@@ -11,32 +11,13 @@ from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
 from lagpu.algebra.tables import unary
 from lagpu.backends.gpu.device.protocol import PER_CALL, Device, PreparedLaunch
 from lagpu.backends.gpu.kernels import constant, kernel
-from lagpu.backends.gpu.kernels.functors import Prelude, accum_macros
+from lagpu.backends.gpu.kernels.source import Prelude, accum_macros
+from lagpu.backends.gpu.storage.forms import no_places
 from lagpu.backends.gpu.storage.matrix import CscMatrix
-from lagpu.backends.gpu.storage.places import no_places
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import index_types
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.operations import BoundOperator, Descriptor
-
-__all__ = [
-    "EWISE_MODES",
-    "apply_entries",
-    "assign_value",
-    "bound_operand",
-    "combine",
-    "gather",
-    "kept_places",
-    "map_entries",
-    "mask_bits",
-    "mask_words",
-    "reduce_entries",
-    "reduce_matrix",
-    "reduce_values",
-    "scatter",
-    "select_entries",
-    "write",
-]
 
 BLOCK = 512  # threads
 #: The kinds of `Ewise`, as kernels number them.

@@ -8,26 +8,13 @@ import numpy as np
 
 from lagpu.algebra.operators import BinaryOp, Monoid
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.kernels.functors import Prelude
+from lagpu.backends.gpu.kernels.source import Prelude
 from lagpu.backends.gpu.ops.planner import Plan
-from lagpu.backends.gpu.storage.forms import has_one_each, rows_of
+from lagpu.backends.gpu.storage.forms import has_one_each, no_places, rows_of, take
 from lagpu.backends.gpu.storage.matrix import CscMatrix
-from lagpu.backends.gpu.storage.places import no_places, take
 from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types
 from lagpu.dtypes import DType
 from lagpu.operations import Product
-
-__all__ = [
-    "TRAFFIC",
-    "AtMask",
-    "Left",
-    "Steps",
-    "count_products",
-    "count_steps",
-    "dot_products",
-    "macros_of_two",
-    "plan",
-]
 
 Array = Any
 

@@ -9,15 +9,20 @@ import numpy as np
 
 from lagpu.algebra.operators import IndexUnaryOp, Operator
 from lagpu.algebra.tables import indexunary, unary
-from lagpu.backends.gpu.ops import bitmap, bitmap_mxm, elementwise, masked, pattern, spgemm, spmv
+from lagpu.backends.gpu.ops import bitmap, elementwise, masked, pattern, spgemm, spmv
+from lagpu.backends.gpu.ops import bitmap as bitmap_mxm
 from lagpu.backends.gpu.ops.planner import Plan
-from lagpu.backends.gpu.profile.probe import Runtime
-from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, fits
+from lagpu.backends.gpu.profile.meter import Runtime
+from lagpu.backends.gpu.storage.bitmap import (
+    BitmapMatrix,
+    MatrixHandle,
+    fit_as_bitmaps,
+    fits,
+    has_bitmap,
+)
 from lagpu.backends.gpu.storage.casts import cast_array, cast_number
-from lagpu.backends.gpu.storage.forms import from_coo, has_same_pattern, rows_of, transpose
-from lagpu.backends.gpu.storage.handle import MatrixHandle, fit_as_bitmaps, has_bitmap
+from lagpu.backends.gpu.storage.forms import from_coo, has_same_pattern, rows_of, take, transpose
 from lagpu.backends.gpu.storage.matrix import CscMatrix
-from lagpu.backends.gpu.storage.places import take
 from lagpu.dtypes import BOOL, DType
 from lagpu.operations import (
     Apply,
@@ -35,8 +40,6 @@ from lagpu.operations import (
     SelectionToMatrix,
     Transposed,
 )
-
-__all__ = ["copy", "explain_product", "run"]
 
 Array = np.ndarray[Any, Any]
 

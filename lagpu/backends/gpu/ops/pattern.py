@@ -14,15 +14,13 @@ from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.ops import elementwise
 from lagpu.backends.gpu.ops.masked import AtMask
-from lagpu.backends.gpu.storage.counters import Counters
+from lagpu.backends.gpu.storage.casts import Counters
 from lagpu.backends.gpu.storage.forms import has_same_pattern
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
 from lagpu.operations import Descriptor
-
-__all__ = ["accumulate", "at_positions", "combine", "positions", "require_numbered", "write"]
 
 Array = Any
 

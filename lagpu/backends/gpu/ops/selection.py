@@ -7,14 +7,12 @@ from typing import Any
 
 from lagpu.backends.gpu.device.protocol import PER_CALL, Device, PreparedLaunch
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.kernels.functors import macros_of
+from lagpu.backends.gpu.kernels.source import macros_of
 from lagpu.backends.gpu.ops.planner import Plan
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import NotSupported
 from lagpu.operations import Product
-
-__all__ = ["TRAFFIC", "choose", "multiply", "reason"]
 
 #: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).
 TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {

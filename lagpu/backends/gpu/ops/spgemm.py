@@ -13,14 +13,11 @@ from lagpu.backends.gpu.ops import masked
 from lagpu.backends.gpu.ops.masked import macros_of_two
 from lagpu.backends.gpu.ops.pattern import at_positions, positions, require_numbered
 from lagpu.backends.gpu.ops.planner import Plan
-from lagpu.backends.gpu.storage.forms import from_coo
+from lagpu.backends.gpu.storage.forms import from_coo, take_true
 from lagpu.backends.gpu.storage.matrix import CscMatrix
-from lagpu.backends.gpu.storage.places import take_true
 from lagpu.backends.gpu.storage.workspaces import index_ctype
 from lagpu.dtypes import DType
 from lagpu.operations import Descriptor, Product
-
-__all__ = ["TRAFFIC", "extract", "kronecker", "mxm", "plan"]
 
 Array = Any
 

@@ -13,12 +13,9 @@ from lagpu.backends.gpu.ops.planner import Plan
 from lagpu.backends.gpu.ops.strategies import STRATEGIES, Job, ProductLaunch, by_inputs, sums_whole
 from lagpu.backends.gpu.storage.casts import cast_number
 from lagpu.backends.gpu.storage.matrix import CscMatrix
-from lagpu.backends.gpu.storage.stats import EdgeOffsets, ProductStats
-from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.gpu.storage.vector import EdgeOffsets, ProductStats, VectorStore
 from lagpu.dtypes import DType
 from lagpu.operations import Product
-
-__all__ = ["iso_result", "memory_of", "multiply"]
 
 
 def multiply(

@@ -13,9 +13,8 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import PER_CALL, PreparedLaunch
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel
-from lagpu.backends.gpu.kernels.functors import macros_of
+from lagpu.backends.gpu.kernels.source import macros_of
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric
-from lagpu.backends.gpu.storage.heads import heads_of
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import (
@@ -23,6 +22,7 @@ from lagpu.backends.gpu.storage.workspaces import (
     PullSpace,
     columns_of,
     edge_frontier,
+    heads_of,
     index_types,
     pull_space,
     push_space,
@@ -33,19 +33,6 @@ from lagpu.backends.gpu.storage.workspaces import (
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import NotSupported
 from lagpu.operations import Product
-
-__all__ = [
-    "STRATEGIES",
-    "TRAFFIC",
-    "Job",
-    "ProductLaunch",
-    "Strategy",
-    "by_inputs",
-    "by_outputs",
-    "edges_of_outputs",
-    "sums_every_entry",
-    "sums_whole",
-]
 
 
 class ProductLaunch(NamedTuple):

@@ -11,12 +11,12 @@ from lagpu.algebra.operators import Monoid, Semiring
 from lagpu.algebra.tables import binary
 from lagpu.backends.gpu.ops import bitmap, elementwise, selection, spmv
 from lagpu.backends.gpu.ops.planner import choose
-from lagpu.backends.gpu.profile.probe import Runtime
+from lagpu.backends.gpu.profile.meter import Runtime
 from lagpu.backends.gpu.storage.casts import cast_number
 from lagpu.backends.gpu.storage.forms import is_symmetric
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
-from lagpu.host.sorting import distinct
+from lagpu.host.columns import distinct
 from lagpu.operations import (
     Apply,
     Assign,
@@ -31,8 +31,6 @@ from lagpu.operations import (
     ReduceRows,
     Select,
 )
-
-__all__ = ["RUN"]
 
 Array = np.ndarray[Any, Any]
 

@@ -1,19 +1,28 @@
-"""The log that a fused loop writes on the device while it is traced: records, in one buffer."""
+"""The log of a fused search: what each level did, and the bytes it moved."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.kernels import constant
-from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.gpu.storage.bitmap import stride
+from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.profile import LoopRow, Measured
-from lagpu.operations import FusedLoop, Statement
-
-__all__ = ["CAPACITY", "RECORD", "DeviceLoop", "LoopLog", "rows_without_log"]
+from lagpu.dtypes import BOOL, DType
+from lagpu.operations import (
+    Constant,
+    FusedLoop,
+    Multiply,
+    MultiplySelection,
+    Product,
+    Statement,
+    operands_of,
+)
 
 Array = Any
 CAPACITY = 1 << 16  # records; 6 MB, and some 65,000 levels of a search
@@ -149,3 +158,366 @@ def rows_without_log(are_products: Sequence[bool], kernel_ms: float) -> list[Loo
         LoopRow(k, None, None, None, timed if is_product else untimed)
         for k, is_product in enumerate(are_products)
     ]
+
+
+# ------------------------------------------------------------------------------------------
+# Estimate the bytes that statements of a fused loop move, from the counts in its log.
+
+
+_LISTED_VERTEX = 8  # bytes of a vertex and its degree in a list of vertices
+
+
+class SearchTraffic(NamedTuple):
+    """Bytes that a level of a search moves, except `vertices` and `positions`, which are counts.
+
+    Attributes
+    ----------
+    edge : int
+        Of an edge that is looked at: its index, and the matrix' value if that is read.
+    word : int
+        Of presence bits that an edge leads to.
+    bits : int
+        Of all presence bits of the frontier.
+    offset : int
+        Of where a column begins.
+    listed : int
+        Of a vertex in the list of a frontier; 0 for a bitmap matrix, which has no lists.
+    value : int
+        Of a value that the frontier carries.
+    vertices, positions : int
+        How many the matrix and the frontier have.
+    assigned : list of int
+        Of a value that each of the other statements assigns.
+    """
+
+    edge: int
+    word: int
+    bits: int
+    offset: int
+    listed: int
+    value: int
+    vertices: int
+    positions: int
+    assigned: list[int]
+
+    @classmethod
+    def of(cls, statements: Sequence[Statement]) -> SearchTraffic:
+        """Return it."""
+        made = next(s for s in statements if isinstance(s.operation, Multiply))
+        assigned = [value_bytes(s.out.dtype) for s in statements if s is not made]
+        operation = made.operation
+        assert isinstance(operation, Multiply)
+        A, u, product = operation.matrix.csc(), operation.operand, operation.product
+        if not isinstance(u, VectorStore):
+            rows, n = u.shape
+            each = stride(rows)
+            word, bits = min(each, 64) // 8, each * n // 8
+            return cls(_index(A), word, bits, _offset(A), 0, 0, n, rows * n, assigned)
+        return cls.of_vector(A, product, u.dtype, u.size, assigned)
+
+    @classmethod
+    def of_vector(
+        cls, A: CscMatrix, product: Product, dtype: DType, n: int, assigned: list[int]
+    ) -> SearchTraffic:
+        """Return it, where the frontier is a vector of n values of a type."""
+        reads_u, reads_a = product.semiring.multiply.reads[:: 1 if product.flip else -1]
+        adds_up = not product.semiring.monoid.has_any_terminal
+        carried = value_bytes(dtype) if reads_u or adds_up else 0
+        edge, offset = _index(A) + (_value_in(A) if reads_a else 0), _offset(A)
+        listed = _LISTED_VERTEX + offset
+        return cls(edge, 4, 4 * nwords(n), offset, listed, carried, n, n, assigned)
+
+    def push(self, edges: int, entered: int, found: int, alone: bool) -> int:
+        """Return the bytes of a level that is pushed, by one block `alone` in shared memory."""
+        listed = 0 if alone else self.listed
+        if self.listed:
+            places = 2 * self.offset * found + listed * (entered + found)
+        else:
+            places = (self.word + 2 * self.offset) * min(entered, self.vertices)
+        looked = self.edge * edges + min(self.word * edges, self.bits)
+        return looked + places + self.value * (entered + found)
+
+    def pull(self, edges: int, entered: int, found: int, left: int) -> int:
+        """Return the bytes of a level that is pulled; `left` had no entry before."""
+        columns = 2 * self.offset * min(left, self.vertices)
+        return self.edge * edges + columns + 3 * self.bits + self.value * (entered + found)
+
+
+class StatementTraffic(NamedTuple):
+    """Bytes that a statement of a generated loop moves in an iteration, except `columns`, a count.
+
+    Attributes
+    ----------
+    bits : int
+        Of the presence bits of its vectors.
+    values : int
+        Of one value of each of them.
+    edge, offset : int
+        As in `SearchTraffic`; 0 if it is no product with a matrix.
+    columns : int
+        How many a pull looks at.
+    """
+
+    bits: int
+    values: int
+    edge: int = 0
+    offset: int = 0
+    columns: int = 0
+
+    @classmethod
+    def of(cls, s: Statement) -> StatementTraffic:
+        """Return it."""
+        operation = s.operation
+        seen = {id(v): v for v in (s.out, *operands_of(operation)) if type(v) is VectorStore}
+        values = sum(value_bytes(v.dtype) for v in seen.values())
+        mask = s.desc.mask
+        if mask is not None and id(mask) not in seen:
+            seen[id(mask)] = mask
+            values += 0 if s.desc.structure else value_bytes(mask.dtype)
+        bits = sum(4 * nwords(v.size) for v in seen.values())
+        if not isinstance(operation, Multiply):
+            return cls(bits, values)
+        A, product = operation.matrix.csc(), operation.product
+        sums = value_bytes(product.result)  # which are in a vector of their own
+        reads_a = product.semiring.multiply.reads[1 if product.flip else 0]
+        edge, columns = _index(A) + (_value_in(A) if reads_a else 0), A.shape[product.transpose]
+        return cls(bits + 4 * nwords(s.out.size), values + sums, edge, _offset(A), columns)
+
+    def moved(self, edges: int | None, entered: int, found: int, pulled: bool) -> int:
+        """Return the bytes; the vectors have as many values as went in or came out."""
+        columns = self.columns if pulled else min(entered, self.columns)
+        whole = self.bits + self.values * max(entered, found)
+        return whole + self.edge * (edges or 0) + 2 * self.offset * columns
+
+
+def _index(A: CscMatrix) -> int:
+    return int(A.row_idx.dtype.itemsize)
+
+
+def _offset(A: CscMatrix) -> int:
+    return int(A.col_ptr.dtype.itemsize)
+
+
+def _value_in(A: CscMatrix) -> int:
+    return 0 if A.values is None else A.dtype.numpy.itemsize
+
+
+def value_bytes(dtype: DType) -> int:
+    """Return the bytes of a value; Boolean ones are taken to be all equal, so none is stored."""
+    return 0 if dtype is BOOL else dtype.numpy.itemsize
+
+
+# ------------------------------------------------------------------------------------------
+# Make the rows of a trace from the records of a fused loop.
+
+
+_PUSHES_ALONE, _PULLS = constant("kPushesAlone"), constant("kPulls")
+_PUSHES_IN_CLUSTER = constant("kPushesInCluster")
+_PUSHES_INTO_WORDS = constant("kPushesIntoWords")
+_FINDS_NOTHING = constant("kFindsNothing")
+_UNKNOWN = constant("kUnknown")
+Count = Callable[[], int]
+
+
+class SearchRows:
+    """The rows of a search; each record covers all statements of one level.
+
+    Parameters
+    ----------
+    statements : sequence of Statement
+        The body.
+    had : list of callable or None
+        For each assignment a callable that returns its output's entries before the loop, or None.
+    why : callable
+        Returns why a level went in its direction: ``why(record, how)`` with what the record before
+        says of how, 0 for the first.
+    traffic : SearchTraffic, optional
+        What a level moves; by default what the statements say, on one device.
+    """
+
+    def __init__(
+        self,
+        statements: Sequence[Statement],
+        had: Sequence[Count | None],
+        why: Callable[[Any, int], str],
+        traffic: SearchTraffic | None = None,
+    ) -> None:
+        self._traffic = traffic or SearchTraffic.of(statements)
+        self._had, self._why, self._count = had, why, len(statements)
+        is_product = [isinstance(s.operation, Multiply) for s in statements]
+        self._product = is_product.index(True)
+        self.assigns_after = self._product == 0
+        self._others = [k for k in range(self._count) if k != self._product]
+        # an assignment of the depth has no operand: its row counts its output's old entries
+        self._reads_itself = [not operands_of(statements[k].operation) for k in self._others]
+
+    def __call__(self, records: np.ndarray[Any, Any]) -> list[LoopRow]:
+        """Return the rows."""
+        return list(self._rows(records))
+
+    def _rows(self, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
+        product, traffic = self._product, self._traffic
+        assigns_after = self.assigns_after
+        before = [0 if count is None else count() for count in self._had]
+        last, reached, how = list(before), 0, 0
+        made = Measured(0.0, None, kernel="fused", reason="made with the level's product")
+        for r, ms in _timed(records):
+            entered, found = int(r["in"]), int(r["out"])
+            assigned = found if assigns_after else entered
+            left = traffic.positions - reached - (0 if assigns_after else entered)
+            reached += assigned
+            level, pulls = int(r["iteration"]), r["how"] == _PULLS
+            if r["how"] == _FINDS_NOTHING:
+                pulls = r["frontier_edges"] == _UNKNOWN  # in words, for a pull
+            rows = []
+            for k, statement in enumerate(self._others):
+                into = last[k] if self._reads_itself[k] else assigned
+                last[k] = before[k] + (reached if self._had[k] is None else int(r["added"][k]))
+                written = made._replace(bytes=assigned * traffic.assigned[k])
+                rows.append(LoopRow(statement, level, into, last[k], written))
+            measured = Measured(
+                ms,
+                None,
+                direction="pull" if pulls else "push",
+                kernel="fused",
+                reason=self._why(r, how),
+                edges=_known(r["edges"]),
+                bytes=_bytes_of_level(traffic, r, left),
+            )
+            rows.insert(product, LoopRow(product, level, entered, found, measured))
+            how = int(r["how"])
+            yield from rows
+
+
+def _bytes_of_level(traffic: SearchTraffic, r: Any, left: int) -> int | None:
+    edges, entered, found = _known(r["edges"]), int(r["in"]), int(r["out"])
+    if r["how"] == _FINDS_NOTHING:
+        return 0
+    if edges is None:
+        return None
+    if r["how"] == _PULLS:
+        return traffic.pull(edges, entered, found, left)
+    return traffic.push(edges, entered, found, r["how"] in (_PUSHES_ALONE, _PUSHES_IN_CLUSTER))
+
+
+def why_level(n: int, kind: str, alpha: float, beta: float, r: Any, before: int) -> str:
+    """Return why a level of a grid search went in its direction, in numbers.
+
+    Parameters
+    ----------
+    n : int
+        Vertices.
+    kind : str
+        The kernel's constant of the rule.
+    alpha, beta : float
+        The numbers of the rule.
+    r : record
+        The level.
+    before : int
+        How the level before was run.
+    """
+    pulls, found, pulled = r["how"] == _PULLS, int(r["in"]), before == _PULLS
+    if r["how"] == _FINDS_NOTHING:
+        return f"vertices {found}, none of which leads on: not run"
+    if r["how"] == _PUSHES_ALONE:
+        return f"vertices {found}, few for several levels: one thread block alone"
+    if r["how"] == _PUSHES_IN_CLUSTER:
+        return f"vertices {found}, few for several levels: one cluster of thread blocks alone"
+    if kind in ("kOnlyPushes", "kOnlyPulls"):
+        return f"vertices {found}; one form of the matrix {'pulls' if pulls else 'pushes'}"
+    if kind == "kByUnvisited":
+        share = found / int(r["other"]) if r["other"] else float("inf")
+        return f"frontier / unvisited {share:.3g} {'>=' if pulls else '<'} {alpha:g}"
+    if kind == "kByDensity":
+        if pulled:
+            return f"pulled before; vertices {found}"
+        return f"density {found / n:.2%} {'>=' if pulls else '<'} {100 * alpha:g}%"
+    if before == _PUSHES_INTO_WORDS:
+        return f"pushed into words before; vertices {found}"
+    if pulled:
+        return f"pulled before; vertices {found} {'>=' if pulls else '<'} {n} / {beta:g}"
+    sign, into = ">" if pulls else "<=", ": into words" if r["how"] == _PUSHES_INTO_WORDS else ""
+    return f"edges {r['frontier_edges']} {sign} unexplored {r['other']} / {alpha:g}{into}"
+
+
+def why_push_cost(cost: int, r: Any, before: int) -> str:
+    """Return why a level of a bit-parallel search went in its direction, in numbers."""
+    return (
+        f"edges {r['frontier_edges']} {'>' if r['how'] == _PULLS else '<='} {r['other']} / {cost}"
+    )
+
+
+class ProgramRows:
+    """The rows of a generated loop, with a record for each statement and iteration.
+
+    Parameters
+    ----------
+    statements : sequence of Statement
+        The body, on vectors.
+    inputs : list
+        For each statement the vector or scalar whose entries are the row's input.
+    counts : dict
+        By a vector's ``id``, a callable that returns its entries before the loop.
+    bounds : dict
+        For each product of a matrix (entries, factor): it pulls where the frontier edges times the
+        factor exceed the entries.
+    why : dict
+        For each product why it has no direction to choose, where it has none.
+    """
+
+    def __init__(
+        self,
+        statements: Sequence[Statement],
+        inputs: list[Any],
+        counts: dict[int, Count],
+        bounds: dict[int, tuple[int, int]],
+        why: dict[int, str],
+    ) -> None:
+        self._traffic = [StatementTraffic.of(s) for s in statements]
+        self._counts, self._bounds, self._why = counts, bounds, why
+        self._writes = [id(s.out) for s in statements]
+        self._reads = [id(x) for x in inputs]
+        self._operations = [type(s.operation) for s in statements]
+
+    def __call__(self, records: np.ndarray[Any, Any]) -> list[LoopRow]:
+        """Return the rows."""
+        return list(self._rows(records))
+
+    def _rows(self, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
+        counts = {of: count() for of, count in self._counts.items()}
+        for r, ms in _timed(records):
+            k = int(r["statement"])
+            operation, pulls = self._operations[k], r["how"] == _PULLS
+            measured = Measured(
+                ms, None, kernel="fused", reason="a statement of one generated loop"
+            )
+            if operation in (Multiply, MultiplySelection):
+                direction = "pull" if pulls else "push"
+                measured = measured._replace(
+                    direction=direction, reason=self._reason(k, r), edges=_known(r["edges"])
+                )
+            if operation is Constant:
+                continue  # a number for a scalar has no row, as it has none in an eager loop
+            entered = counts[self._reads[k]]
+            found = counts[self._writes[k]] = int(r["out"])
+            moved = self._traffic[k].moved(measured.edges, entered, found, pulls)
+            row = measured._replace(bytes=moved)
+            yield LoopRow(k, int(r["iteration"]), entered, found, row)
+
+    def _reason(self, k: int, r: Any) -> str:
+        frontier_edges = _known(r["frontier_edges"])
+        if frontier_edges is None or k not in self._bounds:
+            return self._why[k]
+        entries, factor = self._bounds[k]
+        return f"edges {frontier_edges} {'>' if r['how'] == _PULLS else '<='} {entries} / {factor}"
+
+
+def _timed(records: np.ndarray[Any, Any]) -> Iterator[tuple[Any, float]]:
+    """Yield each record after the first with the milliseconds since the one before it."""
+    ns = records["ns"].astype(np.int64)
+    for k in range(1, len(records)):
+        yield records[k], max(int(ns[k] - ns[k - 1]), 0) / 1e6
+
+
+def _known(number: Any) -> int | None:
+    return None if number == _UNKNOWN else int(number)

@@ -1,22 +1,64 @@
-"""Measure the kernels, copies and compilations of a device under a trace, without waiting."""
+"""Measure statements and kernels on a device."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from lagpu.backends.gpu.device.observer import DeviceObserver, Work
+from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.profile.log import DeviceLoop, LoopLog, rows_without_log
-from lagpu.backends.gpu.profile.probe import Runtime
-from lagpu.backends.gpu.storage.bitmap import BitmapMatrix
-from lagpu.backends.gpu.storage.handle import MatrixHandle
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
+from lagpu.backends.gpu.storage.casts import Counters
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.profile import LoopMeasured, Measured
 from lagpu.operations import FusedLoop, Multiply, MultiplySelection, Operation, Rejection
 
-__all__ = ["GpuMeter", "MeterPool"]
+
+class Runtime:
+    """The device of a backend, and the plan and measurements of its last product.
+
+    Parameters
+    ----------
+    device : Device
+        Where operations run.
+
+    Attributes
+    ----------
+    counters : Counters
+        Zeroed numbers for kernels.
+    plan : Plan or None
+        Direction, kernel and reason of this thread's last product; None before the first one.
+    edges : array or None
+        While a product is measured, the counter of the matrix entries that it looks at.
+    product : CscMatrix, BitmapMatrix or None
+        While a product of matrices is measured, its result before it was written.
+    """
+
+    __slots__ = ("_plans", "counters", "device", "edges", "product")
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.counters = Counters(device)
+        self._plans = threading.local()
+        self.edges: Any = None
+        self.product: CscMatrix | BitmapMatrix | None = None
+
+    @property
+    def plan(self) -> Any:
+        """The plan of this thread's last product, or None."""
+        return getattr(self._plans, "last", None)
+
+    @plan.setter
+    def plan(self, plan: Any) -> None:
+        self._plans.last = plan
+
+
+# ------------------------------------------------------------------------------------------
+# Measure the kernels, copies and compilations of a device under a trace, without waiting.
 
 
 class MeterPool:

@@ -1,23 +1,18 @@
-"""Bitmap matrices: few rows and many columns, stored position by position as a vector is.
-
-A row is a source of a search, a column a vertex, so one load takes the bits of 64 sources.
-"""
+"""Bitmap matrices, and the handle of a matrix in any form."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.kernels import constant
-from lagpu.backends.gpu.storage.casts import index_type
-from lagpu.backends.gpu.storage.counters import Counters
+from lagpu.backends.gpu.storage.casts import Counters, index_type
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType
-
-__all__ = ["BitmapMatrix", "bytes_of", "fits", "from_few_entries", "require", "stride", "words_of"]
 
 MOST_ROWS = constant("kMostRows")
 
@@ -151,3 +146,181 @@ def from_few_entries(
     packed = None if iso else device.from_host(values[order])
     v.set_sparse(device.from_host(positions), packed, values if iso else None)
     return BitmapMatrix(device, dtype, shape, v)
+
+
+# ------------------------------------------------------------------------------------------
+# The handle of a matrix, which is stored by columns or as a bitmap matrix.
+
+
+class MatrixHandle:
+    """The front end's object for a matrix; it stays the same when a statement writes the matrix.
+
+    Attributes
+    ----------
+    store : CscMatrix or BitmapMatrix
+        How the matrix is stored now.
+    """
+
+    __slots__ = ("store",)
+
+    def __init__(self, store: CscMatrix | BitmapMatrix) -> None:
+        self.store = store
+
+    @property
+    def device(self) -> Device:
+        """Where it lives."""
+        return self.store.device
+
+    @property
+    def dtype(self) -> DType:
+        """Type of the values."""
+        return self.store.dtype
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(nrows, ncols)."""
+        return self.store.shape
+
+    @property
+    def nvals(self) -> int:
+        """Number of entries."""
+        return self.store.nvals
+
+    @property
+    def symmetric(self) -> bool | None:
+        """Whether the matrix equals its transpose, if that is known."""
+        return None if isinstance(self.store, BitmapMatrix) else self.store.symmetric
+
+    @property
+    def is_bitmap(self) -> bool:
+        """Whether it is stored as a bitmap matrix."""
+        return type(self.store) is BitmapMatrix
+
+    @property
+    def may_be_bitmap(self) -> bool:
+        """Whether it is stored as a bitmap matrix, or may become one."""
+        store = self.store
+        return type(store) is BitmapMatrix or fits(store.device, store.dtype, store.shape)
+
+    def csc(self) -> CscMatrix:
+        """Return the matrix by columns, to be read."""
+        store = self.store
+        return store.csc() if isinstance(store, BitmapMatrix) else store
+
+    def bitmap(self, counters: Counters) -> BitmapMatrix:
+        """Return it as a bitmap matrix, to be read; a new one is kept in the CSC matrix' cache."""
+        store = self.store
+        if isinstance(store, BitmapMatrix):
+            return store
+        if "bitmap" not in store.cache:
+            store.cache["bitmap"] = _bitmap_of(counters, store)
+        found: BitmapMatrix = store.cache["bitmap"]
+        return found
+
+    def own_bitmap(self, counters: Counters) -> BitmapMatrix:
+        """Return it as a bitmap matrix to change in place; the caller then sets `store` to it."""
+        store = self.store
+        return store if isinstance(store, BitmapMatrix) else _bitmap_of(counters, store)
+
+
+def _bitmap_of(counters: Counters, A: CscMatrix) -> BitmapMatrix:
+    each = stride(A.shape[0])
+    v = VectorStore(A.device, counters, A.dtype, each * A.shape[1])
+    v.set_sparse(A.columns() * np.int64(each) + A.row_idx, A.values, A.number)
+    if A.values is not None:
+        v.iso = None
+    return BitmapMatrix(A.device, A.dtype, A.shape, v)
+
+
+def has_bitmap(*matrices: MatrixHandle | None) -> bool:
+    """Whether one of them is stored as a bitmap matrix."""
+    return any(A is not None and A.is_bitmap for A in matrices)
+
+
+def fit_as_bitmaps(*matrices: MatrixHandle | None) -> bool:
+    """Whether all of these have the bits of a bitmap matrix, or may become such matrices."""
+    return all(
+        A is None
+        or (isinstance(A.store, BitmapMatrix) and A.store.entries.form == "bitmap")
+        or fits(A.device, A.dtype, A.shape)
+        for A in matrices
+    )
+
+
+# ------------------------------------------------------------------------------------------
+# The first entries of an object, for display: no conversion, and small transfers only.
+
+
+Array = np.ndarray[Any, Any]
+FIRST, MOST = 1 << 10, 1 << 20  # presence words looked at in one step
+
+
+def head(v: VectorStore, count: int) -> tuple[Array, Array]:
+    """Return (indices, values) of the first `count` entries; the vector keeps its form."""
+    to = v.device
+    if v.form == "bitmap":
+        indices = _first_bits(v, count)
+        values = None if v.values is None else v.values[to.from_host(indices)]
+    elif v.form == "full":
+        indices = np.arange(min(count, v.size))
+        values = None if v.values is None else v.values[:count]
+    elif v.indices is None:  # one entry whose index has not left the host, or none
+        indices, values = np.array([v.single] * bool(v.nvals), np.int64), v.values
+    else:
+        indices = to.to_host(v.indices[:count])
+        values = None if v.values is None else v.values[:count]
+    if values is None:
+        return indices, np.full(len(indices), v.number, v.dtype.numpy)
+    return indices, to.to_host(values)
+
+
+def _first_bits(v: VectorStore, count: int) -> Array:
+    """Return the first indices whose presence bit is set, looked for by growing steps."""
+    xp, to = v.device.xp, v.device
+    found: list[int] = []
+    start, step = 0, FIRST
+    while start < len(v.words) and len(found) < count:
+        words = v.words[start : start + step]
+        places = xp.flatnonzero(words)[:count]
+        for place, word in zip(to.to_host(places), to.to_host(words[places]), strict=True):
+            first = (start + int(place)) * 32
+            found += [first + bit for bit in range(32) if int(word) >> bit & 1]
+        start, step = start + step, min(4 * step, MOST)
+    return np.array(found[:count], np.int64)
+
+
+def corner(A: CscMatrix, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
+    """Return (rows, columns, values) of the entries in the first rows and columns."""
+    to = A.device
+    ends = to.to_host(A.col_ptr[: ncols + 1]).tolist()
+    rows, cols, values = [], [], []
+    for j, (first, last) in enumerate(itertools.pairwise(ends)):
+        last = min(last, first + nrows)  # rows rise, so no later entry is in the corner
+        here = to.to_host(A.row_idx[first:last]) if last > first else np.empty(0, np.int64)
+        here = here[here < nrows]
+        if not len(here):
+            continue
+        rows.append(here)
+        cols.append(np.full(len(here), j))
+        if A.values is None:
+            values.append(np.full(len(here), A.number, A.dtype.numpy))
+        else:
+            values.append(to.to_host(A.values[first : first + len(here)]))
+    if not rows:
+        none = np.empty(0, np.int64)
+        return none, none, np.empty(0, A.dtype.numpy)
+    return np.concatenate(rows), np.concatenate(cols), np.concatenate(values)
+
+
+def vector_form(v: VectorStore) -> str:
+    """Return the form of a vector, and whether it is iso."""
+    return v.form + ", iso" * (v.values is None and v.nvals > 0)
+
+
+def matrix_form(A: MatrixHandle) -> str:
+    """Return the forms that are stored of a matrix, and whether it is iso."""
+    store = A.store
+    if isinstance(store, BitmapMatrix):
+        return "bitmap" + ", iso" * (store.entries.values is None and store.nvals > 0)
+    both = "csc and csr" if store.csr is not None else "csc"
+    return both + ", iso" * (store.values is None and store.nvals > 0)

@@ -1,4 +1,4 @@
-"""Matrices made from arrays, triplets or other matrices: sorting, merging, transposing."""
+"""Stored forms of a matrix on a device: CSC, CSR, lists of columns, and where they are."""
 
 from __future__ import annotations
 
@@ -10,36 +10,20 @@ import numpy as np
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.device.protocol import Device, format_bytes, has_free
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.storage.casts import bits, cast_array, comparable, index_type
-from lagpu.backends.gpu.storage.counters import Counters
+from lagpu.backends.gpu.storage.casts import (
+    Counters,
+    are_nonzero,
+    bits,
+    cast_array,
+    comparable,
+    index_type,
+)
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import InvalidValue
 from lagpu.host.columns import Entries, least_bytes, shares_for, sorted_columns
-
-__all__ = [
-    "csr_of",
-    "degree_behind_edges",
-    "diagonal",
-    "empty",
-    "entry",
-    "from_coo",
-    "from_csc",
-    "from_diagonal",
-    "has_one_each",
-    "has_same_pattern",
-    "is_equal",
-    "is_symmetric",
-    "may_make_csr",
-    "on_device",
-    "own_on_device",
-    "rows_of",
-    "transpose",
-    "why_no_csr",
-    "why_no_second_form",
-]
 
 _BLOCK = 1 << 26  # entries whose columns are listed at once
 _BYTES_IN_BLOCK = 40  # of such an entry
@@ -384,3 +368,51 @@ def _shares(A: CscMatrix) -> int:
     if not _has_shares(A) or has_free(A.device, A.nbytes + _bytes_at_once(A)):
         return 0
     return shares_for(A.nvals, A.device.free_bytes() - A.nbytes - _beside_shares(A))
+
+
+# ------------------------------------------------------------------------------------------
+# Some of a matrix' entries, as bits in the order of its columns, and the matrix of these.
+
+
+def no_places(device: Device, nvals: int) -> Array:
+    """Return room for a bit for each of so many entries, in the order of their columns."""
+    return device.xp.empty(-(-nvals // 32), np.uint32)
+
+
+def take(A: CscMatrix, kept: Array) -> CscMatrix:
+    """Return the entries whose bits are set; index arrays are shared if these are all."""
+    device, xp = A.device, A.device.xp
+    if not A.nvals:
+        return A.with_values(A.dtype, A.values, A.iso)
+    counts = xp.empty(len(kept), np.int64)
+    run = kernel("elementwise/take.cu", "count_places")
+    device.launch(run, len(kept), len(kept), kept, counts)
+    upto = xp.cumsum(counts)
+    count = int(device.read(upto[-1:]))
+    if count == A.nvals:
+        return A.with_values(A.dtype, A.values, A.iso)
+    ptr, idx = xp.empty_like(A.col_ptr), xp.empty(count, A.row_idx.dtype)
+    values = None if A.values is None else xp.empty(count, A.values.dtype)
+    types = index_types(A) | ({} if values is None else {"U": A.dtype.ctype})
+    device.launch(
+        kernel("elementwise/take.cu", "take_entries", **types), max(A.nvals, A.shape[1] + 1),
+        A.nvals, A.shape[1], kept, upto, A.col_ptr, A.row_idx, A.values, ptr, idx, values,
+    )  # fmt: skip
+    return CscMatrix(device, A.dtype, A.shape, ptr, idx, values, A.iso)
+
+
+def take_true(A: CscMatrix) -> CscMatrix:
+    """Return the entries whose value is true, as a mask by value keeps them."""
+    if A.values is None:
+        everything = A.nvals == 0 or bool(are_nonzero(np.array([A.number]))[0])
+        return A if everything else _without_entries(A)
+    kept = no_places(A.device, A.nvals)
+    run = kernel("elementwise/take.cu", "true_places")
+    A.device.launch(run, A.nvals, A.nvals, are_nonzero(A.values), kept)
+    return take(A, kept)
+
+
+def _without_entries(A: CscMatrix) -> CscMatrix:
+    xp = A.device.xp
+    ptr, idx = xp.zeros_like(A.col_ptr), xp.empty(0, A.row_idx.dtype)
+    return CscMatrix(A.device, A.dtype, A.shape, ptr, idx, None, A.number)

@@ -9,15 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lagpu.backends.gpu.kernels import constant, kernel
-from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, require, stride
-from lagpu.backends.gpu.storage.counters import Counters
-from lagpu.backends.gpu.storage.handle import MatrixHandle
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, require, stride
+from lagpu.backends.gpu.storage.casts import Counters
 from lagpu.backends.gpu.storage.matrix import CscMatrix
-from lagpu.backends.gpu.storage.stats import EdgeOffsets
-from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.gpu.storage.vector import EdgeOffsets, VectorStore
 from lagpu.dtypes import BOOL
-
-__all__ = ["BitmapLevels", "LevelOffsets", "Ordered", "VectorLevels"]
 
 Array = Any
 ORDER_BLOCK, SIM_BLOCK = constant("kOrderThreads"), 64

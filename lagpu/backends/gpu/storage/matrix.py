@@ -10,8 +10,6 @@ from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.storage.casts import index_type
 from lagpu.dtypes import DType
 
-__all__ = ["CscMatrix"]
-
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
 

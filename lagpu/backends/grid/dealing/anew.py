@@ -14,8 +14,6 @@ from lagpu.backends.protocol import Backend
 from lagpu.dtypes import DType
 from lagpu.operations import Handle
 
-__all__ = ["dealt_anew", "order_by_degree"]
-
 Array = Any  # of a device
 
 _CHUNK = 1 << 24  # entries at a time

@@ -11,19 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lagpu.host.permutation import Permutation
-
-__all__ = [
-    "Dealt",
-    "Layout",
-    "Numbering",
-    "Partition",
-    "Ranks",
-    "Relabelled",
-    "Shuffle",
-    "dealt",
-    "layout",
-]
+from lagpu.host.columns import Permutation
 
 Array = np.ndarray[Any, Any]
 

@@ -1,8 +1,12 @@
 """The papers' systems of many GPUs: searches by levels, with the host's loop and messages."""
 
-from lagpu.backends.grid.systems.clusters import GridClusters, cluster_size
-from lagpu.backends.grid.systems.loop import SystemLoop, plan_system, require_no_system
-from lagpu.backends.grid.systems.policy import SYSTEMS, policies_with_systems
+from lagpu.backends.grid.systems.policy import (
+    SYSTEMS,
+    GridClusters,
+    cluster_size,
+    policies_with_systems,
+)
+from lagpu.backends.grid.systems.search import SystemLoop, plan_system, require_no_system
 
 __all__ = [
     "SYSTEMS",

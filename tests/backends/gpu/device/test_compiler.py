@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lagpu.backends.gpu.device import compiler
+from lagpu.backends.gpu.device import sim as compiler
 from lagpu.errors import BackendUnavailable, KernelCompileError
 
 
@@ -138,7 +138,7 @@ def test_processes_that_build_the_same_agree(cache):
 
 BUILDER = """
 import ctypes
-from lagpu.backends.gpu.device import compiler
+from lagpu.backends.gpu.device import sim as compiler
 path = compiler.shared_object('extern "C" int answer() { return 42; }', "text", ())
 assert ctypes.CDLL(str(path)).answer() == 42
 print(path)

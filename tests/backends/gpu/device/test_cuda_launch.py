@@ -4,9 +4,8 @@ import struct
 
 import lagpu
 from lagpu import algorithms
-from lagpu.backends.gpu.device.cuda_launch import SLOT
-from lagpu.backends.gpu.device.launch import CheckedLaunch
-from lagpu.backends.gpu.device.protocol import PER_CALL
+from lagpu.backends.gpu.device.cuda import SLOT
+from lagpu.backends.gpu.device.protocol import PER_CALL, CheckedLaunch
 from lagpu.generators import kronecker
 
 

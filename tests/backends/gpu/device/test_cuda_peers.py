@@ -5,8 +5,8 @@ import types
 
 import pytest
 
-from lagpu.backends.gpu.device import cuda_peers
-from lagpu.backends.gpu.device.cuda_peers import fetched, why_apart
+from lagpu.backends.gpu.device import cuda as cuda_peers
+from lagpu.backends.gpu.device.cuda import fetched, why_apart
 
 
 class RuntimeFailure(Exception):

@@ -5,7 +5,7 @@ import pytest
 import lagpu
 from lagpu import generators
 from lagpu.backends.gpu import GpuBackend
-from lagpu.backends.gpu.device.errors import launch_error, named_error
+from lagpu.backends.gpu.device.protocol import launch_error, named_error
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.errors import KernelLaunchError, OutOfMemory

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from lagpu.backends.gpu.device.cuda_events import Events, EventTimer
-from lagpu.backends.gpu.device.cuda_launch import CudaLaunch
+from lagpu.backends.gpu.device.cuda import CudaLaunch, Events, EventTimer
 from lagpu.backends.gpu.device.observer import Observed
 from lagpu.backends.gpu.device.protocol import PER_CALL
 from lagpu.backends.gpu.kernels import kernel

@@ -13,7 +13,7 @@ import pytest
 import test_device
 
 from lagpu import Matrix, algorithms, eager
-from lagpu.backends.gpu.device import compiler
+from lagpu.backends.gpu.device import sim as compiler
 from lagpu.backends.gpu.device.sim import SimDevice, _load_runtime
 from lagpu.backends.gpu.kernels import GRID_BARRIER, from_source
 from lagpu.errors import InvalidValue, KernelLaunchError, OutOfMemory

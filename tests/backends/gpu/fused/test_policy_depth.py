@@ -18,7 +18,7 @@ from per_source_searches import assert_as_on_cpu, random_graph
 
 import lagpu
 from lagpu import FP64, INT32, INT64, Matrix, generators, loop, semiring
-from lagpu.algorithms.batch import bfs_levels_multi
+from lagpu.algorithms.bfs import bfs_levels_multi
 
 
 def said_of(A, sources=(3, 5)):

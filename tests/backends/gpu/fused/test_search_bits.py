@@ -13,7 +13,7 @@ from loop_names import GENERATED, NO_ROOM, loop_name
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, binary, loop, semiring
-from lagpu.algorithms.batch import bfs_levels_multi
+from lagpu.algorithms.bfs import bfs_levels_multi
 from lagpu.generators import path, star
 
 PROGRAM = GENERATED

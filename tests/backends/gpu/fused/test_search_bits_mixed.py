@@ -7,7 +7,7 @@ from samples import picked
 
 import lagpu
 from lagpu import INT32, Matrix, loop, semiring
-from lagpu.algorithms.batch import bfs_levels_multi
+from lagpu.algorithms.bfs import bfs_levels_multi
 from lagpu.backends.gpu.fused import search_bits
 
 CORE, TAIL, LEAVES = 300, 12, 1300

@@ -9,7 +9,7 @@ import lagpu
 from lagpu import BOOL, INT32, INT64, Vector, algorithms, backends, generators, loop, semiring
 from lagpu.backends import grid
 from lagpu.backends.gpu.fused import search_grid, search_space
-from lagpu.backends.override import overridden
+from lagpu.backends.guard import overridden
 
 NOT_RUN = "none of which leads on: not run"
 RUN = ("leaf with a loop, and one apart", "drawn, directed")  # whose last levels do run

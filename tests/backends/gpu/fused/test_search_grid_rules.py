@@ -10,7 +10,7 @@ import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Vector, algorithms, generators, loop, semiring
 from lagpu.backends import get
 from lagpu.backends.gpu.fused import search_space
-from lagpu.backends.override import overridden
+from lagpu.backends.guard import overridden
 from lagpu.errors import InvalidValue
 
 POLICIES = (

@@ -10,9 +10,9 @@ from searches import levels_behind
 import lagpu
 from lagpu import BOOL, INT32, Matrix, Vector, algorithms, check, generators, loop, semiring
 from lagpu.backends.gpu.fused import search_grid, search_space
-from lagpu.backends.gpu.ops.directions import alpha_of
+from lagpu.backends.gpu.ops.planner import alpha_of
 from lagpu.backends.gpu.storage.forms import csr_of, degree_behind_edges
-from lagpu.backends.override import overridden
+from lagpu.backends.guard import overridden
 
 NEVER, ALWAYS = 0.0, 1e30
 

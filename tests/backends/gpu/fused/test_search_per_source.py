@@ -22,8 +22,8 @@ from strategies import for_all
 
 import lagpu
 from lagpu import BOOL, FP32, FP64, INT32, INT64, Matrix, check, semiring
-from lagpu.algorithms.batch import bfs_parents_multi
-from lagpu.algorithms.brandes import count_paths
+from lagpu.algorithms.betweenness import count_paths
+from lagpu.algorithms.bfs import bfs_parents_multi
 from lagpu.generators import grid2d, path, star
 
 FUSED = PER_SOURCE

@@ -19,7 +19,7 @@ from strategies import for_all
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, UINT64, Matrix, generators, semiring
-from lagpu.algorithms.batch import bfs_levels_multi
+from lagpu.algorithms.bfs import bfs_levels_multi
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ import stopped_loops as loops
 from faulty import with_kernels
 from pieces_of_search import gpu_grid, sims
 
-from lagpu.backends.gpu.fused import search_space, whole
+from lagpu.backends.gpu.fused import search_space
+from lagpu.backends.gpu.fused import search_space as whole
 from lagpu.backends.grid import fused
 
 AT = "const u32 kStopEvery = 1;"  # of sim, in common/stop.cuh

@@ -23,7 +23,7 @@ from lagpu.backends.gpu.fused.match import (
 )
 from lagpu.backends.gpu.fused.search_grid import GridSearch, grid_search
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.kernels.functors import Prelude
+from lagpu.backends.gpu.kernels.source import Prelude
 from lagpu.backends.gpu.ops import strategies
 from lagpu.dtypes import ALL, BOOL, FP32, FP64, INT32, INT64
 from lagpu.operations import Assign, AssignScalar, Descriptor, Product, Statement

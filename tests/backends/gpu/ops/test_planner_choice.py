@@ -7,7 +7,7 @@ import pytest
 
 import lagpu
 from lagpu import BOOL, INT64, Matrix, Vector, algorithms, loop, semiring
-from lagpu.backends.gpu.ops import directions
+from lagpu.backends.gpu.ops import planner as directions
 from lagpu.backends.gpu.ops.planner import POLICIES, Numbers, _numbers, policy_of
 from lagpu.errors import InvalidValue
 from lagpu.generators import kronecker, path

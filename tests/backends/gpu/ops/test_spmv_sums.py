@@ -5,7 +5,7 @@ import pytest
 
 from lagpu import BOOL, FP32, FP64, INT64, Matrix, Vector, binary, loop, semiring
 from lagpu.backends.gpu.storage import workspaces
-from lagpu.backends.gpu.storage.heads import TILE, heads_of
+from lagpu.backends.gpu.storage.workspaces import TILE, heads_of
 from lagpu.dtypes import lookup
 
 # Columns, and entries a column: below, at and past what a lane, a row of lanes and a warp takes;

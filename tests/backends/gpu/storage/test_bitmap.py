@@ -19,7 +19,7 @@ from strategies import (
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, algorithms, binary, monoid, semiring
-from lagpu.algorithms.batch import bfs_levels_multi
+from lagpu.algorithms.bfs import bfs_levels_multi
 from lagpu.backends.gpu.storage import bitmap
 from lagpu.generators import path, star
 from lagpu.selftest import reference

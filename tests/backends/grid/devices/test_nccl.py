@@ -12,8 +12,9 @@ from lagpu import FP64, Matrix, Vector, backends, binary, semiring
 from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
+from lagpu.backends.grid import devices as nccl
 from lagpu.backends.grid.backend import GridBackend
-from lagpu.backends.grid.devices import NcclEngine, connected, nccl
+from lagpu.backends.grid.devices import NcclEngine, connected
 from lagpu.backends.grid.engine import to_each
 from lagpu.backends.grid.mpi import MpiEngine
 from lagpu.errors import GridTimeout, ProcessFailed

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lagpu.backends.grid.mpi.messages import packed, unpacked
+from lagpu.backends.grid.mpi.processes import packed, unpacked
 
 TYPES = ("?", "i1", "u2", "i4", "u8", "f4", "f8")
 

@@ -18,7 +18,8 @@ from samples import picked
 
 import lagpu
 from lagpu import backends
-from lagpu.backends.grid.mpi import MpiEngine, start
+from lagpu.backends.grid.mpi import MpiEngine
+from lagpu.backends.grid.mpi import engine as start
 from lagpu.errors import BackendUnavailable, InvalidValue
 
 HERE = Path(__file__).parent.parent
@@ -94,7 +95,7 @@ import numpy as np
 from test_backend import PROGRAMS, Few, plain
 import lagpu
 from lagpu import backends, check, versions
-from lagpu.backends.grid.mpi import start
+from lagpu.backends.grid.mpi import engine as start
 from lagpu.bench import graph500
 from lagpu.errors import BackendUnavailable, CheckFailed, FileMissing, ProcessFailed
 from lagpu.host.job import launched
@@ -214,7 +215,7 @@ from grids import plain
 from masked import written
 import lagpu
 from lagpu import backends
-from lagpu.backends.grid.travel import masks
+from lagpu.backends.grid import travel as masks
 
 pays = masks.pays
 for name in GRIDS:
@@ -251,7 +252,8 @@ def test_masks_travel_from_process_to_process(size, grids):
 SUB_CLUSTERS = """
 import numpy as np
 import lagpu
-from lagpu.algorithms import betweenness_centrality, clusters
+from lagpu.algorithms import betweenness_centrality
+from lagpu.algorithms import betweenness as clusters
 from lagpu.errors import LimitExceeded
 from lagpu.host.job import launched
 

@@ -10,7 +10,7 @@ from lagpu import BOOL, Matrix, algorithms
 from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.grid.backend import GridBackend
 from lagpu.backends.grid.mpi import MpiEngine
-from lagpu.backends.override import overridden
+from lagpu.backends.guard import overridden
 
 #: 256 vertices on 2 x 2 pieces: runs of 16, each piece has 64, whose bitmap is 8 bytes.
 N, WORDS = 256, 8

@@ -7,7 +7,7 @@ from grids import own_grid
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, algorithms, backends, loop, semiring
 from lagpu.backends.grid.systems.policy import SYSTEMS, system_of
-from lagpu.backends.override import overridden
+from lagpu.backends.guard import overridden
 from lagpu.errors import InvalidValue, NotSupported, OutOfMemory
 
 GRIDS = [(1, 1), (1, 2), (2, 1), (2, 3), (4, 4)]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lagpu.backends.grid.travel.entries import (
+from lagpu.backends.grid.travel import (
     by_position,
     fits,
     heard,

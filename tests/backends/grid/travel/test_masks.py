@@ -10,8 +10,10 @@ from samples import sampled
 
 import lagpu
 from lagpu import INT64, Matrix, Vector, binary, semiring
-from lagpu.backends.grid.travel import fold, masks, operands
-from lagpu.backends.grid.travel.masks import pays
+from lagpu.backends.grid import travel as fold
+from lagpu.backends.grid import travel as masks
+from lagpu.backends.grid import travel as operands
+from lagpu.backends.grid.travel import pays
 from lagpu.operations import Multiply, ReduceRows
 
 GRIDS = [(1, 2), (1, 3), (2, 2), (2, 3), (3, 2), (4, 4)]

@@ -40,8 +40,6 @@ from lagpu.operations import (
     operands_of,
 )
 
-__all__ = ["Logged", "Operand", "Operands", "ProductText", "counted"]
-
 
 class Operand(NamedTuple):
     """A vector in the text: where words and values are, its number and the type of all values.

@@ -14,15 +14,13 @@ import numpy as np
 from lagpu.backends.gpu.fused.emit import Run
 from lagpu.backends.gpu.fused.match import matched, method
 from lagpu.backends.gpu.fused.program.operands import Operands
-from lagpu.backends.gpu.fused.program.signature import signature
-from lagpu.backends.gpu.fused.program.text import Program, ProgramText
+from lagpu.backends.gpu.fused.program.text import Program, ProgramText, signature
 from lagpu.backends.gpu.fused.scalars import LoopScalars, why_no_scalars
-from lagpu.backends.gpu.fused.whole import Prepared, run_whole
+from lagpu.backends.gpu.fused.search_space import Prepared, run_whole
 from lagpu.backends.gpu.kernels import GRID_BARRIER, constant
 from lagpu.backends.gpu.ops import selection
-from lagpu.backends.gpu.ops.directions import PULL_FIRST, PULL_SUMS
-from lagpu.backends.gpu.profile.log import LoopLog
-from lagpu.backends.gpu.profile.log_rows import ProgramRows
+from lagpu.backends.gpu.ops.planner import PULL_FIRST, PULL_SUMS
+from lagpu.backends.gpu.profile.log import LoopLog, ProgramRows
 from lagpu.backends.gpu.storage.vector import VectorStore, bytes_of
 from lagpu.operations import (
     Apply,
@@ -42,8 +40,6 @@ from lagpu.operations import (
     once,
     operands_of,
 )
-
-__all__ = ["GeneratedLoop", "generated_loop", "why_not_generated"]
 
 NO_LIMIT = 2**64 - 1
 BLOCK, SIM_BLOCK = 1024, 256  # threads of a block

@@ -190,7 +190,7 @@ def test_nvrtc_compiles_passes(backend, function, monkeypatch):
     if backend.name != "sim":
         pytest.skip("the kernels of sim are those of a GPU")
     from lagpu.backends.gpu.fused.program import run, text
-    from lagpu.loops import known
+    from lagpu.loops import loop as known
 
     made, inner = [], text.from_source
     monkeypatch.setattr(known, "_known", {})

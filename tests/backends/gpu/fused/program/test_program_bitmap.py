@@ -21,7 +21,7 @@ from traces import same
 
 import lagpu
 from lagpu import INT64, Matrix, algorithms, binary, check, generators
-from lagpu.algorithms.brandes import count_paths
+from lagpu.algorithms.betweenness import count_paths
 
 ONE_WAY = "sums of bitmap matrices are pulled, and so is a matrix stored in one form"
 ROWS = [1, 2, 31, 32, 33, 64, 65, 100]

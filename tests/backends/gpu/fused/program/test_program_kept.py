@@ -17,7 +17,7 @@ import lagpu
 from lagpu import FP64, INT32, INT64, Vector, binary, loop, semiring
 from lagpu.backends.gpu.fused.program.run import GeneratedLoop
 from lagpu.backends.gpu.fused.program.text import ProgramText
-from lagpu.loops import known
+from lagpu.loops import loop as known
 from lagpu.selftest.soak.loops import NAMES, load, random_graph, vector_loops
 
 N = 70

@@ -1,4 +1,4 @@
-"""What a `Matrix` is made from and what it becomes, beyond triplets and compressed arrays."""
+"""Constructors and stored forms: from coordinates, CSC, CSR, dense arrays, and back."""
 
 from __future__ import annotations
 
@@ -7,17 +7,229 @@ from sys import _getframe
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse
 
-from lagpu.core.arguments import as_fill, as_size, integer, integer_array, is_present, scalar_dtype
-from lagpu.core.compressed import extent
+from lagpu.backends.protocol import Backend
+from lagpu.core.arguments import (
+    as_fill,
+    as_size,
+    integer,
+    integer_array,
+    is_present,
+    outside,
+    scalar_dtype,
+)
+from lagpu.core.exchange.arrays_in import array_in
 from lagpu.core.expr import OUTPUTS, Call, Updater, assign, is_operand
-from lagpu.core.forms.vectors import as_type, filled, split
-from lagpu.dtypes import INT64, lookup
-from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, InvalidValue
-
-__all__ = ["MatrixForms"]
+from lagpu.core.hints import how_to_enter, name_of, part_of
+from lagpu.core.indexing import MatrixIndex
+from lagpu.dtypes import INT64, DType, cast, lookup
+from lagpu.errors import (
+    BackendMismatch,
+    DimensionMismatch,
+    DomainMismatch,
+    IndexOutOfBound,
+    InvalidValue,
+)
+from lagpu.operations import Assign, Descriptor, Statement
 
 Array = np.ndarray[Any, Any]
+
+
+def array_of(x: Any, backend: Backend, what: str) -> Any:
+    """Return the values of a full vector, or any other array, as an array on a backend.
+
+    What `lagpu.core.exchange.arrays_in.array_in` raises, and:
+
+    Raises
+    ------
+    BackendMismatch
+        If the vector is not on `backend`.
+    InvalidValue
+        If the vector is not full.
+    """
+    if not is_operand(x, 1):
+        return array_in(x, backend, what)
+    if x.backend is not backend:
+        usual = f"Give like={name_of(x)}, or move it with .to({backend.name!r})."
+        raise BackendMismatch(
+            f"{what}: {x.name} is on {x.backend.name}, the new object on {backend.name}. "
+            + (how_to_enter(backend, x) or usual)
+        )
+    if x.nvals != x.size:
+        raise InvalidValue(
+            f"{what}: {x.name} has {x.nvals} of {x.size} entries. Give a full vector."
+        )
+    return backend.vector_values(x.data, True)
+
+
+def transpose_compressed(
+    ptr: Array, idx: Array, values: Any, shape: tuple[int, int]
+) -> tuple[Array, Array, Any]:
+    """Convert compressed rows of a matrix of this shape to compressed columns, sorted."""
+    iso = np.ndim(values) == 0
+    data = np.broadcast_to(np.int8(1), len(idx)) if iso else values
+    other = scipy.sparse.csr_array((data, idx, ptr), shape=shape).tocsc()
+    return other.indptr, other.indices, values if iso else other.data
+
+
+def from_rows(
+    backend: Backend, ptr: Any, idx: Any, values: Any, dtype: DType, shape: tuple[int, int]
+) -> Any:
+    """Return a backend's matrix of checked compressed rows; device arrays stay on the device."""
+    if any(hasattr(x, "__cuda_array_interface__") for x in (ptr, idx, values)):
+        out = backend.matrix(dtype, shape)
+        by_rows = backend.matrix_from_csc(ptr, idx, values, dtype, shape[::-1])
+        backend.execute(Statement(out, Descriptor(), Assign(by_rows, None, True), dtype))
+        return out
+    columns = transpose_compressed(ptr, idx, values, shape)  # needs no device memory
+    return backend.matrix_from_csc(*columns, dtype, shape)
+
+
+def check_compressed(
+    ptr: Any, idx: Any, major: int | None, minor: int, what: str
+) -> tuple[tuple[int, int], Any, Any]:
+    """Check compressed arrays; return ((major, minor), ptr, idx).
+
+    Raises
+    ------
+    DimensionMismatch
+        If the pointer does not have ``major + 1`` elements.
+    InvalidValue
+        If the pointer does not rise from 0 to ``len(idx)``, or indices do not rise.
+    IndexOutOfBound
+        If an index is not in ``0 .. minor-1``.
+    """
+    ptr, idx = integer_array(ptr, what), integer_array(idx, what)
+    minor = as_size(minor, what)
+    if major is not None and len(ptr) != as_size(major, what) + 1:
+        raise DimensionMismatch(f"{what}: the pointer has {len(ptr)} elements != {major} + 1.")
+    # Each question to a device is an array until the end, so that it answers once.
+    if len(ptr) == 0 or bool((ptr[:1] != 0) | (ptr[-1:] != len(idx)) | (ptr[1:] < ptr[:-1]).any()):
+        raise InvalidValue(f"{what}: the pointer must rise from 0 to {len(idx)}.")
+    extent(idx, minor, f"{what}: index")
+    if len(idx) > 1:
+        falls = idx != idx
+        falls[1:] = idx[1:] <= idx[:-1]
+        falls[ptr % len(idx)] = False  # where a row or column begins; the first never falls
+        if bool(falls.any()):
+            raise InvalidValue(f"{what}: indices must rise within each row or column.")
+    return (len(ptr) - 1, minor), ptr, idx
+
+
+def extent(indices: Any, size: int | None, what: str) -> int:
+    """Return `size`, checked against the indices, or for None the largest index plus one."""
+    low, high = (int(indices.min()), int(indices.max())) if len(indices) else (0, -1)
+    n = high + 1 if size is None else as_size(size, what)
+    if low < 0 or high >= n:
+        raise outside(what, low if low < 0 else high, n)
+    return n
+
+
+# ------------------------------------------------------------------------------------------
+# What a `Vector` is made from and what it becomes, beyond indices and values.
+
+
+def filled(out: Any, value: Any) -> Any:
+    """Return `out` with `value` at every position."""
+    assign(Updater(out), value)
+    return out
+
+
+def as_type(values: Any, dtype: Any) -> Any:
+    """Return an array cast to `dtype`, or as it is for None."""
+    return values if dtype is None else np.asarray(cast(values, lookup(dtype)))
+
+
+class VectorForms:
+    """Constructors and conversions of `Vector`."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_scalar(cls, value: Any, size: int, dtype: Any = None, **where: Any) -> Self:
+        """Return a full vector of one value.
+
+        Parameters
+        ----------
+        value : scalar
+            The value of every entry.
+        size : int
+            Length.
+        dtype : DType, optional
+            Type of the values; by default that of `value`.
+        **where
+            ``like``, ``backend`` and ``name``, as in `Vector`.
+        """
+        kind = scalar_dtype(value, INT64, "from_scalar") if dtype is None else dtype
+        new: Self = filled(cls(kind, size, **where), value)  # type: ignore[call-arg]
+        return new
+
+    @classmethod
+    def from_pairs(
+        cls, pairs: Iterable[tuple[int, Any]], dtype: Any = None, **options: Any
+    ) -> Self:
+        """Return a vector of (index, value) pairs.
+
+        Parameters
+        ----------
+        pairs : iterable of (int, scalar)
+            The entries.
+        dtype : DType, optional
+            Type of the values; by default that of the values.
+        **options
+            ``size``, ``dup_op``, ``like``, ``backend`` and ``name``, as in `from_coo`.
+
+        Raises
+        ------
+        DomainMismatch, IndexOutOfBound, InvalidValue
+            As `from_coo` raises them.
+        """
+        indices, values = split(pairs, 2)
+        new: Self = cls.from_coo(indices, values, dtype, **options)  # type: ignore[attr-defined]
+        return new
+
+    @classmethod
+    def from_dict(cls, entries: Mapping[int, Any], dtype: Any = None, **options: Any) -> Self:
+        """Return a vector of a dict ``{index: value}``; options as in `from_pairs`."""
+        return cls.from_pairs(entries.items(), dtype, **options)
+
+    def to_dict(self) -> dict[int, Any]:
+        """Return ``{index: value}`` with Python numbers, indices rising."""
+        indices, values = self.to_coo()  # type: ignore[attr-defined]
+        return dict(zip(indices.tolist(), values.tolist(), strict=True))
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield the indices of the entries, rising."""
+        return iter(self.to_coo()[0].tolist())  # type: ignore[attr-defined]
+
+    def reposition(self: Any, offset: int, *, size: int | None = None) -> Call:
+        """Move the entries: ``w[i + offset] = u[i]``; an entry outside of `w` is left out.
+
+        Parameters
+        ----------
+        offset : int
+            How far each entry moves to the right; a negative number moves to the left.
+        size : int, optional
+            Length of the result; by default that of this vector.
+        """
+        by = integer(offset, "reposition: offset")
+        n = self.size if size is None else as_size(size, "reposition")
+        first, last = max(0, -by), min(self.size, n - by)
+        new = type(self)(self.dtype, n, like=self, name=self.name)
+        if first < last:
+            new[first + by : last + by] = self[first:last].new()
+        return Call(Assign(new.data), (new,), new.dtype, new.shape, (new,), _getframe(1))
+
+
+def split(rows: Iterable[Any], width: int) -> list[list[Any]]:
+    """Return the columns of an iterable of tuples of this width."""
+    listed = [tuple(row) for row in rows]
+    return [list(column) for column in zip(*listed, strict=True)] if listed else [[]] * width
+
+
+# ------------------------------------------------------------------------------------------
+# What a `Matrix` is made from and what it becomes, beyond triplets and compressed arrays.
 
 
 def _by_rows(order: str) -> bool:
@@ -401,3 +613,87 @@ def _nonempty(
     ptr, idx, values = compressed
     kept = np.flatnonzero(np.diff(ptr))
     return kept, np.append(ptr[kept], ptr[-1:]), idx, as_type(values, dtype)
+
+
+# ------------------------------------------------------------------------------------------
+# What the transpose ``A.T`` is asked: the matrix answers with rows and columns exchanged.
+
+
+class TransposedForms:
+    """Reductions, parts and conversions of ``A.T``."""
+
+    __slots__ = ()
+
+    @property
+    def _matrix(self: Any) -> Any:
+        """The matrix whose transpose this is; of a selection, one is made."""
+        stored = self.stored
+        return stored if hasattr(stored, "to_coo") else stored.new()
+
+    def reduce_rowwise(self, op: Any = "plus") -> Call:
+        """Return the sum of each row, as `Matrix.reduce_columnwise` of the matrix itself."""
+        call: Call = self._matrix.reduce_columnwise(op)
+        return call._written_in(_getframe(1))
+
+    def reduce_columnwise(self, op: Any = "plus") -> Call:
+        """Return the sum of each column, as `Matrix.reduce_rowwise` of the matrix itself."""
+        call: Call = self._matrix.reduce_rowwise(op)
+        return call._written_in(_getframe(1))
+
+    def reduce(self, op: Any = "plus", **options: Any) -> Call:
+        """Return the sum of all entries, as `Matrix.reduce`."""
+        call: Call = self._matrix.reduce(op, **options)
+        return call._written_in(_getframe(1))
+
+    reduce_scalar = reduce
+
+    def __getitem__(self: Any, where: Any) -> Any:
+        if isinstance(where, tuple) and len(where) == 2:
+            kinds = [isinstance(index, slice) or np.ndim(index) > 0 for index in where]
+            if not all(kinds):  # a row, a column or one entry
+                part = MatrixIndex(self._matrix, where[::-1])
+                return part if isinstance(self.stored, OUTPUTS[2]) else part_of(self, part)
+        return part_of(self, MatrixIndex(self.new(), where))
+
+    def __contains__(self, where: Any) -> bool:
+        return where[::-1] in self._matrix
+
+    def __iter__(self: Any) -> Iterator[tuple[int, int]]:
+        rows, cols, _ = self.to_coo()
+        return zip(rows.tolist(), cols.tolist(), strict=True)
+
+    def get(self, row: Any, col: Any, default: Any = None) -> Any:
+        """Return the value at (row, col), or `default`; see `Matrix.get`."""
+        return self._matrix.get(col, row, default)
+
+    def diag(self, k: int = 0, **options: Any) -> Any:
+        """Return diagonal `k` as a vector; see `Matrix.diag`."""
+        return self._matrix.diag(-k, **options)
+
+    def to_csr(self, dtype: Any = None) -> tuple[Array, Array, Array]:
+        """Return (row_ptr, col_idx, values) of the transpose."""
+        ptr, idx, values = self._matrix.to_csc()
+        return ptr, idx, as_type(values, dtype)
+
+    def to_csc(self, dtype: Any = None) -> tuple[Array, Array, Array]:
+        """Return (col_ptr, row_idx, values) of the transpose."""
+        ptr, idx, values = self._matrix.to_csr()
+        return ptr, idx, as_type(values, dtype)
+
+    def to_dense(self, fill_value: Any = None, dtype: Any = None) -> Array:
+        """Return a NumPy array of the transpose; see `Matrix.to_dense`."""
+        dense: Array = self._matrix.to_dense(fill_value, dtype).T
+        return dense
+
+    def to_dcsr(self, dtype: Any = None) -> Any:
+        """Return the compressed rows of the transpose that have entries; see `Matrix.to_dcsr`."""
+        return self._matrix.to_dcsc(dtype)
+
+    def to_dcsc(self, dtype: Any = None) -> Any:
+        """Return the compressed columns of the transpose that have entries."""
+        return self._matrix.to_dcsr(dtype)
+
+    def wait(self, how: str = "materialize") -> Any:
+        """Return this when all operations that make the matrix have ended; see `Matrix.wait`."""
+        self._matrix.wait(how)
+        return self

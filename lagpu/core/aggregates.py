@@ -1,8 +1,4 @@
-"""The table `agg`: aggregators by the names of python-graphblas, each a few statements.
-
-A recipe takes the `Parts` of one reduction and returns a vector: one entry a row, a column, or, for
-a whole object, one entry in all. No backend knows aggregators; each runs the statements.
-"""
+"""The table `agg`: aggregators by the names of python-graphblas, each a few statements."""
 
 from __future__ import annotations
 
@@ -16,8 +12,6 @@ from lagpu.algebra.registry import Table
 from lagpu.algebra.tables import binary, monoid, semiring, unary
 from lagpu.core.expr import OUTPUTS, Call
 from lagpu.errors import NotSupported
-
-__all__ = ["Aggregator", "agg", "aggregate"]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,730 @@
+"""Infix operators: pairs, arithmetic, broadcasting and matrix products."""
+
+from __future__ import annotations
+
+import functools
+from sys import _getframe
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from lagpu.algebra.operators import BinaryOp, Monoid, Semiring
+from lagpu.algebra.registry import SIGNS
+from lagpu.algebra.tables import binary, monoid, semiring, unary
+from lagpu.core.arguments import (
+    as_semiring,
+    as_size,
+    binary_operator,
+    integer,
+    scalar_dtype,
+    with_defaults,
+)
+from lagpu.core.expr import (
+    OUTPUTS,
+    Call,
+    Mask,
+    Unassigned,
+    compute,
+    format_as_written,
+    is_operand,
+    kind_of,
+    mark_used,
+    temporary,
+)
+from lagpu.core.hints import Deferred, NoTruth, name_of, object_of
+from lagpu.core.types import VectorLike
+from lagpu.dtypes import BOOL, DType, unify
+from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
+from lagpu.host import display
+from lagpu.host.source import author
+from lagpu.operations import Ewise, Kronecker, Multiply, MultiplySelection, Product
+
+
+class Pair(Unassigned, Deferred):
+    """Two operands and a sign: ``u @ A``, ``u | v`` or ``u & v``.
+
+    Attributes
+    ----------
+    left, right : Vector, Matrix, their views or expressions
+        The operands.
+    sign : str
+        The sign between them.
+    wanted : str
+        What they wait for, in messages.
+    takes : str
+        The method by which it comes.
+    """
+
+    __slots__ = ("_result", "left", "right")
+    sign: str
+    wanted = takes = ""
+
+    def _begin(self, left: Any, right: Any) -> None:
+        for operand in (left, right):
+            getattr(operand, "_mark_used", lambda: None)()
+        self.left, self.right = left, right
+        self._used = False
+
+    def call(self, by: FrameType | None = None) -> Call:
+        """Return the deferred operation with the operator that is usual for the sign."""
+        raise NotImplementedError
+
+    def _operands(self, op: Any, *numbers: Any, **options: Any) -> tuple[Any, Any, Any]:
+        """Return (left, right, operator): an operand of the same sign is computed with it too.
+
+        The operator of such a chain counts in the common type of all its operands and `numbers`.
+        """
+        self._mark_used()
+        if isinstance(self.left, Pair) or isinstance(self.right, Pair):
+            kinds = self._dtypes()
+            kind = functools.reduce(unify, kinds)
+            for number in numbers:
+                kind = unify(kind, scalar_dtype(number, kind, self.takes))
+            if getattr(op, "op", op).dtype is None and {*kinds} != {kind}:
+                op = op[kind]
+        left, right = (
+            object_of(getattr(x, self.takes)(op, None, **options) if _joins(x, self.sign) else x)
+            for x in (self.left, self.right)
+        )
+        return left, right, op
+
+    def _dtypes(self) -> list[DType]:
+        """Return the types of all operands of a chain."""
+        sides = self.left, self.right
+        return [
+            kind
+            for x in sides
+            for kind in (x._dtypes() if _joins(x, self.sign) else [object_of(x).dtype])
+        ]
+
+    def _computed(self) -> Any:
+        return compute(self, self.call)
+
+    def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
+        """Return the result with the usual operator, as a new object."""
+        return self.call().new(dtype, mask=mask, name=name)
+
+    @property
+    def formula(self) -> tuple[Any, ...]:
+        """The pair as mathematics."""
+        return (self.left, f" {self.sign} ", self.right)
+
+    @property
+    def as_line(self) -> str:
+        """The pair in the author's names, with ``A.T`` for a transpose."""
+        return f"{name_of(self.left)} {self.sign} {name_of(self.right)}"
+
+    @property
+    def example(self) -> str:
+        """The expression with its operator, in the author's names."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return format_as_written(self.formula)
+
+    def _repr_html_(self) -> str:
+        return display.pair_html(self)
+
+    def _output(self, value: Any) -> str:
+        w = name_of(value) if getattr(value, "ndim", 0) else "w"
+        return f"Write {w} << {self.example}."
+
+
+def _joins(x: Any, sign: str) -> bool:
+    """Whether `x` waits for the operator of the pair of this sign that it is an operand of."""
+    return isinstance(x, Pair) and x.sign == sign
+
+
+# ------------------------------------------------------------------------------------------
+# ``u | v`` and ``u & v``: two operands that wait for an operator, as in ``binary.plus(u | v)``.
+
+
+_WAYS = {"|": ("ewise_add", "plus", "lor"), "&": ("ewise_mult", "times", "land")}
+
+
+class Joined(Pair):
+    """Two operands on the union, ``u | v``, or on the intersection, ``u & v``.
+
+    Without an operator they are those of logic, for BOOL alone.
+    """
+
+    __slots__ = ("sign",)
+    _remedy = "{0} has no operator, and was never used. Write w << binary.plus({0})."
+    wanted, takes = "operator", "combined"
+
+    def __init__(self, left: Any, right: Any, sign: str) -> None:
+        self.sign = sign
+        self._begin(left, right)
+        for operand in (left, right):
+            if isinstance(operand, Joined) and operand.sign != sign:
+                self.refuse(f"{sign} beside {operand.sign} has two meanings", operand._hint)
+            if isinstance(operand, Mask) or not isinstance(operand, NoTruth):
+                self.refuse(
+                    f"{type(operand).__name__} is neither a Vector nor a Matrix",
+                    f"With a number, write binary.{_WAYS[sign][1]}(u, x).",
+                )
+
+    @property
+    def _hint(self) -> str:  # type: ignore[override]
+        return f"Write {self.example}, or another operator."
+
+    @property
+    def example(self) -> str:
+        """The expression with an operator, in the author's names."""
+        return f"binary.{_WAYS[self.sign][1]}({self.as_line})"
+
+    def combined(self, op: BinaryOp, by: FrameType | None, **defaults: Any) -> Call:
+        """Return the deferred element-wise operation with `op`, written in the frame `by`.
+
+        Parameters
+        ----------
+        op : BinaryOp or Monoid
+            The operator, of a chain ``u | v | w`` too.
+        by : FrameType, optional
+            The author's frame.
+        **defaults
+            ``left_default=`` and ``right_default=``, both: in place of a missing entry of a union.
+        """
+        left, right, op = self._operands(op, *defaults.values(), **defaults)
+        if defaults:
+            if self.sign == "&" or set(defaults) != {"left_default", "right_default"}:
+                self.refuse(
+                    f"takes no {', '.join(defaults)}",
+                    "Give both left_default= and right_default= to the operator of u | v.",
+                )
+            call: Call = left.ewise_union(right, op, *(defaults[f"{k}_default"] for k in _SIDES))
+        else:
+            call = getattr(left, _WAYS[self.sign][0])(right, op)
+        return call if by is None else call._written_in(by)
+
+    def call(self, by: FrameType | None = None) -> Call:
+        """Return the deferred ``or`` or ``and`` of BOOL operands."""
+        parts = [x.call() if isinstance(x, Pair) else x for x in (self.left, self.right)]
+        kinds = [x.dtype for x in parts]
+        if any(kind is not BOOL for kind in kinds):
+            for part in parts:
+                getattr(part, "_mark_used", lambda: None)()
+            self.refuse(
+                f"{self.as_line} has no operator, and its types {kinds[0]} and {kinds[1]} are not "
+                "both BOOL"
+            )
+        return self.combined(binary[_WAYS[self.sign][2]], by)
+
+    def _infix(self, sign: str, other: Any, reflected: bool = False) -> Any:
+        if sign in ("|", "&"):
+            return Joined(other, self, sign) if reflected else Joined(self, other, sign)
+        return super()._infix(sign, other, reflected)
+
+
+_SIDES = ("left", "right")
+
+
+# ------------------------------------------------------------------------------------------
+# A vector beside a matrix: on the left it counts for the rows, on the right for the columns.
+
+
+@functools.lru_cache(maxsize=256)  # one object for each: backends remember semirings by identity
+def _any_of(op: BinaryOp) -> Semiring:
+    """Return the semiring that multiplies by `op`, for products of one term in each sum."""
+    name = f"any_{op.name}"
+    known = op.dtype is None and not op.body and name in semiring
+    return semiring[name] if known else Semiring(monoid.any, op)
+
+
+def as_row(v: Any) -> Any:
+    """Return the 1 x n matrix with the entries of a vector."""
+    return as_column(v).T.new()
+
+
+def as_column(v: Any) -> Any:
+    """Return the n x 1 matrix with the entries of a vector; the host sees none of a full one."""
+    place = v._flushed()
+    if v.nvals == v.size:
+        indices, values = (place.vector_values(x.data, True) for x in (v.apply("index").new(), v))
+    else:
+        indices, values = v.to_coo()
+    ptr = np.array([0, len(indices)])
+    shape = (v.size, 1)
+    data = place.matrix_from_csc(ptr, indices, values, v.dtype, shape)
+    return OUTPUTS[2]._of(data, v.dtype, shape, place, None)
+
+
+def outer_product(u: Any, v: Any, op: BinaryOp) -> Call:
+    """Return the deferred matrix ``C[i, j] = u[i] (x) v[j]``."""
+    column = as_column(u)
+    row = column.T if v is u else as_column(v).T
+    call: Call = column.mxm(row, _any_of(op))
+    call.formula = (op.name, " outer(", u, ", ", v, ")")
+    return call
+
+
+def broadcast(kind: str, x: Any, y: Any, op: BinaryOp, defaults: Any, by: FrameType | None) -> Call:
+    """Return the deferred element-wise operation on a vector and a matrix.
+
+    On the intersection it is a product with a diagonal matrix. On the union each entry of the
+    vector is written into its whole row or column, so the result has up to that many entries.
+
+    Parameters
+    ----------
+    kind : str
+        ``"ewise_add"``, ``"ewise_mult"`` or ``"ewise_union"``.
+    x, y : Vector and Matrix, or Matrix and Vector
+        The operands. A vector on the left has an entry for each row, on the right for each column.
+    op : BinaryOp
+        The operator.
+    defaults : tuple or None
+        The defaults of ``ewise_union``.
+    by : FrameType, optional
+        The author's frame.
+    """
+    left = is_operand(x, 1)
+    v, A = (x, y) if left else (y, x)
+    size = A.nrows if left else A.ncols
+    if v.size != size:
+        side = "nrows" if left else "ncols"
+        raise DimensionMismatch(
+            f"{kind}: {name_of(v)}.size {v.size} != {name_of(A)}.{side} {size}. A vector on the "
+            "left counts for the rows of a matrix, on the right for its columns."
+        )
+    if kind == "ewise_mult":
+        ways = (v.diag(), A) if left else (A, v.diag())
+        call: Call = ways[0].mxm(ways[1], _any_of(op))
+    else:
+        ones = OUTPUTS[1](v.dtype, A.ncols if left else A.nrows, like=v)
+        ones << 1
+        full = outer_product(v, ones, semiring.any_first.multiply) if left else (
+            outer_product(ones, v, semiring.any_second.multiply)
+        )  # fmt: skip
+        whole = full.new()
+        parts = (whole, A) if left else (A, whole)
+        more = (op,) if defaults is None else (op, *defaults)
+        call = getattr(parts[0], kind)(parts[1], *more)
+    sign = " ⊗ " if kind == "ewise_mult" else " ⊕ "
+    call.formula = (op.name, "(", x, sign, y, ")")
+    return call if by is None else call._written_in(by)
+
+
+# ------------------------------------------------------------------------------------------
+# Products with ``@``, and the operations on two matrices: expressions become calls.
+
+
+_PLUS_TIMES = semiring.plus_times
+
+
+class MatMul(Pair):
+    """A product that still needs its semiring, plus_times if none comes: ``u @ A``, ``A @ B``.
+
+    The semiring counts for a chain ``A @ B @ C`` too.
+    """
+
+    __slots__ = ("ndim_of_result",)
+    _remedy = "{0} has no semiring, and was never used. Write w << semiring.plus_times({0})."
+    sign, wanted, takes = "@", "semiring", "times"
+
+    def __init__(self, left: Any, right: Any) -> None:
+        sides = [x if isinstance(x, MatMul) else object_of(x) for x in (left, right)]
+        ndims = [getattr(x, "ndim_of_result", getattr(x, "ndim", 0)) for x in sides]
+        for operand, ndim in zip((left, right), ndims, strict=True):
+            if not isinstance(operand, NoTruth) or not ndim:
+                raise DomainMismatch(
+                    f"@: {kind_of(operand)} is neither a Vector nor a Matrix. "
+                    "Make one with from_dense or from_coo."
+                )
+        self.ndim_of_result = sum(ndims) - 2
+        self._begin(*sides)
+
+    def _infix(self, sign: str, other: Any, reflected: bool = False) -> Any:
+        if sign == "@":
+            return MatMul(other, self) if reflected else MatMul(self, other)
+        return super()._infix(sign, other, reflected)
+
+    @property
+    def example(self) -> str:
+        """The product with a semiring, in the author's names."""
+        return f"semiring.plus_times({self.as_line})"
+
+    @property
+    def _hint(self) -> str:  # type: ignore[override]
+        return f"Write {self.example}, or another semiring."
+
+    def call(self, by: FrameType | None = None) -> Call:
+        """Return the deferred product over plus_times, as in linear algebra."""
+        return self.times(_PLUS_TIMES, by)
+
+    def times(self, semiring: Semiring, by: FrameType | None, **options: Any) -> Call:
+        """Return the deferred product over `semiring`, written in the frame `by`."""
+        chosen = options if self.ndim_of_result == 1 else {}
+        left, right, semiring = self._operands(semiring, **chosen)
+        if left.ndim == right.ndim:
+            if options and by is not None:  # they are for the products of a vector in a chain
+                raise InvalidValue(f"mxm: takes no {', '.join(options)}. Leave it out.")
+            product = inner_product if left.ndim == 1 else _matrix_product
+            return product(left, right, semiring, by)
+        if left.ndim == 1:
+            return vector_product(right, left, semiring, True, by, **options)
+        return vector_product(left, right, semiring, False, by, **options)
+
+
+def inner_product(u: Any, v: Any, semiring: Semiring, by: FrameType | None) -> Call:
+    """Return the deferred ``u @ v``: the sum over the indices at which both have an entry.
+
+    The products are computed now; their sum waits.
+    """
+    if u.size != v.size:
+        raise DimensionMismatch(f"inner: {name_of(u)}.size {u.size} != {name_of(v)}.size {v.size}.")
+    domain, result = semiring.types(u.dtype, v.dtype)
+    products = temporary(u.ewise_mult(v, semiring.multiply[domain]), result)
+    total = products.reduce(semiring.monoid)
+    formula = (u, f" {semiring.name} ", v)
+    return Call(total.operation, (products,), result, (), formula, by)
+
+
+def _other_ways(A: Any, u: Any, flip: bool) -> str:
+    """Return the hint with the two products that would fit if A were transposed."""
+    a, v = name_of(A), name_of(u)
+    transposed = a.removesuffix(".T") if a.endswith(".T") else f"{a}.T"
+    ways = (f"{v} @ {transposed}", f"{a} @ {v}") if flip else (f"{transposed} @ {v}", f"{v} @ {a}")
+    return f" Did you mean {ways[0]} or {ways[1]}?"
+
+
+def vector_product(
+    A: Any,
+    u: VectorLike,
+    semiring: Semiring,
+    flip: bool,
+    by: FrameType | None,
+    kernel: str | None = None,
+    policy: str | None = None,
+) -> Call:
+    """Return the deferred ``A @ u``, or ``u @ A`` if `flip`, as written in the frame `by`.
+
+    Parameters
+    ----------
+    A : Matrix, its transpose, or a selection
+        The matrix.
+    u : Vector
+        The vector.
+    semiring : Semiring
+        The algebra.
+    flip : bool
+        Whether the vector is the left operand.
+    by : FrameType, optional
+        The author's frame.
+    kernel, policy : str, optional
+        The author's choice, where the backend offers one; a policy may have arguments, as in
+        ``"hiragushi:alpha=48,beta=20"``.
+    """
+    if not (is_operand(A, 2) and is_operand(u, 1)):
+        A, u = object_of(A), object_of(u)
+    if not (is_operand(A, 2) and is_operand(u, 1)):
+        raise DomainMismatch(
+            f"{semiring!r}: takes a Matrix and a Vector, not {kind_of(A)} and {kind_of(u)}. "
+            f"Write {semiring.name}(q @ A)."
+        )
+    if u.size != (A.nrows if flip else A.ncols):
+        op, side = ("vxm", "nrows") if flip else ("mxv", "ncols")
+        raise DimensionMismatch(
+            f"{op}: {name_of(u)}.size {u.size} != {name_of(A)}.{side} {getattr(A, side)}."
+            + (_other_ways(A, u, flip) if u.size == (A.ncols if flip else A.nrows) else "")
+        )
+    if kernel is not None and policy is not None:
+        op = "vxm" if flip else "mxv"
+        raise InvalidValue(f"{op}: give one of kernel={kernel!r} and policy={policy!r}, not both.")
+    left, right = (u, A) if flip else (A, u)
+    domain, result = semiring.types(left.dtype, right.dtype)
+    stored = A.stored
+    product = Product(semiring, domain, result, flip is (A is stored), flip, kernel, policy)
+    operation: Multiply | MultiplySelection
+    if isinstance(stored, OUTPUTS[2]):
+        source, operation = stored, Multiply(stored.data, u.data, product)
+    else:
+        source = stored.operand  # the vector of a selection
+        operation = MultiplySelection(source.data, u.data, product)
+    size = A.ncols if flip else A.nrows
+    formula = (left, f" {semiring.name} ", right)
+    return Call(operation, (source, u), result, (size,), formula, by)
+
+
+class MatrixOperand(NoTruth):
+    """A matrix or a view of one, as the left operand of an operation on two matrices."""
+
+    __slots__ = ()
+
+    def mxm(self: Any, B: Any, op: Semiring | str = _PLUS_TIMES) -> Call:
+        """Multiply by a matrix, as ``op(A @ B)``: ``C[i, j] = ⊕ₖ A[i, k] ⊗ B[k, j]``.
+
+        Parameters
+        ----------
+        B : Matrix or its transpose, (ncols, m)
+            The right operand.
+        op : Semiring
+            The algebra.
+        """
+        B = _require_matrix("mxm", B)
+        return _matrix_product(self, B, as_semiring(op), _getframe(1))
+
+    def ewise_add(self: Any, other: Any, op: Any = monoid.plus) -> Call:
+        """Combine on the union, ``C = A ⊕ B``; an entry of one side alone stays as it is."""
+        return _ewise(_getframe(1), "ewise_add", self, other, op, " ⊕ ")
+
+    def ewise_mult(self: Any, other: Any, op: Any = binary.times) -> Call:
+        """Combine on the intersection, ``C = A ⊗ B``."""
+        return _ewise(_getframe(1), "ewise_mult", self, other, op, " ⊗ ")
+
+    def ewise_union(self: Any, other: Any, op: Any, left_default: Any, right_default: Any) -> Call:
+        """Combine on the union, ``C = A ⊕ B``, with a default in place of a missing entry."""
+        other = object_of(other)
+        if not isinstance(other, NoTruth):
+            _require_matrix("ewise_union", other)
+        given = left_default, right_default
+        found, defaults = with_defaults(op, self.dtype, other.dtype, given)
+        return _ewise(_getframe(1), "ewise_union", self, other, found, " ⊕ ", defaults)
+
+    def kronecker(self: Any, B: Any, op: Any = binary.times) -> Call:
+        """Return the Kronecker product with a matrix `B` of shape (p, q).
+
+        ``C[i p + k, j q + l] = A[i, j] ⊗ B[k, l]``
+        """
+        found = binary_operator(op)
+        B = _require_matrix("kronecker", B)
+        shape = (
+            as_size(self.nrows * B.nrows, "kronecker"),
+            as_size(self.ncols * B.ncols, "kronecker"),
+        )
+        left, right, transposed = _stored(self, B)
+        operation = Kronecker(left.data, right.data, found, transposed)
+        result = found.types(self.dtype, B.dtype)[1]
+        formula = (found.name, " kronecker(", self, ", ", B, ")")
+        return Call(operation, (left, right), result, shape, formula, _getframe(1))
+
+    def power(self: Any, n: int, op: Semiring | str = _PLUS_TIMES) -> Call:
+        """Return the product of `n` times this square matrix, ``A @ A @ ... @ A``.
+
+        Raises
+        ------
+        InvalidValue
+            If `n` is less than 1.
+        DimensionMismatch
+            If the matrix is not square.
+        """
+        semiring, n = as_semiring(op), integer(n, "power: n")
+        if n < 1:
+            raise InvalidValue(f"power: n is {n} < 1. Give 1 or more.")
+        square, done = self, None
+        while n > 1:  # by the bits of n: few products
+            if n % 2:
+                done = square if done is None else temporary(done.mxm(square, semiring))
+            square, n = temporary(square.mxm(square, semiring)), n // 2
+        call: Call = square.copying() if done is None else done.mxm(square, semiring)
+        return call._written_in(_getframe(1))
+
+
+def _matrix_product(A: Any, B: Any, semiring: Semiring, by: FrameType | None) -> Call:
+    """Return the deferred ``A @ B``, as written in the frame `by`."""
+    if A.ncols != B.nrows:
+        raise DimensionMismatch(
+            f"mxm: {name_of(A)}.ncols {A.ncols} != {name_of(B)}.nrows {B.nrows}."
+            + (f" Did you mean {_transpose_of(B)}?" if A.ncols == B.ncols else "")
+        )
+    domain, result = semiring.types(A.dtype, B.dtype)
+    left, right, (left_transposed, right_transposed) = _stored(A, B)
+    product = Product(semiring, domain, result, not right_transposed, True)
+    operation = Multiply(right.data, left.data, product, left_transposed)
+    formula = (A, f" {semiring.name} ", B)
+    return Call(operation, (left, right), result, (A.nrows, B.ncols), formula, by)
+
+
+def _stored(A: Any, B: Any) -> tuple[Any, Any, tuple[bool, bool]]:
+    """Return the stored matrices of two operands, and whether each operand is the transpose."""
+    left, right = A.stored, B.stored
+    return left, right, (A is not left, B is not right)
+
+
+def _transpose_of(A: Any) -> str:
+    """Return the author's name for the transpose of `A`."""
+    return f"{name_of(A)}.T" if A.stored is A else name_of(A.stored)
+
+
+def _require_matrix(what: str, B: Any) -> Any:
+    """Return `B`, computed if it is an expression, if that is a matrix."""
+    found = object_of(B)
+    if not is_operand(found, 2):
+        raise DomainMismatch(f"{what}: {kind_of(found)} is not a Matrix.")
+    return found
+
+
+def _ewise(
+    by: FrameType, kind: str, A: Any, B: Any, op: Any, sign: str, defaults: Any = None
+) -> Call:
+    found, B = binary_operator(op), object_of(B)
+    if is_operand(B, 1):
+        return broadcast(kind, A, B, found, defaults, by)
+    _require_matrix(kind, B)
+    if A.shape != B.shape:
+        raise DimensionMismatch(
+            f"{kind}: {name_of(A)} has shape {A.shape} != {B.shape} of {name_of(B)}."
+            + (f" Did you mean {_transpose_of(B)}?" if A.shape == B.shape[::-1] else "")
+        )
+    left, right, transposed = _stored(A, B)
+    operation = Ewise(kind, left.data, right.data, found, defaults, transposed)
+    result = found.types(A.dtype, B.dtype)[1]
+    formula = (found.name, "(", A, sign, B, ")")
+    return Call(operation, (left, right), result, A.shape, formula, by)
+
+
+# ------------------------------------------------------------------------------------------
+# ``u + v``, ``2 * u``, ``A == 3``, ``u *= v``: Python's operators as element-wise operations.
+
+
+#: sign -> element-wise operation on two vectors or two matrices, as python-graphblas has them: what
+#: is neutral to a sum is a missing entry; of a product both entries are needed.
+WAYS = {
+    **{"+": "ewise_add", "^": "ewise_add", "-": "ewise_union"},
+    **dict.fromkeys(("*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">="), "ewise_mult"),
+}
+UNARY = {"-": "ainv", "abs()": "abs", "~": "lnot"}
+_LOGIC = {"|": "lor", "^": "lxor", "&": "land"}
+_ACCUMULATED = {"+": "plus", "|": "lor", "^": "lxor"}
+
+
+def operator_of(sign: str) -> BinaryOp:
+    """Return the operator of a sign such as ``"+"``.
+
+    Raises
+    ------
+    DomainMismatch
+        If there is none of this name.
+    """
+    name = SIGNS[sign]
+    if name not in binary:
+        raise DomainMismatch(
+            f"{sign}: there is no binary.{name}. Make one with binary.register({name!r}, python, "
+            f"cuda), then use u.apply(binary.{name}, x) or binary.{name}(u & v)."
+        )
+    return binary[name]
+
+
+class Arithmetic(NoTruth):
+    """The operators of a vector, a matrix or a view of one.
+
+    With a number or a scalar they apply to each entry. Of two objects ``+`` and ``^`` are
+    `ewise_add`, ``-`` is `ewise_union` with 0 for a missing entry, and all others are `ewise_mult`.
+    ``u | v`` and ``u & v`` wait for an operator: ``binary.plus(u | v)``.
+    """
+
+    __slots__ = ()
+
+    def __matmul__(self, other: Any) -> MatMul:
+        return MatMul(self, other)
+
+    def __rmatmul__(self, other: Any) -> MatMul:
+        return MatMul(other, self)
+
+    def _infix(self: Any, sign: str, other: Any, reflected: bool = False) -> Any:
+        if other is None and sign in ("==", "!="):
+            word = "is" if sign == "==" else "is not"
+            self.refuse(f"has no {sign} with None", f"Write {name_of(self)} {word} None.")
+        left, right = (other, self) if reflected else (self, other)
+        if sign == "@":  # of an expression that was computed
+            return MatMul(left, right)
+        if sign in ("|", "&"):
+            return Joined(left, right, sign)
+        op, way = operator_of(sign), WAYS[sign]
+        left, right = object_of(left), object_of(right)
+        for x in (left, right) if sign == "^" else ():
+            self._require_bool(sign, x)
+        if getattr(object_of(other), "ndim", 0) == 0:
+            call = self.apply(op, left=left) if reflected else self.apply(op, right)
+        elif way == "ewise_union":
+            call = left.ewise_union(right, op, False, False)
+        else:
+            call = getattr(left, way)(right, op)
+        by = author()
+        return call if by is None else call._written_in(by)
+
+    def _inplace(self: Any, sign: str, other: Any) -> Any:
+        op = _ACCUMULATED.get(sign)
+        alike = getattr(other, "shape", None) == self.shape
+        logic = _LOGIC.get(sign)
+        if logic is not None and getattr(object_of(other), "ndim", 0) == 0:
+            self._require_bool(f"{sign}=", self)
+            self << self.apply(binary[logic], other)
+        elif alike and op is not None:
+            if op != "plus":
+                self._require_bool(f"{sign}=", other)
+            self(accum=binary[op]) << other
+        else:
+            self << self._infix(sign, other)
+        return self
+
+    def _require_bool(self, sign: str, x: Any) -> None:
+        kind = getattr(x, "dtype", BOOL)
+        if kind is not BOOL:
+            mark_used(x)
+            self.refuse(f"has no {sign} for {kind}", "It is for BOOL alone.")
+
+    def _alone(self: Any, sign: str) -> Any:
+        if sign == "~" and self.dtype is not BOOL:
+            me = name_of(self)
+            self.refuse(
+                f"has no ~ for {self.dtype}",
+                f"As a mask, write ~{me}.S for where {me} has no entry, ~{me}.V where none but 0.",
+            )
+        call = self.apply(unary[UNARY[sign]])
+        by = author()
+        return call if by is None else call._written_in(by)
+
+
+# ------------------------------------------------------------------------------------------
+# Mask, accumulator and `replace` by position: ``w(binary.min, m.S, replace) << call``.
+
+
+class Replace:
+    """`lagpu.replace`: delete the output's entries outside the mask, as in ``w(m.S, replace)``."""
+
+    def __repr__(self) -> str:
+        return "replace"
+
+    def __bool__(self) -> bool:  # w(m.S, replace=lagpu.replace)
+        return True
+
+    def __reduce__(self) -> str:
+        return "replace"  # pickled by its name: there is one
+
+
+replace = Replace()
+
+
+def described(
+    out: Any, given: tuple[Any, ...], mask: Any, accum: Any, replaces: bool
+) -> tuple[Any, Any, bool]:
+    """Return (mask, accumulator, replace) of an output that was called with `given` by position.
+
+    Raises
+    ------
+    DomainMismatch
+        If one of them is given twice, or something else is.
+    """
+    for x in given:
+        if x is None:
+            continue
+        if x is replace:
+            replaces = True
+        elif isinstance(x, (BinaryOp, Monoid, str)):
+            accum = _only(out, "accumulator", accum, x)
+        elif isinstance(x, NoTruth):
+            mask = _only(out, "mask", mask, x)
+        else:
+            raise DomainMismatch(
+                f"{name_of(out)}(...): {kind_of(x)} is no mask, accumulator or replace. "
+                "Write m.S for the entries of m, m.V for those that are not zero, binary.plus for "
+                "an accumulator."
+            )
+    return mask, accum, replaces
+
+
+def _only(out: Any, what: str, before: Any, x: Any) -> Any:
+    if before is not None:
+        raise DomainMismatch(f"{name_of(out)}(...): takes one {what}, not two. Leave one out.")
+    return x
