@@ -24,7 +24,7 @@ ORDER = (
     ("algebra",),
     ("operations",),
     ("backends.profile",),
-    ("backends.protocol", "backends.batch", "backends.policies"),
+    ("backends.protocol", "backends.policies"),
     ("backends.guard", "backends.processes"),
     ("backends.cpu", "backends.gpu"),
     ("backends.grid",),

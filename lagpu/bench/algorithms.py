@@ -37,7 +37,7 @@ from lagpu.bench.questions import Answer, Question
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import FP32, INT64
 from lagpu.errors import CheckFailed, InvalidValue
-from lagpu.host.display import FittingTable
+from lagpu.host.fitting import FittingTable
 from lagpu.host.interrupt import removed
 
 NO_TIME = "no time left"

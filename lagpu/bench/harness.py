@@ -29,8 +29,8 @@ from lagpu import versions
 from lagpu.backends.processes import of_all
 from lagpu.backends.protocol import Backend
 from lagpu.errors import CheckFailed, LagpuError
-from lagpu.host.display import FittingTable
 from lagpu.host.files import require_writable, write_json
+from lagpu.host.fitting import FittingTable
 from lagpu.host.memory import mapped
 
 Array = np.ndarray[Any, Any]

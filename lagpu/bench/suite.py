@@ -21,7 +21,7 @@ from lagpu.core.vector import Vector
 from lagpu.errors import FileFormatError, InvalidValue, NotSupported, OutOfMemory
 from lagpu.generators import path
 from lagpu.generators.load import load
-from lagpu.host.display import FittingTable
+from lagpu.host.fitting import FittingTable
 from lagpu.loops.loop import eager
 
 Run = Callable[[int], Any]

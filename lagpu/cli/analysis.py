@@ -20,7 +20,7 @@ from lagpu.cli.pages import SAVED, require_file, require_numbers, require_small,
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import CheckFailed
-from lagpu.host.display import FittingTable
+from lagpu.host.fitting import FittingTable
 
 # The longest run that is repeated, to be timed without what only the first one does; and where
 # that compiles kernels.

@@ -30,7 +30,7 @@ from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.generators.load import Facts
-from lagpu.host.display import FittingTable
+from lagpu.host.fitting import FittingTable
 from lagpu.observe.trace import Row, Trace, trace
 
 # By output: from one source, jointly from several, and from each of several.

@@ -27,7 +27,7 @@ from lagpu.errors import BackendUnavailable, InvalidValue, LagpuError, NotSuppor
 from lagpu.generators import path
 from lagpu.generators.load import load
 from lagpu.generators.spec import is_random, is_spec
-from lagpu.host.display import FittingTable
+from lagpu.host.fitting import FittingTable
 from lagpu.io.csc import CSC, column_blocks
 from lagpu.observe.trace import trace
 from lagpu.papers import experiments as data

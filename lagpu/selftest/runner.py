@@ -21,7 +21,7 @@ from rich.text import Text
 
 from lagpu import backends, versions
 from lagpu.backends.protocol import Backend
-from lagpu.host.display import FittingTable
+from lagpu.host.fitting import FittingTable
 from lagpu.selftest import bitmap, matrices, products, searches, selections, vectors
 from lagpu.selftest.case import Case
 

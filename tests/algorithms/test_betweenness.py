@@ -14,9 +14,9 @@ from strategies import for_all
 import lagpu
 from lagpu import FP64, Matrix
 from lagpu.algorithms import (
+    betweenness,
     betweenness_centrality,
     betweenness_estimate,
-    brandes,
     edge_betweenness_centrality,
 )
 from lagpu.check import check_betweenness, check_edge_betweenness
@@ -114,7 +114,7 @@ def test_the_batch_fits_the_memory(backend, monkeypatch):
 
     def of(free, count=40):
         with_free_bytes(monkeypatch, backend, free)
-        return brandes.batch_size(A, list(range(60, 60 + count)))
+        return betweenness.batch_size(A, list(range(60, 60 + count)))
 
     assert backend.free_bytes() > 1e6
     sources = list(range(60, 80))
@@ -125,7 +125,7 @@ def test_the_batch_fits_the_memory(backend, monkeypatch):
         assert [of(2 * free) for free in (5 * size, 39 * size, 40 * size)] == [4, 32, 40]
         monkeypatch.setattr(batch, "_TOUCHED", 9 * (A.nvals + A.nrows + 61 * 100))
         assert of(10**12) == 8
-        assert [len(block) for block in brandes.batches(A, sources, None)] == [8, 8, 4]
+        assert [len(block) for block in betweenness.batches(A, sources, None)] == [8, 8, 4]
         return
     whole = 100 * 32 * (14 * 8 + 4 * 4 + 4 * 1) + 22 * 100 * 32 // 8  # matrices of 32 rows
     assert [of(whole - 1), of(whole), of(10**12)] == [1, 32, 32]
@@ -136,10 +136,10 @@ def test_the_batch_fits_the_memory(backend, monkeypatch):
     monkeypatch.setattr(policy, "_MOST_SHALLOW_LEVELS", 60)  # there are 61 levels
     apart = whole + 39 * 32 * 100
     assert [of(apart - 1), of(apart), of(10**12, 31)] == [16, 32, 16]
-    assert [len(block) for block in brandes.batches(A, sources, None)] == [16, 4]
+    assert [len(block) for block in betweenness.batches(A, sources, None)] == [16, 4]
     monkeypatch.setattr(policy, "MOST_DEGREE", 1)
     assert of(10**12) == 1
-    assert [len(block) for block in brandes.batches(A, sources[:3], None)] == [1, 1, 1]
+    assert [len(block) for block in betweenness.batches(A, sources[:3], None)] == [1, 1, 1]
 
 
 def test_as_many_rows_apart_as_fit(backend, monkeypatch):
@@ -147,14 +147,14 @@ def test_as_many_rows_apart_as_fit(backend, monkeypatch):
     A = matrix(300, both_ways([(v, v + 1) for v in range(299)]), backend)
     if not backend.capabilities.fuses:
         pytest.skip("cpu searches no rows apart")
-    blocks = [len(b) for b in brandes.batches(A, list(range(150)), None)]
+    blocks = [len(b) for b in betweenness.batches(A, list(range(150)), None)]
     assert blocks == [128, 22]
-    assert [len(b) for b in brandes.batches(A, list(range(127)), None)] == [64, 63]
+    assert [len(b) for b in betweenness.batches(A, list(range(127)), None)] == [64, 63]
     row = 300 * (14 * 8 + 4 * 4 + 4 * 1 + 39)  # of 22 matrices the words are not counted here
     for rows in (128, 64):
         with monkeypatch.context() as patched:
             with_free_bytes(patched, backend, (rows - 1) * row)
-            assert brandes.batch_size(A, list(range(150))) == rows // 2
+            assert betweenness.batch_size(A, list(range(150))) == rows // 2
     theirs = nx.betweenness_centrality(networkx_of(A, directed=False), normalized=False)
     found = betweenness_centrality(A, normalized=False)
     assert entries(found) == pytest.approx(theirs, rel=1e-9)
@@ -163,7 +163,7 @@ def test_as_many_rows_apart_as_fit(backend, monkeypatch):
 def test_a_wide_block_where_many_sources_fit(backend):
     """64 rows only where the matrix is at least twice as wide."""
     A = matrix(200, both_ways([(0, v) for v in range(1, 200)]), backend)
-    blocks = [len(b) for b in brandes.batches(A, list(range(140)), None)]
+    blocks = [len(b) for b in betweenness.batches(A, list(range(140)), None)]
     assert blocks == ([64, 64, 12] if backend.capabilities.fuses else [140])
 
 

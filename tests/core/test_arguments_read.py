@@ -323,7 +323,7 @@ UNLOADED = {
 #: Functions with a signature that someone else has fixed: of a protocol, Python or NetworkX.
 FIXED = (
     *("backends", "nx", "observe", "crosscheck", "bench", "cli", "selftest"),
-    *("core/observer.py", "io/formats", "io/slices"),
+    *("core/recorder.py", "io/formats", "io/slices"),
 )
 
 

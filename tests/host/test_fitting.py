@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from lagpu.host.display import FittingTable
+from lagpu.host.fitting import FittingTable
 
 HEADINGS = ("graph", "mode", "edges examined", "kernel", "q1", "median ms", "checked")
 ROWS = (

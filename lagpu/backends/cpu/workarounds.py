@@ -23,6 +23,20 @@ from lagpu.backends.cpu.handles import (
 from lagpu.dtypes import DType
 from lagpu.operations import Descriptor
 
+#: What a test shows the fault of, each (tests/backends/cpu/test_workarounds.py).
+__all__ = [
+    "accumulator",
+    "at_indices",
+    "boxed",
+    "crashes_on_full",
+    "empty",
+    "finish_deletions",
+    "has_no_position",
+    "is_emptied_first",
+    "mask_handle",
+    "without_hyperlists",
+]
+
 Array = np.ndarray[Any, Any]
 
 

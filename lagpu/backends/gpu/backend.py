@@ -17,7 +17,7 @@ from lagpu.backends.gpu.fused.plan import FUSED_POLICIES, plan_loop
 from lagpu.backends.gpu.fused.policy import batch_size
 from lagpu.backends.gpu.kernels import sources_hash
 from lagpu.backends.gpu.ops import (
-    bitmap_mxm,
+    bitmap,
     elementwise,
     matrices,
     selection,
@@ -62,7 +62,7 @@ Array = np.ndarray[Any, Any]
 Handle = VectorStore | MatrixHandle
 LARGE = 1 << 20  # elements from which free memory is checked before a vector is allocated
 # The part of its arrays that each kernel of a product moves, for traces.
-TRAFFIC = {**strategies.TRAFFIC, **selection.TRAFFIC, **bitmap_mxm.TRAFFIC, **spgemm.TRAFFIC}
+TRAFFIC = {**strategies.TRAFFIC, **selection.TRAFFIC, **bitmap.TRAFFIC, **spgemm.TRAFFIC}
 
 
 def _named_error(backend: GpuBackend, error: Exception, method: str) -> LagpuError | None:

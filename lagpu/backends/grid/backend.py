@@ -9,8 +9,6 @@ import numpy as np
 
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.grid import fused, indexing, products
-from lagpu.backends.grid import indexing as elementwise
-from lagpu.backends.grid import indexing as sums
 from lagpu.backends.grid.dealing import Partition
 from lagpu.backends.grid.engine import Engine
 from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
@@ -62,15 +60,15 @@ Array = np.ndarray[Any, Any]
 LOCALIZED: dict[type, Callable[[Pieces, Any, Any, Descriptor], list[Operation]]] = {
     Multiply: products.multiply,
     MultiplySelection: products.multiply_selection,
-    Ewise: elementwise.ewise,
+    Ewise: indexing.ewise,
     Kronecker: products.kronecker,
-    Apply: elementwise.apply,
-    Select: elementwise.select,
+    Apply: indexing.apply,
+    Select: indexing.select,
     Assign: indexing.assign,
     AssignScalar: indexing.assign_scalar,
     Extract: indexing.extract,
     ExtractColumn: indexing.extract_column,
-    ReduceRows: sums.reduce_rows,
+    ReduceRows: indexing.reduce_rows,
     SelectionToMatrix: products.selection_to_matrix,
 }
 
@@ -153,9 +151,9 @@ class GridBackend:
     def evaluate(self, operation: Operation) -> Any:
         """See `Backend`."""
         if isinstance(operation, ExtractElement):
-            return sums.element(self.pieces, operation)
+            return indexing.element(self.pieces, operation)
         assert isinstance(operation, Reduce)
-        return sums.reduce(self.pieces, operation)
+        return indexing.reduce(self.pieces, operation)
 
     def explain(self, operation: Operation) -> list[str]:
         """See `Backend`: the product of the first local piece."""

@@ -7,16 +7,8 @@ from typing import Any, NamedTuple
 
 from lagpu.errors import BackendUnavailable
 from lagpu.host.pages import data, fill, text
-from lagpu.observe.trace.rows import (
-    KINDS,
-    Row,
-    Totals,
-    kind,
-    not_by_level,
-    of_levels,
-    sentences,
-    sums,
-)
+from lagpu.observe.trace.rows import Row, Totals
+from lagpu.observe.trace.table import KINDS, kind, not_by_level, of_levels, sentences, sums
 
 
 class _Column(NamedTuple):

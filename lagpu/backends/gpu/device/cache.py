@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lagpu.errors import BackendUnavailable
-from lagpu.host import files as private
-from lagpu.host import interrupt
+from lagpu.host import files, interrupt
 
 _DIGEST_BYTES = 32
 _ELSEWHERE = "or set LAGPU_CACHE_DIR to another folder."
@@ -84,8 +83,8 @@ def _cache(backend: str) -> Iterator[Path]:
     folder = cache_folder(backend)
     what = f"{backend}: the cache of compiled kernels"
     try:
-        yield private.folder(folder)
-    except private.NotPrivate as error:
+        yield files.folder(folder)
+    except files.NotPrivate as error:
         raise BackendUnavailable(
             f"{what}: {error}. Its content is run: {error.remedy}, {_ELSEWHERE}"
         ) from error
@@ -102,7 +101,7 @@ def _build(path: Path, build: Callable[[str], bytes]) -> bytes:
         content = build(folder)
         built = Path(folder) / path.name
         built.write_bytes(content + hashlib.sha256(content).digest())
-        built.chmod(private.FILE_MODE)
+        built.chmod(files.FILE_MODE)
         built.replace(path)
     return content
 
@@ -110,7 +109,7 @@ def _build(path: Path, build: Callable[[str], bytes]) -> bytes:
 def _whole(path: Path) -> bytes | None:
     """Return the content of a file that ends in its own hash: a truncated one kills the process."""
     try:
-        read = private.read_bytes(path)
+        read = files.read_bytes(path)
     except FileNotFoundError:
         return None
     content, digest = read[:-_DIGEST_BYTES], read[-_DIGEST_BYTES:]

@@ -10,7 +10,6 @@ import numpy as np
 from lagpu.algebra.operators import IndexUnaryOp, Operator
 from lagpu.algebra.tables import indexunary, unary
 from lagpu.backends.gpu.ops import bitmap, elementwise, masked, pattern, spgemm, spmv
-from lagpu.backends.gpu.ops import bitmap as bitmap_mxm
 from lagpu.backends.gpu.ops.planner import Plan
 from lagpu.backends.gpu.profile.meter import Runtime
 from lagpu.backends.gpu.storage.bitmap import (
@@ -179,8 +178,8 @@ def _multiply(runtime: Runtime, op: Multiply, desc: Descriptor) -> _Made | maske
     if _as_bitmaps(op, desc.mask):
         Q, B, product = _bitmap_product(runtime, op)
         iso = _iso(Q, B, product)
-        runtime.plan = plan = bitmap_mxm.choose(Q, B, product, iso)
-        made = bitmap_mxm.multiply(runtime.counters, Q, B, product, iso, plan, desc, edges)
+        runtime.plan = plan = bitmap.choose(Q, B, product, iso)
+        made = bitmap.multiply(runtime.counters, Q, B, product, iso, plan, desc, edges)
         runtime.product = None if edges is None else made
         return _Made(made, True)
     left, right = _operands(op)
@@ -231,7 +230,7 @@ def explain_product(runtime: Runtime, op: Multiply) -> tuple[Plan, CscMatrix]:
     if not _as_bitmaps(op):
         return spgemm.plan(*_operands(op)), op.matrix.csc()
     Q, B, product = _bitmap_product(runtime, op)
-    return bitmap_mxm.choose(Q, B, product, _iso(Q, B, product)), op.matrix.csc()
+    return bitmap.choose(Q, B, product, _iso(Q, B, product)), op.matrix.csc()
 
 
 def _ewise(runtime: Runtime, op: Ewise, _desc: Descriptor) -> _Made:

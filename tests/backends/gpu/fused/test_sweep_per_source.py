@@ -119,12 +119,14 @@ def test_dependencies_are_those_of_each_source(backend):
     edges = [(v, v + 1) for v in range(399)] + [(v, (v * v) % 390) for v in range(40)]
     A = matrix(400, both_ways(edges), backend)
     sources = [0, 7, 200, 399]
-    levels, paths = algorithms.brandes.count_paths(A, sources)
-    found = algorithms.brandes.dependencies(A, levels, paths)
+    levels, paths = algorithms.betweenness.count_paths(A, sources)
+    found = algorithms.betweenness.dependencies(A, levels, paths)
     assert loop_name(backend) == FUSED
     B = A.to("cpu")
     for k, source in enumerate(sources):
-        one = algorithms.brandes.dependencies(B, *algorithms.brandes.count_paths(B, [source]))
+        one = algorithms.betweenness.dependencies(
+            B, *algorithms.betweenness.count_paths(B, [source])
+        )
         i, j, values = found.to_coo()
         where, wanted = one.to_coo()
         assert j[i == k].tolist() == where.tolist()
@@ -318,7 +320,7 @@ def test_when_a_sweep_is_not_per_source(backend, monkeypatch):
     ran = compare(brandes, A, levels, operands(2, 60, FP64, backend, 1))
     assert ran == "eager: the workspace of a per-source sweep does not fit"
     with lagpu.trace() as t:  # no more than without a trace
-        algorithms.brandes.dependencies(A, levels, levels.apply("one").new(FP64))
+        algorithms.betweenness.dependencies(A, levels, levels.apply("one").new(FP64))
     assert backend.last_loop == ran
     deepest = levels.reduce("max").new().value
     assert [row.level for row in t.rows if row.level != -1] == [k // 4 for k in range(4 * deepest)]

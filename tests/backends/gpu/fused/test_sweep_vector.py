@@ -176,10 +176,10 @@ def test_hubs(backend, body):
 def test_betweenness_runs_as_two_kernels(backend):
     """So a sweep of 500 levels is no thousand launches."""
     A = matrix(500, both_ways([(v, v + 1) for v in range(499)]), backend)
-    levels, paths = algorithms.brandes.count_paths(A, [0])
+    levels, paths = algorithms.betweenness.count_paths(A, [0])
     if fuses(backend):
         assert loop_name(backend) == GRID
-    delta = algorithms.brandes.dependencies(A, levels, paths)
+    delta = algorithms.betweenness.dependencies(A, levels, paths)
     if fuses(backend):
         assert loop_name(backend) == FUSED
     assert delta.to_dense().tolist() == list(range(499, -1, -1))
@@ -370,9 +370,9 @@ def test_an_error_in_the_body_leaves_what_stood_before(backend):
 def test_a_traced_sweep_is_fused(backend):
     """Its kernel keeps no log, so each statement has one row for all levels."""
     A = matrix(9, both_ways([(v, v + 1) for v in range(8)]), backend)
-    levels, paths = algorithms.brandes.count_paths(A, [0])
+    levels, paths = algorithms.betweenness.count_paths(A, [0])
     with lagpu.trace() as t:
-        algorithms.brandes.dependencies(A, levels, paths)
+        algorithms.betweenness.dependencies(A, levels, paths)
     levels = [row.level for row in t.rows if row.level != -1]
     assert levels == [None] * 4 if fuses(backend) else [k // 4 for k in range(4 * 8)]
     if fuses(backend):

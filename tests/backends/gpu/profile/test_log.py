@@ -90,19 +90,19 @@ def test_traced_betweenness_runs_as_untraced(place, told, graph, batch, k, how, 
     assert is_unlogged(t, place, how, loops)
     swept = [row for row in t.rows if row.formula in SWEEP]
     assert [row.formula for row in swept] == SWEEP * (k // batch)
-    assert all(row.level is None and "brandes.py:" in row.where for row in swept)
+    assert all(row.level is None and "betweenness.py:" in row.where for row in swept)
 
 
 def test_nothing_waits_for_a_sweep(place, told):
     A = generators.path(40, backend=place)
-    levels, paths = algorithms.brandes.count_paths(A, [0])
-    algorithms.brandes.dependencies(A, levels, paths)
+    levels, paths = algorithms.betweenness.count_paths(A, [0])
+    algorithms.betweenness.dependencies(A, levels, paths)
     told.clear()
-    algorithms.brandes.dependencies(A, levels, paths)
+    algorithms.betweenness.dependencies(A, levels, paths)
     waits = [told.count(name) for name in ("to_host", "read")]
     told.clear()
     with lagpu.trace() as t:
-        algorithms.brandes.dependencies(A, levels, paths)
+        algorithms.betweenness.dependencies(A, levels, paths)
     assert [told.count(name) for name in ("to_host", "read")] == waits
     first = [(row.level, row.kernel_ms) for row in t.rows]
     assert [(row.level, row.kernel_ms) for row in t.rows] == first
@@ -201,7 +201,7 @@ def test_an_error_on_the_way_leaves_the_next_loop_its_log(place, monkeypatch):
     def run():
         with lagpu.trace() as t:
             with pytest.raises(RuntimeError, match="no"):
-                algorithms.brandes.dependencies(A, levels, levels.apply("one").new(FP64))
+                algorithms.betweenness.dependencies(A, levels, levels.apply("one").new(FP64))
             algorithms.bfs_levels(A, 1)
         return t
 
@@ -232,7 +232,7 @@ def test_what_does_not_fit_runs_statement_by_statement(place, monkeypatch):
     A = matrix(9, both_ways([(v, v + 1) for v in range(8)]), place)
     levels = algorithms.bfs_levels_multi(A, [0, 8])
     with lagpu.trace() as t:
-        algorithms.brandes.dependencies(A, levels, levels.apply("one").new(FP64))
+        algorithms.betweenness.dependencies(A, levels, levels.apply("one").new(FP64))
     assert place.last_loop == "eager: no per-source sweep: mean degree 1.8 > 0"
     inside = [row for row in t.rows if row.level != -1]
     assert [row.level for row in inside] == [k // 4 for k in range(4 * 8)]

@@ -8,8 +8,8 @@ from lagpu import FP64, INT32, Matrix, Vector, backends, binary, semiring
 from lagpu.backends import grid
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.backends.grid import devices as collected
 from lagpu.backends.grid.dealing import dealt
+from lagpu.backends.grid.devices import collected
 
 SIZES = [1, 33, 1000, 5000]
 

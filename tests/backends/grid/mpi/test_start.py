@@ -18,8 +18,7 @@ from samples import picked
 
 import lagpu
 from lagpu import backends
-from lagpu.backends.grid.mpi import MpiEngine
-from lagpu.backends.grid.mpi import engine as start
+from lagpu.backends.grid.mpi import MpiEngine, start
 from lagpu.errors import BackendUnavailable, InvalidValue
 
 HERE = Path(__file__).parent.parent
@@ -95,7 +94,7 @@ import numpy as np
 from test_backend import PROGRAMS, Few, plain
 import lagpu
 from lagpu import backends, check, versions
-from lagpu.backends.grid.mpi import engine as start
+from lagpu.backends.grid.mpi import start
 from lagpu.bench import graph500
 from lagpu.errors import BackendUnavailable, CheckFailed, FileMissing, ProcessFailed
 from lagpu.host.job import launched

@@ -21,7 +21,7 @@ from lagpu import (
     loop,
     semiring,
 )
-from lagpu.backends.gpu.fused.relaxation import run as run_relaxation
+from lagpu.backends.gpu.fused import relaxation as run_relaxation
 from lagpu.backends.gpu.kernels import constant
 
 TYPES = (INT32, INT64, UINT32, UINT64, FP32, FP64)

@@ -1,0 +1,101 @@
+"""Tables that fit a terminal: no word is torn, and no heading is lost."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.table import Column, Table
+from rich.text import Text
+
+_INDENT = "  "
+# Options of a form, its cost in all and for each column; the widest first.
+_FORMS: tuple[tuple[dict[str, Any], int, int], ...] = (
+    ({}, 1, 3),
+    ({"box": box.SIMPLE_HEAD, "show_edge": False, "padding": 0}, -1, 1),
+)
+
+
+class FittingTable(Table):
+    """A table that takes the first of its forms that fits; cells are broken between words only.
+
+    With a frame; without one; without the columns `spare`, which a line below then names; and as
+    lines ``heading value  heading value``, some for each row.
+
+    Parameters
+    ----------
+    *headers : str
+        The first headings.
+    spare : sequence of str
+        Headings of columns that may be left out.
+    **how
+        Options of `rich.table.Table`.
+    """
+
+    def __init__(self, *headers: str, spare: Sequence[str] = (), **how: Any) -> None:
+        super().__init__(*headers, **how)
+        self._spare = spare
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        kept = [column for column in self.columns if column.header not in self._spare]
+        left_out = f"too narrow for {', '.join(self._spare)}"
+        for columns, note in ((self.columns, ""), (kept, left_out)):
+            needs = [_needs(column, console) for column in columns]
+            for how, ends, each in _FORMS:
+                room = options.max_width - ends - each * len(columns)
+                if sum(least for least, _ in needs) <= room:
+                    caption = "; ".join(part for part in (str(self.caption or ""), note) if part)
+                    table = Table(title=self.title, caption=caption or None, **how)
+                    for column, width in zip(columns, _widths(needs, room), strict=True):
+                        table.add_column(column.header, justify=column.justify, width=width)
+                    for row in zip(*(column.cells for column in columns), strict=True):
+                        table.add_row(*row)
+                    yield table
+                    return
+        for line in (self.title, *_lines(self, console, options.max_width), self.caption):
+            if line:
+                yield Text(str(line))
+
+
+def _text(cell: RenderableType, console: Console) -> str:
+    text = console.render_str(cell) if isinstance(cell, str) else cell
+    return text.plain if isinstance(text, Text) else str(text)
+
+
+def _needs(column: Column, console: Console) -> tuple[int, int]:
+    """Return the widths of the longest word and of the longest cell."""
+    cells = [_text(cell, console) for cell in (column.header, *column.cells)]
+    words = [word for cell in cells for word in cell.split()]
+    return max(map(cell_len, words), default=1), max(map(cell_len, cells), default=1)
+
+
+def _widths(needs: Sequence[tuple[int, int]], room: int) -> list[int]:
+    """Return a width for each column: what is over its longest word goes to the neediest last."""
+    widths = [least for least, _ in needs]
+    over = room - sum(widths)
+    by_need = sorted(range(len(needs)), key=lambda k: needs[k][1] - needs[k][0])
+    for place, k in enumerate(by_need):
+        more = min(needs[k][1] - needs[k][0], over // (len(needs) - place))
+        widths[k] += more
+        over -= more
+    return widths
+
+
+def _lines(table: Table, console: Console, width: int) -> Iterator[str]:
+    """Yield the rows as lines of pairs; the first line of a row stands at the margin."""
+    headings = [_text(column.header, console) for column in table.columns]
+    room = width - len(_INDENT)
+    for row in zip(*(column.cells for column in table.columns), strict=True):
+        lines = [""]
+        for heading, cell in zip(headings, row, strict=True):
+            pair = f"{heading} {_text(cell, console)}"
+            for part in textwrap.wrap(pair, room, break_on_hyphens=False):
+                joined = f"{lines[-1]}  {part}".strip()
+                fits = cell_len(joined) <= room
+                lines[-1:] = [joined] if fits else [lines[-1], part]
+        yield lines[0]
+        yield from (_INDENT + line for line in lines[1:])
