@@ -15,7 +15,7 @@ from lagpu.backends.gpu.fused import search_space
 from lagpu.backends.gpu.fused import search_space as whole
 from lagpu.backends.grid import fused
 
-AT = "const u32 kStopEvery = 1;"  # of sim, in common/stop.cuh
+AT = "const u32 kStopEvery = 1,"  # of sim, in common/stop.cuh
 PATIENCE = 300
 TURNS = 700  # of a loop that is stopped here, at most
 KINDS = loops.ENDLESS | loops.SEARCHES | loops.TAKEN_BACK
@@ -51,7 +51,7 @@ def place_of(backend, look):
         return backend
     if backend.name != "sim":
         pytest.skip("a GPU looks when it looks")
-    return with_kernels(AT, f"const u32 kStopEvery = {look};")[0]
+    return with_kernels(AT, f"const u32 kStopEvery = {look},")[0]
 
 
 def turns_of(make, A, wanted):

@@ -1,18 +1,19 @@
 // How the host stops a loop that runs on the device: a thread of it looks now and then at a word in
-// the host's memory, which an interrupt sets. Null: nobody stops the loop.
+// the host's memory, which an interrupt sets. Null: nothing stops the loop.
 #ifndef LAGPU_STOP_CUH
 #define LAGPU_STOP_CUH
 #include "common/prims.cuh"
-#ifndef LG_STOPS  // 0: nobody stops this loop, which ends soon by itself
+#ifndef LG_STOPS  // 0: no look, as the loop ends soon by itself
 #define LG_STOPS 1
 #endif
 
 // Turns from one look to the next: a look takes two microseconds, and most searches have fewer
-// turns. On sim a turn takes long enough for a look in each.
+// turns; seldom where a turn takes a microsecond or two. On sim a turn takes long enough for a look
+// in each.
 #ifdef LAGPU_SIM
-const u32 kStopEvery = 1;
+const u32 kStopEvery = 1, kStopSeldom = kStopEvery;
 #else
-const u32 kStopEvery = 16;
+const u32 kStopEvery = 16, kStopSeldom = 64;
 #endif
 // The same where a turn may have no barrier of the grid, and take less than a microsecond.
 const u32 kStopEveryAlone = 16 * kStopEvery;
@@ -20,6 +21,7 @@ const u32 kStopEveryAlone = 16 * kStopEvery;
 const u64 kStops = u64(1) << 42;
 
 LG_DEVICE bool looks(u32 turn) { return LG_STOPS && turn % kStopEvery == kStopEvery - 1; }
+LG_DEVICE bool looks_seldom(u32 turn) { return LG_STOPS && turn % kStopSeldom == kStopSeldom - 1; }
 LG_DEVICE bool looks_alone(u32 turn) {
   return LG_STOPS && turn % kStopEveryAlone == kStopEveryAlone - 1;
 }

@@ -234,7 +234,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
     course->makes = what_it_makes(listed && active * gamma > unexplored, active, n);
     if (block_index() == 0 && block_thread() < kCounters)
       *counter(s, turn + 2, Counter(block_thread())) = 0;
-    if (looks(turn) && global_thread() == 0) look(stop, counter(s, turn + 1, kFound));
+    if (looks_seldom(turn) && global_thread() == 0) look(stop, counter(s, turn + 1, kFound));
     Tally tally{0, 0};
     // One block or cluster alone saves barriers but starts slowly: only once frontiers stay small.
     const bool few = now.num_chunks == 0 && now.num_small <= LG_CLUSTER * solo;
