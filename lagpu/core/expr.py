@@ -27,7 +27,7 @@ from lagpu.errors import (
     UnusedCall,
 )
 from lagpu.host import display
-from lagpu.host.source import expression_at, is_notation, operation_at, taken_by
+from lagpu.host.source import drops_an_error, expression_at, is_notation, operation_at, taken_by
 from lagpu.operations import (
     Assign,
     AssignScalar,
@@ -89,10 +89,8 @@ class Unassigned:
 
     def _origin(self, frame: FrameType | None) -> tuple[CodeType, int] | None:
         """Return the instruction that made the object, which `frame` drops; None: do not warn."""
-        if frame is None or operation_at(frame) != "POP_TOP":
+        if frame is None or operation_at(frame) != "POP_TOP" or drops_an_error(frame):
             return None
-        if expression_at(frame.f_code, frame.f_lasti).text.startswith(("with ", "async with ")):
-            return None  # the end of the block drops an error with all objects it refers to
         return frame.f_code, frame.f_lasti
 
 
@@ -113,7 +111,7 @@ def _warn(x: Unassigned, code: CodeType, instruction: int) -> None:
 #: Instructions that drop a call only if there is an error: w << call, w[I] = call, end of except.
 _UNWINDS = ("BINARY_OP", "STORE_SUBSCR", "POP_EXCEPT")
 #: Instructions that use a call at once: w << call, w[I] = call, call.new() and w.update(call).
-_USES = ("BINARY_OP", "STORE_SUBSCR", "STORE_SLICE", "PRECALL", "CALL")
+_USES = ("BINARY_OP", "STORE_SUBSCR", "STORE_SLICE", "PRECALL", "CALL", "CALL_KW")
 #: comparison -> that of a row, a column or an index which stands for it: i < 2.5 is i <= 3 - 1
 _PLACES: dict[str, tuple[str, Any, int]] = {
     "le": ("le", math.floor, 0), "lt": ("le", math.ceil, -1),

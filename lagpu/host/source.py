@@ -73,6 +73,13 @@ def operation_at(frame: FrameType) -> str:
     return dis.opname[frame.f_code.co_code[frame.f_lasti]]
 
 
+def drops_an_error(frame: FrameType) -> bool:
+    """Whether a frame ends a ``with`` block with an error, dropping all that it refers to."""
+    before = frame.f_code.co_code[: frame.f_lasti : 2]
+    names = (dis.opname[opcode] for opcode in reversed(before))
+    return next(name for name in names if name != "CACHE") in ("RERAISE", "POP_EXCEPT", "POP_TOP")
+
+
 @functools.lru_cache(maxsize=4096)
 def taken_by(code: CodeType, instruction: int) -> str:
     """Return the name of the instruction that takes the value of another one, as ``"CALL"``.
@@ -102,7 +109,7 @@ def line_of_author() -> tuple[str, int, str]:
 def _line_at(code: CodeType, instruction: int, line: int) -> tuple[str, int, str]:
     found = expression_at(code, instruction)
     if not found.text:
-        return code.co_filename, line, linecache.getline(code.co_filename, line).strip()
+        return code.co_filename, line, source_between(code.co_filename, line, line)
     text, rest = found.text, found.rest
     if rest.startswith("=") and not rest.startswith("=="):  # w[i] = x is compiled as w[i]
         text = " ".join(f"{text} {rest}".split())
@@ -141,8 +148,16 @@ def source_of(frame: FrameType) -> str:
 
 def source_between(file: str, first: int, last: int) -> str:
     """Return some lines of a file joined into one."""
-    lines = (linecache.getline(file, k).strip() for k in range(first, last + 1))
+    lines = (line.strip() for line in _lines_of(file)[first - 1 : last])
     return " ".join(line for line in lines if line)
+
+
+def _lines_of(file: str) -> list[str]:
+    try:
+        return linecache.getlines(file)
+    except ImportError:  # from Python 3.13 on it imports modules, which fails at the end of Python
+        with open(file, encoding="utf-8") as source:  # noqa: PTH123
+            return source.readlines()
 
 
 def target_of(code: CodeType | None, source: str) -> str:
@@ -200,7 +215,7 @@ def expression_at(code: CodeType, instruction: int) -> Expression:
         return Expression(start or 0, "", "")
     if (start, left) in _headers_of(code):  # of a `for` statement only the header, not the body
         stop, right = _headers_of(code)[start, left]
-    lines = [linecache.getline(code.co_filename, n).encode() for n in range(start, stop + 1)]
+    lines = [line.encode() for line in _lines_of(code.co_filename)[start - 1 : stop]] or [b""]
     rest = lines[-1][right:].strip().decode(errors="replace")
     lines[-1] = lines[-1][:right]
     lines[0] = lines[0][left:]
@@ -239,7 +254,7 @@ def _nodes(code: CodeType) -> Iterator[ast.AST]:
     linecache.checkcache(code.co_filename)
     try:
         with SYNTAX:
-            tree = ast.parse("".join(linecache.getlines(code.co_filename)))
+            tree = ast.parse("".join(_lines_of(code.co_filename)))
     except SyntaxError:
         return
     rest: list[ast.AST] = [tree]
