@@ -38,143 +38,6 @@ class _Described:
         return self.text if op is None else "\n\n".join(op.described())
 
 
-def describe(kind: type) -> None:
-    """Give each operator of a kind a docstring of its own."""
-    kind.__doc__ = _Described(kind.__doc__)  # type: ignore[assignment]
-
-
-# ------------------------------------------------------------------------------------------
-# What each operator computes, as a line of text: for ``help()`` and for the reference page.
-
-
-#: By kind and name; a user's operator has its C++ text.
-FORMULAS: dict[str, dict[str, str]] = {
-    "unary": {
-        "identity": "x",
-        "ainv": "-x",
-        "abs": "|x|",
-        "lnot": "not x",
-        "minv": "1 / x",
-        "one": "1",
-        "exp": "e ** x",
-        "log": "log x, to the base e",
-        "sqrt": "the square root of x",
-        "acos": "the angle whose cosine is x",
-        "acosh": "the number whose hyperbolic cosine is x",
-        "asin": "the angle whose sine is x",
-        "asinh": "the number whose hyperbolic sine is x",
-        "atan": "the angle whose tangent is x",
-        "atanh": "the number whose hyperbolic tangent is x",
-        "bnot": "the bits that x does not have",
-        "cbrt": "the cube root of x",
-        "ceil": "the least whole number that is not below x",
-        "cos": "the cosine of x",
-        "cosh": "the hyperbolic cosine of x",
-        "erf": "the error function of x",
-        "erfc": "1 - erf(x)",
-        "exp2": "2 ** x",
-        "expm1": "e ** x - 1",
-        "floor": "the greatest whole number that is not above x",
-        "frexpe": "e of x = m * 2 ** e, where 1/2 <= |m| < 1",
-        "frexpx": "m of x = m * 2 ** e, where 1/2 <= |m| < 1",
-        "isfinite": "whether x is neither infinite nor NaN",
-        "isinf": "whether x is infinite",
-        "isnan": "whether x is NaN",
-        "lgamma": "log |Gamma(x)|",
-        "log10": "log x, to the base 10",
-        "log1p": "log (1 + x)",
-        "log2": "log x, to the base 2",
-        "round": "the nearest whole number; a half goes away from 0",
-        "signum": "-1, 0 or 1, the sign of x",
-        "sin": "the sine of x",
-        "sinh": "the hyperbolic sine of x",
-        "tan": "the tangent of x",
-        "tanh": "the hyperbolic tangent of x",
-        "tgamma": "Gamma(x)",
-        "trunc": "x without what follows the point",
-    },
-    "binary": {
-        "plus": "x + y",
-        "minus": "x - y",
-        "rminus": "y - x",
-        "times": "x * y",
-        "truediv": "x / y",
-        "rtruediv": "y / x",
-        "cdiv": "x / y, of integers without the rest, as in C",
-        "rdiv": "y / x, of integers without the rest, as in C",
-        "floordiv": "x / y, rounded down; 0 where an integer is divided by 0",
-        "rfloordiv": "y / x, rounded down; 0 where an integer is divided by 0",
-        "pow": "x ** y",
-        "rpow": "y ** x",
-        "min": "the lesser of x and y; a NaN gives way",
-        "max": "the greater of x and y; a NaN gives way",
-        "first": "x",
-        "second": "y",
-        "pair": "1, whatever x and y are",
-        "any": "x or y, whichever",
-        "absfirst": "|x|",
-        "abssecond": "|y|",
-        "land": "x and y",
-        "lor": "x or y, as truths",
-        "lxor": "whether one of x and y is true",
-        "lxnor": "whether x and y are both true or both false",
-        "eq": "whether x == y",
-        "ne": "whether x != y",
-        "lt": "whether x < y",
-        "le": "whether x <= y",
-        "gt": "whether x > y",
-        "ge": "whether x >= y",
-        "iseq": "1 if x == y, else 0",
-        "isne": "1 if x != y, else 0",
-        "islt": "1 if x < y, else 0",
-        "isle": "1 if x <= y, else 0",
-        "isgt": "1 if x > y, else 0",
-        "isge": "1 if x >= y, else 0",
-        "atan2": "the angle of the point (y, x), x its height",
-        "copysign": "|x| with the sign of y",
-        "hypot": "the root of x * x + y * y",
-        "fmod": "the rest of x / y, with the sign of x",
-        "remainder": "the rest to the nearest multiple of y",
-        "ldexp": "x * 2 ** y",
-        "binom": "the ways to choose y of x things",
-        "band": "the bits of both x and y",
-        "bor": "the bits of x or y",
-        "bxor": "the bits of one of x and y",
-        "bxnor": "the bits in which x and y agree",
-        "bget": "bit y of x; the lowest is bit 1",
-        "bset": "x with bit y",
-        "bclr": "x without bit y",
-        "bshift": "x * 2 ** y, by moving bits; to the right if y < 0",
-        "firsti": "i, the row of the product's left entry (i, k)",
-        "firstj": "k, the column of the product's left entry (i, k)",
-        "secondi": "k, the row of the product's right entry (k, j)",
-        "secondj": "j, the column of the product's right entry (k, j)",
-    },
-    "indexunary": {
-        "rowindex": "i + t",
-        "colindex": "j + t",
-        "diagindex": "j - i - t",
-        "index": "i + t",
-        "tril": "whether j <= i + t",
-        "triu": "whether j >= i + t",
-        "diag": "whether j == i + t",
-        "offdiag": "whether j != i + t",
-        "rowle": "whether i <= t",
-        "rowgt": "whether i > t",
-        "colle": "whether j <= t",
-        "colgt": "whether j > t",
-        "indexle": "whether i <= t",
-        "indexgt": "whether i > t",
-        "valueeq": "whether x == t",
-        "valuene": "whether x != t",
-        "valuelt": "whether x < t",
-        "valuele": "whether x <= t",
-        "valuegt": "whether x > t",
-        "valuege": "whether x >= t",
-    },
-}
-
-
 # ------------------------------------------------------------------------------------------
 # Rules of types: from the type of the operands to the domain, and from it to the result.
 
@@ -271,8 +134,41 @@ class _Product(Protocol[Result]):
         """Return the deferred product over a semiring."""
 
 
-@dataclass(frozen=True, eq=False)
-class Operator:
+class _Algebra:
+    """What operators, monoids and semirings have in common: text, and a forced domain."""
+
+    name: str
+    dtype: DType | None
+    types: Any
+
+    def __repr__(self) -> str:
+        typed = f"[{self.dtype}]" if self.dtype else ""
+        return f"{type(self).__name__.removesuffix('Op').lower()}.{self.name}{typed}"
+
+    def _types_shown(self) -> str:
+        return by_type(lambda t: "{} -> {}".format(*self.types(t, t)))
+
+    def _facts(self) -> dict[str, Any]:
+        """Return what a notebook shows, by its name."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return display.facts_html(f"{self!r}: {type(self).__name__}", self._facts())
+
+    def __getitem__(self, dtype: Any) -> Self:
+        """Return this operator with its domain forced to `dtype`."""
+        return self._forced(lookup(dtype))
+
+    @functools.cache  # noqa: B019 (one object a type: backends remember operators by identity)
+    def _forced(self, dtype: DType) -> Self:
+        return self._with_domain(dtype)
+
+    def _with_domain(self, dtype: DType) -> Self:
+        return dataclasses.replace(self, dtype=dtype)  # type: ignore[type-var]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Operator(_Algebra):
     """The base of `UnaryOp`, `BinaryOp` and `IndexUnaryOp`.
 
     Attributes
@@ -293,6 +189,8 @@ class Operator:
     of_numbers : bool
         Whether `numpy` takes numbers, as a user's function does, and not arrays: it may branch on
         them, and Numba compiles it for the cpu backend.
+    formula : str
+        What the operator computes, as text; its C++ text if a user registered it.
     """
 
     name: str
@@ -303,41 +201,22 @@ class Operator:
     result: Rule = same
     dtype: DType | None = None
     of_numbers: bool = False
-
-    def __repr__(self) -> str:
-        typed = f"[{self.dtype}]" if self.dtype else ""
-        return f"{type(self).__name__.removesuffix('Op').lower()}.{self.name}{typed}"
-
-    @property
-    def formula(self) -> str:
-        """What the operator computes, as text; its C++ text if a user registered it."""
-        kind = type(self).__name__.removesuffix("Op").lower()
-        return FORMULAS.get(kind, {}).get(self.name, self.body)
+    formula: str = ""
 
     def listed(self) -> tuple[str, str, str]:
         """Return (name, formula, types) for a table of operators."""
-        return self.name, self.formula, by_type(lambda t: "{} -> {}".format(*self.types(t)))
+        return self.name, self.formula, self._types_shown()
 
     def described(self) -> list[str]:
         """Return the paragraphs of this operator's docstring."""
         return [
             f"{self!r}: z = {self.formula}.",
-            "Operands -> result: " + by_type(lambda t: "{} -> {}".format(*self.types(t))) + ".",
+            f"Operands -> result: {self._types_shown()}.",
         ]
 
-    def _repr_html_(self) -> str:
-        facts = {"operands -> result": by_type(lambda t: "{} -> {}".format(*self.types(t)))}
-        if self.body:
-            facts["C++"] = self.body
-        return display.facts_html(f"{self!r}: {type(self).__name__}", facts)
-
-    def __getitem__(self, dtype: Any) -> Self:
-        """Return this operator with its domain forced to `dtype`."""
-        return self._forced(lookup(dtype))
-
-    @functools.cache  # noqa: B019 (one object a type: backends remember operators by identity)
-    def _forced(self, dtype: DType) -> Self:
-        return dataclasses.replace(self, dtype=dtype)
+    def _facts(self) -> dict[str, Any]:
+        facts = {"operands -> result": self._types_shown()}
+        return facts | {"C++": self.body} if self.body else facts
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 (operators live as long as the program)
     def types(self, left: DType, right: DType | None = None) -> tuple[DType, DType]:
@@ -461,8 +340,8 @@ class IndexUnaryOp(Operator):
         return operand.apply(self, thunk)._written_in(sys._getframe(1))
 
 
-@dataclass(frozen=True, eq=False)
-class Monoid:
+@dataclass(frozen=True, eq=False, repr=False)
+class Monoid(_Algebra):
     """An associative, commutative `BinaryOp` with an identity.
 
     Attributes
@@ -499,9 +378,10 @@ class Monoid:
     registered: bool = False
     cuda: tuple[str, str] | None = None
 
-    def __repr__(self) -> str:
-        typed = f"[{self.op.dtype}]" if self.op.dtype else ""
-        return f"monoid.{self.name}{typed}"
+    @property
+    def dtype(self) -> DType | None:  # type: ignore[override]
+        """A domain forced with ``monoid[dtype]``."""
+        return self.op.dtype
 
     def __call__(self, *operands: Any, **defaults: Any) -> Any:
         """Return the deferred call of ``op(u | v)``, or as a `BinaryOp` does."""
@@ -513,40 +393,26 @@ class Monoid:
 
     def described(self) -> list[str]:
         """Return the paragraphs of this monoid's docstring."""
-
-        def identity(t: DType) -> str:
-            return f"{self.types(t)[1]}: {self.identity(self.types(t)[1])}"
-
         found = [
             f"{self!r}: x ⊕ y = {self.op.formula}.",
-            f"Identity: {by_type(identity)}.",
+            f"Identity: {self._by_type(self.identity)}.",
         ]
         if self.has_any_terminal:
             found.append("Any value ends a sum.")
         if self.terminal is not None:
-            end = self.terminal
-            ends = by_type(lambda t: f"{self.types(t)[1]}: {end(self.types(t)[1])}")
-            found.append(f"A sum ends early at: {ends}.")
+            found.append(f"A sum ends early at: {self._by_type(self.terminal)}.")
         return found
 
-    def _repr_html_(self) -> str:
-        def identity(t: DType) -> str:
-            return f"{self.types(t)[1]}: {self.identity(self.types(t)[1])}"
+    def _by_type(self, value: Callable[[DType], Any]) -> str:
+        return by_type(lambda t: f"{self.types(t)[1]}: {value(self.types(t)[1])}")
 
+    def _facts(self) -> dict[str, Any]:
         ends = "every value" if self.has_any_terminal else "none"
         if self.terminal is not None:
-            ends = by_type(lambda t: f"{self.types(t)[1]}: {self.terminal(self.types(t)[1])}")  # type: ignore[misc]
-        return display.facts_html(
-            f"{self!r}: Monoid",
-            {"operator": self.op, "identity": by_type(identity), "terminal": ends},
-        )
+            ends = self._by_type(self.terminal)
+        return {"operator": self.op, "identity": self._by_type(self.identity), "terminal": ends}
 
-    def __getitem__(self, dtype: Any) -> Monoid:
-        """Return this monoid with its domain forced to `dtype`."""
-        return self._forced(lookup(dtype))
-
-    @functools.cache  # noqa: B019 (as `Operator._forced`)
-    def _forced(self, dtype: DType) -> Monoid:
+    def _with_domain(self, dtype: DType) -> Self:
         return dataclasses.replace(self, op=self.op[dtype])
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 (monoids live as long as the program)
@@ -582,8 +448,8 @@ class Monoid:
         return total
 
 
-@dataclass(frozen=True, eq=False)
-class Semiring:
+@dataclass(frozen=True, eq=False, repr=False)
+class Semiring(_Algebra):
     """A `Monoid` that adds and a `BinaryOp` that multiplies: ``w[j] = ⊕ᵢ u[i] ⊗ A[i, j]``.
 
     Attributes
@@ -601,48 +467,31 @@ class Semiring:
     dtype: DType | None = None
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]
         """``monoid_multiply``, the name in GraphBLAS."""
         return f"{self.monoid.name}_{self.multiply.name}"
 
-    def __repr__(self) -> str:
-        typed = f"[{self.dtype}]" if self.dtype else ""
-        return f"semiring.{self.name}{typed}"
-
     def listed(self) -> tuple[str, str, str]:
         """Return (name, sum and product, types) for a table of operators."""
-        types = by_type(lambda t: "{} -> {}".format(*self.types(t, t)))
-        return self.name, f"{self.monoid!r} of {self.multiply!r}", types
+        return self.name, f"{self.monoid!r} of {self.multiply!r}", self._types_shown()
 
     def described(self) -> list[str]:
         """Return the paragraphs of this semiring's docstring."""
-        types = by_type(lambda t: "{} -> {}".format(*self.types(t, t)))
         return [
             f"{self!r}: w[j] = ⊕ᵢ u[i] ⊗ A[i, j], the sum over all i of products.",
             f"⊗ is {self.multiply!r}: x ⊗ y = {self.multiply.formula}.",
             f"⊕ is {self.monoid!r}: x ⊕ y = {self.monoid.op.formula}.",
-            f"Operands -> result: {types}.",
+            f"Operands -> result: {self._types_shown()}.",
             f"Write w << {self!r}(u @ A), {self!r}(A @ u) or {self!r}(A @ B).",
         ]
 
-    def _repr_html_(self) -> str:
-        return display.facts_html(
-            f"{self!r}: Semiring",
-            {
-                "u @ A": "w[j] = ⊕ᵢ u[i] ⊗ A[i, j]",
-                "⊕": self.monoid,
-                "⊗": self.multiply,
-                "operands -> result": by_type(lambda t: "{} -> {}".format(*self.types(t, t))),
-            },
-        )
-
-    def __getitem__(self, dtype: Any) -> Semiring:
-        """Return this semiring with its domain forced to `dtype`."""
-        return self._forced(lookup(dtype))
-
-    @functools.cache  # noqa: B019 (as `Operator._forced`)
-    def _forced(self, dtype: DType) -> Semiring:
-        return dataclasses.replace(self, dtype=dtype)
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "u @ A": "w[j] = ⊕ᵢ u[i] ⊗ A[i, j]",
+            "⊕": self.monoid,
+            "⊗": self.multiply,
+            "operands -> result": self._types_shown(),
+        }
 
     def __call__(self, product: _Product[Result], *more: Any, **options: Any) -> Result:
         """Return the deferred product ``u @ A`` or ``A @ u`` over this semiring.
@@ -694,4 +543,4 @@ class Semiring:
 
 
 for _kind in (UnaryOp, BinaryOp, IndexUnaryOp, Monoid, Semiring):
-    describe(_kind)
+    _kind.__doc__ = _Described(_kind.__doc__)  # type: ignore[assignment]
