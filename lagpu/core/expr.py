@@ -36,8 +36,8 @@ from lagpu.operations import (
     Operation,
     Select,
     Statement,
+    method_of,
 )
-from lagpu.operations.statements import method_of
 
 _warned: dict[str, dict[Any, Any]] = {}  # by file, the registry by which Python warns once a line
 

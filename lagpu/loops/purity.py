@@ -26,13 +26,9 @@ from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.dtypes import DType
 from lagpu.host.source import SYNTAX
+from lagpu.operations import PURE
 
-# Attributes and methods without side effects: views and deferred calls.
-_PURE = frozenset((
-    "S", "V", "T", "vxm", "mxv", "mxm", "ewise_add", "ewise_mult", "ewise_union", "apply",
-    "select", "reduce", "reduce_scalar", "reduce_rowwise", "reduce_columnwise", "selection",
-    "inner", "outer",
-))  # fmt: skip
+_PURE = PURE | {"S", "V", "T"}  # attributes and methods without side effects
 _NUMBERS = (bool, int, float, np.generic)
 _BUILTIN = {"abs": abs}  # of Python, and applies to vectors
 _CALLED = (abs, select.value)  # the place in a row or a column is compared with a number alone

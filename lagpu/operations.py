@@ -1,9 +1,9 @@
-"""Statements: each operation with its operands, as the front end checks and records them."""
+"""Statements, operations, scalars and recorded loops, which the front end hands to a backend."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -128,20 +128,13 @@ def read(x: Any, depth: int) -> Any:
 
 
 # ------------------------------------------------------------------------------------------
-# Statements that the front end hands to a backend: checked, typed and frozen.
+# An output, a descriptor and an operation are a statement. The operation is the same record for a
+# vector and for a matrix of k rows. Operands are *handles*, a backend's own objects.
 #
-# A statement is an output, a descriptor (mask, accumulator, replace) and an operation. The
-# operation is the same record for a vector and for a matrix of k rows. Operands are *handles*: a
-# backend's own objects for vectors and matrices, which stay the same however often they are
-# written.
-#
-# A backend obeys the GraphBLAS rule: with ``T`` the operation's result,
-#
-# - ``Z = T``, or with an accumulator ``Z = W (+) T`` (entries of only one side stay as they are);
-# - where the mask holds, ``W`` becomes ``Z`` (an entry that ``Z`` lacks is deleted); - elsewhere
-# ``W`` stays, or is deleted if `replace` is set.
-#
-# The output may be one of the operands.
+# A backend obeys the GraphBLAS rule: with ``T`` the operation's result, ``Z = T``, or with an
+# accumulator ``Z = W (+) T`` (entries of only one side stay as they are); where the mask holds,
+# ``W`` becomes ``Z`` (an entry that ``Z`` lacks is deleted); elsewhere ``W`` stays, or is deleted
+# if `replace` is set. The output may be one of the operands.
 
 
 Array = np.ndarray[Any, Any]
@@ -231,6 +224,40 @@ class BoundOperator(NamedTuple):
 
 
 # ------------------------------------------------------------------------------- operations
+#: The methods of vectors and matrices that make operations, and have no side effect.
+PURE: set[str] = set()
+T = TypeVar("T")
+
+
+def operation(
+    names: tuple[str, str],
+    reads: tuple[str, ...] = (),
+    pure: tuple[str, ...] = (),
+    refers: bool = False,
+) -> Callable[[type[T]], type[T]]:
+    """Return the decorator of a class of operations.
+
+    Parameters
+    ----------
+    names : pair of str
+        Its name in messages and traces, on vectors and on matrices; "" where there is none.
+    reads : tuple of str
+        The fields with the handles that it reads.
+    pure : tuple of str
+        The methods that make it: a loop that calls them may be recorded.
+    refers : bool
+        Whether a field may be a `ScalarRef` or a `CounterRef`.
+    """
+
+    def described(cls: Any) -> Any:
+        cls.names, cls.reads, cls.refers = names, reads, refers
+        PURE.update(pure)
+        return cls
+
+    return described
+
+
+@operation(("mxv", "matrix_mxm"), ("matrix", "operand"), ("vxm", "mxv", "mxm", "outer"))
 class Multiply(NamedTuple):
     """``w = A u``, ``w = A' u``, or the same for each row of a matrix: ``C = Q A``.
 
@@ -253,6 +280,7 @@ class Multiply(NamedTuple):
     transposed: bool = False
 
 
+@operation(("mxv_selection", ""), ("indices", "operand"), ("selection",))
 class MultiplySelection(NamedTuple):
     """``w = P u`` or ``w = P' u``, where P has an entry (f[j], j) for each entry j of a vector f.
 
@@ -271,6 +299,7 @@ class MultiplySelection(NamedTuple):
     product: Product
 
 
+@operation(("", ""), ("left", "right"), ("ewise_add", "ewise_mult", "ewise_union"), refers=True)
 class Ewise(NamedTuple):
     """An element-wise combination ``u (+) v`` or ``u (x) v``.
 
@@ -298,6 +327,7 @@ class Ewise(NamedTuple):
     transposed: Transposed = (False, False)
 
 
+@operation(("", "matrix_kronecker"), ("left", "right"))
 class Kronecker(NamedTuple):
     """The Kronecker product: ``A[i, j] (x) B`` in the place of each entry of ``A``."""
 
@@ -307,6 +337,7 @@ class Kronecker(NamedTuple):
     transposed: Transposed = (False, False)
 
 
+@operation(("apply", "matrix_apply"), ("operand",), ("apply",), refers=True)
 class Apply(NamedTuple):
     """``f(u)``, entry by entry."""
 
@@ -314,6 +345,7 @@ class Apply(NamedTuple):
     function: BoundOperator
 
 
+@operation(("select", "matrix_select"), ("operand",), ("select",), refers=True)
 class Select(NamedTuple):
     """The entries for which an operator of value, index and thunk is true.
 
@@ -332,6 +364,7 @@ class Select(NamedTuple):
     thunk: Any
 
 
+@operation(("assign", "matrix_assign"), ("operand",))
 class Assign(NamedTuple):
     """``w(I) = u`` or ``C(I, J) = A``; the indices of a list are distinct."""
 
@@ -340,6 +373,7 @@ class Assign(NamedTuple):
     transposed: bool = False
 
 
+@operation(("assign_scalar", "matrix_assign_scalar"), refers=True)
 class AssignScalar(NamedTuple):
     """``w(I) = value`` or ``C(I, J) = value``; the indices of a list rise.
 
@@ -355,6 +389,7 @@ class AssignScalar(NamedTuple):
     indices: Indices = None
 
 
+@operation(("extract", "matrix_extract"), ("operand",))
 class Extract(NamedTuple):
     """``u(I)`` or ``A(I, J)``; indices may repeat."""
 
@@ -362,6 +397,7 @@ class Extract(NamedTuple):
     indices: Indices = None
 
 
+@operation(("extract_column", ""), ("matrix",))
 class ExtractColumn(NamedTuple):
     """``A(:, j)``, or ``A(j, :)'`` if `transposed`, as a vector."""
 
@@ -370,6 +406,7 @@ class ExtractColumn(NamedTuple):
     transposed: bool = False
 
 
+@operation(("reduce_vector", ""), ("matrix",), ("reduce_rowwise", "reduce_columnwise"))
 class ReduceRows(NamedTuple):
     """``w[i] = (+)_j A[i, j]``, or over the rows of ``A'`` if `transposed`."""
 
@@ -378,6 +415,7 @@ class ReduceRows(NamedTuple):
     transposed: bool = False
 
 
+@operation(("", "matrix_selection"), ("indices",))
 class SelectionToMatrix(NamedTuple):
     """The BOOL matrix with an entry (f[j], j) for each entry j of f, or (j, f[j]) if `transposed`.
 
@@ -389,6 +427,7 @@ class SelectionToMatrix(NamedTuple):
     transposed: bool = False
 
 
+@operation(("reduce", "matrix_reduce"), ("operand",), ("reduce", "reduce_scalar", "inner"))
 class Reduce(NamedTuple):
     """The sum of all entries: a scalar, empty if there are none."""
 
@@ -396,6 +435,7 @@ class Reduce(NamedTuple):
     monoid: Monoid
 
 
+@operation(("vector_get", "matrix_get"), ("operand",))
 class ExtractElement(NamedTuple):
     """``u[i]`` or ``A[i, j]``: a scalar, empty if there is no entry."""
 
@@ -403,6 +443,7 @@ class ExtractElement(NamedTuple):
     position: tuple[int, ...]
 
 
+@operation(("constant", "constant"), refers=True)
 class Constant(NamedTuple):
     """A number for a scalar: a NumPy scalar, ScalarRef or CounterRef."""
 
@@ -428,48 +469,10 @@ Operation = (
 )
 
 
-# For each operation, the fields with the handles that it reads.
-_READS: dict[type, tuple[str, ...]] = {
-    Multiply: ("matrix", "operand"),
-    MultiplySelection: ("indices", "operand"),
-    Ewise: ("left", "right"),
-    Kronecker: ("left", "right"),
-    Apply: ("operand",),
-    Select: ("operand",),
-    Assign: ("operand",),
-    AssignScalar: (),
-    Extract: ("operand",),
-    ExtractColumn: ("matrix",),
-    ReduceRows: ("matrix",),
-    SelectionToMatrix: ("indices",),
-    Reduce: ("operand",),
-    ExtractElement: ("operand",),
-    Constant: (),
-}
-# The operations with a field that may be a ScalarRef or a CounterRef.
-_MAY_REFER = frozenset({Ewise, Apply, Select, AssignScalar, Constant})
-# The name of each operation in messages and traces, on vectors and on matrices.
-_NAMES: dict[type, tuple[str, str]] = {
-    Multiply: ("mxv", "matrix_mxm"),
-    MultiplySelection: ("mxv_selection", ""),
-    Kronecker: ("", "matrix_kronecker"),
-    Apply: ("apply", "matrix_apply"),
-    Select: ("select", "matrix_select"),
-    Assign: ("assign", "matrix_assign"),
-    AssignScalar: ("assign_scalar", "matrix_assign_scalar"),
-    Extract: ("extract", "matrix_extract"),
-    ExtractColumn: ("extract_column", ""),
-    ReduceRows: ("reduce_vector", ""),
-    SelectionToMatrix: ("", "matrix_selection"),
-    Reduce: ("reduce", "matrix_reduce"),
-    ExtractElement: ("vector_get", "matrix_get"),
-    Constant: ("constant", "constant"),
-}
-
-
 def operands_of(operation: Operation) -> tuple[Handle, ...]:
     """Return the vectors and matrices that an operation reads, in the order of its fields."""
-    return tuple(getattr(operation, name) for name in _READS[type(operation)])
+    kind: Any = type(operation)
+    return tuple(getattr(operation, name) for name in kind.reads)
 
 
 def method_of(operation: Operation, ndim: int) -> str:
@@ -478,7 +481,9 @@ def method_of(operation: Operation, ndim: int) -> str:
         return operation.kind if ndim == 1 else f"matrix_{operation.kind}"
     if isinstance(operation, Assign) and ndim == 2 and operation.indices is None:
         return "matrix_transpose" if operation.transposed else "matrix_dup"
-    return _NAMES[type(operation)][ndim - 1]
+    kind: Any = type(operation)
+    name: str = kind.names[ndim - 1]
+    return name
 
 
 class Statement(NamedTuple):
@@ -512,8 +517,8 @@ class Statement(NamedTuple):
     @property
     def scalars(self) -> list[ScalarRef]:
         """The scalars whose values are read when the statement runs."""
-        operation = self.operation
-        return list(refs_in(operation)) if type(operation) in _MAY_REFER else []
+        kind: Any = type(self.operation)
+        return list(refs_in(self.operation)) if kind.refers else []
 
     @property
     def writes_scalar(self) -> bool:
@@ -529,7 +534,209 @@ def resolved(operation: Operation, depth: int = 0) -> Operation:
     EmptyObject
         If a scalar has no value.
     """
-    if type(operation) not in _MAY_REFER:
+    kind: Any = type(operation)
+    if not kind.refers:
         return operation
     found: Operation = read(operation, depth)
     return found
+
+
+# ------------------------------------------------------------------------------------------
+# Loops: when they end, their plans, and the record of their bodies.
+
+
+class Until(NamedTuple):
+    """The conditions that end a loop; each that is not None is checked.
+
+    Attributes
+    ----------
+    empty : Handle or None
+        Before an iteration in which this vector or matrix has no entry.
+    unchanged : Handle or None
+        After an iteration that left this vector or matrix as it was.
+    times : int or None
+        After this many iterations.
+    """
+
+    empty: Handle | None = None
+    unchanged: Handle | None = None
+    times: int | None = None
+
+
+class Levels(Protocol):
+    """The entries of an integer vector or matrix, by value.
+
+    Attributes
+    ----------
+    lowest, deepest : int
+        Least and largest value; 0 and -1 if there are no entries.
+    """
+
+    lowest: int
+    deepest: int
+
+    def cut(self, d: int) -> Handle:
+        """Return the BOOL vector or matrix that is True where the value is `d`."""
+
+
+class Sweep(NamedTuple):
+    """The iterations of a sweep: one for each level, the deepest first, down to level 1.
+
+    Attributes
+    ----------
+    here, above : Handle
+        The masks of the first iteration, which the body names: the deepest level, and the one
+        before it.
+    levels : Levels
+        The levels as `Backend.levels` returned them; at least two.
+    """
+
+    here: Handle
+    above: Handle
+    levels: Levels
+
+
+class FusedLoop(Protocol):
+    """A loop that runs as one program."""
+
+    @property
+    def name(self) -> str:
+        """How it runs, such as ``"grid search"``."""
+
+    @property
+    def why(self) -> str:
+        """Why this way was chosen."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the loop allocates beside its operands."""
+
+    def run(self) -> None:
+        """Run the loop to its end; the host waits only if it must know a scalar or a count.
+
+        Raises
+        ------
+        EmptyObject
+            If a statement read a scalar without a value: all statements before it have run.
+        """
+
+
+class Rejection(NamedTuple):
+    """Why a loop does not run as one program."""
+
+    why: str
+
+
+# ------------------------------------------------------------------------------------------
+# The record of a loop's body: its statements on places, which other handles take another time.
+
+
+class Place:
+    """What stands in a record where a recorded statement had a handle.
+
+    Attributes
+    ----------
+    number : int
+        Which of the record's handles stands here.
+    shape : tuple of int
+        The shape that each of these handles has.
+    """
+
+    __slots__ = ("number", "shape")
+
+    def __init__(self, number: int, shape: tuple[int, ...]) -> None:
+        self.number, self.shape = number, shape
+
+
+class Record:
+    """The statements of a loop's body, on places.
+
+    Parameters
+    ----------
+    statements : sequence of Statement
+        As they were recorded.
+    handles : list of Handle
+        All handles in them, each of them once.
+    shapes : list of tuple
+        The shape of each.
+
+    Attributes
+    ----------
+    places : list of Place
+        One for each handle.
+    statements : list of Statement
+        The statements, with places instead of handles.
+    found : dict
+        What a backend has found out that holds on any handles, by who found it.
+    """
+
+    def __init__(
+        self,
+        statements: Sequence[Statement],
+        handles: Sequence[Handle],
+        shapes: Sequence[tuple[int, ...]],
+    ) -> None:
+        self.places = [Place(k, shape) for k, shape in enumerate(shapes)]
+        of = {id(x): place for x, place in zip(handles, self.places, strict=True)}
+        self.statements = [_moved(s, of) for s in statements]
+        self.found: dict[Any, Any] = {}
+
+
+class RecordedBody(Sequence[Statement]):
+    """The statements of a record on handles; they are made when one of them is asked for.
+
+    Attributes
+    ----------
+    record : Record
+        The record.
+    handles : list of Handle
+        For each place another handle, of the same type and shape as at the first time.
+    """
+
+    def __init__(self, record: Record, handles: list[Handle]) -> None:
+        self.record, self.handles = record, handles
+        self._statements: list[Statement] | None = None
+
+    def _made(self) -> list[Statement]:
+        if self._statements is None:
+            of = {id(p): x for p, x in zip(self.record.places, self.handles, strict=True)}
+            self._statements = [_moved(s, of) for s in self.record.statements]
+        return self._statements
+
+    def __len__(self) -> int:
+        return len(self.record.statements)
+
+    def __getitem__(self, k: Any) -> Any:
+        return self._made()[k]
+
+    def __iter__(self) -> Iterator[Statement]:
+        return iter(self._made())
+
+    def place_of(self, handle: Handle) -> Place | None:
+        """Return the place where a handle stands; None if it stands nowhere."""
+        for place, x in zip(self.record.places, self.handles, strict=True):
+            if x is handle:
+                return place
+        return None
+
+
+def once(statements: Sequence[Statement], find: Callable[[Sequence[Statement]], T]) -> T:
+    """Return ``find(statements)``; for the body of a record it is found once, and kept.
+
+    What is found may depend on operations, types and shapes, not on what handles are or hold.
+    """
+    if not isinstance(statements, RecordedBody):
+        return find(statements)
+    kept = statements.record.found
+    if find not in kept:
+        kept[find] = find(statements)
+    found: T = kept[find]
+    return found
+
+
+def _moved(s: Statement, of: Mapping[int, Any]) -> Statement:
+    """Return a statement on other handles, which `of` has by the ``id`` of those that it has."""
+    out, desc, operation, dtype = s
+    moved_desc = Descriptor(of.get(id(desc.mask)), *desc[1:])
+    moved = type(operation)(*(of.get(id(x), x) for x in operation))
+    return Statement(of[id(out)], moved_desc, moved, dtype)
