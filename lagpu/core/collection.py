@@ -12,7 +12,7 @@ from lagpu.algebra.tables import binary, monoid
 from lagpu.backends.protocol import Backend
 from lagpu.core.aggregates import agg, aggregate
 from lagpu.core.arguments import all_close, bound_operator, check_how, selected
-from lagpu.core.exchange.pickled import taken_apart
+from lagpu.core.exchange import taken_apart
 from lagpu.core.expr import (
     OUTPUTS,
     Call,
@@ -132,6 +132,11 @@ class Collection(Arithmetic):
             return new
         data = self._flushed().dup(self.data, kind)
         return self._holding(data, kind, name or self.name)
+
+    def _require_empty(self, clear: bool) -> None:
+        """Raise `InvalidValue` if `build` would lose entries."""
+        if self.nvals and not clear:
+            raise InvalidValue(f"build: {self.name} has entries. Clear it, or give clear=True.")
 
     def _holding(self, data: Handle, dtype: DType, name: str) -> Self:
         """Return an object of this kind and shape that holds the data."""

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.tables import unary
-from lagpu.core.arguments import all_close, check_how, scalar_dtype, scalar_value
-from lagpu.core.exchange.foreign import dtype_for
+from lagpu.core.arguments import all_close, check_how, dtype_for, scalar_dtype, scalar_value
 from lagpu.core.expr import OUTPUTS, Call, Updater, constant
 from lagpu.core.hints import NoArithmetic, object_of
 from lagpu.core.indexing import IndexExpr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from sys import _getframe
 from typing import Any, Self
 
@@ -16,17 +17,27 @@ from lagpu.core.arguments import (
     as_size,
     as_values,
     binary_operator,
+    dtype_for,
     integer,
     integer_array,
     is_present,
+    scalar_dtype,
     scalar_value,
     single_index,
     sorted_distinct,
     with_defaults,
 )
 from lagpu.core.collection import Collection
-from lagpu.core.exchange import arrays_out
-from lagpu.core.exchange.foreign import dtype_for
+from lagpu.core.exchange import (
+    array_of,
+    as_type,
+    dlpack,
+    dlpack_device,
+    extent,
+    filled,
+    split,
+    to_dense,
+)
 from lagpu.core.expr import (
     OUTPUTS,
     Call,
@@ -36,21 +47,20 @@ from lagpu.core.expr import (
     is_operand,
     kind_of,
 )
-from lagpu.core.forms import VectorForms, array_of, as_type, extent
 from lagpu.core.hints import name_of, object_of
 from lagpu.core.indexing import IndexExpr, VectorIndex, vector_assignment
 from lagpu.core.infix import broadcast, inner_product, outer_product, vector_product
 from lagpu.core.recorder import current_observer
 from lagpu.core.views import SelectionMatrix
-from lagpu.dtypes import DType
-from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
+from lagpu.dtypes import INT64, DType
+from lagpu.errors import DimensionMismatch, DomainMismatch
 from lagpu.host import display
-from lagpu.operations import Ewise, ExtractElement, Handle
+from lagpu.operations import Assign, Ewise, ExtractElement, Handle
 
 _UNNAMED = display.Unnamed("v")
 
 
-class Vector(VectorForms, Collection):
+class Vector(Collection):
     """A sparse vector on one backend.
 
     Parameters
@@ -224,10 +234,11 @@ class Vector(VectorForms, Collection):
         DomainMismatch
             If `fill_value` does not fit the type.
         """
-        return arrays_out.to_dense(self, fill_value, dtype, on_device)
+        found: np.ndarray[Any, Any] = to_dense(self, fill_value, dtype, on_device)
+        return found
 
-    __dlpack__ = arrays_out.dlpack
-    __dlpack_device__ = arrays_out.dlpack_device
+    __dlpack__ = dlpack
+    __dlpack_device__ = dlpack_device
 
     def to(self, backend: str | Backend) -> Vector:
         """Return a copy on another backend: the only way data moves."""
@@ -266,8 +277,7 @@ class Vector(VectorForms, Collection):
         self, indices: Any, values: Any = True, *, dup_op: Any = None, clear: bool = False
     ) -> None:
         """Fill an empty vector with (index, value) pairs; see `from_coo`."""
-        if self.nvals and not clear:
-            raise InvalidValue(f"build: {self.name} has entries. Clear it, or give clear=True.")
+        self._require_empty(clear)
         new = Vector.from_coo(indices, values, self.dtype, size=self.size, dup_op=dup_op, like=self)
         assign(Updater(self), new)
 
@@ -276,6 +286,79 @@ class Vector(VectorForms, Collection):
         i = single_index(index, self.size, self.name)
         found = self._flushed().evaluate(ExtractElement(self.data, (i,)))
         return default if found is None else found
+
+    @classmethod
+    def from_scalar(cls, value: Any, size: int, dtype: Any = None, **where: Any) -> Vector:
+        """Return a full vector of one value.
+
+        Parameters
+        ----------
+        value : scalar
+            The value of every entry.
+        size : int
+            Length.
+        dtype : DType, optional
+            Type of the values; by default that of `value`.
+        **where
+            ``like``, ``backend`` and ``name``, as in `Vector`.
+        """
+        kind = scalar_dtype(value, INT64, "from_scalar") if dtype is None else dtype
+        return filled(cls(kind, size, **where), value)
+
+    @classmethod
+    def from_pairs(
+        cls, pairs: Iterable[tuple[int, Any]], dtype: Any = None, **options: Any
+    ) -> Vector:
+        """Return a vector of (index, value) pairs.
+
+        Parameters
+        ----------
+        pairs : iterable of (int, scalar)
+            The entries.
+        dtype : DType, optional
+            Type of the values; by default that of the values.
+        **options
+            ``size``, ``dup_op``, ``like``, ``backend`` and ``name``, as in `from_coo`.
+
+        Raises
+        ------
+        DomainMismatch, IndexOutOfBound, InvalidValue
+            As `from_coo` raises them.
+        """
+        indices, values = split(pairs, 2)
+        return cls.from_coo(indices, values, dtype, **options)
+
+    @classmethod
+    def from_dict(cls, entries: Mapping[int, Any], dtype: Any = None, **options: Any) -> Vector:
+        """Return a vector of a dict ``{index: value}``; options as in `from_pairs`."""
+        return cls.from_pairs(entries.items(), dtype, **options)
+
+    def to_dict(self) -> dict[int, Any]:
+        """Return ``{index: value}`` with Python numbers, indices rising."""
+        indices, values = self.to_coo()
+        return dict(zip(indices.tolist(), values.tolist(), strict=True))
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield the indices of the entries, rising."""
+        return iter(self.to_coo()[0].tolist())
+
+    def reposition(self, offset: int, *, size: int | None = None) -> Call:
+        """Move the entries: ``w[i + offset] = u[i]``; an entry outside of `w` is left out.
+
+        Parameters
+        ----------
+        offset : int
+            How far each entry moves to the right; a negative number moves to the left.
+        size : int, optional
+            Length of the result; by default that of this vector.
+        """
+        by = integer(offset, "reposition: offset")
+        n = self.size if size is None else as_size(size, "reposition")
+        first, last = max(0, -by), min(self.size, n - by)
+        new = type(self)(self.dtype, n, like=self, name=self.name)
+        if first < last:
+            new[first + by : last + by] = self[first:last].new()
+        return Call(Assign(new.data), (new,), new.dtype, new.shape, (new,), _getframe(1))
 
     # ------------------------------------------------------------------ parts of a vector
     def __getitem__(self, indices: Any) -> VectorIndex:
