@@ -227,12 +227,11 @@ class Collection(Arithmetic):
             first, accum, replace = described(self, (first, *more), mask, accum, replace)
         return Updater(self, first, accum, replace)
 
-    def __lshift__(self, value: Any) -> None:
-        assign(Updater(self), value)
-
     def update(self, value: Any) -> None:
         """Do what ``<<`` does."""
         assign(Updater(self), value)
+
+    __lshift__ = update
 
     # ------------------------------------------------------------------------ operations
     def apply(self, op: Any, right: Any = None, *, left: Any = None) -> Call:

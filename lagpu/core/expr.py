@@ -170,8 +170,7 @@ class Mask(Deferred):
     def __repr__(self) -> str:
         return format_as_written(self.formula)
 
-    def _repr_html_(self) -> str:
-        return display.mask_html(self)
+    _repr_html_ = display.mask_html
 
     def _output(self, value: Any) -> str:
         return f"Write w({self!r}) << {name_of(value)}."
@@ -257,8 +256,7 @@ class Call(Unassigned, Deferred):
     def __repr__(self) -> str:
         return format_as_written(self.formula)
 
-    def _repr_html_(self) -> str:
-        return display.call_html(self)
+    _repr_html_ = display.call_html
 
     def _output(self, value: Any) -> str:
         w = name_of(value) if is_operand(value, 1) or is_operand(value, 2) else "w"
@@ -468,8 +466,7 @@ class Updater(Unassigned, NoArithmetic):
     def __repr__(self) -> str:
         return format_as_written(self.formula)
 
-    def _repr_html_(self) -> str:
-        return display.updater_html(self)
+    _repr_html_ = display.updater_html
 
     def __getitem__(self, indices: Any) -> Updater:
         """Return ``w(mask)[I]``, which writes only at the indices `I`."""

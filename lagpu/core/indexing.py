@@ -27,7 +27,6 @@ from lagpu.core.expr import (
 )
 from lagpu.core.hints import Deferred, NoTruth, name_of
 from lagpu.core.infix import Pair, as_column, as_row, described
-from lagpu.core.types import MatrixLike, VectorLike
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import DimensionMismatch, DomainMismatch
 from lagpu.host import display
@@ -96,13 +95,12 @@ class IndexExpr(Deferred):
             mask = whole_mask(self, as_mask(out, mask))
         return Updater(out, mask, accum, replace, indices)
 
-    def __lshift__(self, value: Any) -> None:
+    def update(self, value: Any) -> None:
+        """Do what ``<<`` does."""
         out, indices = self._written()
         assign(Updater(out, indices=indices), value)
 
-    def update(self, value: Any) -> None:
-        """Do what ``<<`` does."""
-        self << value
+    __lshift__ = update
 
 
 class VectorIndex(IndexExpr):
@@ -111,7 +109,7 @@ class VectorIndex(IndexExpr):
     __slots__ = ("indices", "vector")
     _hint = "Use w[i].value, w.get(i) or w[I].new()."
 
-    def __init__(self, vector: VectorLike, indices: Any) -> None:
+    def __init__(self, vector: Any, indices: Any) -> None:
         self.vector = vector
         every = slice(None) if indices is Ellipsis else indices
         self.indices = _checked(vector, every, vector.size, vector.name)
@@ -250,7 +248,7 @@ def _require_indices(w: Any, indices: Any) -> None:
         )
 
 
-def _two(A: MatrixLike, where: Any) -> tuple[Any, Any]:
+def _two(A: Any, where: Any) -> tuple[Any, Any]:
     if not (isinstance(where, tuple) and len(where) == 2):
         _require_indices(A, where)
         shown = ", ".join(map(_format_index, where if isinstance(where, tuple) else (where,)))
@@ -262,7 +260,7 @@ def _two(A: MatrixLike, where: Any) -> tuple[Any, Any]:
     return where
 
 
-def _index_lists(A: MatrixLike, where: Any) -> tuple[Any, Any]:
+def _index_lists(A: Any, where: Any) -> tuple[Any, Any]:
     """Return rows and columns of ``A[I, J]`` as INT64 arrays, or None for all of them."""
     sizes = zip(_two(A, where), A.shape, ("row", "column"), strict=True)
     rows, cols = (_index_list(index, size, f"{A.name} {what}") for index, size, what in sizes)
@@ -293,48 +291,19 @@ def whole_mask(part: IndexExpr, mask: Mask) -> Mask:
 
 
 def vector_assignment(out: Any, value: Any, indices: Any) -> Call:
-    """Return the call that assigns `value` to ``out[indices]``, or to all of `out` for None.
-
-    Parameters
-    ----------
-    out : Vector
-        The output.
-    value : scalar, Vector, Call or IndexExpr
-        The right-hand side of ``<<``.
-    indices : int, slice, array_like of int, or None
-        The positions that are assigned.
-    """
+    """Return the call that assigns the right side of ``<<`` to a vector, or to a part of it."""
     if indices is None and type(value) is type(out):  # assignments in loops: the fast path
         return Call(Assign(value.data), (value,), value.dtype, value.shape, (value,))
     if indices is None and (type(value) is int or type(value) is Counter):
-        number = scalar_value(value, out.dtype, out.name)
-        return Call(AssignScalar(number), (out,), out.dtype, out.shape, (_shown(value, number),))
-    if isinstance(value, (IndexExpr, Pair)):
-        value = value.call()
-    if isinstance(value, Mask):
-        value.refuse("is not a result")
-    if isinstance(value, (list, tuple, np.ndarray)):
-        value = _from_array(value, out)
-    if indices is Ellipsis:
-        indices = slice(None)
-    if indices is not None:
-        _require_indices(out, indices)
-    if indices is None:
-        where = None
-    elif _is_one(indices):
-        where = np.array([single_index(indices, out.size, out.name)])
-    else:
-        where = index_array(indices, out.size, out.name)
+        return _number_assignment(out, value, None)
+    value = _right_side(out, value)
+    where = None if indices is None else _index_list(_some(out, indices), out.size, out.name)
     if isinstance(value, Call):
         if where is None and value.shape:
             return value
         value = temporary(value)
     if getattr(value, "ndim", 0) == 0:
-        number = scalar_value(value, out.dtype, out.name)
-        # An index given twice counts once, also with an accumulator.
-        lists = None if where is None else (distinct(where),)
-        shown = _shown(value, number)
-        return Call(AssignScalar(number, lists), (out,), out.dtype, out.shape, (shown,))
+        return _number_assignment(out, value, None if where is None else (where,))
     if not is_operand(value, 1):
         raise DomainMismatch(
             f"{out.name} << {kind_of(value)}: is neither a vector nor a number. "
@@ -347,27 +316,36 @@ def vector_assignment(out: Any, value: Any, indices: Any) -> Call:
     return Call(operation, (value,), value.dtype, value.shape, (value,))
 
 
-def _shown(value: Any, number: Any) -> Any:
-    """Return the part of the formula for a number: the loop's counter itself, or the number."""
-    return value if type(value) is Counter else number
+def _right_side(out: Any, value: Any) -> Any:
+    """Return what is assigned as an object, a call or a number."""
+    if isinstance(value, (IndexExpr, Pair)):
+        return value.call()
+    if isinstance(value, Mask):
+        value.refuse("is not a result")
+    return _from_array(value, out) if isinstance(value, (list, tuple, np.ndarray)) else value
+
+
+def _some(out: Any, indices: Any) -> Any:
+    """Return the indices of a part of a vector, where ``...`` is all of it."""
+    if indices is Ellipsis:
+        return slice(None)
+    _require_indices(out, indices)
+    return indices
+
+
+def _number_assignment(out: Any, value: Any, lists: tuple[Any, ...] | None) -> Call:
+    """Return the call that assigns a number; an index given twice counts once."""
+    number = scalar_value(value, out.dtype, out.name)
+    where = None
+    if lists is not None and any(x is not None for x in lists):
+        where = tuple(None if x is None else distinct(x) for x in lists)
+    shown = value if type(value) is Counter else number
+    return Call(AssignScalar(number, where), (out,), out.dtype, out.shape, (shown,))
 
 
 def matrix_assignment(out: Any, value: Any, indices: Any) -> Call:
-    """Return the call that assigns `value` to ``out[indices]``, or to all of `out` for None.
-
-    Parameters
-    ----------
-    out : Matrix
-        The output.
-    value : scalar, Matrix or its transpose, Call or IndexExpr
-        The right-hand side of ``<<``.
-    indices : pair of int, slice or array_like of int, or None
-        The rows and columns that are assigned.
-    """
-    if isinstance(value, (IndexExpr, Pair)):
-        value = value.call()
-    if isinstance(value, Mask):
-        value.refuse("is not a result")
+    """Return the call that assigns the right side of ``<<`` to a matrix, or to a part of it."""
+    value = _right_side(out, value)
     if indices is Ellipsis:
         indices = (slice(None), slice(None))
     rows, cols = (None, None) if indices is None else _index_lists(out, indices)
@@ -378,15 +356,10 @@ def matrix_assignment(out: Any, value: Any, indices: Any) -> Call:
             value._mark_used()
             raise _not_a_row(out, value)
         value = temporary(value)
-    if isinstance(value, (list, tuple, np.ndarray)):
-        value = _from_array(value, out)
     if is_operand(value, 1):
         value = _one_row_or_column(out, value, indices)
-    if getattr(value, "ndim", 0) == 0 and not isinstance(value, (list, tuple, str)):
-        number = scalar_value(value, out.dtype, out.name)
-        lists = None if rows is None and cols is None else (_distinct(rows), _distinct(cols))
-        shown = _shown(value, number)
-        return Call(AssignScalar(number, lists), (out,), out.dtype, out.shape, (shown,))
+    if getattr(value, "ndim", 0) == 0 and not isinstance(value, str):
+        return _number_assignment(out, value, (rows, cols))
     if not is_operand(value, 2):
         raise DomainMismatch(
             f"{out.name} << {type(value).__name__}: is not a matrix. Use Matrix.from_coo."
@@ -433,7 +406,3 @@ def _not_a_row(out: Any, value: Any) -> DimensionMismatch:
         f"{out.name} << {value!r}: {value.shape} is not the shape of a matrix. "
         f"Write {me}[i, :] << v for a row, {me}[:, j] << v for a column."
     )
-
-
-def _distinct(indices: Any) -> Any:
-    return None if indices is None else distinct(indices)

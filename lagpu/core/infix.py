@@ -33,7 +33,6 @@ from lagpu.core.expr import (
     temporary,
 )
 from lagpu.core.hints import Deferred, NoTruth, name_of, object_of
-from lagpu.core.types import VectorLike
 from lagpu.dtypes import BOOL, DType, unify
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.host import display
@@ -123,8 +122,7 @@ class Pair(Unassigned, Deferred):
     def __repr__(self) -> str:
         return format_as_written(self.formula)
 
-    def _repr_html_(self) -> str:
-        return display.pair_html(self)
+    _repr_html_ = display.pair_html
 
     def _output(self, value: Any) -> str:
         w = name_of(value) if getattr(value, "ndim", 0) else "w"
@@ -390,7 +388,7 @@ def _other_ways(A: Any, u: Any, flip: bool) -> str:
 
 def vector_product(
     A: Any,
-    u: VectorLike,
+    u: Any,
     semiring: Semiring,
     flip: bool,
     by: FrameType | None,
@@ -463,23 +461,6 @@ class MatrixOperand(NoTruth):
         """
         B = _require_matrix("mxm", B)
         return _matrix_product(self, B, as_semiring(op), _getframe(1))
-
-    def ewise_add(self: Any, other: Any, op: Any = monoid.plus) -> Call:
-        """Combine on the union, ``C = A ⊕ B``; an entry of one side alone stays as it is."""
-        return _ewise(_getframe(1), "ewise_add", self, other, op, " ⊕ ")
-
-    def ewise_mult(self: Any, other: Any, op: Any = binary.times) -> Call:
-        """Combine on the intersection, ``C = A ⊗ B``."""
-        return _ewise(_getframe(1), "ewise_mult", self, other, op, " ⊗ ")
-
-    def ewise_union(self: Any, other: Any, op: Any, left_default: Any, right_default: Any) -> Call:
-        """Combine on the union, ``C = A ⊕ B``, with a default in place of a missing entry."""
-        other = object_of(other)
-        if not isinstance(other, NoTruth):
-            _require_matrix("ewise_union", other)
-        given = left_default, right_default
-        found, defaults = with_defaults(op, self.dtype, other.dtype, given)
-        return _ewise(_getframe(1), "ewise_union", self, other, found, " ⊕ ", defaults)
 
     def kronecker(self: Any, B: Any, op: Any = binary.times) -> Call:
         """Return the Kronecker product with a matrix `B` of shape (p, q).
@@ -554,23 +535,40 @@ def _require_matrix(what: str, B: Any) -> Any:
     return found
 
 
+def require_vector(what: str, u: Any, other: Any) -> Any:
+    """Return `other`, computed if it is an expression, if it is a vector as `u` is."""
+    found = object_of(other)
+    if is_operand(found, 1):
+        return found
+    hint = "" if is_operand(found, 2) else f" With a number, write {name_of(u)}.apply(op, x)."
+    raise DomainMismatch(f"{what}: {kind_of(found)} is not a Vector.{hint}")
+
+
 def _ewise(
-    by: FrameType, kind: str, A: Any, B: Any, op: Any, sign: str, defaults: Any = None
+    by: FrameType, kind: str, x: Any, other: Any, op: Any, sign: str, defaults: Any = None
 ) -> Call:
-    found, B = binary_operator(op), object_of(B)
-    if is_operand(B, 1):
-        return broadcast(kind, A, B, found, defaults, by)
-    _require_matrix(kind, B)
-    if A.shape != B.shape:
-        raise DimensionMismatch(
-            f"{kind}: {name_of(A)} has shape {A.shape} != {B.shape} of {name_of(B)}."
-            + (f" Did you mean {_transpose_of(B)}?" if A.shape == B.shape[::-1] else "")
-        )
-    left, right, transposed = _stored(A, B)
+    """Return the deferred element-wise operation on two vectors, two matrices or one of each."""
+    found, y = binary_operator(op), other
+    if type(y) is not type(x):  # an expression, a view, or of the other kind
+        y = object_of(y)
+        if is_operand(y, 3 - x.ndim):
+            return broadcast(kind, x, y, found, defaults, by)
+        y = require_vector(kind, x, y) if x.ndim == 1 else _require_matrix(kind, y)
+    if x.shape != y.shape:
+        raise _unlike(kind, x, y)
+    left, right, transposed = (x, y, (False, False)) if x.ndim == 1 else _stored(x, y)
     operation = Ewise(kind, left.data, right.data, found, defaults, transposed)
-    result = found.types(A.dtype, B.dtype)[1]
-    formula = (found.name, "(", A, sign, B, ")")
-    return Call(operation, (left, right), result, A.shape, formula, by)
+    formula = (found.name, "(", x, sign, y, ")")
+    return Call(operation, (left, right), found.types(x.dtype, y.dtype)[1], x.shape, formula, by)
+
+
+def _unlike(kind: str, x: Any, y: Any) -> DimensionMismatch:
+    if x.ndim == 1:
+        return DimensionMismatch(f"{kind}: {name_of(x)}.size {x.size} != {y.size} of {name_of(y)}.")
+    return DimensionMismatch(
+        f"{kind}: {name_of(x)} has shape {x.shape} != {y.shape} of {name_of(y)}."
+        + (f" Did you mean {_transpose_of(y)}?" if x.shape == y.shape[::-1] else "")
+    )
 
 
 # ------------------------------------------------------------------------------------------
@@ -614,6 +612,28 @@ class Arithmetic(NoTruth):
     """
 
     __slots__ = ()
+
+    def ewise_add(self: Any, other: Any, op: Any = monoid.plus) -> Call:
+        """Combine on the union, ``w = u ⊕ v``; an entry of one side alone stays as it is.
+
+        A matrix beside a vector has the vector's entries in its rows.
+        """
+        return _ewise(_getframe(1), "ewise_add", self, other, op, " ⊕ ")
+
+    def ewise_mult(self: Any, other: Any, op: Any = binary.times) -> Call:
+        """Combine on the intersection, ``w = u ⊗ v``."""
+        return _ewise(_getframe(1), "ewise_mult", self, other, op, " ⊗ ")
+
+    def ewise_union(self: Any, other: Any, op: Any, left_default: Any, right_default: Any) -> Call:
+        """Combine on the union, ``w = u ⊕ v``, with a default in place of a missing entry."""
+        y = object_of(other)
+        if self.ndim == 1 and not is_operand(y, 2):
+            y = require_vector("ewise_union", self, y)
+        elif not isinstance(y, NoTruth):
+            _require_matrix("ewise_union", y)
+        given = left_default, right_default
+        found, defaults = with_defaults(op, self.dtype, y.dtype, given)
+        return _ewise(_getframe(1), "ewise_union", self, y, found, " ⊕ ", defaults)
 
     def __matmul__(self, other: Any) -> MatMul:
         return MatMul(self, other)

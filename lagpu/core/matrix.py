@@ -339,11 +339,8 @@ class Matrix(Collection, MatrixOperand):
             raise InvalidValue(f"orientation: there is no {wanted!r}. Use auto or csc.")
         self.backend.may_keep_csr(self.data, wanted == "auto")
 
-    def __repr__(self) -> str:
-        return display.matrix_text(self)
-
-    def _repr_html_(self) -> str:
-        return display.matrix_html(self)
+    __repr__ = display.matrix_text
+    _repr_html_ = display.matrix_html
 
     # -------------------------------------------------------------------------- contents
     def _holding(self, data: Handle, dtype: DType, name: str) -> Self:

@@ -24,23 +24,21 @@ class HasBackend(Protocol):
 class Recorder:
     """Takes the statements of a loop's body instead of running them, until it is closed.
 
+    In a ``with`` statement it runs at the end what it has taken and nothing else has run; then the
+    observer forgets the recorded statements.
+
     Parameters
     ----------
     backend : Backend
         The backend whose statements are recorded; statements of other backends run at once.
     ndim : int or None
-        Whether to record statements that write vectors (1) or matrices (2); a statement of the
-        other kind ends the recording. None: the kind that the first statement writes. A statement
-        that writes a scalar counts as one that writes a vector.
-    replay_one : callable, optional
-        Called with k and a callable that runs the k-th recorded statement; calls it.
+        Whether to record statements that write vectors (1), or scalars, or matrices (2); a
+        statement of the other kind ends the recording. None: as the first statement.
     before_running : callable, optional
         Called before recorded statements run by themselves after all.
 
     Attributes
     ----------
-    ndim : int or None
-        As given, or as the first statement set it.
     statements : list of Statement
         The recorded statements that have not run.
     mixed : bool
@@ -53,21 +51,32 @@ class Recorder:
         self,
         backend: Backend,
         ndim: int | None = None,
-        replay_one: Callable[[int, Callable[[], None]], None] | None = None,
-        before_running: Callable[[], None] | None = None,
+        before_running: Callable[[], None] = lambda: None,
     ) -> None:
         self.backend, self.ndim = backend, ndim
         self.statements: list[Statement] = []
         self.temporaries = 0
         self.mixed = False
-        self._replay_one = replay_one or (lambda _, work: work())
-        self._before_running = before_running or (lambda: None)
+        self._before_running = before_running
         self._is_open = False
+        self._observer = current_observer()
+        self._outer = -1 if self._observer is None else self._observer.level
+
+    def __enter__(self) -> None:
+        """Take nothing yet: `open` does, inside the block, whose end an interrupt cannot skip."""
+
+    def __exit__(self, *error: object) -> None:
+        self.flush()
+        if self._observer is not None:
+            self._observer.level = self._outer
+            self._observer.forget()
 
     def open(self) -> None:
         """Take the statements of this thread or task from now on."""
         self._is_open = True
         _current.set(self)
+        if self._observer is not None:
+            self._observer.level = 0  # of statements that run by themselves after all
 
     def close(self) -> None:
         """Take no more."""
@@ -107,7 +116,10 @@ class Recorder:
         if was_open or taken:  # what follows runs by itself, too
             self._before_running()
         for k, s in enumerate(taken):
-            self._replay_one(k, partial(run_statement, self.backend, s))
+            if self._observer is None:
+                run_statement(self.backend, s)
+            else:
+                self._observer.replay(k, partial(run_statement, self.backend, s))
 
 
 _current: ContextVar[Recorder | None] = ContextVar("lagpu_recorder", default=None)

@@ -153,12 +153,11 @@ class Scalar(NoArithmetic):
                 raise NotSupported(f"{self.name}(...): a scalar has no mask. Leave it out.")
         return Updater(self, None, accum)
 
-    def __lshift__(self, value: Any) -> None:
-        Updater(self) << value
-
     def update(self, value: Any) -> None:
         """Do what ``<<`` does."""
         Updater(self) << value
+
+    __lshift__ = update
 
     def _call_for(self, value: Any, to: Updater) -> Call:
         if to.indices is not None:

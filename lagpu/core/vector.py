@@ -10,7 +10,7 @@ import numpy as np
 
 from lagpu import backends
 from lagpu.algebra.operators import Semiring
-from lagpu.algebra.tables import binary, monoid, semiring
+from lagpu.algebra.tables import binary, semiring
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import (
     as_semiring,
@@ -25,7 +25,6 @@ from lagpu.core.arguments import (
     scalar_value,
     single_index,
     sorted_distinct,
-    with_defaults,
 )
 from lagpu.core.collection import Collection
 from lagpu.core.exchange import (
@@ -44,18 +43,15 @@ from lagpu.core.expr import (
     Updater,
     assign,
     constant,
-    is_operand,
-    kind_of,
 )
-from lagpu.core.hints import name_of, object_of
 from lagpu.core.indexing import IndexExpr, VectorIndex, vector_assignment
-from lagpu.core.infix import broadcast, inner_product, outer_product, vector_product
+from lagpu.core.infix import inner_product, outer_product, require_vector, vector_product
 from lagpu.core.recorder import current_observer
 from lagpu.core.views import SelectionMatrix
 from lagpu.dtypes import INT64, DType
-from lagpu.errors import DimensionMismatch, DomainMismatch
+from lagpu.errors import DimensionMismatch
 from lagpu.host import display
-from lagpu.operations import Assign, Ewise, ExtractElement, Handle
+from lagpu.operations import Assign, ExtractElement, Handle
 
 _UNNAMED = display.Unnamed("v")
 
@@ -253,11 +249,8 @@ class Vector(Collection):
         """``(size,)``."""
         return (self.size,)
 
-    def __repr__(self) -> str:
-        return display.vector_text(self)
-
-    def _repr_html_(self) -> str:
-        return display.vector_html(self)
+    __repr__ = display.vector_text
+    _repr_html_ = display.vector_html
 
     # -------------------------------------------------------------------------- contents
     def _holding(self, data: Handle, dtype: DType, name: str) -> Self:
@@ -417,64 +410,14 @@ class Vector(Collection):
 
     def inner(self, other: Any, op: Semiring | str = semiring.plus_times) -> Call:
         """Return the inner product, ``s = ⊕ᵢ u[i] ⊗ v[i]``; empty if no index is in both."""
-        return inner_product(self, self._vector("inner", other), as_semiring(op), _getframe(1))
+        return inner_product(
+            self, require_vector("inner", self, other), as_semiring(op), _getframe(1)
+        )
 
     def outer(self, other: Any, op: Any = binary.times) -> Call:
         """Return the outer product, ``C[i, j] = u[i] ⊗ v[j]``."""
-        v, found = self._vector("outer", other), binary_operator(op)
+        v, found = require_vector("outer", self, other), binary_operator(op)
         return outer_product(self, v, found)._written_in(_getframe(1))
-
-    def ewise_add(self, other: Any, op: Any = monoid.plus) -> Call:
-        """Combine on the union, ``w = u ⊕ v``; an entry of one side alone stays as it is.
-
-        A matrix beside a vector has the vector's entries in its rows.
-        """
-        return self._ewise("ewise_add", other, op, " ⊕ ")
-
-    def ewise_mult(self, other: Any, op: Any = binary.times) -> Call:
-        """Combine on the intersection, ``w = u ⊗ v``."""
-        return self._ewise("ewise_mult", other, op, " ⊗ ")
-
-    def ewise_union(self, other: Any, op: Any, left_default: Any, right_default: Any) -> Call:
-        """Combine on the union, ``w = u ⊕ v``, with a default in place of a missing entry."""
-        other = object_of(other)
-        if not is_operand(other, 2):
-            other = self._vector("ewise_union", other)
-        given = left_default, right_default
-        found, defaults = with_defaults(op, self.dtype, other.dtype, given)
-        return self._ewise("ewise_union", other, found, " ⊕ ", defaults)
-
-    def _ewise(self, kind: str, other: Any, op: Any, sign: str, defaults: Any = None) -> Call:
-        found = binary_operator(op)
-        if not isinstance(other, Vector):
-            other = object_of(other)
-            if is_operand(other, 2):
-                return broadcast(kind, self, other, found, defaults, _getframe(2))
-            other = self._vector(kind, other)
-        if other.size != self.size:
-            raise DimensionMismatch(
-                f"{kind}: {name_of(self)}.size {self.size} != {other.size} of {name_of(other)}."
-            )
-        return Call(
-            Ewise(kind, self.data, other.data, found, defaults),
-            (self, other),
-            found.types(self.dtype, other.dtype)[1],
-            self.shape,
-            (found.name, "(", self, sign, other, ")"),
-            _getframe(2),
-        )
-
-    def _vector(self, what: str, other: Any) -> Any:
-        """Return a vector, or the computed result of an expression."""
-        found = object_of(other)
-        if not is_operand(found, 1):
-            hint = (
-                ""
-                if is_operand(found, 2)
-                else f" With a number, write {name_of(self)}.apply(op, x)."
-            )
-            raise DomainMismatch(f"{what}: {kind_of(found)} is not a Vector.{hint}")
-        return found
 
     def selection(self, nrows: int | None = None) -> SelectionMatrix:
         """Return a `SelectionMatrix`: a view with an entry (v[j], j) for each entry j.

@@ -21,7 +21,6 @@ from lagpu.core.hints import ComputedForms, name_of, part_of
 from lagpu.core.indexing import MatrixIndex
 from lagpu.core.infix import Arithmetic, MatrixOperand, vector_product
 from lagpu.core.recorder import flush, why_unreadable
-from lagpu.core.types import VectorLike
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import DomainMismatch, NotSupported
 from lagpu.host import display
@@ -32,7 +31,7 @@ Array = np.ndarray[Any, Any]
 
 def mxv(
     self: Any,
-    u: VectorLike,
+    u: Any,
     op: Semiring | str = semiring.plus_times,
     *,
     kernel: str | None = None,
@@ -59,11 +58,23 @@ class MatrixView(Arithmetic, MatrixOperand, ComputedForms):
     ndim = 2
     _why_unreadable = why_unreadable
 
-    def __repr__(self) -> str:
-        return display.matrix_text(self)
+    __repr__ = display.matrix_text
+    _repr_html_ = display.matrix_html
 
-    def _repr_html_(self) -> str:
-        return display.matrix_html(self)
+    @property
+    def nrows(self) -> int:
+        """Number of rows."""
+        raise NotImplementedError
+
+    @property
+    def ncols(self) -> int:
+        """Number of columns."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(nrows, ncols)``."""
+        return (self.nrows, self.ncols)
 
     def _output(self, value: Any) -> str:
         return "It is a view. Write to the viewed object instead."
@@ -113,11 +124,6 @@ class TransposedMatrix(MatrixView):
     def ncols(self) -> int:
         """Number of columns."""
         return int(self.stored.nrows)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """``(nrows, ncols)``."""
-        return (self.nrows, self.ncols)
 
     @property
     def nvals(self) -> int:
@@ -254,7 +260,7 @@ class SelectionMatrix(MatrixView):
     __slots__ = ("_nrows", "operand")
     _hint = "Use P.new() to make a matrix of it."
 
-    def __init__(self, f: VectorLike, nrows: Any = None) -> None:
+    def __init__(self, f: Any, nrows: Any = None) -> None:
         if f.dtype.is_float or f.dtype.is_bool:
             raise DomainMismatch(
                 f"selection: {name_of(f)} is of type {f.dtype}, and row numbers are integers. "
@@ -271,17 +277,12 @@ class SelectionMatrix(MatrixView):
     @property
     def nrows(self) -> int:
         """Number of rows."""
-        return self.operand.size if self._nrows is None else self._nrows
+        return int(self.operand.size) if self._nrows is None else self._nrows
 
     @property
     def ncols(self) -> int:
         """Number of columns: the size of the vector."""
-        return self.operand.size
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """``(nrows, ncols)``."""
-        return (self.nrows, self.ncols)
+        return int(self.operand.size)
 
     @property
     def nvals(self) -> int:
@@ -298,7 +299,8 @@ class SelectionMatrix(MatrixView):
     @property
     def backend(self) -> Backend:
         """Where the vector lives."""
-        return self.operand.backend
+        found: Backend = self.operand.backend
+        return found
 
     @property
     def T(self) -> TransposedSelection:

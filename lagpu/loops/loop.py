@@ -123,10 +123,7 @@ class Counted:
     def plan(
         self, backend: Backend, recorder: Recorder, turns: Until | Sweep
     ) -> FusedLoop | Rejection:
-        """Return the plan of a loop that counts its iterations, by itself or by one more statement.
-
-        Nobody is expected to read a counter that is called ``_``: it is not counted.
-        """
+        """Return the plan of a loop that counts its iterations, unless the counter is ``_``."""
         statements = recorder.statements
         loop = backend.plan_loop(statements, turns)
         if isinstance(loop, Rejection) or self._name == "_":
@@ -357,7 +354,8 @@ def loop(
     if not backend.capabilities.records:
         backend.last_loop = BY_ITSELF
         return _iterate(until)
-    why = _why_not_recorded() or ("" if current_recorder() is None else IN_A_BODY)
+    why = "" if current_observer() is None else why_eager()
+    why = why or ("" if current_recorder() is None else IN_A_BODY)
     if isinstance(watched, Matrix):
         why = why or why_eager()  # not even the first iteration is recorded
     if why:
@@ -370,7 +368,7 @@ def loop(
     body = read_body(frame)
     if body.scalar and backend_of(body, frame) is not backend:
         why = f"{body.scalar} is a scalar, and the vectors are on several backends"
-        body = LoopBody(0, (), why)
+        body = LoopBody(reason=why)
     counted = Counted(body.counter, frame.f_globals) if body.counter else None
     learn = partial(keep_known, frame, frame.f_lineno, backend, body)
     return _record_and_run(backend, until, body, not _eager.get(), counted, learn)
@@ -382,6 +380,11 @@ class _Until(NamedTuple):
     empty: Vector | Matrix | None
     unchanged: Vector | Matrix | None
     times: int | None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is no iteration at all."""
+        return self.times == 0 or (self.empty is not None and not self.empty.nvals)
 
     def handles(self) -> Until:
         """Return the conditions on handles, for a backend."""
@@ -420,14 +423,9 @@ def why_eager() -> str:
     return observed or (_INSIDE if _eager.get() else "")
 
 
-def _why_not_recorded() -> str:
-    """Return why an observer wants to see each statement run, or an empty string."""
-    return "" if current_observer() is None else why_eager()
-
-
 def _run_known(backend: Backend, until: _Until, body: RecordedBody) -> None:
-    """Run a whole loop whose body was recorded before; nobody looks on."""
-    if until.times == 0 or (until.empty is not None and not until.empty.nvals):
+    """Run a whole loop whose body was recorded before; there is no observer."""
+    if until.is_over:
         backend.last_loop = "no iteration"
     elif _eager.get():
         backend.last_loop = f"eager: {_INSIDE}"
@@ -444,11 +442,8 @@ def _record_and_run(
     counted: Counted | None,
     learn: Callable[[list[Statement]], None],
 ) -> Iterator[int]:
-    """Record the body once and run the whole loop from the record; if impossible, iterate.
-
-    `learn` takes the record.
-    """
-    if until.times == 0 or (until.empty is not None and not until.empty.nvals):
+    """Record the body once and run the whole loop from the record; if impossible, iterate."""
+    if until.is_over:
         backend.last_loop = "no iteration"
         return
     if not fuse or not body.statements:
@@ -456,55 +451,60 @@ def _record_and_run(
     if not body.statements:
         yield from _iterate(until)
         return
-    observer = current_observer()
-    outer = -1 if observer is None else observer.level
-    watched = until.unchanged if until.empty is None else until.empty
-    ndim = None if watched is None else watched.ndim
     copies: list[Any] = []  # of `unchanged`, before the first iteration has written it
 
     def copy() -> None:
         if until.unchanged is not None and not copies:
             copies.append(until.unchanged.dup())
 
-    recorder = Recorder(backend, ndim, None if observer is None else observer.replay, copy)
-    try:
+    watched = until.unchanged if until.empty is None else until.empty
+    recorder = Recorder(backend, None if watched is None else watched.ndim, copy)
+    with recorder:  # if the body raises, the statements before the error run at its end
         recorder.open()
-        if observer is not None:
-            observer.level = 0  # of statements that run by themselves after all
-        yield Counter(0)
+        try:
+            yield Counter(0)
+        except GeneratorExit:  # nothing else leaves a body that can be recorded
+            if fuse:
+                backend.last_loop = "eager: the body raised an error"
+            raise
         recorder.close()
-        statements = recorder.statements
-        if (len(statements), recorder.temporaries) == (body.statements, 0):
-            learn(statements)
-        if len(statements) == body.statements + recorder.temporaries:
-            if fuse and run_recorded(recorder, until.handles(), counted):
-                return
-            if observer is None and sys.gettrace() is None:
-                recorder.statements = []
-                done = replay(backend, statements, *until)
-                if counted is not None:
-                    counted.leave(done - 1)
-                return
-        elif fuse:
-            why = "a line of the body writes nothing"
-            if recorder.mixed and body.scalar:
-                why = f"{body.scalar} is a scalar, and a loop over matrices cannot write a scalar"
-            elif recorder.mixed:
-                why = "the body writes vectors and matrices"
-            elif not statements:
-                why = "a line of the body reads a value on the host"
-            backend.last_loop = f"eager: {why}"
-    except GeneratorExit:  # nothing else leaves a body that can be recorded
-        if fuse:
-            backend.last_loop = "eager: the body raised an error"
-        raise
-    finally:  # also when the body raised: the statements before the error have run then
-        recorder.flush()
-        if observer is not None:
-            observer.level = outer
-            observer.forget()
+        if (len(recorder.statements), recorder.temporaries) == (body.statements, 0):
+            learn(recorder.statements)
+        if _run_record(recorder, until, body, fuse, counted):
+            return
     if not copies or not copies[0].isequal(until.unchanged):
         yield from _iterate(until, 1)
+
+
+def _run_record(
+    recorder: Recorder, until: _Until, body: LoopBody, fuse: bool, counted: Counted | None
+) -> bool:
+    """Run all iterations of a recorded loop and return True; False if Python must run the body."""
+    backend, statements = recorder.backend, recorder.statements
+    if len(statements) != body.statements + recorder.temporaries:
+        if fuse:
+            backend.last_loop = f"eager: {_why_incomplete(recorder, body)}"
+        return False
+    if fuse and run_recorded(recorder, until.handles(), counted):
+        return True
+    if current_observer() is not None or sys.gettrace() is not None:
+        return False
+    recorder.statements = []
+    done = replay(backend, statements, *until)
+    if counted is not None:
+        counted.leave(done - 1)
+    return True
+
+
+def _why_incomplete(recorder: Recorder, body: LoopBody) -> str:
+    """Return why a recorder has fewer statements than the body."""
+    if recorder.mixed and body.scalar:
+        return f"{body.scalar} is a scalar, and a loop over matrices cannot write a scalar"
+    if recorder.mixed:
+        return "the body writes vectors and matrices"
+    if not recorder.statements:
+        return "a line of the body reads a value on the host"
+    return "a line of the body writes nothing"
 
 
 def run_recorded(recorder: Recorder, turns: Until | Sweep, counted: Counted | None = None) -> bool:

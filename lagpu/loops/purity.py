@@ -60,7 +60,7 @@ class LoopBody(NamedTuple):
         else an empty string.
     """
 
-    statements: int
+    statements: int = 0
     names: tuple[str, ...] = ()
     reason: str = ""
     scalar: str = ""
@@ -83,19 +83,19 @@ def read_body(frame: FrameType, callee: str = "loop") -> LoopBody:
         return body
     local, outer = frame.f_locals, frame.f_globals  # f_locals makes a new mapping at each access
     if body.counter and local is not outer:
-        return LoopBody(0, (), "it is in the body of a class, where any code may read its counter")
+        return LoopBody(reason="it is in the body of a class, where any code may read its counter")
     scalar = ""
     for name in body.names:
         found = lookup(name, local, outer)
         if not _is_known(found):
             base, _, last = name.rpartition(".")
             if last == "value" and isinstance(lookup(base, local, outer), Scalar):
-                return LoopBody(0, (), f"{name} is read on the host; write {base} instead")
-            return LoopBody(0, (), f"{name} is neither a lagpu object nor a number")
+                return LoopBody(reason=f"{name} is read on the host; write {base} instead")
+            return LoopBody(reason=f"{name} is neither a lagpu object nor a number")
         if name in body.written and not isinstance(found, (Vector, Matrix)):
             kind = type(found).__name__
             why = f"{name} is of type {kind}, and += binds the name to another object"
-            return LoopBody(0, (), why)
+            return LoopBody(reason=why)
         if type(found) is Scalar:
             scalar = name
     return body._replace(scalar=scalar) if scalar else body
@@ -157,11 +157,11 @@ def _read(code: CodeType, line: int, callee: str) -> LoopBody:
                 for statement in tree.body
             ]
     except (SyntaxError, ValueError):
-        return LoopBody(0, (), "its source cannot be read")
+        return LoopBody(reason="its source cannot be read")
     if not any(
         _behaviour(c) == _behaviour(code) for part in (whole, *single) for c in _codes(part, code)
     ):
-        return LoopBody(0, (), "its source differs from the code that runs, or cannot be read")
+        return LoopBody(reason="its source differs from the code that runs, or cannot be read")
     found = [
         node
         for node in ast.walk(tree)
@@ -170,7 +170,7 @@ def _read(code: CodeType, line: int, callee: str) -> LoopBody:
         and node.iter.lineno <= line <= (node.iter.end_lineno or line)
     ]
     if len(found) != 1:
-        return LoopBody(0, (), f"{callee}(...) is not the iterable of exactly one for statement")
+        return LoopBody(reason=f"{callee}(...) is not the iterable of exactly one for statement")
     try:
         targets = _targets(found[0], callee)
         around = _function_around(found[0], tree)
@@ -182,7 +182,7 @@ def _read(code: CodeType, line: int, callee: str) -> LoopBody:
         body = _check(found[0], targets, callee)
         return body if around is not None else body._replace(counter=targets[0])
     except Impure as impure:
-        return LoopBody(0, (), str(impure))
+        return LoopBody(reason=str(impure))
 
 
 def _behaviour(code: CodeType) -> tuple[Any, ...]:

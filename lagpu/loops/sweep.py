@@ -77,10 +77,10 @@ def sweep(levels: Vector | Matrix) -> Iterator[Pair]:
     why = why_eager() or ("" if current_recorder() is None else IN_A_BODY)
     if isinstance(levels, Matrix) and type(found.data) is _HostLevels:
         why = why or "its levels are a matrix that is not stored as a bitmap"
-    body = LoopBody(0, (), why) if why else read_body(sys._getframe(1), "sweep")
+    body = LoopBody(reason=why) if why else read_body(sys._getframe(1), "sweep")
     if body.scalar:
         why = f"{body.scalar} is a scalar, and a sweep can neither read nor write one"
-        body = LoopBody(0, (), why)
+        body = LoopBody(reason=why)
     return _record_and_run(backend, found, body)
 
 
@@ -178,25 +178,13 @@ def _record_and_run(backend: Backend, levels: _Levels, body: LoopBody) -> Iterat
         yield from _iterate(levels)
         return
     here, above = (levels.cut(levels.deepest - k, ("here", "above")[k]) for k in (0, 1))
-    observer = current_observer()
-    outer = -1 if observer is None else observer.level
-    recorder = Recorder(backend, here.ndim, None if observer is None else observer.replay)
-    try:
+    recorder = Recorder(backend, here.ndim)
+    with recorder:  # if the body raises, the statements before the error run at its end
         recorder.open()
-        if observer is not None:
-            observer.level = 0  # of statements that run by themselves after all
         yield here, above
         recorder.close()
-        statements = recorder.statements
-        if (
-            len(statements) < body.statements + recorder.temporaries
-        ):  # a statement of the other kind ended the recording
+        if len(recorder.statements) < body.statements + recorder.temporaries:
             backend.last_loop = "eager: the body writes vectors and matrices"
         elif run_recorded(recorder, Sweep(here.data, above.data, levels.data)):
             return
-    finally:  # also when the body raised: the statements before the error have run then
-        recorder.flush()
-        if observer is not None:
-            observer.level = outer
-            observer.forget()
     yield from _iterate(levels, above, 1)
