@@ -12,9 +12,11 @@ import numpy as np
 import scipy
 
 from lagpu.algebra.operators import (
+    SIGNS,
     BinaryOp,
     IndexUnaryOp,
     Monoid,
+    Table,
     UnaryOp,
     arithmetic,
     index,
@@ -24,7 +26,6 @@ from lagpu.algebra.operators import (
     real,
     same,
 )
-from lagpu.algebra.registry import SIGNS, Table
 from lagpu.dtypes import BOOL, DType, cast, lookup
 from lagpu.errors import DomainMismatch
 

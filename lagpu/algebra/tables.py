@@ -6,8 +6,15 @@ import sys
 from typing import TYPE_CHECKING, Any, cast
 
 from lagpu.algebra.arithmetic import binary, indexunary, monoid, unary
-from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
-from lagpu.algebra.registry import Table, instead_of
+from lagpu.algebra.operators import (
+    BinaryOp,
+    IndexUnaryOp,
+    Monoid,
+    Semiring,
+    Table,
+    UnaryOp,
+    instead_of,
+)
 from lagpu.dtypes import BOOL
 from lagpu.errors import DomainMismatch, InvalidValue, UnknownOperator
 

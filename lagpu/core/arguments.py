@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
-from lagpu.algebra.registry import SIGNS
+from lagpu.algebra.operators import SIGNS, BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
 from lagpu.algebra.tables import binary, indexunary, semiring, unary
 from lagpu.backends.protocol import Backend
 from lagpu.core.hints import NoArithmetic, object_of

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra.operators import BinaryOp, Monoid, Semiring
-from lagpu.algebra.registry import SIGNS
+from lagpu.algebra.operators import SIGNS, BinaryOp, Monoid, Semiring
 from lagpu.algebra.tables import binary, monoid, semiring, unary
 from lagpu.core.arguments import (
     as_semiring,

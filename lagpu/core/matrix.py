@@ -12,7 +12,6 @@ from lagpu import backends
 from lagpu.algebra.operators import Monoid
 from lagpu.algebra.tables import monoid
 from lagpu.backends.protocol import Backend
-from lagpu.core.aggregates import agg, aggregate
 from lagpu.core.arguments import (
     as_fill,
     as_size,
@@ -25,7 +24,7 @@ from lagpu.core.arguments import (
     scalar_dtype,
     single_index,
 )
-from lagpu.core.collection import Collection
+from lagpu.core.collection import Collection, agg, aggregate
 from lagpu.core.exchange import (
     array_of,
     as_type,
@@ -38,10 +37,9 @@ from lagpu.core.exchange import (
     transpose_compressed,
 )
 from lagpu.core.expr import OUTPUTS, Call, Updater, assign, is_operand
-from lagpu.core.indexing import MatrixIndex, matrix_assignment
 from lagpu.core.infix import MatrixOperand
 from lagpu.core.vector import Vector
-from lagpu.core.views import TransposedMatrix, mxv
+from lagpu.core.views import MatrixIndex, TransposedMatrix, matrix_assignment, mxv
 from lagpu.dtypes import INT64, DType, lookup
 from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, InvalidValue
 from lagpu.host import display

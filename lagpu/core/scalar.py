@@ -11,9 +11,9 @@ from lagpu.algebra.tables import unary
 from lagpu.core.arguments import all_close, check_how, dtype_for, scalar_dtype, scalar_value
 from lagpu.core.expr import OUTPUTS, Call, Updater, constant
 from lagpu.core.hints import NoArithmetic, object_of
-from lagpu.core.indexing import IndexExpr
 from lagpu.core.infix import UNARY, WAYS, Pair, described, operator_of
 from lagpu.core.recorder import flush
+from lagpu.core.views import IndexExpr
 from lagpu.dtypes import DType, cast, lookup
 from lagpu.errors import EmptyObject, InvalidValue, NotSupported
 from lagpu.host import display

@@ -44,10 +44,9 @@ from lagpu.core.expr import (
     assign,
     constant,
 )
-from lagpu.core.indexing import IndexExpr, VectorIndex, vector_assignment
 from lagpu.core.infix import inner_product, outer_product, require_vector, vector_product
 from lagpu.core.recorder import current_observer
-from lagpu.core.views import SelectionMatrix
+from lagpu.core.views import IndexExpr, SelectionMatrix, VectorIndex, vector_assignment
 from lagpu.dtypes import INT64, DType
 from lagpu.errors import DimensionMismatch
 from lagpu.host import display

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.algebra.operators import Monoid, Operator, Semiring
-from lagpu.algebra.registry import Table
+from lagpu.algebra.operators import Monoid, Operator, Semiring, Table
 from lagpu.algebra.tables import Operators, Selector, Selectors, select
 from lagpu.core.infix import Replace
 from lagpu.core.matrix import Matrix
