@@ -632,15 +632,7 @@ class Rejection(NamedTuple):
 
 
 class Place:
-    """What stands in a record where a recorded statement had a handle.
-
-    Attributes
-    ----------
-    number : int
-        Which of the record's handles stands here.
-    shape : tuple of int
-        The shape that each of these handles has.
-    """
+    """What stands in a record where a recorded statement had a handle."""
 
     __slots__ = ("number", "shape")
 

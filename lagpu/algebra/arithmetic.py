@@ -590,13 +590,7 @@ class MonoidTable(Table[Monoid]):
         return self.register(name, binaryop, identity, terminal=terminal)
 
     def lookup(self, op: Any) -> Monoid:
-        """Return the monoid given as itself, by name, or as its binary operator.
-
-        Raises
-        ------
-        DomainMismatch, UnknownOperator
-            As `Table.lookup` raises them.
-        """
+        """Return the monoid given as itself, by name, or as its binary operator."""
         if isinstance(op, BinaryOp) and op.name in self and self[op.name].op.name == op.name:
             found = self[op.name]
             return found if op.dtype is None else found[op.dtype]

@@ -265,13 +265,7 @@ def _joined(
     defaults: dict[str, Any],
     by: FrameType,
 ) -> Any:
-    """Return the deferred call of an operator on ``u | v``, ``u & v``, or an object and a number.
-
-    Raises
-    ------
-    DomainMismatch
-        If two objects leave open whether their union or their intersection is meant.
-    """
+    """Return the call of an operator on ``u | v``, ``u & v``, or an object and a number."""
     combined = getattr(operands[0], "combined", None) if len(operands) == 1 else None
     if combined is not None:
         return combined(op, by, **defaults)
@@ -629,13 +623,7 @@ class Table(Generic[Row]):
         return sorted({*super().__dir__(), *self._rows})
 
     def __getitem__(self, name: str) -> Row:
-        """Return the operator of this name.
-
-        Raises
-        ------
-        UnknownOperator
-            If there is none; the message has the nearest names.
-        """
+        """Return the operator of this name."""
         try:
             return self._rows[name]
         except KeyError:
@@ -656,13 +644,7 @@ class Table(Generic[Row]):
         return self
 
     def from_string(self, text: str) -> Row:
-        """Return the operator of a text: a name, or a sign such as ``"+"``, with ``"[FP64]"``.
-
-        Raises
-        ------
-        UnknownOperator
-            If there is none, or the brackets do not match.
-        """
+        """Return the operator of a text: a name, or a sign such as ``"+"``, with ``"[FP64]"``."""
         name, bracket, dtype = text.strip().partition("[")
         if text.count("]") != len(bracket) or (bracket and not dtype.endswith("]")):
             raise UnknownOperator(
@@ -675,13 +657,7 @@ class Table(Generic[Row]):
         return typed
 
     def register_new(self, name: str, *args: Any, **options: Any) -> Any:
-        """Refuse: an operator needs its C++ text too.
-
-        Raises
-        ------
-        NotSupported
-            Always; the message has the line to write.
-        """
+        """Refuse: an operator needs its C++ text too."""
         raise NotSupported(
             f"{self.kind}: there is no register_new, for a GPU cannot run a Python function. "
             f"Write {self.kind}.register({name!r}, function, text), with the same as a C++ "
@@ -693,15 +669,7 @@ class Table(Generic[Row]):
         return self.register_new("name")
 
     def lookup(self, op: Row | str) -> Row:
-        """Return `op` itself, or the row of this name.
-
-        Raises
-        ------
-        DomainMismatch
-            If `op` is an operator of another kind.
-        UnknownOperator
-            If no row has this name.
-        """
+        """Return `op` itself, or the row of this name."""
         if isinstance(op, str):
             return self[op]
         if isinstance(op, self.row):

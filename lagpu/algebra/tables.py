@@ -147,13 +147,7 @@ class Operators:
         return found
 
     def __getitem__(self, name: str) -> Any:
-        """Return the operator of this name.
-
-        Raises
-        ------
-        UnknownOperator
-            If there is none.
-        """
+        """Return the operator of this name."""
         for table in self._tables:
             if name in table:
                 return table[name]
@@ -280,13 +274,7 @@ class Selectors:
             return self[name]
 
     def __getitem__(self, name: str) -> Any:
-        """Return the operator of this name.
-
-        Raises
-        ------
-        UnknownOperator
-            If there is none.
-        """
+        """Return the operator of this name."""
         if name in _COMPARED:
             return getattr(self, name)
         found = indexunary[name]

@@ -301,13 +301,7 @@ def _is_index(kind: str, index: str) -> bool:
 
 
 def register(backend: Backend) -> None:
-    """Add a backend under its own name.
-
-    Raises
-    ------
-    InvalidValue
-        If the name is taken, or that of a numbered device or of a grid.
-    """
+    """Add a backend under its own name."""
     with _loading:
         name = backend.name
         if name in (*names(), "auto") or re.split("[:-]", name)[0] in (*_NUMBERED, "grid"):
@@ -316,13 +310,7 @@ def register(backend: Backend) -> None:
 
 
 def name_elsewhere(backend: Backend) -> str:
-    """Return the name by which another process finds a backend like this, as a pickle needs it.
-
-    Raises
-    ------
-    NotSupported
-        If there is none: the backend is not registered, or its pieces are in several processes.
-    """
+    """Return the name by which another process finds a backend like this, as a pickle needs it."""
     name = backend.name
     if launched() is not None and name.startswith("grid"):
         raise NotSupported(
@@ -340,11 +328,6 @@ def found_again(name: str) -> Backend:
     """Return the backend of this name for an object that is unpickled.
 
     Where there is none, that is the one that the program has chosen with `use`.
-
-    Raises
-    ------
-    BackendUnavailable
-        If there is no backend of this name, and `use` has not chosen one.
     """
     try:
         return get(name)

@@ -77,13 +77,7 @@ class Policy(NamedTuple):
 
 
 def find_policy(policies: Mapping[str, Policy], text: str) -> tuple[str, dict[str, Any]]:
-    """Return (name, arguments) of the policy that a text names.
-
-    Raises
-    ------
-    InvalidValue
-        If `require_policy` or `read_arguments` raises it.
-    """
+    """Return (name, arguments) of the policy that a text names."""
     require_policy(tuple(policies), text)
     name, _, given = text.partition(":")
     policy = policies[name]
@@ -114,11 +108,6 @@ def read_arguments(
         The arguments that it has.
     first : str
         The argument that may be given without its name, as in ``vbfs:64``.
-
-    Raises
-    ------
-    InvalidValue
-        If the policy has no such argument, or not this value of it, or it is given twice.
     """
     given: dict[str, Any] = {}
     for part in filter(None, text.split(",")):

@@ -130,10 +130,7 @@ def _may_lack_values(dtype: Any) -> bool:
 
 
 def require_fit(array: Any, given: DType, kind: DType, what: str) -> None:
-    """Raise `DomainMismatch` if a number of an array does not fit the integer type `kind`.
-
-    Floats that are whole fit; 1.7, NaN and 1e300 do not.
-    """
+    """Raise `DomainMismatch` if a number of an array does not fit the integer type `kind`."""
     if kind.is_bool or kind.is_float or given.is_bool or not array.size:
         return
     if given.is_float:
@@ -156,14 +153,7 @@ def require_fit(array: Any, given: DType, kind: DType, what: str) -> None:
 
 
 def dtype_for(dtype: Any, what: str) -> DType:
-    """Return the `DType` for the constructor that `what` names.
-
-    Raises
-    ------
-    DomainMismatch
-        If it is no type; for data, such as an array or a graph, the message says how to make a
-        vector or a matrix of it.
-    """
+    """Return the `DType` for the constructor that `what` names."""
     if type(dtype) is DType:
         return dtype
     instead = "" if isinstance(dtype, (str, type, np.dtype)) else _instead(dtype, what)
@@ -212,14 +202,6 @@ def scalar_value(value: Any, dtype: DType, what: str) -> Any:
 
     While a loop's body is recorded, a `Scalar` and the loop's counter become references, which are
     read when the statement runs.
-
-    Raises
-    ------
-    DomainMismatch
-        If it is not a number, or one that does not fit `dtype`, as 4.5 does not fit INT64. The
-        value of a `Scalar` has a type of its own, and is cast as GraphBLAS casts.
-    EmptyObject
-        If it is a `Scalar` without a value.
     """
     if type(value) in _INTEGERS:  # counters of loops and sources of searches: the fast path
         number = _integer_scalar(value, dtype)
@@ -312,13 +294,7 @@ def as_size(size: Any, what: str) -> int:
 
 
 def integer(number: Any, what: str) -> int:
-    """Return `number` as an int.
-
-    Raises
-    ------
-    DomainMismatch
-        If it is a float, a bool, or not a number at all.
-    """
+    """Return `number` as an int."""
     if type(number) is int:
         return number
     if not isinstance(number, (bool, np.bool_)):
@@ -331,13 +307,7 @@ def integer(number: Any, what: str) -> int:
 
 
 def is_present(array: Any, missing_value: Any) -> Any:
-    """Return where an array has entries: not where it equals `missing_value`, which may be NaN.
-
-    Raises
-    ------
-    DomainMismatch
-        If the value is not a number.
-    """
+    """Return where an array has entries: not where it equals `missing_value`, which may be NaN."""
     if missing_value is None:
         return np.ones(array.shape, bool)
     scalar_dtype(missing_value, INT64, "from_dense: missing_value")
@@ -346,15 +316,7 @@ def is_present(array: Any, missing_value: Any) -> Any:
 
 
 def single_index(i: Any, size: int, what: str, *, from_end: bool = True) -> int:
-    """Return `i` as an int in ``0 .. size-1``; -1 is the last one if `from_end`.
-
-    Raises
-    ------
-    DomainMismatch
-        If it is not an integer.
-    IndexOutOfBound
-        If it lies outside.
-    """
+    """Return `i` as an int in ``0 .. size-1``; -1 is the last one if `from_end`."""
     found = integer(i, f"{what}: index")
     if found < 0 and from_end and found >= -size:
         return found + size
@@ -370,13 +332,7 @@ def outside(what: str, i: int, size: int) -> IndexOutOfBound:
 
 
 def integer_array(array: Any, what: str) -> Any:
-    """Return a list of indices as an integer array; a device array stays on the device.
-
-    Raises
-    ------
-    DomainMismatch, DimensionMismatch
-        If the indices are not integers, or not one-dimensional.
-    """
+    """Return a list of indices as an integer array; a device array stays on the device."""
     if not hasattr(array, "__cuda_array_interface__"):
         try:
             array = np.asarray(array)
@@ -397,11 +353,6 @@ def index_array(indices: Any, size: int, what: str, *, from_end: bool = True) ->
     """Return a list of indices as INT64, or None for all indices in order.
 
     A negative index counts from the end if `from_end`.
-
-    Raises
-    ------
-    DomainMismatch, DimensionMismatch, IndexOutOfBound
-        As `integer_array` and `single_index` raise them.
     """
     if isinstance(indices, slice):
         try:
@@ -484,13 +435,7 @@ def combine(values: Array, starts: Array, op: BinaryOp, kind: DType) -> Array:
 
 
 def binary_operator(op: Any) -> BinaryOp:
-    """Return the binary operator given as itself, as a monoid or by name.
-
-    Raises
-    ------
-    DomainMismatch
-        If it is positional, or not a binary operator.
-    """
+    """Return the binary operator given as itself, as a monoid or by name."""
     found = op.op if isinstance(op, Monoid) else binary.lookup(SIGNS.get(op, op))
     if found.positional:
         raise DomainMismatch(f"{found!r}: reads the indices of a product. Use it in a semiring.")

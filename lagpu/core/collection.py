@@ -119,13 +119,7 @@ class Aggregator:
         return self.name, self.meaning, kind
 
     def __call__(self, *operands: Any) -> Any:
-        """Refuse: an aggregator stands in a reduction.
-
-        Raises
-        ------
-        NotSupported
-            Always.
-        """
+        """Refuse: an aggregator stands in a reduction."""
         raise NotSupported(f"{self!r}: cannot be called. Write u.reduce(agg.{self.name}).")
 
 

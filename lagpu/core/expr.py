@@ -383,13 +383,7 @@ def kind_of(x: Any) -> str:
 
 
 def as_mask(out: Any, x: Any) -> Mask:
-    """Return a mask, or the mask ``x.V`` of a BOOL object that was given where one belongs.
-
-    Raises
-    ------
-    DomainMismatch
-        If it is of another type, which may mean ``x.S``, or no object at all.
-    """
+    """Return a mask, or the mask ``x.V`` of a BOOL object that was given where one belongs."""
     if isinstance(x, Mask):
         return x
     found = object_of(x)

@@ -181,13 +181,7 @@ class Deferred(ComputedForms, NoTruth):
     __slots__ = ()
 
     def _computed(self) -> Any:
-        """Return the result as an object, computed when it is first asked for.
-
-        Raises
-        ------
-        NotComputed
-            If this expression has no result of its own.
-        """
+        """Return the result as an object, computed when it is first asked for."""
         self._mark_used()
         raise NotComputed(f"{type(self).__name__}: {self!r} has no values. {self._hint}")
 

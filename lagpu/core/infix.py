@@ -40,19 +40,7 @@ from lagpu.operations import Ewise, Kronecker, Multiply, MultiplySelection, Prod
 
 
 class Pair(Unassigned, Deferred):
-    """Two operands and a sign: ``u @ A``, ``u | v`` or ``u & v``.
-
-    Attributes
-    ----------
-    left, right : Vector, Matrix, their views or expressions
-        The operands.
-    sign : str
-        The sign between them.
-    wanted : str
-        What they wait for, in messages.
-    takes : str
-        The method by which it comes.
-    """
+    """Two operands and a sign: ``u @ A``, ``u | v`` or ``u & v``."""
 
     __slots__ = ("_result", "left", "right")
     sign: str
@@ -261,19 +249,6 @@ def broadcast(kind: str, x: Any, y: Any, op: BinaryOp, defaults: Any, by: FrameT
 
     On the intersection it is a product with a diagonal matrix. On the union each entry of the
     vector is written into its whole row or column, so the result has up to that many entries.
-
-    Parameters
-    ----------
-    kind : str
-        ``"ewise_add"``, ``"ewise_mult"`` or ``"ewise_union"``.
-    x, y : Vector and Matrix, or Matrix and Vector
-        The operands. A vector on the left has an entry for each row, on the right for each column.
-    op : BinaryOp
-        The operator.
-    defaults : tuple or None
-        The defaults of ``ewise_union``.
-    by : FrameType, optional
-        The author's frame.
     """
     left = is_operand(x, 1)
     v, A = (x, y) if left else (y, x)
@@ -394,24 +369,7 @@ def vector_product(
     kernel: str | None = None,
     policy: str | None = None,
 ) -> Call:
-    """Return the deferred ``A @ u``, or ``u @ A`` if `flip`, as written in the frame `by`.
-
-    Parameters
-    ----------
-    A : Matrix, its transpose, or a selection
-        The matrix.
-    u : Vector
-        The vector.
-    semiring : Semiring
-        The algebra.
-    flip : bool
-        Whether the vector is the left operand.
-    by : FrameType, optional
-        The author's frame.
-    kernel, policy : str, optional
-        The author's choice, where the backend offers one; a policy may have arguments, as in
-        ``"hiragushi:alpha=48,beta=20"``.
-    """
+    """Return the deferred ``A @ u``, or ``u @ A`` if `flip`, as written in the frame `by`."""
     if not (is_operand(A, 2) and is_operand(u, 1)):
         A, u = object_of(A), object_of(u)
     if not (is_operand(A, 2) and is_operand(u, 1)):
@@ -586,13 +544,7 @@ _ACCUMULATED = {"+": "plus", "|": "lor", "^": "lxor"}
 
 
 def operator_of(sign: str) -> BinaryOp:
-    """Return the operator of a sign such as ``"+"``.
-
-    Raises
-    ------
-    DomainMismatch
-        If there is none of this name.
-    """
+    """Return the operator of a sign such as ``"+"``."""
     name = SIGNS[sign]
     if name not in binary:
         raise DomainMismatch(
@@ -718,13 +670,7 @@ replace = Replace()
 def described(
     out: Any, given: tuple[Any, ...], mask: Any, accum: Any, replaces: bool
 ) -> tuple[Any, Any, bool]:
-    """Return (mask, accumulator, replace) of an output that was called with `given` by position.
-
-    Raises
-    ------
-    DomainMismatch
-        If one of them is given twice, or something else is.
-    """
+    """Return (mask, accumulator, replace) of an output that was called with `given` by position."""
     for x in given:
         if x is None:
             continue

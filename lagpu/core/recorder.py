@@ -150,17 +150,7 @@ def why_unreadable(x: HasBackend) -> str:
 
 
 def run_statement(backend: Backend | None, s: Statement, depth: int = 0) -> None:
-    """Run one statement now.
-
-    Parameters
-    ----------
-    backend : Backend or None
-        The backend of the operands; None for a number that is assigned to a scalar.
-    s : Statement
-        The statement, which may refer to scalars and to the counter of a loop.
-    depth : int
-        The value of the counter.
-    """
+    """Run one statement now."""
     operation = resolved(s.operation, depth)
     if s.writes_scalar:
         if isinstance(operation, Constant):

@@ -101,11 +101,6 @@ class Scalar(NoArithmetic):
             The other value; a number counts as one of this type, as in python-graphblas.
         check_dtype : bool
             Whether the types must be the same too.
-
-        Raises
-        ------
-        DomainMismatch
-            If `other` is something else.
         """
         other = self._alike(other, check_dtype)
         return other is not None and bool(self == other)

@@ -120,13 +120,7 @@ def return_or_write(path: str | Path | None, text: str) -> str | None:
 
 
 def probe(path: Path) -> None:
-    """Check that `replacing` could write `path`, before minutes of work; no file is left behind.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written.
-    """
+    """Check that `replacing` could write `path`, before minutes of work; no file is left behind."""
     if _elsewhere:
         return
     if path.is_dir():
@@ -142,22 +136,7 @@ def discard() -> None:
 
 
 def require_writable(path: Path | None, what: str) -> None:
-    """Check, before minutes of work, that a report can be written.
-
-    Parameters
-    ----------
-    path : Path, optional
-        The file.
-    what : str
-        The writer, with which an error message begins.
-
-    Raises
-    ------
-    FileMissing
-        If the file's folder does not exist.
-    InvalidValue
-        If the file cannot be written.
-    """
+    """Check, before minutes of work, that a report can be written."""
     if path is None:
         return
     if not path.parent.is_dir():
@@ -167,22 +146,7 @@ def require_writable(path: Path | None, what: str) -> None:
 
 
 def write_json(report: dict[str, Any], path: Path, what: str) -> None:
-    """Write a report under a temporary name and rename it.
-
-    Parameters
-    ----------
-    report : dict
-        The report, of types that JSON has.
-    path : Path
-        The file.
-    what : str
-        The writer, with which an error message begins.
-
-    Raises
-    ------
-    InvalidValue
-        If the file cannot be written.
-    """
+    """Write a report under a temporary name and rename it."""
     text = json.dumps(report, indent=1) + "\n"
     with _named(path, what), replacing(path) as file:
         file.write(text.encode())
@@ -280,15 +244,7 @@ def _require_own(path: Path, state: os.stat_result, remedy: str) -> None:
 
 
 def read_bytes(file: Path) -> bytes:
-    """Return the content of a file in a private folder.
-
-    Raises
-    ------
-    NotPrivate
-        If it is a link or no file, belongs to another user, or is writable by group or others.
-    OSError
-        If it cannot be read.
-    """
+    """Return the content of a file in a private folder."""
     try:
         opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:

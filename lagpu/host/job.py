@@ -102,14 +102,7 @@ def owner(error: BaseException) -> str:
 
 @contextmanager
 def running(phrases: Sequence[str]) -> Iterator[None]:
-    """Have a grid that begins inside compare the command that each process of its job runs.
-
-    Parameters
-    ----------
-    phrases : sequence of str
-        The command, as in ``"the command bfs"``, then what it was given, as in ``"--source 1"``
-        and ``"no --check"``. Processes that run the same command have as many.
-    """
+    """Have a grid that begins inside compare the command that each process of its job runs."""
     _command.append(phrases)
     try:
         yield
@@ -126,15 +119,7 @@ def end_together(
     meeting: Callable[[BaseException], bool] | None = None,
     of_all: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Have an error that nobody catches printed by one process of the job.
-
-    Parameters
-    ----------
-    meeting : callable, optional
-        Tells the other processes that this one ends by an error, and returns whether it speaks.
-    of_all : callable
-        Returns, after that, whether every process has such an error of its own.
-    """
+    """Have an error that nobody catches printed by one process of the job."""
     if meeting is not None:
         _meeting[:], _of_all[:] = [meeting], [of_all]
     if _hooked:

@@ -156,19 +156,7 @@ def target_of(code: CodeType | None, source: str) -> str:
 def named(
     names: Mapping[int, str], out: Any, target: str, scope: Mapping[int, Any]
 ) -> dict[int, str]:
-    """Return a name for each object of a statement, by ``id``.
-
-    Parameters
-    ----------
-    names : mapping
-        The names of the author's variables, by the ``id`` of their objects.
-    out : Vector, Matrix or Scalar
-        The output of the statement.
-    target : str
-        From `target_of`: while ``w = call.new()`` runs, the output is in no variable yet.
-    scope : mapping
-        All objects by ``id``; one without a variable keeps its own name, numbered if that is taken.
-    """
+    """Return a name for each object of a statement, by ``id``."""
     found = dict(names)
     if target and id(out) not in found:
         for key, name in names.items():

@@ -106,15 +106,7 @@ class LastCount:
 
 
 class Counted:
-    """The counter's name in the author's namespace, and how its last value is kept there.
-
-    Parameters
-    ----------
-    name : str
-        The counter's name.
-    namespace : dict
-        The names of the author's module or notebook.
-    """
+    """The counter's name in the author's namespace, and how its last value is kept there."""
 
     def __init__(self, name: str, namespace: dict[str, Any]) -> None:
         self._name, self._namespace = name, namespace
@@ -162,13 +154,7 @@ _known: dict[tuple[int, int], KnownLoop] = {}
 
 
 class KnownLoop:
-    """A loop of a function, and what its names must mean for the same statements to serve again.
-
-    Attributes
-    ----------
-    record : Record
-        The statements.
-    """
+    """A loop of a function, and what its names must mean for the same statements to serve again."""
 
     record: Record
 

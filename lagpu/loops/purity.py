@@ -277,13 +277,7 @@ _CALLED_LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Generato
 
 
 def _check(loop: ast.For, targets: tuple[str, ...], callee: str) -> LoopBody:
-    """Return the body of a ``for`` statement.
-
-    Raises
-    ------
-    Impure
-        With the line and the reason.
-    """
+    """Return the body of a ``for`` statement."""
     counter = targets[0] if callee == "loop" else ""
     names: dict[str, None] = {}
     written: dict[str, None] = {}

@@ -112,13 +112,7 @@ def why_no_transpose(A: Box) -> str:
 
 
 def make_transposed(A: Box) -> Box:
-    """Return the transpose of a matrix, made now and kept; a symmetric matrix is its own.
-
-    Raises
-    ------
-    NotSupported
-        If the matrix may not keep it, or it does not fit.
-    """
+    """Return the transpose of a matrix, made now and kept; a symmetric matrix is its own."""
     known = transposed(A)
     if known is not None:
         return known

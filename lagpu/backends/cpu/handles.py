@@ -288,16 +288,7 @@ KEPT: list[Any] = []  # objects to which GraphBLAS has pointers
 
 
 def _compiled(op: Operator, domain: DType, result: DType, arity: int) -> Any:
-    """Return a typed python-graphblas operator, compiled from a function of numbers.
-
-    The result is cast to the operator's own type, whatever type Numba would infer, then to
-    `result`.
-
-    Raises
-    ------
-    KernelCompileError
-        If Numba cannot compile the function for `domain`.
-    """
+    """Return a typed python-graphblas operator, compiled from a function of numbers."""
     try:
         import numba
     except ImportError as error:
