@@ -16,22 +16,13 @@ class Counter(int):
 
 
 class ScalarValue:
-    """The value of a scalar, on the host or still on a device.
-
-    Parameters
-    ----------
-    dtype : DType
-        Type of the value.
-    value : NumPy scalar of `dtype`, optional
-        The value; None for an empty scalar.
+    """The value of a scalar, a NumPy scalar of its type or None, on the host or still on a device.
 
     Attributes
     ----------
-    location : object or None
-        The device memory that holds the value, as given to `defer`; None once the host has the
-        value.
-    holder : object or None
-        The device whose memory that is.
+    location, holder : object or None
+        The device memory that has the value, as given to `defer`, and its device; None once the
+        host has the value.
     """
 
     __slots__ = ("_fetch", "_value", "dtype", "holder", "location")
@@ -74,19 +65,9 @@ class ScalarValue:
 
 
 class ScalarRef(NamedTuple):
-    """A scalar whose value a recorded statement reads when it runs.
+    """A scalar whose value a recorded statement reads when it runs, cast to `dtype`.
 
-    Attributes
-    ----------
-    scalar : ScalarValue
-        The scalar.
-    dtype : DType
-        The type that its value is cast to.
-    name : str
-        The scalar's name, for formulas.
-    now : callable
-        Returns the value as a NumPy scalar of `dtype`, or raises the error that a statement would
-        raise if it ran now.
+    `now` returns the value, or raises the error that a statement would raise if it ran now.
     """
 
     scalar: ScalarValue
@@ -205,15 +186,8 @@ class Product(NamedTuple):
 class BoundOperator(NamedTuple):
     """An operator of one operand: unary, binary with one operand bound, or index-unary.
 
-    Attributes
-    ----------
-    op : Operator
-        The operator.
-    domain, result : DType
-        Entries and the bound operand are cast to `domain`; the output has the type `result`.
-    left, right : NumPy scalar, ScalarRef or None
-        The bound operand of a `BinaryOp`, or in `right` the thunk of an `IndexUnaryOp`; its type
-        is `domain`.
+    Entries and the bound operand are cast to `domain`; the output has the type `result`. The bound
+    operand, or in `right` the thunk of an `IndexUnaryOp`, is a NumPy scalar or a ScalarRef.
     """
 
     op: Operator
@@ -284,14 +258,7 @@ class Multiply(NamedTuple):
 class MultiplySelection(NamedTuple):
     """``w = P u`` or ``w = P' u``, where P has an entry (f[j], j) for each entry j of a vector f.
 
-    Attributes
-    ----------
-    indices : Handle
-        The vector f, of an integer type; a value outside of P's rows makes no entry.
-    operand : Handle
-        The vector u.
-    product : Product
-        The algebra.
+    `indices` is f, of an integer type; a value outside of P's rows makes no entry.
     """
 
     indices: Handle
@@ -349,14 +316,7 @@ class Apply(NamedTuple):
 class Select(NamedTuple):
     """The entries for which an operator of value, index and thunk is true.
 
-    Attributes
-    ----------
-    operand : Handle
-        The vector or matrix.
-    op : IndexUnaryOp
-        The operator, with a BOOL result.
-    thunk : NumPy scalar or ScalarRef
-        The operator's last operand, in its domain.
+    The operator has a BOOL result; the thunk is a NumPy scalar or a ScalarRef in its domain.
     """
 
     operand: Handle
@@ -377,12 +337,7 @@ class Assign(NamedTuple):
 class AssignScalar(NamedTuple):
     """``w(I) = value`` or ``C(I, J) = value``; the indices of a list rise.
 
-    Attributes
-    ----------
-    value : NumPy scalar, ScalarRef or CounterRef
-        The number, of the output's type.
-    indices : Indices
-        The positions that are assigned.
+    The value is a NumPy scalar, a ScalarRef or a CounterRef, of the output's type.
     """
 
     value: Any
@@ -487,18 +442,9 @@ def method_of(operation: Operation, ndim: int) -> str:
 
 
 class Statement(NamedTuple):
-    """A checked operation and its output.
+    """A checked operation and its output, a handle or a `ScalarValue`.
 
-    Attributes
-    ----------
-    out : Handle or ScalarValue
-        The output.
-    desc : Descriptor
-        How the output is written.
-    operation : Operation
-        The right-hand side.
-    dtype : DType
-        Type of the operation's result, before the cast to the type of the output.
+    `dtype` is the type of the operation's result, before the cast to the type of the output.
     """
 
     out: Any
@@ -643,19 +589,10 @@ class Place:
 class Record:
     """The statements of a loop's body, on places.
 
-    Parameters
-    ----------
-    statements : sequence of Statement
-        As they were recorded.
-    handles : list of Handle
-        All handles in them, each of them once.
-    shapes : list of tuple
-        The shape of each.
-
     Attributes
     ----------
     places : list of Place
-        One for each handle.
+        One for each of the handles, which have the given shapes.
     statements : list of Statement
         The statements, with places instead of handles.
     found : dict
@@ -675,15 +612,7 @@ class Record:
 
 
 class RecordedBody(Sequence[Statement]):
-    """The statements of a record on handles; they are made when one of them is asked for.
-
-    Attributes
-    ----------
-    record : Record
-        The record.
-    handles : list of Handle
-        For each place another handle, of the same type and shape as at the first time.
-    """
+    """The statements of a record on other handles, one for each place; made when they are read."""
 
     def __init__(self, record: Record, handles: list[Handle]) -> None:
         self.record, self.handles = record, handles

@@ -200,12 +200,8 @@ class Selector:
 class Compared:
     """Keep entries by a comparison: ``select.value(A > 3)``, ``select.row(A <= 5)``.
 
-    Attributes
-    ----------
-    name : str
-        Its name, after what is compared: value, row, column or index.
-    short : str
-        How the names of its operators begin, as ``col`` of ``colle``.
+    `name` says what is compared: value, row, column or index. `short` begins the names of its
+    operators, as ``col`` of ``colle``.
     """
 
     def __init__(self, name: str, short: str) -> None:

@@ -356,14 +356,8 @@ def available() -> dict[str, str]:
 def bytes_on_gpu(out_degree: Any, symmetric: bool, one_form: bool = False) -> tuple[int, int]:
     """Estimate, without a GPU, a graph's bytes on a GPU: (the graph, the graph and a search).
 
-    Parameters
-    ----------
-    out_degree : array of int, (n,)
-        Entries of each row.
-    symmetric : bool
-        Whether the rows equal the columns; else a search reads both.
-    one_form : bool
-        Whether a search reads the columns alone, as with ``A.orientation = "csc"``.
+    It has `out_degree` entries in each row. A search reads rows and columns unless they are equal,
+    `symmetric`, or it reads the columns alone, `one_form`, as with ``A.orientation = "csc"``.
     """
     estimate = importlib.import_module("lagpu.backends.gpu.fused.search_space").estimated_bytes
     return cast(tuple[int, int], estimate(out_degree, symmetric, one_form))

@@ -32,33 +32,19 @@ _OWN = frozenset((np.ndarray, list, tuple, range, bool, int, float))
 
 
 def array_in(x: Any, place: Backend, what: str, *, copies: bool = False) -> Any:
-    """Return data for a backend as an array of NumPy, or of CuPy if both are on a GPU.
+    """Return an array of any library as one of NumPy, or of CuPy for a backend on a GPU.
 
-    Host arrays are not copied. Numbers, lists and what no library's protocol covers pass as they
-    are.
-
-    Parameters
-    ----------
-    x : object
-        An array of NumPy or CuPy, an object with ``__cuda_array_interface__`` or ``__dlpack__``
-        (PyTorch, JAX, Numba, the array API), or a column of pandas, polars or pyarrow.
-    place : Backend
-        Where the data will be used.
-    what : str
-        The beginning of messages.
-    copies : bool
-        Copy from a GPU to a backend on the host; else that is an error.
+    It may have ``__cuda_array_interface__`` or ``__dlpack__`` (PyTorch, JAX, Numba, the array API),
+    or be a column of pandas, polars or pyarrow. Host arrays are not copied; numbers, lists and all
+    else pass as they are. With `copies`, data on a GPU is copied to a backend on the host.
 
     Raises
     ------
     InvalidValue
         If a value is missing: NA, null or masked. A NaN of a float type is a value.
-    DomainMismatch
-        If the object does not hand out its data.
-    BackendMismatch
-        If the data is on a GPU and the backend is not, unless `copies`.
-    BackendUnavailable
-        If the data is on a GPU and CuPy is not installed.
+    DomainMismatch, BackendMismatch, BackendUnavailable
+        If the object refuses to export its data, if that is on a GPU and the backend is not, or if
+        CuPy is not installed.
     """
     if type(x) in _OWN:
         return x

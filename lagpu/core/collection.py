@@ -93,16 +93,8 @@ Recipe = Callable[[Parts], Any]
 class Aggregator:
     """A sum that is more than a monoid: ``A.reduce_rowwise(agg.mean)``.
 
-    Attributes
-    ----------
-    name : str
-        Its name in python-graphblas.
-    recipe : callable
-        Returns the sums as a vector, from the `Parts` of a reduction.
-    monoid : Monoid, optional
-        The monoid, of an aggregator that is nothing more.
-    meaning : str
-        The value of each sum, in words.
+    `recipe` returns the sums as a vector, from the `Parts` of a reduction. `monoid` is that of an
+    aggregator that is nothing more, `meaning` the value of each sum in words.
     """
 
     name: str

@@ -188,19 +188,15 @@ class Call(Unassigned, Deferred):
     Attributes
     ----------
     operation : Operation
-        The typed record of the operation, on handles.
+        The operation, on handles.
     inputs : tuple of Vector and Matrix
         The operands, for checks and for the formula.
-    dtype : DType
-        Type of the result.
-    shape : tuple of int
-        Shape of the result; ``()`` for a scalar.
+    dtype, shape
+        Type and shape of the result; the shape of a scalar is ``()``.
     formula : tuple
         The right-hand side as mathematics, for `format_formula`.
     backend : Backend or None
         The backend of the inputs; None for a number.
-    by : FrameType, optional
-        The author's frame; None if the notation itself makes the call and uses it at once.
     """
 
     __slots__ = (
@@ -276,16 +272,8 @@ class Call(Unassigned, Deferred):
     def kept(self, by: str = "value") -> Call:
         """Return the deferred selection for a comparison: ``A.select("valuegt", 3)`` for ``A > 3``.
 
-        Parameters
-        ----------
-        by : {"value", "row", "col", "index"}
-            What the number is compared with, as the names of the operators begin.
-
-        Raises
-        ------
-        DomainMismatch
-            If this is no comparison of a vector or a matrix with a number, or there is no such
-            operator, as for one row.
+        `by` says what the number is compared with, as the names of the operators begin: value, row,
+        col or index.
         """
         self._mark_used()
         if self.compared is None:

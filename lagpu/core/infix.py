@@ -160,16 +160,10 @@ class Joined(Pair):
         return f"binary.{_WAYS[self.sign][1]}({self.as_line})"
 
     def combined(self, op: BinaryOp, by: FrameType | None, **defaults: Any) -> Call:
-        """Return the deferred element-wise operation with `op`, written in the frame `by`.
+        """Return the deferred element-wise operation with `op`, of a chain ``u | v | w`` too.
 
-        Parameters
-        ----------
-        op : BinaryOp or Monoid
-            The operator, of a chain ``u | v | w`` too.
-        by : FrameType, optional
-            The author's frame.
-        **defaults
-            ``left_default=`` and ``right_default=``, both: in place of a missing entry of a union.
+        ``left_default=`` and ``right_default=``, both, take the place of a missing entry of a
+        union.
         """
         left, right, op = self._operands(op, *defaults.values(), **defaults)
         if defaults:

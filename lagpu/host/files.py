@@ -188,19 +188,13 @@ class NotPrivate(Exception):
 
 
 def folder(path: Path) -> Path:
-    """Return a folder with its links resolved, after making it and its parents if they are missing.
-
-    Parameters
-    ----------
-    path : Path
-        The folder; what is made has mode 0700, whatever the umask.
+    """Return a folder with its links resolved, made with mode 0700 if it is missing.
 
     Raises
     ------
     NotPrivate
-        If the folder belongs to another user or is writable by group or others; if a folder above
-        it belongs to another user than root, or is writable by others without the sticky bit. The
-        group of a folder above is trusted.
+        If another user or group may write it, or may replace a folder above it. The group of a
+        folder above is trusted.
     OSError
         If it cannot be made, or is no folder.
     """

@@ -34,15 +34,7 @@ _command: list[Sequence[str]] = [_NO_COMMAND]
 
 
 class Job(NamedTuple):
-    """The place of this process in its job.
-
-    Attributes
-    ----------
-    size : int
-        The number of processes, at least 2.
-    rank : int
-        The number of this one, from 0.
-    """
+    """The place of this process in its job: one of `size`, at least 2, with number `rank`."""
 
     size: int
     rank: int

@@ -26,16 +26,9 @@ _PACKAGES = frozenset(prefix.removesuffix(".") for prefix in _NOTATION)
 
 
 class Expression(NamedTuple):
-    """The source text of an instruction.
+    """The source of an instruction: its first line, 0 if unknown, and its text on one line.
 
-    Attributes
-    ----------
-    line : int
-        The line on which the expression begins; 0 if it is unknown.
-    text : str
-        The expression on one line; empty if the source cannot be read.
-    rest : str
-        The text that follows the expression on its last line.
+    `text` is empty if the source cannot be read; `rest` follows the expression on its last line.
     """
 
     line: int
@@ -46,11 +39,7 @@ class Expression(NamedTuple):
 def author(inside: int = 0) -> FrameType | None:
     """Return the author's frame: the innermost one outside the notation.
 
-    Parameters
-    ----------
-    inside : int
-        How many callers, from the caller of this function on, are known to belong to the
-        notation; they are skipped.
+    So many callers, from the caller of this function on, are known to be `inside` the notation.
     """
     frame: FrameType | None = sys._getframe(1 + inside)
     while frame is not None and is_notation(frame):

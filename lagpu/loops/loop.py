@@ -238,19 +238,10 @@ def replay(
     unchanged: Vector | Matrix | None,
     times: int | None,
 ) -> int:
-    """Run the iterations of a recorded loop, of which there is at least one; return how many.
+    """Run the iterations of a recorded loop, at least one; return how many.
 
     The body is proved to be the same in every iteration but for counter and scalars. The condition
     is tested as late in an iteration as possible, so that the device has work meanwhile.
-
-    Parameters
-    ----------
-    backend : Backend
-        The backend of the statements.
-    body : sequence of Statement
-        The recorded statements.
-    empty, unchanged, times
-        When the loop ends; see `loop`.
     """
     idle = 0 if empty is None else _count_idle(body, empty)
     first, others = body[:idle], body[idle:]
@@ -639,15 +630,7 @@ def sweep(levels: Vector | Matrix) -> Iterator[Pair]:
 
 
 class _Levels:
-    """The checked levels of a vector or a matrix, each of which can be cut out as an object.
-
-    Attributes
-    ----------
-    deepest : int
-        The last level; -1 if there are no entries.
-    data : Levels
-        The levels on handles.
-    """
+    """The checked levels of a vector or a matrix, each of which can be cut out as an object."""
 
     def __init__(self, levels: Vector | Matrix) -> None:
         self._like = levels

@@ -52,11 +52,9 @@ class LoopBody(NamedTuple):
     scalar : str
         One of the names, which refers to a `Scalar`, or an empty string.
     written : tuple of str
-        Those of the names that ``w += x`` writes, which must be vectors or matrices: a number
-        would be bound to another number.
+        The names that ``w += x`` writes: of vectors or matrices, as a number would be rebound.
     counter : str
-        The name of the counter of a loop outside a function, where anybody may read it later;
-        else an empty string.
+        The name of the counter of a loop outside a function, where any later code may read it.
     """
 
     statements: int = 0

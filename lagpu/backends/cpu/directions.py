@@ -35,20 +35,11 @@ _LARGE = 1 << 16  # entries from which free memory is asked for
 
 
 class Counts:
-    """Counts of a matrix, made when a product asks, and dropped when the matrix is written.
+    """Counts of a matrix, made when a product needs them, and dropped when the matrix is written.
 
-    Attributes
-    ----------
-    nvals : int
-        Entries.
-    lacked : int
-        Entries that products looked at because the matrix lacks its transpose.
-    degrees : dict
-        Entries of each row (True) and of each column (False), as full python-graphblas vectors.
-    most : dict
-        Entries of the longest row (True) and of the longest column (False).
-    shape : tuple of int
-        Rows and columns.
+    `nvals` are its entries, `lacked` those that products looked at because the matrix lacks its
+    transpose. By row (True) or by column (False), `degrees` are full vectors of python-graphblas,
+    and `most` is the longest.
     """
 
     __slots__ = ("degrees", "lacked", "most", "nvals", "shape")
@@ -337,13 +328,7 @@ class Numbers(NamedTuple):
 
 
 def choose(A: Box, u: Box, product: Product, desc: Descriptor | None = None) -> Plan:
-    """Return the plan of a product; nothing is made or changed.
-
-    Raises
-    ------
-    InvalidValue
-        For an unknown policy or argument; the message lists the valid ones.
-    """
+    """Return the plan of a product; nothing is made or changed."""
     name, given = _policy_of("auto" if product.policy is None else product.policy)
     if 0 in counts_of(A).shape:
         return Plan("", "SuiteSparse chooses its own method: the matrix has a size of 0")
