@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import FrameType, FunctionType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -101,18 +101,16 @@ def index(_dtype: DType) -> DType:
 # BOOL.
 
 
-@runtime_checkable
-class _Deferred(Protocol):
-    """An expression of the front end that warns unless it is used."""
-
-    def _mark_used(self) -> None:
-        """Suppress the warning."""
-
-
 def _on_numbers(function: Callable[..., Any], domain: DType, result: DType) -> Callable[..., Any]:
     """Return a user's function of Python's numbers that computes with NumPy's, which wrap."""
     number = bool if domain.is_bool else domain.numpy.type  # True + True is 2, as in C++
     return lambda *operands: cast(function(*map(number, operands)), result)
+
+
+def _mark_used(*operands: Any) -> None:
+    """Suppress the warnings of expressions that are not used: one error is enough."""
+    for operand in operands:
+        getattr(operand, "_mark_used", lambda: None)()
 
 
 class _Written(Protocol):
@@ -274,9 +272,7 @@ def _joined(
         return operands[0].apply(applied, operands[1])._written_in(by)
     if sparse == [False, True] and not defaults:
         return operands[1].apply(applied, left=operands[0])._written_in(by)
-    for operand in operands:
-        if isinstance(operand, _Deferred):
-            operand._mark_used()  # one error is enough
+    _mark_used(*operands)
     raise DomainMismatch(
         f"{op!r}: takes one u | v, on the union, or u & v, on the intersection, or u and a number. "
         f"Write {op!r}(u | v), {op!r}(u & v) or {applied!r}(u, 3)."
@@ -502,9 +498,7 @@ class Semiring(_Algebra):
         """
         times = getattr(product, "times", None)
         if more:
-            for operand in (product, *more):
-                if isinstance(operand, _Deferred):
-                    operand._mark_used()  # one error is enough
+            _mark_used(product, *more)
             raise DomainMismatch(
                 f"{self!r}: takes one product, not {1 + len(more)} operands. "
                 f"Write {self.name}(q @ A)."
@@ -578,7 +572,23 @@ def instead_of(name: str, kind: str, names: Iterable[str]) -> str:
     return f"dir({kind}) lists the names."
 
 
-class Table(Generic[Row]):
+class Namespace:
+    """Operators by attribute and by name: ``semiring.min_plus``, ``semiring["min_plus"]``."""
+
+    if not TYPE_CHECKING:  # a type checker knows the rows alone, so that it finds a wrong name
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            return self[name]
+
+    @property
+    def ss(self) -> Self:
+        """The same names: python-graphblas lists what is not in the standard under ``ss``."""
+        return self
+
+
+class Table(Namespace, Generic[Row]):
     """The operators of one kind, by attribute, by name and in order.
 
     ``semiring.min_plus``, ``semiring["min_plus"]`` and ``for s in semiring`` give the same rows.
@@ -630,18 +640,6 @@ class Table(Generic[Row]):
             raise UnknownOperator(
                 f"{self.kind}: there is no {name!r}. {instead_of(name, self.kind, self._rows)}"
             ) from None
-
-    if not TYPE_CHECKING:  # a type checker knows the rows alone, so that it finds a wrong name
-
-        def __getattr__(self, name: str) -> Row:
-            if name.startswith("__"):
-                raise AttributeError(name)
-            return self[name]
-
-    @property
-    def ss(self) -> Self:
-        """The table itself: python-graphblas lists what is not in the standard under ``ss``."""
-        return self
 
     def from_string(self, text: str) -> Row:
         """Return the operator of a text: a name, or a sign such as ``"+"``, with ``"[FP64]"``."""

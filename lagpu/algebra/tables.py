@@ -10,6 +10,7 @@ from lagpu.algebra.operators import (
     BinaryOp,
     IndexUnaryOp,
     Monoid,
+    Namespace,
     Semiring,
     Table,
     UnaryOp,
@@ -130,7 +131,7 @@ semiring = SemiringTable()
 # Both are namespaces of python-graphblas over the tables: they hold no operators of their own.
 
 
-class Operators:
+class Operators(Namespace):
     """The unary and binary operators and the semirings by name: ``op.abs``, ``op.min_plus``.
 
     A name that is both, as ``plus``, is the binary operator; where a monoid belongs its monoid is
@@ -140,11 +141,9 @@ class Operators:
     kind = "op"
     _tables: tuple[Table[Any], ...] = (binary, unary, semiring)
 
-    def __getattr__(self, name: str) -> BinaryOp | UnaryOp | Semiring:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        found: BinaryOp | UnaryOp | Semiring = self[name]
-        return found
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> BinaryOp | UnaryOp | Semiring: ...
 
     def __getitem__(self, name: str) -> Any:
         """Return the operator of this name."""
@@ -161,11 +160,6 @@ class Operators:
 
     def __repr__(self) -> str:
         return f"op: {len(dir(self))} operators of unary, binary and semiring"
-
-    @property
-    def ss(self) -> Operators:
-        """The namespace itself: python-graphblas lists some operators under ``ss``."""
-        return self
 
     def from_string(self, text: str) -> Any:
         """Return the operator of a text; see `Table.from_string`."""
@@ -233,7 +227,17 @@ class Compared:
         return kept(self.short)._written_in(sys._getframe(1))
 
 
-class Selectors:
+class _ByOperator:
+    """Becomes the selector of each name that a class gives it."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        setattr(owner, name, Selector(indexunary[name]))
+
+
+_OF_ITS_OPERATOR = cast(Selector, _ByOperator())
+
+
+class Selectors(Namespace):
     """The operators of `indexunary` that have a truth for each entry, and four comparisons."""
 
     kind = "select"
@@ -241,42 +245,19 @@ class Selectors:
     row = Compared("row", "row")
     column = Compared("column", "col")
     index = Compared("index", "index")
-
-    def __init__(self) -> None:
-        self._made: dict[str, Selector] = {}
-
-    if TYPE_CHECKING:  # the names that a type checker knows
-        tril: Selector
-        triu: Selector
-        diag: Selector
-        offdiag: Selector
-        rowle: Selector
-        rowgt: Selector
-        colle: Selector
-        colgt: Selector
-        indexle: Selector
-        indexgt: Selector
-        valueeq: Selector
-        valuene: Selector
-        valuelt: Selector
-        valuele: Selector
-        valuegt: Selector
-        valuege: Selector
-    else:
-
-        def __getattr__(self, name: str) -> Selector:
-            if name.startswith("__"):
-                raise AttributeError(name)
-            return self[name]
+    tril = triu = diag = offdiag = rowle = rowgt = colle = colgt = _OF_ITS_OPERATOR
+    indexle = indexgt = valueeq = valuene = valuelt = valuele = _OF_ITS_OPERATOR
+    valuegt = valuege = _OF_ITS_OPERATOR
 
     def __getitem__(self, name: str) -> Any:
         """Return the operator of this name."""
-        if name in _COMPARED:
-            return getattr(self, name)
+        known = vars(type(self)).get(name, vars(self).get(name))
+        if isinstance(known, (Selector, Compared)):
+            return known
         found = indexunary[name]
         if found.result(BOOL) is not BOOL:
             raise UnknownOperator(f"select: {found!r} has no truth. Write A.apply({found!r}).")
-        return self._made.setdefault(name, Selector(found))
+        return vars(self).setdefault(name, Selector(found))
 
     def __contains__(self, name: str) -> bool:
         return name in dir(self)
@@ -286,11 +267,6 @@ class Selectors:
 
     def __repr__(self) -> str:
         return f"select: {len(dir(self))} operators, {', '.join(dir(self))}"
-
-    @property
-    def ss(self) -> Selectors:
-        """The namespace itself."""
-        return self
 
     def register_new(self, name: str, *args: Any, **options: Any) -> Any:
         """Refuse; see `IndexUnaryTable.register`."""
