@@ -133,12 +133,10 @@ class Descriptor(NamedTuple):
     Attributes
     ----------
     mask : Handle or None
-        The mask: a vector for a vector, a matrix for a matrix.
-    structure : bool
-        Whether the mask keeps every position at which it has an entry; else only those at which
-        the entry is not zero.
-    complement : bool
-        Whether the mask keeps the other positions instead.
+        A vector for a vector, a matrix for a matrix.
+    structure, complement : bool
+        The mask keeps every position at which it has an entry, else only those at which the entry
+        is not zero; or it keeps the other positions.
     accum : BinaryOp or None
         The accumulator.
     replace : bool
@@ -235,17 +233,9 @@ def operation(
 class Multiply(NamedTuple):
     """``w = A u``, ``w = A' u``, or the same for each row of a matrix: ``C = Q A``.
 
-    Attributes
-    ----------
-    matrix : Handle
-        ``A``.
-    operand : Handle
-        The vector ``u``, or the left one of two matrices, ``Q``, whose rows are such vectors.
-    product : Product
-        The algebra; for two matrices `transpose` and `flip` are as in ``u @ A``, so `transpose` is
-        False for ``Q A'``.
-    transposed : bool
-        Whether the transpose of the operand, a matrix, is used.
+    The operand is the vector ``u``, or the left one of two matrices, ``Q``, whose rows are such
+    vectors; `transposed`: its transpose is used. For two matrices `transpose` and `flip` of the
+    product are as in ``u @ A``, so `transpose` is False for ``Q A'``.
     """
 
     matrix: Handle
@@ -276,14 +266,8 @@ class Ewise(NamedTuple):
         ``"ewise_add"``: on the union, where an entry of one side alone stays as it is;
         ``"ewise_mult"``: on the intersection; ``"ewise_union"``: on the union, with a default in
         place of a missing entry.
-    left, right : Handle
-        The operands.
-    op : BinaryOp
-        The operator.
     defaults : tuple or None
         The defaults of ``ewise_union`` for the left and the right side, in the operator's domain.
-    transposed : tuple of bool
-        Whether the transpose of the left and of the right matrix is used.
     """
 
     kind: str
@@ -494,14 +478,8 @@ def resolved(operation: Operation, depth: int = 0) -> Operation:
 class Until(NamedTuple):
     """The conditions that end a loop; each that is not None is checked.
 
-    Attributes
-    ----------
-    empty : Handle or None
-        Before an iteration in which this vector or matrix has no entry.
-    unchanged : Handle or None
-        After an iteration that left this vector or matrix as it was.
-    times : int or None
-        After this many iterations.
+    It ends before an iteration in which the vector or matrix `empty` has no entry, after one that
+    left `unchanged` as it was, and after so many `times`.
     """
 
     empty: Handle | None = None

@@ -444,12 +444,7 @@ class BinaryTable(OperatorTable[BinaryOp]):
     def isclose(self, rel_tol: float = 1e-7, abs_tol: float = 0.0) -> BinaryOp:
         """Return the operator that says whether two numbers are equal up to a tolerance.
 
-        Parameters
-        ----------
-        rel_tol : float
-            Share of the greater of the two numbers.
-        abs_tol : float
-            The least difference that counts.
+        They may differ by `rel_tol` times the greater of the two, or by `abs_tol`.
         """
         relative, absolute = (float(scalar) for scalar in (rel_tol, abs_tol))
 
@@ -597,18 +592,9 @@ class MonoidTable(Table[Monoid]):
         return super().lookup(op)
 
     def register(self, name: str, op: BinaryOp, identity: Any, *, terminal: Any = None) -> Monoid:
-        """Make a monoid of an operator that is associative and commutative.
+        """Make a monoid of an associative, commutative operator whose result has its own type.
 
-        Parameters
-        ----------
-        name : str
-            Its name in this table.
-        op : BinaryOp
-            The operator, whose result has the type of its operands.
-        identity : scalar
-            ``op(identity, x) == x`` for every `x`.
-        terminal : scalar, optional
-            ``op(terminal, x) == terminal`` for every `x`.
+        ``op(identity, x) == x``, and ``op(terminal, x) == terminal``, for every `x`.
         """
         found = binary.lookup(op)
         if found.positional:

@@ -110,15 +110,7 @@ class SemiringTable(Table[Semiring]):
         return self.register(add, multiply)
 
     def register(self, monoid: Monoid, multiply: BinaryOp) -> Semiring:
-        """Make a semiring; its name is ``monoid_multiply``.
-
-        Parameters
-        ----------
-        monoid : Monoid
-            The addition.
-        multiply : BinaryOp
-            The multiplication.
-        """
+        """Make a semiring of an addition and a multiplication; its name is ``monoid_multiply``."""
         return self._add(Semiring(_M.lookup(monoid), _B.lookup(multiply)))
 
 
@@ -208,15 +200,8 @@ class Compared:
     def __call__(self, comparison: Any) -> Any:
         """Return the deferred selection of the entries for which a comparison holds.
 
-        Parameters
-        ----------
-        comparison : expression
-            A vector or a matrix beside a number. It says what is kept, and is not computed itself.
-
-        Raises
-        ------
-        DomainMismatch
-            If it is no such comparison, or asks for one row, column or index.
+        It is of a vector or a matrix with a number; it says what is kept, and is not computed
+        itself.
         """
         kept = getattr(comparison, "kept", None)
         if kept is None:

@@ -421,9 +421,8 @@ def use_grid(
         How searches run: a paper's system, such as ``"bfs2d:ratio=0.1"`` (docs/design/grid.md). It
         belongs to the objects that are made inside.
     order : str, optional
-        How indices are dealt to the pieces, which nobody sees from outside: ``"random"``, or by
-        ``"degree"``, vertices with most edges first and isolated ones last. By default as they are,
-        in runs.
+        How indices are assigned to the pieces: ``"random"``, or by ``"degree"``, vertices with most
+        edges first and isolated ones last. By default in runs.
     devices : iterable of int, optional
         The numbers of the GPUs, or with `backend` ``"sim"`` of the simulated devices, that have a
         piece each, in this order: ``lagpu.grid(devices=[3, 1])``. By default the first ones. In a
@@ -432,16 +431,13 @@ def use_grid(
     Returns
     -------
     context manager
-        It gives the grid, which `get` names ``"grid:2"``, ``"grid:2x3-degree:cpu"``,
-        ``"grid:2:gpu:3,1"`` and so on.
+        It gives the grid, which `get` names ``"grid:2x3-degree:cpu"``, ``"grid:2:gpu:3,1"`` and so
+        on.
 
     Raises
     ------
-    BackendUnavailable
-        If there are fewer devices than pieces, or not those that `devices` names.
-    InvalidValue
-        If there is no such grid, if `devices` names one twice or not one for each piece, or in a
-        job of several processes.
+    BackendUnavailable, InvalidValue
+        If there are too few devices, or no such grid or devices.
     """
     if order not in (None, *_ORDERS):
         raise InvalidValue(f"grid: order {order!r} is not one of {', '.join(_ORDERS)}, or None.")

@@ -325,12 +325,8 @@ class Collection(Arithmetic):
     def wait(self, how: str = "materialize") -> Self:
         """Return this object when all operations that make it have ended, for measuring time.
 
-        A backend may run behind the program; reading an object waits in any case.
-
-        Parameters
-        ----------
-        how : {"materialize", "complete"}
-            Accepted as in python-graphblas; both wait for the same.
+        A backend may run behind the program; reading an object waits in any case. `how` is
+        materialize or complete, as in python-graphblas; both wait for the same.
         """
         check_how(how)
         self._flushed().wait(self.data)
@@ -368,14 +364,12 @@ class Collection(Arithmetic):
 
         Parameters
         ----------
-        dtype : DType, optional
-            Type of the values of the copy.
+        dtype, name : DType, str, optional
+            Type of the values, and name, of the copy.
         clear : bool
-            Whether to leave out all entries, for an object of the same size and type.
+            Leave out all entries, for an object of the same size and type.
         mask : Mask, optional
             Copy only the entries that the mask keeps.
-        name : str, optional
-            Name of the copy.
         """
         kind = self.dtype if dtype is None else lookup(dtype)
         if clear or mask is not None:
@@ -414,11 +408,6 @@ class Collection(Arithmetic):
             The other object, on the same backend.
         check_dtype : bool
             Whether the types must be the same too.
-
-        Raises
-        ------
-        DomainMismatch, BackendMismatch
-            If `other` is something else, or lives elsewhere.
         """
         other = self._alike(other, "isequal", check_dtype)
         return other is not None and self._flushed().isequal(self.data, other.data)
@@ -433,15 +422,8 @@ class Collection(Arithmetic):
     ) -> bool:
         """Whether both have the same entries, with values equal up to a tolerance; see `isequal`.
 
-        Parameters
-        ----------
-        other : Vector or Matrix, as this object, or an expression or a view of one
-            The other object, on the same backend.
-        rel_tol, abs_tol : float
-            Two values are close if they are equal, or differ by ``rel_tol`` times the greater or by
-            `abs_tol` at most, as in ``math.isclose``. NaN is close to nothing.
-        check_dtype : bool
-            Whether the types must be the same too.
+        Two values are close if they are equal, or differ by `rel_tol` times the greater or by
+        `abs_tol` at most, as in ``math.isclose``. NaN is close to nothing.
         """
         other = self._alike(other, "isclose", check_dtype)
         if other is None:

@@ -279,7 +279,7 @@ class Matrix(Collection, MatrixOperand):
         dtype : DType, optional
             Type of the values; by default that of the matrix.
         rows, columns, values : bool
-            Whether to return each array; None stands for one that is not wanted.
+            With False the result has None for this array.
         sort : bool
             Accepted as in python-graphblas; the entries always come in order.
         """
@@ -355,18 +355,10 @@ class Matrix(Collection, MatrixOperand):
     def from_scalar(
         cls, value: Any, nrows: int, ncols: int, dtype: Any = None, **where: Any
     ) -> Matrix:
-        """Return a matrix with one value at every position.
+        """Return a matrix of one value at every position, of type `dtype` or else that of `value`.
 
-        Parameters
-        ----------
-        value : scalar
-            The value of every entry.
-        nrows, ncols : int
-            Shape; a gpu or sim matrix stores the position of each entry.
-        dtype : DType, optional
-            Type of the values; by default that of `value`.
-        **where
-            ``like``, ``backend`` and ``name``, as in `Matrix`.
+        A gpu or sim matrix stores the position of each entry. ``like``, ``backend`` and ``name``
+        are as in `Matrix`.
         """
         kind = scalar_dtype(value, INT64, "from_scalar") if dtype is None else dtype
         return filled(cls(kind, nrows, ncols, **where), value)
@@ -382,16 +374,9 @@ class Matrix(Collection, MatrixOperand):
         values : array_like, (nrows, ncols)
             The array.
         missing_value : scalar, optional
-            The value that stands for no entry; by default every position has an entry.
-        dtype : DType, optional
-            Type of the values; by default that of `values`.
-        **where
-            ``like``, ``backend`` and ``name``, as in `Matrix`.
-
-        Raises
-        ------
-        DimensionMismatch
-            If the array is not two-dimensional.
+            The value of a missing entry; by default every position has an entry.
+        dtype, **where
+            As in `from_coo`: ``like``, ``backend`` and ``name``.
         """
         array = np.asarray(values)
         if array.ndim != 2:
@@ -417,17 +402,14 @@ class Matrix(Collection, MatrixOperand):
             The positions; a list of triples has the values too.
         values : array_like, (nvals,), or scalar, optional
             Values of the entries; by default those of the triples, or 1.0.
-        dtype : DType, optional
-            Type of the values; by default that of the values.
-        **options
-            ``nrows``, ``ncols``, ``dup_op``, ``like``, ``backend`` and ``name``, as in `from_coo`.
+        dtype, **options
+            As in `from_coo`.
 
         Raises
         ------
-        DimensionMismatch
-            If the list is not of pairs or of triples, or an array does not have two columns.
-        InvalidValue
-            If values are given twice.
+        DimensionMismatch, InvalidValue
+            If the list is not of pairs or of triples, an array does not have two columns, or values
+            are given twice.
         """
         if isinstance(edgelist, np.ndarray):
             if edgelist.ndim != 2 or edgelist.shape[1] != 2:
@@ -458,18 +440,8 @@ class Matrix(Collection, MatrixOperand):
     ) -> Matrix:
         """Return a matrix of dicts ``{row: {column: value}}``, or of a list of dicts by row.
 
-        Parameters
-        ----------
-        nested : dict or list of dict
-            The entries.
-        dtype : DType, optional
-            Type of the values; by default that of the values.
-        order : {"rowwise", "columnwise"}
-            Whether the outer keys are rows or columns.
-        nrows, ncols : int, optional
-            Shape; by default the largest index plus one, also where its dict is empty.
-        **where
-            ``like``, ``backend`` and ``name``, as in `Matrix`.
+        With `order` ``"columnwise"`` the outer keys are columns. `nrows` and `ncols` are by default
+        the largest index plus one, also where its dict is empty; the rest is as in `from_coo`.
         """
         rowwise = _by_rows(order)
         given: Any = nested
@@ -496,14 +468,10 @@ class Matrix(Collection, MatrixOperand):
             The rows with entries, rising.
         indptr : array_like of int, (r + 1,)
             Row ``compressed_rows[k]`` has entries ``indptr[k] .. indptr[k+1] - 1``.
-        col_indices : array_like of int, (nvals,)
-            Columns of the entries.
-        values : array_like, (nvals,), or scalar
-            Values of the entries.
-        dtype : DType, optional
-            Type of the values; by default that of `values`.
-        **options
-            ``nrows``, ``ncols``, ``like``, ``backend`` and ``name``, as in `from_coo`.
+        col_indices, values : array_like, (nvals,)
+            Columns and values of the entries; one scalar is the value of all.
+        dtype, **options
+            As in `from_coo`.
         """
         rows, nrows = _expanded(compressed_rows, indptr, options.pop("nrows", None), "from_dcsr")
         return cls.from_coo(rows, col_indices, values, dtype, nrows=nrows, **options)
@@ -526,13 +494,7 @@ class Matrix(Collection, MatrixOperand):
         return _nonempty(self.to_csc(), dtype)
 
     def to_dense(self, fill_value: Any = None, dtype: Any = None) -> Array:
-        """Return a NumPy array, (nrows, ncols), with `fill_value` where there is no entry.
-
-        Raises
-        ------
-        InvalidValue
-            If entries are missing and there is no `fill_value`.
-        """
+        """Return a NumPy array, (nrows, ncols), with `fill_value` where there is no entry."""
         rows, cols, values = self.to_coo()
         if fill_value is None:
             require_full(self, len(values))
@@ -612,14 +574,12 @@ class Matrix(Collection, MatrixOperand):
         Parameters
         ----------
         values : scalar, Vector, or array_like
-            The values, as many as the diagonal has places; where a vector has no entry the
-            diagonal has none either, unless there is an accumulator.
+            The values, as many as the diagonal has places; where a vector has no entry the diagonal
+            has none either, unless there is an accumulator.
         k : int
             The diagonal; `k` > 0 lies above the main one.
-        mask : Mask of a vector, optional
-            The places of the diagonal that are written.
-        accum : BinaryOp, optional
-            Combines old and new values.
+        mask, accum : Mask of a vector, BinaryOp, optional
+            The places of the diagonal that are written, and what combines old and new values.
 
         Raises
         ------
@@ -650,12 +610,7 @@ class Matrix(Collection, MatrixOperand):
     ) -> Call:
         """Move the entries: ``C[i + r, j + c] = A[i, j]``; one outside of `C` is left out.
 
-        Parameters
-        ----------
-        row_offset, column_offset : int
-            How far each entry moves down and to the right; negative numbers move the other way.
-        nrows, ncols : int, optional
-            Shape of the result; by default that of this matrix.
+        The result is `nrows` x `ncols`, by default as large as this matrix.
         """
         by = [integer(x, "reposition: offset") for x in (row_offset, column_offset)]
         shape = [

@@ -24,18 +24,10 @@ class HasBackend(Protocol):
 class Recorder:
     """Takes the statements of a loop's body instead of running them, until it is closed.
 
-    In a ``with`` statement it runs at the end what it has taken and nothing else has run; then the
-    observer forgets the recorded statements.
-
-    Parameters
-    ----------
-    backend : Backend
-        The backend whose statements are recorded; statements of other backends run at once.
-    ndim : int or None
-        Whether to record statements that write vectors (1), or scalars, or matrices (2); a
-        statement of the other kind ends the recording. None: as the first statement.
-    before_running : callable, optional
-        Called before recorded statements run by themselves after all.
+    At the end of a ``with`` statement it runs what it has taken and nothing else has run.
+    Statements of other backends run at once. It takes those that write vectors or scalars, `ndim`
+    1, or matrices, 2, by default the kind of the first; one of the other kind ends the recording.
+    `before_running` is called before recorded statements run by themselves after all.
 
     Attributes
     ----------

@@ -93,15 +93,7 @@ class Scalar(NoArithmetic):
         return new
 
     def isequal(self, other: Any, *, check_dtype: bool = False) -> bool:
-        """Whether both have equal values, or none.
-
-        Parameters
-        ----------
-        other : Scalar or number
-            The other value; a number counts as one of this type, as in python-graphblas.
-        check_dtype : bool
-            Whether the types must be the same too.
-        """
+        """Whether both have equal values, or none; a number counts as one of this type."""
         other = self._alike(other, check_dtype)
         return other is not None and bool(self == other)
 

@@ -195,7 +195,7 @@ class Vector(Collection):
         dtype : DType, optional
             Type of the values; by default that of the vector.
         indices, values : bool
-            Whether to return each array; None stands for one that is not wanted.
+            With False the result has None for this array.
         sort : bool
             Accepted as in python-graphblas; the indices always rise.
         """
@@ -205,7 +205,7 @@ class Vector(Collection):
     def to_dense(
         self, fill_value: Any = None, dtype: Any = None, *, on_device: bool = False
     ) -> np.ndarray[Any, Any]:
-        """Return an array of length `size` with `fill_value` where there is no entry.
+        """Return an array of length `size`, a copy, with `fill_value` where there is no entry.
 
         Parameters
         ----------
@@ -215,19 +215,12 @@ class Vector(Collection):
             Type of the array; by default that of the vector. Values are cast as GraphBLAS casts.
         on_device : bool
             Return a CuPy array where the backend has a GPU, so that nothing goes through the host;
-            elsewhere, and on a grid, a NumPy array all the same. By default it is a NumPy array.
-
-        Returns
-        -------
-        array, (size,)
-            A copy: later statements do not change it.
+            elsewhere, and on a grid, it is a NumPy array all the same.
 
         Raises
         ------
-        InvalidValue
-            If entries are missing and there is no `fill_value`.
-        DomainMismatch
-            If `fill_value` does not fit the type.
+        InvalidValue, DomainMismatch
+            If entries are missing and there is no `fill_value`, or if it does not fit the type.
         """
         found: np.ndarray[Any, Any] = to_dense(self, fill_value, dtype, on_device)
         return found
@@ -281,18 +274,9 @@ class Vector(Collection):
 
     @classmethod
     def from_scalar(cls, value: Any, size: int, dtype: Any = None, **where: Any) -> Vector:
-        """Return a full vector of one value.
+        """Return a full vector of one value, of type `dtype` or else of the type of `value`.
 
-        Parameters
-        ----------
-        value : scalar
-            The value of every entry.
-        size : int
-            Length.
-        dtype : DType, optional
-            Type of the values; by default that of `value`.
-        **where
-            ``like``, ``backend`` and ``name``, as in `Vector`.
+        ``like``, ``backend`` and ``name`` are as in `Vector`.
         """
         kind = scalar_dtype(value, INT64, "from_scalar") if dtype is None else dtype
         return filled(cls(kind, size, **where), value)
@@ -303,19 +287,7 @@ class Vector(Collection):
     ) -> Vector:
         """Return a vector of (index, value) pairs.
 
-        Parameters
-        ----------
-        pairs : iterable of (int, scalar)
-            The entries.
-        dtype : DType, optional
-            Type of the values; by default that of the values.
-        **options
-            ``size``, ``dup_op``, ``like``, ``backend`` and ``name``, as in `from_coo`.
-
-        Raises
-        ------
-        DomainMismatch, IndexOutOfBound, InvalidValue
-            As `from_coo` raises them.
+        ``size``, ``dup_op``, ``like``, ``backend``, ``name`` and errors are as in `from_coo`.
         """
         indices, values = split(pairs, 2)
         return cls.from_coo(indices, values, dtype, **options)
@@ -337,12 +309,7 @@ class Vector(Collection):
     def reposition(self, offset: int, *, size: int | None = None) -> Call:
         """Move the entries: ``w[i + offset] = u[i]``; an entry outside of `w` is left out.
 
-        Parameters
-        ----------
-        offset : int
-            How far each entry moves to the right; a negative number moves to the left.
-        size : int, optional
-            Length of the result; by default that of this vector.
+        The result has `size` places, by default as many as this vector.
         """
         by = integer(offset, "reposition: offset")
         n = self.size if size is None else as_size(size, "reposition")
@@ -421,10 +388,7 @@ class Vector(Collection):
     def selection(self, nrows: int | None = None) -> SelectionMatrix:
         """Return a `SelectionMatrix`: a view with an entry (v[j], j) for each entry j.
 
-        Parameters
-        ----------
-        nrows : int, optional
-            Number of rows, by default `size`; a value outside ``0 .. nrows-1`` selects nothing.
+        It has `nrows` rows, by default `size`; a value outside ``0 .. nrows-1`` selects nothing.
         """
         return SelectionMatrix(self, nrows)
 

@@ -639,25 +639,10 @@ class TransposedMatrix(MatrixView):
 class SelectionMatrix(MatrixView):
     """A BOOL matrix with an entry (f[j], j) for each entry j of a vector: ``f.selection(nrows)``.
 
-    A value of `f` outside ``0 .. nrows-1`` selects nothing: its column is empty.
-    A product reads `f` as it is when the statement runs; nothing is stored.
-
-    Parameters
-    ----------
-    f : Vector, (ncols,)
-        Row numbers, of an integer type.
-    nrows : int, optional
-        Number of rows, by default the size of `f`.
-
-    Raises
-    ------
-    DomainMismatch
-        If `f` is not of an integer type.
-
-    Notes
-    -----
-    ``u @ P`` is a gather, ``w[j] = u[f[j]]``; ``P @ u`` a scatter, where w[i] is the sum over all j
-    with ``f[j] = i``.
+    `f` has row numbers, of an integer type; a value outside ``0 .. nrows-1`` selects nothing: its
+    column is empty. `nrows` is by default the size of `f`. A product reads `f` as it is when the
+    statement runs; nothing is stored. ``u @ P`` is a gather, ``w[j] = u[f[j]]``; ``P @ u`` a
+    scatter, where w[i] is the sum over all j with ``f[j] = i``.
     """
 
     __slots__ = ("_nrows", "operand")

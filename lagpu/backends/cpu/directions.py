@@ -246,10 +246,8 @@ class Search(NamedTuple):
     ----------
     matrix : weakref.ref of Box
         The matrix.
-    explored : int
-        Its entries that this and earlier frontiers met, about.
-    nvals : int
-        Entries of the vector that was multiplied.
+    explored, nvals : int
+        Its entries that this and earlier frontiers met, about; entries of the vector.
     pulled, ever : bool
         Whether this product pulled, and whether it or an earlier one did.
     large : bool
@@ -274,10 +272,8 @@ class Numbers(NamedTuple):
     ----------
     A, u, by_row : Box, Box, bool
         The operands, and whether the vector's entries stand for rows of the matrix.
-    all_edges, size : int
-        Entries of the matrix, and size of the vector: all edges and vertices.
-    nvals : int
-        Entries of the vector: vertices of the frontier.
+    all_edges, size, nvals : int
+        Entries of the matrix, size of the vector, and its entries: the frontier.
     before : Search
         What the product before left.
     alpha : float or None
