@@ -114,27 +114,17 @@ def _remainder(x: float, y: float) -> float:
     return math.remainder(x, y) if defined else math.nan
 
 
-def _bit(x: Any, y: Any) -> tuple[Any, Any]:
-    """Return (whether y is 1 .. bits, the number with the bit y)."""
-    bits = 8 * np.asarray(x).dtype.itemsize
-    inside = (y >= 1) & (y <= bits)
-    place = np.where(inside, y, 1).astype(np.uint64) - np.uint64(1)
-    return inside, np.left_shift(np.uint64(1), place).astype(np.asarray(x).dtype)
+def _on_bit(change: Callable[[Any, Any], Any], *, keeps: bool = True) -> Callable[[Any, Any], Any]:
+    """Return what changes bit y of x, 1 .. bits; of another y it returns x, or 0."""
 
+    def changed(x: Any, y: Any) -> Any:
+        x = np.asarray(x)
+        inside = (y >= 1) & (y <= 8 * x.dtype.itemsize)
+        place = np.where(inside, y, 1).astype(np.uint64) - np.uint64(1)
+        bit = np.left_shift(np.uint64(1), place).astype(x.dtype)
+        return np.where(inside, change(x, bit), x if keeps else 0)
 
-def _bget(x: Any, y: Any) -> Any:
-    inside, bit = _bit(x, y)
-    return np.where(inside & ((x & bit) != 0), 1, 0)
-
-
-def _bset(x: Any, y: Any) -> Any:
-    inside, bit = _bit(x, y)
-    return np.where(inside, x | bit, x)
-
-
-def _bclr(x: Any, y: Any) -> Any:
-    inside, bit = _bit(x, y)
-    return np.where(inside, x & ~bit, x)
+    return changed
 
 
 def _bshift(x: Any, y: Any) -> Any:
@@ -426,14 +416,17 @@ class BinaryTable(OperatorTable[BinaryOp]):
         domain=integral,
     )  # fmt: skip
     bget = _binary(
-        "bget", _bget, "bit y of x; the lowest is bit 1",
-        _AT.format("0") + "return Z((x & bit) != T(0) ? 1 : 0);", domain=integral,
+        "bget", _on_bit(lambda x, bit: (x & bit) != 0, keeps=False),
+        "bit y of x; the lowest is bit 1", _AT.format("0") + "return Z((x & bit) != T(0) ? 1 : 0);",
+        domain=integral,
     )  # fmt: skip
     bset = _binary(
-        "bset", _bset, "x with bit y", _AT.format("x") + "return Z(x | bit);", domain=integral,
+        "bset", _on_bit(lambda x, bit: x | bit), "x with bit y",
+        _AT.format("x") + "return Z(x | bit);", domain=integral,
     )  # fmt: skip
     bclr = _binary(
-        "bclr", _bclr, "x without bit y", _AT.format("x") + "return Z(x & ~bit);", domain=integral,
+        "bclr", _on_bit(lambda x, bit: x & ~bit), "x without bit y",
+        _AT.format("x") + "return Z(x & ~bit);", domain=integral,
     )  # fmt: skip
     bshift = _binary(
         "bshift", _bshift, "x * 2 ** y, by moving bits; to the right if y < 0", _BSHIFT,

@@ -694,7 +694,7 @@ def _as_named(op: Any) -> tuple[Any, ...]:
     """Return what ``op.__reduce__`` would return: its kind, name, forced type and texts."""
     table = next(table for table in _tables.values() if table.row is type(op))
     own = table._rows.get(op.name)
-    dtype = None if own is op else _forced_type(op)
+    dtype = None if own is op else op.dtype
     if own is None or (own is not op and (dtype is None or own[dtype] is not op)):
         raise InvalidValue(
             f"{op!r}: is not an operator of a table, so it has no copy and no pickle. Register it."
@@ -722,10 +722,6 @@ def _named(kind: str, name: str, dtype: Any, texts: tuple[str, ...]) -> Any:
             f"{texts}. Register both alike, or give one another name."
         )
     return found if dtype is None else found[dtype]
-
-
-def _forced_type(op: Any) -> Any:
-    return op.op.dtype if isinstance(op, Monoid) else op.dtype
 
 
 def _texts(op: Any) -> tuple[str, ...]:

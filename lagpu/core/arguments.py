@@ -99,7 +99,7 @@ def _require_none_missing(x: Any, what: str) -> None:
         missing = int(np.ma.getmaskarray(x).sum())
     elif hasattr(x, "null_count"):  # pyarrow, and polars, where it is a method
         missing = int(x.null_count() if callable(x.null_count) else x.null_count)
-    elif hasattr(x, "isna") and _may_lack_values(x.dtype):
+    elif hasattr(x, "isna") and not (isinstance(x.dtype, np.dtype) and x.dtype.kind != "O"):
         missing = int(x.isna().sum())
     else:
         return
@@ -108,11 +108,6 @@ def _require_none_missing(x: Any, what: str) -> None:
             f"{what}: {missing} of {len(x)} values are missing. Leave them out, as with "
             "x.dropna() of pandas, or fill them in; an entry without a value has no entry."
         )
-
-
-def _may_lack_values(dtype: Any) -> bool:
-    """Whether a column of pandas of this type may have NA: not one of NumPy's numbers."""
-    return not isinstance(dtype, np.dtype) or dtype.kind == "O"
 
 
 def require_fit(array: Any, given: DType, kind: DType, what: str) -> None:

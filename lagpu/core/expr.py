@@ -480,7 +480,8 @@ def assign(to: Updater, value: Any) -> None:
             value.__class__ = _UsedCall  # if it does not fit, one error is enough
         call = out._call_for(value, to)
     call.__class__ = _UsedCall
-    if call.shape != out.shape and not (to.indices is not None and _assigns(call)):
+    to_part = to.indices is not None and type(call.operation) in (Assign, AssignScalar)
+    if call.shape != out.shape and not to_part:
         raise DimensionMismatch(
             f"{call.method}: {name_of(out)} has shape {out.shape} != {call.shape} of {call!r}."
         )
@@ -495,11 +496,6 @@ def assign(to: Updater, value: Any) -> None:
             raise mask_does_not_fit(mask, out)
         desc = Descriptor(vector.data, mask.structure, mask.complement, to.accum, to.replace)
     _submit(Statement(out.data, desc, call.operation, call.dtype), to, call)
-
-
-def _assigns(call: Call) -> bool:
-    """Return True if a call may write only a part of its output."""
-    return type(call.operation) in (Assign, AssignScalar)
 
 
 def _submit(s: Statement, to: Updater, call: Call) -> None:

@@ -7,18 +7,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from threading import get_ident
-from typing import Any, Protocol
+from typing import Any
 
 from lagpu.backends.protocol import Backend
 from lagpu.operations import Constant, FusedLoop, Rejection, Statement, resolved
-
-
-class HasBackend(Protocol):
-    """An object that lives on a backend."""
-
-    @property
-    def backend(self) -> Backend:
-        """The backend."""
 
 
 class Recorder:
@@ -136,7 +128,7 @@ def flush(backend: Backend | None = None) -> None:
         recorder.flush()
 
 
-def why_unreadable(x: HasBackend) -> str:
+def why_unreadable(x: Any) -> str:
     """Return why a display cannot read an object now, or an empty string."""
     return "" if _recorder_of(x.backend) is None else "a loop is being recorded"
 

@@ -49,7 +49,8 @@ def author(inside: int = 0) -> FrameType | None:
 
 def is_notation(frame: FrameType) -> bool:
     """Whether a frame runs the notation itself, and no author's code."""
-    return _is_notation(frame.f_globals.get("__name__", ""))
+    module = frame.f_globals.get("__name__", "")
+    return module.startswith(_NOTATION) or module in _PACKAGES
 
 
 def is_command(frame: FrameType) -> bool:
@@ -73,10 +74,6 @@ def taken_by(code: CodeType, instruction: int) -> str:
         if not name.startswith(_BESIDE):
             return name
     return ""
-
-
-def _is_notation(module: str) -> bool:
-    return module.startswith(_NOTATION) or module in _PACKAGES
 
 
 def line_of_author() -> tuple[str, int, str]:

@@ -634,7 +634,9 @@ class _Levels:
 
     def __init__(self, levels: Vector | Matrix) -> None:
         self._like = levels
-        self.data = _levels_of(levels)
+        backend = levels._flushed()
+        found = backend.levels(levels.data)
+        self.data: Levels = _HostLevels(levels) if found is None else found
         self.deepest, size = self.data.deepest, max(levels.shape)
         if self.data.lowest < 0:
             raise InvalidValue(
@@ -649,29 +651,15 @@ class _Levels:
 
     def cut(self, d: int, name: str) -> Any:
         """Return the vector or matrix that is True where the level is `d`."""
-        like, data = self._like, self.data.cut(d)
-        if isinstance(like, Vector):
-            return Vector._of(data, BOOL, like.size, like.backend, name)
-        return Matrix._of(data, BOOL, like.shape, like.backend, name)
-
-
-def _levels_of(levels: Vector | Matrix) -> Levels:
-    """Return the backend's levels, or levels sorted on the host."""
-    backend = levels._flushed()
-    found = backend.levels(levels.data)
-    if found is not None:
-        return found
-    *where, values = levels.to_coo()
-    return _HostLevels(backend, tuple(where), values, levels.shape)
+        return self._like._holding(self.data.cut(d), BOOL, name)
 
 
 class _HostLevels:
     """Levels of which the entries are sorted by level on the host."""
 
-    def __init__(
-        self, backend: Backend, where: tuple[Array, ...], values: Array, shape: tuple[int, ...]
-    ) -> None:
-        self._backend, self._shape = backend, shape
+    def __init__(self, levels: Vector | Matrix) -> None:
+        *where, values = levels.to_coo()
+        self._backend, self._shape = levels.backend, (*levels.shape,)
         order = np.argsort(values, kind="stable")
         self._values = values[order]
         self._where = [x[order] for x in where]

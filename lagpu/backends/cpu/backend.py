@@ -49,7 +49,6 @@ from lagpu.operations import (
     Multiply,
     MultiplySelection,
     Operation,
-    Product,
     Reduce,
     Rejection,
     Statement,
@@ -119,13 +118,9 @@ def _operands(operation: Operation | None) -> tuple[Box, Box]:
 
 def _edges(w: Box, operation: Multiply | MultiplySelection) -> int:
     """Count the matrix entries that meet an entry of the vector."""
-    if isinstance(operation, MultiplySelection):
-        return _edges_of_selection(w, operation.indices, operation.operand, operation.product)
-    return degree_sum(operation.matrix, operation.operand, operation.product.transpose)
-
-
-def _edges_of_selection(w: Box, f: Box, u: Box, product: Product) -> int:
-    """Count the entries of a selection matrix that meet an entry of the vector."""
+    if isinstance(operation, Multiply):
+        return degree_sum(operation.matrix, operation.operand, operation.product.transpose)
+    f, u, product = operation
     columns, rows = f.gb.to_coo()
     inner, nrows = (rows, u.gb.size) if product.transpose else (columns, w.gb.size)
     there = np.isin(inner, u.gb.to_coo(values=False)[0])

@@ -475,10 +475,6 @@ def _copy(op: Assign, _desc: Descriptor) -> Box:
     return _transpose(op.operand) if op.transposed else boxed(op.operand.gb.dup(), op.operand.dtype)
 
 
-def _matrix_selection(op: SelectionToMatrix, _desc: Descriptor) -> Box:
-    return selection_matrix(op.indices, op.nrows, op.transposed)
-
-
 _MAKE: dict[type, Callable[[Any, Descriptor], Box]] = {
     Multiply: _matrix_multiply,
     Ewise: _matrix_ewise,
@@ -487,7 +483,7 @@ _MAKE: dict[type, Callable[[Any, Descriptor], Box]] = {
     Apply: _matrix_apply,
     Select: _matrix_select,
     Assign: _copy,
-    SelectionToMatrix: _matrix_selection,
+    SelectionToMatrix: lambda op, _desc: selection_matrix(*op),
 }
 
 
