@@ -88,13 +88,7 @@ class EmptyObject(LagpuError, ValueError):
 
 
 class CycleFound(LagpuError, ValueError):
-    """There is a cycle where none may be: in a DAG, or one of negative length.
-
-    Attributes
-    ----------
-    cycle : list of int
-        The vertices of the cycle in the order of its edges; the last one leads to the first.
-    """
+    """There is a cycle where none may be; `cycle` has its vertices in the order of its edges."""
 
     def __init__(self, message: str, cycle: list[int]) -> None:
         super().__init__(message)

@@ -158,18 +158,9 @@ class Descriptor(NamedTuple):
 class Product(NamedTuple):
     """The algebra of a product of a matrix with a vector, ``w = A u`` or ``w = A' u``.
 
-    Attributes
-    ----------
-    semiring : Semiring
-        Addition and multiplication.
-    domain, result : DType
-        Operands are cast to `domain`, products to `result`, the type of the sums.
-    transpose : bool
-        Use ``A'``: ``w[j] = (+)_i A[i, j] u[i]``.
-    flip : bool
-        Whether the vector is the left operand of the multiplication, as in ``u @ A``.
-    kernel, policy : str or None
-        The author's choice for this product, where a backend offers one.
+    Operands are cast to `domain`, products to `result`, the type of the sums. With `transpose`,
+    ``w[j] = (+)_i A[i, j] u[i]``. With `flip` the vector is the left operand of the multiplication,
+    as in ``u @ A``. `kernel` and `policy` are the author's choice, where a backend offers one.
     """
 
     semiring: Semiring
@@ -488,13 +479,7 @@ class Until(NamedTuple):
 
 
 class Levels(Protocol):
-    """The entries of an integer vector or matrix, by value.
-
-    Attributes
-    ----------
-    lowest, deepest : int
-        Least and largest value; 0 and -1 if there are no entries.
-    """
+    """The entries of an integer vector or matrix, by value; without any they are 0 and -1."""
 
     lowest: int
     deepest: int
@@ -506,13 +491,8 @@ class Levels(Protocol):
 class Sweep(NamedTuple):
     """The iterations of a sweep: one for each level, the deepest first, down to level 1.
 
-    Attributes
-    ----------
-    here, above : Handle
-        The masks of the first iteration, which the body names: the deepest level, and the one
-        before it.
-    levels : Levels
-        The levels as `Backend.levels` returned them; at least two.
+    `here` and `above` are the masks of the first iteration, which the body names: the deepest
+    level, and the one before it. `levels`, at least two, are as `Backend.levels` returned them.
     """
 
     here: Handle
@@ -536,13 +516,7 @@ class FusedLoop(Protocol):
         """Bytes that the loop allocates beside its operands."""
 
     def run(self) -> None:
-        """Run the loop to its end; the host waits only if it must know a scalar or a count.
-
-        Raises
-        ------
-        EmptyObject
-            If a statement read a scalar without a value: all statements before it have run.
-        """
+        """Run the loop to its end; the host waits only if it must know a scalar or a count."""
 
 
 class Rejection(NamedTuple):

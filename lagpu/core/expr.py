@@ -309,6 +309,23 @@ class Call(Unassigned, Deferred):
         return out
 
 
+class Expression(Deferred):
+    """An expression that stands for a call."""
+
+    __slots__ = ()
+
+    def call(self) -> Call:
+        """Return the deferred operation."""
+        raise NotImplementedError
+
+    def _computed(self) -> Any:
+        return compute(self, self.call)
+
+    def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
+        """Return the result as a new object; see `Call.new`."""
+        return self.call().new(dtype, mask=mask, name=name)
+
+
 def compute(x: Any, call: Callable[[], Call]) -> Any:
     """Return the result of an expression as an object, computed at the first time.
 

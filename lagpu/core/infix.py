@@ -22,16 +22,16 @@ from lagpu.core.arguments import (
 from lagpu.core.expr import (
     OUTPUTS,
     Call,
+    Expression,
     Mask,
     Unassigned,
-    compute,
     format_as_written,
     is_operand,
     kind_of,
     mark_used,
     temporary,
 )
-from lagpu.core.hints import Deferred, NoTruth, name_of, object_of
+from lagpu.core.hints import NoTruth, name_of, object_of
 from lagpu.dtypes import BOOL, DType, unify
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.host import display
@@ -39,7 +39,7 @@ from lagpu.host.source import author
 from lagpu.operations import Ewise, Kronecker, Multiply, MultiplySelection, Product
 
 
-class Pair(Unassigned, Deferred):
+class Pair(Unassigned, Expression):
     """Two operands and a sign: ``u @ A``, ``u | v`` or ``u & v``."""
 
     __slots__ = ("_result", "left", "right")
@@ -48,7 +48,7 @@ class Pair(Unassigned, Deferred):
 
     def _begin(self, left: Any, right: Any) -> None:
         for operand in (left, right):
-            getattr(operand, "_mark_used", lambda: None)()
+            mark_used(operand)
         self.left, self.right = left, right
         self._used = False
 
@@ -83,13 +83,6 @@ class Pair(Unassigned, Deferred):
             for x in sides
             for kind in (x._dtypes() if _joins(x, self.sign) else [object_of(x).dtype])
         ]
-
-    def _computed(self) -> Any:
-        return compute(self, self.call)
-
-    def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
-        """Return the result with the usual operator, as a new object."""
-        return self.call().new(dtype, mask=mask, name=name)
 
     @property
     def formula(self) -> tuple[Any, ...]:
@@ -183,7 +176,7 @@ class Joined(Pair):
         kinds = [x.dtype for x in parts]
         if any(kind is not BOOL for kind in kinds):
             for part in parts:
-                getattr(part, "_mark_used", lambda: None)()
+                mark_used(part)
             self.refuse(
                 f"{self.as_line} has no operator, and its types {kinds[0]} and {kinds[1]} are not "
                 "both BOOL"

@@ -9,11 +9,10 @@ import numpy as np
 
 from lagpu.algebra.tables import unary
 from lagpu.core.arguments import all_close, check_how, dtype_for, scalar_dtype, scalar_value
-from lagpu.core.expr import OUTPUTS, Call, Updater, constant
+from lagpu.core.expr import OUTPUTS, Call, Expression, Updater, constant
 from lagpu.core.hints import NoArithmetic, object_of
-from lagpu.core.infix import UNARY, WAYS, Pair, described, operator_of
+from lagpu.core.infix import UNARY, WAYS, described, operator_of
 from lagpu.core.recorder import flush
-from lagpu.core.views import IndexExpr
 from lagpu.dtypes import DType, cast, lookup
 from lagpu.errors import EmptyObject, InvalidValue, NotSupported
 from lagpu.host import display
@@ -151,7 +150,7 @@ class Scalar(NoArithmetic):
             raise NotSupported(f"{self.name}[...]: a scalar has no indices.")
         if isinstance(value, Call):
             return value
-        if isinstance(value, (IndexExpr, Pair)):
+        if isinstance(value, Expression):
             return value.call()
         number = scalar_value(value, self.dtype, self.name)
         return constant(number, self.dtype, value if type(value) is Counter else None)

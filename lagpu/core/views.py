@@ -24,20 +24,19 @@ from lagpu.core.exchange import as_type
 from lagpu.core.expr import (
     OUTPUTS,
     Call,
+    Expression,
     Mask,
     Updater,
     as_mask,
     assign,
-    compute,
     is_operand,
     kind_of,
     temporary,
 )
-from lagpu.core.hints import ComputedForms, Deferred, NoTruth, name_of, part_of
+from lagpu.core.hints import ComputedForms, NoTruth, name_of, part_of
 from lagpu.core.infix import (
     Arithmetic,
     MatrixOperand,
-    Pair,
     as_column,
     as_row,
     described,
@@ -61,21 +60,10 @@ from lagpu.operations import (
 Array = np.ndarray[Any, Any]
 
 
-class IndexExpr(Deferred):
+class IndexExpr(Expression):
     """A part of an object, ``w[I]`` or ``A[i, :]``, to be read or written."""
 
     __slots__ = ("_result", "within")  # within: what it is a part of, if that cannot be written
-
-    def call(self) -> Call:
-        """Return the deferred extraction."""
-        raise NotImplementedError
-
-    def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
-        """Return the part as a new vector, or one entry as a `Scalar`."""
-        return self.call().new(dtype, mask=mask, name=name)
-
-    def _computed(self) -> Any:
-        return compute(self, self.call)
 
     @property
     def value(self) -> Any:
@@ -338,7 +326,7 @@ def vector_assignment(out: Any, value: Any, indices: Any) -> Call:
 
 def _right_side(out: Any, value: Any) -> Any:
     """Return what is assigned as an object, a call or a number."""
-    if isinstance(value, (IndexExpr, Pair)):
+    if isinstance(value, Expression):
         return value.call()
     if isinstance(value, Mask):
         value.refuse("is not a result")

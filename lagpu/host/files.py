@@ -174,13 +174,7 @@ _ROOT, _UNMAPPED = 0, 65534  # a user of the host that a container does not know
 
 
 class NotPrivate(Exception):
-    """Somebody else may change a folder or a file.
-
-    Attributes
-    ----------
-    remedy : str
-        What the user can do, without the final full stop.
-    """
+    """Somebody else may change a folder or a file; `remedy` says what the user can do."""
 
     def __init__(self, fact: str, remedy: str) -> None:
         super().__init__(fact)
