@@ -82,7 +82,7 @@ _INSTEAD = {
 
 
 def __getattr__(name: str) -> _Any:
-    """Import a package of `lagpu` when it is first asked for: ``lagpu.algorithms``."""
+    """Import a package of `lagpu` at its first use: ``lagpu.algorithms``."""
     if name in _LAZY:
         return _importlib.import_module(f"lagpu.{name}")
     if name == "exceptions":  # the name in python-graphblas

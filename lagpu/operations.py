@@ -1,4 +1,4 @@
-"""Statements, operations, scalars and recorded loops, which the front end hands to a backend."""
+"""Statements, operations, scalars and recorded loops, which the front end gives to a backend."""
 
 from __future__ import annotations
 
@@ -530,7 +530,7 @@ class Rejection(NamedTuple):
 
 
 class Place:
-    """What stands in a record where a recorded statement had a handle."""
+    """The place of a handle in a record."""
 
     __slots__ = ("number", "shape")
 
@@ -586,7 +586,7 @@ class RecordedBody(Sequence[Statement]):
         return iter(self._made())
 
     def place_of(self, handle: Handle) -> Place | None:
-        """Return the place where a handle stands; None if it stands nowhere."""
+        """Return the place of a handle, or None."""
         for place, x in zip(self.record.places, self.handles, strict=True):
             if x is handle:
                 return place

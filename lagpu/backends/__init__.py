@@ -1,4 +1,4 @@
-"""The registry of backends, each of which is imported on first use."""
+"""The registry of backends, which are imported on first use."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class _Refusal:
         )
 
     def __exit__(self, *exc_info: object) -> None:
-        """Do nothing: nobody enters."""
+        """Do nothing: no thread enters."""
 
 
 _locked: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
@@ -109,7 +109,7 @@ _registering = threading.Lock()
 
 
 def refuse_after_fork(owner: Any, name: str) -> None:
-    """Let whoever takes `owner.lock` in a forked process be told so, by the backend's `name`."""
+    """Make `owner.lock` raise in a forked process, with the backend's `name`."""
     with _registering:
         _locked[owner] = name
 

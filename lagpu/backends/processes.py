@@ -1,4 +1,4 @@
-"""What each process of a backend has for itself, told to all of them."""
+"""Per-process values of a backend, gathered on all its processes."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def require_fit(array: Any, given: DType, kind: DType, what: str) -> None:
 
 
 # ------------------------------------------------------------------------------------------
-# Objects that stand where a type belongs, as in ``Matrix(S)``: refused, with the line to write.
+# Objects in the place of a type, as in ``Matrix(S)``: refused, with the line to write.
 
 
 def dtype_for(dtype: Any, what: str) -> DType:

@@ -111,7 +111,7 @@ class Aggregator:
         return self.name, self.meaning, kind
 
     def __call__(self, *operands: Any) -> Any:
-        """Refuse: an aggregator stands in a reduction."""
+        """Refuse: an aggregator belongs in a reduction."""
         raise NotSupported(f"{self!r}: cannot be called. Write u.reduce(agg.{self.name}).")
 
 
@@ -138,7 +138,7 @@ def _count(parts: Parts) -> Any:
 
 
 def _counted(op: BinaryOp) -> Recipe:
-    """Return the recipe that counts the entries of which `op` with 0 is true."""
+    """Return the recipe that counts the entries for which `op` with 0 is true."""
     return lambda parts: parts.total(monoid.plus, parts.of(op, 0))
 
 
@@ -189,7 +189,7 @@ def _range(parts: Parts) -> Any:
 
 
 def _index_of(extreme: Monoid) -> Recipe:
-    """Return the recipe of the least index at which the extreme value stands."""
+    """Return the recipe of the least index with the extreme value."""
 
     def recipe(parts: Parts) -> Any:
         indices = parts.indices()

@@ -165,7 +165,7 @@ def dlpack(
     Raises
     ------
     InvalidValue
-        If an entry is missing, or ``copy=False`` is asked for.
+        If an entry is missing, or with ``copy=False``.
     """
     if copy is False:
         raise InvalidValue(

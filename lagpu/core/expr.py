@@ -114,7 +114,7 @@ def _warn(x: Unassigned, code: CodeType, instruction: int) -> None:
 _UNWINDS = ("BINARY_OP", "STORE_SUBSCR", "POP_EXCEPT")
 #: Instructions that use a call at once: w << call, w[I] = call, call.new() and w.update(call).
 _USES = ("BINARY_OP", "STORE_SUBSCR", "STORE_SLICE", "PRECALL", "CALL")
-#: comparison -> that of a row, a column or an index which stands for it: i < 2.5 is i <= 3 - 1
+#: comparison -> the same of a row, a column or an index: i < 2.5 is i <= 3 - 1
 _PLACES: dict[str, tuple[str, Any, int]] = {
     "le": ("le", math.floor, 0), "lt": ("le", math.ceil, -1),
     "gt": ("gt", math.floor, 0), "ge": ("gt", math.ceil, -1),
@@ -201,7 +201,7 @@ class Call(Unassigned, Deferred):
 
     __slots__ = (
         *("_at", "_code"),  # where the call is written; a frame would keep its variables alive
-        "_result",  # once a value was asked for
+        "_result",  # once a value was read
         *("backend", "dtype", "formula", "inputs", "operation", "shape"),
     )
     _remedy = "{0} was never used. Write w << call, or call.new(); w = call only names it."
@@ -292,7 +292,7 @@ class Call(Unassigned, Deferred):
         return Call(Select(x.data, op, number), (x,), x.dtype, x.shape, formula)
 
     def call(self) -> Call:
-        """Return the call itself, as other expressions return the call that they stand for."""
+        """Return the call itself, as other expressions return their call."""
         return self
 
     def _computed(self) -> Any:
@@ -310,7 +310,7 @@ class Call(Unassigned, Deferred):
 
 
 class Expression(Deferred):
-    """An expression that stands for a call."""
+    """An expression that becomes a call."""
 
     __slots__ = ()
 

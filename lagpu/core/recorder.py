@@ -219,7 +219,7 @@ def current_observer() -> Observer | None:
 
 
 def set_observer(observer: Observer | None) -> None:
-    """Let `observer`, or for None nobody, see every statement of this thread from now on."""
+    """Let `observer` see every statement of this thread from now on; None ends it."""
     if observer is not None:
         observer.thread = get_ident()
     _current_observer.set(observer)

@@ -1,4 +1,4 @@
-"""Write files atomically, and keep folders and files that nobody else may change."""
+"""Write files atomically, and keep folders and files that no other user may change."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _named(path: Path, what: str) -> Iterator[None]:
 
 
 # ------------------------------------------------------------------------------------------
-# Folders and files that nobody but the user may change, for what is loaded and run.
+# Folders and files that only the user may change, for what is loaded and run.
 
 
 FILE_MODE = 0o600

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 #: together, and raises SystemError if two threads do so at the same time.
 SYNTAX = threading.RLock()
 _TARGET = re.compile(r"(\w+)\s*=(?!=)")
-# The packages of the notation itself; the author is whoever called into them.
+# The packages of the notation itself; the author called into them.
 _NOTATION = tuple(
     f"lagpu.{package}." for package in ("algebra", "core", "crosscheck", "host", "loops", "observe")
 )

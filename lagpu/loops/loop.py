@@ -55,7 +55,7 @@ def _reflected(name: str) -> Callable[[Any, Any], Any]:
 
 
 class LastCount:
-    """A whole number that is fetched when it is first asked for; it computes as an int does.
+    """A whole number that is fetched at its first use; it computes as an int does.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class Counted:
 # would pass again; so their handles take the places of the old ones, and the body does not run.
 
 
-_MOST = 512  # loops; then they are recorded anew
+_MOST = 512  # loops; then they are recorded again
 _known: dict[tuple[int, int], KnownLoop] = {}
 
 
@@ -203,7 +203,7 @@ def find_known(frame: FrameType, backend: Backend) -> RecordedBody | None:
     """Return the body of the loop that `frame` begins, if such a one was recorded before."""
     known = _known.get((id(frame.f_code), frame.f_lineno))
     if known is None or current_observer() is not None or sys.gettrace() is not None:
-        return None  # who looks on, as a trace or a debugger, is to see the body
+        return None  # a trace or a debugger must see the body
     handles = known.handles(frame, backend)
     return None if handles is None else RecordedBody(known.record, handles)
 
@@ -630,7 +630,7 @@ def sweep(levels: Vector | Matrix) -> Iterator[Pair]:
 
 
 class _Levels:
-    """The checked levels of a vector or a matrix, each of which can be cut out as an object."""
+    """The checked levels of a vector or a matrix; each can be cut out as an object."""
 
     def __init__(self, levels: Vector | Matrix) -> None:
         self._like = levels
@@ -655,7 +655,7 @@ class _Levels:
 
 
 class _HostLevels:
-    """Levels of which the entries are sorted by level on the host."""
+    """Levels whose entries are sorted on the host."""
 
     def __init__(self, levels: Vector | Matrix) -> None:
         *where, values = levels.to_coo()

@@ -137,7 +137,7 @@ Array = np.ndarray[Any, Any]
 # Bytes that GraphBLAS and python-graphblas take beside their arguments, for an entry without its
 # value, a value, and a vertex; measured, docs/design/memory.md.
 _FROM_CSC, _FROM_COO, _TO_CSC = (18, 2, 17), (67, 0, 0), (14, 2, 17)
-_LARGE = 1 << 16  # entries or vertices; less is not asked for
+_LARGE = 1 << 16  # entries or vertices from which free memory is read
 
 
 def _signed(indices: Array) -> Array:

@@ -31,7 +31,7 @@ from lagpu.operations import Descriptor, Product
 # Bytes of a transpose and of making it: an entry without its value, and a row or column; measured,
 # docs/design/memory.md.
 _ENTRY, _VERTEX = 9, 32
-_LARGE = 1 << 16  # entries from which free memory is asked for
+_LARGE = 1 << 16  # entries from which free memory is read
 
 
 class Counts:
@@ -209,7 +209,7 @@ class Plan(NamedTuple):
     direction : str
         ``"push"`` or ``"pull"``; an empty string where the choice is SuiteSparse's.
     why : str or tuple
-        The reason, or a text and the numbers to put into it once somebody asks.
+        The reason, or a text and the numbers to put into it when it is read.
     edges, nvals : int
         Matrix entries that leave the frontier, about, and its vertices.
     lacks : bool
@@ -271,7 +271,7 @@ class Numbers(NamedTuple):
     Attributes
     ----------
     A, u, by_row : Box, Box, bool
-        The operands, and whether the vector's entries stand for rows of the matrix.
+        The operands, and whether the vector's entries are rows of the matrix.
     all_edges, size, nvals : int
         Entries of the matrix, size of the vector, and its entries: the frontier.
     before : Search
@@ -329,14 +329,14 @@ def choose(A: Box, u: Box, product: Product, desc: Descriptor | None = None) -> 
     if 0 in counts_of(A).shape:
         return Plan("", "SuiteSparse chooses its own method: the matrix has a size of 0")
     monoid = product.semiring.monoid
-    asked = name in ("push", "pull")
-    why = "" if asked else _why_no_choice(monoid, product.result, desc)
+    named = name in ("push", "pull")
+    why = "" if named else _why_no_choice(monoid, product.result, desc)
     if why:
         return Plan("", why)
     plan: Plan = POLICIES[name].rule(_numbers(A, u, product), **given)
     if product.transpose is (plan.direction == "push") or transposed(A) is not None:
         return plan
-    return plan._replace(makes=True) if asked else _without_transpose(A, plan)
+    return plan._replace(makes=True) if named else _without_transpose(A, plan)
 
 
 def _why_no_choice(monoid: Monoid, result: DType, desc: Descriptor | None) -> str:

@@ -303,7 +303,7 @@ def _registered(numba: Any, op: Operator, domain: DType, result: DType, arity: i
     if isinstance(function, np.ufunc):  # Numba can call a ufunc, but not compile one by itself
         inner = numba.njit(lambda *operands: function(*operands), error_model="numpy")
     else:
-        inner = numba.njit(function, error_model="numpy")  # Python's, 1 / 0 raises where nobody is
+        inner = numba.njit(function, error_model="numpy")  # Python's, 1 / 0 raises with no caller
     if arity == 1:
         return gb.unary.register_anonymous(
             lambda x: write(own(inner(read(x)))), op.name, is_udt=True

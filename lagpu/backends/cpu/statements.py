@@ -142,7 +142,7 @@ def select_into(
 
 
 def reduced(u: Box, monoid: Monoid) -> Any:
-    """Return the sum of all entries, of which there is at least one."""
+    """Return the sum of all entries, at least one."""
     result = monoid.types(u.dtype)[1]
     value = ffi.new(f"{C_NAMES[result.name]}*")
     call = c_function(f"{u.kind}_reduce", result)
@@ -236,7 +236,7 @@ def _call(
 
 
 def _multiply_selection(w: Box, desc: Descriptor, op: MultiplySelection) -> None:
-    """``w<m> = P (+.x) u`` or ``P' (+.x) u``, by way of P', whose rows need no sorting."""
+    """``w<m> = P (+.x) u`` or ``P' (+.x) u``, through P', whose rows need no sorting."""
     product = op.product
     require_no_choice(product)
     nrows = op.operand.size if product.transpose else w.size

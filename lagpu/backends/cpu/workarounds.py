@@ -107,7 +107,7 @@ def has_no_position(x: Box) -> bool:
 
 
 def boxed(obj: Any, dtype: DType) -> Box:
-    """Return the handle of a vector or a matrix; one with a size of 0 is made anew.
+    """Return the handle of a vector or a matrix; one with a size of 0 is made again.
 
     SuiteSparse 9.4.5 stores such an object in full form, with one value: its sums and products then
     have entries, and a product under a mask may never return.
