@@ -297,8 +297,8 @@ class Backend(Protocol):
     def diagonal(self, A: Handle, k: int, rows: Array | None = None) -> Handle:
         """Return diagonal `k` of a matrix as a vector.
 
-        With `rows`, (ncols,) INT64 on the host, return instead the entries (rows[j], j) with a row of 0 or
-        more: so the diagonal of a matrix in pieces is found.
+        With `rows`, (ncols,) INT64 on the host, return instead the entries (rows[j], j) with a row
+        of 0 or more: so the diagonal of a matrix in pieces is found.
         """
 
     def dup(self, x: Handle, dtype: DType) -> Handle:

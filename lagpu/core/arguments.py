@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra.operators import SIGNS, BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
-from lagpu.algebra.tables import binary, indexunary, semiring, unary
+from lagpu.algebra.operators import SIGNS, BinaryOp, IndexUnaryOp, Monoid, UnaryOp
+from lagpu.algebra.tables import binary, indexunary, unary
 from lagpu.backends.protocol import Backend
 from lagpu.core.hints import NoArithmetic, object_of
 from lagpu.core.recorder import current_recorder
@@ -439,11 +439,6 @@ def all_close(x: Any, y: Any, rel_tol: float, abs_tol: float) -> bool:
         off = abs(x - y)
         close = off <= np.maximum(rel_tol * np.maximum(abs(x), abs(y)), abs_tol)
     return bool(np.all(close)) and bool(np.all(off < np.inf))
-
-
-def as_semiring(op: Semiring | str) -> Semiring:
-    """Return the semiring given as itself or by name."""
-    return semiring.lookup(op)
 
 
 def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperator:

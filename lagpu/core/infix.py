@@ -12,7 +12,6 @@ import numpy as np
 from lagpu.algebra.operators import SIGNS, BinaryOp, Monoid, Semiring
 from lagpu.algebra.tables import binary, monoid, semiring, unary
 from lagpu.core.arguments import (
-    as_semiring,
     as_size,
     binary_operator,
     integer,
@@ -404,7 +403,7 @@ class MatrixOperand(NoTruth):
             The algebra.
         """
         B = _require_matrix("mxm", B)
-        return _matrix_product(self, B, as_semiring(op), _getframe(1))
+        return _matrix_product(self, B, semiring.lookup(op), _getframe(1))
 
     def kronecker(self: Any, B: Any, op: Any = binary.times) -> Call:
         """Return the Kronecker product with a matrix `B` of shape (p, q).
@@ -433,15 +432,15 @@ class MatrixOperand(NoTruth):
         DimensionMismatch
             If the matrix is not square.
         """
-        semiring, n = as_semiring(op), integer(n, "power: n")
+        algebra, n = semiring.lookup(op), integer(n, "power: n")
         if n < 1:
             raise InvalidValue(f"power: n is {n} < 1. Give 1 or more.")
         square, done = self, None
         while n > 1:  # by the bits of n: few products
             if n % 2:
-                done = square if done is None else temporary(done.mxm(square, semiring))
-            square, n = temporary(square.mxm(square, semiring)), n // 2
-        call: Call = square.copying() if done is None else done.mxm(square, semiring)
+                done = square if done is None else temporary(done.mxm(square, algebra))
+            square, n = temporary(square.mxm(square, algebra)), n // 2
+        call: Call = square.copying() if done is None else done.mxm(square, algebra)
         return call._written_in(_getframe(1))
 
 

@@ -13,7 +13,6 @@ from lagpu.algebra.operators import Semiring
 from lagpu.algebra.tables import binary, semiring
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import (
-    as_semiring,
     as_size,
     as_values,
     binary_operator,
@@ -372,13 +371,12 @@ class Vector(Collection):
         kernel, policy : str, optional
             The strategy, or the rule that chooses one, on a backend that offers them.
         """
-        return vector_product(A, self, as_semiring(op), True, _getframe(1), kernel, policy)
+        return vector_product(A, self, semiring.lookup(op), True, _getframe(1), kernel, policy)
 
     def inner(self, other: Any, op: Semiring | str = semiring.plus_times) -> Call:
         """Return the inner product, ``s = ⊕ᵢ u[i] ⊗ v[i]``; empty if no index is in both."""
-        return inner_product(
-            self, require_vector("inner", self, other), as_semiring(op), _getframe(1)
-        )
+        v = require_vector("inner", self, other)
+        return inner_product(self, v, semiring.lookup(op), _getframe(1))
 
     def outer(self, other: Any, op: Any = binary.times) -> Call:
         """Return the outer product, ``C[i, j] = u[i] ⊗ v[j]``."""

@@ -12,7 +12,6 @@ from lagpu.algebra.operators import Semiring
 from lagpu.algebra.tables import semiring
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import (
-    as_semiring,
     as_size,
     index_array,
     integer_array,
@@ -439,7 +438,7 @@ def mxv(
     kernel, policy : str, optional
         The strategy, or the rule that chooses one, on a backend that offers them.
     """
-    return vector_product(self, u, as_semiring(op), False, _getframe(1), kernel, policy)
+    return vector_product(self, u, semiring.lookup(op), False, _getframe(1), kernel, policy)
 
 
 class MatrixView(Arithmetic, MatrixOperand, ComputedForms):

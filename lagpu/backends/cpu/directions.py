@@ -398,19 +398,11 @@ def _beamer(x: Numbers, alpha: float, beta: float) -> Plan:
     return x.plan(pulls, text, x.nvals, x.size, beta)
 
 
-def _push(x: Numbers) -> Plan:
-    return x.plan(False, "asked for")
-
-
-def _pull(x: Numbers) -> Plan:
-    return x.plan(True, "asked for")
-
-
 POLICIES: dict[str, Policy] = {
     "auto": Policy(_auto),
     "beamer": Policy(_beamer, {"alpha": number(BEAMER[0]), "beta": number(BEAMER[1])}),
-    "push": Policy(_push),
-    "pull": Policy(_pull),
+    "push": Policy(lambda x: x.plan(False, "asked for")),
+    "pull": Policy(lambda x: x.plan(True, "asked for")),
 }
 
 
