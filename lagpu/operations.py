@@ -193,34 +193,31 @@ T = TypeVar("T")
 
 
 def operation(
-    names: tuple[str, str],
-    reads: tuple[str, ...] = (),
-    pure: tuple[str, ...] = (),
-    refers: bool = False,
+    on_vectors: str, on_matrices: str, *, reads: str = "", pure: str = "", refers: bool = False
 ) -> Callable[[type[T]], type[T]]:
     """Return the decorator of a class of operations.
 
     Parameters
     ----------
-    names : pair of str
-        Its name in messages and traces, on vectors and on matrices; "" where there is none.
-    reads : tuple of str
+    on_vectors, on_matrices : str
+        Its names in messages and traces; "" where there is none.
+    reads : str
         The fields with the handles that it reads.
-    pure : tuple of str
+    pure : str
         The methods that make it: a loop that calls them may be recorded.
     refers : bool
         Whether a field may be a `ScalarRef` or a `CounterRef`.
     """
 
     def described(cls: Any) -> Any:
-        cls.names, cls.reads, cls.refers = names, reads, refers
-        PURE.update(pure)
+        cls.names, cls.reads, cls.refers = (on_vectors, on_matrices), tuple(reads.split()), refers
+        PURE.update(pure.split())
         return cls
 
     return described
 
 
-@operation(("mxv", "matrix_mxm"), ("matrix", "operand"), ("vxm", "mxv", "mxm", "outer"))
+@operation("mxv", "matrix_mxm", reads="matrix operand", pure="vxm mxv mxm outer")
 class Multiply(NamedTuple):
     """``w = A u``, ``w = A' u``, or the same for each row of a matrix: ``C = Q A``.
 
@@ -235,7 +232,7 @@ class Multiply(NamedTuple):
     transposed: bool = False
 
 
-@operation(("mxv_selection", ""), ("indices", "operand"), ("selection",))
+@operation("mxv_selection", "", reads="indices operand", pure="selection")
 class MultiplySelection(NamedTuple):
     """``w = P u`` or ``w = P' u``, where P has an entry (f[j], j) for each entry j of a vector f.
 
@@ -247,7 +244,7 @@ class MultiplySelection(NamedTuple):
     product: Product
 
 
-@operation(("", ""), ("left", "right"), ("ewise_add", "ewise_mult", "ewise_union"), refers=True)
+@operation("", "", reads="left right", pure="ewise_add ewise_mult ewise_union", refers=True)
 class Ewise(NamedTuple):
     """An element-wise combination ``u (+) v`` or ``u (x) v``.
 
@@ -269,7 +266,7 @@ class Ewise(NamedTuple):
     transposed: Transposed = (False, False)
 
 
-@operation(("", "matrix_kronecker"), ("left", "right"))
+@operation("", "matrix_kronecker", reads="left right")
 class Kronecker(NamedTuple):
     """The Kronecker product: ``A[i, j] (x) B`` in the place of each entry of ``A``."""
 
@@ -279,7 +276,7 @@ class Kronecker(NamedTuple):
     transposed: Transposed = (False, False)
 
 
-@operation(("apply", "matrix_apply"), ("operand",), ("apply",), refers=True)
+@operation("apply", "matrix_apply", reads="operand", pure="apply", refers=True)
 class Apply(NamedTuple):
     """``f(u)``, entry by entry."""
 
@@ -287,7 +284,7 @@ class Apply(NamedTuple):
     function: BoundOperator
 
 
-@operation(("select", "matrix_select"), ("operand",), ("select",), refers=True)
+@operation("select", "matrix_select", reads="operand", pure="select", refers=True)
 class Select(NamedTuple):
     """The entries for which an operator of value, index and thunk is true.
 
@@ -299,7 +296,7 @@ class Select(NamedTuple):
     thunk: Any
 
 
-@operation(("assign", "matrix_assign"), ("operand",))
+@operation("assign", "matrix_assign", reads="operand")
 class Assign(NamedTuple):
     """``w(I) = u`` or ``C(I, J) = A``; the indices of a list are distinct."""
 
@@ -308,7 +305,7 @@ class Assign(NamedTuple):
     transposed: bool = False
 
 
-@operation(("assign_scalar", "matrix_assign_scalar"), refers=True)
+@operation("assign_scalar", "matrix_assign_scalar", refers=True)
 class AssignScalar(NamedTuple):
     """``w(I) = value`` or ``C(I, J) = value``; the indices of a list rise.
 
@@ -319,7 +316,7 @@ class AssignScalar(NamedTuple):
     indices: Indices = None
 
 
-@operation(("extract", "matrix_extract"), ("operand",))
+@operation("extract", "matrix_extract", reads="operand")
 class Extract(NamedTuple):
     """``u(I)`` or ``A(I, J)``; indices may repeat."""
 
@@ -327,7 +324,7 @@ class Extract(NamedTuple):
     indices: Indices = None
 
 
-@operation(("extract_column", ""), ("matrix",))
+@operation("extract_column", "", reads="matrix")
 class ExtractColumn(NamedTuple):
     """``A(:, j)``, or ``A(j, :)'`` if `transposed`, as a vector."""
 
@@ -336,7 +333,7 @@ class ExtractColumn(NamedTuple):
     transposed: bool = False
 
 
-@operation(("reduce_vector", ""), ("matrix",), ("reduce_rowwise", "reduce_columnwise"))
+@operation("reduce_vector", "", reads="matrix", pure="reduce_rowwise reduce_columnwise")
 class ReduceRows(NamedTuple):
     """``w[i] = (+)_j A[i, j]``, or over the rows of ``A'`` if `transposed`."""
 
@@ -345,7 +342,7 @@ class ReduceRows(NamedTuple):
     transposed: bool = False
 
 
-@operation(("", "matrix_selection"), ("indices",))
+@operation("", "matrix_selection", reads="indices")
 class SelectionToMatrix(NamedTuple):
     """The BOOL matrix with an entry (f[j], j) for each entry j of f, or (j, f[j]) if `transposed`.
 
@@ -357,7 +354,7 @@ class SelectionToMatrix(NamedTuple):
     transposed: bool = False
 
 
-@operation(("reduce", "matrix_reduce"), ("operand",), ("reduce", "reduce_scalar", "inner"))
+@operation("reduce", "matrix_reduce", reads="operand", pure="reduce reduce_scalar inner")
 class Reduce(NamedTuple):
     """The sum of all entries: a scalar, empty if there are none."""
 
@@ -365,7 +362,7 @@ class Reduce(NamedTuple):
     monoid: Monoid
 
 
-@operation(("vector_get", "matrix_get"), ("operand",))
+@operation("vector_get", "matrix_get", reads="operand")
 class ExtractElement(NamedTuple):
     """``u[i]`` or ``A[i, j]``: a scalar, empty if there is no entry."""
 
@@ -373,7 +370,7 @@ class ExtractElement(NamedTuple):
     position: tuple[int, ...]
 
 
-@operation(("constant", "constant"), refers=True)
+@operation("constant", "constant", refers=True)
 class Constant(NamedTuple):
     """A number for a scalar: a NumPy scalar, ScalarRef or CounterRef."""
 
