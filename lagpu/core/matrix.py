@@ -111,7 +111,7 @@ class Matrix(Collection, MatrixOperand):
         A.nrows, A.ncols = shape
         return A
 
-    # ------------------------------------------------------------------------ in and out
+    # -------------------------------------------------------------------------------- in and out
     @classmethod
     def from_coo(
         cls,
@@ -243,125 +243,35 @@ class Matrix(Collection, MatrixOperand):
         data = from_rows(place, ptr, idx, what, kind, shape)
         return cls._of(data, kind, shape, place, name)
 
-    def to_csc(
-        self, dtype: Any = None, *, sort: bool = True, on_device: bool = False
-    ) -> tuple[Array, Array, Array]:
-        """Return (col_ptr, row_idx, values), copies, with rows rising in a column.
-
-        They are NumPy arrays, INT64 but for the values. With `on_device` they are CuPy arrays where
-        the backend has a GPU, INT32 where that holds all indices.
-        """
-        place = self._flushed()
-        if on_device:
-            cast = self.data if dtype is None else place.dup(self.data, lookup(dtype))
-            return place.matrix_to_csc(cast, True)
-        ptr, idx, values = place.matrix_to_csc(self.data)
-        return ptr, idx, as_type(values, dtype)
-
-    def to_csr(self, dtype: Any = None, *, sort: bool = True) -> tuple[Array, Array, Array]:
-        """Return (row_ptr, col_idx, values) as NumPy arrays, columns rising in a row."""
-        ptr, idx, values = self.to_csc(dtype)
-        return transpose_compressed(ptr, idx, values, (self.ncols, self.nrows))
-
-    def to_coo(
-        self,
-        dtype: Any = None,
-        *,
-        rows: bool = True,
-        columns: bool = True,
-        values: bool = True,
-        sort: bool = True,
-    ) -> tuple[Any, Any, Any]:
-        """Return (rows, cols, values) as NumPy arrays, by rows and then by columns.
+    @classmethod
+    def from_dcsr(
+        cls, compressed_rows: Any, indptr: Any, col_indices: Any, values: Any = 1.0,
+        dtype: Any = None, **options: Any,
+    ) -> Matrix:  # fmt: skip
+        """Return a matrix of compressed rows of which only those with entries are listed.
 
         Parameters
         ----------
-        dtype : DType, optional
-            Type of the values; by default that of the matrix.
-        rows, columns, values : bool
-            With False the result has None for this array.
-        sort : bool
-            Accepted as in python-graphblas; the entries always come in order.
+        compressed_rows : array_like of int, (r,)
+            The rows with entries, rising.
+        indptr : array_like of int, (r + 1,)
+            Row ``compressed_rows[k]`` has entries ``indptr[k] .. indptr[k+1] - 1``.
+        col_indices, values : array_like, (nvals,)
+            Columns and values of the entries; one scalar is the value of all.
+        dtype, **options
+            As in `from_coo`.
         """
-        ptr, idx, what = self.to_csr(dtype)
-        found = np.repeat(np.arange(self.nrows), np.diff(ptr)) if rows else None
-        return found, idx if columns else None, what if values else None
-
-    def to(self, backend: str | Backend) -> Matrix:
-        """Return a copy on another backend: the only way data moves."""
-        place = backends.get(backend)
-        arrays = self.to_csc()
-        known = getattr(self.data, "symmetric", None) or None  # of a backend that says so
-        data = place.matrix_from_csc(*arrays, self.dtype, self.shape, known)
-        return Matrix._of(data, self.dtype, self.shape, place, self.name)
-
-    # ------------------------------------------------------------------------ properties
-    @property
-    def shape(self) -> tuple[int, int]:
-        """``(nrows, ncols)``."""
-        return (self.nrows, self.ncols)
-
-    @property
-    def T(self) -> TransposedMatrix:
-        """The transpose as an operand; ``A.T.new()`` is a matrix."""
-        return TransposedMatrix(self)
-
-    @property
-    def stored(self) -> Matrix:
-        """The matrix itself."""
-        return self
-
-    @property
-    def is_symmetric(self) -> bool:
-        """Whether ``A' == A``, as for an undirected graph."""
-        return self.nrows == self.ncols and self._flushed().is_symmetric(self.data)
-
-    @property
-    def orientation(self) -> str:
-        """The storage forms that are kept: ``"auto"``, or ``"csc"`` for the columns alone.
-
-        A backend makes the second form of a directed matrix, by rows on gpu and by columns on cpu,
-        when products profit from it and memory allows; ``A.orientation = "csc"`` forbids the second
-        form and drops an existing one. A symmetric matrix needs none.
-
-        Raises
-        ------
-        InvalidValue
-            If it is set to another value.
-        """
-        return "auto" if self.backend.may_keep_csr(self.data, None) else "csc"
-
-    @orientation.setter
-    def orientation(self, wanted: str) -> None:
-        if wanted not in ("auto", "csc"):
-            raise InvalidValue(f"orientation: there is no {wanted!r}. Use auto or csc.")
-        self.backend.may_keep_csr(self.data, wanted == "auto")
-
-    __repr__ = display.matrix_text
-    _repr_html_ = display.matrix_html
-
-    # -------------------------------------------------------------------------- contents
-    def _holding(self, data: Handle, dtype: DType, name: str) -> Self:
-        return type(self)._of(data, dtype, self.shape, self.backend, name)
-
-    def get(self, row: Any, col: Any, default: Any = None) -> Any:
-        """Return the value at (row, col) as a Python number, or `default` if there is no entry."""
-        i = single_index(row, self.nrows, f"{self.name} row")
-        j = single_index(col, self.ncols, f"{self.name} column")
-        found = self._flushed().evaluate(ExtractElement(self.data, (i, j)))
-        return default if found is None else found
+        rows, nrows = _expanded(compressed_rows, indptr, options.pop("nrows", None), "from_dcsr")
+        return cls.from_coo(rows, col_indices, values, dtype, nrows=nrows, **options)
 
     @classmethod
-    def from_scalar(
-        cls, value: Any, nrows: int, ncols: int, dtype: Any = None, **where: Any
-    ) -> Matrix:
-        """Return a matrix of one value at every position, of type `dtype` or else that of `value`.
-
-        A gpu or sim matrix stores the position of each entry. ``like``, ``backend`` and ``name``
-        are as in `Matrix`.
-        """
-        kind = scalar_dtype(value, INT64, "from_scalar") if dtype is None else dtype
-        return filled(cls(kind, nrows, ncols, **where), value)
+    def from_dcsc(
+        cls, compressed_cols: Any, indptr: Any, row_indices: Any, values: Any = 1.0,
+        dtype: Any = None, **options: Any,
+    ) -> Matrix:  # fmt: skip
+        """Return a matrix of compressed columns; see `from_dcsr`."""
+        cols, ncols = _expanded(compressed_cols, indptr, options.pop("ncols", None), "from_dcsc")
+        return cls.from_coo(row_indices, cols, values, dtype, ncols=ncols, **options)
 
     @classmethod
     def from_dense(
@@ -456,34 +366,60 @@ class Matrix(Collection, MatrixOperand):
         return cls.from_coo(rows, cols, values, dtype, nrows=nrows, ncols=ncols, **where)
 
     @classmethod
-    def from_dcsr(
-        cls, compressed_rows: Any, indptr: Any, col_indices: Any, values: Any = 1.0,
-        dtype: Any = None, **options: Any,
-    ) -> Matrix:  # fmt: skip
-        """Return a matrix of compressed rows of which only those with entries are listed.
+    def from_scalar(
+        cls, value: Any, nrows: int, ncols: int, dtype: Any = None, **where: Any
+    ) -> Matrix:
+        """Return a matrix of one value at every position, of type `dtype` or else that of `value`.
+
+        A gpu or sim matrix stores the position of each entry. ``like``, ``backend`` and ``name``
+        are as in `Matrix`.
+        """
+        kind = scalar_dtype(value, INT64, "from_scalar") if dtype is None else dtype
+        return filled(cls(kind, nrows, ncols, **where), value)
+
+    def to_coo(
+        self,
+        dtype: Any = None,
+        *,
+        rows: bool = True,
+        columns: bool = True,
+        values: bool = True,
+        sort: bool = True,
+    ) -> tuple[Any, Any, Any]:
+        """Return (rows, cols, values) as NumPy arrays, by rows and then by columns.
 
         Parameters
         ----------
-        compressed_rows : array_like of int, (r,)
-            The rows with entries, rising.
-        indptr : array_like of int, (r + 1,)
-            Row ``compressed_rows[k]`` has entries ``indptr[k] .. indptr[k+1] - 1``.
-        col_indices, values : array_like, (nvals,)
-            Columns and values of the entries; one scalar is the value of all.
-        dtype, **options
-            As in `from_coo`.
+        dtype : DType, optional
+            Type of the values; by default that of the matrix.
+        rows, columns, values : bool
+            With False the result has None for this array.
+        sort : bool
+            Accepted as in python-graphblas; the entries always come in order.
         """
-        rows, nrows = _expanded(compressed_rows, indptr, options.pop("nrows", None), "from_dcsr")
-        return cls.from_coo(rows, col_indices, values, dtype, nrows=nrows, **options)
+        ptr, idx, what = self.to_csr(dtype)
+        found = np.repeat(np.arange(self.nrows), np.diff(ptr)) if rows else None
+        return found, idx if columns else None, what if values else None
 
-    @classmethod
-    def from_dcsc(
-        cls, compressed_cols: Any, indptr: Any, row_indices: Any, values: Any = 1.0,
-        dtype: Any = None, **options: Any,
-    ) -> Matrix:  # fmt: skip
-        """Return a matrix of compressed columns; see `from_dcsr`."""
-        cols, ncols = _expanded(compressed_cols, indptr, options.pop("ncols", None), "from_dcsc")
-        return cls.from_coo(row_indices, cols, values, dtype, ncols=ncols, **options)
+    def to_csc(
+        self, dtype: Any = None, *, sort: bool = True, on_device: bool = False
+    ) -> tuple[Array, Array, Array]:
+        """Return (col_ptr, row_idx, values), copies, with rows rising in a column.
+
+        They are NumPy arrays, INT64 but for the values. With `on_device` they are CuPy arrays where
+        the backend has a GPU, INT32 where that holds all indices.
+        """
+        place = self._flushed()
+        if on_device:
+            cast = self.data if dtype is None else place.dup(self.data, lookup(dtype))
+            return place.matrix_to_csc(cast, True)
+        ptr, idx, values = place.matrix_to_csc(self.data)
+        return ptr, idx, as_type(values, dtype)
+
+    def to_csr(self, dtype: Any = None, *, sort: bool = True) -> tuple[Array, Array, Array]:
+        """Return (row_ptr, col_idx, values) as NumPy arrays, columns rising in a row."""
+        ptr, idx, values = self.to_csc(dtype)
+        return transpose_compressed(ptr, idx, values, (self.ncols, self.nrows))
 
     def to_dcsr(self, dtype: Any = None) -> tuple[Array, Array, Array, Array]:
         """Return (compressed_rows, indptr, col_indices, values); see `from_dcsr`."""
@@ -521,16 +457,80 @@ class Matrix(Collection, MatrixOperand):
             nested.setdefault(outer, {})[inner] = x
         return nested
 
-    def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Yield the (row, column) of the entries, by rows."""
-        rows, cols, _ = self.to_coo()
-        return zip(rows.tolist(), cols.tolist(), strict=True)
+    def to(self, backend: str | Backend) -> Matrix:
+        """Return a copy on another backend: the only way data moves."""
+        place = backends.get(backend)
+        arrays = self.to_csc()
+        known = getattr(self.data, "symmetric", None) or None  # of a backend that says so
+        data = place.matrix_from_csc(*arrays, self.dtype, self.shape, known)
+        return Matrix._of(data, self.dtype, self.shape, place, self.name)
+
+    # -------------------------------------------------------------------------------- properties
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(nrows, ncols)``."""
+        return (self.nrows, self.ncols)
+
+    @property
+    def T(self) -> TransposedMatrix:
+        """The transpose as an operand; ``A.T.new()`` is a matrix."""
+        return TransposedMatrix(self)
+
+    @property
+    def stored(self) -> Matrix:
+        """The matrix itself."""
+        return self
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether ``A' == A``, as for an undirected graph."""
+        return self.nrows == self.ncols and self._flushed().is_symmetric(self.data)
+
+    @property
+    def orientation(self) -> str:
+        """The storage forms that are kept: ``"auto"``, or ``"csc"`` for the columns alone.
+
+        A backend makes the second form of a directed matrix, by rows on gpu and by columns on cpu,
+        when products profit from it and memory allows; ``A.orientation = "csc"`` forbids the second
+        form and drops an existing one. A symmetric matrix needs none.
+
+        Raises
+        ------
+        InvalidValue
+            If it is set to another value.
+        """
+        return "auto" if self.backend.may_keep_csr(self.data, None) else "csc"
+
+    @orientation.setter
+    def orientation(self, wanted: str) -> None:
+        if wanted not in ("auto", "csc"):
+            raise InvalidValue(f"orientation: there is no {wanted!r}. Use auto or csc.")
+        self.backend.may_keep_csr(self.data, wanted == "auto")
+
+    __repr__ = display.matrix_text
+    _repr_html_ = display.matrix_html
+
+    # ---------------------------------------------------------------------------------- contents
+    def _holding(self, data: Handle, dtype: DType, name: str) -> Self:
+        return type(self)._of(data, dtype, self.shape, self.backend, name)
+
+    def get(self, row: Any, col: Any, default: Any = None) -> Any:
+        """Return the value at (row, col) as a Python number, or `default` if there is no entry."""
+        i = single_index(row, self.nrows, f"{self.name} row")
+        j = single_index(col, self.ncols, f"{self.name} column")
+        found = self._flushed().evaluate(ExtractElement(self.data, (i, j)))
+        return default if found is None else found
 
     def __contains__(self, where: Any) -> bool:
         """Whether there is an entry at (row, column)."""
         if not (isinstance(where, tuple) and len(where) == 2):
             raise DomainMismatch(f"in {self.name}: {where!r} is not a pair. Write (i, j) in A.")
         return self.get(*where) is not None
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        """Yield the (row, column) of the entries, by rows."""
+        rows, cols, _ = self.to_coo()
+        return zip(rows.tolist(), cols.tolist(), strict=True)
 
     def clear(self) -> None:
         """Delete all entries."""
@@ -561,12 +561,6 @@ class Matrix(Collection, MatrixOperand):
         return type(self).from_coo(
             rows, cols, values, self.dtype, nrows=nrows, ncols=ncols, dup_op=dup_op, like=self
         )
-
-    def __delitem__(self, where: Any) -> None:
-        """Delete the entry at (row, column) if there is one."""
-        if where in self:
-            one = self._alike_with([where[0]], [where[1]], True)
-            assign(Updater(self, ~one.S, None, True), self.dup())
 
     def setdiag(self, values: Any, k: int = 0, *, mask: Any = None, accum: Any = None) -> None:
         """Replace diagonal `k`: ``A[i, i + k] = values[i]``.
@@ -626,19 +620,24 @@ class Matrix(Collection, MatrixOperand):
         call: Call = new.copying()
         return call._written_in(_getframe(1))
 
-    # ------------------------------------------------------------------ parts of a matrix
+    # ------------------------------------------------------------------------- parts of a matrix
     def __getitem__(self, where: Any) -> MatrixIndex:
         return MatrixIndex(self, where)
 
     def __setitem__(self, where: Any, value: Any) -> None:
         assign(Updater(self, indices=where), value)
 
+    def __delitem__(self, where: Any) -> None:
+        """Delete the entry at (row, column) if there is one."""
+        if where in self:
+            one = self._alike_with([where[0]], [where[1]], True)
+            assign(Updater(self, ~one.S, None, True), self.dup())
+
     def _call_for(self, value: Any, to: Updater) -> Call:
         return matrix_assignment(self, value, to.indices)
 
-    # ------------------------------------------------------------------------ operations
+    # -------------------------------------------------------------------------------- operations
     mxv = mxv
-
     reduce_scalar = Collection.reduce  # the name in python-graphblas
 
     def copying(self, transposed: bool = False) -> Call:

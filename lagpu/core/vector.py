@@ -106,7 +106,7 @@ class Vector(Collection):
         v.dtype, v.size, v.backend, v.name, v.data = dtype, size, backend, name or _UNNAMED, data
         return v
 
-    # ------------------------------------------------------------------------ in and out
+    # -------------------------------------------------------------------------------- in and out
     @classmethod
     def from_coo(
         cls,
@@ -184,6 +184,31 @@ class Vector(Collection):
         data = place.vector_from_coo(None, what, kind, size)
         return cls._of(data, kind, size, place, name)
 
+    @classmethod
+    def from_pairs(
+        cls, pairs: Iterable[tuple[int, Any]], dtype: Any = None, **options: Any
+    ) -> Vector:
+        """Return a vector of (index, value) pairs.
+
+        ``size``, ``dup_op``, ``like``, ``backend``, ``name`` and errors are as in `from_coo`.
+        """
+        indices, values = split(pairs, 2)
+        return cls.from_coo(indices, values, dtype, **options)
+
+    @classmethod
+    def from_dict(cls, entries: Mapping[int, Any], dtype: Any = None, **options: Any) -> Vector:
+        """Return a vector of a dict ``{index: value}``; options as in `from_pairs`."""
+        return cls.from_pairs(entries.items(), dtype, **options)
+
+    @classmethod
+    def from_scalar(cls, value: Any, size: int, dtype: Any = None, **where: Any) -> Vector:
+        """Return a full vector of one value, of type `dtype` or else of the type of `value`.
+
+        ``like``, ``backend`` and ``name`` are as in `Vector`.
+        """
+        kind = scalar_dtype(value, INT64, "from_scalar") if dtype is None else dtype
+        return filled(cls(kind, size, **where), value)
+
     def to_coo(
         self, dtype: Any = None, *, indices: bool = True, values: bool = True, sort: bool = True
     ) -> tuple[Any, Any]:
@@ -227,6 +252,11 @@ class Vector(Collection):
     __dlpack__ = dlpack
     __dlpack_device__ = dlpack_device
 
+    def to_dict(self) -> dict[int, Any]:
+        """Return ``{index: value}`` with Python numbers, indices rising."""
+        indices, values = self.to_coo()
+        return dict(zip(indices.tolist(), values.tolist(), strict=True))
+
     def to(self, backend: str | Backend) -> Vector:
         """Return a copy on another backend: the only way data moves."""
         indices, values = self.to_coo()
@@ -234,7 +264,7 @@ class Vector(Collection):
         data = place.vector_from_coo(indices, values, self.dtype, self.size)
         return Vector._of(data, self.dtype, self.size, place, self.name)
 
-    # ------------------------------------------------------------------------ properties
+    # -------------------------------------------------------------------------------- properties
     @property
     def shape(self) -> tuple[int]:
         """``(size,)``."""
@@ -243,9 +273,22 @@ class Vector(Collection):
     __repr__ = display.vector_text
     _repr_html_ = display.vector_html
 
-    # -------------------------------------------------------------------------- contents
+    # ---------------------------------------------------------------------------------- contents
     def _holding(self, data: Handle, dtype: DType, name: str) -> Self:
         return type(self)._of(data, dtype, self.size, self.backend, name)
+
+    def get(self, index: Any, default: Any = None) -> Any:
+        """Return the value at `index` as a Python number, or `default` if there is no entry."""
+        i = single_index(index, self.size, self.name)
+        found = self._flushed().evaluate(ExtractElement(self.data, (i,)))
+        return default if found is None else found
+
+    def __contains__(self, index: Any) -> bool:
+        return self.get(index) is not None
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield the indices of the entries, rising."""
+        return iter(self.to_coo()[0].tolist())
 
     def clear(self) -> None:
         """Delete all entries."""
@@ -265,46 +308,6 @@ class Vector(Collection):
         new = Vector.from_coo(indices, values, self.dtype, size=self.size, dup_op=dup_op, like=self)
         assign(Updater(self), new)
 
-    def get(self, index: Any, default: Any = None) -> Any:
-        """Return the value at `index` as a Python number, or `default` if there is no entry."""
-        i = single_index(index, self.size, self.name)
-        found = self._flushed().evaluate(ExtractElement(self.data, (i,)))
-        return default if found is None else found
-
-    @classmethod
-    def from_scalar(cls, value: Any, size: int, dtype: Any = None, **where: Any) -> Vector:
-        """Return a full vector of one value, of type `dtype` or else of the type of `value`.
-
-        ``like``, ``backend`` and ``name`` are as in `Vector`.
-        """
-        kind = scalar_dtype(value, INT64, "from_scalar") if dtype is None else dtype
-        return filled(cls(kind, size, **where), value)
-
-    @classmethod
-    def from_pairs(
-        cls, pairs: Iterable[tuple[int, Any]], dtype: Any = None, **options: Any
-    ) -> Vector:
-        """Return a vector of (index, value) pairs.
-
-        ``size``, ``dup_op``, ``like``, ``backend``, ``name`` and errors are as in `from_coo`.
-        """
-        indices, values = split(pairs, 2)
-        return cls.from_coo(indices, values, dtype, **options)
-
-    @classmethod
-    def from_dict(cls, entries: Mapping[int, Any], dtype: Any = None, **options: Any) -> Vector:
-        """Return a vector of a dict ``{index: value}``; options as in `from_pairs`."""
-        return cls.from_pairs(entries.items(), dtype, **options)
-
-    def to_dict(self) -> dict[int, Any]:
-        """Return ``{index: value}`` with Python numbers, indices rising."""
-        indices, values = self.to_coo()
-        return dict(zip(indices.tolist(), values.tolist(), strict=True))
-
-    def __iter__(self) -> Iterator[int]:
-        """Yield the indices of the entries, rising."""
-        return iter(self.to_coo()[0].tolist())
-
     def reposition(self, offset: int, *, size: int | None = None) -> Call:
         """Move the entries: ``w[i + offset] = u[i]``; an entry outside of `w` is left out.
 
@@ -318,7 +321,7 @@ class Vector(Collection):
             new[first + by : last + by] = self[first:last].new()
         return Call(Assign(new.data), (new,), new.dtype, new.shape, (new,), _getframe(1))
 
-    # ------------------------------------------------------------------ parts of a vector
+    # ------------------------------------------------------------------------- parts of a vector
     def __getitem__(self, indices: Any) -> VectorIndex:
         return VectorIndex(self, indices)
 
@@ -345,13 +348,10 @@ class Vector(Collection):
         i = single_index(index, self.size, self.name)
         self._flushed().vector_remove(self.data, i)
 
-    def __contains__(self, index: Any) -> bool:
-        return self.get(index) is not None
-
     def _call_for(self, value: Any, to: Updater) -> Call:
         return vector_assignment(self, value, to.indices)
 
-    # ------------------------------------------------------------------------ operations
+    # -------------------------------------------------------------------------------- operations
     def vxm(
         self,
         A: Any,
