@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -150,20 +151,27 @@ def reduced(u: Box, monoid: Monoid) -> Any:
     return value[0]
 
 
-def ewise_into(w: Box, mask: Any, accum: Any, d: Any, op: Ewise) -> int:
-    """``w<m> = u (+) v`` or ``u (x) v``; return the status of the call."""
-    u, v = op.left, op.right
-    if op.kind == "ewise_union":
-        assert op.defaults is not None
-        domain = op.op.types(u.dtype, v.dtype)[0]
-        left, right = (c_scalar(x, domain) for x in op.defaults)
-        operator, call = typed_operator(op.op, domain).gb_obj, f"GxB_{w.kind}_eWiseUnion"
-        operands: tuple[Any, ...] = u.handle, left.handle, v.handle, right.handle
-    else:
-        name = "eWiseAdd" if op.kind == "ewise_add" else "eWiseMult"
-        operator, call = binary_operator(op.op, u.dtype, v.dtype), f"GrB_{w.kind}_{name}_BinaryOp"
-        operands = u.handle, v.handle
-    return int(getattr(lib, call)(w.handle, mask, accum, operator, *operands, d))
+def ewise_into(kind: str, w: Box, mask: Any, accum: Any, d: Any, op: Ewise) -> int:
+    """``w<m> = u (+) v`` or ``u (x) v``, of a ``"Vector"`` or a ``"Matrix"``; return the status."""
+    u, v, call = op.left, op.right, _ewise_call(kind, op.kind)
+    if op.kind != "ewise_union":
+        operator = binary_operator(op.op, u.dtype, v.dtype)
+        return int(call(w.handle, mask, accum, operator, u.handle, v.handle, d))
+    assert op.defaults is not None
+    domain = op.op.types(u.dtype, v.dtype)[0]
+    left, right = (c_scalar(x, domain) for x in op.defaults)
+    operands = u.handle, left.handle, v.handle, right.handle
+    return int(call(w.handle, mask, accum, typed_operator(op.op, domain).gb_obj, *operands, d))
+
+
+@functools.cache
+def _ewise_call(kind: str, way: str) -> Any:
+    names = {
+        "ewise_add": f"GrB_{kind}_eWiseAdd_BinaryOp",
+        "ewise_mult": f"GrB_{kind}_eWiseMult_BinaryOp",
+        "ewise_union": f"GxB_{kind}_eWiseUnion",
+    }
+    return getattr(lib, names[way])
 
 
 def selection_matrix(f: Box, nrows: int, transposed: bool) -> Box:
@@ -256,11 +264,11 @@ def _ewise(w: Box, desc: Descriptor, op: Ewise) -> None:
     try:
         if emptied:
             empty(w)
-        info = ewise_into(w, *how, op)
+        info = ewise_into("Vector", w, *how, op)
     except BaseException:  # an interrupt: the output may be empty already
         if emptied:
             empty(w)
-            ewise_into(w, *how, op)
+            ewise_into("Vector", w, *how, op)
         raise
     check(info, op.kind)
 
@@ -422,7 +430,7 @@ def _matrix_ewise(op: Ewise, _desc: Descriptor) -> Box:
     A, B = op.left, op.right
     out = _matrix(op.op.types(A.dtype, B.dtype)[1], *_shape(A, op.transposed[0]))
     d = descriptor(False, False, False, _transposes(op.transposed))
-    check(ewise_into(out, NULL, NULL, d, op), op.kind)
+    check(ewise_into("Matrix", out, NULL, NULL, d, op), op.kind)
     return out
 
 
