@@ -50,7 +50,7 @@ TARGETS = {
         "tests/core tests/loops tests/host/test_display.py --backend=cpu,sim",
     ),
     "loops": (
-        "lagpu/loops/loop.py lagpu/loops/loop.py lagpu/loops/purity.py lagpu/loops/sweep.py "
+        "lagpu/loops/loop.py lagpu/loops/loop.py lagpu/loops/purity.py lagpu/loops/loop.py "
         "lagpu/loops/loop.py lagpu/loops/loop.py",
         "tests/loops tests/observe/trace/test_trace.py --backend=cpu,sim",
     ),

@@ -13,15 +13,14 @@ from lagpu import errors
 from lagpu.algebra.tables import binary, indexunary, monoid, op, select, semiring, unary
 from lagpu.backends import use
 from lagpu.backends import use_grid as grid
-from lagpu.core.aggregates import agg
+from lagpu.core.collection import agg
 from lagpu.core.infix import replace
 from lagpu.core.matrix import Matrix
 from lagpu.core.scalar import Scalar
 from lagpu.core.vector import Vector
 from lagpu.crosscheck import crosscheck
 from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT32, UINT64
-from lagpu.loops.loop import eager, loop
-from lagpu.loops.sweep import sweep
+from lagpu.loops.loop import eager, loop, sweep
 from lagpu.observe.explain import explain
 from lagpu.observe.ranges import ranges
 from lagpu.observe.step import step, steps
@@ -83,7 +82,7 @@ _INSTEAD = {
 
 
 def __getattr__(name: str) -> _Any:
-    """Import a package of `lagpu` when it is first asked for: ``lagpu.algorithms``."""
+    """Import a package of `lagpu` at its first use: ``lagpu.algorithms``."""
     if name in _LAZY:
         return _importlib.import_module(f"lagpu.{name}")
     if name == "exceptions":  # the name in python-graphblas

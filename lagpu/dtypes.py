@@ -23,7 +23,7 @@ class DType:
     numpy : numpy.dtype
         The same type in NumPy.
     ctype : str
-        The same type in a kernel: one word, so that it travels as ``-DLG_X=i32``.
+        The same type in a kernel: one word, as in ``-DLG_X=i32``.
     """
 
     name: str

@@ -7,12 +7,12 @@
     ├── DomainMismatch      (TypeError)            a type or operator that does not fit its operands
     ├── IndexOutOfBound     (IndexError)           a vertex or index outside 0 .. n-1
     ├── InvalidValue        (ValueError)           an argument that no type or shape rule covers
-    ├── EmptyObject         (ValueError)           a value asked of a scalar that holds none
+    ├── EmptyObject         (ValueError)           a value read from a scalar that holds none
     ├── CycleFound          (ValueError)           a cycle where none may be, with its vertices
     ├── NoPath              (ValueError)           a vertex that another one does not reach
     ├── NotConverged        (ArithmeticError)      an iteration that did not reach its tolerance
     ├── UnknownOperator     (AttributeError)       an operator name that no table holds
-    ├── NotComputed         (AttributeError)       a value asked of a mask, which has none
+    ├── NotComputed         (AttributeError)       a value read from a mask, which has none
     ├── BackendMismatch     (TypeError)            operands that live on different backends
     ├── BackendUnavailable  (ImportError)          a package, device or compiler is missing
     ├── NotSupported        (NotImplementedError)  an operation this backend or strategy lacks
@@ -84,17 +84,11 @@ class InvalidValue(LagpuError, ValueError):
 
 
 class EmptyObject(LagpuError, ValueError):
-    """A value was asked of a scalar that holds none."""
+    """A value was read from a scalar that holds none."""
 
 
 class CycleFound(LagpuError, ValueError):
-    """There is a cycle where none may be: in a DAG, or one of negative length.
-
-    Attributes
-    ----------
-    cycle : list of int
-        The vertices of the cycle in the order of its edges; the last one leads to the first.
-    """
+    """There is a cycle where none may be; `cycle` has its vertices in the order of its edges."""
 
     def __init__(self, message: str, cycle: list[int]) -> None:
         super().__init__(message)
@@ -114,7 +108,7 @@ class UnknownOperator(LagpuError, AttributeError):
 
 
 class NotComputed(LagpuError, AttributeError):
-    """A value was asked of a mask, which has none until a vector is made of it."""
+    """A value was read from a mask, which has none until a vector is made of it."""
 
 
 class BackendMismatch(LagpuError, TypeError):
@@ -149,7 +143,7 @@ class ProcessFailed(LagpuError, RuntimeError):
     """Another process of a grid failed, ended, or runs another statement or with other values.
 
     After a difference in what they give to one statement, objects are as before it, and a program
-    that catches the error everywhere goes on; processes at different statements never meet again.
+    that catches the error everywhere goes on; processes at different statements stay apart.
     """
 
     _has_lines = True  # those of its error

@@ -6,15 +6,17 @@ import functools
 import math
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import scipy
 
 from lagpu.algebra.operators import (
+    SIGNS,
     BinaryOp,
     IndexUnaryOp,
     Monoid,
+    Table,
     UnaryOp,
     arithmetic,
     index,
@@ -24,9 +26,10 @@ from lagpu.algebra.operators import (
     real,
     same,
 )
-from lagpu.algebra.registry import SIGNS, Table
 from lagpu.dtypes import BOOL, DType, cast, lookup
 from lagpu.errors import DomainMismatch
+
+Kind = TypeVar("Kind", UnaryOp, BinaryOp, IndexUnaryOp)
 
 _CDIV = """
   if constexpr (Limits<T>::is_float) return Z({x} / {y});
@@ -111,27 +114,17 @@ def _remainder(x: float, y: float) -> float:
     return math.remainder(x, y) if defined else math.nan
 
 
-def _bit(x: Any, y: Any) -> tuple[Any, Any]:
-    """Return (whether y is 1 .. bits, the number with the bit y)."""
-    bits = 8 * np.asarray(x).dtype.itemsize
-    inside = (y >= 1) & (y <= bits)
-    place = np.where(inside, y, 1).astype(np.uint64) - np.uint64(1)
-    return inside, np.left_shift(np.uint64(1), place).astype(np.asarray(x).dtype)
+def _on_bit(change: Callable[[Any, Any], Any], *, keeps: bool = True) -> Callable[[Any, Any], Any]:
+    """Return what changes bit y of x, 1 .. bits; of another y it returns x, or 0."""
 
+    def changed(x: Any, y: Any) -> Any:
+        x = np.asarray(x)
+        inside = (y >= 1) & (y <= 8 * x.dtype.itemsize)
+        place = np.where(inside, y, 1).astype(np.uint64) - np.uint64(1)
+        bit = np.left_shift(np.uint64(1), place).astype(x.dtype)
+        return np.where(inside, change(x, bit), x if keeps else 0)
 
-def _bget(x: Any, y: Any) -> Any:
-    inside, bit = _bit(x, y)
-    return np.where(inside & ((x & bit) != 0), 1, 0)
-
-
-def _bset(x: Any, y: Any) -> Any:
-    inside, bit = _bit(x, y)
-    return np.where(inside, x | bit, x)
-
-
-def _bclr(x: Any, y: Any) -> Any:
-    inside, bit = _bit(x, y)
-    return np.where(inside, x & ~bit, x)
+    return changed
 
 
 def _bshift(x: Any, y: Any) -> Any:
@@ -152,98 +145,78 @@ def _binom(n: Any, k: Any) -> Any:
     return found
 
 
-def _real(name: str, numpy: Any, body: str, **more: Any) -> BinaryOp:
-    return BinaryOp(name, numpy, name.capitalize(), body, domain=real, **more)
-
-
-def _compared(name: str, numpy: Any, sign: str, flips_to: str = "") -> BinaryOp:
-    """Return a comparison that gives 1 or 0 in the type of its operands."""
-    return BinaryOp(name, numpy, name.capitalize(), f"x {sign} y", flips_to=flips_to)
-
-
-class Arithmetic:
-    """Rows of the table of binary operators."""
-
-    rminus = BinaryOp(
-        "rminus", lambda x, y: np.subtract(y, x), "Rminus", "wrapping<T>(y) - wrapping<T>(x)",
-        domain=arithmetic, flips_to="minus",
-    )  # fmt: skip
-    rtruediv = _real("rtruediv", lambda x, y: np.divide(y, x), "y / x", flips_to="truediv")
-    cdiv = BinaryOp(
-        "cdiv", _cdiv, "Cdiv", _CDIV.format(x="x", y="y"), domain=arithmetic, flips_to="rdiv"
-    )
-    rdiv = BinaryOp(
-        "rdiv", lambda x, y: _cdiv(y, x), "Rdiv", _CDIV.format(x="y", y="x"), domain=arithmetic,
-        flips_to="cdiv",
-    )  # fmt: skip
-    floordiv = BinaryOp(
-        "floordiv", lambda x, y: x // y, "Floordiv", _FLOORDIV.format(x="x", y="y"),
-        domain=arithmetic, of_numbers=True, flips_to="rfloordiv",
-    )  # fmt: skip
-    rfloordiv = BinaryOp(
-        "rfloordiv", lambda x, y: y // x, "Rfloordiv", _FLOORDIV.format(x="y", y="x"),
-        domain=arithmetic, of_numbers=True, flips_to="floordiv",
-    )  # fmt: skip
-    pow = BinaryOp("pow", _pow, "Pow", _POW, domain=arithmetic)
-    rpow = _real("rpow", lambda x, y: y**x, "pow(y, x)", of_numbers=True)
-    absfirst = BinaryOp(
-        "absfirst", lambda x, y: abs(x), "Absfirst", "Abs::call<Z, T>(x, x, i, k, j)",
-        of_numbers=True, flips_to="abssecond", reads=(True, False),
-    )  # fmt: skip
-    abssecond = BinaryOp(
-        "abssecond", lambda x, y: abs(y), "Abssecond", "Abs::call<Z, T>(y, y, i, k, j)",
-        of_numbers=True, flips_to="absfirst", reads=(False, True),
-    )  # fmt: skip
-    iseq = _compared("iseq", np.equal, "==")
-    isne = _compared("isne", np.not_equal, "!=")
-    islt = _compared("islt", np.less, "<", "isgt")
-    isle = _compared("isle", np.less_equal, "<=", "isge")
-    isgt = _compared("isgt", np.greater, ">", "islt")
-    isge = _compared("isge", np.greater_equal, ">=", "isle")
-    atan2 = _real("atan2", np.arctan2, "atan2(x, y)")
-    copysign = _real("copysign", np.copysign, "copysign(x, y)")
-    hypot = _real("hypot", np.hypot, "hypot(x, y)")
-    fmod = _real("fmod", np.fmod, "fmod(x, y)")
-    remainder = _real("remainder", np.frompyfunc(_remainder, 2, 1), "remainder(x, y)")
-    ldexp = _real(
-        "ldexp", lambda x, y: np.ldexp(x, cast(y, lookup("INT32"))), "ldexp(x, cast<i32>(y))"
-    )
-    binom = BinaryOp("binom", _binom, "Binom", _BINOM, domain=integral64, of_numbers=True)
-
-
-class Bits:
-    """Rows of the table of binary operators that see integers as bits."""
-
-    band = BinaryOp("band", np.bitwise_and, "Band", "x & y", domain=integral)
-    bor = BinaryOp("bor", np.bitwise_or, "Bor", "x | y", domain=integral)
-    bxor = BinaryOp("bxor", np.bitwise_xor, "Bxor", "x ^ y", domain=integral)
-    bxnor = BinaryOp("bxnor", lambda x, y: ~(x ^ y), "Bxnor", "~(x ^ y)", domain=integral)
-    bget = BinaryOp(
-        "bget",
-        _bget,
-        "Bget",
-        _AT.format("0") + "return Z((x & bit) != T(0) ? 1 : 0);",
-        domain=integral,
-    )
-    bset = BinaryOp("bset", _bset, "Bset", _AT.format("x") + "return Z(x | bit);", domain=integral)
-    bclr = BinaryOp("bclr", _bclr, "Bclr", _AT.format("x") + "return Z(x & ~bit);", domain=integral)
-    bshift = BinaryOp("bshift", _bshift, "Bshift", _BSHIFT, domain=integral)
-
-
 # ------------------------------------------------------------------------------------------
-# Functions of one real number: rows whose functor is the C++ text that the row has.
+# The tables of unary, binary and index-unary operators, and of monoids.
 #
-# Their names, and their values at signed zeros, infinities and NaN, are those of GraphBLAS.
-# Integers and BOOL become FP64 first, as for `sqrt`.
+# Each row is one operator with its name of GraphBLAS, its meaning in NumPy and its formula. Its
+# functor is in ``backends/gpu/kernels/common/algebra.cuh``, or is the C++ text of the row. Values
+# at signed zeros, infinities and NaN are those of GraphBLAS.
 
 
-def _function(name: str, numpy: Any, body: str = "") -> UnaryOp:
-    """Return a row of a real function of this name in C++ too, unless a body is given."""
-    return UnaryOp(name, numpy, name.capitalize(), body or f"{name}(x)", domain=real)
+_SIGNED = re.compile("(value|row|col|index)?([<>]=?|[!=]=)")
 
 
-def _question(name: str, numpy: Any, body: str) -> UnaryOp:
-    return UnaryOp(name, numpy, name.capitalize(), body, domain=real, result=logical)
+class OperatorTable(Table[Kind]):
+    """A table of operators that users extend with a function and the same as C++ text."""
+
+    _of_users: ClassVar[dict[str, Any]] = {}
+
+    def register(
+        self, name: str, numpy: Callable[..., Any], cuda: str, *, result: Any = None
+    ) -> Kind:
+        """Add an operator for every backend.
+
+        `cuda` is compiled and run as it is, and `numpy` is called: both are trusted code. Never
+        take them from a file or from somebody else.
+
+        Parameters
+        ----------
+        name : str
+            Its name in this table.
+        numpy : callable
+            The function of one number, of two, or of ``(x, i, j, thunk)``, by the kind of the
+            table; of operators and NumPy calls that Numba can compile.
+        cuda : str
+            The same as a C++ expression in ``x``, in ``x`` and ``y``, or in ``x``, ``i``, ``j`` and
+            ``y`` (the thunk), such as ``"x + 2 * y"``.
+        result : dtype, optional
+            Result type if it is not that of the operands. An index-unary operator needs it; one
+            whose result is BOOL can select.
+        """
+        return self._add(
+            self.row(
+                name,
+                numpy,
+                f"User_{name}",  # no built-in functor has such a name
+                cuda,
+                formula=cuda,
+                result=_constant(result),
+                of_numbers=True,
+                **self._of_users,
+            )
+        )
+
+
+def _constant(dtype: Any) -> Callable[[DType], DType]:
+    """Return the rule whose result is always `dtype`, or `same` for None."""
+    if dtype is None:
+        return same
+    fixed = lookup(dtype)
+    return logical if fixed is BOOL else lambda _dtype: fixed
+
+
+# ---------------------------------------------------------------------------------------- unary
+def _unary(name: str, numpy: Any, formula: str, body: str = "", **more: Any) -> UnaryOp:
+    return UnaryOp(name, numpy, name.capitalize(), body, formula=formula, **more)
+
+
+def _function(name: str, numpy: Any, formula: str, body: str = "") -> UnaryOp:
+    """Return the row of a real function, which has this name in C++ too unless a body is given."""
+    return _unary(name, numpy, formula, body or f"{name}(x)", domain=real)
+
+
+def _question(name: str, numpy: Any, formula: str, body: str) -> UnaryOp:
+    return _unary(name, numpy, formula, body, domain=real, result=logical)
 
 
 def _round(x: Any) -> Any:
@@ -261,166 +234,210 @@ def _exponent(x: Any) -> Any:
     return np.where(np.isfinite(x), np.frexp(x)[1], 0)
 
 
-class Functions:
-    """Rows of the table of unary operators."""
-
-    acos = _function("acos", np.arccos)
-    acosh = _function("acosh", np.arccosh)
-    asin = _function("asin", np.arcsin)
-    asinh = _function("asinh", np.arcsinh)
-    atan = _function("atan", np.arctan)
-    atanh = _function("atanh", np.arctanh)
-    bnot = UnaryOp("bnot", np.invert, "Bnot", "~x", domain=integral)
-    cbrt = _function("cbrt", np.cbrt)
-    ceil = _function("ceil", np.ceil)
-    cos = _function("cos", np.cos)
-    cosh = _function("cosh", np.cosh)
-    erf = _function("erf", lambda x: scipy.special.erf(x))
-    erfc = _function("erfc", lambda x: scipy.special.erfc(x))
-    exp2 = _function("exp2", np.exp2)
-    expm1 = _function("expm1", np.expm1)
-    floor = _function("floor", np.floor)
-    frexpe = _function(
-        "frexpe", _exponent, "int e = 0; if (x - x == T(0)) frexp(x, &e); return Z(e);"
-    )
-    frexpx = _function("frexpx", lambda x: np.frexp(x)[0], "int e = 0; return Z(frexp(x, &e));")
-    isfinite = _question("isfinite", np.isfinite, "x - x == T(0)")
-    isinf = _question("isinf", np.isinf, "x == x && x - x != T(0)")
-    isnan = _question("isnan", np.isnan, "x != x")
-    lgamma = _function("lgamma", _lgamma)
-    log10 = _function("log10", np.log10)
-    log1p = _function("log1p", np.log1p)
-    log2 = _function("log2", np.log2)
-    round = _function("round", _round)
-    signum = _function("signum", np.sign, "x > T(0) ? T(1) : x < T(0) ? T(-1) : x == x ? T(0) : x")
-    sin = _function("sin", np.sin)
-    sinh = _function("sinh", np.sinh)
-    tan = _function("tan", np.tan)
-    tanh = _function("tanh", np.tanh)
-    tgamma = _function("tgamma", lambda x: scipy.special.gamma(x))
-    trunc = _function("trunc", np.trunc)
-
-
-# ------------------------------------------------------------------------------------------
-# The tables of unary, binary and index-unary operators, and of monoids.
-#
-# Each row is one operator with its meaning in NumPy; its functor is in
-# ``backends/gpu/kernels/common/algebra.cuh``, or is text of the row (`lagpu.algebra.arithmetic`
-# and `lagpu.algebra.arithmetic`). Names are those of GraphBLAS.
-
-
-_SIGNED = re.compile("(value|row|col|index)?([<>]=?|[!=]=)")
-
-
-def _functor(name: str) -> str:
-    """Return the functor's name for a user's operator, distinct from all built-in functors."""
-    return "User_" + name
-
-
-# ---------------------------------------------------------------------------------------- unary
-
-
-class UnaryTable(Functions, Table[UnaryOp]):
+class UnaryTable(OperatorTable[UnaryOp]):
     """``z = f(x)``."""
 
     kind, row = "unary", UnaryOp
 
-    identity = UnaryOp("identity", lambda x: x, "Identity")
-    ainv = UnaryOp("ainv", lambda x: np.negative(x), "Ainv", domain=arithmetic)
-    abs = UnaryOp("abs", np.abs, "Abs")
-    lnot = UnaryOp("lnot", np.logical_not, "Lnot", domain=logical)
-    minv = UnaryOp("minv", lambda x: 1 / x, "Minv", domain=real)
-    one = UnaryOp("one", np.ones_like, "One")
-    exp = UnaryOp("exp", np.exp, "Exp", domain=real)
-    log = UnaryOp("log", np.log, "Log", domain=real)
-    sqrt = UnaryOp("sqrt", np.sqrt, "Sqrt", domain=real)
-
-    def register(
-        self, name: str, numpy: Callable[[Any], Any], cuda: str, *, result: Any = None
-    ) -> UnaryOp:
-        """Add ``z = f(x)`` for every backend.
-
-        `cuda` is compiled and run as it stands, and `numpy` is called: both are trusted code. Never
-        take them from a file or from somebody else.
-
-        Parameters
-        ----------
-        name : str
-            Its name in this table.
-        numpy : callable
-            The function of one number, of operators and NumPy calls that Numba can compile.
-        cuda : str
-            The same as a C++ expression in ``x``, such as ``"x * x + 1"``.
-        result : dtype, optional
-            Result type if it is not that of `x`.
-        """
-        return self._add(
-            UnaryOp(name, numpy, _functor(name), cuda, result=_constant(result), of_numbers=True)
-        )
-
-
-def _constant(dtype: Any) -> Callable[[DType], DType]:
-    """Return the rule whose result is always `dtype`, or `same` for None."""
-    if dtype is None:
-        return same
-    fixed = lookup(dtype)
-    return logical if fixed is BOOL else lambda _dtype: fixed
+    identity = _unary("identity", lambda x: x, "x")
+    ainv = _unary("ainv", lambda x: np.negative(x), "-x", domain=arithmetic)
+    abs = _unary("abs", np.abs, "|x|")
+    lnot = _unary("lnot", np.logical_not, "not x", domain=logical)
+    minv = _unary("minv", lambda x: 1 / x, "1 / x", domain=real)
+    one = _unary("one", np.ones_like, "1")
+    exp = _unary("exp", np.exp, "e ** x", domain=real)
+    log = _unary("log", np.log, "log x, to the base e", domain=real)
+    sqrt = _unary("sqrt", np.sqrt, "the square root of x", domain=real)
+    acos = _function("acos", np.arccos, "the angle whose cosine is x")
+    acosh = _function("acosh", np.arccosh, "the number whose hyperbolic cosine is x")
+    asin = _function("asin", np.arcsin, "the angle whose sine is x")
+    asinh = _function("asinh", np.arcsinh, "the number whose hyperbolic sine is x")
+    atan = _function("atan", np.arctan, "the angle whose tangent is x")
+    atanh = _function("atanh", np.arctanh, "the number whose hyperbolic tangent is x")
+    bnot = _unary("bnot", np.invert, "the bits that x does not have", "~x", domain=integral)
+    cbrt = _function("cbrt", np.cbrt, "the cube root of x")
+    ceil = _function("ceil", np.ceil, "the least whole number that is not below x")
+    cos = _function("cos", np.cos, "the cosine of x")
+    cosh = _function("cosh", np.cosh, "the hyperbolic cosine of x")
+    erf = _function("erf", lambda x: scipy.special.erf(x), "the error function of x")
+    erfc = _function("erfc", lambda x: scipy.special.erfc(x), "1 - erf(x)")
+    exp2 = _function("exp2", np.exp2, "2 ** x")
+    expm1 = _function("expm1", np.expm1, "e ** x - 1")
+    floor = _function("floor", np.floor, "the greatest whole number that is not above x")
+    frexpe = _function(
+        "frexpe", _exponent, "e of x = m * 2 ** e, where 1/2 <= |m| < 1",
+        "int e = 0; if (x - x == T(0)) frexp(x, &e); return Z(e);",
+    )  # fmt: skip
+    frexpx = _function(
+        "frexpx", lambda x: np.frexp(x)[0], "m of x = m * 2 ** e, where 1/2 <= |m| < 1",
+        "int e = 0; return Z(frexp(x, &e));",
+    )  # fmt: skip
+    isfinite = _question(
+        "isfinite", np.isfinite, "whether x is neither infinite nor NaN", "x - x == T(0)",
+    )  # fmt: skip
+    isinf = _question("isinf", np.isinf, "whether x is infinite", "x == x && x - x != T(0)")
+    isnan = _question("isnan", np.isnan, "whether x is NaN", "x != x")
+    lgamma = _function("lgamma", _lgamma, "log |Gamma(x)|")
+    log10 = _function("log10", np.log10, "log x, to the base 10")
+    log1p = _function("log1p", np.log1p, "log (1 + x)")
+    log2 = _function("log2", np.log2, "log x, to the base 2")
+    round = _function("round", _round, "the nearest whole number; a half goes away from 0")
+    signum = _function(
+        "signum", np.sign, "-1, 0 or 1, the sign of x",
+        "x > T(0) ? T(1) : x < T(0) ? T(-1) : x == x ? T(0) : x",
+    )  # fmt: skip
+    sin = _function("sin", np.sin, "the sine of x")
+    sinh = _function("sinh", np.sinh, "the hyperbolic sine of x")
+    tan = _function("tan", np.tan, "the tangent of x")
+    tanh = _function("tanh", np.tanh, "the hyperbolic tangent of x")
+    tgamma = _function("tgamma", lambda x: scipy.special.gamma(x), "Gamma(x)")
+    trunc = _function("trunc", np.trunc, "x without what follows the point")
 
 
 # --------------------------------------------------------------------------------------- binary
+def _binary(name: str, numpy: Any, formula: str, body: str = "", **more: Any) -> BinaryOp:
+    more.setdefault("cuda", name.capitalize())
+    return BinaryOp(name, numpy, body=body, formula=formula, **more)
+
+
+def _real(name: str, numpy: Any, formula: str, body: str, **more: Any) -> BinaryOp:
+    return _binary(name, numpy, formula, body, domain=real, **more)
 
 
 def _no_value(*_operands: Any) -> Any:
     raise NotImplementedError("a positional operator reads indices, not values")
 
 
-def _positional(name: str, index_of: str) -> BinaryOp:
+def _positional(name: str, index_of: str, formula: str) -> BinaryOp:
     """Return the row of an operator that returns an index of the product and reads no value."""
-    function = name.capitalize()
     neither = (False, False)
-    return BinaryOp(name, _no_value, function, result=index, positional=index_of, reads=neither)
+    return _binary(name, _no_value, formula, result=index, positional=index_of, reads=neither)
 
 
-class BinaryTable(Arithmetic, Bits, Table[BinaryOp]):
+_CLOSE = (
+    "x == y || (fabs(x - y) <= max(T({0}) * max(T(fabs(x)), T(fabs(y))), T({1})) && "
+    "x - y - (x - y) == 0)"
+)
+
+
+class BinaryTable(OperatorTable[BinaryOp]):
     """``z = f(x, y)``."""
 
     kind, row = "binary", BinaryOp
 
-    plus = BinaryOp("plus", np.add, "Plus", domain=arithmetic)
-    minus = BinaryOp("minus", np.subtract, "Minus", domain=arithmetic, flips_to="rminus")
-    times = BinaryOp("times", np.multiply, "Times", domain=arithmetic)
-    truediv = BinaryOp("truediv", np.divide, "Truediv", domain=real, flips_to="rtruediv")
-    min = BinaryOp("min", np.fmin, "Min")
-    max = BinaryOp("max", np.fmax, "Max")
-    first = BinaryOp("first", lambda x, y: x, "First", flips_to="second", reads=(True, False))
-    second = BinaryOp("second", lambda x, y: y, "Second", flips_to="first", reads=(False, True))
-    pair = BinaryOp("pair", lambda x, y: np.ones_like(x), "Pair", reads=(False, False))
-    any = BinaryOp("any", lambda x, y: y, "AnyOf")
-    land = BinaryOp("land", np.logical_and, "Land", domain=logical)
-    lor = BinaryOp("lor", np.logical_or, "Lor", domain=logical)
-    lxor = BinaryOp("lxor", np.logical_xor, "Lxor", domain=logical)
-    lxnor = BinaryOp("lxnor", lambda x, y: np.equal(x, y), "Lxnor", domain=logical)
-    eq = BinaryOp("eq", np.equal, "Eq", result=logical)
-    ne = BinaryOp("ne", np.not_equal, "Ne", result=logical)
-    lt = BinaryOp("lt", np.less, "Lt", result=logical, flips_to="gt")
-    le = BinaryOp("le", np.less_equal, "Le", result=logical, flips_to="ge")
-    gt = BinaryOp("gt", np.greater, "Gt", result=logical, flips_to="lt")
-    ge = BinaryOp("ge", np.greater_equal, "Ge", result=logical, flips_to="le")
-    firsti = _positional("firsti", "i")
-    firstj = _positional("firstj", "k")
-    secondi = _positional("secondi", "k")
-    secondj = _positional("secondj", "j")
+    plus = _binary("plus", np.add, "x + y", domain=arithmetic)
+    minus = _binary("minus", np.subtract, "x - y", domain=arithmetic, flips_to="rminus")
+    times = _binary("times", np.multiply, "x * y", domain=arithmetic)
+    truediv = _binary("truediv", np.divide, "x / y", domain=real, flips_to="rtruediv")
+    min = _binary("min", np.fmin, "the lesser of x and y; a NaN gives way")
+    max = _binary("max", np.fmax, "the greater of x and y; a NaN gives way")
+    first = _binary("first", lambda x, y: x, "x", flips_to="second", reads=(True, False))
+    second = _binary("second", lambda x, y: y, "y", flips_to="first", reads=(False, True))
+    pair = _binary(
+        "pair", lambda x, y: np.ones_like(x), "1, whatever x and y are", reads=(False, False),
+    )  # fmt: skip
+    any = _binary("any", lambda x, y: y, "x or y, whichever", cuda="AnyOf")
+    land = _binary("land", np.logical_and, "x and y", domain=logical)
+    lor = _binary("lor", np.logical_or, "x or y, as truths", domain=logical)
+    lxor = _binary("lxor", np.logical_xor, "whether one of x and y is true", domain=logical)
+    lxnor = _binary(
+        "lxnor", lambda x, y: np.equal(x, y), "whether x and y are both true or both false",
+        domain=logical,
+    )  # fmt: skip
+    eq = _binary("eq", np.equal, "whether x == y", result=logical)
+    ne = _binary("ne", np.not_equal, "whether x != y", result=logical)
+    lt = _binary("lt", np.less, "whether x < y", result=logical, flips_to="gt")
+    le = _binary("le", np.less_equal, "whether x <= y", result=logical, flips_to="ge")
+    gt = _binary("gt", np.greater, "whether x > y", result=logical, flips_to="lt")
+    ge = _binary("ge", np.greater_equal, "whether x >= y", result=logical, flips_to="le")
+    firsti = _positional("firsti", "i", "i, the row of the product's left entry (i, k)")
+    firstj = _positional("firstj", "k", "k, the column of the product's left entry (i, k)")
+    secondi = _positional("secondi", "k", "k, the row of the product's right entry (k, j)")
+    secondj = _positional("secondj", "j", "j, the column of the product's right entry (k, j)")
+    rminus = _binary(
+        "rminus", lambda x, y: np.subtract(y, x), "y - x", "wrapping<T>(y) - wrapping<T>(x)",
+        domain=arithmetic, flips_to="minus",
+    )  # fmt: skip
+    rtruediv = _real("rtruediv", lambda x, y: np.divide(y, x), "y / x", "y / x", flips_to="truediv")
+    cdiv = _binary(
+        "cdiv", _cdiv, "x / y, of integers without the rest, as in C", _CDIV.format(x="x", y="y"),
+        domain=arithmetic, flips_to="rdiv",
+    )  # fmt: skip
+    rdiv = _binary(
+        "rdiv", lambda x, y: _cdiv(y, x), "y / x, of integers without the rest, as in C",
+        _CDIV.format(x="y", y="x"), domain=arithmetic, flips_to="cdiv",
+    )  # fmt: skip
+    floordiv = _binary(
+        "floordiv", lambda x, y: x // y, "x / y, rounded down; 0 where an integer is divided by 0",
+        _FLOORDIV.format(x="x", y="y"), domain=arithmetic, of_numbers=True, flips_to="rfloordiv",
+    )  # fmt: skip
+    rfloordiv = _binary(
+        "rfloordiv", lambda x, y: y // x, "y / x, rounded down; 0 where an integer is divided by 0",
+        _FLOORDIV.format(x="y", y="x"), domain=arithmetic, of_numbers=True, flips_to="floordiv",
+    )  # fmt: skip
+    pow = _binary("pow", _pow, "x ** y", _POW, domain=arithmetic)
+    rpow = _real("rpow", lambda x, y: y**x, "y ** x", "pow(y, x)", of_numbers=True)
+    absfirst = _binary(
+        "absfirst", lambda x, y: abs(x), "|x|", "Abs::call<Z, T>(x, x, i, k, j)", of_numbers=True,
+        flips_to="abssecond", reads=(True, False),
+    )  # fmt: skip
+    abssecond = _binary(
+        "abssecond", lambda x, y: abs(y), "|y|", "Abs::call<Z, T>(y, y, i, k, j)", of_numbers=True,
+        flips_to="absfirst", reads=(False, True),
+    )  # fmt: skip
+    iseq = _binary("iseq", np.equal, "1 if x == y, else 0", "x == y")
+    isne = _binary("isne", np.not_equal, "1 if x != y, else 0", "x != y")
+    islt = _binary("islt", np.less, "1 if x < y, else 0", "x < y", flips_to="isgt")
+    isle = _binary("isle", np.less_equal, "1 if x <= y, else 0", "x <= y", flips_to="isge")
+    isgt = _binary("isgt", np.greater, "1 if x > y, else 0", "x > y", flips_to="islt")
+    isge = _binary("isge", np.greater_equal, "1 if x >= y, else 0", "x >= y", flips_to="isle")
+    atan2 = _real("atan2", np.arctan2, "the angle of the point (y, x), x its height", "atan2(x, y)")
+    copysign = _real("copysign", np.copysign, "|x| with the sign of y", "copysign(x, y)")
+    hypot = _real("hypot", np.hypot, "the root of x * x + y * y", "hypot(x, y)")
+    fmod = _real("fmod", np.fmod, "the rest of x / y, with the sign of x", "fmod(x, y)")
+    remainder = _real(
+        "remainder", np.frompyfunc(_remainder, 2, 1), "the rest to the nearest multiple of y",
+        "remainder(x, y)",
+    )  # fmt: skip
+    ldexp = _real(
+        "ldexp", lambda x, y: np.ldexp(x, cast(y, lookup("INT32"))), "x * 2 ** y",
+        "ldexp(x, cast<i32>(y))",
+    )  # fmt: skip
+    binom = _binary(
+        "binom", _binom, "the ways to choose y of x things", _BINOM, domain=integral64,
+        of_numbers=True,
+    )  # fmt: skip
+    # Integers as bits.
+    band = _binary("band", np.bitwise_and, "the bits of both x and y", "x & y", domain=integral)
+    bor = _binary("bor", np.bitwise_or, "the bits of x or y", "x | y", domain=integral)
+    bxor = _binary("bxor", np.bitwise_xor, "the bits of one of x and y", "x ^ y", domain=integral)
+    bxnor = _binary(
+        "bxnor", lambda x, y: ~(x ^ y), "the bits in which x and y agree", "~(x ^ y)",
+        domain=integral,
+    )  # fmt: skip
+    bget = _binary(
+        "bget", _on_bit(lambda x, bit: (x & bit) != 0, keeps=False),
+        "bit y of x; the lowest is bit 1", _AT.format("0") + "return Z((x & bit) != T(0) ? 1 : 0);",
+        domain=integral,
+    )  # fmt: skip
+    bset = _binary(
+        "bset", _on_bit(lambda x, bit: x | bit), "x with bit y",
+        _AT.format("x") + "return Z(x | bit);", domain=integral,
+    )  # fmt: skip
+    bclr = _binary(
+        "bclr", _on_bit(lambda x, bit: x & ~bit), "x without bit y",
+        _AT.format("x") + "return Z(x & ~bit);", domain=integral,
+    )  # fmt: skip
+    bshift = _binary(
+        "bshift", _bshift, "x * 2 ** y, by moving bits; to the right if y < 0", _BSHIFT,
+        domain=integral,
+    )  # fmt: skip
 
     @functools.cache  # noqa: B019 (one object for each pair of tolerances)
     def isclose(self, rel_tol: float = 1e-7, abs_tol: float = 0.0) -> BinaryOp:
         """Return the operator that says whether two numbers are equal up to a tolerance.
 
-        Parameters
-        ----------
-        rel_tol : float
-            Share of the greater of the two numbers.
-        abs_tol : float
-            The least difference that counts.
+        They may differ by `rel_tol` times the greater of the two, or by `abs_tol`.
         """
         relative, absolute = (float(scalar) for scalar in (rel_tol, abs_tol))
 
@@ -432,78 +449,48 @@ class BinaryTable(Arithmetic, Bits, Table[BinaryOp]):
 
         words = f"{relative.hex()}_{absolute.hex()}".translate(str.maketrans(".+-", "pam"))
         body = _CLOSE.format(repr(relative), repr(absolute))
-        return BinaryOp("isclose", close, f"Isclose_{words}", body, real, logical, of_numbers=True)
-
-    def register(
-        self, name: str, numpy: Callable[[Any, Any], Any], cuda: str, *, result: Any = None
-    ) -> BinaryOp:
-        """Add ``z = f(x, y)`` for every backend.
-
-        `cuda` is compiled and run as it stands, and `numpy` is called: both are trusted code. Never
-        take them from a file or from somebody else.
-
-        Parameters
-        ----------
-        name : str
-            Its name in this table.
-        numpy : callable
-            The function of two numbers, of operators and NumPy calls that Numba can compile.
-        cuda : str
-            The same as a C++ expression in ``x`` and ``y``, such as ``"x + 2 * y"``.
-        result : dtype, optional
-            Result type if it is not that of the operands.
-        """
-        return self._add(
-            BinaryOp(name, numpy, _functor(name), cuda, result=_constant(result), of_numbers=True)
-        )
+        more = {"cuda": f"Isclose_{words}", "result": logical, "of_numbers": True}
+        return _real("isclose", close, body, body, **more)
 
 
 # ----------------------------------------------------------------------------------- indexunary
+def _place(name: str, numpy: Any, formula: str, cuda: str, result: Any = logical) -> IndexUnaryOp:
+    """Return the row of an operator of row, column and thunk, which reads no value."""
+    place = lambda _x, i, j, t: numpy(i, j, t)  # noqa: E731
+    return IndexUnaryOp(name, place, cuda, formula=formula, result=result)
 
 
-_CLOSE = (
-    "x == y || (fabs(x - y) <= max(T({0}) * max(T(fabs(x)), T(fabs(y))), T({1})) && "
-    "x - y - (x - y) == 0)"
-)
+def _value(name: str, numpy: Any, sign: str, cuda: str) -> IndexUnaryOp:
+    compared, formula = lambda x, _i, _j, t: numpy(x, t), f"whether x {sign} t"
+    return IndexUnaryOp(name, compared, cuda, formula=formula, result=logical, uses_value=True)
 
 
-class IndexUnaryTable(Table[IndexUnaryOp]):
+class IndexUnaryTable(OperatorTable[IndexUnaryOp]):
     """``z = f(x, i, j, thunk)``: operators with a BOOL result select, the others apply."""
 
     kind, row = "indexunary", IndexUnaryOp
+    _of_users: ClassVar[dict[str, Any]] = {"uses_value": True}
 
-    rowindex = IndexUnaryOp("rowindex", lambda x, i, j, t: i + t, "RowIndex", result=index)
-    colindex = IndexUnaryOp("colindex", lambda x, i, j, t: j + t, "ColIndex", result=index)
-    diagindex = IndexUnaryOp("diagindex", lambda x, i, j, t: j - i - t, "DiagIndex", result=index)
-    index = IndexUnaryOp("index", lambda x, i, j, t: i + t, "RowIndex", result=index)
-    tril = IndexUnaryOp("tril", lambda x, i, j, t: j <= i + t, "Tril", result=logical)
-    triu = IndexUnaryOp("triu", lambda x, i, j, t: j >= i + t, "Triu", result=logical)
-    diag = IndexUnaryOp("diag", lambda x, i, j, t: j == i + t, "Diag", result=logical)
-    offdiag = IndexUnaryOp("offdiag", lambda x, i, j, t: j != i + t, "Offdiag", result=logical)
-    rowle = IndexUnaryOp("rowle", lambda x, i, j, t: i <= t, "RowLe", result=logical)
-    rowgt = IndexUnaryOp("rowgt", lambda x, i, j, t: i > t, "RowGt", result=logical)
-    colle = IndexUnaryOp("colle", lambda x, i, j, t: j <= t, "ColLe", result=logical)
-    colgt = IndexUnaryOp("colgt", lambda x, i, j, t: j > t, "ColGt", result=logical)
-    indexle = IndexUnaryOp("indexle", lambda x, i, j, t: i <= t, "RowLe", result=logical)
-    indexgt = IndexUnaryOp("indexgt", lambda x, i, j, t: i > t, "RowGt", result=logical)
-    valueeq = IndexUnaryOp(
-        "valueeq", lambda x, i, j, t: x == t, "ValueEq", result=logical, uses_value=True
-    )
-    valuene = IndexUnaryOp(
-        "valuene", lambda x, i, j, t: x != t, "ValueNe", result=logical, uses_value=True
-    )
-    valuelt = IndexUnaryOp(
-        "valuelt", lambda x, i, j, t: x < t, "ValueLt", result=logical, uses_value=True
-    )
-    valuele = IndexUnaryOp(
-        "valuele", lambda x, i, j, t: x <= t, "ValueLe", result=logical, uses_value=True
-    )
-    valuegt = IndexUnaryOp(
-        "valuegt", lambda x, i, j, t: x > t, "ValueGt", result=logical, uses_value=True
-    )
-    valuege = IndexUnaryOp(
-        "valuege", lambda x, i, j, t: x >= t, "ValueGe", result=logical, uses_value=True
-    )
+    rowindex = _place("rowindex", lambda i, j, t: i + t, "i + t", "RowIndex", index)
+    colindex = _place("colindex", lambda i, j, t: j + t, "j + t", "ColIndex", index)
+    diagindex = _place("diagindex", lambda i, j, t: j - i - t, "j - i - t", "DiagIndex", index)
+    index = _place("index", lambda i, j, t: i + t, "i + t", "RowIndex", index)
+    tril = _place("tril", lambda i, j, t: j <= i + t, "whether j <= i + t", "Tril")
+    triu = _place("triu", lambda i, j, t: j >= i + t, "whether j >= i + t", "Triu")
+    diag = _place("diag", lambda i, j, t: j == i + t, "whether j == i + t", "Diag")
+    offdiag = _place("offdiag", lambda i, j, t: j != i + t, "whether j != i + t", "Offdiag")
+    rowle = _place("rowle", lambda i, j, t: i <= t, "whether i <= t", "RowLe")
+    rowgt = _place("rowgt", lambda i, j, t: i > t, "whether i > t", "RowGt")
+    colle = _place("colle", lambda i, j, t: j <= t, "whether j <= t", "ColLe")
+    colgt = _place("colgt", lambda i, j, t: j > t, "whether j > t", "ColGt")
+    indexle = _place("indexle", lambda i, j, t: i <= t, "whether i <= t", "RowLe")
+    indexgt = _place("indexgt", lambda i, j, t: i > t, "whether i > t", "RowGt")
+    valueeq = _value("valueeq", np.equal, "==", "ValueEq")
+    valuene = _value("valuene", np.not_equal, "!=", "ValueNe")
+    valuelt = _value("valuelt", np.less, "<", "ValueLt")
+    valuele = _value("valuele", np.less_equal, "<=", "ValueLe")
+    valuegt = _value("valuegt", np.greater, ">", "ValueGt")
+    valuege = _value("valuege", np.greater_equal, ">=", "ValueGe")
 
     def lookup(self, op: Any) -> IndexUnaryOp:
         """Return the operator given as itself, by name, or as an operator of `lagpu.select`.
@@ -515,36 +502,6 @@ class IndexUnaryTable(Table[IndexUnaryOp]):
             op = f"{signed[1] or 'value'}{SIGNS[signed[2]]}"
         kept = getattr(op, "op", None)
         return super().lookup(kept if isinstance(kept, IndexUnaryOp) else op)
-
-    def register(
-        self, name: str, numpy: Callable[[Any, Any, Any, Any], Any], cuda: str, *, result: Any
-    ) -> IndexUnaryOp:
-        """Add ``z = f(x, i, j, thunk)`` for every backend.
-
-        `cuda` is compiled and run as it stands, and `numpy` is called: both are trusted code. Never
-        take them from a file or from somebody else.
-
-        Parameters
-        ----------
-        name : str
-            Its name in this table.
-        numpy : callable
-            The function ``(x, i, j, thunk)`` of numbers, which Numba can compile.
-        cuda : str
-            The same as a C++ expression in ``x``, ``i``, ``j`` and ``y`` (the thunk).
-        result : dtype
-            Result type; an operator of result BOOL can select.
-        """
-        row = IndexUnaryOp(
-            name,
-            numpy,
-            _functor(name),
-            cuda,
-            result=_constant(result),
-            of_numbers=True,
-            uses_value=True,
-        )
-        return self._add(row)
 
 
 unary = UnaryTable()
@@ -621,31 +578,16 @@ class MonoidTable(Table[Monoid]):
         return self.register(name, binaryop, identity, terminal=terminal)
 
     def lookup(self, op: Any) -> Monoid:
-        """Return the monoid given as itself, by name, or as its binary operator.
-
-        Raises
-        ------
-        DomainMismatch, UnknownOperator
-            As `Table.lookup` raises them.
-        """
+        """Return the monoid given as itself, by name, or as its binary operator."""
         if isinstance(op, BinaryOp) and op.name in self and self[op.name].op.name == op.name:
             found = self[op.name]
             return found if op.dtype is None else found[op.dtype]
         return super().lookup(op)
 
     def register(self, name: str, op: BinaryOp, identity: Any, *, terminal: Any = None) -> Monoid:
-        """Make a monoid of an operator that is associative and commutative.
+        """Make a monoid of an associative, commutative operator whose result has its own type.
 
-        Parameters
-        ----------
-        name : str
-            Its name in this table.
-        op : BinaryOp
-            The operator, whose result has the type of its operands.
-        identity : scalar
-            ``op(identity, x) == x`` for every `x`.
-        terminal : scalar, optional
-            ``op(terminal, x) == terminal`` for every `x`.
+        ``op(identity, x) == x``, and ``op(terminal, x) == terminal``, for every `x`.
         """
         found = binary.lookup(op)
         if found.positional:

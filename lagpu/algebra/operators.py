@@ -1,19 +1,22 @@
-"""Operators of all kinds: unary, binary, index-unary, select; monoids and semirings."""
+"""Operators, monoids, semirings, and `Table`: those of one kind by name and in order."""
 
 from __future__ import annotations
 
+import copyreg
 import dataclasses
+import difflib
 import functools
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from types import FrameType
-from typing import Any, Protocol, Self, TypeVar, runtime_checkable
+from types import FrameType, FunctionType
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
 from lagpu.dtypes import ALL, BOOL, FP64, INT64, DType, cast, lookup, unify
-from lagpu.errors import DomainMismatch
+from lagpu.errors import DomainMismatch, InvalidValue, NotSupported, UnknownOperator
 from lagpu.host import display
 
 
@@ -36,143 +39,6 @@ class _Described:
 
     def __get__(self, op: Any, owner: type) -> str | None:
         return self.text if op is None else "\n\n".join(op.described())
-
-
-def describe(kind: type) -> None:
-    """Give each operator of a kind a docstring of its own."""
-    kind.__doc__ = _Described(kind.__doc__)  # type: ignore[assignment]
-
-
-# ------------------------------------------------------------------------------------------
-# What each operator computes, as a line of text: for ``help()`` and for the reference page.
-
-
-#: By kind and name; a user's operator has its C++ text.
-FORMULAS: dict[str, dict[str, str]] = {
-    "unary": {
-        "identity": "x",
-        "ainv": "-x",
-        "abs": "|x|",
-        "lnot": "not x",
-        "minv": "1 / x",
-        "one": "1",
-        "exp": "e ** x",
-        "log": "log x, to the base e",
-        "sqrt": "the square root of x",
-        "acos": "the angle whose cosine is x",
-        "acosh": "the number whose hyperbolic cosine is x",
-        "asin": "the angle whose sine is x",
-        "asinh": "the number whose hyperbolic sine is x",
-        "atan": "the angle whose tangent is x",
-        "atanh": "the number whose hyperbolic tangent is x",
-        "bnot": "the bits that x does not have",
-        "cbrt": "the cube root of x",
-        "ceil": "the least whole number that is not below x",
-        "cos": "the cosine of x",
-        "cosh": "the hyperbolic cosine of x",
-        "erf": "the error function of x",
-        "erfc": "1 - erf(x)",
-        "exp2": "2 ** x",
-        "expm1": "e ** x - 1",
-        "floor": "the greatest whole number that is not above x",
-        "frexpe": "e of x = m * 2 ** e, where 1/2 <= |m| < 1",
-        "frexpx": "m of x = m * 2 ** e, where 1/2 <= |m| < 1",
-        "isfinite": "whether x is neither infinite nor NaN",
-        "isinf": "whether x is infinite",
-        "isnan": "whether x is NaN",
-        "lgamma": "log |Gamma(x)|",
-        "log10": "log x, to the base 10",
-        "log1p": "log (1 + x)",
-        "log2": "log x, to the base 2",
-        "round": "the nearest whole number; a half goes away from 0",
-        "signum": "-1, 0 or 1, the sign of x",
-        "sin": "the sine of x",
-        "sinh": "the hyperbolic sine of x",
-        "tan": "the tangent of x",
-        "tanh": "the hyperbolic tangent of x",
-        "tgamma": "Gamma(x)",
-        "trunc": "x without what follows the point",
-    },
-    "binary": {
-        "plus": "x + y",
-        "minus": "x - y",
-        "rminus": "y - x",
-        "times": "x * y",
-        "truediv": "x / y",
-        "rtruediv": "y / x",
-        "cdiv": "x / y, of integers without the rest, as in C",
-        "rdiv": "y / x, of integers without the rest, as in C",
-        "floordiv": "x / y, rounded down; 0 where an integer is divided by 0",
-        "rfloordiv": "y / x, rounded down; 0 where an integer is divided by 0",
-        "pow": "x ** y",
-        "rpow": "y ** x",
-        "min": "the lesser of x and y; a NaN gives way",
-        "max": "the greater of x and y; a NaN gives way",
-        "first": "x",
-        "second": "y",
-        "pair": "1, whatever x and y are",
-        "any": "x or y, whichever",
-        "absfirst": "|x|",
-        "abssecond": "|y|",
-        "land": "x and y",
-        "lor": "x or y, as truths",
-        "lxor": "whether one of x and y is true",
-        "lxnor": "whether x and y are both true or both false",
-        "eq": "whether x == y",
-        "ne": "whether x != y",
-        "lt": "whether x < y",
-        "le": "whether x <= y",
-        "gt": "whether x > y",
-        "ge": "whether x >= y",
-        "iseq": "1 if x == y, else 0",
-        "isne": "1 if x != y, else 0",
-        "islt": "1 if x < y, else 0",
-        "isle": "1 if x <= y, else 0",
-        "isgt": "1 if x > y, else 0",
-        "isge": "1 if x >= y, else 0",
-        "atan2": "the angle of the point (y, x), x its height",
-        "copysign": "|x| with the sign of y",
-        "hypot": "the root of x * x + y * y",
-        "fmod": "the rest of x / y, with the sign of x",
-        "remainder": "the rest to the nearest multiple of y",
-        "ldexp": "x * 2 ** y",
-        "binom": "the ways to choose y of x things",
-        "band": "the bits of both x and y",
-        "bor": "the bits of x or y",
-        "bxor": "the bits of one of x and y",
-        "bxnor": "the bits in which x and y agree",
-        "bget": "bit y of x; the lowest is bit 1",
-        "bset": "x with bit y",
-        "bclr": "x without bit y",
-        "bshift": "x * 2 ** y, by moving bits; to the right if y < 0",
-        "firsti": "i, the row of the product's left entry (i, k)",
-        "firstj": "k, the column of the product's left entry (i, k)",
-        "secondi": "k, the row of the product's right entry (k, j)",
-        "secondj": "j, the column of the product's right entry (k, j)",
-    },
-    "indexunary": {
-        "rowindex": "i + t",
-        "colindex": "j + t",
-        "diagindex": "j - i - t",
-        "index": "i + t",
-        "tril": "whether j <= i + t",
-        "triu": "whether j >= i + t",
-        "diag": "whether j == i + t",
-        "offdiag": "whether j != i + t",
-        "rowle": "whether i <= t",
-        "rowgt": "whether i > t",
-        "colle": "whether j <= t",
-        "colgt": "whether j > t",
-        "indexle": "whether i <= t",
-        "indexgt": "whether i > t",
-        "valueeq": "whether x == t",
-        "valuene": "whether x != t",
-        "valuelt": "whether x < t",
-        "valuele": "whether x <= t",
-        "valuegt": "whether x > t",
-        "valuege": "whether x >= t",
-    },
-}
 
 
 # ------------------------------------------------------------------------------------------
@@ -235,18 +101,16 @@ def index(_dtype: DType) -> DType:
 # BOOL.
 
 
-@runtime_checkable
-class _Deferred(Protocol):
-    """An expression of the front end that warns unless it is used."""
-
-    def _mark_used(self) -> None:
-        """Suppress the warning."""
-
-
 def _on_numbers(function: Callable[..., Any], domain: DType, result: DType) -> Callable[..., Any]:
     """Return a user's function of Python's numbers that computes with NumPy's, which wrap."""
     number = bool if domain.is_bool else domain.numpy.type  # True + True is 2, as in C++
     return lambda *operands: cast(function(*map(number, operands)), result)
+
+
+def _mark_used(*operands: Any) -> None:
+    """Suppress the warnings of expressions that are not used: one error is enough."""
+    for operand in operands:
+        getattr(operand, "_mark_used", lambda: None)()
 
 
 class _Written(Protocol):
@@ -271,8 +135,41 @@ class _Product(Protocol[Result]):
         """Return the deferred product over a semiring."""
 
 
-@dataclass(frozen=True, eq=False)
-class Operator:
+class _Algebra:
+    """What operators, monoids and semirings have in common: text, and a forced domain."""
+
+    name: str
+    dtype: DType | None
+    types: Any
+
+    def __repr__(self) -> str:
+        typed = f"[{self.dtype}]" if self.dtype else ""
+        return f"{type(self).__name__.removesuffix('Op').lower()}.{self.name}{typed}"
+
+    def _types_shown(self) -> str:
+        return by_type(lambda t: "{} -> {}".format(*self.types(t, t)))
+
+    def _facts(self) -> dict[str, Any]:
+        """Return what a notebook shows, by its name."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return display.facts_html(f"{self!r}: {type(self).__name__}", self._facts())
+
+    def __getitem__(self, dtype: Any) -> Self:
+        """Return this operator with its domain forced to `dtype`."""
+        return self._forced(lookup(dtype))
+
+    @functools.cache  # noqa: B019 (one object a type: backends remember operators by identity)
+    def _forced(self, dtype: DType) -> Self:
+        return self._with_domain(dtype)
+
+    def _with_domain(self, dtype: DType) -> Self:
+        return dataclasses.replace(self, dtype=dtype)  # type: ignore[type-var]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Operator(_Algebra):
     """The base of `UnaryOp`, `BinaryOp` and `IndexUnaryOp`.
 
     Attributes
@@ -293,6 +190,8 @@ class Operator:
     of_numbers : bool
         Whether `numpy` takes numbers, as a user's function does, and not arrays: it may branch on
         them, and Numba compiles it for the cpu backend.
+    formula : str
+        What the operator computes, as text; its C++ text if a user registered it.
     """
 
     name: str
@@ -303,41 +202,22 @@ class Operator:
     result: Rule = same
     dtype: DType | None = None
     of_numbers: bool = False
-
-    def __repr__(self) -> str:
-        typed = f"[{self.dtype}]" if self.dtype else ""
-        return f"{type(self).__name__.removesuffix('Op').lower()}.{self.name}{typed}"
-
-    @property
-    def formula(self) -> str:
-        """What the operator computes, as text; its C++ text if a user registered it."""
-        kind = type(self).__name__.removesuffix("Op").lower()
-        return FORMULAS.get(kind, {}).get(self.name, self.body)
+    formula: str = ""
 
     def listed(self) -> tuple[str, str, str]:
         """Return (name, formula, types) for a table of operators."""
-        return self.name, self.formula, by_type(lambda t: "{} -> {}".format(*self.types(t)))
+        return self.name, self.formula, self._types_shown()
 
     def described(self) -> list[str]:
         """Return the paragraphs of this operator's docstring."""
         return [
             f"{self!r}: z = {self.formula}.",
-            "Operands -> result: " + by_type(lambda t: "{} -> {}".format(*self.types(t))) + ".",
+            f"Operands -> result: {self._types_shown()}.",
         ]
 
-    def _repr_html_(self) -> str:
-        facts = {"operands -> result": by_type(lambda t: "{} -> {}".format(*self.types(t)))}
-        if self.body:
-            facts["C++"] = self.body
-        return display.facts_html(f"{self!r}: {type(self).__name__}", facts)
-
-    def __getitem__(self, dtype: Any) -> Self:
-        """Return this operator with its domain forced to `dtype`."""
-        return self._forced(lookup(dtype))
-
-    @functools.cache  # noqa: B019 (one object a type: backends remember operators by identity)
-    def _forced(self, dtype: DType) -> Self:
-        return dataclasses.replace(self, dtype=dtype)
+    def _facts(self) -> dict[str, Any]:
+        facts = {"operands -> result": self._types_shown()}
+        return facts | {"C++": self.body} if self.body else facts
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 (operators live as long as the program)
     def types(self, left: DType, right: DType | None = None) -> tuple[DType, DType]:
@@ -383,13 +263,7 @@ def _joined(
     defaults: dict[str, Any],
     by: FrameType,
 ) -> Any:
-    """Return the deferred call of an operator on ``u | v``, ``u & v``, or an object and a number.
-
-    Raises
-    ------
-    DomainMismatch
-        If two objects leave open whether their union or their intersection is meant.
-    """
+    """Return the call of an operator on ``u | v``, ``u & v``, or an object and a number."""
     combined = getattr(operands[0], "combined", None) if len(operands) == 1 else None
     if combined is not None:
         return combined(op, by, **defaults)
@@ -398,9 +272,7 @@ def _joined(
         return operands[0].apply(applied, operands[1])._written_in(by)
     if sparse == [False, True] and not defaults:
         return operands[1].apply(applied, left=operands[0])._written_in(by)
-    for operand in operands:
-        if isinstance(operand, _Deferred):
-            operand._mark_used()  # one error is enough
+    _mark_used(*operands)
     raise DomainMismatch(
         f"{op!r}: takes one u | v, on the union, or u & v, on the intersection, or u and a number. "
         f"Write {op!r}(u | v), {op!r}(u & v) or {applied!r}(u, 3)."
@@ -461,8 +333,8 @@ class IndexUnaryOp(Operator):
         return operand.apply(self, thunk)._written_in(sys._getframe(1))
 
 
-@dataclass(frozen=True, eq=False)
-class Monoid:
+@dataclass(frozen=True, eq=False, repr=False)
+class Monoid(_Algebra):
     """An associative, commutative `BinaryOp` with an identity.
 
     Attributes
@@ -499,9 +371,10 @@ class Monoid:
     registered: bool = False
     cuda: tuple[str, str] | None = None
 
-    def __repr__(self) -> str:
-        typed = f"[{self.op.dtype}]" if self.op.dtype else ""
-        return f"monoid.{self.name}{typed}"
+    @property
+    def dtype(self) -> DType | None:  # type: ignore[override]
+        """A domain forced with ``monoid[dtype]``."""
+        return self.op.dtype
 
     def __call__(self, *operands: Any, **defaults: Any) -> Any:
         """Return the deferred call of ``op(u | v)``, or as a `BinaryOp` does."""
@@ -513,40 +386,26 @@ class Monoid:
 
     def described(self) -> list[str]:
         """Return the paragraphs of this monoid's docstring."""
-
-        def identity(t: DType) -> str:
-            return f"{self.types(t)[1]}: {self.identity(self.types(t)[1])}"
-
         found = [
             f"{self!r}: x ⊕ y = {self.op.formula}.",
-            f"Identity: {by_type(identity)}.",
+            f"Identity: {self._by_type(self.identity)}.",
         ]
         if self.has_any_terminal:
             found.append("Any value ends a sum.")
         if self.terminal is not None:
-            end = self.terminal
-            ends = by_type(lambda t: f"{self.types(t)[1]}: {end(self.types(t)[1])}")
-            found.append(f"A sum ends early at: {ends}.")
+            found.append(f"A sum ends early at: {self._by_type(self.terminal)}.")
         return found
 
-    def _repr_html_(self) -> str:
-        def identity(t: DType) -> str:
-            return f"{self.types(t)[1]}: {self.identity(self.types(t)[1])}"
+    def _by_type(self, value: Callable[[DType], Any]) -> str:
+        return by_type(lambda t: f"{self.types(t)[1]}: {value(self.types(t)[1])}")
 
+    def _facts(self) -> dict[str, Any]:
         ends = "every value" if self.has_any_terminal else "none"
         if self.terminal is not None:
-            ends = by_type(lambda t: f"{self.types(t)[1]}: {self.terminal(self.types(t)[1])}")  # type: ignore[misc]
-        return display.facts_html(
-            f"{self!r}: Monoid",
-            {"operator": self.op, "identity": by_type(identity), "terminal": ends},
-        )
+            ends = self._by_type(self.terminal)
+        return {"operator": self.op, "identity": self._by_type(self.identity), "terminal": ends}
 
-    def __getitem__(self, dtype: Any) -> Monoid:
-        """Return this monoid with its domain forced to `dtype`."""
-        return self._forced(lookup(dtype))
-
-    @functools.cache  # noqa: B019 (as `Operator._forced`)
-    def _forced(self, dtype: DType) -> Monoid:
+    def _with_domain(self, dtype: DType) -> Self:
         return dataclasses.replace(self, op=self.op[dtype])
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 (monoids live as long as the program)
@@ -582,8 +441,8 @@ class Monoid:
         return total
 
 
-@dataclass(frozen=True, eq=False)
-class Semiring:
+@dataclass(frozen=True, eq=False, repr=False)
+class Semiring(_Algebra):
     """A `Monoid` that adds and a `BinaryOp` that multiplies: ``w[j] = ⊕ᵢ u[i] ⊗ A[i, j]``.
 
     Attributes
@@ -601,48 +460,31 @@ class Semiring:
     dtype: DType | None = None
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]
         """``monoid_multiply``, the name in GraphBLAS."""
         return f"{self.monoid.name}_{self.multiply.name}"
 
-    def __repr__(self) -> str:
-        typed = f"[{self.dtype}]" if self.dtype else ""
-        return f"semiring.{self.name}{typed}"
-
     def listed(self) -> tuple[str, str, str]:
         """Return (name, sum and product, types) for a table of operators."""
-        types = by_type(lambda t: "{} -> {}".format(*self.types(t, t)))
-        return self.name, f"{self.monoid!r} of {self.multiply!r}", types
+        return self.name, f"{self.monoid!r} of {self.multiply!r}", self._types_shown()
 
     def described(self) -> list[str]:
         """Return the paragraphs of this semiring's docstring."""
-        types = by_type(lambda t: "{} -> {}".format(*self.types(t, t)))
         return [
             f"{self!r}: w[j] = ⊕ᵢ u[i] ⊗ A[i, j], the sum over all i of products.",
             f"⊗ is {self.multiply!r}: x ⊗ y = {self.multiply.formula}.",
             f"⊕ is {self.monoid!r}: x ⊕ y = {self.monoid.op.formula}.",
-            f"Operands -> result: {types}.",
+            f"Operands -> result: {self._types_shown()}.",
             f"Write w << {self!r}(u @ A), {self!r}(A @ u) or {self!r}(A @ B).",
         ]
 
-    def _repr_html_(self) -> str:
-        return display.facts_html(
-            f"{self!r}: Semiring",
-            {
-                "u @ A": "w[j] = ⊕ᵢ u[i] ⊗ A[i, j]",
-                "⊕": self.monoid,
-                "⊗": self.multiply,
-                "operands -> result": by_type(lambda t: "{} -> {}".format(*self.types(t, t))),
-            },
-        )
-
-    def __getitem__(self, dtype: Any) -> Semiring:
-        """Return this semiring with its domain forced to `dtype`."""
-        return self._forced(lookup(dtype))
-
-    @functools.cache  # noqa: B019 (as `Operator._forced`)
-    def _forced(self, dtype: DType) -> Semiring:
-        return dataclasses.replace(self, dtype=dtype)
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "u @ A": "w[j] = ⊕ᵢ u[i] ⊗ A[i, j]",
+            "⊕": self.monoid,
+            "⊗": self.multiply,
+            "operands -> result": self._types_shown(),
+        }
 
     def __call__(self, product: _Product[Result], *more: Any, **options: Any) -> Result:
         """Return the deferred product ``u @ A`` or ``A @ u`` over this semiring.
@@ -656,9 +498,7 @@ class Semiring:
         """
         times = getattr(product, "times", None)
         if more:
-            for operand in (product, *more):
-                if isinstance(operand, _Deferred):
-                    operand._mark_used()  # one error is enough
+            _mark_used(product, *more)
             raise DomainMismatch(
                 f"{self!r}: takes one product, not {1 + len(more)} operands. "
                 f"Write {self.name}(q @ A)."
@@ -694,4 +534,201 @@ class Semiring:
 
 
 for _kind in (UnaryOp, BinaryOp, IndexUnaryOp, Monoid, Semiring):
-    describe(_kind)
+    _kind.__doc__ = _Described(_kind.__doc__)  # type: ignore[assignment]
+
+
+# ------------------------------------------------------------------------------------------
+# `Table`: the operators of one kind, by attribute, by name and in order.
+
+
+_tables: dict[str, Any] = {}  #: the table of each kind
+
+Row = TypeVar("Row", UnaryOp, BinaryOp, IndexUnaryOp, Monoid, Semiring)
+
+#: sign -> the name of its operator; lagpu has no mod, whose sign would be that of y
+SIGNS = {
+    "+": "plus", "-": "minus", "*": "times", "/": "truediv", "//": "floordiv", "**": "pow",
+    "%": "mod", "&": "land", "|": "lor", "^": "lxor", "~": "lnot", "==": "eq", "!=": "ne",
+    "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "@": "plus_times",
+}  # fmt: skip
+#: What to write instead of names of python-graphblas that are not here.
+INSTEAD = {
+    r"(.*_)?(first|second)[ij]1": "Take it without the 1, then add 1: apply(binary.plus, 1).",
+    r"position[ij]1?": "Write x.apply(indexunary.rowindex, 0), or colindex; 1 counts from 1.",
+    r"carg|cimag|creal|conj|cmplx": "Complex types are not there. Keep two real objects.",
+    r"isclose": "Write binary.isclose(), or binary.isclose(rel_tol, abs_tol).",
+    r"numpy": "The functions of NumPy have the names of C here, as in unary.acos and binary.hypot.",
+}
+
+
+def instead_of(name: str, kind: str, names: Iterable[str]) -> str:
+    """Return what to write instead of a name that a table of this kind lacks."""
+    for pattern, advice in INSTEAD.items():
+        if re.fullmatch(pattern, name):
+            return advice
+    near = difflib.get_close_matches(name, names, n=5, cutoff=0.4)
+    if near:
+        return f"The nearest names are {', '.join(near)}."
+    return f"dir({kind}) lists the names."
+
+
+class Namespace:
+    """Operators by attribute and by name: ``semiring.min_plus``, ``semiring["min_plus"]``."""
+
+    if not TYPE_CHECKING:  # a type checker knows the rows alone, so that it finds a wrong name
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            return self[name]
+
+    @property
+    def ss(self) -> Self:
+        """The same names: python-graphblas lists what is not in the standard under ``ss``."""
+        return self
+
+
+class Table(Namespace, Generic[Row]):
+    """The operators of one kind, by attribute, by name and in order.
+
+    ``semiring.min_plus``, ``semiring["min_plus"]`` and ``for s in semiring`` give the same rows.
+    """
+
+    kind: str = ""
+    row: type[Any] = object
+
+    def __init__(self) -> None:
+        self._rows: dict[str, Row] = {
+            name: row
+            for owner in type(self).__mro__
+            for name, row in vars(owner).items()
+            if isinstance(row, self.row)
+        }
+        if self.kind:
+            _tables.setdefault(self.kind, self)
+            copyreg.pickle(self.row, _as_named)  # backends remember operators by identity
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _table, (self.kind,)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(tuple(self._rows.values()))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return f"{self.kind}: {len(self)} operators, {', '.join(self._rows)}"
+
+    def _repr_html_(self) -> str:
+        rows = [op.listed() for op in self._rows.values()]
+        return display.listing_html(
+            f"{self.kind}: {len(self)} operators", ("name", "value", "operands -> result"), rows
+        )
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._rows
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._rows})
+
+    def __getitem__(self, name: str) -> Row:
+        """Return the operator of this name."""
+        try:
+            return self._rows[name]
+        except KeyError:
+            raise UnknownOperator(
+                f"{self.kind}: there is no {name!r}. {instead_of(name, self.kind, self._rows)}"
+            ) from None
+
+    def from_string(self, text: str) -> Row:
+        """Return the operator of a text: a name, or a sign such as ``"+"``, with ``"[FP64]"``."""
+        name, bracket, dtype = text.strip().partition("[")
+        if text.count("]") != len(bracket) or (bracket and not dtype.endswith("]")):
+            raise UnknownOperator(
+                f"{self.kind}: {text!r} has brackets that do not match. Write 'plus[INT64]'."
+            )
+        plain = name.strip().replace(".", "_") if self.kind == "semiring" else name.strip()
+        words = [SIGNS.get(part, part) for part in plain.split("_")] if plain else [plain]
+        found = self["_".join(words)]
+        typed: Row = found[dtype[:-1].strip()] if bracket else found
+        return typed
+
+    def register_new(self, name: str, *args: Any, **options: Any) -> Any:
+        """Refuse: an operator needs its C++ text too."""
+        raise NotSupported(
+            f"{self.kind}: there is no register_new, for a GPU cannot run a Python function. "
+            f"Write {self.kind}.register({name!r}, function, text), with the same as a C++ "
+            "expression, such as 'x + 1'."
+        )
+
+    def register_anonymous(self, *args: Any, **options: Any) -> Any:
+        """Refuse, as `register_new` does."""
+        return self.register_new("name")
+
+    def lookup(self, op: Row | str) -> Row:
+        """Return `op` itself, or the row of this name."""
+        if isinstance(op, str):
+            return self[op]
+        if isinstance(op, self.row):
+            row: Row = op
+            return row
+        if isinstance(op, FunctionType):  # as python-graphblas takes one
+            raise DomainMismatch(
+                f"{self.kind}: {op.__name__} is a Python function, which a GPU cannot run. "
+                f"Register it: {self.kind}.register(name, python, cuda)."
+            )
+        raise DomainMismatch(f"{self.kind}: {op!r} is not a {self.row.__name__}.")
+
+    def _add(self, row: Row) -> Row:
+        """Add a user's row under its own name."""
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", row.name):
+            raise InvalidValue(f"{self.kind}: {row.name!r} is not a lower_case name.")
+        if self._rows.setdefault(row.name, row) is not row:  # in one step, for threads
+            raise InvalidValue(f"{self.kind}: {row.name!r} is taken. Choose another name.")
+        return row
+
+
+# ---------------------------------------------------------------- copies and pickles of operators
+def _as_named(op: Any) -> tuple[Any, ...]:
+    """Return what ``op.__reduce__`` would return: its kind, name, forced type and texts."""
+    table = next(table for table in _tables.values() if table.row is type(op))
+    own = table._rows.get(op.name)
+    dtype = None if own is op else op.dtype
+    if own is None or (own is not op and (dtype is None or own[dtype] is not op)):
+        raise InvalidValue(
+            f"{op!r}: is not an operator of a table, so it has no copy and no pickle. Register it."
+        )
+    return _named, (table.kind, op.name, dtype, _texts(op))
+
+
+def _table(kind: str) -> Any:
+    """Return the table of a kind."""
+    return _tables[kind]
+
+
+def _named(kind: str, name: str, dtype: Any, texts: tuple[str, ...]) -> Any:
+    """Return the operator of this process that has the name of the pickled one."""
+    table = _tables[kind]
+    if name not in table:
+        raise UnknownOperator(
+            f"{kind}: there is no {name!r} in this process. Register it here too, before the "
+            "pickle is read, as in a module that both programs import."
+        )
+    found = table[name]
+    if _texts(found) != texts:
+        raise InvalidValue(
+            f"{found!r}: is registered with another text in this process, {_texts(found)} != "
+            f"{texts}. Register both alike, or give one another name."
+        )
+    return found if dtype is None else found[dtype]
+
+
+def _texts(op: Any) -> tuple[str, ...]:
+    """Return what users have registered in `op`, as text: C++, types and ends of monoids."""
+    if isinstance(op, Semiring):
+        return *_texts(op.monoid), *_texts(op.multiply)
+    if isinstance(op, Monoid):
+        ends = (op.identity, op.terminal) if op.registered else ()
+        return *_texts(op.op), *("" if end is None else str(end(FP64)) for end in ends)
+    return (op.body, str(op.result(FP64))) if op.body else ()

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lagpu.algebra.arithmetic import binary, indexunary, monoid, unary
-from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
-from lagpu.algebra.registry import Table, instead_of
+from lagpu.algebra.operators import (
+    BinaryOp,
+    IndexUnaryOp,
+    Monoid,
+    Namespace,
+    Semiring,
+    Table,
+    UnaryOp,
+    instead_of,
+)
 from lagpu.dtypes import BOOL
 from lagpu.errors import DomainMismatch, InvalidValue, UnknownOperator
 
@@ -17,242 +25,74 @@ __all__ = ["binary", "indexunary", "monoid", "op", "select", "semiring", "unary"
 _B, _M = binary, monoid
 
 
+class _ByName:
+    """Becomes the semiring of each name that a class gives it: `min_plus` adds by `min`."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        add, _, multiply = name.partition("_")
+        setattr(owner, name, Semiring(_M[add], _B[multiply]))
+
+
+_BY_NAME = cast(Semiring, _ByName())
+
+
 class SemiringTable(Table[Semiring]):
     """``w[j] = ⊕ᵢ u[i] ⊗ A[i, j]``: a monoid and a multiplication."""
 
     kind, row = "semiring", Semiring
 
     # any: one of the products, whichever
-    any_pair = Semiring(_M.any, _B.pair)
-    any_first = Semiring(_M.any, _B.first)
-    any_second = Semiring(_M.any, _B.second)
-    any_plus = Semiring(_M.any, _B.plus)
-    any_minus = Semiring(_M.any, _B.minus)
-    any_rminus = Semiring(_M.any, _B.rminus)
-    any_times = Semiring(_M.any, _B.times)
-    any_truediv = Semiring(_M.any, _B.truediv)
-    any_rtruediv = Semiring(_M.any, _B.rtruediv)
-    any_floordiv = Semiring(_M.any, _B.floordiv)
-    any_rfloordiv = Semiring(_M.any, _B.rfloordiv)
-    any_cdiv = Semiring(_M.any, _B.cdiv)
-    any_rdiv = Semiring(_M.any, _B.rdiv)
-    any_min = Semiring(_M.any, _B.min)
-    any_max = Semiring(_M.any, _B.max)
-    any_land = Semiring(_M.any, _B.land)
-    any_lor = Semiring(_M.any, _B.lor)
-    any_lxor = Semiring(_M.any, _B.lxor)
-    any_eq = Semiring(_M.any, _B.eq)
-    any_ne = Semiring(_M.any, _B.ne)
-    any_lt = Semiring(_M.any, _B.lt)
-    any_le = Semiring(_M.any, _B.le)
-    any_gt = Semiring(_M.any, _B.gt)
-    any_ge = Semiring(_M.any, _B.ge)
-    any_iseq = Semiring(_M.any, _B.iseq)
-    any_isne = Semiring(_M.any, _B.isne)
-    any_islt = Semiring(_M.any, _B.islt)
-    any_isle = Semiring(_M.any, _B.isle)
-    any_isgt = Semiring(_M.any, _B.isgt)
-    any_isge = Semiring(_M.any, _B.isge)
-    any_firsti = Semiring(_M.any, _B.firsti)
-    any_firstj = Semiring(_M.any, _B.firstj)
-    any_secondi = Semiring(_M.any, _B.secondi)
-    any_secondj = Semiring(_M.any, _B.secondj)
+    any_pair = any_first = any_second = any_plus = any_minus = any_rminus = any_times = _BY_NAME
+    any_truediv = any_rtruediv = any_floordiv = any_rfloordiv = any_cdiv = any_rdiv = _BY_NAME
+    any_min = any_max = any_land = any_lor = any_lxor = any_eq = any_ne = any_lt = any_le = _BY_NAME
+    any_gt = any_ge = any_iseq = any_isne = any_islt = any_isle = any_isgt = any_isge = _BY_NAME
+    any_firsti = any_firstj = any_secondi = any_secondj = _BY_NAME
     # plus: counts, sums, paths
-    plus_pair = Semiring(_M.plus, _B.pair)
-    plus_first = Semiring(_M.plus, _B.first)
-    plus_second = Semiring(_M.plus, _B.second)
-    plus_plus = Semiring(_M.plus, _B.plus)
-    plus_minus = Semiring(_M.plus, _B.minus)
-    plus_rminus = Semiring(_M.plus, _B.rminus)
-    plus_times = Semiring(_M.plus, _B.times)
-    plus_truediv = Semiring(_M.plus, _B.truediv)
-    plus_rtruediv = Semiring(_M.plus, _B.rtruediv)
-    plus_floordiv = Semiring(_M.plus, _B.floordiv)
-    plus_rfloordiv = Semiring(_M.plus, _B.rfloordiv)
-    plus_cdiv = Semiring(_M.plus, _B.cdiv)
-    plus_rdiv = Semiring(_M.plus, _B.rdiv)
-    plus_pow = Semiring(_M.plus, _B.pow)
-    plus_rpow = Semiring(_M.plus, _B.rpow)
-    plus_min = Semiring(_M.plus, _B.min)
-    plus_max = Semiring(_M.plus, _B.max)
-    plus_absfirst = Semiring(_M.plus, _B.absfirst)
-    plus_abssecond = Semiring(_M.plus, _B.abssecond)
-    plus_land = Semiring(_M.plus, _B.land)
-    plus_lor = Semiring(_M.plus, _B.lor)
-    plus_lxor = Semiring(_M.plus, _B.lxor)
-    plus_iseq = Semiring(_M.plus, _B.iseq)
-    plus_isne = Semiring(_M.plus, _B.isne)
-    plus_islt = Semiring(_M.plus, _B.islt)
-    plus_isle = Semiring(_M.plus, _B.isle)
-    plus_isgt = Semiring(_M.plus, _B.isgt)
-    plus_isge = Semiring(_M.plus, _B.isge)
-    plus_firsti = Semiring(_M.plus, _B.firsti)
-    plus_firstj = Semiring(_M.plus, _B.firstj)
-    plus_secondi = Semiring(_M.plus, _B.secondi)
-    plus_secondj = Semiring(_M.plus, _B.secondj)
+    plus_pair = plus_first = plus_second = plus_plus = plus_minus = plus_rminus = _BY_NAME
+    plus_times = plus_truediv = plus_rtruediv = plus_floordiv = plus_rfloordiv = _BY_NAME
+    plus_cdiv = plus_rdiv = plus_pow = plus_rpow = plus_min = plus_max = plus_absfirst = _BY_NAME
+    plus_abssecond = plus_land = plus_lor = plus_lxor = plus_iseq = plus_isne = plus_islt = _BY_NAME
+    plus_isle = plus_isgt = plus_isge = plus_firsti = plus_firstj = plus_secondi = _BY_NAME
+    plus_secondj = _BY_NAME
     # min: shortest paths, least labels, least parents
-    min_pair = Semiring(_M.min, _B.pair)
-    min_first = Semiring(_M.min, _B.first)
-    min_second = Semiring(_M.min, _B.second)
-    min_plus = Semiring(_M.min, _B.plus)
-    min_minus = Semiring(_M.min, _B.minus)
-    min_rminus = Semiring(_M.min, _B.rminus)
-    min_times = Semiring(_M.min, _B.times)
-    min_truediv = Semiring(_M.min, _B.truediv)
-    min_rtruediv = Semiring(_M.min, _B.rtruediv)
-    min_floordiv = Semiring(_M.min, _B.floordiv)
-    min_rfloordiv = Semiring(_M.min, _B.rfloordiv)
-    min_cdiv = Semiring(_M.min, _B.cdiv)
-    min_rdiv = Semiring(_M.min, _B.rdiv)
-    min_min = Semiring(_M.min, _B.min)
-    min_max = Semiring(_M.min, _B.max)
-    min_land = Semiring(_M.min, _B.land)
-    min_lor = Semiring(_M.min, _B.lor)
-    min_lxor = Semiring(_M.min, _B.lxor)
-    min_iseq = Semiring(_M.min, _B.iseq)
-    min_isne = Semiring(_M.min, _B.isne)
-    min_islt = Semiring(_M.min, _B.islt)
-    min_isle = Semiring(_M.min, _B.isle)
-    min_isgt = Semiring(_M.min, _B.isgt)
-    min_isge = Semiring(_M.min, _B.isge)
-    min_firsti = Semiring(_M.min, _B.firsti)
-    min_firstj = Semiring(_M.min, _B.firstj)
-    min_secondi = Semiring(_M.min, _B.secondi)
-    min_secondj = Semiring(_M.min, _B.secondj)
+    min_pair = min_first = min_second = min_plus = min_minus = min_rminus = min_times = _BY_NAME
+    min_truediv = min_rtruediv = min_floordiv = min_rfloordiv = min_cdiv = min_rdiv = _BY_NAME
+    min_min = min_max = min_land = min_lor = min_lxor = min_iseq = min_isne = min_islt = _BY_NAME
+    min_isle = min_isgt = min_isge = min_firsti = min_firstj = min_secondi = min_secondj = _BY_NAME
     # max: critical paths, widest paths, greatest parents
-    max_pair = Semiring(_M.max, _B.pair)
-    max_first = Semiring(_M.max, _B.first)
-    max_second = Semiring(_M.max, _B.second)
-    max_plus = Semiring(_M.max, _B.plus)
-    max_minus = Semiring(_M.max, _B.minus)
-    max_rminus = Semiring(_M.max, _B.rminus)
-    max_times = Semiring(_M.max, _B.times)
-    max_truediv = Semiring(_M.max, _B.truediv)
-    max_rtruediv = Semiring(_M.max, _B.rtruediv)
-    max_floordiv = Semiring(_M.max, _B.floordiv)
-    max_rfloordiv = Semiring(_M.max, _B.rfloordiv)
-    max_cdiv = Semiring(_M.max, _B.cdiv)
-    max_rdiv = Semiring(_M.max, _B.rdiv)
-    max_min = Semiring(_M.max, _B.min)
-    max_max = Semiring(_M.max, _B.max)
-    max_absfirst = Semiring(_M.max, _B.absfirst)
-    max_abssecond = Semiring(_M.max, _B.abssecond)
-    max_land = Semiring(_M.max, _B.land)
-    max_lor = Semiring(_M.max, _B.lor)
-    max_lxor = Semiring(_M.max, _B.lxor)
-    max_iseq = Semiring(_M.max, _B.iseq)
-    max_isne = Semiring(_M.max, _B.isne)
-    max_islt = Semiring(_M.max, _B.islt)
-    max_isle = Semiring(_M.max, _B.isle)
-    max_isgt = Semiring(_M.max, _B.isgt)
-    max_isge = Semiring(_M.max, _B.isge)
-    max_firsti = Semiring(_M.max, _B.firsti)
-    max_firstj = Semiring(_M.max, _B.firstj)
-    max_secondi = Semiring(_M.max, _B.secondi)
-    max_secondj = Semiring(_M.max, _B.secondj)
+    max_pair = max_first = max_second = max_plus = max_minus = max_rminus = max_times = _BY_NAME
+    max_truediv = max_rtruediv = max_floordiv = max_rfloordiv = max_cdiv = max_rdiv = _BY_NAME
+    max_min = max_max = max_absfirst = max_abssecond = max_land = max_lor = max_lxor = _BY_NAME
+    max_iseq = max_isne = max_islt = max_isle = max_isgt = max_isge = max_firsti = _BY_NAME
+    max_firstj = max_secondi = max_secondj = _BY_NAME
     # times: products along edges
-    times_pair = Semiring(_M.times, _B.pair)
-    times_first = Semiring(_M.times, _B.first)
-    times_second = Semiring(_M.times, _B.second)
-    times_plus = Semiring(_M.times, _B.plus)
-    times_minus = Semiring(_M.times, _B.minus)
-    times_rminus = Semiring(_M.times, _B.rminus)
-    times_times = Semiring(_M.times, _B.times)
-    times_truediv = Semiring(_M.times, _B.truediv)
-    times_rtruediv = Semiring(_M.times, _B.rtruediv)
-    times_floordiv = Semiring(_M.times, _B.floordiv)
-    times_rfloordiv = Semiring(_M.times, _B.rfloordiv)
-    times_cdiv = Semiring(_M.times, _B.cdiv)
-    times_rdiv = Semiring(_M.times, _B.rdiv)
-    times_min = Semiring(_M.times, _B.min)
-    times_max = Semiring(_M.times, _B.max)
-    times_land = Semiring(_M.times, _B.land)
-    times_lor = Semiring(_M.times, _B.lor)
-    times_lxor = Semiring(_M.times, _B.lxor)
-    times_iseq = Semiring(_M.times, _B.iseq)
-    times_isne = Semiring(_M.times, _B.isne)
-    times_islt = Semiring(_M.times, _B.islt)
-    times_isle = Semiring(_M.times, _B.isle)
-    times_isgt = Semiring(_M.times, _B.isgt)
-    times_isge = Semiring(_M.times, _B.isge)
-    times_firsti = Semiring(_M.times, _B.firsti)
-    times_firstj = Semiring(_M.times, _B.firstj)
-    times_secondi = Semiring(_M.times, _B.secondi)
-    times_secondj = Semiring(_M.times, _B.secondj)
+    times_pair = times_first = times_second = times_plus = times_minus = times_rminus = _BY_NAME
+    times_times = times_truediv = times_rtruediv = times_floordiv = times_rfloordiv = _BY_NAME
+    times_cdiv = times_rdiv = times_min = times_max = times_land = times_lor = times_lxor = _BY_NAME
+    times_iseq = times_isne = times_islt = times_isle = times_isgt = times_isge = _BY_NAME
+    times_firsti = times_firstj = times_secondi = times_secondj = _BY_NAME
     # lor: reachability
-    lor_pair = Semiring(_M.lor, _B.pair)
-    lor_first = Semiring(_M.lor, _B.first)
-    lor_second = Semiring(_M.lor, _B.second)
-    lor_land = Semiring(_M.lor, _B.land)
-    lor_lor = Semiring(_M.lor, _B.lor)
-    lor_lxor = Semiring(_M.lor, _B.lxor)
-    lor_eq = Semiring(_M.lor, _B.eq)
-    lor_ne = Semiring(_M.lor, _B.ne)
-    lor_lt = Semiring(_M.lor, _B.lt)
-    lor_le = Semiring(_M.lor, _B.le)
-    lor_gt = Semiring(_M.lor, _B.gt)
-    lor_ge = Semiring(_M.lor, _B.ge)
+    lor_pair = lor_first = lor_second = lor_land = lor_lor = lor_lxor = lor_eq = lor_ne = _BY_NAME
+    lor_lt = lor_le = lor_gt = lor_ge = _BY_NAME
     # land: agreement of all
-    land_pair = Semiring(_M.land, _B.pair)
-    land_first = Semiring(_M.land, _B.first)
-    land_second = Semiring(_M.land, _B.second)
-    land_land = Semiring(_M.land, _B.land)
-    land_lor = Semiring(_M.land, _B.lor)
-    land_lxor = Semiring(_M.land, _B.lxor)
-    land_eq = Semiring(_M.land, _B.eq)
-    land_ne = Semiring(_M.land, _B.ne)
-    land_lt = Semiring(_M.land, _B.lt)
-    land_le = Semiring(_M.land, _B.le)
-    land_gt = Semiring(_M.land, _B.gt)
-    land_ge = Semiring(_M.land, _B.ge)
+    land_pair = land_first = land_second = land_land = land_lor = land_lxor = land_eq = _BY_NAME
+    land_ne = land_lt = land_le = land_gt = land_ge = _BY_NAME
     # lxor: parity
-    lxor_pair = Semiring(_M.lxor, _B.pair)
-    lxor_first = Semiring(_M.lxor, _B.first)
-    lxor_second = Semiring(_M.lxor, _B.second)
-    lxor_land = Semiring(_M.lxor, _B.land)
-    lxor_lor = Semiring(_M.lxor, _B.lor)
-    lxor_lxor = Semiring(_M.lxor, _B.lxor)
-    lxor_eq = Semiring(_M.lxor, _B.eq)
-    lxor_ne = Semiring(_M.lxor, _B.ne)
-    lxor_lt = Semiring(_M.lxor, _B.lt)
-    lxor_le = Semiring(_M.lxor, _B.le)
-    lxor_gt = Semiring(_M.lxor, _B.gt)
-    lxor_ge = Semiring(_M.lxor, _B.ge)
+    lxor_pair = lxor_first = lxor_second = lxor_land = lxor_lor = lxor_lxor = lxor_eq = _BY_NAME
+    lxor_ne = lxor_lt = lxor_le = lxor_gt = lxor_ge = _BY_NAME
     # lxnor: parity, negated
-    lxnor_lor = Semiring(_M.lxnor, _B.lor)
+    lxnor_lor = _BY_NAME
     # eq: the same by its name in python-graphblas
-    eq_pair = Semiring(_M.eq, _B.pair)
-    eq_first = Semiring(_M.eq, _B.first)
-    eq_second = Semiring(_M.eq, _B.second)
-    eq_land = Semiring(_M.eq, _B.land)
-    eq_lor = Semiring(_M.eq, _B.lor)
-    eq_lxor = Semiring(_M.eq, _B.lxor)
-    eq_eq = Semiring(_M.eq, _B.eq)
-    eq_ne = Semiring(_M.eq, _B.ne)
-    eq_lt = Semiring(_M.eq, _B.lt)
-    eq_le = Semiring(_M.eq, _B.le)
-    eq_gt = Semiring(_M.eq, _B.gt)
-    eq_ge = Semiring(_M.eq, _B.ge)
+    eq_pair = eq_first = eq_second = eq_land = eq_lor = eq_lxor = eq_eq = eq_ne = eq_lt = _BY_NAME
+    eq_le = eq_gt = eq_ge = _BY_NAME
     # bor: union of bits
-    bor_band = Semiring(_M.bor, _B.band)
-    bor_bor = Semiring(_M.bor, _B.bor)
-    bor_bxor = Semiring(_M.bor, _B.bxor)
-    bor_bxnor = Semiring(_M.bor, _B.bxnor)
+    bor_band = bor_bor = bor_bxor = bor_bxnor = _BY_NAME
     # band: intersection of bits
-    band_band = Semiring(_M.band, _B.band)
-    band_bor = Semiring(_M.band, _B.bor)
-    band_bxor = Semiring(_M.band, _B.bxor)
-    band_bxnor = Semiring(_M.band, _B.bxnor)
+    band_band = band_bor = band_bxor = band_bxnor = _BY_NAME
     # bxor: parity of each bit
-    bxor_band = Semiring(_M.bxor, _B.band)
-    bxor_bor = Semiring(_M.bxor, _B.bor)
-    bxor_bxor = Semiring(_M.bxor, _B.bxor)
-    bxor_bxnor = Semiring(_M.bxor, _B.bxnor)
+    bxor_band = bxor_bor = bxor_bxor = bxor_bxnor = _BY_NAME
     # bxnor: parity of each bit, negated
-    bxnor_band = Semiring(_M.bxnor, _B.band)
-    bxnor_bor = Semiring(_M.bxnor, _B.bor)
-    bxnor_bxor = Semiring(_M.bxnor, _B.bxor)
-    bxnor_bxnor = Semiring(_M.bxnor, _B.bxnor)
+    bxnor_band = bxnor_bor = bxnor_bxor = bxnor_bxnor = _BY_NAME
 
     def register_new(self, name: str, monoid: Any, binaryop: Any, **lazy: Any) -> Semiring:
         """Do what `register` does, by its name in python-graphblas; `name` is a second name."""
@@ -270,15 +110,7 @@ class SemiringTable(Table[Semiring]):
         return self.register(add, multiply)
 
     def register(self, monoid: Monoid, multiply: BinaryOp) -> Semiring:
-        """Make a semiring; its name is ``monoid_multiply``.
-
-        Parameters
-        ----------
-        monoid : Monoid
-            The addition.
-        multiply : BinaryOp
-            The multiplication.
-        """
+        """Make a semiring of an addition and a multiplication; its name is ``monoid_multiply``."""
         return self._add(Semiring(_M.lookup(monoid), _B.lookup(multiply)))
 
 
@@ -291,7 +123,7 @@ semiring = SemiringTable()
 # Both are namespaces of python-graphblas over the tables: they hold no operators of their own.
 
 
-class Operators:
+class Operators(Namespace):
     """The unary and binary operators and the semirings by name: ``op.abs``, ``op.min_plus``.
 
     A name that is both, as ``plus``, is the binary operator; where a monoid belongs its monoid is
@@ -301,20 +133,12 @@ class Operators:
     kind = "op"
     _tables: tuple[Table[Any], ...] = (binary, unary, semiring)
 
-    def __getattr__(self, name: str) -> BinaryOp | UnaryOp | Semiring:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        found: BinaryOp | UnaryOp | Semiring = self[name]
-        return found
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> BinaryOp | UnaryOp | Semiring: ...
 
     def __getitem__(self, name: str) -> Any:
-        """Return the operator of this name.
-
-        Raises
-        ------
-        UnknownOperator
-            If there is none.
-        """
+        """Return the operator of this name."""
         for table in self._tables:
             if name in table:
                 return table[name]
@@ -328,11 +152,6 @@ class Operators:
 
     def __repr__(self) -> str:
         return f"op: {len(dir(self))} operators of unary, binary and semiring"
-
-    @property
-    def ss(self) -> Operators:
-        """The namespace itself: python-graphblas lists some operators under ``ss``."""
-        return self
 
     def from_string(self, text: str) -> Any:
         """Return the operator of a text; see `Table.from_string`."""
@@ -367,12 +186,8 @@ class Selector:
 class Compared:
     """Keep entries by a comparison: ``select.value(A > 3)``, ``select.row(A <= 5)``.
 
-    Attributes
-    ----------
-    name : str
-        Its name, after what is compared: value, row, column or index.
-    short : str
-        How the names of its operators begin, as ``col`` of ``colle``.
+    `name` says what is compared: value, row, column or index. `short` begins the names of its
+    operators, as ``col`` of ``colle``.
     """
 
     def __init__(self, name: str, short: str) -> None:
@@ -385,15 +200,8 @@ class Compared:
     def __call__(self, comparison: Any) -> Any:
         """Return the deferred selection of the entries for which a comparison holds.
 
-        Parameters
-        ----------
-        comparison : expression
-            A vector or a matrix beside a number. It says what is kept, and is not computed itself.
-
-        Raises
-        ------
-        DomainMismatch
-            If it is no such comparison, or asks for one row, column or index.
+        It is of a vector or a matrix with a number; it says what is kept, and is not computed
+        itself.
         """
         kept = getattr(comparison, "kept", None)
         if kept is None:
@@ -404,7 +212,17 @@ class Compared:
         return kept(self.short)._written_in(sys._getframe(1))
 
 
-class Selectors:
+class _ByOperator:
+    """Becomes the selector of each name that a class gives it."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        setattr(owner, name, Selector(indexunary[name]))
+
+
+_OF_ITS_OPERATOR = cast(Selector, _ByOperator())
+
+
+class Selectors(Namespace):
     """The operators of `indexunary` that have a truth for each entry, and four comparisons."""
 
     kind = "select"
@@ -412,48 +230,19 @@ class Selectors:
     row = Compared("row", "row")
     column = Compared("column", "col")
     index = Compared("index", "index")
-
-    def __init__(self) -> None:
-        self._made: dict[str, Selector] = {}
-
-    if TYPE_CHECKING:  # the names that a type checker knows
-        tril: Selector
-        triu: Selector
-        diag: Selector
-        offdiag: Selector
-        rowle: Selector
-        rowgt: Selector
-        colle: Selector
-        colgt: Selector
-        indexle: Selector
-        indexgt: Selector
-        valueeq: Selector
-        valuene: Selector
-        valuelt: Selector
-        valuele: Selector
-        valuegt: Selector
-        valuege: Selector
-    else:
-
-        def __getattr__(self, name: str) -> Selector:
-            if name.startswith("__"):
-                raise AttributeError(name)
-            return self[name]
+    tril = triu = diag = offdiag = rowle = rowgt = colle = colgt = _OF_ITS_OPERATOR
+    indexle = indexgt = valueeq = valuene = valuelt = valuele = _OF_ITS_OPERATOR
+    valuegt = valuege = _OF_ITS_OPERATOR
 
     def __getitem__(self, name: str) -> Any:
-        """Return the operator of this name.
-
-        Raises
-        ------
-        UnknownOperator
-            If there is none.
-        """
-        if name in _COMPARED:
-            return getattr(self, name)
+        """Return the operator of this name."""
+        known = vars(type(self)).get(name, vars(self).get(name))
+        if isinstance(known, (Selector, Compared)):
+            return known
         found = indexunary[name]
         if found.result(BOOL) is not BOOL:
             raise UnknownOperator(f"select: {found!r} has no truth. Write A.apply({found!r}).")
-        return self._made.setdefault(name, Selector(found))
+        return vars(self).setdefault(name, Selector(found))
 
     def __contains__(self, name: str) -> bool:
         return name in dir(self)
@@ -463,11 +252,6 @@ class Selectors:
 
     def __repr__(self) -> str:
         return f"select: {len(dir(self))} operators, {', '.join(dir(self))}"
-
-    @property
-    def ss(self) -> Selectors:
-        """The namespace itself."""
-        return self
 
     def register_new(self, name: str, *args: Any, **options: Any) -> Any:
         """Refuse; see `IndexUnaryTable.register`."""

@@ -24,8 +24,7 @@ from lagpu.core.recorder import current_observer
 from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, FP64, INT32, INT64
 from lagpu.errors import InvalidValue, LimitExceeded
-from lagpu.loops.loop import loop
-from lagpu.loops.sweep import sweep
+from lagpu.loops.loop import loop, sweep
 
 Array = np.ndarray[Any, Any]
 

@@ -1,16 +1,17 @@
-"""The registry of backends, each of which is imported on first use."""
+"""The registry of backends, which are imported on first use."""
 
 from __future__ import annotations
 
 import copyreg
 import importlib
+import math
 import re
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ContextDecorator, suppress
 from contextvars import ContextVar
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from lagpu.backends.guard import overridden
 from lagpu.backends.protocol import Backend
@@ -44,15 +45,14 @@ _MAKERS: dict[str, tuple[str, str]] = {
     "sim": ("lagpu.backends.gpu", "make_sim"),
 }
 _NUMBERED = ("gpu", "sim")  # with a backend for each device, as in "gpu:1"
-_COUNT = "[1-9][0-9]{0,2}"
 _ORDERS = ("random", "degree")
-# backend of each piece; after one with numbered devices, such as "sim", the numbers of these
-_ON = "(?::(?P<kind>.+?)(?:(?<=:gpu|:sim):(?P<devices>[0-9]+(?:,[0-9]+)*))?)?"
-# rows and columns of pieces, one column if only a number is given; order; backend of each piece
+# Rows and columns of pieces, one column if only a number is given; their order; the backend of each
+# piece, and after one with numbered devices, such as "sim", the numbers of these.
+_COUNT = "[1-9][0-9]{0,2}"
 _GRID = re.compile(
-    f"grid:(?P<rows>{_COUNT})(?:x(?P<columns>{_COUNT}))?(?:-(?P<order>{'|'.join(_ORDERS)}))?{_ON}"
+    f"grid(?::(?P<rows>{_COUNT})(?:x(?P<columns>{_COUNT}))?)?(?:-(?P<order>{'|'.join(_ORDERS)}))?"
+    "(?::(?P<kind>.+?)(?:(?<=:gpu|:sim):(?P<devices>[0-9]+(?:,[0-9]+)*))?)?"
 )
-_ALL = re.compile(f"grid(?P<order>-(?:{'|'.join(_ORDERS)}))?{_ON}")
 _MOST_PIECES = _LAST_DEVICE = 999
 _loaded: dict[str, Backend] = {}
 _loading = threading.RLock()
@@ -68,7 +68,7 @@ def names() -> tuple[str, ...]:
 def _is_one_of_many(name: str) -> bool:
     """Whether a name is that of a numbered device, or of a grid."""
     kind, _, index = name.partition(":")
-    return _is_index(kind, index) or _ALL.fullmatch(kind) is not None
+    return _is_index(kind, index) or _GRID.fullmatch(kind) is not None
 
 
 def get(backend: str | Backend | None = None) -> Backend:
@@ -78,16 +78,14 @@ def get(backend: str | Backend | None = None) -> Backend:
     ----------
     backend : str or Backend, optional
         ``"cpu"``, ``"gpu"``, ``"sim"``, a registered name, or ``"auto"``: gpu if there is a device,
-        else cpu. ``"gpu:1"`` is the second GPU, and ``"gpu:0"`` is ``"gpu"``; each has a backend of
-        its own, and so have the simulated devices ``"sim:1"``, ``"sim:2"``, ... ``"grid:3:cpu"``
-        is a grid of three pieces, each on cpu, and ``"grid:2:gpu"`` one on the first two GPUs;
-        ``"grid:2"`` takes auto. ``"grid:2x3:cpu"`` has two rows and three columns of pieces, by
-        which matrices are cut in both dimensions. ``"grid:3-random:cpu"`` deals indices to the
-        pieces at random, ``"grid:3-degree:cpu"`` in the order of the vertices' degrees.
-        ``"grid:2:gpu:3,1"`` has its pieces on the devices of these numbers. ``"grid"``,
-        ``"grid:cpu"`` and ``"grid-degree:cpu"`` have a piece for each process that mpirun or srun
-        has started, else one for each GPU. None means the default that `use` sets, initially
-        ``"auto"``. A `Backend` is returned as it is.
+        else cpu. ``"gpu:1"`` is the second GPU, ``"sim:1"`` the second simulated device; each has a
+        backend of its own. ``"grid:3:cpu"`` is a grid of three pieces, each on cpu, and
+        ``"grid:2:gpu"`` one on the first two GPUs; ``"grid:2x3:cpu"`` cuts matrices into two rows
+        and three columns of pieces; ``"grid:3-random:cpu"`` and ``"grid:3-degree:cpu"`` assign
+        indices to pieces at random or by degree; ``"grid:2:gpu:3,1"`` has its pieces on these
+        devices. ``"grid"``, ``"grid:cpu"`` and ``"grid-degree:cpu"`` have a piece for each process
+        that mpirun or srun has started, else one for each GPU. None means the default that `use`
+        sets, initially ``"auto"``. A `Backend` is returned as it is.
 
     Raises
     ------
@@ -147,26 +145,9 @@ def _made(name: str) -> Backend:
             return get("gpu")
         except BackendUnavailable:
             return get("cpu")
-    if name.startswith("grid") and launched() is not None:
-        end_together()
-    counted = _counted(name)
-    if counted != name:
-        return get(counted)
-    grid = _GRID.fullmatch(name)
-    if grid is not None and (grid["kind"] is None or grid["kind"] in names()):
-        shape = int(grid["rows"]), int(grid["columns"] or 1)
-        if shape[0] * shape[1] <= _MOST_PIECES:
-            if grid["devices"] is not None:
-                return _made_on_devices(name, shape, grid)
-            return _made_grid(name, shape, grid["order"], grid["kind"])
     kind, _, index = name.partition(":")
     if kind.partition("-")[0] == "grid":
-        raise InvalidValue(
-            f"backend: there is no {name!r}. A grid is grid, grid:KIND, grid:P or grid:P:KIND, "
-            f"with a number P of pieces from 1 to {_MOST_PIECES} or rows and columns as in "
-            "grid:2x3, in another order as in grid:3-random or grid:3-degree, each piece on one of "
-            f"{', '.join(names())}, or on numbered devices as in grid:2:gpu:3,1."
-        )
+        return _of_grid(GridSpec.parse(name))
     if kind not in _MAKERS or (kind != name and not _is_index(kind, index)):
         raise InvalidValue(f"backend: there is no {name!r}. Use one of auto, {', '.join(names())}.")
     if kind != name and int(index) == 0:
@@ -179,15 +160,101 @@ def _made(name: str) -> Backend:
     return make(int(index)) if index else make()
 
 
-def _made_on_devices(name: str, shape: tuple[int, int], grid: re.Match[str]) -> Backend:
-    """Return the grid with a piece on each of the devices that its name has, in this order."""
-    devices = _checked_devices(grid["devices"].split(","), shape[0] * shape[1])
-    named = ",".join(map(str, devices))
-    if devices == list(range(len(devices))):
-        return get(name.removesuffix(f":{grid['devices']}"))  # they are the first ones
-    if named != grid["devices"]:
-        return get(name.removesuffix(grid["devices"]) + named)
-    return _made_grid(name, shape, grid["order"], grid["kind"], devices)
+class GridSpec(NamedTuple):
+    """The pieces of a grid, as in ``"grid:2x3-degree:gpu:3,1"``; None where the name says nothing.
+
+    Without rows there is a piece for each process or device, without a kind each is on ``"auto"``,
+    without devices they are the first ones.
+    """
+
+    rows: int | None = None
+    columns: int | None = None
+    order: str | None = None
+    kind: str | None = None
+    devices: Sequence[Any] | None = None
+
+    @classmethod
+    def parse(cls, name: str) -> GridSpec:
+        """Return the grid of a name, or raise `InvalidValue`."""
+        found = _GRID.fullmatch(name)
+        if found is None:
+            raise _no_grid(name)
+        rows, columns = (int(x) if x else None for x in found.group("rows", "columns"))
+        order, kind, devices = found.group("order", "kind", "devices")
+        return cls(rows, columns, order, kind, devices and devices.split(",")).checked()
+
+    @property
+    def name(self) -> str:
+        """The name that `get` takes."""
+        count = "" if self.rows is None else f":{self.rows}"
+        across = "" if self.columns is None else f"x{self.columns}"
+        order = "" if self.order is None else f"-{self.order}"
+        devices = ",".join(map(str, self.devices or ()))
+        return ":".join(filter(None, (f"grid{count}{across}{order}", self.kind, devices)))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of pieces; (0, 1) if they are not known yet."""
+        return self.rows or 0, self.columns or 1
+
+    def checked(self) -> GridSpec:
+        """Return the grid itself, or raise `InvalidValue` if there is none such."""
+        if math.prod(self.shape) > _MOST_PIECES or self.kind not in (None, *names()):
+            raise _no_grid(self.name)
+        return self
+
+    def completed(self) -> GridSpec:
+        """Return the grid with a number of pieces and a backend; first devices need no numbers."""
+        kind, rows, devices = self.kind or get("auto").name, self.rows, None
+        if self.devices is not None:
+            devices = _checked_devices(self.devices, math.prod(self.shape) or None)
+        if rows is None:
+            job = launched()
+            rows = len(devices) if devices else _devices(kind) if job is None else job.size
+        if devices == list(range(len(devices or ()))):
+            devices = None
+        return self._replace(rows=rows, kind=kind, devices=devices)
+
+    def make(self) -> Backend:
+        """Return the grid, completed, on devices of its kind or all on the one backend."""
+        job, pieces = launched(), math.prod(self.shape)
+        grid = importlib.import_module("lagpu.backends.grid")
+
+        def place_on(device: int) -> Backend:
+            return get(f"{self.kind}:{device}" if self.kind in _NUMBERED else self.kind)
+
+        if job is None:
+            places = [place_on(device) for device in self.devices or range(pieces)]
+            return cast(Backend, grid.make(self.name, places, self.shape, self.order))
+        each, left = divmod(pieces, job.size)
+        if left:
+            raise InvalidValue(
+                f"grid: {pieces} pieces cannot be dealt to {job.size} processes. Start a number of "
+                'processes that divides the pieces, or take "grid", which has a piece for each '
+                "process."
+            )
+        made = grid.make_in_job(self.name, job, each, place_on, self.shape, self.order)
+        return cast(Backend, made)
+
+
+def _no_grid(name: str) -> InvalidValue:
+    return InvalidValue(
+        f"backend: there is no {name!r}. A grid is grid, grid:KIND, grid:P or grid:P:KIND, "
+        f"with a number P of pieces from 1 to {_MOST_PIECES} or rows and columns as in "
+        "grid:2x3, in another order as in grid:3-random or grid:3-degree, each piece on one of "
+        f"{', '.join(names())}, or on numbered devices as in grid:2:gpu:3,1."
+    )
+
+
+def _of_grid(spec: GridSpec) -> Backend:
+    """Return the one backend of a grid, made at its first use."""
+    if launched() is not None:
+        end_together()
+    with _loading:
+        grid = spec.completed()
+        if grid.name not in _loaded:
+            _add(grid.name, grid.make())
+        return _loaded[grid.name]
 
 
 def _checked_devices(devices: Any, pieces: int | None = None) -> list[int]:
@@ -219,57 +286,11 @@ def _checked_devices(devices: Any, pieces: int | None = None) -> list[int]:
     return found
 
 
-def _made_grid(
-    name: str,
-    shape: tuple[int, int],
-    order: str | None,
-    kind: str | None,
-    devices: Sequence[int] | None = None,
-) -> Backend:
-    """Return the grid on some devices of a kind, or with all pieces on its one backend.
-
-    Without their numbers they are the first ones, or those that each process of a job has.
-    """
-    if kind is None:
-        return get(f"{name}:{get('auto').name}")
-    pieces, job = shape[0] * shape[1], launched()
-    grid = importlib.import_module("lagpu.backends.grid")
-
-    def place_on(device: int) -> Backend:
-        return get(f"{kind}:{device}" if kind in _NUMBERED else kind)
-
-    if job is None:
-        places = [place_on(device) for device in devices or range(pieces)]
-        return cast(Backend, grid.make(name, places, shape, order))
-    each, left = divmod(pieces, job.size)
-    if left:
-        raise InvalidValue(
-            f"grid: {pieces} pieces cannot be dealt to {job.size} processes. Start a number of "
-            'processes that divides the pieces, or take "grid", which has a piece for each process.'
-        )
-    return cast(Backend, grid.make_in_job(name, job, each, place_on, shape, order))
-
-
-def _counted(name: str) -> str:
-    """Return the name of a grid with the number of its pieces, if it has none; else the name."""
-    grid = _ALL.fullmatch(name)
-    if grid is None or grid["kind"] not in (None, *names()):
-        return name
-    job, kind, devices = launched(), grid["kind"] or "", grid["devices"]
-    if devices is not None:
-        pieces = len(_checked_devices(devices.split(",")))
-    else:
-        pieces = _devices(kind) if job is None else job.size
-    return ":".join(filter(None, ("grid", f"{pieces}{grid['order'] or ''}", kind, devices)))
-
-
 def _devices(kind: str) -> int:
     """Return the number of devices of a kind that this process sees: one, but for GPUs."""
-    if (kind or get("auto").name) != "gpu":
-        return 1
     found = 1
     with suppress(BackendUnavailable):
-        while get(f"gpu:{found}"):
+        while kind == "gpu" and get(f"gpu:{found}"):
             found += 1
     return found
 
@@ -280,13 +301,7 @@ def _is_index(kind: str, index: str) -> bool:
 
 
 def register(backend: Backend) -> None:
-    """Add a backend under its own name.
-
-    Raises
-    ------
-    InvalidValue
-        If the name is taken, or that of a numbered device or of a grid.
-    """
+    """Add a backend under its own name."""
     with _loading:
         name = backend.name
         if name in (*names(), "auto") or re.split("[:-]", name)[0] in (*_NUMBERED, "grid"):
@@ -295,13 +310,7 @@ def register(backend: Backend) -> None:
 
 
 def name_elsewhere(backend: Backend) -> str:
-    """Return the name by which another process finds a backend like this, as a pickle needs it.
-
-    Raises
-    ------
-    NotSupported
-        If there is none: the backend is not registered, or its pieces are in several processes.
-    """
+    """Return the name by which another process finds a backend like this, as a pickle needs it."""
     name = backend.name
     if launched() is not None and name.startswith("grid"):
         raise NotSupported(
@@ -319,11 +328,6 @@ def found_again(name: str) -> Backend:
     """Return the backend of this name for an object that is unpickled.
 
     Where there is none, that is the one that the program has chosen with `use`.
-
-    Raises
-    ------
-    BackendUnavailable
-        If there is no backend of this name, and `use` has not chosen one.
     """
     try:
         return get(name)
@@ -352,14 +356,8 @@ def available() -> dict[str, str]:
 def bytes_on_gpu(out_degree: Any, symmetric: bool, one_form: bool = False) -> tuple[int, int]:
     """Estimate, without a GPU, a graph's bytes on a GPU: (the graph, the graph and a search).
 
-    Parameters
-    ----------
-    out_degree : array of int, (n,)
-        Entries of each row.
-    symmetric : bool
-        Whether the rows equal the columns; else a search reads both.
-    one_form : bool
-        Whether a search reads the columns alone, as with ``A.orientation = "csc"``.
+    It has `out_degree` entries in each row. A search reads rows and columns unless they are equal,
+    `symmetric`, or it reads the columns alone, `one_form`, as with ``A.orientation = "csc"``.
     """
     estimate = importlib.import_module("lagpu.backends.gpu.fused.search_space").estimated_bytes
     return cast(tuple[int, int], estimate(out_degree, symmetric, one_form))
@@ -423,9 +421,8 @@ def use_grid(
         How searches run: a paper's system, such as ``"bfs2d:ratio=0.1"`` (docs/design/grid.md). It
         belongs to the objects that are made inside.
     order : str, optional
-        How indices are dealt to the pieces, which nobody sees from outside: ``"random"``, or by
-        ``"degree"``, vertices with most edges first and isolated ones last. By default as they are,
-        in runs.
+        How indices are assigned to the pieces: ``"random"``, or by ``"degree"``, vertices with most
+        edges first and isolated ones last. By default in runs.
     devices : iterable of int, optional
         The numbers of the GPUs, or with `backend` ``"sim"`` of the simulated devices, that have a
         piece each, in this order: ``lagpu.grid(devices=[3, 1])``. By default the first ones. In a
@@ -434,34 +431,24 @@ def use_grid(
     Returns
     -------
     context manager
-        It gives the grid, which `get` names ``"grid:2"``, ``"grid:2x3-degree:cpu"``,
-        ``"grid:2:gpu:3,1"`` and so on.
+        It gives the grid, which `get` names ``"grid:2x3-degree:cpu"``, ``"grid:2:gpu:3,1"`` and so
+        on.
 
     Raises
     ------
-    BackendUnavailable
-        If there are fewer devices than pieces, or not those that `devices` names.
-    InvalidValue
-        If there is no such grid, if `devices` names one twice or not one for each piece, or in a
-        job of several processes.
+    BackendUnavailable, InvalidValue
+        If there are too few devices, or no such grid or devices.
     """
     if order not in (None, *_ORDERS):
         raise InvalidValue(f"grid: order {order!r} is not one of {', '.join(_ORDERS)}, or None.")
-    by = f"-{order}" if order else ""
-    count = f"grid{by}" if pieces == "all" else f"grid:{pieces}{by}"
-    kind = "" if backend == "auto" else backend
+    spec = GridSpec() if pieces == "all" else GridSpec.parse(f"grid:{pieces}")
+    spec = spec._replace(order=order, kind=None if backend == "auto" else backend)
     if devices is not None:
-        kind = f"{_kind_of_devices(backend)}:{','.join(map(str, _checked_devices(devices)))}"
-    place = get(":".join(part for part in (count, kind) if part))
-    return use(overridden(place, None, policy))
-
-
-def _kind_of_devices(backend: str) -> str:
-    """Return the kind of the devices of a grid that are named by numbers."""
-    kind = "gpu" if backend == "auto" else backend
-    if kind not in _NUMBERED:
-        raise InvalidValue(
-            f"grid: {backend} has no devices with numbers. Leave devices out, or take one of "
-            f"{', '.join(_NUMBERED)}."
-        )
-    return kind
+        kind = spec.kind or "gpu"
+        if kind not in _NUMBERED:
+            raise InvalidValue(
+                f"grid: {backend} has no devices with numbers. Leave devices out, or take one of "
+                f"{', '.join(_NUMBERED)}."
+            )
+        spec = spec._replace(kind=kind, devices=_checked_devices(devices))
+    return use(overridden(_of_grid(spec.checked()), None, policy))

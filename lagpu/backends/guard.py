@@ -27,17 +27,10 @@ _METHODS = {
 def guarded(named: Named, host: Sequence[str] = ()) -> Callable[[Guarded], Guarded]:
     """Return a class decorator for backends.
 
-    Each method of the protocol that the class defines holds the backend's `lock` while it runs, and
-    calls the backend's `enter` first unless that is None.
-
-    Parameters
-    ----------
-    named : callable
-        ``named(backend, error, method)`` returns lagpu's error for an exception of a library, which
-        is then raised from it; None for one that it does not know, which passes as it is. It is not
-        asked about lagpu's own errors.
-    host : sequence of str
-        Methods that do not call `enter`, as they need no device, or enter it themselves.
+    Each method of the protocol that the class defines holds the backend's `lock` while it runs. It
+    calls the backend's `enter` first unless that is None, or the method is in `host`: it needs no
+    device, or enters it itself. ``named(backend, error, method)`` returns lagpu's error for an
+    exception of a library, which is then raised from it, or None for one that passes as it is.
     """
 
     def guard(cls: Guarded) -> Guarded:
@@ -108,7 +101,7 @@ class _Refusal:
         )
 
     def __exit__(self, *exc_info: object) -> None:
-        """Do nothing: nobody enters."""
+        """Do nothing: no thread enters."""
 
 
 _locked: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
@@ -116,7 +109,7 @@ _registering = threading.Lock()
 
 
 def refuse_after_fork(owner: Any, name: str) -> None:
-    """Let whoever takes `owner.lock` in a forked process be told so, by the backend's `name`."""
+    """Make `owner.lock` raise in a forked process, with the backend's `name`."""
     with _registering:
         _locked[owner] = name
 
@@ -134,15 +127,7 @@ os.register_at_fork(after_in_child=_refuse)
 
 
 def overridden(backend: Backend, kernel: str | None, policy: str | None) -> Backend:
-    """Return a backend that runs every product as if the author had named the kernel or policy.
-
-    Raises
-    ------
-    InvalidValue
-        If both are named.
-    NotSupported
-        If the backend offers no choice; products of matrices raise it too, when they run.
-    """
+    """Return a backend that runs every product as if the author had named the kernel or policy."""
     if kernel is None and policy is None:
         return backend
     if kernel is not None and policy is not None:

@@ -10,18 +10,9 @@ from lagpu.errors import InvalidValue
 
 
 class Argument(NamedTuple):
-    """An argument of a policy.
+    """An argument of a policy: its default, and in words what is valid.
 
-    Attributes
-    ----------
-    default : float, int or str
-        Its value where the author gives none.
-    valid : str
-        What its values are, in words.
-    words : tuple of str
-        The values of a choice; none for a number.
-    most : int or None
-        The largest whole number, from 1 on; None for any number of 0 or more.
+    It is one of some `words`, or a whole number from 1 to `most`, or any number of 0 or more.
     """
 
     default: Any
@@ -59,16 +50,9 @@ def choice(default: str, *words: str) -> Argument:
 
 
 class Policy(NamedTuple):
-    """A rule by which a backend chooses how a product runs.
+    """A rule by which a backend chooses how a product runs: ``rule(numbers, **arguments)``.
 
-    Attributes
-    ----------
-    rule : callable
-        ``rule(numbers, **arguments)`` returns the plan.
-    arguments : mapping
-        Its `Argument` by name.
-    first : str
-        The one that may be given without its name.
+    The argument `first` may be given without its name.
     """
 
     rule: Callable[..., Any]
@@ -77,13 +61,7 @@ class Policy(NamedTuple):
 
 
 def find_policy(policies: Mapping[str, Policy], text: str) -> tuple[str, dict[str, Any]]:
-    """Return (name, arguments) of the policy that a text names.
-
-    Raises
-    ------
-    InvalidValue
-        If `require_policy` or `read_arguments` raises it.
-    """
+    """Return (name, arguments) of the policy that a text names."""
     require_policy(tuple(policies), text)
     name, _, given = text.partition(":")
     policy = policies[name]
@@ -104,21 +82,8 @@ def read_arguments(
 ) -> dict[str, Any]:
     """Return the values of all arguments of a policy by their names.
 
-    Parameters
-    ----------
-    name : str
-        The policy.
-    text : str
-        What follows its colon: ``alpha=48,beta=20``; an argument that is not given has its default.
-    known : mapping
-        The arguments that it has.
-    first : str
-        The argument that may be given without its name, as in ``vbfs:64``.
-
-    Raises
-    ------
-    InvalidValue
-        If the policy has no such argument, or not this value of it, or it is given twice.
+    `text` follows the policy's colon, as in ``alpha=48,beta=20``. What is not given has its
+    default; the argument `first` may be given without its name, as in ``vbfs:64``.
     """
     given: dict[str, Any] = {}
     for part in filter(None, text.split(",")):

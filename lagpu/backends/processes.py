@@ -1,4 +1,4 @@
-"""What each process of a backend has for itself, told to all of them."""
+"""Per-process values of a backend, gathered on all its processes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ T = TypeVar("T")
 def of_all(backend: Backend, *numbers: float) -> list[list[float]]:
     """Return the numbers that each process of a backend has, in one order, the same in all.
 
-    Every process calls it, with as many numbers. Where one decides by what it alone knows, as its
-    clock, its free memory or a number that it has drawn, others may decide otherwise, and then wait
-    for what it does not do.
+    Every process calls it, with as many numbers. A process that decided by its own clock, free
+    memory or random numbers could decide otherwise than the others, and they would wait for it
+    forever.
     """
     parts = backend.capabilities.parts
     if parts is None or len(parts.homes) == parts.count:
@@ -27,14 +27,9 @@ def of_all(backend: Backend, *numbers: float) -> list[list[float]]:
 
 
 def require_alike(backend: Backend, what: str, **given: Any) -> None:
-    """Raise in every process of a backend unless all give the same, by name.
+    """Raise `ProcessFailed` in every process of a backend unless all give the same, by name.
 
     Statements do so by themselves: this is for what decides what a process does with its own part.
-
-    Raises
-    ------
-    ProcessFailed
-        ``grid: seed is 1 in process 0 and 2 in process 1, in kronecker (statement 3). ...``
     """
     parts = backend.capabilities.parts
     if parts is not None:
@@ -42,10 +37,9 @@ def require_alike(backend: Backend, what: str, **given: Any) -> None:
 
 
 def in_step(backend: Backend, work: Callable[[], T]) -> T:
-    """Return what some work gives that each process of a backend does for itself.
+    """Return the result of some work that each process of a backend does by itself.
 
-    An error of one process is one of all, as it is in a statement; so whoever catches it does so
-    everywhere. The work itself must not ask anything of the backend.
+    An error in one process is raised in all. The work must not use the backend.
     """
     parts = backend.capabilities.parts
     if parts is None or len(parts.homes) == parts.count:

@@ -11,17 +11,11 @@ from lagpu.operations import FusedLoop, Handle, Operation, Rejection
 
 @dataclass(frozen=True)
 class Sent:
-    """The messages that pieces of a grid in this process have given to others in one form.
+    """The messages that pieces of a grid in this process have sent to others in one form.
 
-    Attributes
-    ----------
-    form : str
-        ``"list"`` or ``"bitmap"`` of vertices, their ``"values"``, ``"pairs"`` of vertex and
-        parent, ``"parents"`` in an order that the receiver knows, or ``"counts"``.
-    messages : int
-        Those that are not empty.
-    bytes : int
-        Their bytes.
+    The form is ``"list"`` or ``"bitmap"`` of vertices, their ``"values"``, ``"pairs"`` of vertex
+    and parent, ``"parents"`` in an order that the receiver knows, or ``"counts"``. Empty messages
+    do not count.
     """
 
     form: str
@@ -33,15 +27,9 @@ class Sent:
 class Phase:
     """A phase of a level of a search on a grid, or the part that one piece has in a level.
 
-    Attributes
-    ----------
-    name : str
-        ``"expand"``, ``"share"``, ``"expansion"``, ``"sort"``, ``"fold"``, ``"update"``,
-        ``"agree"``; after the last level ``"parents"``. Or a piece, ``"piece 0"``.
-    ms : float
-        Its time, of all pieces of this process together; of a piece until it waits for the others.
-    sent : tuple of Sent
-        What was sent in it, by form.
+    The name is ``"expand"``, ``"share"``, ``"expansion"``, ``"sort"``, ``"fold"``, ``"update"``,
+    ``"agree"``; after the last level ``"parents"``. Or it is a piece, ``"piece 0"``. The time is of
+    all pieces of this process together; of a piece until it waits for the others.
     """
 
     name: str
@@ -90,16 +78,9 @@ class Measured(NamedTuple):
 class LoopRow(NamedTuple):
     """One statement in one iteration of a fused loop, or in all if its kernel keeps no log.
 
-    Attributes
-    ----------
-    statement : int
-        Index of the statement in the body.
-    level : int or None
-        The iteration; None for all.
-    nvals_in, nvals_out : int or None
-        Entries of the last input vector before, and of the output after; None if unknown.
-    measured : Measured
-        The measurement.
+    `statement` is its index in the body, `level` the iteration, None for all. `nvals_in` and
+    `nvals_out` are the entries of the last input vector before and of the output after; None if
+    unknown.
     """
 
     statement: int
@@ -112,13 +93,9 @@ class LoopRow(NamedTuple):
 class LoopMeasured(NamedTuple):
     """The measurement of a launched fused loop, available once the loop has ended.
 
-    Attributes
-    ----------
-    rows : callable
-        Returns a row for each statement and iteration, or for each statement if the kernel keeps
-        no log; waits for the loop.
-    total : callable
-        Returns the cost of the whole loop: the host's time, compiling, copies.
+    `rows` waits for it and returns a row for each statement and iteration, or for each statement if
+    the kernel keeps no log. `total` returns the cost of the whole loop: the host's time, compiling,
+    copies.
     """
 
     rows: Callable[[], list[LoopRow]]
@@ -136,14 +113,8 @@ class Meter(Protocol):
     ) -> Callable[[], Measured]:
         """Run one statement by calling `work`.
 
-        Parameters
-        ----------
-        work : callable
-            Runs the statement.
-        out : Handle or None
-            The vector or matrix that the statement writes; None for a scalar.
-        operation : Operation or None
-            The operation; None for a statement that sets one entry of `out`.
+        `out` is the vector or matrix that it writes, None for a scalar; `operation` is None for a
+        statement that sets one entry of `out`.
         """
 
     def run_loop(

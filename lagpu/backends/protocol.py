@@ -74,20 +74,11 @@ class Capabilities(NamedTuple):
 
 
 class Parts(Protocol):
-    """What a grid does piece by piece, with data of which nobody has the whole.
+    """What a grid does piece by piece, with distributed data; `count` is the number of pieces.
 
-    Each method calls a function for every piece of this process: ``work(backend, piece)``, with the
-    local backend and the number of the piece. Every process of the grid calls the method, and what
-    the function asks of it must be the same everywhere.
-
-    Attributes
-    ----------
-    count : int
-        The number of pieces.
-    beside : int
-        The number of pieces that share the memory of this host.
-    homes : sequence of Backend
-        The local backend of each piece of this process.
+    Each method calls ``work(backend, piece)`` for every piece of this process, with the local
+    backend and the number of the piece. Every process of the grid calls the method, and the
+    function must use it in the same way everywhere. `beside` pieces share the memory of this host.
     """
 
     count: int
@@ -95,7 +86,7 @@ class Parts(Protocol):
 
     @property
     def homes(self) -> Sequence[Backend]:
-        """See above."""
+        """The local backend of each piece of this process."""
 
     def matrix(
         self,
@@ -107,7 +98,7 @@ class Parts(Protocol):
     ) -> Handle:
         """Return the matrix whose part of each piece ``part(backend, layout, piece)`` returns.
 
-        If it asks nothing of other pieces, `apart`, pieces with a GPU each make theirs at the same
+        If it needs nothing of other pieces, `apart`, pieces with a GPU each make theirs at the same
         time, in threads, and the caller holds no lock.
         """
 
@@ -117,7 +108,7 @@ class Parts(Protocol):
         """Return, by the number of each local piece, the entries that it owns, by position.
 
         ``entries(backend, piece)`` returns the (rows, columns) of entries that this piece has and
-        any piece may own, and maybe more about each; they travel to their owners, repeated ones
+        any piece may own, and maybe more about each. They are sent to their owners, repeated ones
         too, and arrive in the order of the pieces.
         """
 
@@ -135,22 +126,11 @@ class Parts(Protocol):
         dim: int,
         ufunc: np.ufunc,
     ) -> Array:
-        """Return the reduction of what all pieces say of the rows or the columns of a matrix.
+        """Return a reduction over the rows, `dim` 0, or the columns, 1, of a matrix of this shape.
 
-        Parameters
-        ----------
-        work : callable
-            Returns a value, or a row of values, for each position of the piece's part in this
-            dimension.
-        shape, dim
-            The shape of the matrix; 0 for rows, 1 for columns.
-        ufunc : np.ufunc
-            Reduces the values of pieces that have the same index, in the order of the pieces.
-
-        Returns
-        -------
-        array, (shape[dim],) or (shape[dim], k)
-            By index, the same in every process.
+        `work` returns a value, or a row of values, for each position of the piece's part in this
+        dimension. `ufunc` reduces those of pieces with the same index, in their order. The result
+        is by index, (shape[dim],) or (shape[dim], k), the same in every process.
         """
 
     def gather(self, work: Callable[[Backend, int], tuple[Array, ...]]) -> list[tuple[Array, ...]]:
@@ -163,16 +143,7 @@ class Parts(Protocol):
 class Clusters(Protocol):
     """Sub-clusters of a grid, which have a copy of a graph each and work by themselves.
 
-    Attributes
-    ----------
-    count : int
-        Sub-clusters, in all processes.
-    numbers : sequence of int
-        The numbers of those of this process, rising.
-    backends : sequence of Backend
-        The backend of each of these.
-    apart : bool
-        Whether each has devices of its own, so that threads may have them work together.
+    There are `count` in all processes; this one has those with the rising `numbers`, on `backends`.
     """
 
     count: int
@@ -181,7 +152,7 @@ class Clusters(Protocol):
 
     @property
     def apart(self) -> bool:
-        """See above."""
+        """Whether each has devices of its own, so that threads may let them work together."""
 
     def run(self, work: Callable[[], T]) -> T:
         """Do some work in every process; an error of one is raised in all."""
@@ -194,41 +165,26 @@ class Clusters(Protocol):
         """
 
     def inside(self, work: Callable[[], T]) -> T:
-        """Do some work on the own sub-clusters alone, within `run`.
-
-        Processes that share a sub-cluster meet by themselves in it.
-        """
+        """Do some work on the own sub-clusters alone, within `run`."""
 
     def total(self, parts: Sequence[Array]) -> Array:
-        """Return the sum of an array of each sub-cluster, added in their order.
-
-        Parameters
-        ----------
-        parts : sequence of array
-            That of each sub-cluster of this process.
-        """
+        """Return the sum of the array of each sub-cluster, added in their order."""
 
 
 class ProductPlan(Protocol):
-    """The choice of a backend for a product.
-
-    Attributes
-    ----------
-    direction, kernel, reason : str
-        Push or pull, the kernel, and the reason in numbers.
-    """
+    """The choice of a backend for a product."""
 
     @property
     def direction(self) -> str:
-        """See above."""
+        """Push or pull."""
 
     @property
     def kernel(self) -> str:
-        """See above."""
+        """The kernel."""
 
     @property
     def reason(self) -> str:
-        """See above."""
+        """Why, in numbers."""
 
 
 class Backend(Protocol):
@@ -243,16 +199,11 @@ class Backend(Protocol):
     device : object or None
         The device on which operations run; None for the host.
     lock : context manager
-        Lets one thread at a time in. Each method takes it by itself, so threads may call any of
-        them; who needs several in a row, as a loop that is planned and run, holds it around them,
-        and the same thread may take it again.
+        Lets one thread at a time in. Each method takes it by itself; a caller that needs several
+        methods in a row, as for a loop that is planned and run, holds it around them.
     last_loop : str
         How the last `loop` or `sweep` of this thread ran, and why, as ``"grid search: ..."``;
-        ``"eager: ..."`` if statement by statement, as always on a backend that fuses no loop. An
-        empty string before the first one. A ``for`` or ``while`` of plain Python is none.
-    last_product : ProductPlan or None
-        The choice for the last product of this thread; None before the first one, and on a backend
-        that does not report its choices.
+        ``"eager: ..."`` if statement by statement. Empty before the first one.
     """
 
     name: str
@@ -263,7 +214,7 @@ class Backend(Protocol):
 
     @property
     def last_product(self) -> ProductPlan | None:
-        """See above."""
+        """The choice for the last product of this thread; None if it is not reported."""
 
     # --------------------------------------------------------------------------- statements
     def execute(self, statement: Statement) -> None:
@@ -286,16 +237,8 @@ class Backend(Protocol):
     ) -> int:
         """Return the best number of searches of a square matrix to run at once.
 
-        Parameters
-        ----------
-        A : Handle, (n, n)
-            The matrix.
-        sources : int
-            The number of all searches; each is a row of k x n matrices.
-        levels : int
-            The number of levels of a search.
-        live : sequence of (DType, int)
-            The number of k x n matrices of each type that are in use at the same time.
+        Each of `sources` searches, of so many `levels`, is a row of k x n matrices; `live` has the
+        number of such matrices of each type that are in use at the same time.
         """
 
     def meter(self) -> Meter:
@@ -354,8 +297,8 @@ class Backend(Protocol):
     def diagonal(self, A: Handle, k: int, rows: Array | None = None) -> Handle:
         """Return diagonal `k` of a matrix as a vector.
 
-        With `rows`, (ncols,) INT64 on the host, return instead the entries (rows[j], j), of which
-        one with a negative row is not there: so the diagonal of a matrix in pieces is found.
+        With `rows`, (ncols,) INT64 on the host, return instead the entries (rows[j], j) with a row
+        of 0 or more: so the diagonal of a matrix in pieces is found.
         """
 
     def dup(self, x: Handle, dtype: DType) -> Handle:
@@ -426,10 +369,4 @@ class Backend(Protocol):
         """Delete all entries."""
 
     def may_keep_csr(self, A: Handle, allowed: bool | None) -> bool:
-        """Return whether a directed matrix may be stored by rows too; set this unless None.
-
-        Raises
-        ------
-        NotSupported
-            If it is to be set, and the backend does not control its storage.
-        """
+        """Return whether a directed matrix may be stored by rows too; set this unless None."""

@@ -1,4 +1,4 @@
-"""Check and convert users' arguments: scalars, sizes, indices, values, operators."""
+"""Check and convert users' arguments: arrays, scalars, sizes, indices, values, operators."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
-from lagpu.algebra.registry import SIGNS
-from lagpu.algebra.tables import binary, indexunary, semiring, unary
-from lagpu.core.exchange.arrays_in import require_fit
-from lagpu.core.hints import object_of
+from lagpu.algebra.operators import SIGNS, BinaryOp, IndexUnaryOp, Monoid, UnaryOp
+from lagpu.algebra.tables import binary, indexunary, unary
+from lagpu.backends.protocol import Backend
+from lagpu.core.hints import NoArithmetic, object_of
 from lagpu.core.recorder import current_recorder
 from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, cast, lookup, unify
 from lagpu.errors import (
+    BackendMismatch,
+    BackendUnavailable,
     DimensionMismatch,
     DomainMismatch,
     EmptyObject,
@@ -25,6 +26,152 @@ from lagpu.errors import (
 )
 from lagpu.host.columns import all_distinct
 from lagpu.operations import BoundOperator, Counter, CounterRef, ScalarRef, ScalarValue
+
+_DLPACK_HOST = (1, 3)  # kDLCPU, kDLCUDAHost: memory that NumPy reads
+_OWN = frozenset((np.ndarray, list, tuple, range, bool, int, float))
+
+
+def array_in(x: Any, place: Backend, what: str, *, copies: bool = False) -> Any:
+    """Return an array of any library as one of NumPy, or of CuPy for a backend on a GPU.
+
+    It may have ``__cuda_array_interface__`` or ``__dlpack__`` (PyTorch, JAX, Numba, the array API),
+    or be a column of pandas, polars or pyarrow. Host arrays are not copied; numbers, lists and all
+    else pass as they are. With `copies`, data on a GPU is copied to a backend on the host.
+
+    Raises
+    ------
+    InvalidValue
+        If a value is missing: NA, null or masked. A NaN of a float type is a value.
+    DomainMismatch, BackendMismatch, BackendUnavailable
+        If the object refuses to export its data, if that is on a GPU and the backend is not, or if
+        CuPy is not installed.
+    """
+    if type(x) in _OWN:
+        return x
+    _require_none_missing(x, what)
+    if isinstance(x, (np.ndarray, np.generic)):
+        return np.asarray(x) if isinstance(x, np.ma.MaskedArray) else x
+    on_device = hasattr(x, "__cuda_array_interface__")
+    if on_device or hasattr(x, "__dlpack__"):
+        return _exported(x, place, what, on_device, copies)
+    numpy_dtype = getattr(getattr(x, "dtype", None), "numpy_dtype", None)
+    return x if numpy_dtype is None else x.to_numpy(dtype=numpy_dtype)  # of pandas: Int64 and such
+
+
+def _exported(x: Any, place: Backend, what: str, by_interface: bool, copies: bool) -> Any:
+    """Return the array behind ``__cuda_array_interface__`` or ``__dlpack__``."""
+    if not by_interface and _asked(x, "__dlpack_device__", what)[0] in _DLPACK_HOST:
+        array = _asked(x, np.asarray if hasattr(x, "__array__") else np.from_dlpack, what)
+        return array if array.ndim else array[()]
+    on_gpu = place.device is not None and place.device.xp is not np
+    if not on_gpu and not copies:
+        raise BackendMismatch(
+            f"{what}: the array is on a GPU, the backend is {place.name}. Copy it first, e.g. with "
+            "cupy.asnumpy, or take backend='gpu'."
+        )
+    try:
+        import cupy
+    except ImportError as error:
+        raise BackendUnavailable(
+            f"{what}: device arrays need CuPy. Install lagpu[gpu], or copy them to the host."
+        ) from error
+    array = cupy.asarray(x) if by_interface else _asked(x, cupy.from_dlpack, what)
+    return array if on_gpu else array.get()
+
+
+def _asked(x: Any, how: Any, what: str) -> Any:
+    """Return the answer of an exporter; one that refuses, as of a tensor with gradients, says why.
+
+    `how` is a function of `x`, or the name of a method.
+    """
+    try:
+        return getattr(x, how)() if isinstance(how, str) else how(x)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        kind = type(x).__name__
+        raise DomainMismatch(
+            f"{what}: {kind} does not hand out its data: {error}. Convert it to NumPy or CuPy."
+        ) from error
+
+
+def _require_none_missing(x: Any, what: str) -> None:
+    """Raise `InvalidValue` if a value is NA, null or masked; NumPy would make NaN of some."""
+    if isinstance(x, np.ma.MaskedArray):
+        missing = int(np.ma.getmaskarray(x).sum())
+    elif hasattr(x, "null_count"):  # pyarrow, and polars, where it is a method
+        missing = int(x.null_count() if callable(x.null_count) else x.null_count)
+    elif hasattr(x, "isna") and not (isinstance(x.dtype, np.dtype) and x.dtype.kind != "O"):
+        missing = int(x.isna().sum())
+    else:
+        return
+    if missing:
+        raise InvalidValue(
+            f"{what}: {missing} of {len(x)} values are missing. Leave them out, as with "
+            "x.dropna() of pandas, or fill them in; an entry without a value has no entry."
+        )
+
+
+def require_fit(array: Any, given: DType, kind: DType, what: str) -> None:
+    """Raise `DomainMismatch` if a number of an array does not fit the integer type `kind`."""
+    if kind.is_bool or kind.is_float or given.is_bool or not array.size:
+        return
+    if given.is_float:
+        low, high = float(kind.smallest), float(int(kind.largest) + 1)  # both are powers of two
+        fits = (array >= low) & (array < high) & (array == array.round())
+        if bool(fits.all()):
+            return
+        outlier, remedy = array[~fits][0].item(), "Use a float type, or round the values first."
+    else:
+        low, high = int(array.min()), int(array.max())
+        if low >= int(kind.smallest) and high <= int(kind.largest):
+            return
+        outlier = low if low < int(kind.smallest) else high
+        remedy = kind.instead_for(outlier)
+    raise DomainMismatch(f"{what}: {outlier} does not fit {kind}. {remedy}")
+
+
+# ------------------------------------------------------------------------------------------
+# Objects in the place of a type, as in ``Matrix(S)``: refused, with the line to write.
+
+
+def dtype_for(dtype: Any, what: str) -> DType:
+    """Return the `DType` for the constructor that `what` names."""
+    if type(dtype) is DType:
+        return dtype
+    instead = "" if isinstance(dtype, (str, type, np.dtype)) else _instead(dtype, what)
+    if instead:
+        kind = type(dtype).__name__
+        raise DomainMismatch(f"{what}: {kind} is not a type of values. Write {instead}.")
+    return lookup(dtype)
+
+
+def _instead(x: Any, what: str) -> str:
+    """Return what to write instead of ``what(x)``, or an empty string."""
+    if isinstance(x, NoArithmetic):
+        return "x.dup() for a copy, x.new() for an expression, or x.dtype for its type"
+    if hasattr(x, "tocoo"):
+        of = "cupyx" if type(x).__module__.startswith("cupyx") else "scipy"
+        return f"lagpu.io.from_{of}(x)"
+    if hasattr(x, "is_directed") and hasattr(x, "adj"):
+        return "lagpu.io.from_networkx(x)"
+    if hasattr(x, "columns"):
+        return "Matrix.from_coo(x['row'], x['column'], x['value']), with its names of columns"
+    ndim = getattr(x, "ndim", None)
+    if ndim is None and isinstance(x, (list, tuple, range, dict, set)):
+        ndim = 2 if any(isinstance(row, (list, tuple)) for row in x) else 1
+    if isinstance(x, (bool, int, float, np.generic)) or ndim == 0:
+        return "Scalar.from_value(x)" if what == "Scalar" else f"{what}(FP64, ...), the type first"
+    if isinstance(x, (dict, set)):
+        return "Vector.from_coo(list(x.keys()), list(x.values()))" * isinstance(x, dict)
+    if ndim == 1:
+        return "Vector.from_dense(x), or Vector.from_coo(indices, values)"
+    if ndim == 2:
+        return "Matrix.from_dense(x, missing_value=0), which drops zeros"
+    return ""
+
+
+# ------------------------------------------------------------------------------------------
+# Check and convert users' arguments: scalars, sizes, indices, values, operators.
+
 
 Array = np.ndarray[Any, Any]
 
@@ -36,14 +183,6 @@ def scalar_value(value: Any, dtype: DType, what: str) -> Any:
 
     While a loop's body is recorded, a `Scalar` and the loop's counter become references, which are
     read when the statement runs.
-
-    Raises
-    ------
-    DomainMismatch
-        If it is not a number, or one that does not fit `dtype`, as 4.5 does not fit INT64. The
-        value of a `Scalar` has a type of its own, and is cast as GraphBLAS casts.
-    EmptyObject
-        If it is a `Scalar` without a value.
     """
     if type(value) in _INTEGERS:  # counters of loops and sources of searches: the fast path
         number = _integer_scalar(value, dtype)
@@ -136,13 +275,7 @@ def as_size(size: Any, what: str) -> int:
 
 
 def integer(number: Any, what: str) -> int:
-    """Return `number` as an int.
-
-    Raises
-    ------
-    DomainMismatch
-        If it is a float, a bool, or not a number at all.
-    """
+    """Return `number` as an int."""
     if type(number) is int:
         return number
     if not isinstance(number, (bool, np.bool_)):
@@ -155,13 +288,7 @@ def integer(number: Any, what: str) -> int:
 
 
 def is_present(array: Any, missing_value: Any) -> Any:
-    """Return where an array has entries: not where it equals `missing_value`, which may be NaN.
-
-    Raises
-    ------
-    DomainMismatch
-        If the value is not a number.
-    """
+    """Return where an array has entries: not where it equals `missing_value`, which may be NaN."""
     if missing_value is None:
         return np.ones(array.shape, bool)
     scalar_dtype(missing_value, INT64, "from_dense: missing_value")
@@ -170,15 +297,7 @@ def is_present(array: Any, missing_value: Any) -> Any:
 
 
 def single_index(i: Any, size: int, what: str, *, from_end: bool = True) -> int:
-    """Return `i` as an int in ``0 .. size-1``; -1 is the last one if `from_end`.
-
-    Raises
-    ------
-    DomainMismatch
-        If it is not an integer.
-    IndexOutOfBound
-        If it lies outside.
-    """
+    """Return `i` as an int in ``0 .. size-1``; -1 is the last one if `from_end`."""
     found = integer(i, f"{what}: index")
     if found < 0 and from_end and found >= -size:
         return found + size
@@ -194,13 +313,7 @@ def outside(what: str, i: int, size: int) -> IndexOutOfBound:
 
 
 def integer_array(array: Any, what: str) -> Any:
-    """Return a list of indices as an integer array; a device array stays on the device.
-
-    Raises
-    ------
-    DomainMismatch, DimensionMismatch
-        If the indices are not integers, or not one-dimensional.
-    """
+    """Return a list of indices as an integer array; a device array stays on the device."""
     if not hasattr(array, "__cuda_array_interface__"):
         try:
             array = np.asarray(array)
@@ -221,11 +334,6 @@ def index_array(indices: Any, size: int, what: str, *, from_end: bool = True) ->
     """Return a list of indices as INT64, or None for all indices in order.
 
     A negative index counts from the end if `from_end`.
-
-    Raises
-    ------
-    DomainMismatch, DimensionMismatch, IndexOutOfBound
-        As `integer_array` and `single_index` raise them.
     """
     if isinstance(indices, slice):
         try:
@@ -308,13 +416,7 @@ def combine(values: Array, starts: Array, op: BinaryOp, kind: DType) -> Array:
 
 
 def binary_operator(op: Any) -> BinaryOp:
-    """Return the binary operator given as itself, as a monoid or by name.
-
-    Raises
-    ------
-    DomainMismatch
-        If it is positional, or not a binary operator.
-    """
+    """Return the binary operator given as itself, as a monoid or by name."""
     found = op.op if isinstance(op, Monoid) else binary.lookup(SIGNS.get(op, op))
     if found.positional:
         raise DomainMismatch(f"{found!r}: reads the indices of a product. Use it in a semiring.")
@@ -337,11 +439,6 @@ def all_close(x: Any, y: Any, rel_tol: float, abs_tol: float) -> bool:
         off = abs(x - y)
         close = off <= np.maximum(rel_tol * np.maximum(abs(x), abs(y)), abs_tol)
     return bool(np.all(close)) and bool(np.all(off < np.inf))
-
-
-def as_semiring(op: Semiring | str) -> Semiring:
-    """Return the semiring given as itself or by name."""
-    return semiring.lookup(op)
 
 
 def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperator:

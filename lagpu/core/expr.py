@@ -36,8 +36,8 @@ from lagpu.operations import (
     Operation,
     Select,
     Statement,
+    method_of,
 )
-from lagpu.operations.statements import method_of
 
 _warned: dict[str, dict[Any, Any]] = {}  # by file, the registry by which Python warns once a line
 
@@ -112,7 +112,7 @@ def _warn(x: Unassigned, code: CodeType, instruction: int) -> None:
 _UNWINDS = ("BINARY_OP", "STORE_SUBSCR", "POP_EXCEPT")
 #: Instructions that use a call at once: w << call, w[I] = call, call.new() and w.update(call).
 _USES = ("BINARY_OP", "STORE_SUBSCR", "STORE_SLICE", "PRECALL", "CALL", "CALL_KW")
-#: comparison -> that of a row, a column or an index which stands for it: i < 2.5 is i <= 3 - 1
+#: comparison -> the same of a row, a column or an index: i < 2.5 is i <= 3 - 1
 _PLACES: dict[str, tuple[str, Any, int]] = {
     "le": ("le", math.floor, 0), "lt": ("le", math.ceil, -1),
     "gt": ("gt", math.floor, 0), "ge": ("gt", math.ceil, -1),
@@ -168,8 +168,7 @@ class Mask(Deferred):
     def __repr__(self) -> str:
         return format_as_written(self.formula)
 
-    def _repr_html_(self) -> str:
-        return display.mask_html(self)
+    _repr_html_ = display.mask_html
 
     def _output(self, value: Any) -> str:
         return f"Write w({self!r}) << {name_of(value)}."
@@ -187,24 +186,20 @@ class Call(Unassigned, Deferred):
     Attributes
     ----------
     operation : Operation
-        The typed record of the operation, on handles.
+        The operation, on handles.
     inputs : tuple of Vector and Matrix
         The operands, for checks and for the formula.
-    dtype : DType
-        Type of the result.
-    shape : tuple of int
-        Shape of the result; ``()`` for a scalar.
+    dtype, shape
+        Type and shape of the result; the shape of a scalar is ``()``.
     formula : tuple
         The right-hand side as mathematics, for `format_formula`.
     backend : Backend or None
         The backend of the inputs; None for a number.
-    by : FrameType, optional
-        The author's frame; None if the notation itself makes the call and uses it at once.
     """
 
     __slots__ = (
         *("_at", "_code"),  # where the call is written; a frame would keep its variables alive
-        "_result",  # once a value was asked for
+        "_result",  # once a value was read
         *("backend", "dtype", "formula", "inputs", "operation", "shape"),
     )
     _remedy = "{0} was never used. Write w << call, or call.new(); w = call only names it."
@@ -255,8 +250,7 @@ class Call(Unassigned, Deferred):
     def __repr__(self) -> str:
         return format_as_written(self.formula)
 
-    def _repr_html_(self) -> str:
-        return display.call_html(self)
+    _repr_html_ = display.call_html
 
     def _output(self, value: Any) -> str:
         w = name_of(value) if is_operand(value, 1) or is_operand(value, 2) else "w"
@@ -276,16 +270,8 @@ class Call(Unassigned, Deferred):
     def kept(self, by: str = "value") -> Call:
         """Return the deferred selection for a comparison: ``A.select("valuegt", 3)`` for ``A > 3``.
 
-        Parameters
-        ----------
-        by : {"value", "row", "col", "index"}
-            What the number is compared with, as the names of the operators begin.
-
-        Raises
-        ------
-        DomainMismatch
-            If this is no comparison of a vector or a matrix with a number, or there is no such
-            operator, as for one row.
+        `by` says what the number is compared with, as the names of the operators begin: value, row,
+        col or index.
         """
         self._mark_used()
         if self.compared is None:
@@ -304,7 +290,7 @@ class Call(Unassigned, Deferred):
         return Call(Select(x.data, op, number), (x,), x.dtype, x.shape, formula)
 
     def call(self) -> Call:
-        """Return the call itself, as other expressions return the call that they stand for."""
+        """Return the call itself, as other expressions return their call."""
         return self
 
     def _computed(self) -> Any:
@@ -319,6 +305,23 @@ class Call(Unassigned, Deferred):
         out = make(wanted, *self.shape, name=name, **where)
         assign(Updater(out, mask), self)
         return out
+
+
+class Expression(Deferred):
+    """An expression that becomes a call."""
+
+    __slots__ = ()
+
+    def call(self) -> Call:
+        """Return the deferred operation."""
+        raise NotImplementedError
+
+    def _computed(self) -> Any:
+        return compute(self, self.call)
+
+    def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
+        """Return the result as a new object; see `Call.new`."""
+        return self.call().new(dtype, mask=mask, name=name)
 
 
 def compute(x: Any, call: Callable[[], Call]) -> Any:
@@ -383,13 +386,7 @@ def kind_of(x: Any) -> str:
 
 
 def as_mask(out: Any, x: Any) -> Mask:
-    """Return a mask, or the mask ``x.V`` of a BOOL object that was given where one belongs.
-
-    Raises
-    ------
-    DomainMismatch
-        If it is of another type, which may mean ``x.S``, or no object at all.
-    """
+    """Return a mask, or the mask ``x.V`` of a BOOL object that was given where one belongs."""
     if isinstance(x, Mask):
         return x
     found = object_of(x)
@@ -466,8 +463,7 @@ class Updater(Unassigned, NoArithmetic):
     def __repr__(self) -> str:
         return format_as_written(self.formula)
 
-    def _repr_html_(self) -> str:
-        return display.updater_html(self)
+    _repr_html_ = display.updater_html
 
     def __getitem__(self, indices: Any) -> Updater:
         """Return ``w(mask)[I]``, which writes only at the indices `I`."""
@@ -499,7 +495,8 @@ def assign(to: Updater, value: Any) -> None:
             value.__class__ = _UsedCall  # if it does not fit, one error is enough
         call = out._call_for(value, to)
     call.__class__ = _UsedCall
-    if call.shape != out.shape and not (to.indices is not None and _assigns(call)):
+    to_part = to.indices is not None and type(call.operation) in (Assign, AssignScalar)
+    if call.shape != out.shape and not to_part:
         raise DimensionMismatch(
             f"{call.method}: {name_of(out)} has shape {out.shape} != {call.shape} of {call!r}."
         )
@@ -514,11 +511,6 @@ def assign(to: Updater, value: Any) -> None:
             raise mask_does_not_fit(mask, out)
         desc = Descriptor(vector.data, mask.structure, mask.complement, to.accum, to.replace)
     _submit(Statement(out.data, desc, call.operation, call.dtype), to, call)
-
-
-def _assigns(call: Call) -> bool:
-    """Return True if a call may write only a part of its output."""
-    return type(call.operation) in (Assign, AssignScalar)
 
 
 def _submit(s: Statement, to: Updater, call: Call) -> None:

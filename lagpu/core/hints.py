@@ -150,7 +150,7 @@ class NoTruth(NoArithmetic):
 
 
 class Computed:
-    """An attribute that results have: an expression or a view computes its result, and asks it.
+    """An attribute that results have: an expression or a view computes its result for it.
 
     ``__getattr__`` would catch every name, but would slow down every attribute of every call.
     """
@@ -176,18 +176,12 @@ class ComputedForms:
 
 
 class Deferred(ComputedForms, NoTruth):
-    """An expression that waits for its output, or is computed once when a value is asked for."""
+    """An expression that waits for its output, or is computed once when a value is read."""
 
     __slots__ = ()
 
     def _computed(self) -> Any:
-        """Return the result as an object, computed when it is first asked for.
-
-        Raises
-        ------
-        NotComputed
-            If this expression has no result of its own.
-        """
+        """Return the result as an object, computed at its first use."""
         self._mark_used()
         raise NotComputed(f"{type(self).__name__}: {self!r} has no values. {self._hint}")
 

@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra.operators import BinaryOp, Monoid, Semiring
-from lagpu.algebra.registry import SIGNS
+from lagpu.algebra.operators import SIGNS, BinaryOp, Monoid, Semiring
 from lagpu.algebra.tables import binary, monoid, semiring, unary
 from lagpu.core.arguments import (
-    as_semiring,
     as_size,
     binary_operator,
     integer,
@@ -23,17 +21,16 @@ from lagpu.core.arguments import (
 from lagpu.core.expr import (
     OUTPUTS,
     Call,
+    Expression,
     Mask,
     Unassigned,
-    compute,
     format_as_written,
     is_operand,
     kind_of,
     mark_used,
     temporary,
 )
-from lagpu.core.hints import Deferred, NoTruth, name_of, object_of
-from lagpu.core.types import VectorLike
+from lagpu.core.hints import NoTruth, name_of, object_of
 from lagpu.dtypes import BOOL, DType, unify
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.host import display
@@ -41,20 +38,8 @@ from lagpu.host.source import author
 from lagpu.operations import Ewise, Kronecker, Multiply, MultiplySelection, Product
 
 
-class Pair(Unassigned, Deferred):
-    """Two operands and a sign: ``u @ A``, ``u | v`` or ``u & v``.
-
-    Attributes
-    ----------
-    left, right : Vector, Matrix, their views or expressions
-        The operands.
-    sign : str
-        The sign between them.
-    wanted : str
-        What they wait for, in messages.
-    takes : str
-        The method by which it comes.
-    """
+class Pair(Unassigned, Expression):
+    """Two operands and a sign: ``u @ A``, ``u | v`` or ``u & v``."""
 
     __slots__ = ("_result", "left", "right")
     sign: str
@@ -62,7 +47,7 @@ class Pair(Unassigned, Deferred):
 
     def _begin(self, left: Any, right: Any) -> None:
         for operand in (left, right):
-            getattr(operand, "_mark_used", lambda: None)()
+            mark_used(operand)
         self.left, self.right = left, right
         self._used = False
 
@@ -98,13 +83,6 @@ class Pair(Unassigned, Deferred):
             for kind in (x._dtypes() if _joins(x, self.sign) else [object_of(x).dtype])
         ]
 
-    def _computed(self) -> Any:
-        return compute(self, self.call)
-
-    def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
-        """Return the result with the usual operator, as a new object."""
-        return self.call().new(dtype, mask=mask, name=name)
-
     @property
     def formula(self) -> tuple[Any, ...]:
         """The pair as mathematics."""
@@ -123,8 +101,7 @@ class Pair(Unassigned, Deferred):
     def __repr__(self) -> str:
         return format_as_written(self.formula)
 
-    def _repr_html_(self) -> str:
-        return display.pair_html(self)
+    _repr_html_ = display.pair_html
 
     def _output(self, value: Any) -> str:
         w = name_of(value) if getattr(value, "ndim", 0) else "w"
@@ -175,16 +152,10 @@ class Joined(Pair):
         return f"binary.{_WAYS[self.sign][1]}({self.as_line})"
 
     def combined(self, op: BinaryOp, by: FrameType | None, **defaults: Any) -> Call:
-        """Return the deferred element-wise operation with `op`, written in the frame `by`.
+        """Return the deferred element-wise operation with `op`, of a chain ``u | v | w`` too.
 
-        Parameters
-        ----------
-        op : BinaryOp or Monoid
-            The operator, of a chain ``u | v | w`` too.
-        by : FrameType, optional
-            The author's frame.
-        **defaults
-            ``left_default=`` and ``right_default=``, both: in place of a missing entry of a union.
+        ``left_default=`` and ``right_default=``, both, take the place of a missing entry of a
+        union.
         """
         left, right, op = self._operands(op, *defaults.values(), **defaults)
         if defaults:
@@ -204,7 +175,7 @@ class Joined(Pair):
         kinds = [x.dtype for x in parts]
         if any(kind is not BOOL for kind in kinds):
             for part in parts:
-                getattr(part, "_mark_used", lambda: None)()
+                mark_used(part)
             self.refuse(
                 f"{self.as_line} has no operator, and its types {kinds[0]} and {kinds[1]} are not "
                 "both BOOL"
@@ -264,19 +235,6 @@ def broadcast(kind: str, x: Any, y: Any, op: BinaryOp, defaults: Any, by: FrameT
 
     On the intersection it is a product with a diagonal matrix. On the union each entry of the
     vector is written into its whole row or column, so the result has up to that many entries.
-
-    Parameters
-    ----------
-    kind : str
-        ``"ewise_add"``, ``"ewise_mult"`` or ``"ewise_union"``.
-    x, y : Vector and Matrix, or Matrix and Vector
-        The operands. A vector on the left has an entry for each row, on the right for each column.
-    op : BinaryOp
-        The operator.
-    defaults : tuple or None
-        The defaults of ``ewise_union``.
-    by : FrameType, optional
-        The author's frame.
     """
     left = is_operand(x, 1)
     v, A = (x, y) if left else (y, x)
@@ -390,31 +348,14 @@ def _other_ways(A: Any, u: Any, flip: bool) -> str:
 
 def vector_product(
     A: Any,
-    u: VectorLike,
+    u: Any,
     semiring: Semiring,
     flip: bool,
     by: FrameType | None,
     kernel: str | None = None,
     policy: str | None = None,
 ) -> Call:
-    """Return the deferred ``A @ u``, or ``u @ A`` if `flip`, as written in the frame `by`.
-
-    Parameters
-    ----------
-    A : Matrix, its transpose, or a selection
-        The matrix.
-    u : Vector
-        The vector.
-    semiring : Semiring
-        The algebra.
-    flip : bool
-        Whether the vector is the left operand.
-    by : FrameType, optional
-        The author's frame.
-    kernel, policy : str, optional
-        The author's choice, where the backend offers one; a policy may have arguments, as in
-        ``"hiragushi:alpha=48,beta=20"``.
-    """
+    """Return the deferred ``A @ u``, or ``u @ A`` if `flip`, as written in the frame `by`."""
     if not (is_operand(A, 2) and is_operand(u, 1)):
         A, u = object_of(A), object_of(u)
     if not (is_operand(A, 2) and is_operand(u, 1)):
@@ -462,24 +403,7 @@ class MatrixOperand(NoTruth):
             The algebra.
         """
         B = _require_matrix("mxm", B)
-        return _matrix_product(self, B, as_semiring(op), _getframe(1))
-
-    def ewise_add(self: Any, other: Any, op: Any = monoid.plus) -> Call:
-        """Combine on the union, ``C = A ⊕ B``; an entry of one side alone stays as it is."""
-        return _ewise(_getframe(1), "ewise_add", self, other, op, " ⊕ ")
-
-    def ewise_mult(self: Any, other: Any, op: Any = binary.times) -> Call:
-        """Combine on the intersection, ``C = A ⊗ B``."""
-        return _ewise(_getframe(1), "ewise_mult", self, other, op, " ⊗ ")
-
-    def ewise_union(self: Any, other: Any, op: Any, left_default: Any, right_default: Any) -> Call:
-        """Combine on the union, ``C = A ⊕ B``, with a default in place of a missing entry."""
-        other = object_of(other)
-        if not isinstance(other, NoTruth):
-            _require_matrix("ewise_union", other)
-        given = left_default, right_default
-        found, defaults = with_defaults(op, self.dtype, other.dtype, given)
-        return _ewise(_getframe(1), "ewise_union", self, other, found, " ⊕ ", defaults)
+        return _matrix_product(self, B, semiring.lookup(op), _getframe(1))
 
     def kronecker(self: Any, B: Any, op: Any = binary.times) -> Call:
         """Return the Kronecker product with a matrix `B` of shape (p, q).
@@ -508,15 +432,15 @@ class MatrixOperand(NoTruth):
         DimensionMismatch
             If the matrix is not square.
         """
-        semiring, n = as_semiring(op), integer(n, "power: n")
+        algebra, n = semiring.lookup(op), integer(n, "power: n")
         if n < 1:
             raise InvalidValue(f"power: n is {n} < 1. Give 1 or more.")
         square, done = self, None
         while n > 1:  # by the bits of n: few products
             if n % 2:
-                done = square if done is None else temporary(done.mxm(square, semiring))
-            square, n = temporary(square.mxm(square, semiring)), n // 2
-        call: Call = square.copying() if done is None else done.mxm(square, semiring)
+                done = square if done is None else temporary(done.mxm(square, algebra))
+            square, n = temporary(square.mxm(square, algebra)), n // 2
+        call: Call = square.copying() if done is None else done.mxm(square, algebra)
         return call._written_in(_getframe(1))
 
 
@@ -554,23 +478,40 @@ def _require_matrix(what: str, B: Any) -> Any:
     return found
 
 
+def require_vector(what: str, u: Any, other: Any) -> Any:
+    """Return `other`, computed if it is an expression, if it is a vector as `u` is."""
+    found = object_of(other)
+    if is_operand(found, 1):
+        return found
+    hint = "" if is_operand(found, 2) else f" With a number, write {name_of(u)}.apply(op, x)."
+    raise DomainMismatch(f"{what}: {kind_of(found)} is not a Vector.{hint}")
+
+
 def _ewise(
-    by: FrameType, kind: str, A: Any, B: Any, op: Any, sign: str, defaults: Any = None
+    by: FrameType, kind: str, x: Any, other: Any, op: Any, sign: str, defaults: Any = None
 ) -> Call:
-    found, B = binary_operator(op), object_of(B)
-    if is_operand(B, 1):
-        return broadcast(kind, A, B, found, defaults, by)
-    _require_matrix(kind, B)
-    if A.shape != B.shape:
-        raise DimensionMismatch(
-            f"{kind}: {name_of(A)} has shape {A.shape} != {B.shape} of {name_of(B)}."
-            + (f" Did you mean {_transpose_of(B)}?" if A.shape == B.shape[::-1] else "")
-        )
-    left, right, transposed = _stored(A, B)
+    """Return the deferred element-wise operation on two vectors, two matrices or one of each."""
+    found, y = binary_operator(op), other
+    if type(y) is not type(x):  # an expression, a view, or of the other kind
+        y = object_of(y)
+        if is_operand(y, 3 - x.ndim):
+            return broadcast(kind, x, y, found, defaults, by)
+        y = require_vector(kind, x, y) if x.ndim == 1 else _require_matrix(kind, y)
+    if x.shape != y.shape:
+        raise _unlike(kind, x, y)
+    left, right, transposed = (x, y, (False, False)) if x.ndim == 1 else _stored(x, y)
     operation = Ewise(kind, left.data, right.data, found, defaults, transposed)
-    result = found.types(A.dtype, B.dtype)[1]
-    formula = (found.name, "(", A, sign, B, ")")
-    return Call(operation, (left, right), result, A.shape, formula, by)
+    formula = (found.name, "(", x, sign, y, ")")
+    return Call(operation, (left, right), found.types(x.dtype, y.dtype)[1], x.shape, formula, by)
+
+
+def _unlike(kind: str, x: Any, y: Any) -> DimensionMismatch:
+    if x.ndim == 1:
+        return DimensionMismatch(f"{kind}: {name_of(x)}.size {x.size} != {y.size} of {name_of(y)}.")
+    return DimensionMismatch(
+        f"{kind}: {name_of(x)} has shape {x.shape} != {y.shape} of {name_of(y)}."
+        + (f" Did you mean {_transpose_of(y)}?" if x.shape == y.shape[::-1] else "")
+    )
 
 
 # ------------------------------------------------------------------------------------------
@@ -589,13 +530,7 @@ _ACCUMULATED = {"+": "plus", "|": "lor", "^": "lxor"}
 
 
 def operator_of(sign: str) -> BinaryOp:
-    """Return the operator of a sign such as ``"+"``.
-
-    Raises
-    ------
-    DomainMismatch
-        If there is none of this name.
-    """
+    """Return the operator of a sign such as ``"+"``."""
     name = SIGNS[sign]
     if name not in binary:
         raise DomainMismatch(
@@ -614,6 +549,28 @@ class Arithmetic(NoTruth):
     """
 
     __slots__ = ()
+
+    def ewise_add(self: Any, other: Any, op: Any = monoid.plus) -> Call:
+        """Combine on the union, ``w = u ⊕ v``; an entry of one side alone stays as it is.
+
+        A matrix beside a vector has the vector's entries in its rows.
+        """
+        return _ewise(_getframe(1), "ewise_add", self, other, op, " ⊕ ")
+
+    def ewise_mult(self: Any, other: Any, op: Any = binary.times) -> Call:
+        """Combine on the intersection, ``w = u ⊗ v``."""
+        return _ewise(_getframe(1), "ewise_mult", self, other, op, " ⊗ ")
+
+    def ewise_union(self: Any, other: Any, op: Any, left_default: Any, right_default: Any) -> Call:
+        """Combine on the union, ``w = u ⊕ v``, with a default in place of a missing entry."""
+        y = object_of(other)
+        if self.ndim == 1 and not is_operand(y, 2):
+            y = require_vector("ewise_union", self, y)
+        elif not isinstance(y, NoTruth):
+            _require_matrix("ewise_union", y)
+        given = left_default, right_default
+        found, defaults = with_defaults(op, self.dtype, y.dtype, given)
+        return _ewise(_getframe(1), "ewise_union", self, y, found, " ⊕ ", defaults)
 
     def __matmul__(self, other: Any) -> MatMul:
         return MatMul(self, other)
@@ -699,13 +656,7 @@ replace = Replace()
 def described(
     out: Any, given: tuple[Any, ...], mask: Any, accum: Any, replaces: bool
 ) -> tuple[Any, Any, bool]:
-    """Return (mask, accumulator, replace) of an output that was called with `given` by position.
-
-    Raises
-    ------
-    DomainMismatch
-        If one of them is given twice, or something else is.
-    """
+    """Return (mask, accumulator, replace) of an output that was called with `given` by position."""
     for x in given:
         if x is None:
             continue

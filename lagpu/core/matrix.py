@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from sys import _getframe
 from typing import Any, Self
 
@@ -11,33 +12,36 @@ from lagpu import backends
 from lagpu.algebra.operators import Monoid
 from lagpu.algebra.tables import monoid
 from lagpu.backends.protocol import Backend
-from lagpu.core.aggregates import agg, aggregate
 from lagpu.core.arguments import (
+    as_fill,
     as_size,
     as_values,
     binary_operator,
+    dtype_for,
     integer,
     integer_array,
+    is_present,
+    scalar_dtype,
     single_index,
 )
-from lagpu.core.collection import Collection
-from lagpu.core.exchange.foreign import dtype_for
-from lagpu.core.expr import OUTPUTS, Call, Updater, assign
-from lagpu.core.forms import (
-    MatrixForms,
+from lagpu.core.collection import Collection, agg, aggregate
+from lagpu.core.exchange import (
     array_of,
     as_type,
     check_compressed,
     extent,
+    filled,
     from_rows,
+    require_full,
+    split,
     transpose_compressed,
 )
-from lagpu.core.indexing import MatrixIndex, matrix_assignment
+from lagpu.core.expr import OUTPUTS, Call, Updater, assign, is_operand
 from lagpu.core.infix import MatrixOperand
 from lagpu.core.vector import Vector
-from lagpu.core.views import TransposedMatrix, mxv
-from lagpu.dtypes import DType, lookup
-from lagpu.errors import DimensionMismatch, IndexOutOfBound, InvalidValue
+from lagpu.core.views import MatrixIndex, TransposedMatrix, matrix_assignment, mxv
+from lagpu.dtypes import INT64, DType, lookup
+from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, InvalidValue
 from lagpu.host import display
 from lagpu.operations import Assign, ExtractElement, Handle, ReduceRows
 
@@ -46,7 +50,7 @@ _UNNAMED = display.Unnamed("A")
 Array = np.ndarray[Any, Any]
 
 
-class Matrix(MatrixForms, Collection, MatrixOperand):
+class Matrix(Collection, MatrixOperand):
     """A sparse matrix on one backend.
 
     Parameters
@@ -107,7 +111,7 @@ class Matrix(MatrixForms, Collection, MatrixOperand):
         A.nrows, A.ncols = shape
         return A
 
-    # ------------------------------------------------------------------------ in and out
+    # -------------------------------------------------------------------------------- in and out
     @classmethod
     def from_coo(
         cls,
@@ -239,6 +243,164 @@ class Matrix(MatrixForms, Collection, MatrixOperand):
         data = from_rows(place, ptr, idx, what, kind, shape)
         return cls._of(data, kind, shape, place, name)
 
+    @classmethod
+    def from_dcsr(
+        cls, compressed_rows: Any, indptr: Any, col_indices: Any, values: Any = 1.0,
+        dtype: Any = None, **options: Any,
+    ) -> Matrix:  # fmt: skip
+        """Return a matrix of compressed rows of which only those with entries are listed.
+
+        Parameters
+        ----------
+        compressed_rows : array_like of int, (r,)
+            The rows with entries, rising.
+        indptr : array_like of int, (r + 1,)
+            Row ``compressed_rows[k]`` has entries ``indptr[k] .. indptr[k+1] - 1``.
+        col_indices, values : array_like, (nvals,)
+            Columns and values of the entries; one scalar is the value of all.
+        dtype, **options
+            As in `from_coo`.
+        """
+        rows, nrows = _expanded(compressed_rows, indptr, options.pop("nrows", None), "from_dcsr")
+        return cls.from_coo(rows, col_indices, values, dtype, nrows=nrows, **options)
+
+    @classmethod
+    def from_dcsc(
+        cls, compressed_cols: Any, indptr: Any, row_indices: Any, values: Any = 1.0,
+        dtype: Any = None, **options: Any,
+    ) -> Matrix:  # fmt: skip
+        """Return a matrix of compressed columns; see `from_dcsr`."""
+        cols, ncols = _expanded(compressed_cols, indptr, options.pop("ncols", None), "from_dcsc")
+        return cls.from_coo(row_indices, cols, values, dtype, ncols=ncols, **options)
+
+    @classmethod
+    def from_dense(
+        cls, values: Any, missing_value: Any = None, *, dtype: Any = None, **where: Any
+    ) -> Matrix:
+        """Return a matrix of a dense array, without entries where it equals `missing_value`.
+
+        Parameters
+        ----------
+        values : array_like, (nrows, ncols)
+            The array.
+        missing_value : scalar, optional
+            The value of a missing entry; by default every position has an entry.
+        dtype, **where
+            As in `from_coo`: ``like``, ``backend`` and ``name``.
+        """
+        array = np.asarray(values)
+        if array.ndim != 2:
+            raise DimensionMismatch(
+                f"from_dense: the array is {array.ndim}-D, not 2-D. "
+                + "Write Vector.from_dense for a vector." * (array.ndim == 1)
+            )
+        kept = is_present(array, missing_value)
+        rows, cols = np.nonzero(kept)
+        nrows, ncols = array.shape
+        values = array[rows, cols]
+        return cls.from_coo(rows, cols, values, dtype, nrows=nrows, ncols=ncols, **where)
+
+    @classmethod
+    def from_edgelist(
+        cls, edgelist: Any, values: Any = None, dtype: Any = None, **options: Any
+    ) -> Matrix:
+        """Return a matrix of (row, column) pairs or (row, column, value) triples.
+
+        Parameters
+        ----------
+        edgelist : array_like of int, (nvals, 2), or iterable of tuples
+            The positions; a list of triples has the values too.
+        values : array_like, (nvals,), or scalar, optional
+            Values of the entries; by default those of the triples, or 1.0.
+        dtype, **options
+            As in `from_coo`.
+
+        Raises
+        ------
+        DimensionMismatch, InvalidValue
+            If the list is not of pairs or of triples, an array does not have two columns, or values
+            are given twice.
+        """
+        if isinstance(edgelist, np.ndarray):
+            if edgelist.ndim != 2 or edgelist.shape[1] != 2:
+                raise DimensionMismatch(
+                    f"from_edgelist: the array has shape {edgelist.shape}, not (edges, 2). "
+                    "Give the values by themselves, as values=."
+                )
+            columns: list[Any] = list(edgelist.T)
+        else:
+            columns = _columns(edgelist)
+        if len(columns) == 3:
+            if values is not None:
+                raise InvalidValue("from_edgelist: triples have values. Leave out values=.")
+            values = columns.pop()
+        rows, cols = columns
+        return cls.from_coo(rows, cols, 1.0 if values is None else values, dtype, **options)
+
+    @classmethod
+    def from_dicts(
+        cls,
+        nested: Mapping[int, Mapping[int, Any]] | Sequence[Mapping[int, Any]],
+        dtype: Any = None,
+        *,
+        order: str = "rowwise",
+        nrows: int | None = None,
+        ncols: int | None = None,
+        **where: Any,
+    ) -> Matrix:
+        """Return a matrix of dicts ``{row: {column: value}}``, or of a list of dicts by row.
+
+        With `order` ``"columnwise"`` the outer keys are columns. `nrows` and `ncols` are by default
+        the largest index plus one, also where its dict is empty; the rest is as in `from_coo`.
+        """
+        rowwise = _by_rows(order)
+        given: Any = nested
+        outer = dict(given if isinstance(nested, Mapping) else enumerate(given))
+        triples = [(i, j, x) for i, inner in outer.items() for j, x in inner.items()]
+        first, second, values = split(triples, 3)
+        rows, cols = (first, second) if rowwise else (second, first)
+        if rowwise:
+            nrows = extent(integer_array(list(outer), "from_dicts"), nrows, "from_dicts: row")
+        else:
+            ncols = extent(integer_array(list(outer), "from_dicts"), ncols, "from_dicts: column")
+        return cls.from_coo(rows, cols, values, dtype, nrows=nrows, ncols=ncols, **where)
+
+    @classmethod
+    def from_scalar(
+        cls, value: Any, nrows: int, ncols: int, dtype: Any = None, **where: Any
+    ) -> Matrix:
+        """Return a matrix of one value at every position, of type `dtype` or else that of `value`.
+
+        A gpu or sim matrix stores the position of each entry. ``like``, ``backend`` and ``name``
+        are as in `Matrix`.
+        """
+        kind = scalar_dtype(value, INT64, "from_scalar") if dtype is None else dtype
+        return filled(cls(kind, nrows, ncols, **where), value)
+
+    def to_coo(
+        self,
+        dtype: Any = None,
+        *,
+        rows: bool = True,
+        columns: bool = True,
+        values: bool = True,
+        sort: bool = True,
+    ) -> tuple[Any, Any, Any]:
+        """Return (rows, cols, values) as NumPy arrays, by rows and then by columns.
+
+        Parameters
+        ----------
+        dtype : DType, optional
+            Type of the values; by default that of the matrix.
+        rows, columns, values : bool
+            With False the result has None for this array.
+        sort : bool
+            Accepted as in python-graphblas; the entries always come in order.
+        """
+        ptr, idx, what = self.to_csr(dtype)
+        found = np.repeat(np.arange(self.nrows), np.diff(ptr)) if rows else None
+        return found, idx if columns else None, what if values else None
+
     def to_csc(
         self, dtype: Any = None, *, sort: bool = True, on_device: bool = False
     ) -> tuple[Array, Array, Array]:
@@ -259,29 +421,41 @@ class Matrix(MatrixForms, Collection, MatrixOperand):
         ptr, idx, values = self.to_csc(dtype)
         return transpose_compressed(ptr, idx, values, (self.ncols, self.nrows))
 
-    def to_coo(
-        self,
-        dtype: Any = None,
-        *,
-        rows: bool = True,
-        columns: bool = True,
-        values: bool = True,
-        sort: bool = True,
-    ) -> tuple[Any, Any, Any]:
-        """Return (rows, cols, values) as NumPy arrays, by rows and then by columns.
+    def to_dcsr(self, dtype: Any = None) -> tuple[Array, Array, Array, Array]:
+        """Return (compressed_rows, indptr, col_indices, values); see `from_dcsr`."""
+        return _nonempty(self.to_csr(), dtype)
 
-        Parameters
-        ----------
-        dtype : DType, optional
-            Type of the values; by default that of the matrix.
-        rows, columns, values : bool
-            Whether to return each array; None stands for one that is not wanted.
-        sort : bool
-            Accepted as in python-graphblas; the entries always come in order.
-        """
-        ptr, idx, what = self.to_csr(dtype)
-        found = np.repeat(np.arange(self.nrows), np.diff(ptr)) if rows else None
-        return found, idx if columns else None, what if values else None
+    def to_dcsc(self, dtype: Any = None) -> tuple[Array, Array, Array, Array]:
+        """Return (compressed_cols, indptr, row_indices, values); see `from_dcsc`."""
+        return _nonempty(self.to_csc(), dtype)
+
+    def to_dense(self, fill_value: Any = None, dtype: Any = None) -> Array:
+        """Return a NumPy array, (nrows, ncols), with `fill_value` where there is no entry."""
+        rows, cols, values = self.to_coo()
+        if fill_value is None:
+            require_full(self, len(values))
+            fill_value = 0
+        kind = self.dtype if dtype is None else lookup(dtype)
+        dense = np.full(self.shape, as_fill(fill_value, kind), kind.numpy)
+        dense[rows, cols] = as_type(values, kind)
+        return dense
+
+    def to_edgelist(
+        self, dtype: Any = None, *, values: bool = True, sort: bool = True
+    ) -> tuple[Array, Array | None]:
+        """Return (positions of shape (nvals, 2); values, or None without `values`), by rows."""
+        rows, cols, found = self.to_coo(dtype, values=values, sort=sort)
+        return np.column_stack([rows, cols]), found
+
+    def to_dicts(self, order: str = "rowwise") -> dict[int, dict[int, Any]]:
+        """Return ``{row: {column: value}}`` with Python numbers, or by columns."""
+        rows, cols, values = (part.tolist() for part in self.to_coo())
+        nested: dict[int, dict[int, Any]] = {}
+        by_rows = _by_rows(order)
+        for i, j, x in zip(rows, cols, values, strict=True):
+            outer, inner = (i, j) if by_rows else (j, i)
+            nested.setdefault(outer, {})[inner] = x
+        return nested
 
     def to(self, backend: str | Backend) -> Matrix:
         """Return a copy on another backend: the only way data moves."""
@@ -291,7 +465,7 @@ class Matrix(MatrixForms, Collection, MatrixOperand):
         data = place.matrix_from_csc(*arrays, self.dtype, self.shape, known)
         return Matrix._of(data, self.dtype, self.shape, place, self.name)
 
-    # ------------------------------------------------------------------------ properties
+    # -------------------------------------------------------------------------------- properties
     @property
     def shape(self) -> tuple[int, int]:
         """``(nrows, ncols)``."""
@@ -333,13 +507,10 @@ class Matrix(MatrixForms, Collection, MatrixOperand):
             raise InvalidValue(f"orientation: there is no {wanted!r}. Use auto or csc.")
         self.backend.may_keep_csr(self.data, wanted == "auto")
 
-    def __repr__(self) -> str:
-        return display.matrix_text(self)
+    __repr__ = display.matrix_text
+    _repr_html_ = display.matrix_html
 
-    def _repr_html_(self) -> str:
-        return display.matrix_html(self)
-
-    # -------------------------------------------------------------------------- contents
+    # ---------------------------------------------------------------------------------- contents
     def _holding(self, data: Handle, dtype: DType, name: str) -> Self:
         return type(self)._of(data, dtype, self.shape, self.backend, name)
 
@@ -350,19 +521,123 @@ class Matrix(MatrixForms, Collection, MatrixOperand):
         found = self._flushed().evaluate(ExtractElement(self.data, (i, j)))
         return default if found is None else found
 
-    # ------------------------------------------------------------------ parts of a matrix
+    def __contains__(self, where: Any) -> bool:
+        """Whether there is an entry at (row, column)."""
+        if not (isinstance(where, tuple) and len(where) == 2):
+            raise DomainMismatch(f"in {self.name}: {where!r} is not a pair. Write (i, j) in A.")
+        return self.get(*where) is not None
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        """Yield the (row, column) of the entries, by rows."""
+        rows, cols, _ = self.to_coo()
+        return zip(rows.tolist(), cols.tolist(), strict=True)
+
+    def clear(self) -> None:
+        """Delete all entries."""
+        assign(Updater(self), type(self)(self.dtype, *self.shape, like=self))
+
+    def resize(self, nrows: int, ncols: int) -> None:
+        """Change the shape; entries outside of the new one are deleted."""
+        new = self.reposition(0, 0, nrows=nrows, ncols=ncols).new()
+        self._flushed()
+        self.data, self.nrows, self.ncols = new.data, new.nrows, new.ncols
+
+    def build(
+        self,
+        rows: Any,
+        cols: Any,
+        values: Any = True,
+        *,
+        dup_op: Any = None,
+        clear: bool = False,
+    ) -> None:
+        """Fill an empty matrix with (row, column, value) triplets; see `from_coo`."""
+        self._require_empty(clear)
+        assign(Updater(self), self._alike_with(rows, cols, values, dup_op))
+
+    def _alike_with(self, rows: Any, cols: Any, values: Any, dup_op: Any = None) -> Matrix:
+        """Return a matrix of this type and shape with other entries."""
+        nrows, ncols = self.shape
+        return type(self).from_coo(
+            rows, cols, values, self.dtype, nrows=nrows, ncols=ncols, dup_op=dup_op, like=self
+        )
+
+    def setdiag(self, values: Any, k: int = 0, *, mask: Any = None, accum: Any = None) -> None:
+        """Replace diagonal `k`: ``A[i, i + k] = values[i]``.
+
+        Parameters
+        ----------
+        values : scalar, Vector, or array_like
+            The values, as many as the diagonal has places; where a vector has no entry the diagonal
+            has none either, unless there is an accumulator.
+        k : int
+            The diagonal; `k` > 0 lies above the main one.
+        mask, accum : Mask of a vector, BinaryOp, optional
+            The places of the diagonal that are written, and what combines old and new values.
+
+        Raises
+        ------
+        DimensionMismatch
+            If there are more or fewer values than places.
+        """
+        new = self.diag(k)
+        if np.ndim(values) and not is_operand(values, 1):
+            values = OUTPUTS[1].from_dense(values, like=self)
+        if is_operand(values, 1) and values.size != new.size:
+            raise DimensionMismatch(
+                f"setdiag: {values.size} values != {new.size} places of diagonal {k}."
+            )
+        assign(Updater(new, mask, accum), values)
+        i, x = new.to_coo()
+        rest = self.select("offdiag", k).new()
+        below = max(0, -integer(k, "setdiag: diagonal"))
+        on = self._alike_with(i + below, i + below + k, x)
+        assign(Updater(self), rest.ewise_add(on, "first"))
+
+    def reposition(
+        self,
+        row_offset: int,
+        column_offset: int,
+        *,
+        nrows: int | None = None,
+        ncols: int | None = None,
+    ) -> Call:
+        """Move the entries: ``C[i + r, j + c] = A[i, j]``; one outside of `C` is left out.
+
+        The result is `nrows` x `ncols`, by default as large as this matrix.
+        """
+        by = [integer(x, "reposition: offset") for x in (row_offset, column_offset)]
+        shape = [
+            n if given is None else as_size(given, "reposition")
+            for given, n in zip((nrows, ncols), self.shape, strict=True)
+        ]
+        rows, cols, values = self.to_coo()
+        rows, cols = rows + by[0], cols + by[1]
+        inside = (rows >= 0) & (rows < shape[0]) & (cols >= 0) & (cols < shape[1])
+        triplets = rows[inside], cols[inside], values[inside]
+        where: dict[str, Any] = {"nrows": shape[0], "ncols": shape[1], "name": self.name}
+        new = type(self).from_coo(*triplets, self.dtype, like=self, **where)
+        call: Call = new.copying()
+        return call._written_in(_getframe(1))
+
+    # ------------------------------------------------------------------------- parts of a matrix
     def __getitem__(self, where: Any) -> MatrixIndex:
         return MatrixIndex(self, where)
 
     def __setitem__(self, where: Any, value: Any) -> None:
         assign(Updater(self, indices=where), value)
 
+    def __delitem__(self, where: Any) -> None:
+        """Delete the entry at (row, column) if there is one."""
+        if where in self:
+            one = self._alike_with([where[0]], [where[1]], True)
+            assign(Updater(self, ~one.S, None, True), self.dup())
+
     def _call_for(self, value: Any, to: Updater) -> Call:
         return matrix_assignment(self, value, to.indices)
 
-    # ------------------------------------------------------------------------ operations
+    # -------------------------------------------------------------------------------- operations
     mxv = mxv
-
     reduce_scalar = Collection.reduce  # the name in python-graphblas
 
     def copying(self, transposed: bool = False) -> Call:
@@ -403,6 +678,43 @@ class Matrix(MatrixForms, Collection, MatrixOperand):
             )
         data = self._flushed().diagonal(self.data, k)
         return Vector._of(data, self.dtype, size, self.backend, name)
+
+
+def _by_rows(order: str) -> bool:
+    """Return whether an order is by rows, as python-graphblas names orders."""
+    if order not in ("rowwise", "columnwise", "C", "F", "R", "row", "col", "column"):
+        raise InvalidValue(f"order: there is no {order!r}. Use rowwise or columnwise.")
+    return order in ("rowwise", "C", "R", "row")
+
+
+def _columns(edges: Iterable[Any]) -> list[Any]:
+    rows = [tuple(edge) for edge in edges]
+    widths = {len(row) for row in rows}
+    if not widths <= {2} and not widths <= {3}:
+        raise DimensionMismatch(
+            "from_edgelist: the edges have different lengths, or not 2 or 3. "
+            "Give pairs (i, j) or triples (i, j, x)."
+        )
+    return split(rows, 2)
+
+
+def _expanded(majors: Any, indptr: Any, size: int | None, what: str) -> tuple[Array, int]:
+    """Return the row of each entry of compressed rows, and how many rows there are."""
+    majors, ptr = integer_array(majors, what), integer_array(indptr, what)
+    if len(ptr) != len(majors) + 1:
+        raise DimensionMismatch(f"{what}: {len(ptr)} elements of the pointer != {len(majors)} + 1.")
+    counts = np.diff(ptr)
+    if len(counts) and counts.min() < 0:
+        raise IndexOutOfBound(f"{what}: the pointer falls. Give one that rises.")
+    return np.repeat(majors, counts), extent(majors, size, f"{what}: index")
+
+
+def _nonempty(
+    compressed: tuple[Array, Array, Array], dtype: Any
+) -> tuple[Array, Array, Array, Array]:
+    ptr, idx, values = compressed
+    kept = np.flatnonzero(np.diff(ptr))
+    return kept, np.append(ptr[kept], ptr[-1:]), idx, as_type(values, dtype)
 
 
 OUTPUTS[2] = Matrix

@@ -7,40 +7,22 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from threading import get_ident
-from typing import Any, Protocol
+from typing import Any
 
 from lagpu.backends.protocol import Backend
 from lagpu.operations import Constant, FusedLoop, Rejection, Statement, resolved
 
 
-class HasBackend(Protocol):
-    """An object that lives on a backend."""
-
-    @property
-    def backend(self) -> Backend:
-        """The backend."""
-
-
 class Recorder:
     """Takes the statements of a loop's body instead of running them, until it is closed.
 
-    Parameters
-    ----------
-    backend : Backend
-        The backend whose statements are recorded; statements of other backends run at once.
-    ndim : int or None
-        Whether to record statements that write vectors (1) or matrices (2); a statement of the
-        other kind ends the recording. None: the kind that the first statement writes. A statement
-        that writes a scalar counts as one that writes a vector.
-    replay_one : callable, optional
-        Called with k and a callable that runs the k-th recorded statement; calls it.
-    before_running : callable, optional
-        Called before recorded statements run by themselves after all.
+    At the end of a ``with`` statement it runs what it has taken and nothing else has run.
+    Statements of other backends run at once. It takes those that write vectors or scalars, `ndim`
+    1, or matrices, 2, by default the kind of the first; one of the other kind ends the recording.
+    `before_running` is called before recorded statements run by themselves after all.
 
     Attributes
     ----------
-    ndim : int or None
-        As given, or as the first statement set it.
     statements : list of Statement
         The recorded statements that have not run.
     mixed : bool
@@ -53,21 +35,32 @@ class Recorder:
         self,
         backend: Backend,
         ndim: int | None = None,
-        replay_one: Callable[[int, Callable[[], None]], None] | None = None,
-        before_running: Callable[[], None] | None = None,
+        before_running: Callable[[], None] = lambda: None,
     ) -> None:
         self.backend, self.ndim = backend, ndim
         self.statements: list[Statement] = []
         self.temporaries = 0
         self.mixed = False
-        self._replay_one = replay_one or (lambda _, work: work())
-        self._before_running = before_running or (lambda: None)
+        self._before_running = before_running
         self._is_open = False
+        self._observer = current_observer()
+        self._outer = -1 if self._observer is None else self._observer.level
+
+    def __enter__(self) -> None:
+        """Take nothing yet: `open` does, inside the block, whose end an interrupt cannot skip."""
+
+    def __exit__(self, *error: object) -> None:
+        self.flush()
+        if self._observer is not None:
+            self._observer.level = self._outer
+            self._observer.forget()
 
     def open(self) -> None:
         """Take the statements of this thread or task from now on."""
         self._is_open = True
         _current.set(self)
+        if self._observer is not None:
+            self._observer.level = 0  # of statements that run by themselves after all
 
     def close(self) -> None:
         """Take no more."""
@@ -107,7 +100,10 @@ class Recorder:
         if was_open or taken:  # what follows runs by itself, too
             self._before_running()
         for k, s in enumerate(taken):
-            self._replay_one(k, partial(run_statement, self.backend, s))
+            if self._observer is None:
+                run_statement(self.backend, s)
+            else:
+                self._observer.replay(k, partial(run_statement, self.backend, s))
 
 
 _current: ContextVar[Recorder | None] = ContextVar("lagpu_recorder", default=None)
@@ -132,23 +128,13 @@ def flush(backend: Backend | None = None) -> None:
         recorder.flush()
 
 
-def why_unreadable(x: HasBackend) -> str:
+def why_unreadable(x: Any) -> str:
     """Return why a display cannot read an object now, or an empty string."""
     return "" if _recorder_of(x.backend) is None else "a loop is being recorded"
 
 
 def run_statement(backend: Backend | None, s: Statement, depth: int = 0) -> None:
-    """Run one statement now.
-
-    Parameters
-    ----------
-    backend : Backend or None
-        The backend of the operands; None for a number that is assigned to a scalar.
-    s : Statement
-        The statement, which may refer to scalars and to the counter of a loop.
-    depth : int
-        The value of the counter.
-    """
+    """Run one statement now."""
     operation = resolved(s.operation, depth)
     if s.writes_scalar:
         if isinstance(operation, Constant):
@@ -233,7 +219,7 @@ def current_observer() -> Observer | None:
 
 
 def set_observer(observer: Observer | None) -> None:
-    """Let `observer`, or for None nobody, see every statement of this thread from now on."""
+    """Let `observer` see every statement of this thread from now on; None ends it."""
     if observer is not None:
         observer.thread = get_ident()
     _current_observer.set(observer)

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.tables import unary
-from lagpu.core.arguments import all_close, check_how, scalar_dtype, scalar_value
-from lagpu.core.exchange.foreign import dtype_for
-from lagpu.core.expr import OUTPUTS, Call, Updater, constant
+from lagpu.core.arguments import all_close, check_how, dtype_for, scalar_dtype, scalar_value
+from lagpu.core.expr import OUTPUTS, Call, Expression, Updater, constant
 from lagpu.core.hints import NoArithmetic, object_of
-from lagpu.core.indexing import IndexExpr
-from lagpu.core.infix import UNARY, WAYS, Pair, described, operator_of
+from lagpu.core.infix import UNARY, WAYS, described, operator_of
 from lagpu.core.recorder import flush
 from lagpu.dtypes import DType, cast, lookup
 from lagpu.errors import EmptyObject, InvalidValue, NotSupported
@@ -94,20 +92,7 @@ class Scalar(NoArithmetic):
         return new
 
     def isequal(self, other: Any, *, check_dtype: bool = False) -> bool:
-        """Whether both have equal values, or none.
-
-        Parameters
-        ----------
-        other : Scalar or number
-            The other value; a number counts as one of this type, as in python-graphblas.
-        check_dtype : bool
-            Whether the types must be the same too.
-
-        Raises
-        ------
-        DomainMismatch
-            If `other` is something else.
-        """
+        """Whether both have equal values, or none; a number counts as one of this type."""
         other = self._alike(other, check_dtype)
         return other is not None and bool(self == other)
 
@@ -154,19 +139,18 @@ class Scalar(NoArithmetic):
                 raise NotSupported(f"{self.name}(...): a scalar has no mask. Leave it out.")
         return Updater(self, None, accum)
 
-    def __lshift__(self, value: Any) -> None:
-        Updater(self) << value
-
     def update(self, value: Any) -> None:
         """Do what ``<<`` does."""
         Updater(self) << value
+
+    __lshift__ = update
 
     def _call_for(self, value: Any, to: Updater) -> Call:
         if to.indices is not None:
             raise NotSupported(f"{self.name}[...]: a scalar has no indices.")
         if isinstance(value, Call):
             return value
-        if isinstance(value, (IndexExpr, Pair)):
+        if isinstance(value, Expression):
             return value.call()
         number = scalar_value(value, self.dtype, self.name)
         return constant(number, self.dtype, value if type(value) is Counter else None)

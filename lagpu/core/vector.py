@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from sys import _getframe
 from typing import Any, Self
 
@@ -9,48 +10,51 @@ import numpy as np
 
 from lagpu import backends
 from lagpu.algebra.operators import Semiring
-from lagpu.algebra.tables import binary, monoid, semiring
+from lagpu.algebra.tables import binary, semiring
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import (
-    as_semiring,
     as_size,
     as_values,
     binary_operator,
+    dtype_for,
     integer,
     integer_array,
     is_present,
+    scalar_dtype,
     scalar_value,
     single_index,
     sorted_distinct,
-    with_defaults,
 )
 from lagpu.core.collection import Collection
-from lagpu.core.exchange import arrays_out
-from lagpu.core.exchange.foreign import dtype_for
+from lagpu.core.exchange import (
+    array_of,
+    as_type,
+    dlpack,
+    dlpack_device,
+    extent,
+    filled,
+    split,
+    to_dense,
+)
 from lagpu.core.expr import (
     OUTPUTS,
     Call,
     Updater,
     assign,
     constant,
-    is_operand,
-    kind_of,
 )
-from lagpu.core.forms import VectorForms, array_of, as_type, extent
-from lagpu.core.hints import name_of, object_of
-from lagpu.core.indexing import IndexExpr, VectorIndex, vector_assignment
-from lagpu.core.infix import broadcast, inner_product, outer_product, vector_product
+from lagpu.core.infix import inner_product, outer_product, require_vector, vector_product
 from lagpu.core.recorder import current_observer
-from lagpu.core.views import SelectionMatrix
-from lagpu.dtypes import DType
-from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
+from lagpu.core.views import IndexExpr, SelectionMatrix, VectorIndex, vector_assignment
+from lagpu.dtypes import INT64, DType
+from lagpu.errors import DimensionMismatch
 from lagpu.host import display
-from lagpu.operations import Ewise, ExtractElement, Handle
+from lagpu.operations import Assign, ExtractElement, Handle
 
 _UNNAMED = display.Unnamed("v")
 
 
-class Vector(VectorForms, Collection):
+class Vector(Collection):
     """A sparse vector on one backend.
 
     Parameters
@@ -102,7 +106,7 @@ class Vector(VectorForms, Collection):
         v.dtype, v.size, v.backend, v.name, v.data = dtype, size, backend, name or _UNNAMED, data
         return v
 
-    # ------------------------------------------------------------------------ in and out
+    # -------------------------------------------------------------------------------- in and out
     @classmethod
     def from_coo(
         cls,
@@ -180,6 +184,31 @@ class Vector(VectorForms, Collection):
         data = place.vector_from_coo(None, what, kind, size)
         return cls._of(data, kind, size, place, name)
 
+    @classmethod
+    def from_pairs(
+        cls, pairs: Iterable[tuple[int, Any]], dtype: Any = None, **options: Any
+    ) -> Vector:
+        """Return a vector of (index, value) pairs.
+
+        ``size``, ``dup_op``, ``like``, ``backend``, ``name`` and errors are as in `from_coo`.
+        """
+        indices, values = split(pairs, 2)
+        return cls.from_coo(indices, values, dtype, **options)
+
+    @classmethod
+    def from_dict(cls, entries: Mapping[int, Any], dtype: Any = None, **options: Any) -> Vector:
+        """Return a vector of a dict ``{index: value}``; options as in `from_pairs`."""
+        return cls.from_pairs(entries.items(), dtype, **options)
+
+    @classmethod
+    def from_scalar(cls, value: Any, size: int, dtype: Any = None, **where: Any) -> Vector:
+        """Return a full vector of one value, of type `dtype` or else of the type of `value`.
+
+        ``like``, ``backend`` and ``name`` are as in `Vector`.
+        """
+        kind = scalar_dtype(value, INT64, "from_scalar") if dtype is None else dtype
+        return filled(cls(kind, size, **where), value)
+
     def to_coo(
         self, dtype: Any = None, *, indices: bool = True, values: bool = True, sort: bool = True
     ) -> tuple[Any, Any]:
@@ -190,7 +219,7 @@ class Vector(VectorForms, Collection):
         dtype : DType, optional
             Type of the values; by default that of the vector.
         indices, values : bool
-            Whether to return each array; None stands for one that is not wanted.
+            With False the result has None for this array.
         sort : bool
             Accepted as in python-graphblas; the indices always rise.
         """
@@ -200,7 +229,7 @@ class Vector(VectorForms, Collection):
     def to_dense(
         self, fill_value: Any = None, dtype: Any = None, *, on_device: bool = False
     ) -> np.ndarray[Any, Any]:
-        """Return an array of length `size` with `fill_value` where there is no entry.
+        """Return an array of length `size`, a copy, with `fill_value` where there is no entry.
 
         Parameters
         ----------
@@ -210,24 +239,23 @@ class Vector(VectorForms, Collection):
             Type of the array; by default that of the vector. Values are cast as GraphBLAS casts.
         on_device : bool
             Return a CuPy array where the backend has a GPU, so that nothing goes through the host;
-            elsewhere, and on a grid, a NumPy array all the same. By default it is a NumPy array.
-
-        Returns
-        -------
-        array, (size,)
-            A copy: later statements do not change it.
+            elsewhere, and on a grid, it is a NumPy array all the same.
 
         Raises
         ------
-        InvalidValue
-            If entries are missing and there is no `fill_value`.
-        DomainMismatch
-            If `fill_value` does not fit the type.
+        InvalidValue, DomainMismatch
+            If entries are missing and there is no `fill_value`, or if it does not fit the type.
         """
-        return arrays_out.to_dense(self, fill_value, dtype, on_device)
+        found: np.ndarray[Any, Any] = to_dense(self, fill_value, dtype, on_device)
+        return found
 
-    __dlpack__ = arrays_out.dlpack
-    __dlpack_device__ = arrays_out.dlpack_device
+    __dlpack__ = dlpack
+    __dlpack_device__ = dlpack_device
+
+    def to_dict(self) -> dict[int, Any]:
+        """Return ``{index: value}`` with Python numbers, indices rising."""
+        indices, values = self.to_coo()
+        return dict(zip(indices.tolist(), values.tolist(), strict=True))
 
     def to(self, backend: str | Backend) -> Vector:
         """Return a copy on another backend: the only way data moves."""
@@ -236,21 +264,31 @@ class Vector(VectorForms, Collection):
         data = place.vector_from_coo(indices, values, self.dtype, self.size)
         return Vector._of(data, self.dtype, self.size, place, self.name)
 
-    # ------------------------------------------------------------------------ properties
+    # -------------------------------------------------------------------------------- properties
     @property
     def shape(self) -> tuple[int]:
         """``(size,)``."""
         return (self.size,)
 
-    def __repr__(self) -> str:
-        return display.vector_text(self)
+    __repr__ = display.vector_text
+    _repr_html_ = display.vector_html
 
-    def _repr_html_(self) -> str:
-        return display.vector_html(self)
-
-    # -------------------------------------------------------------------------- contents
+    # ---------------------------------------------------------------------------------- contents
     def _holding(self, data: Handle, dtype: DType, name: str) -> Self:
         return type(self)._of(data, dtype, self.size, self.backend, name)
+
+    def get(self, index: Any, default: Any = None) -> Any:
+        """Return the value at `index` as a Python number, or `default` if there is no entry."""
+        i = single_index(index, self.size, self.name)
+        found = self._flushed().evaluate(ExtractElement(self.data, (i,)))
+        return default if found is None else found
+
+    def __contains__(self, index: Any) -> bool:
+        return self.get(index) is not None
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield the indices of the entries, rising."""
+        return iter(self.to_coo()[0].tolist())
 
     def clear(self) -> None:
         """Delete all entries."""
@@ -266,18 +304,24 @@ class Vector(VectorForms, Collection):
         self, indices: Any, values: Any = True, *, dup_op: Any = None, clear: bool = False
     ) -> None:
         """Fill an empty vector with (index, value) pairs; see `from_coo`."""
-        if self.nvals and not clear:
-            raise InvalidValue(f"build: {self.name} has entries. Clear it, or give clear=True.")
+        self._require_empty(clear)
         new = Vector.from_coo(indices, values, self.dtype, size=self.size, dup_op=dup_op, like=self)
         assign(Updater(self), new)
 
-    def get(self, index: Any, default: Any = None) -> Any:
-        """Return the value at `index` as a Python number, or `default` if there is no entry."""
-        i = single_index(index, self.size, self.name)
-        found = self._flushed().evaluate(ExtractElement(self.data, (i,)))
-        return default if found is None else found
+    def reposition(self, offset: int, *, size: int | None = None) -> Call:
+        """Move the entries: ``w[i + offset] = u[i]``; an entry outside of `w` is left out.
 
-    # ------------------------------------------------------------------ parts of a vector
+        The result has `size` places, by default as many as this vector.
+        """
+        by = integer(offset, "reposition: offset")
+        n = self.size if size is None else as_size(size, "reposition")
+        first, last = max(0, -by), min(self.size, n - by)
+        new = type(self)(self.dtype, n, like=self, name=self.name)
+        if first < last:
+            new[first + by : last + by] = self[first:last].new()
+        return Call(Assign(new.data), (new,), new.dtype, new.shape, (new,), _getframe(1))
+
+    # ------------------------------------------------------------------------- parts of a vector
     def __getitem__(self, indices: Any) -> VectorIndex:
         return VectorIndex(self, indices)
 
@@ -304,13 +348,10 @@ class Vector(VectorForms, Collection):
         i = single_index(index, self.size, self.name)
         self._flushed().vector_remove(self.data, i)
 
-    def __contains__(self, index: Any) -> bool:
-        return self.get(index) is not None
-
     def _call_for(self, value: Any, to: Updater) -> Call:
         return vector_assignment(self, value, to.indices)
 
-    # ------------------------------------------------------------------------ operations
+    # -------------------------------------------------------------------------------- operations
     def vxm(
         self,
         A: Any,
@@ -330,76 +371,22 @@ class Vector(VectorForms, Collection):
         kernel, policy : str, optional
             The strategy, or the rule that chooses one, on a backend that offers them.
         """
-        return vector_product(A, self, as_semiring(op), True, _getframe(1), kernel, policy)
+        return vector_product(A, self, semiring.lookup(op), True, _getframe(1), kernel, policy)
 
     def inner(self, other: Any, op: Semiring | str = semiring.plus_times) -> Call:
         """Return the inner product, ``s = ⊕ᵢ u[i] ⊗ v[i]``; empty if no index is in both."""
-        return inner_product(self, self._vector("inner", other), as_semiring(op), _getframe(1))
+        v = require_vector("inner", self, other)
+        return inner_product(self, v, semiring.lookup(op), _getframe(1))
 
     def outer(self, other: Any, op: Any = binary.times) -> Call:
         """Return the outer product, ``C[i, j] = u[i] ⊗ v[j]``."""
-        v, found = self._vector("outer", other), binary_operator(op)
+        v, found = require_vector("outer", self, other), binary_operator(op)
         return outer_product(self, v, found)._written_in(_getframe(1))
-
-    def ewise_add(self, other: Any, op: Any = monoid.plus) -> Call:
-        """Combine on the union, ``w = u ⊕ v``; an entry of one side alone stays as it is.
-
-        A matrix beside a vector has the vector's entries in its rows.
-        """
-        return self._ewise("ewise_add", other, op, " ⊕ ")
-
-    def ewise_mult(self, other: Any, op: Any = binary.times) -> Call:
-        """Combine on the intersection, ``w = u ⊗ v``."""
-        return self._ewise("ewise_mult", other, op, " ⊗ ")
-
-    def ewise_union(self, other: Any, op: Any, left_default: Any, right_default: Any) -> Call:
-        """Combine on the union, ``w = u ⊕ v``, with a default in place of a missing entry."""
-        other = object_of(other)
-        if not is_operand(other, 2):
-            other = self._vector("ewise_union", other)
-        given = left_default, right_default
-        found, defaults = with_defaults(op, self.dtype, other.dtype, given)
-        return self._ewise("ewise_union", other, found, " ⊕ ", defaults)
-
-    def _ewise(self, kind: str, other: Any, op: Any, sign: str, defaults: Any = None) -> Call:
-        found = binary_operator(op)
-        if not isinstance(other, Vector):
-            other = object_of(other)
-            if is_operand(other, 2):
-                return broadcast(kind, self, other, found, defaults, _getframe(2))
-            other = self._vector(kind, other)
-        if other.size != self.size:
-            raise DimensionMismatch(
-                f"{kind}: {name_of(self)}.size {self.size} != {other.size} of {name_of(other)}."
-            )
-        return Call(
-            Ewise(kind, self.data, other.data, found, defaults),
-            (self, other),
-            found.types(self.dtype, other.dtype)[1],
-            self.shape,
-            (found.name, "(", self, sign, other, ")"),
-            _getframe(2),
-        )
-
-    def _vector(self, what: str, other: Any) -> Any:
-        """Return a vector, or the computed result of an expression."""
-        found = object_of(other)
-        if not is_operand(found, 1):
-            hint = (
-                ""
-                if is_operand(found, 2)
-                else f" With a number, write {name_of(self)}.apply(op, x)."
-            )
-            raise DomainMismatch(f"{what}: {kind_of(found)} is not a Vector.{hint}")
-        return found
 
     def selection(self, nrows: int | None = None) -> SelectionMatrix:
         """Return a `SelectionMatrix`: a view with an entry (v[j], j) for each entry j.
 
-        Parameters
-        ----------
-        nrows : int, optional
-            Number of rows, by default `size`; a value outside ``0 .. nrows-1`` selects nothing.
+        It has `nrows` rows, by default `size`; a value outside ``0 .. nrows-1`` selects nothing.
         """
         return SelectionMatrix(self, nrows)
 

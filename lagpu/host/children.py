@@ -26,25 +26,15 @@ class Done(NamedTuple):
 def run(
     command: Sequence[str], text: str = "", *, seconds: float, folder: str | None = None
 ) -> Done:
-    """Run a program and return how it has ended; it never outlives this call.
+    """Run a program for at most `seconds` and return how it has ended; it never outlives this call.
 
-    Parameters
-    ----------
-    command : sequence of str
-        The program's path, and its arguments.
-    text : str
-        Its standard input.
-    seconds : float
-        The time after which it is ended, with all that it has started.
-    folder : str, optional
-        Where it keeps its temporary files, which it cannot remove if it is ended.
+    `command` is its path and its arguments, `text` its standard input, `folder` where it keeps
+    temporary files. If it takes longer, it and all that it has started are ended.
 
     Raises
     ------
-    TimeoutError
-        If it takes longer.
-    OSError
-        If it cannot be started.
+    TimeoutError, OSError
+        If it takes longer, or cannot be started.
     """
     pipe = subprocess.PIPE
     environment = None if folder is None else os.environ | {"TMPDIR": folder}

@@ -69,16 +69,13 @@ def sorted_columns(
     xp : module
         NumPy or CuPy.
     drawn : callable
-        Yields rows and columns of entries, (k,), integers below 2**31, and which of them there are,
-        BOOL (k,), or True for all; called once for each share.
+        Yields (rows, columns, which of them there are, or True); called once for each share.
     ends : sequence of int
-        Where the shares of the columns begin and end, from 0 to their number: the entries are drawn
-        for each, and sorted.
+        Where the shares of the columns, which are sorted one by one, begin and end.
 
     Returns
     -------
-    col_ptr : array of INT64, (ncols + 1,)
-    row_idx : array of INT32
+    col_ptr, row_idx : array of INT64, (ncols + 1,), and of INT32
     """
     pointers, rows, total, ncols = [], [], 0, ends[-1]
     for first, last in itertools.pairwise(ends):
@@ -118,16 +115,10 @@ def _distinct(xp: Any, lists: list[Array]) -> Array:
 
 
 def distinct(values: Array) -> Array:
-    """Return each number once, in ascending order.
+    """Return each number of an array of integers once, in ascending order.
 
-    Parameters
-    ----------
-    values : array of integers
-
-    Notes
-    -----
-    The same as `numpy.unique`, which fills a hash table: for two million numbers it took 70 times
-    as long as sorting them (NumPy 2.5, 2026-11-22).
+    `numpy.unique` does the same with a hash table: for two million numbers it took 70 times as long
+    (NumPy 2.5, 2026-11-22).
     """
     ordered = np.sort(values, axis=None)
     return ordered[_first(ordered)]
@@ -150,18 +141,11 @@ def _first(ordered: Array) -> Array:
 
 
 class Permutation:
-    """A permutation of ``0 .. 2**bits - 1``.
+    """A permutation of ``0 .. 2**bits - 1``, for 0 to 64 bits.
 
-    A round adds a number, multiplies by an odd one, both modulo ``2**bits``, and mixes the high
-    half of the bits into the low one. Each of these steps can be undone. Graph500's reference code
-    scrambles its vertices so as well.
-
-    Parameters
-    ----------
-    bits : int
-        0 to 64.
-    added, times : sequence of int
-        The numbers of each round; `times` are odd.
+    Each round adds a number, multiplies by an odd one, both modulo ``2**bits``, and mixes the high
+    half of the bits into the low one; each step can be undone. Graph500's reference code scrambles
+    its vertices in this way.
     """
 
     def __init__(self, bits: int, added: Sequence[int], times: Sequence[int]) -> None:
@@ -172,13 +156,7 @@ class Permutation:
         self._rounds = [(a & self._mask, t & self._mask) for a, t in zip(added, times, strict=True)]
 
     def forward(self, x: Any) -> Any:
-        """Return where each number goes.
-
-        Parameters
-        ----------
-        x : array of UINT32 or UINT64
-            Numbers below ``2**bits``, which fit the type; overwritten.
-        """
+        """Return where each number of an array of UINT32 or UINT64 goes; it is overwritten."""
         for added, times in self._rounds:
             x += x.dtype.type(added)
             x *= x.dtype.type(times)
@@ -187,7 +165,7 @@ class Permutation:
         return x
 
     def backward(self, x: Any) -> Any:
-        """Return what goes to each number: the inverse of `forward`, which says more."""
+        """Return what goes to each number: the inverse of `forward`."""
         for added, times in reversed(self._rounds):
             high = x >> x.dtype.type(self._shift)
             for _ in range(self.bits // self._shift):

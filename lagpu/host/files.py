@@ -1,4 +1,4 @@
-"""Write files atomically, and keep folders and files that nobody else may change."""
+"""Write files atomically, and keep folders and files that no other user may change."""
 
 from __future__ import annotations
 
@@ -120,13 +120,7 @@ def return_or_write(path: str | Path | None, text: str) -> str | None:
 
 
 def probe(path: Path) -> None:
-    """Check that `replacing` could write `path`, before minutes of work; no file is left behind.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written.
-    """
+    """Check that `replacing` could write `path`, before minutes of work; no file is left behind."""
     if _elsewhere:
         return
     if path.is_dir():
@@ -142,22 +136,7 @@ def discard() -> None:
 
 
 def require_writable(path: Path | None, what: str) -> None:
-    """Check, before minutes of work, that a report can be written.
-
-    Parameters
-    ----------
-    path : Path, optional
-        The file.
-    what : str
-        The writer, with which an error message begins.
-
-    Raises
-    ------
-    FileMissing
-        If the file's folder does not exist.
-    InvalidValue
-        If the file cannot be written.
-    """
+    """Check, before minutes of work, that a report can be written."""
     if path is None:
         return
     if not path.parent.is_dir():
@@ -167,22 +146,7 @@ def require_writable(path: Path | None, what: str) -> None:
 
 
 def write_json(report: dict[str, Any], path: Path, what: str) -> None:
-    """Write a report under a temporary name and rename it.
-
-    Parameters
-    ----------
-    report : dict
-        The report, of types that JSON has.
-    path : Path
-        The file.
-    what : str
-        The writer, with which an error message begins.
-
-    Raises
-    ------
-    InvalidValue
-        If the file cannot be written.
-    """
+    """Write a report under a temporary name and rename it."""
     text = json.dumps(report, indent=1) + "\n"
     with _named(path, what), replacing(path) as file:
         file.write(text.encode())
@@ -200,7 +164,7 @@ def _named(path: Path, what: str) -> Iterator[None]:
 
 
 # ------------------------------------------------------------------------------------------
-# Folders and files that nobody but the user may change, for what is loaded and run.
+# Folders and files that only the user may change, for what is loaded and run.
 
 
 FILE_MODE = 0o600
@@ -210,13 +174,7 @@ _ROOT, _UNMAPPED = 0, 65534  # a user of the host that a container does not know
 
 
 class NotPrivate(Exception):
-    """Somebody else may change a folder or a file.
-
-    Attributes
-    ----------
-    remedy : str
-        What the user can do, without the final full stop.
-    """
+    """Somebody else may change a folder or a file; `remedy` says what the user can do."""
 
     def __init__(self, fact: str, remedy: str) -> None:
         super().__init__(fact)
@@ -224,19 +182,13 @@ class NotPrivate(Exception):
 
 
 def folder(path: Path) -> Path:
-    """Return a folder with its links resolved, after making it and its parents if they are missing.
-
-    Parameters
-    ----------
-    path : Path
-        The folder; what is made has mode 0700, whatever the umask.
+    """Return a folder with its links resolved, made with mode 0700 if it is missing.
 
     Raises
     ------
     NotPrivate
-        If the folder belongs to another user or is writable by group or others; if a folder above
-        it belongs to another user than root, or is writable by others without the sticky bit. The
-        group of a folder above is trusted.
+        If another user or group may write it, or may replace a folder above it. The group of a
+        folder above is trusted.
     OSError
         If it cannot be made, or is no folder.
     """
@@ -280,15 +232,7 @@ def _require_own(path: Path, state: os.stat_result, remedy: str) -> None:
 
 
 def read_bytes(file: Path) -> bytes:
-    """Return the content of a file in a private folder.
-
-    Raises
-    ------
-    NotPrivate
-        If it is a link or no file, belongs to another user, or is writable by group or others.
-    OSError
-        If it cannot be read.
-    """
+    """Return the content of a file in a private folder."""
     try:
         opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:

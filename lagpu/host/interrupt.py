@@ -110,16 +110,11 @@ def uninterrupted() -> Iterator[None]:
 
 # ----------------------------------------------------------- while the main thread sees no signal
 class _Watcher:
-    """A thread that hears of signals which Python's handlers, in the main thread, cannot see yet.
+    """A thread that sees signals while the main thread is in a long call of compiled code.
 
-    That thread may be in a long call of compiled code. Python's own handler in C writes the number
-    of each signal into a pipe, which this thread reads. A program may have such a file itself, as
-    asyncio has: then it gets what comes in the meantime, and has its file back after the block.
-
-    Attributes
-    ----------
-    listeners : list of callable
-        Called when an interrupt comes.
+    Python's own handler in C writes the number of each signal into a pipe, which this thread reads.
+    A program may have such a file itself, as asyncio has: then it gets what comes in the meantime,
+    and has its file back after the block. The listeners are called when an interrupt comes.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The processes that mpirun or srun has started as one job: how many, and which of them speaks."""
+"""The job of processes that mpirun or srun has started: its size, and which process prints."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _VARIABLES = (
 _OTHERS_JOIN_SECONDS = 2.0  # what processes take to join that have started at the same time
 _FIRST_SPEAKS_SECONDS = 2.0  # what the first process needs to print an error that all have
 
-_meeting: list[Callable[[BaseException], bool]] = []
+_deciders: list[Callable[[BaseException], bool]] = []
 _of_all: list[Callable[[], bool]] = []
 _hooked: list[bool] = []
 _NO_COMMAND = ("no command",)
@@ -34,15 +34,7 @@ _command: list[Sequence[str]] = [_NO_COMMAND]
 
 
 class Job(NamedTuple):
-    """The place of this process in its job.
-
-    Attributes
-    ----------
-    size : int
-        The number of processes, at least 2.
-    rank : int
-        The number of this one, from 0.
-    """
+    """The place of this process in its job: one of `size`, at least 2, with number `rank`."""
 
     size: int
     rank: int
@@ -72,13 +64,13 @@ def first_reports() -> Iterator[None]:
 def speaks(error: BaseException) -> bool:
     """Return whether this process is the one that prints an error that ends its job.
 
-    A process alone does. Processes that can reach each other decide it together, within seconds.
-    Before they can, the first one prints, and ends some seconds later: Open MPI's launcher may wait
-    for ever if a process ends while another one joins. Another one waits until the launcher has had
-    the time to end it too, and prints if it is still there: then the error is not the first one's.
+    Processes that can reach each other decide it together, within seconds. Before they can, the
+    first one prints, and ends some seconds later: Open MPI's launcher may wait for ever if a
+    process ends while another one joins. Another one waits until the launcher has had the time to
+    end it too.
     """
-    if _meeting:
-        return _meeting[-1](error)
+    if _deciders:
+        return _deciders[-1](error)
     job = launched()
     if job is not None and job.rank:
         time.sleep(_OTHERS_JOIN_SECONDS + _FIRST_SPEAKS_SECONDS)
@@ -88,10 +80,9 @@ def speaks(error: BaseException) -> bool:
 
 
 def owner(error: BaseException) -> str:
-    """Return ``process 1 of 3: `` for an error that `speaks` has this process print; or "".
+    """Return ``process 1 of 3: `` for an error of some processes that this one prints; or "".
 
-    That is for an error of some processes, not of all, whose message has no number of a process.
-    Before processes can reach each other, what the first one says is taken to be true of all.
+    Before processes can reach each other, an error of the first one counts as one of all.
     """
     job = launched()
     if job is None or getattr(error, "process", None) is not None:
@@ -102,14 +93,7 @@ def owner(error: BaseException) -> str:
 
 @contextmanager
 def running(phrases: Sequence[str]) -> Iterator[None]:
-    """Have a grid that begins inside compare the command that each process of its job runs.
-
-    Parameters
-    ----------
-    phrases : sequence of str
-        The command, as in ``"the command bfs"``, then what it was given, as in ``"--source 1"``
-        and ``"no --check"``. Processes that run the same command have as many.
-    """
+    """Have a grid that begins inside compare the command that each process of its job runs."""
     _command.append(phrases)
     try:
         yield
@@ -123,20 +107,16 @@ def command() -> Sequence[str]:
 
 
 def end_together(
-    meeting: Callable[[BaseException], bool] | None = None,
+    decides: Callable[[BaseException], bool] | None = None,
     of_all: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Have an error that nobody catches printed by one process of the job.
+    """Have an uncaught error printed by one process of the job.
 
-    Parameters
-    ----------
-    meeting : callable, optional
-        Tells the other processes that this one ends by an error, and returns whether it speaks.
-    of_all : callable
-        Returns, after that, whether every process has such an error of its own.
+    `decides` informs the other processes that this one ends by an error, and returns whether it
+    prints; `of_all` returns, after that, whether every process has such an error of its own.
     """
-    if meeting is not None:
-        _meeting[:], _of_all[:] = [meeting], [of_all]
+    if decides is not None:
+        _deciders[:], _of_all[:] = [decides], [of_all]
     if _hooked:
         return
     _hooked.append(True)

@@ -38,24 +38,10 @@ def available_bytes() -> int:
 def require(
     nbytes: int, what: str, remedy: str = "Use a smaller graph.", processes: int = 1
 ) -> None:
-    """Raise if an allocation would exceed the free host memory.
+    """Raise `OutOfMemory` if an allocation of so many bytes exceeds the free host memory.
 
-    Parameters
-    ----------
-    nbytes : int
-        Bytes about to be allocated.
-    what : str
-        The operation, with which the message begins.
-    remedy : str
-        What the user can do, the end of the message.
-    processes : int
-        The processes of this machine that are about to allocate as much: it must have the memory
-        of all, and each what its own limits leave.
-
-    Raises
-    ------
-    OutOfMemory
-        ``what: needs 12.4 GB, 9.1 GB free. remedy``
+    If several `processes` of this machine are about to allocate as much, it must have the memory of
+    all. The message is ``what: needs 12.4 GB, 9.1 GB free. remedy``.
     """
     free = available_bytes()
     if nbytes <= free and processes > 1:

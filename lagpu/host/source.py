@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 #: together, and raises SystemError if two threads do so at the same time.
 SYNTAX = threading.RLock()
 _TARGET = re.compile(r"(\w+)\s*=(?!=)")
-# The packages of the notation itself; the author is whoever called into them.
+# The packages of the notation itself; the author called into them.
 _NOTATION = tuple(
     f"lagpu.{package}." for package in ("algebra", "core", "crosscheck", "host", "loops", "observe")
 )
@@ -26,16 +26,9 @@ _PACKAGES = frozenset(prefix.removesuffix(".") for prefix in _NOTATION)
 
 
 class Expression(NamedTuple):
-    """The source text of an instruction.
+    """The source of an instruction: its first line, 0 if unknown, and its text on one line.
 
-    Attributes
-    ----------
-    line : int
-        The line on which the expression begins; 0 if it is unknown.
-    text : str
-        The expression on one line; empty if the source cannot be read.
-    rest : str
-        The text that follows the expression on its last line.
+    `text` is empty if the source cannot be read; `rest` follows the expression on its last line.
     """
 
     line: int
@@ -46,11 +39,7 @@ class Expression(NamedTuple):
 def author(inside: int = 0) -> FrameType | None:
     """Return the author's frame: the innermost one outside the notation.
 
-    Parameters
-    ----------
-    inside : int
-        How many callers, from the caller of this function on, are known to belong to the
-        notation; they are skipped.
+    So many callers, from the caller of this function on, are known to be `inside` the notation.
     """
     frame: FrameType | None = sys._getframe(1 + inside)
     while frame is not None and is_notation(frame):
@@ -60,7 +49,8 @@ def author(inside: int = 0) -> FrameType | None:
 
 def is_notation(frame: FrameType) -> bool:
     """Whether a frame runs the notation itself, and no author's code."""
-    return _is_notation(frame.f_globals.get("__name__", ""))
+    module = frame.f_globals.get("__name__", "")
+    return module.startswith(_NOTATION) or module in _PACKAGES
 
 
 def is_command(frame: FrameType) -> bool:
@@ -91,10 +81,6 @@ def taken_by(code: CodeType, instruction: int) -> str:
         if not name.startswith(_BESIDE):
             return name
     return ""
-
-
-def _is_notation(module: str) -> bool:
-    return module.startswith(_NOTATION) or module in _PACKAGES
 
 
 def line_of_author() -> tuple[str, int, str]:
@@ -171,19 +157,7 @@ def target_of(code: CodeType | None, source: str) -> str:
 def named(
     names: Mapping[int, str], out: Any, target: str, scope: Mapping[int, Any]
 ) -> dict[int, str]:
-    """Return a name for each object of a statement, by ``id``.
-
-    Parameters
-    ----------
-    names : mapping
-        The names of the author's variables, by the ``id`` of their objects.
-    out : Vector, Matrix or Scalar
-        The output of the statement.
-    target : str
-        From `target_of`: while ``w = call.new()`` runs, the output is in no variable yet.
-    scope : mapping
-        All objects by ``id``; one without a variable keeps its own name, numbered if that is taken.
-    """
+    """Return a name for each object of a statement, by ``id``."""
     found = dict(names)
     if target and id(out) not in found:
         for key, name in names.items():

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from lagpu import backends
 from lagpu.backends.protocol import Backend
-from lagpu.core.exchange.arrays_in import array_in
+from lagpu.core.arguments import array_in
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import lookup
 from lagpu.errors import DomainMismatch, InvalidValue

@@ -9,8 +9,7 @@ import numpy as np
 from lagpu import backends
 from lagpu.algebra.operators import BinaryOp, Monoid
 from lagpu.backends.protocol import Backend
-from lagpu.core.arguments import binary_operator
-from lagpu.core.exchange.arrays_in import array_in
+from lagpu.core.arguments import array_in, binary_operator
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL, FP32, FP64
 from lagpu.errors import (

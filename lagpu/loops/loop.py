@@ -1,4 +1,4 @@
-"""`loop`: record a body, run it fused or statement by statement, and count its turns."""
+"""`loop` and `sweep`: record a body, run it fused or one by one, and count its iterations."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from functools import partial
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import integer
+from lagpu.core.expr import kind_of
 from lagpu.core.hints import name_of
 from lagpu.core.matrix import Matrix
 from lagpu.core.recorder import Recorder, current_observer, current_recorder, run_statement
 from lagpu.core.vector import Vector
-from lagpu.dtypes import INT64
+from lagpu.dtypes import BOOL, INT64
 from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.loops.purity import VIEWS, LoopBody, backend_of, lookup, read_body
 from lagpu.operations import (
@@ -27,6 +30,7 @@ from lagpu.operations import (
     Descriptor,
     FusedLoop,
     Handle,
+    Levels,
     Record,
     RecordedBody,
     Rejection,
@@ -51,7 +55,7 @@ def _reflected(name: str) -> Callable[[Any, Any], Any]:
 
 
 class LastCount:
-    """A whole number that is fetched when it is first asked for; it computes as an int does.
+    """A whole number that is fetched at its first use; it computes as an int does.
 
     Parameters
     ----------
@@ -102,15 +106,7 @@ class LastCount:
 
 
 class Counted:
-    """The counter's name in the author's namespace, and how its last value is kept there.
-
-    Parameters
-    ----------
-    name : str
-        The counter's name.
-    namespace : dict
-        The names of the author's module or notebook.
-    """
+    """The counter's name in the author's namespace, and how its last value is kept there."""
 
     def __init__(self, name: str, namespace: dict[str, Any]) -> None:
         self._name, self._namespace = name, namespace
@@ -123,10 +119,7 @@ class Counted:
     def plan(
         self, backend: Backend, recorder: Recorder, turns: Until | Sweep
     ) -> FusedLoop | Rejection:
-        """Return the plan of a loop that counts its iterations, by itself or by one more statement.
-
-        Nobody is expected to read a counter that is called ``_``: it is not counted.
-        """
+        """Return the plan of a loop that counts its iterations, unless the counter is ``_``."""
         statements = recorder.statements
         loop = backend.plan_loop(statements, turns)
         if isinstance(loop, Rejection) or self._name == "_":
@@ -156,18 +149,12 @@ class Counted:
 # would pass again; so their handles take the places of the old ones, and the body does not run.
 
 
-_MOST = 512  # loops; then they are recorded anew
+_MOST = 512  # loops; then they are recorded again
 _known: dict[tuple[int, int], KnownLoop] = {}
 
 
 class KnownLoop:
-    """A loop of a function, and what its names must mean for the same statements to serve again.
-
-    Attributes
-    ----------
-    record : Record
-        The statements.
-    """
+    """A loop of a function, and what its names must mean for the same statements to serve again."""
 
     record: Record
 
@@ -216,7 +203,7 @@ def find_known(frame: FrameType, backend: Backend) -> RecordedBody | None:
     """Return the body of the loop that `frame` begins, if such a one was recorded before."""
     known = _known.get((id(frame.f_code), frame.f_lineno))
     if known is None or current_observer() is not None or sys.gettrace() is not None:
-        return None  # who looks on, as a trace or a debugger, is to see the body
+        return None  # a trace or a debugger must see the body
     handles = known.handles(frame, backend)
     return None if handles is None else RecordedBody(known.record, handles)
 
@@ -251,19 +238,10 @@ def replay(
     unchanged: Vector | Matrix | None,
     times: int | None,
 ) -> int:
-    """Run the iterations of a recorded loop, of which there is at least one; return how many.
+    """Run the iterations of a recorded loop, at least one; return how many.
 
     The body is proved to be the same in every iteration but for counter and scalars. The condition
     is tested as late in an iteration as possible, so that the device has work meanwhile.
-
-    Parameters
-    ----------
-    backend : Backend
-        The backend of the statements.
-    body : sequence of Statement
-        The recorded statements.
-    empty, unchanged, times
-        When the loop ends; see `loop`.
     """
     idle = 0 if empty is None else _count_idle(body, empty)
     first, others = body[:idle], body[idle:]
@@ -357,7 +335,8 @@ def loop(
     if not backend.capabilities.records:
         backend.last_loop = BY_ITSELF
         return _iterate(until)
-    why = _why_not_recorded() or ("" if current_recorder() is None else IN_A_BODY)
+    why = "" if current_observer() is None else why_eager()
+    why = why or ("" if current_recorder() is None else IN_A_BODY)
     if isinstance(watched, Matrix):
         why = why or why_eager()  # not even the first iteration is recorded
     if why:
@@ -370,7 +349,7 @@ def loop(
     body = read_body(frame)
     if body.scalar and backend_of(body, frame) is not backend:
         why = f"{body.scalar} is a scalar, and the vectors are on several backends"
-        body = LoopBody(0, (), why)
+        body = LoopBody(reason=why)
     counted = Counted(body.counter, frame.f_globals) if body.counter else None
     learn = partial(keep_known, frame, frame.f_lineno, backend, body)
     return _record_and_run(backend, until, body, not _eager.get(), counted, learn)
@@ -382,6 +361,11 @@ class _Until(NamedTuple):
     empty: Vector | Matrix | None
     unchanged: Vector | Matrix | None
     times: int | None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is no iteration at all."""
+        return self.times == 0 or (self.empty is not None and not self.empty.nvals)
 
     def handles(self) -> Until:
         """Return the conditions on handles, for a backend."""
@@ -420,14 +404,9 @@ def why_eager() -> str:
     return observed or (_INSIDE if _eager.get() else "")
 
 
-def _why_not_recorded() -> str:
-    """Return why an observer wants to see each statement run, or an empty string."""
-    return "" if current_observer() is None else why_eager()
-
-
 def _run_known(backend: Backend, until: _Until, body: RecordedBody) -> None:
-    """Run a whole loop whose body was recorded before; nobody looks on."""
-    if until.times == 0 or (until.empty is not None and not until.empty.nvals):
+    """Run a whole loop whose body was recorded before; there is no observer."""
+    if until.is_over:
         backend.last_loop = "no iteration"
     elif _eager.get():
         backend.last_loop = f"eager: {_INSIDE}"
@@ -444,11 +423,8 @@ def _record_and_run(
     counted: Counted | None,
     learn: Callable[[list[Statement]], None],
 ) -> Iterator[int]:
-    """Record the body once and run the whole loop from the record; if impossible, iterate.
-
-    `learn` takes the record.
-    """
-    if until.times == 0 or (until.empty is not None and not until.empty.nvals):
+    """Record the body once and run the whole loop from the record; if impossible, iterate."""
+    if until.is_over:
         backend.last_loop = "no iteration"
         return
     if not fuse or not body.statements:
@@ -456,55 +432,60 @@ def _record_and_run(
     if not body.statements:
         yield from _iterate(until)
         return
-    observer = current_observer()
-    outer = -1 if observer is None else observer.level
-    watched = until.unchanged if until.empty is None else until.empty
-    ndim = None if watched is None else watched.ndim
     copies: list[Any] = []  # of `unchanged`, before the first iteration has written it
 
     def copy() -> None:
         if until.unchanged is not None and not copies:
             copies.append(until.unchanged.dup())
 
-    recorder = Recorder(backend, ndim, None if observer is None else observer.replay, copy)
-    try:
+    watched = until.unchanged if until.empty is None else until.empty
+    recorder = Recorder(backend, None if watched is None else watched.ndim, copy)
+    with recorder:  # if the body raises, the statements before the error run at its end
         recorder.open()
-        if observer is not None:
-            observer.level = 0  # of statements that run by themselves after all
-        yield Counter(0)
+        try:
+            yield Counter(0)
+        except GeneratorExit:  # nothing else leaves a body that can be recorded
+            if fuse:
+                backend.last_loop = "eager: the body raised an error"
+            raise
         recorder.close()
-        statements = recorder.statements
-        if (len(statements), recorder.temporaries) == (body.statements, 0):
-            learn(statements)
-        if len(statements) == body.statements + recorder.temporaries:
-            if fuse and run_recorded(recorder, until.handles(), counted):
-                return
-            if observer is None and sys.gettrace() is None:
-                recorder.statements = []
-                done = replay(backend, statements, *until)
-                if counted is not None:
-                    counted.leave(done - 1)
-                return
-        elif fuse:
-            why = "a line of the body writes nothing"
-            if recorder.mixed and body.scalar:
-                why = f"{body.scalar} is a scalar, and a loop over matrices cannot write a scalar"
-            elif recorder.mixed:
-                why = "the body writes vectors and matrices"
-            elif not statements:
-                why = "a line of the body reads a value on the host"
-            backend.last_loop = f"eager: {why}"
-    except GeneratorExit:  # nothing else leaves a body that can be recorded
-        if fuse:
-            backend.last_loop = "eager: the body raised an error"
-        raise
-    finally:  # also when the body raised: the statements before the error have run then
-        recorder.flush()
-        if observer is not None:
-            observer.level = outer
-            observer.forget()
+        if (len(recorder.statements), recorder.temporaries) == (body.statements, 0):
+            learn(recorder.statements)
+        if _run_record(recorder, until, body, fuse, counted):
+            return
     if not copies or not copies[0].isequal(until.unchanged):
         yield from _iterate(until, 1)
+
+
+def _run_record(
+    recorder: Recorder, until: _Until, body: LoopBody, fuse: bool, counted: Counted | None
+) -> bool:
+    """Run all iterations of a recorded loop and return True; False if Python must run the body."""
+    backend, statements = recorder.backend, recorder.statements
+    if len(statements) != body.statements + recorder.temporaries:
+        if fuse:
+            backend.last_loop = f"eager: {_why_incomplete(recorder, body)}"
+        return False
+    if fuse and run_recorded(recorder, until.handles(), counted):
+        return True
+    if current_observer() is not None or sys.gettrace() is not None:
+        return False
+    recorder.statements = []
+    done = replay(backend, statements, *until)
+    if counted is not None:
+        counted.leave(done - 1)
+    return True
+
+
+def _why_incomplete(recorder: Recorder, body: LoopBody) -> str:
+    """Return why a recorder has fewer statements than the body."""
+    if recorder.mixed and body.scalar:
+        return f"{body.scalar} is a scalar, and a loop over matrices cannot write a scalar"
+    if recorder.mixed:
+        return "the body writes vectors and matrices"
+    if not recorder.statements:
+        return "a line of the body reads a value on the host"
+    return "a line of the body writes nothing"
 
 
 def run_recorded(recorder: Recorder, turns: Until | Sweep, counted: Counted | None = None) -> bool:
@@ -577,3 +558,158 @@ def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
     finally:
         if observer is not None:
             observer.level = outer
+
+
+# ------------------------------------------------------------------------------------------
+# `sweep`: the levels of a search in reverse order; a backend may run the sweep as a whole.
+
+
+Pair = tuple[Any, Any]
+Array = np.ndarray[Any, Any]
+
+
+def sweep(levels: Vector | Matrix) -> Iterator[Pair]:
+    """Yield each level of a search with the one before it, the farthest first.
+
+    Parameters
+    ----------
+    levels : Vector, (n,), or Matrix, (k, n), of an integer type
+        Levels as `bfs_levels` and `bfs_levels_multi` return them. They are read once, before the
+        first iteration; a position without an entry belongs to no level.
+
+    Yields
+    ------
+    here, above : Vector, (n,), or Matrix, (k, n), BOOL
+        True where the level is d, and where it is d - 1; no other entries. d falls from the deepest
+        level to 1. A level without entries has its iteration too.
+
+    Raises
+    ------
+    DomainMismatch
+        If `levels` is neither a `Vector` nor a `Matrix`, or not of an integer type.
+    InvalidValue
+        If a level is negative, or not less than n.
+
+    Notes
+    -----
+    The entries of a vector are sorted by level once, so an iteration costs only the entries of its
+    levels. On `gpu` and `sim` a body of lagpu statements may run as one kernel, for a matrix with
+    one thread block for each row (docs/design/sweep.md).
+
+    Examples
+    --------
+    >>> from lagpu.algorithms import bfs_levels
+    >>> from lagpu.generators import path
+    >>> for here, above in sweep(bfs_levels(path(4, backend="cpu"), 1)):
+    ...     print(here.to_coo()[0].tolist(), above.to_coo()[0].tolist())
+    [3] [0, 2]
+    [0, 2] [1]
+    """
+    if not isinstance(levels, (Vector, Matrix)):
+        raise DomainMismatch(
+            f"sweep: {kind_of(levels)} is neither a Vector nor a Matrix. Give one."
+        )
+    if levels.dtype.numpy.kind not in "iu":
+        raise DomainMismatch(
+            f"sweep: {levels.name} is of type {levels.dtype}, and levels are integers. "
+            "Give what bfs_levels returns."
+        )
+    found = _Levels(levels)
+    backend = levels.backend
+    if not backend.capabilities.fuses:
+        backend.last_loop = BY_ITSELF
+        return _iterate_levels(found)
+    why = why_eager() or ("" if current_recorder() is None else IN_A_BODY)
+    if isinstance(levels, Matrix) and type(found.data) is _HostLevels:
+        why = why or "its levels are a matrix that is not stored as a bitmap"
+    body = LoopBody(reason=why) if why else read_body(sys._getframe(1), "sweep")
+    if body.scalar:
+        why = f"{body.scalar} is a scalar, and a sweep can neither read nor write one"
+        body = LoopBody(reason=why)
+    return _record_sweep(backend, found, body)
+
+
+class _Levels:
+    """The checked levels of a vector or a matrix; each can be cut out as an object."""
+
+    def __init__(self, levels: Vector | Matrix) -> None:
+        self._like = levels
+        backend = levels._flushed()
+        found = backend.levels(levels.data)
+        self.data: Levels = _HostLevels(levels) if found is None else found
+        self.deepest, size = self.data.deepest, max(levels.shape)
+        if self.data.lowest < 0:
+            raise InvalidValue(
+                f"sweep: level {self.data.lowest} < 0 in {levels.name}. "
+                "Levels begin at 0; delete the entries of unreached vertices."
+            )
+        if self.deepest >= size:
+            raise InvalidValue(
+                f"sweep: level {self.deepest} >= {size} in {levels.name}. "
+                f"No level of {size} vertices is larger than {size - 1}."
+            )
+
+    def cut(self, d: int, name: str) -> Any:
+        """Return the vector or matrix that is True where the level is `d`."""
+        return self._like._holding(self.data.cut(d), BOOL, name)
+
+
+class _HostLevels:
+    """Levels whose entries are sorted on the host."""
+
+    def __init__(self, levels: Vector | Matrix) -> None:
+        *where, values = levels.to_coo()
+        self._backend, self._shape = levels.backend, (*levels.shape,)
+        order = np.argsort(values, kind="stable")
+        self._values = values[order]
+        self._where = [x[order] for x in where]
+        self.lowest, self.deepest = 0, -1
+        if len(values):
+            self.lowest, self.deepest = (int(level) for level in self._values[[0, -1]])
+
+    def cut(self, d: int) -> Handle:
+        first, last = np.searchsorted(self._values, [d, d + 1])
+        where, true = [x[first:last] for x in self._where], np.True_
+        if len(where) == 1:
+            return self._backend.vector_from_coo(where[0], true, BOOL, self._shape[0])
+        (rows, cols), (nrows, ncols) = where, self._shape
+        return self._backend.matrix_from_coo(rows, cols, true, BOOL, (nrows, ncols), None)
+
+
+def _iterate_levels(levels: _Levels, above: Any = None, done: int = 0) -> Iterator[Pair]:
+    """Yield the pairs after the first `done`; `above` is the second of the last pair before."""
+    observer = current_observer()
+    outer = -1 if observer is None else observer.level
+    try:
+        for d in range(levels.deepest - done, 0, -1):
+            here = levels.cut(d, "here") if above is None else above
+            here.name, above = "here", levels.cut(d - 1, "above")
+            if observer is not None:
+                observer.level = done
+            done += 1
+            yield here, above
+    finally:
+        if observer is not None:
+            observer.level = outer
+
+
+def _record_sweep(backend: Backend, levels: _Levels, body: LoopBody) -> Iterator[Pair]:
+    """Record the body once and let the backend run the whole sweep; if impossible, iterate."""
+    if levels.deepest < 1:
+        backend.last_loop = "no iteration"
+        return
+    if not body.statements:
+        backend.last_loop = f"eager: {body.reason}"
+        yield from _iterate_levels(levels)
+        return
+    here, above = (levels.cut(levels.deepest - k, ("here", "above")[k]) for k in (0, 1))
+    recorder = Recorder(backend, here.ndim)
+    with recorder:  # if the body raises, the statements before the error run at its end
+        recorder.open()
+        yield here, above
+        recorder.close()
+        if len(recorder.statements) < body.statements + recorder.temporaries:
+            backend.last_loop = "eager: the body writes vectors and matrices"
+        elif run_recorded(recorder, Sweep(here.data, above.data, levels.data)):
+            return
+    yield from _iterate_levels(levels, above, 1)

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.algebra.operators import Monoid, Operator, Semiring
-from lagpu.algebra.registry import Table
+from lagpu.algebra.operators import Monoid, Operator, Semiring, Table
 from lagpu.algebra.tables import Operators, Selector, Selectors, select
 from lagpu.core.infix import Replace
 from lagpu.core.matrix import Matrix
@@ -26,13 +25,9 @@ from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.dtypes import DType
 from lagpu.host.source import SYNTAX
+from lagpu.operations import PURE
 
-# Attributes and methods without side effects: views and deferred calls.
-_PURE = frozenset((
-    "S", "V", "T", "vxm", "mxv", "mxm", "ewise_add", "ewise_mult", "ewise_union", "apply",
-    "select", "reduce", "reduce_scalar", "reduce_rowwise", "reduce_columnwise", "selection",
-    "inner", "outer",
-))  # fmt: skip
+_PURE = PURE | {"S", "V", "T"}  # attributes and methods without side effects
 _NUMBERS = (bool, int, float, np.generic)
 _BUILTIN = {"abs": abs}  # of Python, and applies to vectors
 _CALLED = (abs, select.value)  # the place in a row or a column is compared with a number alone
@@ -57,14 +52,12 @@ class LoopBody(NamedTuple):
     scalar : str
         One of the names, which refers to a `Scalar`, or an empty string.
     written : tuple of str
-        Those of the names that ``w += x`` writes, which must be vectors or matrices: a number
-        would be bound to another number.
+        The names that ``w += x`` writes: of vectors or matrices, as a number would be rebound.
     counter : str
-        The name of the counter of a loop outside a function, where anybody may read it later;
-        else an empty string.
+        The name of the counter of a loop outside a function, where any later code may read it.
     """
 
-    statements: int
+    statements: int = 0
     names: tuple[str, ...] = ()
     reason: str = ""
     scalar: str = ""
@@ -87,19 +80,19 @@ def read_body(frame: FrameType, callee: str = "loop") -> LoopBody:
         return body
     local, outer = frame.f_locals, frame.f_globals  # f_locals makes a new mapping at each access
     if body.counter and local is not outer:
-        return LoopBody(0, (), "it is in the body of a class, where any code may read its counter")
+        return LoopBody(reason="it is in the body of a class, where any code may read its counter")
     scalar = ""
     for name in body.names:
         found = lookup(name, local, outer)
         if not _is_known(found):
             base, _, last = name.rpartition(".")
             if last == "value" and isinstance(lookup(base, local, outer), Scalar):
-                return LoopBody(0, (), f"{name} is read on the host; write {base} instead")
-            return LoopBody(0, (), f"{name} is neither a lagpu object nor a number")
+                return LoopBody(reason=f"{name} is read on the host; write {base} instead")
+            return LoopBody(reason=f"{name} is neither a lagpu object nor a number")
         if name in body.written and not isinstance(found, (Vector, Matrix)):
             kind = type(found).__name__
             why = f"{name} is of type {kind}, and += binds the name to another object"
-            return LoopBody(0, (), why)
+            return LoopBody(reason=why)
         if type(found) is Scalar:
             scalar = name
     return body._replace(scalar=scalar) if scalar else body
@@ -161,11 +154,11 @@ def _read(code: CodeType, line: int, callee: str) -> LoopBody:
                 for statement in tree.body
             ]
     except (SyntaxError, ValueError):
-        return LoopBody(0, (), "its source cannot be read")
+        return LoopBody(reason="its source cannot be read")
     if not any(
         _behaviour(c) == _behaviour(code) for part in (whole, *single) for c in _codes(part, code)
     ):
-        return LoopBody(0, (), "its source differs from the code that runs, or cannot be read")
+        return LoopBody(reason="its source differs from the code that runs, or cannot be read")
     found = [
         node
         for node in ast.walk(tree)
@@ -174,7 +167,7 @@ def _read(code: CodeType, line: int, callee: str) -> LoopBody:
         and node.iter.lineno <= line <= (node.iter.end_lineno or line)
     ]
     if len(found) != 1:
-        return LoopBody(0, (), f"{callee}(...) is not the iterable of exactly one for statement")
+        return LoopBody(reason=f"{callee}(...) is not the iterable of exactly one for statement")
     try:
         targets = _targets(found[0], callee)
         around = _function_around(found[0], tree)
@@ -186,7 +179,7 @@ def _read(code: CodeType, line: int, callee: str) -> LoopBody:
         body = _check(found[0], targets, callee)
         return body if around is not None else body._replace(counter=targets[0])
     except Impure as impure:
-        return LoopBody(0, (), str(impure))
+        return LoopBody(reason=str(impure))
 
 
 def _behaviour(code: CodeType) -> tuple[Any, ...]:
@@ -282,13 +275,7 @@ _CALLED_LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Generato
 
 
 def _check(loop: ast.For, targets: tuple[str, ...], callee: str) -> LoopBody:
-    """Return the body of a ``for`` statement.
-
-    Raises
-    ------
-    Impure
-        With the line and the reason.
-    """
+    """Return the body of a ``for`` statement."""
     counter = targets[0] if callee == "loop" else ""
     names: dict[str, None] = {}
     written: dict[str, None] = {}

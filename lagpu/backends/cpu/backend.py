@@ -10,7 +10,6 @@ import numpy as np
 
 from lagpu.algebra.operators import BinaryOp
 from lagpu.algebra.tables import binary
-from lagpu.backends.cpu import matrices, vectors
 from lagpu.backends.cpu.directions import LAST, POLICIES, Plan, choose, degree_sum, memory_of
 from lagpu.backends.cpu.handles import (
     LOCK,
@@ -27,7 +26,14 @@ from lagpu.backends.cpu.handles import (
     on_host,
     typed_operator,
 )
-from lagpu.backends.cpu.shared import element, reduced, require_no_choice, require_no_kernel
+from lagpu.backends.cpu.statements import (
+    RUN,
+    element,
+    reduced,
+    require_no_choice,
+    require_no_kernel,
+    run_on_matrix,
+)
 from lagpu.backends.cpu.workarounds import at_indices, boxed
 from lagpu.backends.guard import guarded
 from lagpu.backends.policies import sparse_batch_size
@@ -43,7 +49,6 @@ from lagpu.operations import (
     Multiply,
     MultiplySelection,
     Operation,
-    Product,
     Reduce,
     Rejection,
     Statement,
@@ -58,7 +63,6 @@ class CpuMeter:
     def run(
         self, work: Callable[[], None], out: Handle | None, operation: Operation | None
     ) -> Callable[[], Measured]:
-        """Run one statement to its end, and time it."""
         with LOCK:
             return self._run(work, out, operation)
 
@@ -90,21 +94,17 @@ class CpuMeter:
     def run_loop(
         self, plan: Callable[[], FusedLoop | Rejection]
     ) -> tuple[FusedLoop | Rejection, LoopMeasured | None]:
-        """See `Meter`: the cpu backend fuses no loop."""
         return plan(), None
 
     def count(self, x: Box) -> Callable[[], int]:
-        """See `Meter`."""
         with LOCK:
             known = int(x.gb.nvals)
         return lambda: known
 
     def stop(self) -> Callable[[], Measured]:
-        """See `Meter`: nothing is copied, and nothing is compiled outside of statements."""
         return Measured
 
     def unrecorded(self) -> int:
-        """See `Meter`: there is no log that could be full."""
         return 0
 
 
@@ -118,13 +118,9 @@ def _operands(operation: Operation | None) -> tuple[Box, Box]:
 
 def _edges(w: Box, operation: Multiply | MultiplySelection) -> int:
     """Count the matrix entries that meet an entry of the vector."""
-    if isinstance(operation, MultiplySelection):
-        return _edges_of_selection(w, operation.indices, operation.operand, operation.product)
-    return degree_sum(operation.matrix, operation.operand, operation.product.transpose)
-
-
-def _edges_of_selection(w: Box, f: Box, u: Box, product: Product) -> int:
-    """Count the entries of a selection matrix that meet an entry of the vector."""
+    if isinstance(operation, Multiply):
+        return degree_sum(operation.matrix, operation.operand, operation.product.transpose)
+    f, u, product = operation
     columns, rows = f.gb.to_coo()
     inner, nrows = (rows, u.gb.size) if product.transpose else (columns, w.gb.size)
     there = np.isin(inner, u.gb.to_coo(values=False)[0])
@@ -141,7 +137,7 @@ Array = np.ndarray[Any, Any]
 # Bytes that GraphBLAS and python-graphblas take beside their arguments, for an entry without its
 # value, a value, and a vertex; measured, docs/design/memory.md.
 _FROM_CSC, _FROM_COO, _TO_CSC = (18, 2, 17), (67, 0, 0), (14, 2, 17)
-_LARGE = 1 << 16  # entries or vertices; less is not asked for
+_LARGE = 1 << 16  # entries or vertices from which free memory is read
 
 
 def _signed(indices: Array) -> Array:
@@ -165,21 +161,19 @@ class CpuBackend:
 
     @property
     def last_product(self) -> Plan | None:
-        """See `Backend`."""
         return getattr(LAST, "plan", None)
 
     # --------------------------------------------------------------------------- statements
     def execute(self, statement: Statement) -> None:
-        """See `Backend`."""
         w, desc, operation, _ = statement
         if w.gb.ndim == 2:
-            matrices.run(w, desc, operation)
+            run_on_matrix(w, desc, operation)
             return
         kind = type(operation)
         if kind is not Multiply:
             w.search = None
         try:
-            vectors.RUN[kind](w, desc, operation)
+            RUN[kind](w, desc, operation)
         except OutOfMemory as error:
             if is_lost(w):
                 lost = f"{error} The entries of the output are lost. Make it anew."
@@ -187,7 +181,6 @@ class CpuBackend:
             raise
 
     def evaluate(self, operation: Operation) -> Any:
-        """See `Backend`."""
         if isinstance(operation, ExtractElement):
             return element(operation.operand, operation.position)
         assert isinstance(operation, Reduce)
@@ -195,7 +188,6 @@ class CpuBackend:
         return reduced(u, operation.monoid) if u.gb.nvals else None
 
     def explain(self, operation: Operation) -> list[str]:
-        """See `Backend`."""
         if isinstance(operation, MultiplySelection):
             require_no_choice(operation.product)
             return [
@@ -211,36 +203,29 @@ class CpuBackend:
         return [f"{chosen}: {plan.reason}", memory_of(A)]
 
     def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> Rejection:
-        """See `Backend`."""
         return Rejection("SuiteSparse runs each statement by itself")
 
     def batch_size(
         self, A: Box, sources: int, levels: int, live: Sequence[tuple[DType, int]]
     ) -> int:
-        """See `Backend`: a power of two, or all sources."""
         return sparse_batch_size(self.free_bytes(), A.gb.nrows, A.gb.nvals, sources, levels)
 
     def meter(self) -> Meter:
-        """See `Backend`."""
         return CpuMeter()
 
     def free_bytes(self) -> int:
-        """See `Backend`."""
         return available_bytes()
 
     # ------------------------------------------------------------------- objects: made, read
     def vector(self, dtype: DType, size: int) -> Box:
-        """See `Backend`."""
         return boxed(gb.Vector(dtype.name, size), dtype)
 
     def matrix(self, dtype: DType, shape: tuple[int, int]) -> Box:
-        """See `Backend`."""
         A = gb.Matrix(dtype.name, *shape)
         A.ss.config["format"] = "by_row"
         return boxed(A, dtype)
 
     def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> Box:
-        """See `Backend`."""
         if indices is None:
             return boxed(gb.Vector.from_dense(on_host(values), dtype=dtype.name), dtype)
         if np.ndim(values):
@@ -263,7 +248,6 @@ class CpuBackend:
         shape: tuple[int, int],
         dup_op: BinaryOp | None,
     ) -> Box:
-        """See `Backend`."""
         _require(_FROM_COO, len(rows), 0, dtype, "from_coo")
         if np.ndim(values) == 0:  # python-graphblas takes no dup_op with a scalar
             values = np.broadcast_to(dtype.numpy.type(values), len(rows))
@@ -288,7 +272,6 @@ class CpuBackend:
         shape: tuple[int, int],
         symmetric: bool | None = None,
     ) -> Box:
-        """See `Backend`."""
         _require(_FROM_CSC, len(row_idx), shape[1], dtype if np.ndim(values) else None, "Matrix")
         if np.ndim(values) == 0:
             values = dtype.numpy.type(values)
@@ -301,11 +284,9 @@ class CpuBackend:
         return box
 
     def matrix_from_diagonal(self, v: Box, k: int) -> Box:
-        """See `Backend`."""
         return boxed(v.gb.diag(k), v.dtype)
 
     def diagonal(self, A: Box, k: int, rows: Any = None) -> Box:
-        """See `Backend`."""
         if rows is None:
             return boxed(A.gb.diag(k), A.dtype)
         col_ptr, row_idx, values = self.matrix_to_csc(A)
@@ -314,37 +295,31 @@ class CpuBackend:
         return self.vector_from_coo(cols[there], values[there], A.dtype, len(rows))
 
     def dup(self, x: Box, dtype: DType) -> Box:
-        """See `Backend`."""
         copy = boxed(x.gb.dup(dtype.name), dtype)
         copy.symmetric = x.symmetric or None  # a cast may make it so
         return copy
 
     def vector_resized(self, v: Box, size: int) -> Box:
-        """See `Backend`."""
         new = v.gb.dup()
         new.resize(size)
         return boxed(new, v.dtype)
 
     def vector_to_coo(self, v: Box) -> tuple[Array, Array]:
-        """See `Backend`."""
         indices, values = v.gb.to_coo()
         return _signed(indices), values
 
     def matrix_to_csc(
         self, A: Box, on_device: bool = False, narrow: bool = False
     ) -> tuple[Array, Array, Array]:
-        """See `Backend`."""
         _require(_TO_CSC, A.gb.nvals, A.gb.ncols, A.dtype, "to_csc")
         ptr, idx, values = A.gb.to_csc()
         return _signed(ptr), _signed(idx), values
 
     def vector_values(self, v: Box, on_device: bool = False) -> Array:
-        """See `Backend`."""
         values: Array = v.gb.to_coo(indices=False)[1]
         return values
 
     def set_values(self, x: Box, values: Array) -> None:
-        """See `Backend`."""
         if x.gb.ndim == 1:
             x.become(self.vector_from_coo(self.vector_to_coo(x)[0], values, x.dtype, x.gb.size))
         else:
@@ -352,63 +327,51 @@ class CpuBackend:
             x.become(self.matrix_from_csc(ptr, idx, values, x.dtype, x.gb.shape))
 
     def vector_head(self, v: Box, count: int) -> tuple[Array, Array]:
-        """See `Backend`."""
         indices, values = v.gb.ss.head(count, sort=True)
         return _signed(indices[:count]), values[:count]
 
     def matrix_corner(self, A: Box, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
-        """See `Backend`."""
         rows, cols, values = A.gb[:nrows, :ncols].new().to_coo()
         return _signed(rows), _signed(cols), values
 
     def nvals(self, x: Box) -> int:
-        """See `Backend`."""
         if x.gb.ndim == 2:
             return int(x.gb.nvals)
         return count_entries(x)
 
     def form(self, x: Box) -> str:
-        """See `Backend`: SuiteSparse may change the form in each operation."""
         return str(x.gb.ss.format) + ", iso" * bool(x.gb.nvals and x.gb.ss.is_iso)
 
     def isequal(self, x: Box, y: Box) -> bool:
-        """See `Backend`."""
         return bool(x.gb.isequal(y.gb))
 
     def levels(self, x: Box) -> None:
-        """See `Backend`."""
         return None
 
     def is_symmetric(self, A: Box) -> bool:
-        """See `Backend`."""
         if A.symmetric is None:
             A.symmetric = bool(A.gb.isequal(A.gb.T.new()))
             A.transposed = None if A.symmetric else A.transposed
         return A.symmetric
 
     def wait(self, x: Box) -> None:
-        """See `Backend`."""
         call = lib.GrB_Vector_wait if x.gb.ndim == 1 else lib.GrB_Matrix_wait
         check(call(x.handle, lib.GrB_MATERIALIZE), "wait")
 
     # ----------------------------------------------------------------------- objects: changed
     def vector_set(self, v: Box, i: int, value: Any) -> None:
-        """See `Backend`."""
         v.search = None
         check(c_function("Vector_setElement", v.dtype)(v.handle, value.item(), i), "setElement")
 
     def vector_remove(self, v: Box, i: int) -> None:
-        """See `Backend`."""
         v.search = None
         check(lib.GrB_Vector_removeElement(v.handle, i), "removeElement")
 
     def vector_clear(self, v: Box) -> None:
-        """See `Backend`."""
         v.search = None
         v.gb.clear()
 
     def may_keep_csr(self, A: Box, allowed: bool | None) -> bool:
-        """See `Backend`."""
         if allowed is not None:
             A.may_transpose = allowed
             if not allowed:

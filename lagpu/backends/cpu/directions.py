@@ -31,24 +31,15 @@ from lagpu.operations import Descriptor, Product
 # Bytes of a transpose and of making it: an entry without its value, and a row or column; measured,
 # docs/design/memory.md.
 _ENTRY, _VERTEX = 9, 32
-_LARGE = 1 << 16  # entries from which free memory is asked for
+_LARGE = 1 << 16  # entries from which free memory is read
 
 
 class Counts:
-    """Counts of a matrix, made when a product asks, and dropped when the matrix is written.
+    """Counts of a matrix, made when a product needs them, and dropped when the matrix is written.
 
-    Attributes
-    ----------
-    nvals : int
-        Entries.
-    lacked : int
-        Entries that products looked at because the matrix lacks its transpose.
-    degrees : dict
-        Entries of each row (True) and of each column (False), as full python-graphblas vectors.
-    most : dict
-        Entries of the longest row (True) and of the longest column (False).
-    shape : tuple of int
-        Rows and columns.
+    `nvals` are its entries, `lacked` those that products looked at because the matrix lacks its
+    transpose. By row (True) or by column (False), `degrees` are full vectors of python-graphblas,
+    and `most` is the longest.
     """
 
     __slots__ = ("degrees", "lacked", "most", "nvals", "shape")
@@ -112,13 +103,7 @@ def why_no_transpose(A: Box) -> str:
 
 
 def make_transposed(A: Box) -> Box:
-    """Return the transpose of a matrix, made now and kept; a symmetric matrix is its own.
-
-    Raises
-    ------
-    NotSupported
-        If the matrix may not keep it, or it does not fit.
-    """
+    """Return the transpose of a matrix, made now and kept; a symmetric matrix is its own."""
     known = transposed(A)
     if known is not None:
         return known
@@ -224,7 +209,7 @@ class Plan(NamedTuple):
     direction : str
         ``"push"`` or ``"pull"``; an empty string where the choice is SuiteSparse's.
     why : str or tuple
-        The reason, or a text and the numbers to put into it once somebody asks.
+        The reason, or a text and the numbers to put into it when it is read.
     edges, nvals : int
         Matrix entries that leave the frontier, about, and its vertices.
     lacks : bool
@@ -261,10 +246,8 @@ class Search(NamedTuple):
     ----------
     matrix : weakref.ref of Box
         The matrix.
-    explored : int
-        Its entries that this and earlier frontiers met, about.
-    nvals : int
-        Entries of the vector that was multiplied.
+    explored, nvals : int
+        Its entries that this and earlier frontiers met, about; entries of the vector.
     pulled, ever : bool
         Whether this product pulled, and whether it or an earlier one did.
     large : bool
@@ -288,11 +271,9 @@ class Numbers(NamedTuple):
     Attributes
     ----------
     A, u, by_row : Box, Box, bool
-        The operands, and whether the vector's entries stand for rows of the matrix.
-    all_edges, size : int
-        Entries of the matrix, and size of the vector: all edges and vertices.
-    nvals : int
-        Entries of the vector: vertices of the frontier.
+        The operands, and whether the vector's entries are rows of the matrix.
+    all_edges, size, nvals : int
+        Entries of the matrix, size of the vector, and its entries: the frontier.
     before : Search
         What the product before left.
     alpha : float or None
@@ -343,25 +324,19 @@ class Numbers(NamedTuple):
 
 
 def choose(A: Box, u: Box, product: Product, desc: Descriptor | None = None) -> Plan:
-    """Return the plan of a product; nothing is made or changed.
-
-    Raises
-    ------
-    InvalidValue
-        For an unknown policy or argument; the message lists the valid ones.
-    """
+    """Return the plan of a product; nothing is made or changed."""
     name, given = _policy_of("auto" if product.policy is None else product.policy)
     if 0 in counts_of(A).shape:
         return Plan("", "SuiteSparse chooses its own method: the matrix has a size of 0")
     monoid = product.semiring.monoid
-    asked = name in ("push", "pull")
-    why = "" if asked else _why_no_choice(monoid, product.result, desc)
+    named = name in ("push", "pull")
+    why = "" if named else _why_no_choice(monoid, product.result, desc)
     if why:
         return Plan("", why)
     plan: Plan = POLICIES[name].rule(_numbers(A, u, product), **given)
     if product.transpose is (plan.direction == "push") or transposed(A) is not None:
         return plan
-    return plan._replace(makes=True) if asked else _without_transpose(A, plan)
+    return plan._replace(makes=True) if named else _without_transpose(A, plan)
 
 
 def _why_no_choice(monoid: Monoid, result: DType, desc: Descriptor | None) -> str:
@@ -423,19 +398,11 @@ def _beamer(x: Numbers, alpha: float, beta: float) -> Plan:
     return x.plan(pulls, text, x.nvals, x.size, beta)
 
 
-def _push(x: Numbers) -> Plan:
-    return x.plan(False, "asked for")
-
-
-def _pull(x: Numbers) -> Plan:
-    return x.plan(True, "asked for")
-
-
 POLICIES: dict[str, Policy] = {
     "auto": Policy(_auto),
     "beamer": Policy(_beamer, {"alpha": number(BEAMER[0]), "beta": number(BEAMER[1])}),
-    "push": Policy(_push),
-    "pull": Policy(_pull),
+    "push": Policy(lambda x: x.plan(False, "asked for")),
+    "pull": Policy(lambda x: x.plan(True, "asked for")),
 }
 
 

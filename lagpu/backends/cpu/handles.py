@@ -95,28 +95,19 @@ class Box:
 
     Attributes
     ----------
-    gb : graphblas.Vector or graphblas.Matrix
-        The object, which owns the handle.
-    handle : cffi pointer
-        ``GrB_Vector`` or ``GrB_Matrix``.
-    dtype : DType
-        Type of the values.
     size : int
-        For a vector: its size; python-graphblas asks the library for it each time.
-    symmetric : bool or None
-        For a matrix: whether it equals its transpose, once known.
+        Of a vector; python-graphblas asks the library for it each time.
+    symmetric, has_hub : bool or None
+        Whether a matrix equals its transpose, and whether a row or a column has more than 256
+        entries, once known.
     counts : Counts or None
-        For a matrix: its entries, and those of its rows and columns, once a product has asked.
-    transposed : Box or None
-        For a matrix that is not symmetric: its transpose, where it is kept as a second form.
-    may_transpose : bool
-        For a matrix: whether the second form may be made.
+        Of a matrix: its entries, and those of its rows and columns, once a product has needed them.
+    transposed, may_transpose : Box or None, bool
+        The transpose of a matrix as a second form, and whether it may be made.
     search : Search or None
-        For a vector: what the product that made it leaves for the choice of the next one.
+        What the product that made a vector leaves for the choice of the next one.
     full : bool
         Whether GraphBLAS may use its full form for the object.
-    has_hub : bool or None
-        For a matrix: whether a row or a column has more than 256 entries, once a product has asked.
     mask_copy : graphblas.Vector, graphblas.Matrix or None
         The last copy that served as a mask in place of the object, kept while C uses it.
     """
@@ -288,16 +279,7 @@ KEPT: list[Any] = []  # objects to which GraphBLAS has pointers
 
 
 def _compiled(op: Operator, domain: DType, result: DType, arity: int) -> Any:
-    """Return a typed python-graphblas operator, compiled from a function of numbers.
-
-    The result is cast to the operator's own type, whatever type Numba would infer, then to
-    `result`.
-
-    Raises
-    ------
-    KernelCompileError
-        If Numba cannot compile the function for `domain`.
-    """
+    """Return a typed python-graphblas operator, compiled from a function of numbers."""
     try:
         import numba
     except ImportError as error:
@@ -321,7 +303,7 @@ def _registered(numba: Any, op: Operator, domain: DType, result: DType, arity: i
     if isinstance(function, np.ufunc):  # Numba can call a ufunc, but not compile one by itself
         inner = numba.njit(lambda *operands: function(*operands), error_model="numpy")
     else:
-        inner = numba.njit(function, error_model="numpy")  # Python's, 1 / 0 raises where nobody is
+        inner = numba.njit(function, error_model="numpy")  # Python's, 1 / 0 raises with no caller
     if arity == 1:
         return gb.unary.register_anonymous(
             lambda x: write(own(inner(read(x)))), op.name, is_udt=True

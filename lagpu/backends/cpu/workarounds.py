@@ -58,17 +58,10 @@ def accumulator(w: Box, accum: BinaryOp | None, result: DType) -> Any:
 def mask_handle(desc: Descriptor, multiplied_by: Box | None = None) -> tuple[Any, bool]:
     """Return (the mask's C handle or NULL, whether only its structure counts).
 
-    Parameters
-    ----------
-    desc : Descriptor
-        How the statement writes.
-    multiplied_by : Box, optional
-        The right matrix of a product, or the only one.
-
     The mask is a copy in three cases. SuiteSparse 9.4.5 takes -0.0 for true: of a mask of floats by
     value, the copy has the entries that are not zero. It ends the process when it accumulates into
-    a sparse output under a mask in full form, and it never returns from some products under a
-    bitmap mask: there the copy is sparse.
+    a sparse output under a mask in full form, and it never returns from some products, by a matrix
+    `multiplied_by`, under a bitmap mask: there the copy is sparse.
     """
     mask, structure = desc.mask, desc.structure
     if mask is None:
@@ -114,7 +107,7 @@ def has_no_position(x: Box) -> bool:
 
 
 def boxed(obj: Any, dtype: DType) -> Box:
-    """Return the handle of a vector or a matrix; one with a size of 0 is made anew.
+    """Return the handle of a vector or a matrix; one with a size of 0 is made again.
 
     SuiteSparse 9.4.5 stores such an object in full form, with one value: its sums and products then
     have entries, and a product under a mask may never return.

@@ -5,7 +5,7 @@ import pytest
 
 from lagpu import BOOL, FP64, INT32, Matrix, Vector, binary, semiring
 from lagpu.backends.cpu import directions as forms
-from lagpu.backends.cpu import vectors as products
+from lagpu.backends.cpu import statements as products
 from lagpu.backends.cpu.handles import lib
 
 M, N = 50, 30

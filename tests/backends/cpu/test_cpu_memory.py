@@ -3,7 +3,7 @@
 import pytest
 
 from lagpu import INT64, Matrix, Vector, binary, monoid, semiring
-from lagpu.backends.cpu import vectors
+from lagpu.backends.cpu import statements
 from lagpu.backends.cpu.handles import ffi
 from lagpu.errors import OutOfMemory
 from lagpu.operations import Apply
@@ -64,7 +64,7 @@ def test_the_statement_that_loses_its_output_says_so(monkeypatch):
         mark(w, LEFT_INVALID if losing else VALID)
         raise OutOfMemory("apply: GraphBLAS ran out of memory.")
 
-    monkeypatch.setitem(vectors.RUN, Apply, run)
+    monkeypatch.setitem(statements.RUN, Apply, run)
     with pytest.raises(OutOfMemory, match=r"^apply: .* The entries of the output are lost"):
         w << u.apply("ainv")
     losing = False

@@ -9,7 +9,7 @@ import pytest
 from exporters import DeviceArray, Exporter, OnDevice
 
 from lagpu import BOOL, FP64, INT32, INT64, UINT64, Matrix, Vector
-from lagpu.core.exchange.arrays_in import array_in
+from lagpu.core.arguments import array_in
 from lagpu.errors import BackendMismatch, BackendUnavailable, DomainMismatch, InvalidValue
 
 MAKERS = {

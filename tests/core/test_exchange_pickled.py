@@ -30,7 +30,7 @@ from lagpu import (
     semiring,
     unary,
 )
-from lagpu.algebra import registry
+from lagpu.algebra import operators as registry
 from lagpu.backends.cpu import CpuBackend
 from lagpu.errors import (
     DomainMismatch,

@@ -15,7 +15,7 @@ import lagpu
 from lagpu.errors import LagpuError
 
 NAMES = ("binary", "unary", "monoid", "semiring", "select", "replace")
-TYPES = Path(__file__).parents[3] / "docs" / "design" / "types.md"
+TYPES = Path(__file__).parents[2] / "docs" / "design" / "types.md"
 
 
 def their_objects():

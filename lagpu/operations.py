@@ -1,0 +1,612 @@
+"""Statements, operations, scalars and recorded loops, which the front end gives to a backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring
+from lagpu.dtypes import DType, cast
+
+
+class Counter(int):
+    """The counter of a loop whose body is being recorded: a placeholder for every value."""
+
+
+class ScalarValue:
+    """The value of a scalar, a NumPy scalar of its type or None, on the host or still on a device.
+
+    Attributes
+    ----------
+    location, holder : object or None
+        The device memory that has the value, as given to `defer`, and its device; None once the
+        host has the value.
+    """
+
+    __slots__ = ("_fetch", "_value", "dtype", "holder", "location")
+
+    def __init__(self, dtype: DType, value: Any = None) -> None:
+        self.dtype = dtype
+        self.set(value)
+
+    def get(self) -> Any:
+        """Return the value as a NumPy scalar, or None; waits if a device has the value."""
+        fetch = self._fetch
+        if fetch is None:
+            return self._value
+        value = fetch()
+        if self._fetch is fetch:  # no other thread has set a value meanwhile
+            self.set(value)
+        return value
+
+    def set(self, value: Any) -> None:
+        """Replace the value by a NumPy scalar of the type, or by None."""
+        self._value = value
+        self._fetch: Callable[[], Any] | None = None
+        self.location: Any = None
+        self.holder: Any = None
+
+    def defer(self, fetch: Callable[[], Any], location: Any, holder: Any) -> None:
+        """Note that `holder` has the value in `location`; `fetch` copies it to the host."""
+        self._fetch, self.location, self.holder = fetch, location, holder
+
+    def write(self, accum: BinaryOp | None, dtype: DType, new: Any) -> None:
+        """Assign a number of type `dtype`, or None, as GraphBLAS writes a scalar."""
+        if accum is not None:
+            before = self.get()
+            if new is None:
+                return
+            if before is not None:
+                domain, _ = accum.types(self.dtype, dtype)
+                new = accum.evaluate(domain, before, dtype.numpy.type(new))
+        self.set(None if new is None else cast(new, self.dtype))
+
+
+class ScalarRef(NamedTuple):
+    """A scalar whose value a recorded statement reads when it runs, cast to `dtype`.
+
+    `now` returns the value, or raises the error that a statement would raise if it ran now.
+    """
+
+    scalar: ScalarValue
+    dtype: DType
+    name: str
+    now: Callable[[], Any]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class CounterRef(NamedTuple):
+    """The counter of a recorded loop, cast to `dtype`."""
+
+    dtype: DType
+
+
+def refs_in(x: Any) -> Iterator[ScalarRef]:
+    """Yield the references to scalars in an operation."""
+    if type(x) is ScalarRef:
+        yield x
+    elif isinstance(x, tuple):
+        for part in x:
+            yield from refs_in(part)
+
+
+def read(x: Any, depth: int) -> Any:
+    """Return an operation with the values of its scalars, in iteration `depth` of a loop."""
+    if type(x) is ScalarRef:
+        return x.now()
+    if type(x) is CounterRef:
+        return x.dtype.numpy.type(depth)
+    if not isinstance(x, tuple):
+        return x
+    parts = [read(part, depth) for part in x]
+    if all(new is old for new, old in zip(parts, x, strict=True)):
+        return x
+    return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+
+
+# ------------------------------------------------------------------------------------------
+# An output, a descriptor and an operation are a statement. The operation is the same record for a
+# vector and for a matrix of k rows. Operands are *handles*, a backend's own objects.
+#
+# A backend obeys the GraphBLAS rule: with ``T`` the operation's result, ``Z = T``, or with an
+# accumulator ``Z = W (+) T`` (entries of only one side stay as they are); where the mask holds,
+# ``W`` becomes ``Z`` (an entry that ``Z`` lacks is deleted); elsewhere ``W`` stays, or is deleted
+# if `replace` is set. The output may be one of the operands.
+
+
+Array = np.ndarray[Any, Any]
+Handle = Any
+"""A backend's own object for a vector or a matrix; it stays the same when it is written."""
+Indices = tuple[Array | None, ...] | None
+"""An index list for each dimension, None for all its indices; None alone for the whole object."""
+Transposed = tuple[bool, bool]
+"""For each of two matrices, whether the operation uses its transpose."""
+
+
+class Descriptor(NamedTuple):
+    """Mask, accumulator and replace: how a result is written.
+
+    Attributes
+    ----------
+    mask : Handle or None
+        A vector for a vector, a matrix for a matrix.
+    structure, complement : bool
+        The mask keeps every position at which it has an entry, else only those at which the entry
+        is not zero; or it keeps the other positions.
+    accum : BinaryOp or None
+        The accumulator.
+    replace : bool
+        Delete the output's entries outside the mask.
+    """
+
+    mask: Handle | None = None
+    structure: bool = True
+    complement: bool = False
+    accum: BinaryOp | None = None
+    replace: bool = False
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the statement discards the output's earlier content."""
+        return self.accum is None and (self.replace or self.mask is None)
+
+
+class Product(NamedTuple):
+    """The algebra of a product of a matrix with a vector, ``w = A u`` or ``w = A' u``.
+
+    Operands are cast to `domain`, products to `result`, the type of the sums. With `transpose`,
+    ``w[j] = (+)_i A[i, j] u[i]``. With `flip` the vector is the left operand of the multiplication,
+    as in ``u @ A``. `kernel` and `policy` are the author's choice, where a backend offers one.
+    """
+
+    semiring: Semiring
+    domain: DType
+    result: DType
+    transpose: bool
+    flip: bool
+    kernel: str | None = None
+    policy: str | None = None
+
+
+class BoundOperator(NamedTuple):
+    """An operator of one operand: unary, binary with one operand bound, or index-unary.
+
+    Entries and the bound operand are cast to `domain`; the output has the type `result`. The bound
+    operand, or in `right` the thunk of an `IndexUnaryOp`, is a NumPy scalar or a ScalarRef.
+    """
+
+    op: Operator
+    domain: DType
+    result: DType
+    left: Any = None
+    right: Any = None
+
+
+# ------------------------------------------------------------------------------- operations
+#: The methods of vectors and matrices that make operations, and have no side effect.
+PURE: set[str] = set()
+T = TypeVar("T")
+
+
+def operation(
+    on_vectors: str, on_matrices: str, *, reads: str = "", pure: str = "", refers: bool = False
+) -> Callable[[type[T]], type[T]]:
+    """Return the decorator of a class of operations.
+
+    Parameters
+    ----------
+    on_vectors, on_matrices : str
+        Its names in messages and traces; "" where there is none.
+    reads : str
+        The fields with the handles that it reads.
+    pure : str
+        The methods that make it: a loop that calls them may be recorded.
+    refers : bool
+        Whether a field may be a `ScalarRef` or a `CounterRef`.
+    """
+
+    def described(cls: Any) -> Any:
+        cls.names, cls.reads, cls.refers = (on_vectors, on_matrices), tuple(reads.split()), refers
+        PURE.update(pure.split())
+        return cls
+
+    return described
+
+
+@operation("mxv", "matrix_mxm", reads="matrix operand", pure="vxm mxv mxm outer")
+class Multiply(NamedTuple):
+    """``w = A u``, ``w = A' u``, or the same for each row of a matrix: ``C = Q A``.
+
+    The operand is the vector ``u``, or the left one of two matrices, ``Q``, whose rows are such
+    vectors; `transposed`: its transpose is used. For two matrices `transpose` and `flip` of the
+    product are as in ``u @ A``, so `transpose` is False for ``Q A'``.
+    """
+
+    matrix: Handle
+    operand: Handle
+    product: Product
+    transposed: bool = False
+
+
+@operation("mxv_selection", "", reads="indices operand", pure="selection")
+class MultiplySelection(NamedTuple):
+    """``w = P u`` or ``w = P' u``, where P has an entry (f[j], j) for each entry j of a vector f.
+
+    `indices` is f, of an integer type; a value outside of P's rows makes no entry.
+    """
+
+    indices: Handle
+    operand: Handle
+    product: Product
+
+
+@operation("", "", reads="left right", pure="ewise_add ewise_mult ewise_union", refers=True)
+class Ewise(NamedTuple):
+    """An element-wise combination ``u (+) v`` or ``u (x) v``.
+
+    Attributes
+    ----------
+    kind : str
+        ``"ewise_add"``: on the union, where an entry of one side alone stays as it is;
+        ``"ewise_mult"``: on the intersection; ``"ewise_union"``: on the union, with a default in
+        place of a missing entry.
+    defaults : tuple or None
+        The defaults of ``ewise_union`` for the left and the right side, in the operator's domain.
+    """
+
+    kind: str
+    left: Handle
+    right: Handle
+    op: BinaryOp
+    defaults: tuple[Any, Any] | None = None
+    transposed: Transposed = (False, False)
+
+
+@operation("", "matrix_kronecker", reads="left right")
+class Kronecker(NamedTuple):
+    """The Kronecker product: ``A[i, j] (x) B`` in the place of each entry of ``A``."""
+
+    left: Handle
+    right: Handle
+    op: BinaryOp
+    transposed: Transposed = (False, False)
+
+
+@operation("apply", "matrix_apply", reads="operand", pure="apply", refers=True)
+class Apply(NamedTuple):
+    """``f(u)``, entry by entry."""
+
+    operand: Handle
+    function: BoundOperator
+
+
+@operation("select", "matrix_select", reads="operand", pure="select", refers=True)
+class Select(NamedTuple):
+    """The entries for which an operator of value, index and thunk is true.
+
+    The operator has a BOOL result; the thunk is a NumPy scalar or a ScalarRef in its domain.
+    """
+
+    operand: Handle
+    op: IndexUnaryOp
+    thunk: Any
+
+
+@operation("assign", "matrix_assign", reads="operand")
+class Assign(NamedTuple):
+    """``w(I) = u`` or ``C(I, J) = A``; the indices of a list are distinct."""
+
+    operand: Handle
+    indices: Indices = None
+    transposed: bool = False
+
+
+@operation("assign_scalar", "matrix_assign_scalar", refers=True)
+class AssignScalar(NamedTuple):
+    """``w(I) = value`` or ``C(I, J) = value``; the indices of a list rise.
+
+    The value is a NumPy scalar, a ScalarRef or a CounterRef, of the output's type.
+    """
+
+    value: Any
+    indices: Indices = None
+
+
+@operation("extract", "matrix_extract", reads="operand")
+class Extract(NamedTuple):
+    """``u(I)`` or ``A(I, J)``; indices may repeat."""
+
+    operand: Handle
+    indices: Indices = None
+
+
+@operation("extract_column", "", reads="matrix")
+class ExtractColumn(NamedTuple):
+    """``A(:, j)``, or ``A(j, :)'`` if `transposed`, as a vector."""
+
+    matrix: Handle
+    column: int
+    transposed: bool = False
+
+
+@operation("reduce_vector", "", reads="matrix", pure="reduce_rowwise reduce_columnwise")
+class ReduceRows(NamedTuple):
+    """``w[i] = (+)_j A[i, j]``, or over the rows of ``A'`` if `transposed`."""
+
+    matrix: Handle
+    monoid: Monoid
+    transposed: bool = False
+
+
+@operation("", "matrix_selection", reads="indices")
+class SelectionToMatrix(NamedTuple):
+    """The BOOL matrix with an entry (f[j], j) for each entry j of f, or (j, f[j]) if `transposed`.
+
+    Values of `indices` outside ``0 .. nrows-1`` have no entry.
+    """
+
+    indices: Handle
+    nrows: int
+    transposed: bool = False
+
+
+@operation("reduce", "matrix_reduce", reads="operand", pure="reduce reduce_scalar inner")
+class Reduce(NamedTuple):
+    """The sum of all entries: a scalar, empty if there are none."""
+
+    operand: Handle
+    monoid: Monoid
+
+
+@operation("vector_get", "matrix_get", reads="operand")
+class ExtractElement(NamedTuple):
+    """``u[i]`` or ``A[i, j]``: a scalar, empty if there is no entry."""
+
+    operand: Handle
+    position: tuple[int, ...]
+
+
+@operation("constant", "constant", refers=True)
+class Constant(NamedTuple):
+    """A number for a scalar: a NumPy scalar, ScalarRef or CounterRef."""
+
+    value: Any
+
+
+Operation = (
+    Multiply
+    | MultiplySelection
+    | Ewise
+    | Kronecker
+    | Apply
+    | Select
+    | Assign
+    | AssignScalar
+    | Extract
+    | ExtractColumn
+    | ReduceRows
+    | SelectionToMatrix
+    | Reduce
+    | ExtractElement
+    | Constant
+)
+
+
+def operands_of(operation: Operation) -> tuple[Handle, ...]:
+    """Return the vectors and matrices that an operation reads, in the order of its fields."""
+    kind: Any = type(operation)
+    return tuple(getattr(operation, name) for name in kind.reads)
+
+
+def method_of(operation: Operation, ndim: int) -> str:
+    """Return an operation's name in messages and traces, on vectors (1) or matrices (2)."""
+    if isinstance(operation, Ewise):
+        return operation.kind if ndim == 1 else f"matrix_{operation.kind}"
+    if isinstance(operation, Assign) and ndim == 2 and operation.indices is None:
+        return "matrix_transpose" if operation.transposed else "matrix_dup"
+    kind: Any = type(operation)
+    name: str = kind.names[ndim - 1]
+    return name
+
+
+class Statement(NamedTuple):
+    """A checked operation and its output, a handle or a `ScalarValue`.
+
+    `dtype` is the type of the operation's result, before the cast to the type of the output.
+    """
+
+    out: Any
+    desc: Descriptor
+    operation: Operation
+    dtype: DType
+
+    @property
+    def assigns_counter(self) -> bool:
+        """Whether the statement assigns the counter of the loop that records it."""
+        operation = self.operation
+        return (
+            isinstance(operation, (AssignScalar, Constant)) and type(operation.value) is CounterRef
+        )
+
+    @property
+    def scalars(self) -> list[ScalarRef]:
+        """The scalars whose values are read when the statement runs."""
+        kind: Any = type(self.operation)
+        return list(refs_in(self.operation)) if kind.refers else []
+
+    @property
+    def writes_scalar(self) -> bool:
+        """Whether the output is a scalar."""
+        return type(self.out) is ScalarValue
+
+
+def resolved(operation: Operation, depth: int = 0) -> Operation:
+    """Return an operation with the values that its scalars have now, in iteration `depth`.
+
+    Raises
+    ------
+    EmptyObject
+        If a scalar has no value.
+    """
+    kind: Any = type(operation)
+    if not kind.refers:
+        return operation
+    found: Operation = read(operation, depth)
+    return found
+
+
+# ------------------------------------------------------------------------------------------
+# Loops: when they end, their plans, and the record of their bodies.
+
+
+class Until(NamedTuple):
+    """The conditions that end a loop; each that is not None is checked.
+
+    It ends before an iteration in which the vector or matrix `empty` has no entry, after one that
+    left `unchanged` as it was, and after so many `times`.
+    """
+
+    empty: Handle | None = None
+    unchanged: Handle | None = None
+    times: int | None = None
+
+
+class Levels(Protocol):
+    """The entries of an integer vector or matrix, by value; without any they are 0 and -1."""
+
+    lowest: int
+    deepest: int
+
+    def cut(self, d: int) -> Handle:
+        """Return the BOOL vector or matrix that is True where the value is `d`."""
+
+
+class Sweep(NamedTuple):
+    """The iterations of a sweep: one for each level, the deepest first, down to level 1.
+
+    `here` and `above` are the masks of the first iteration, which the body names: the deepest
+    level, and the one before it. `levels`, at least two, are as `Backend.levels` returned them.
+    """
+
+    here: Handle
+    above: Handle
+    levels: Levels
+
+
+class FusedLoop(Protocol):
+    """A loop that runs as one program."""
+
+    @property
+    def name(self) -> str:
+        """How it runs, such as ``"grid search"``."""
+
+    @property
+    def why(self) -> str:
+        """Why this way was chosen."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the loop allocates beside its operands."""
+
+    def run(self) -> None:
+        """Run the loop to its end; the host waits only if it must know a scalar or a count."""
+
+
+class Rejection(NamedTuple):
+    """Why a loop does not run as one program."""
+
+    why: str
+
+
+# ------------------------------------------------------------------------------------------
+# The record of a loop's body: its statements on places, which other handles take another time.
+
+
+class Place:
+    """The place of a handle in a record."""
+
+    __slots__ = ("number", "shape")
+
+    def __init__(self, number: int, shape: tuple[int, ...]) -> None:
+        self.number, self.shape = number, shape
+
+
+class Record:
+    """The statements of a loop's body, on places.
+
+    Attributes
+    ----------
+    places : list of Place
+        One for each of the handles, which have the given shapes.
+    statements : list of Statement
+        The statements, with places instead of handles.
+    found : dict
+        What a backend has found out that holds on any handles, by who found it.
+    """
+
+    def __init__(
+        self,
+        statements: Sequence[Statement],
+        handles: Sequence[Handle],
+        shapes: Sequence[tuple[int, ...]],
+    ) -> None:
+        self.places = [Place(k, shape) for k, shape in enumerate(shapes)]
+        of = {id(x): place for x, place in zip(handles, self.places, strict=True)}
+        self.statements = [_moved(s, of) for s in statements]
+        self.found: dict[Any, Any] = {}
+
+
+class RecordedBody(Sequence[Statement]):
+    """The statements of a record on other handles, one for each place; made when they are read."""
+
+    def __init__(self, record: Record, handles: list[Handle]) -> None:
+        self.record, self.handles = record, handles
+        self._statements: list[Statement] | None = None
+
+    def _made(self) -> list[Statement]:
+        if self._statements is None:
+            of = {id(p): x for p, x in zip(self.record.places, self.handles, strict=True)}
+            self._statements = [_moved(s, of) for s in self.record.statements]
+        return self._statements
+
+    def __len__(self) -> int:
+        return len(self.record.statements)
+
+    def __getitem__(self, k: Any) -> Any:
+        return self._made()[k]
+
+    def __iter__(self) -> Iterator[Statement]:
+        return iter(self._made())
+
+    def place_of(self, handle: Handle) -> Place | None:
+        """Return the place of a handle, or None."""
+        for place, x in zip(self.record.places, self.handles, strict=True):
+            if x is handle:
+                return place
+        return None
+
+
+def once(statements: Sequence[Statement], find: Callable[[Sequence[Statement]], T]) -> T:
+    """Return ``find(statements)``; for the body of a record it is found once, and kept.
+
+    What is found may depend on operations, types and shapes, not on what handles are or hold.
+    """
+    if not isinstance(statements, RecordedBody):
+        return find(statements)
+    kept = statements.record.found
+    if find not in kept:
+        kept[find] = find(statements)
+    found: T = kept[find]
+    return found
+
+
+def _moved(s: Statement, of: Mapping[int, Any]) -> Statement:
+    """Return a statement on other handles, which `of` has by the ``id`` of those that it has."""
+    out, desc, operation, dtype = s
+    moved_desc = Descriptor(of.get(id(desc.mask)), *desc[1:])
+    moved = type(operation)(*(of.get(id(x), x) for x in operation))
+    return Statement(of[id(out)], moved_desc, moved, dtype)
