@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from strategies import Draw, Failed
 
 from lagpu import algorithms, check
 from lagpu.algebra.tables import binary
@@ -13,7 +14,6 @@ from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import LagpuError
-from lagpu.selftest.soak.kind import Draw, Failed
 
 _SIZES = (1, 2, 5, 31, 32, 33)
 _BIG_SIZES = (200, 1023, 1025)
@@ -75,7 +75,7 @@ COMPARED = (
 
 
 def run(draw: Draw, backend: Backend, _seed: int) -> int:
-    """Draw a graph and an algorithm, run it, prove or compare the result; see `Run`."""
+    """Draw a graph and an algorithm, run it, prove or compare the result; return 1."""
     text = str(draw(st.sampled_from(PROVED + COMPARED), label="algorithm"))
     is_slow = any(word in text for word in _SLOW) or text in COMPARED
     n, edges = _graph(draw, _SIZES if is_slow else _SIZES + _BIG_SIZES)
@@ -85,7 +85,7 @@ def run(draw: Draw, backend: Backend, _seed: int) -> int:
     if found[0] != found[1] and not (text in COMPARED and _close(*found)):
         raise Failed(
             "from lagpu import algorithms as a\nfrom lagpu import check\n"
-            "from lagpu.selftest.soak.graphs import matrices, plain\n\n\ndef test_soak():\n"
+            "from soak.algorithm_calls import matrices, plain\n\n\ndef test_soak():\n"
             f"    n, edges, s, t, many = {n}, {edges!r}, {s}, {t}, {many!r}\n"
             f"{_lines(text, backend)}    # {backend.name}: {found[0]!r}\n    # cpu: {found[1]!r}\n"
         )

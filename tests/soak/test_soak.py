@@ -2,21 +2,23 @@
 
 import json
 
+import drawn_loops as loops
 import faulty
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from samples import sampled
+from strategies import Failed
 from typer.testing import CliRunner
 
 import lagpu
 from lagpu import INT64
 from lagpu.backends.gpu.storage.vector import VectorStore
-from lagpu.selftest.soak import graphs, loops, statements
-from lagpu.selftest.soak.__main__ import app, soak
-from lagpu.selftest.soak.kind import Failed
-from lagpu.selftest.soak.program import Program
+from soak import algorithm_calls as graphs
+from soak import statements
+from soak.__main__ import app, soak
+from soak.statements import Program
 
 KINDS = ("statements", "loops", "searches", "graphs")
 
