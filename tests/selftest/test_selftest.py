@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from samples import picked, sampled
 
+import lagpu
 from lagpu import backends, selftest, versions
 from lagpu.backends.gpu.backend import GpuBackend
 from lagpu.backends.gpu.fused.program.bitmap import BitmapOperands
@@ -21,7 +22,8 @@ from lagpu.backends.gpu.ops.strategies import STRATEGIES
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.cli import main
 from lagpu.operations import Multiply, MultiplySelection
-from lagpu.selftest import bitmap, matrices, products, runner, searches, selections, vectors
+from lagpu.selftest import algorithms, bitmap, matrices, products, runner, selections, vectors
+from lagpu.selftest.algorithms import ALGORITHMS
 from lagpu.selftest.case import Case
 from lagpu.selftest.data import DEEP, GRAPHS
 
@@ -39,7 +41,7 @@ def chosen(cases, *words: str) -> list[Case]:
 
 
 def searches_on(graph) -> list[Case]:
-    return [case for case in searches.cases() if case.name.endswith(f" on {graph.name}")]
+    return [case for case in algorithms.cases() if case.name.endswith(f" on {graph.name}")]
 
 
 @pytest.fixture
@@ -68,9 +70,15 @@ def test_all_searches_pass(place, graph):
     assert failing(searches_on(graph), place) == []
 
 
+def test_every_public_algorithm_has_a_row():
+    assert {row.name for row in ALGORITHMS} == set(lagpu.algorithms.__all__)
+    labels = [row.label for row in ALGORITHMS]
+    assert len(set(labels)) == len(labels)
+
+
 def test_every_search_is_on_one_of_the_graphs():
     names = [case.name for graph in (*GRAPHS, DEEP) for case in searches_on(graph)]
-    assert sorted(names) == sorted(case.name for case in searches.cases())
+    assert sorted(names) == sorted(case.name for case in algorithms.cases())
 
 
 @pytest.mark.exhaustive
@@ -194,7 +202,7 @@ def test_a_product_that_ignores_its_mask_is_found(monkeypatch):
     cases = chosen(products.cases(STRATEGIES), "any_pair BOOL")
     assert len(failing(cases)) == len(cases)
     # Without its mask a search never ends; a product over a graph without edges does.
-    assert failing(chosen(searches.cases(), "bfs_levels on empty 33")) == []
+    assert failing(chosen(algorithms.cases(), "bfs_levels on empty 33")) == []
 
 
 @pytest.mark.ci
@@ -210,7 +218,7 @@ def test_a_transposed_product_is_found(monkeypatch):
         monkeypatch, lambda s: with_product(s, transpose=not s.operation.product.transpose)
     )
     assert failing(chosen(products.cases(("push_edge",)), "any_pair BOOL", "any_secondi"))
-    assert failing(chosen(searches.cases(), "directed random 32"))
+    assert failing(chosen(algorithms.cases(), "directed random 32"))
 
 
 @pytest.mark.ci
@@ -237,7 +245,7 @@ def test_a_wrong_parent_is_found(monkeypatch):
 
     monkeypatch.setattr(GpuBackend, "vector_to_coo", off_by_one)
     for name in ("bfs_parents", "bfs_levels", "bfs"):
-        assert failing(chosen(searches.cases(), f"{name} on random 31")), name
+        assert failing(chosen(algorithms.cases(), f"{name} on random 31")), name
 
 
 def test_a_lost_accumulator_is_found(monkeypatch):
@@ -264,7 +272,7 @@ def test_a_wrong_type_is_found(monkeypatch):
 @pytest.mark.ci
 def test_rows_apart_that_err_are_found(monkeypatch):
     """On a GPU the sources of a deep graph are searched, and swept, each by itself."""
-    cases = chosen(searches.cases(), "ladder")
+    cases = chosen(algorithms.cases(), "ladder")
     names = [case.name for case in cases]
     whole = PerSourceSearch.run
 
@@ -277,7 +285,7 @@ def test_rows_apart_that_err_are_found(monkeypatch):
         patched.setattr(PerSourceSearch, "run", ended)
         assert failing(cases) == names[:1]
     monkeypatch.setattr(PerSourceSweep, "run", lambda self, log=None: None)
-    assert failing(cases) == names[1:]
+    assert failing(cases) == names[-1:]
 
 
 def test_commit(monkeypatch):
