@@ -172,9 +172,7 @@ def scale(
     return factor(count), factor(count if endpoints else count - 1)
 
 
-# ------------------------------------------------------------------------------------------
-# Sums over sources, which the sub-clusters of a grid share out; elsewhere one has them all.
-
+# ---- sums over sources, which the sub-clusters of a grid share out; elsewhere one has them all
 
 Add = Callable[[Matrix, list[int], list[Vector]], None]
 
@@ -285,8 +283,7 @@ def _alone(
     return shared.inside(lambda: work(k, copied))
 
 
-# ------------------------------------------------------------------------------------------
-# The 1-degree reduction of betweenness: branches that are trees are folded into their roots.
+# ---- the 1-degree reduction of betweenness: branches that are trees are folded into their roots
 #
 # A vertex of degree 1 hangs on its neighbour, which takes over its mass, the number of vertices
 # that it stands for; and so on, until every degree is 0 or at least 2. What leads through the
@@ -400,8 +397,7 @@ def _peeled(edges: Matrix, mass: Vector, between: Vector) -> Vector:
     return degree
 
 
-# ------------------------------------------------------------------------------------------
-# Betweenness centrality of vertices: Brandes' algorithm, for one source or many at once.
+# ---- betweenness centrality of vertices: Brandes' algorithm, for one source or many at once
 #
 # `brandes` computes the dependencies d of each source; they are added up, the source's own left
 # out::
@@ -624,8 +620,7 @@ def _standard_error(total: Array, squares: Array, used: Array, population: int) 
     return error
 
 
-# ------------------------------------------------------------------------------------------
-# Betweenness centrality of edges: the flow of dependencies along edges from each source.
+# ---- betweenness centrality of edges: the flow of dependencies along edges from each source
 #
 # With levels l, path counts p and dependencies d of `brandes`, each vertex in its own column::
 #

@@ -138,8 +138,7 @@ def bfs(A: Matrix, source: int) -> tuple[Vector, Vector]:
     return levels, parents
 
 
-# ------------------------------------------------------------------------------------------
-# Count shortest paths: sigma of TurboBFS, the forward half of betweenness centrality.
+# ---- count shortest paths: sigma of TurboBFS, the forward half of betweenness centrality
 #
 # Each product adds up the numbers of paths to the next level::
 #
@@ -195,8 +194,7 @@ def count_shortest_paths(A: Matrix, source: int) -> Vector:
     return paths
 
 
-# ------------------------------------------------------------------------------------------
-# Many breadth-first searches at once, one in each row of a matrix.
+# ---- many breadth-first searches at once, one in each row of a matrix
 #
 # The frontiers are the rows of a k x n matrix Q, and one product advances all of them::
 #
@@ -300,8 +298,7 @@ def _frontier(A: Matrix, sources: Any, *, numbered: bool = False) -> Matrix:
     )
 
 
-# ------------------------------------------------------------------------------------------
-# One breadth-first search from several vertices together, and their neighbourhoods.
+# ---- one breadth-first search from several vertices together, and their neighbourhoods
 
 
 def bfs_levels_joint(A: Matrix, sources: Any) -> Vector:

@@ -128,8 +128,7 @@ def _from_distances(A: Matrix, vertices: Any, of: Callable[[Vector], float], wha
     return Vector.from_coo(chosen, np.array(values, float), size=A.nrows, like=A)
 
 
-# ------------------------------------------------------------------------------------------
-# Eccentricities and diameters: the distance to the farthest vertex.
+# ---- eccentricities and diameters: the distance to the farthest vertex
 #
 # The exact diameter needs few searches: one from s, of eccentricity e, bounds all
 # eccentricities::

@@ -161,8 +161,7 @@ def _components_of_colours(A: Matrix, own: Vector, rest: Vector) -> Vector:
     return labels
 
 
-# ------------------------------------------------------------------------------------------
-# The two sides of a bipartite graph, or an odd cycle; every graph has exactly one of the two.
+# ---- the two sides of a bipartite graph, or an odd cycle; every graph has exactly one of the two
 #
 # From one vertex of each component on, the sides alternate from level to level::
 #

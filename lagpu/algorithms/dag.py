@@ -42,8 +42,7 @@ def cycle_of(parents: np.ndarray[Any, Any]) -> list[int]:
     return [start, *cycle[:0:-1]]
 
 
-# ------------------------------------------------------------------------------------------
-# Topological levels and order of a directed acyclic graph.
+# ---- topological levels and order of a directed acyclic graph
 #
 # Vertices without an edge in are the first level; removing them gives the next level::
 #

@@ -122,8 +122,7 @@ def _edges_between(A: Matrix) -> Matrix:
     return both
 
 
-# ------------------------------------------------------------------------------------------
-# Maximal independent set: Luby's algorithm.
+# ---- maximal independent set: Luby's algorithm
 #
 # A candidate whose score is above the scores of all neighbours joins, and its neighbours drop
 # out::

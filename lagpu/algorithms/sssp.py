@@ -244,8 +244,7 @@ def _cycle_message(A: Matrix, cycle: list[int]) -> str:
     )
 
 
-# ------------------------------------------------------------------------------------------
-# A shortest path between two vertices: searches from both ends until they meet, or one search.
+# ---- a shortest path between two vertices: searches from both ends until they meet, or one search
 #
 # The smaller frontier takes a step: along the edges from the source, against them from the
 # target::

@@ -125,11 +125,6 @@ def check_edge_betweenness(
     normalized, directed, sources, rel_tol
         As in `check_betweenness`.
 
-    Returns
-    -------
-    tuple of str
-        The rules that hold: the first two of `BETWEENNESS_RULES`.
-
     Raises
     ------
     CheckFailed, DimensionMismatch
@@ -279,9 +274,7 @@ def _compare(
         )
 
 
-# ------------------------------------------------------------------------------------------
-# Prove PageRanks.
-
+# ---- prove PageRanks
 
 PAGERANK_RULES = (
     "every vertex has a rank, a number >= 0",
@@ -310,16 +303,6 @@ def check_pagerank(
         Rank of each vertex.
     alpha, personalization, tol, weight, dangling
         As given to `lagpu.algorithms.pagerank`.
-
-    Returns
-    -------
-    tuple of str
-        The rules that hold: `PAGERANK_RULES`.
-
-    Raises
-    ------
-    CheckFailed
-        At the first broken rule.
 
     Notes
     -----

@@ -54,9 +54,7 @@ def check_distances(A: Any, source: int, distances: Any) -> CheckReport:
     graph = Graph(A, source)
     distance, present = graph.dense(distances, "distances")
     name = "check_distances"
-    if not present[graph.source] or distance[graph.source] != 0:
-        found = distance[graph.source] if present[graph.source] else "none"
-        raise CheckFailed(f"{name}: {DISTANCE_RULES[0]}: distance[{source}] is {found}, not 0.")
+    graph.require_at_source((distance, present), 0, f"{name}: {DISTANCE_RULES[0]}: distance")
     edges = weighted(A)
     begun = edges.at_ends(lambda e: present[e.begin], np.logical_or, False)
     refuse(begun & ~present, f"{name}: {DISTANCE_RULES[1]}", lambda v: "no distance")
@@ -86,9 +84,7 @@ def check_distances(A: Any, source: int, distances: Any) -> CheckReport:
     return CheckReport(DISTANCE_RULES, int(present.sum()), int(steps[present].max()), reached)
 
 
-# ------------------------------------------------------------------------------------------
-# Prove results that follow from distances of pairs: eccentricities, closeness, shortest paths.
-
+# ---- prove results that follow from distances of pairs: eccentricities, closeness, shortest paths
 
 _WORD = 64  # sources that a word has a bit for
 _WORDS = 1 << 14  # words at a time, where a vertex has several
@@ -133,11 +129,6 @@ def check_remoteness(
         As given to ``closeness_centrality``.
     rel_tol : float
         Relative tolerance of the values.
-
-    Returns
-    -------
-    tuple of str
-        The rules that hold: `REMOTENESS_RULES`.
 
     Raises
     ------
@@ -186,11 +177,6 @@ def check_diameter(A: Any, diameter: int) -> tuple[str, ...]:
     diameter : int
         The number.
 
-    Returns
-    -------
-    tuple of str
-        The rule that holds: `DIAMETER_RULES`.
-
     Raises
     ------
     CheckFailed
@@ -226,11 +212,6 @@ def check_route(A: Any, source: int, target: int, route: list[int]) -> tuple[str
         The ends of the path.
     route : list of int
         The vertices of the path.
-
-    Returns
-    -------
-    tuple of str
-        The rules that hold: `ROUTE_RULES`.
 
     Raises
     ------

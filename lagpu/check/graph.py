@@ -101,15 +101,10 @@ class Pattern:
 
 
 class Graph:
-    """The pattern of a graph, and the source of a search if there is one.
+    """The pattern of a graph of n vertices, and the source of a search if there is one.
 
-    Attributes
-    ----------
-    n, source : int
-        Number of vertices, and the source of the search.
-    unreached : int
-        The level of unreached vertices in arrays, larger than any level plus one, so that an edge
-        to an unreached vertex counts as too long. It never leaves this package.
+    `unreached` is the level of unreached vertices in arrays, larger than any level plus one, so
+    that an edge to an unreached vertex counts as too long. It never leaves this package.
     """
 
     def __init__(self, A: Any, source: int | None = None) -> None:
@@ -154,6 +149,23 @@ class Graph:
         dense = np.zeros(self.n, values.dtype)
         dense[indices] = values
         return dense, present
+
+    def whole(self, result: Any, name: str, word: str, below: int, rule: str) -> Array:
+        """Return the whole number ``0 .. below - 1`` that each vertex must have, (n,), INT64."""
+        values, present = self.dense(result, name)
+        refuse(
+            ~present | ~whole_below(values, below),
+            rule,
+            lambda v: f"{word} {values[v]}" if present[v] else f"no {word}",
+        )
+        return values.astype(np.int64)
+
+    def require_at_source(self, found: tuple[Array, Array], wanted: int, rule: str) -> None:
+        """Raise unless the values of `dense` have the wanted one at the source."""
+        values, present = found
+        if not present[self.source] or values[self.source] != wanted:
+            value = values[self.source] if present[self.source] else "none"
+            raise CheckFailed(f"{rule}[{self.source}] is {value}, not {wanted}.")
 
     def levels(self, levels: Any, name: str, rule: str) -> Array:
         """Return the level of each vertex, (n,), or `unreached`."""
@@ -203,14 +215,8 @@ class Graph:
 def refuse(bad: Array, rule: str, describe: Callable[[int], str]) -> None:
     """Raise `CheckFailed` for the first vertex that breaks a rule, if there is one.
 
-    Parameters
-    ----------
-    bad : ndarray of bool, (n,)
-        Which vertices break the rule.
-    rule : str
-        The checker and the rule.
-    describe : callable
-        Returns the fault of a vertex in words.
+    `bad` says which vertices do, (n,); `rule` names the checker too; `describe` returns the fault
+    of a vertex in words.
     """
     count = int(np.count_nonzero(bad))
     if count:

@@ -30,22 +30,15 @@ _MASK = (1 << 64) - 1
 
 @dataclass(frozen=True)
 class Edges:
-    """Some columns' entries: the edges from `begin` to the end of each column.
+    """The edges of k entries in some columns.
 
-    Attributes
-    ----------
-    begin : array of int, (k,)
-        The begin of each edge.
-    ends, counts : array of int, (c,)
-        The vertex of each column, and its entries.
-    lengths : array, (k,), or None
-        The value of each edge, if the slice has values; integers and BOOL as INT64, so that True
-        counts 1.
+    `lengths` are the edges' values, if the slice has values; integers and BOOL as INT64, so that
+    True counts 1.
     """
 
-    begin: Array
-    ends: Array
-    counts: Array
+    begin: Array  # of each edge, (k,)
+    ends: Array  # the vertex of each column
+    counts: Array  # the entries of each column
     lengths: Any
 
     @cached_property
@@ -55,18 +48,10 @@ class Edges:
 
 
 class Slice:
-    """Some of the edges, by columns.
+    """Some of the edges of a graph of n vertices, by columns.
 
-    Parameters
-    ----------
-    n : int
-        Vertices of the graph.
-    col_ptr, row_idx : array of int
-        Compressed columns; rows and columns are positions.
-    rows, cols : array of int, optional
-        The vertex at each position; None: the position itself.
-    values : array, optional
-        The value of each edge.
+    Rows and columns are positions, of which `rows` and `cols` name the vertices; without these a
+    position is a vertex.
     """
 
     def __init__(
@@ -91,12 +76,10 @@ class Slice:
         """Yield (columns, entries, edges), some columns at a time."""
         for j, stop in self._runs:
             within = slice(int(self.col_ptr[j]), int(self.col_ptr[stop]))
-            yield slice(j, stop), within, self._edges(j, stop, within)
+            yield slice(j, stop), within, self._edges(j, stop)
 
-    def _block(self, j: int, stop: int) -> Edges:
-        return self._edges(j, stop, slice(int(self.col_ptr[j]), int(self.col_ptr[stop])))
-
-    def _edges(self, j: int, stop: int, within: slice) -> Edges:
+    def _edges(self, j: int, stop: int) -> Edges:
+        within = slice(int(self.col_ptr[j]), int(self.col_ptr[stop]))
         rows = self.row_idx[within]
         lengths = None if self.values is None else self.values[within]
         if lengths is not None and lengths.dtype.kind != "f":
@@ -110,11 +93,11 @@ class Slice:
 
     def at_ends(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
         """Return the reduction of what `of` says of the edges into each column."""
-        like = of(self._edges(0, 0, slice(0, 0)))
+        like = of(self._edges(0, 0))
         found = np.full((self.shape[1], *like.shape[1:]), empty, like.dtype)
 
         def reduce(block: tuple[int, int]) -> None:
-            edges = self._block(*block)
+            edges = self._edges(*block)
             values = of(edges)
             filled = np.flatnonzero(edges.counts)
             if len(filled):
@@ -137,7 +120,7 @@ class Slice:
 
     def total(self, of: Callable[[Edges], Array]) -> int:
         """Return of how many edges something is true."""
-        return sum(mapped(lambda run: int(np.count_nonzero(of(self._block(*run)))), self._runs))
+        return sum(mapped(lambda run: int(np.count_nonzero(of(self._edges(*run)))), self._runs))
 
     def along(self, of: Callable[[Edges], Array]) -> Slice:
         """Return the slice of those edges of which something is true, without values."""
@@ -172,11 +155,19 @@ class Slice:
 
     @cached_property
     def _row_of(self) -> Array | None:
-        return _positions(self._rows, self._n)
+        """The position of each vertex among the rows, -1 if it has none; None: the vertex."""
+        if self._rows is None:
+            return None
+        found = np.full(self._n, -1, np.int32 if self._n < 2**31 else np.int64)
+        found[self._rows] = np.arange(len(self._rows))
+        return found
 
     def after(self, vertices: Array) -> Array:
         """Return the ends of the edges from some vertices."""
-        return self._ends_of(_known(self._row_of, vertices))
+        if self._row_of is not None:
+            vertices = self._row_of[vertices]
+            vertices = vertices[vertices >= 0]
+        return self._ends_of(vertices)
 
     def out_of(self, vertices: Array) -> tuple[Array, Array]:
         """Return the edges from some vertices as (place in the list, end), in this order."""
@@ -198,7 +189,7 @@ class Slice:
         """Return a number that tells these edges from those that lead back; see `Slices`."""
 
         def of(run: tuple[int, int]) -> int:
-            edges = self._block(*run)
+            edges = self._edges(*run)
             begin, end = (x.astype(np.uint64) for x in (edges.begin, edges.end))
             pair = _mixed(np.minimum(begin, end) + np.uint64(key)) + np.maximum(begin, end)
             mixed = _mixed(pair)
@@ -218,20 +209,11 @@ class Slice:
 
 
 class Slices:
-    """All edges of a graph, in one slice or in those of a grid's pieces.
+    """All edges of a graph of n vertices, in one slice or in those of a grid's pieces.
 
+    `own` has the slices of this process by the number of the piece; a slice of all edges is that
+    of 0. `ends` is the dimension of the matrix that has the ends: 0, its rows, if edges are turned.
     Every process of the grid calls the same methods, and gets the same from them.
-
-    Parameters
-    ----------
-    n : int
-        Vertices.
-    own : dict
-        The slices of this process by the number of the piece; a slice of all edges is that of 0.
-    parts : Parts, optional
-        What the grid does piece by piece.
-    ends : int
-        The dimension of the matrix that has the ends: 0, its rows, if edges are turned.
     """
 
     def __init__(
@@ -256,16 +238,10 @@ class Slices:
         return cls(A.nrows, own, parts)
 
     def at_ends(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
-        """Return, for each vertex, the reduction of what is said of the edges into it, (n,).
+        """Return, for each vertex, the reduction of what `of` returns for the edges into it, (n,).
 
-        Parameters
-        ----------
-        of : callable
-            Returns an array, with a value, or a row of values, for each of some `Edges`.
-        ufunc : np.ufunc
-            Reduces the values; any order must do.
-        empty : scalar
-            The value where there is no edge, neutral in the reduction.
+        That is a value, or a row of values, for each edge; any order of reduction must do. `empty`
+        is the value where there is no edge, neutral in the reduction.
         """
         return self._reduced(lambda own: own.at_ends(of, ufunc, empty), self._ends, ufunc)
 
@@ -443,22 +419,6 @@ def least_of(count: int, component: Array) -> Array:
 def _components(n: int, begin: Array, end: Array) -> Array:
     pattern = sp.csr_array((np.ones(len(begin), np.int8), (begin, end)), shape=(n, n))
     return least_of(*csgraph.connected_components(pattern, connection="weak"))
-
-
-def _positions(vertices: Array | None, n: int) -> Array | None:
-    """Return the position of each of all vertices, -1 of those that are not listed."""
-    if vertices is None:
-        return None
-    found = np.full(n, -1, np.int32 if n < 2**31 else np.int64)
-    found[vertices] = np.arange(len(vertices))
-    return found
-
-
-def _known(position: Array | None, vertices: Array) -> Array:
-    if position is None:
-        return vertices
-    found: Array = position[vertices]
-    return found[found >= 0]
 
 
 def listed(ptr: Array, idx: Array, at: Array) -> Array:

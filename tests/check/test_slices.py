@@ -379,7 +379,7 @@ def test_few_distances_at_a_time(monkeypatch, nobody_collects):
     names = ("betweenness", "betweenness of some sources", "triangles", "closeness")
     want = [verdicts(name, "cpu", 9) for name in names]
     monkeypatch.setattr("lagpu.check.betweenness._CHUNK", 3 * N)
-    monkeypatch.setattr("lagpu.check.triangles._LISTED", 5)
+    monkeypatch.setattr("lagpu.check.structure._LISTED", 5)
     monkeypatch.setattr("lagpu.check.distances._FEW", 0)
     assert [verdicts(name, "cpu", 9) for name in names] == want
 
