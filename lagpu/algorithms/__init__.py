@@ -32,9 +32,14 @@ from lagpu.algorithms.components import (
     is_bipartite,
     strongly_connected_components,
 )
-from lagpu.algorithms.dag import topological_levels, topological_order
 from lagpu.algorithms.pagerank import pagerank
-from lagpu.algorithms.sets import core_number, k_core, maximal_independent_set
+from lagpu.algorithms.peeling import (
+    core_number,
+    k_core,
+    maximal_independent_set,
+    topological_levels,
+    topological_order,
+)
 from lagpu.algorithms.sssp import bellman_ford, delta_stepping, has_path, shortest_path, sssp
 from lagpu.algorithms.triangles import (
     average_clustering,

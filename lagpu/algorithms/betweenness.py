@@ -71,11 +71,6 @@ def count_paths(A: Matrix, sources: list[int]) -> tuple[Any, Any]:
     """Return the levels of the vertices, and the numbers of shortest paths to the vertices.
 
     Both are vectors for one source, and matrices with a row for each of several sources.
-
-    Raises
-    ------
-    LimitExceeded
-        If a number of paths does not fit FP64.
     """
     frontier: Any
     if len(sources) == 1:
@@ -180,32 +175,11 @@ Add = Callable[[Matrix, list[int], list[Vector]], None]
 def sums(
     A: Matrix, sources: list[int], batch: int | None, pieces: int | None, count: int, add: Add
 ) -> list[Vector]:
-    """Return sums over sources.
+    """Return so many sums over sources, full vectors of FP64.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-        The graph, of which only the pattern counts.
-    sources : list of int
-        The sources. Sub-cluster c of C has ``sources[c::C]``.
-    batch : int or None
-        Sources at once.
-    pieces : int or None
-        Pieces of a grid that share a copy of the graph; None: as few as hold it.
-    count : int
-        The number of sums.
-    add : callable
-        ``add(A, chosen, totals)`` adds what some sources contribute; `A` may be a copy.
-
-    Returns
-    -------
-    list of Vector, (n,), FP64
-        Full. Those of sub-clusters are added in their order, so they are the same on every run.
-
-    Raises
-    ------
-    InvalidValue
-        If `A` has no pieces, or cannot be shared by so many.
+    ``add(A, chosen, totals)`` adds what some sources contribute; `A` may be a copy. Sub-cluster c
+    of C has ``sources[c::C]``; their sums are added in their order, so the result is the same on
+    every run.
     """
     pieces = None if pieces is None else integer(pieces, "betweenness: pieces")
     split = A.backend.capabilities.clusters
@@ -293,47 +267,22 @@ def _alone(
 
 
 class Folded(NamedTuple):
-    """A graph whose branches are folded.
+    """A graph whose branches are folded."""
 
-    Attributes
-    ----------
-    A : Matrix, (k, k)
-        What is left: the edges between vertices of degree 2 and more, without self-loops.
-    vertices : array of int, (k,)
-        The vertices of these.
-    mass : array, (n,)
-        For each vertex the vertices that it stands for, itself included.
-    known : array, (n,)
-        What the searches of `A` do not give each vertex, a pair and its reverse counted both; see
-        `fold_branches`.
-    reachable : array, (n,)
-        The vertices of each vertex' component.
-    """
-
-    A: Matrix
-    vertices: Array
-    mass: Array
-    known: Array
-    reachable: Array
+    A: Matrix  # (k, k): edges between vertices of degree 2 and more, without self-loops
+    vertices: Array  # of `A`, (k,)
+    mass: Array  # how many vertices each of all stands for, itself included
+    known: Array  # what the searches of `A` do not give each vertex, pairs counted both ways
+    reachable: Array  # the vertices of each vertex' component
 
 
 def fold_branches(A: Matrix) -> Folded:
-    """Fold the branches of an undirected graph.
+    """Fold the branches of an undirected graph, where self-loops do not count.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-        Its pattern is symmetric; self-loops do not count.
+    For a source s that is left, let e(s, v) be mass(v) - 1 and the sum over the successors w of v
+    of ``paths(v) / paths(w) (1 + e(s, w))``. Then v has ``known[v]``, and of all other sources
+    ``mass[s] e(s, v)``.
 
-    Returns
-    -------
-    Folded
-        For a source s that is left, let e(s, v) be mass(v) - 1 and the sum over the successors w
-        of v of ``paths(v) / paths(w) (1 + e(s, w))``. Then v has ``known[v]``, and of all other
-        sources ``mass[s] e(s, v)``.
-
-    Notes
-    -----
     As many rounds as the longest branch has edges. With c the vertices of a component and m the
     mass of v, a pair of a vertex folded into v with another of its component leads through v:
     ``2 (m - 1) (c - m)`` if the second one is not folded into v too, of which the sum above has

@@ -63,10 +63,8 @@ def bfs_parents(A: Matrix, source: int) -> Vector:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
-    source : int
-        ``0 <= source < n``.
+    A, source
+        As in `bfs_levels`.
 
     Returns
     -------
@@ -104,10 +102,8 @@ def bfs(A: Matrix, source: int) -> tuple[Vector, Vector]:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
-    source : int
-        ``0 <= source < n``.
+    A, source
+        As in `bfs_levels`.
 
     Returns
     -------
@@ -117,7 +113,7 @@ def bfs(A: Matrix, source: int) -> tuple[Vector, Vector]:
     Raises
     ------
     DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, or `source` is not a vertex.
+        As `bfs_levels`.
 
     Examples
     --------
@@ -150,10 +146,8 @@ def count_shortest_paths(A: Matrix, source: int) -> Vector:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
-    source : int
-        ``0 <= source < n``.
+    A, source
+        As in `bfs_levels`.
 
     Returns
     -------

@@ -121,9 +121,8 @@ def harmonic_centrality(A: Matrix, nbunch: Any = None, *, sources: Any = None) -
 
 def _from_distances(A: Matrix, vertices: Any, of: Callable[[Vector], float], what: str) -> Vector:
     """Return the value of `of` for the distances to each vertex, (n,), FP64."""
-    require_square(A)
+    back = _reversed(A)
     chosen = list(range(A.nrows)) if vertices is None else source_vertices(A, vertices, what)
-    back = A if A.is_symmetric else A.T.new()
     values = [of(bfs_levels(back, v).dup(FP64)) for v in chosen]
     return Vector.from_coo(chosen, np.array(values, float), size=A.nrows, like=A)
 
@@ -234,8 +233,8 @@ def radius(A: Matrix) -> int:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j; n > 0.
+    A
+        As in `diameter`.
 
     Returns
     -------
@@ -244,10 +243,8 @@ def radius(A: Matrix) -> int:
 
     Raises
     ------
-    NoPath
-        If some vertex does not reach another one.
-    InvalidValue, DimensionMismatch, DomainMismatch
-        If there is no vertex; if `A` is not square.
+    NoPath, InvalidValue, DimensionMismatch, DomainMismatch
+        As `diameter`.
 
     Notes
     -----
@@ -267,8 +264,8 @@ def center(A: Matrix) -> Vector:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j; n > 0.
+    A
+        As in `diameter`.
 
     Returns
     -------
@@ -277,10 +274,8 @@ def center(A: Matrix) -> Vector:
 
     Raises
     ------
-    NoPath
-        If some vertex does not reach another one.
-    InvalidValue, DimensionMismatch, DomainMismatch
-        If there is no vertex; if `A` is not square.
+    NoPath, InvalidValue, DimensionMismatch, DomainMismatch
+        As `diameter`.
 
     Notes
     -----
@@ -300,8 +295,8 @@ def periphery(A: Matrix) -> Vector:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j; n > 0.
+    A
+        As in `diameter`.
 
     Returns
     -------
@@ -310,10 +305,8 @@ def periphery(A: Matrix) -> Vector:
 
     Raises
     ------
-    NoPath
-        If some vertex does not reach another one.
-    InvalidValue, DimensionMismatch, DomainMismatch
-        If there is no vertex; if `A` is not square.
+    NoPath, InvalidValue, DimensionMismatch, DomainMismatch
+        As `diameter`.
 
     Notes
     -----
@@ -391,7 +384,7 @@ def _eccentricities(A: Matrix, what: str) -> Vector:
 def _where(v: Vector, op: str) -> Vector:
     """Return the positions of the greatest ("max") or least ("min") value as a BOOL vector."""
     members = Vector(BOOL, v.size, like=v, name="members")
-    members(v.select("valueeq", v.reduce(op).new().value).new().S) << True
+    members(_best(v, op).S) << True
     return members
 
 
@@ -410,5 +403,10 @@ def _reach_all(A: Matrix, s: int, what: str, *, against: bool = False) -> tuple[
 
 def _first(v: Vector, op: str) -> int:
     """Return the least index of the greatest ("max") or least ("min") value."""
-    best = v.select("valueeq", v.reduce(op).new().value).new()
-    return int(best.to_coo()[0][0])
+    return int(_best(v, op).to_coo()[0][0])
+
+
+def _best(v: Vector, op: str) -> Vector:
+    """Return the entries of the greatest or least value."""
+    best: Vector = v.select("valueeq", v.reduce(op).new().value).new()
+    return best
