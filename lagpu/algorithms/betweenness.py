@@ -8,6 +8,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,14 +137,6 @@ def require_reverses(A: Matrix, directed: bool | None, option: str = "directed=F
         )
 
 
-def weights(A: Matrix, sources: list[int], endpoints: bool) -> Array:
-    """Return how many sources count for each vertex, (n,); itself only with endpoints."""
-    count = np.full(A.nrows, len(sources), float)
-    if not endpoints:
-        count[sources] -= 1
-    return count
-
-
 def scale(
     A: Matrix, sources: list[int], normalized: bool, endpoints: bool, directed: bool | None
 ) -> tuple[float, float]:
@@ -189,42 +182,34 @@ def sums(
         )
     require_alike(A.backend, "betweenness", sources=np.array(sources), batch=batch)
     clusters = None if split is None else split(A.data, pieces)
+    stop = threading.Event()
+
+    def added(B: Matrix, mine: list[int]) -> list[Vector]:
+        totals = [Vector(FP64, B.nrows, like=B, name="total") for _ in range(count)]
+        for total in totals:
+            total << 0
+        for chosen in batches(B, mine, batch):
+            if stop.is_set():
+                break
+            add(B, chosen, totals)
+        return totals
+
     if clusters is None:
-        return _added(A, sources, batch, count, add, threading.Event())
+        return added(A, sources)
     shared: Clusters = clusters
 
+    def copy(k: int) -> Matrix:
+        made = shared.copy(A.data, k)
+        return Matrix._of(made, BOOL, (A.nrows, A.ncols), shared.backends[k], None)
+
+    def part(k: int, copied: Matrix) -> list[Array]:
+        return [x.to_dense() for x in added(copied, sources[shared.numbers[k] :: shared.count])]
+
     def work() -> list[Array]:
-        def copy(k: int) -> Matrix:
-            made = shared.copy(A.data, k)
-            return Matrix._of(made, BOOL, (A.nrows, A.ncols), shared.backends[k], None)
-
-        def of(k: int, copied: Matrix) -> list[Array]:
-            mine = sources[shared.numbers[k] :: shared.count]
-            return [x.to_dense() for x in _added(copied, mine, batch, count, add, stop)]
-
-        stop = threading.Event()
-        parts = _each(shared, copy, of, stop)
+        parts = _each(shared, copy, part, stop)
         return [shared.total(list(one)) for one in zip(*parts, strict=True)]
 
     return [Vector.from_dense(total, like=A) for total in shared.run(work)]
-
-
-def _added(
-    A: Matrix,
-    sources: list[int],
-    batch: int | None,
-    count: int,
-    add: Add,
-    stop: threading.Event,
-) -> list[Vector]:
-    totals = [Vector(FP64, A.nrows, like=A, name="total") for _ in range(count)]
-    for total in totals:
-        total << 0
-    for chosen in batches(A, sources, batch):
-        if stop.is_set():
-            break
-        add(A, chosen, totals)
-    return totals
 
 
 def _each(
@@ -233,13 +218,13 @@ def _each(
     work: Callable[[int, Matrix], list[Array]],
     stop: threading.Event,
 ) -> list[list[Array]]:
-    """Do some work for each sub-cluster: in threads if devices are apart and nobody observes.
+    """Do some work for each sub-cluster: in threads if devices are apart and nothing observes.
 
-    Else a copy goes before the next one comes.
+    Otherwise each copy is freed before the next one is made.
     """
     numbers = range(len(shared.numbers))
     if not shared.apart or current_observer() is not None:
-        return [_alone(shared, work, k, copy(k)) for k in numbers]
+        return [shared.inside(partial(work, k, copy(k))) for k in numbers]
     copies = [copy(k) for k in numbers]
     with ThreadPoolExecutor(len(copies)) as threads:
         try:
@@ -249,12 +234,6 @@ def _each(
             return [one.result() for one in done]
         finally:
             stop.set()  # after an error or Ctrl-C the others end at their next batch
-
-
-def _alone(
-    shared: Clusters, work: Callable[[int, Matrix], list[Array]], k: int, copied: Matrix
-) -> list[Array]:
-    return shared.inside(lambda: work(k, copied))
 
 
 # ---- the 1-degree reduction of betweenness: branches that are trees are folded into their roots
@@ -487,7 +466,9 @@ def betweenness_estimate(
     sources = sample(A, k, seed)
     require_reverses(A, directed)
     total, squares = _sums(A, sources, endpoints, batch, pieces, squares=True)
-    used = weights(A, sources, endpoints)
+    used = np.full(A.nrows, len(sources), float)  # the sources that count for each vertex
+    if not endpoints:
+        used[sources] -= 1
     errors = _standard_error(total.to_dense(), squares.to_dense(), used, A.nrows - (not endpoints))
     error = Vector.from_dense(errors, like=A, name="error")
     factors = scale(A, sources, normalized, endpoints, directed)

@@ -244,11 +244,7 @@ def radius(A: Matrix) -> int:
     Raises
     ------
     NoPath, InvalidValue, DimensionMismatch, DomainMismatch
-        As `diameter`.
-
-    Notes
-    -----
-    A breadth-first search from each vertex.
+        As `diameter`; the searches are those of `eccentricity`.
 
     Examples
     --------
@@ -275,11 +271,7 @@ def center(A: Matrix) -> Vector:
     Raises
     ------
     NoPath, InvalidValue, DimensionMismatch, DomainMismatch
-        As `diameter`.
-
-    Notes
-    -----
-    A breadth-first search from each vertex.
+        As `diameter`; the searches are those of `eccentricity`.
 
     Examples
     --------
@@ -306,11 +298,7 @@ def periphery(A: Matrix) -> Vector:
     Raises
     ------
     NoPath, InvalidValue, DimensionMismatch, DomainMismatch
-        As `diameter`.
-
-    Notes
-    -----
-    A breadth-first search from each vertex.
+        As `diameter`; the searches are those of `eccentricity`.
 
     Examples
     --------
