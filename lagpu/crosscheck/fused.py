@@ -62,11 +62,10 @@ class SingleBackend(Lockstep):
         shape: tuple[int, ...],
         shown: str = "",
         rule: Rule = EXACT,
-        by: Written | None = None,
     ) -> Replica:
         source = next(replicas_in(given), None)
         copied = None if source is None or source.shape != shape else self._possible(source)
-        made = super()._made(method, given, dtype, shape, shown, rule, by)
+        made = super()._made(method, given, dtype, shape, shown, rule)
         nothing = Terms(np.zeros(0, np.int64), np.zeros(0))
         determined = source is None or copied is not None or not source.free
         before = Before(Descriptor(), None, copied, nothing, determined)
@@ -77,16 +76,16 @@ class SingleBackend(Lockstep):
         super()._edit(method, x, *args)
         x.possible = None
 
-    def _compare(self, w: Replica, method: str, rule: Rule, by: Written | None) -> None:
+    def _compare(self, w: Replica, method: str, rule: Rule) -> None:
         self._candidates = None
         if rule.is_any:  # choices are checked although there is no other backend
             w.host = None
             entries = self._entries(w)
-            found = self._pair(method, entries, entries, 0, rule, by)
-            if found is not None and found.terms is not None:
+            found = self._pair(method, entries, entries, 0, rule)
+            if found.terms is not None:
                 w.free |= found.is_free
                 self._candidates = Terms(entries.indices[found.terms.at], found.terms.values)
-        super()._compare(w, method, rule, by)
+        super()._compare(w, method, rule)
 
     # --------------------------------------------------------------------- possible values
     def _before(self, s: Statement) -> Before:
@@ -259,8 +258,9 @@ class _Comparison(NamedTuple):
         else:
             if free:
                 first, other = (e._replace(values=np.zeros_like(e.values)) for e in (first, other))
-            by = Written(None, Descriptor(), None, first) if rule.tolerance else None
-            found = compare(first, other, rule, by)
+            if rule.tolerance:
+                rule = rule._replace(by=Written(None, Descriptor(), None, first))
+            found = compare(first, other, rule)
         if isinstance(found, Unequal):
             self._differ(name, found)
         return _INDICES_ONLY if free and not rule.is_any else str(rule)

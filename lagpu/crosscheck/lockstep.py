@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -97,64 +96,6 @@ def replicas_in(x: Any) -> Iterator[Replica]:
             yield from replicas_in(one)
 
 
-class Tally:
-    """Counts the agreeing statements in a report, with a row for each statement of the source.
-
-    A statement may be several calls of a backend: an accumulated product of matrices is computed
-    first, and then written.
-    """
-
-    def __init__(self, report: Report) -> None:
-        self.report = report
-        self.formula = ""
-        self._row: Row | None = None  # of the running statement, once its first call agrees
-        self._rows: dict[tuple[Place, str], Row] = {}
-
-    def begin(self) -> None:
-        """Reset the counts: copying the arguments counts as no statement."""
-        self.report.statements = 0
-        self.report.rows.clear()
-        self._rows.clear()
-
-    @contextmanager
-    def statement(self, formula: str) -> Iterator[None]:
-        """Count all calls inside ``with`` as one statement of this formula."""
-        outer = self.formula, self._row
-        self.formula, self._row = formula, None
-        try:
-            yield
-        finally:
-            self.formula, self._row = outer
-
-    @property
-    def number(self) -> int:
-        """The number of the running statement, from 1."""
-        return self.report.statements + (self._row is None)
-
-    def where(self) -> str:
-        """Return the running statement in words."""
-        place = Place(*line_of_author())
-        return f"statement {self.number} ({place}): {self.formula or place.text}"
-
-    def agreed(self, method: str, rule: Rule, chosen: int, level: int) -> None:
-        """Count a statement, or one more call of the running statement."""
-        row = self._row
-        if row is None:
-            place = Place(*line_of_author())
-            row = self._rows.get((place, method))
-            if row is None:
-                row = self._rows[place, method] = Row(place, self.formula or method, str(rule))
-                self.report.rows.append(row)
-            row.runs += 1
-            self.report.statements += 1
-            self.report.iterations = max(self.report.iterations, level + 1)
-        if self.formula:
-            self._row = row
-        if row.rule == str(EXACT):  # keep the rule of the computation, not that of the write
-            row.rule = str(rule)
-        row.chosen += chosen
-
-
 def formula_of(to: Any, call: Any) -> str:
     """Return a statement as mathematics, with the author's names."""
     frame = author()
@@ -214,13 +155,47 @@ class Lockstep(Observer):
         self.places = tuple(places)
         self.labels = _numbered([place.name for place in places])
         self.lock = threading.RLock()
-        self.tally = Tally(report)
+        self.report = report
+        self.counts = False  # set once the arguments are copied, which is no statement
         self.free_reads = False  # whether the program has read values chosen by `any`
+        self._formula = ""  # of the running statement
+        self._row: Row | None = None  # of the running statement, once its first call agrees
+        self._rows: dict[tuple[Place, str], Row] = {}
 
+    # ----------------------------------------------------------------------------- the report
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """Run a checked statement, and store its formula for a difference; see `Observer`."""
-        with self.tally.statement(formula_of(to, call)):
+        outer = self._formula, self._row
+        self._formula, self._row = formula_of(to, call), None
+        try:
             work()
+        finally:
+            self._formula, self._row = outer
+
+    @property
+    def _number(self) -> int:
+        """The number of the running statement, from 1."""
+        return self.report.statements + (self._row is None)
+
+    def _agreed(self, method: str, rule: Rule, chosen: int) -> None:
+        """Count a statement, or one more call of it: some are computed first, and then written."""
+        if not self.counts:
+            return
+        row = self._row
+        if row is None:
+            place = Place(*line_of_author())
+            row = self._rows.get((place, method))
+            if row is None:
+                row = self._rows[place, method] = Row(place, self._formula or method, str(rule))
+                self.report.rows.append(row)
+            row.runs += 1
+            self.report.statements += 1
+            self.report.iterations = max(self.report.iterations, self.level + 1)
+        if self._formula:
+            self._row = row
+        if row.rule == str(EXACT):  # keep the rule of the computation, not that of the write
+            row.rule = str(rule)
+        row.chosen += chosen
 
     # ---------------------------------------------------------------------------- statements
     def execute(self, statement: Statement) -> None:
@@ -241,11 +216,14 @@ class Lockstep(Observer):
         w, desc, operation, _ = s
         method = _name_of(s)
         rule = rule_of(operation, s.dtype, w.dtype, desc)
-        by = self._written(operation, desc, w, rule)
+        if not rule.is_exact:  # before an operand is overwritten
+            mask = None if desc.mask is None else self._entries(desc.mask)
+            by = Written(replaced(operation, self._on_host), desc, mask, self._entries(w))
+            rule = rule._replace(by=by)
         free = _is_free(s)
         self._each("execute", s)
         w.free = free
-        self._compare(w, method, rule, by)
+        self._compare(w, method, rule)
 
     def evaluate(self, operation: Operation) -> Any:
         """See `Backend`."""
@@ -259,11 +237,11 @@ class Lockstep(Observer):
         found = [scalar_entries(value, result) for value in values]
         method = method_of(operation, x.ndim)
         on_host = replaced(operation, self._on_host)
-        by = Written(on_host, Descriptor(), None, scalar_entries(None, result))
+        rule = rule._replace(by=Written(on_host, Descriptor(), None, scalar_entries(None, result)))
         for k in range(1, len(found)):
-            self._pair(f"{method} over {operation.monoid.name}", found[0], found[k], k, rule, by)
+            self._pair(f"{method} over {operation.monoid.name}", found[0], found[k], k, rule)
         others = [x for x in found if rule.is_any and not equal(x.values, found[0].values).all()]
-        self.tally.agreed(method, rule, len(others), self.level)
+        self._agreed(method, rule, len(others))
         return values[0]
 
     def explain(self, operation: Operation) -> list[str]:
@@ -315,9 +293,9 @@ class Lockstep(Observer):
         """See `Backend`."""
         rule = rule_of_triplets(dup_op, dtype)
         triplets = Triplets(*map(_on_host, (rows, cols, values)))
-        by = Written(triplets, Descriptor(), None, nothing(dtype, shape))
+        rule = rule._replace(by=Written(triplets, Descriptor(), None, nothing(dtype, shape)))
         given = rows, cols, values, dtype, shape, dup_op
-        return self._made("matrix_from_coo", given, dtype, shape, rule=rule, by=by)
+        return self._made("matrix_from_coo", given, dtype, shape, rule=rule)
 
     def matrix_from_csc(
         self,
@@ -359,12 +337,11 @@ class Lockstep(Observer):
         shape: tuple[int, ...],
         shown: str = "",
         rule: Rule = EXACT,
-        by: Written | None = None,
     ) -> Replica:
         """Return a new object, made by a method of each backend, after comparison."""
         made = Replica(self._each(method, *given), dtype, shape)
         made.free = any(x.free for x in replicas_in(given))
-        self._compare(made, shown or method, rule, by)
+        self._compare(made, shown or method, rule)
         return made
 
     # ------------------------------------------------------------- objects: read and changed
@@ -426,13 +403,15 @@ class Lockstep(Observer):
             try:
                 found.append(getattr(place, method)(*part(args, k)))
             except Exception as error:
-                error.add_note(f"crosscheck: on {label}, {self.tally.where()}")
+                line = Place(*line_of_author())
+                statement = f"statement {self._number} ({line}): {self._formula or line.text}"
+                error.add_note(f"crosscheck: on {label}, {statement}")
                 raise
         return found
 
     def _edit(self, method: str, x: Replica, *args: Any) -> None:
         self._each(method, x, *args)
-        self._compare(x, method, EXACT, None)
+        self._compare(x, method, EXACT)
 
     def _read(self, method: str, x: Replica, *args: Any) -> Any:
         """Return a value that the program reads and may act upon; it must be equal everywhere."""
@@ -448,15 +427,6 @@ class Lockstep(Observer):
         return values[0]
 
     # --------------------------------------------------------------------------- comparison
-    def _written(
-        self, operation: Operation, desc: Descriptor, w: Replica, rule: Rule
-    ) -> Written | None:
-        """Copy the operands to the host before one is overwritten, if the rule needs them."""
-        if rule.is_exact:
-            return None
-        mask = None if desc.mask is None else self._entries(desc.mask)
-        return Written(replaced(operation, self._on_host), desc, mask, self._entries(w))
-
     def _on_host(self, x: Replica) -> Entries | HostMatrix:
         """Return an operand as NumPy arrays."""
         if x.ndim == 1:
@@ -476,45 +446,37 @@ class Lockstep(Observer):
             return matrix.entries()
         return Entries(*self.places[k].vector_to_coo(x.parts[k]), x.dtype, x.shape[0])
 
-    def _compare(self, w: Replica, method: str, rule: Rule, by: Written | None) -> None:
+    def _compare(self, w: Replica, method: str, rule: Rule) -> None:
         """Compare an output on all backends, then give all of them the oracle's values."""
         w.host = None
         first = self._entries(w)
         chosen = 0
         for k in range(1, len(self.places)):
             other = self._entries(w, k)
-            found = self._pair(method, first, other, k, rule, by)
-            if found is not None:
-                if found.choices is not None:
-                    w.free |= found.is_free
-                    chosen += int(np.count_nonzero(~equal(first.values, other.values)))
-                if not equal(first.values, other.values).all():
-                    self.places[k].set_values(w.parts[k], first.values)
-        self.tally.agreed(method, rule, chosen, self.level)
+            found = self._pair(method, first, other, k, rule)
+            unlike = 0 if rule.is_exact else np.count_nonzero(~equal(first.values, other.values))
+            if found.choices is not None:
+                w.free |= found.is_free
+                chosen += int(unlike)
+            if unlike:
+                self.places[k].set_values(w.parts[k], first.values)
+        self._agreed(method, rule, chosen)
 
-    def _pair(
-        self,
-        what: str,
-        first: Entries,
-        other: Entries,
-        k: int,
-        rule: Rule,
-        by: Written | None,
-    ) -> Agreement | None:
-        """Raise for a difference; return None if the rule was exact equality."""
-        found = compare(first, other, rule, by)
+    def _pair(self, what: str, first: Entries, other: Entries, k: int, rule: Rule) -> Agreement:
+        """Raise for a difference."""
+        found = compare(first, other, rule)
         if isinstance(found, Unequal):
             raise self._difference(what, k, found.count, found.rows)
-        return None if by is None else found
+        return found
 
     def _difference(self, what: str, k: int, count: int, rows: tuple[Any, ...]) -> Exception:
         """Return the error for a difference of the running statement."""
         plans: tuple[Plan, ...] = ()
         if what in _PLANNED:
             plans = tuple(map(_plan, self.labels, self.places))
-        tally, pair = self.tally, (self.labels[0], self.labels[k])
-        where = tally.number, tally.formula, Place(*line_of_author()), self.level
-        return tally.report.failed(Difference(*where, *pair, what, count, rows, plans))
+        where = self._number, self._formula, Place(*line_of_author()), self.level
+        pair = self.labels[0], self.labels[k]
+        return self.report.failed(Difference(*where, *pair, what, count, rows, plans))
 
 
 #: Names of products, which a backend plans.

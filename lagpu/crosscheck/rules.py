@@ -47,6 +47,15 @@ _CHOOSING = ("any", "first", "max", "min", "second")
 _SUMMING = (Multiply, MultiplySelection, Reduce, ReduceRows, Triplets)
 
 
+class Written(NamedTuple):
+    """A statement with its operands on the host."""
+
+    operation: Any  # with vectors as `Entries` and matrices as `HostMatrix`; or `Triplets`
+    desc: Descriptor
+    mask: Entries | None
+    old: Entries  # the output before the statement; empty for a new object
+
+
 class Rule(NamedTuple):
     """The rule for one result.
 
@@ -58,6 +67,7 @@ class Rule(NamedTuple):
     tolerance: float = 0.0  # relative; 0 for exact equality
     result: DType | None = None  # type of the operation's result, before it is written
     identity: Any = None
+    by: Written | None = None  # the statement, if the rule needs its operands
 
     def __str__(self) -> str:
         if self.is_any:
@@ -67,7 +77,7 @@ class Rule(NamedTuple):
     @property
     def is_exact(self) -> bool:
         """Whether values must be equal."""
-        return self == Rule(result=self.result)
+        return not self.is_any and not self.tolerance and self.identity is None
 
 
 EXACT = Rule()
@@ -141,24 +151,16 @@ def equal(x: Any, y: Any) -> Array:
     return np.asarray(same | ((x != x) & (y != y)) if x.dtype.kind == "f" else same)
 
 
-class Written(NamedTuple):
-    """A statement with its operands on the host."""
-
-    operation: Any  # with vectors as `Entries` and matrices as `HostMatrix`; or `Triplets`
-    desc: Descriptor
-    mask: Entries | None
-    old: Entries  # the output before the statement; empty for a new object
-
-
-def allowed(rule: Rule, x: Array, y: Array, indices: Array, by: Written) -> Agreement:
+def _allowed(rule: Rule, x: Array, y: Array, indices: Array) -> Agreement:
     """Return which values of the oracle and of another backend obey a rule that is not exact."""
     if rule.is_any:
-        return _among_rules(rule, x, y, indices, by)
+        return _among_candidates(rule, x, y, indices)
     near = _near(x, y, rule.tolerance)
     if rule.identity is not None and x.dtype.kind == "f":
         near |= (x != x) & (y == rule.identity) | (y != y) & (x == rule.identity)
-    if rule.tolerance and not near.all() and isinstance(by.operation, _SUMMING):
-        scale = _magnitude(rule, indices, by)
+    assert rule.by is not None
+    if rule.tolerance and not near.all() and isinstance(rule.by.operation, _SUMMING):
+        scale = _magnitude(rule, indices)
         with np.errstate(all="ignore"):
             near |= np.abs(x.astype(float) - y.astype(float)) <= rule.tolerance * scale
     return Agreement(~near)
@@ -174,15 +176,17 @@ def _near(x: Array, y: Array, tolerance: float) -> Array:
     return close | equal(x, y)
 
 
-def _candidates(rule: Rule, indices: Array, by: Written) -> Terms:
-    """Return the candidates at indices of the result."""
-    assert rule.result is not None
-    return terms(by.operation, indices, rule.result, by.old.nrows)
+def _candidates(rule: Rule, indices: Array) -> tuple[Written, DType, Terms]:
+    """Return (the statement, the type of its result, the candidates at some indices)."""
+    by, result = rule.by, rule.result
+    assert by is not None
+    assert result is not None
+    return by, result, terms(by.operation, indices, result, by.old.nrows)
 
 
-def _magnitude(rule: Rule, indices: Array, by: Written) -> Array:
+def _magnitude(rule: Rule, indices: Array) -> Array:
     """Return the sum of the magnitudes of the summands: rounding errors stay if they cancel."""
-    found = _candidates(rule, indices, by)
+    by, _, found = _candidates(rule, indices)
     total = np.bincount(found.at, np.abs(found.values.astype(float)), len(indices))
     if by.desc.accum is not None:
         there, x = by.old.at(indices)
@@ -190,11 +194,10 @@ def _magnitude(rule: Rule, indices: Array, by: Written) -> Array:
     return np.asarray(total)
 
 
-def _among_rules(rule: Rule, x: Array, y: Array, indices: Array, by: Written) -> Agreement:
+def _among_candidates(rule: Rule, x: Array, y: Array, indices: Array) -> Agreement:
     """Compare values chosen by `any` with the candidates, and other values exactly."""
-    assert rule.result is not None
-    found = _candidates(rule, indices, by)
-    found = written(found, by.old, by.desc.accum, rule.result, indices)
+    by, result, found = _candidates(rule, indices)
+    found = written(found, by.old, by.desc.accum, result, indices)
     free = np.zeros(len(indices), bool)
     free[found.at] = True
     free &= holds(by.mask, by.desc, indices)
@@ -234,15 +237,15 @@ class Unequal:
     rows: tuple[Any, ...]
 
 
-def compare(first: Entries, other: Entries, rule: Rule, by: Written | None) -> Agreement | Unequal:
-    """Compare the oracle's entries with another's; `by` is the statement, if the rule needs it."""
+def compare(first: Entries, other: Entries, rule: Rule) -> Agreement | Unequal:
+    """Compare the oracle's entries with another's."""
     unlike = _unlike(first, other, rule)
     if unlike is not None:
         return unlike
-    if by is None or not len(first.indices):
+    if rule.by is None or not len(first.indices):
         found = Agreement(~equal(first.values, other.values))
     else:
-        found = allowed(rule, first.values, other.values, first.indices, by)
+        found = _allowed(rule, first.values, other.values, first.indices)
     return _judged(found, first, other)
 
 
