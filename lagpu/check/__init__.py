@@ -9,7 +9,9 @@ pair ``(col_ptr, row_idx)``, or a `Pattern` of one of these, which many checks o
 result is a `Vector` or a pair ``(indices, values)``. A vertex without an entry is unreached.
 
 A checker returns the rules that hold, as texts, or a `CheckReport` with them. It raises
-`CheckFailed` at the first vertex, edge or place that breaks a rule.
+`CheckFailed` at the first vertex, edge or place that breaks a rule, with both values and how many
+break it; `IndexOutOfBound` for a number that is not a vertex; and `DimensionMismatch` if an
+argument does not fit the graph.
 
 On a grid each piece looks at the edges of its own part, and every process of the grid calls the
 checker, which says the same in all. No process collects the graph.

@@ -59,11 +59,6 @@ def check_betweenness(
     tuple of str
         The rules that hold: `BETWEENNESS_RULES`; without `error` the first two.
 
-    Raises
-    ------
-    CheckFailed
-        At the first vertex with a wrong centrality or error.
-
     Notes
     -----
     A shortest path from s to t leads through v if dist(s, v) + dist(v, t) = dist(s, t), and
@@ -124,11 +119,6 @@ def check_edge_betweenness(
         Centrality of each entry of `A`.
     normalized, directed, sources, rel_tol
         As in `check_betweenness`.
-
-    Raises
-    ------
-    CheckFailed, DimensionMismatch
-        At the first edge with a wrong centrality; if the entries are not those of `A`.
 
     Notes
     -----

@@ -39,11 +39,6 @@ def check_distances(A: Any, source: int, distances: Any) -> CheckReport:
     CheckReport
         `depth` is the largest number of edges of a shortest path, counting the path with fewest.
 
-    Raises
-    ------
-    CheckFailed, IndexOutOfBound, DimensionMismatch
-        As `check_levels`.
-
     Notes
     -----
     The rules of `DISTANCE_RULES` suffice: by 1 and 4 every distance is the length of a walk from
@@ -130,11 +125,6 @@ def check_remoteness(
     rel_tol : float
         Relative tolerance of the values.
 
-    Raises
-    ------
-    CheckFailed, IndexOutOfBound
-        At the first vertex with a missing or wrong value; if one of `vertices` is not a vertex.
-
     Notes
     -----
     Plain searches, many at a time, tell how many vertices lie at each distance.
@@ -177,11 +167,6 @@ def check_diameter(A: Any, diameter: int) -> tuple[str, ...]:
     diameter : int
         The number.
 
-    Raises
-    ------
-    CheckFailed
-        If it is not, with two vertices that prove it.
-
     Notes
     -----
     Plain searches from all vertices tell how many vertices lie at each distance.
@@ -212,11 +197,6 @@ def check_route(A: Any, source: int, target: int, route: list[int]) -> tuple[str
         The ends of the path.
     route : list of int
         The vertices of the path.
-
-    Raises
-    ------
-    CheckFailed, IndexOutOfBound
-        At the first broken rule; if a number is not a vertex.
 
     Notes
     -----

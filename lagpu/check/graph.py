@@ -182,10 +182,6 @@ class Graph:
         """Return the least level among each vertex's in-neighbours, (n,)."""
         return self.edges.at_ends(lambda e: level[e.begin], np.minimum, self.unreached)
 
-    def in_neighbour(self, v: int, level: Array, wanted: int) -> int:
-        """Return the least in-neighbour of `v` of level `wanted`."""
-        return int(self.edges.first(lambda e: (e.end == v) & (level[e.begin] == wanted))[v])
-
     def neighbours(self, of: Callable[[Array, Array], Array]) -> Array:
         """Return with how many others an edge joins each vertex, (n,); both ways if directed.
 

@@ -177,11 +177,6 @@ def check_odd_cycle(A: Any, cycle: list[int]) -> tuple[str, ...]:
     -------
     tuple of str
         The rules that hold: `CYCLE_RULES`. Sides cannot alternate along an odd cycle.
-
-    Raises
-    ------
-    CheckFailed, IndexOutOfBound
-        At the first broken rule; if a number is not a vertex.
     """
     graph = Graph(A)
     if any(not 0 <= v < graph.n for v in cycle):
