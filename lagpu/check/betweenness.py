@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lagpu.check.graph import Graph, both_ends, refuse, weighted
-from lagpu.check.slices import Edges, Slice, Slices
+from lagpu.check.graph import Edges, Graph, Slice, Slices, both_ends, refuse, weighted
 from lagpu.errors import CheckFailed, DimensionMismatch
 from lagpu.host.memory import require
 

@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lagpu.check.graph import CheckReport, Graph, refuse, weighted
-from lagpu.check.slices import Edges, Slices
+from lagpu.check.graph import CheckReport, Edges, Graph, Slices, refuse, weighted
 from lagpu.errors import CheckFailed, IndexOutOfBound
 from lagpu.host.memory import require
 
@@ -111,7 +110,6 @@ def check_remoteness(
     Parameters
     ----------
     A : graph, (n, n)
-        See the module.
     values : result, (n,)
         Value of each vertex.
     of : str
@@ -163,7 +161,6 @@ def check_diameter(A: Any, diameter: int) -> tuple[str, ...]:
     Parameters
     ----------
     A : graph, (n, n)
-        See the module.
     diameter : int
         The number.
 
@@ -192,7 +189,6 @@ def check_route(A: Any, source: int, target: int, route: list[int]) -> tuple[str
     Parameters
     ----------
     A : graph, (n, n)
-        See the module.
     source, target : int
         The ends of the path.
     route : list of int

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lagpu.check.graph import CheckReport, Graph, Pattern, refuse, whole_below
-from lagpu.check.slices import Edges
+from lagpu.check.graph import CheckReport, Edges, Graph, Pattern, refuse, whole_below
 from lagpu.errors import CheckFailed, DimensionMismatch, IndexOutOfBound
 
 Array = np.ndarray[Any, Any]
@@ -28,7 +27,6 @@ def check_levels(A: Any, source: int, levels: Any) -> CheckReport:
     Parameters
     ----------
     A : graph, (n, n)
-        See the module.
     source : int
         ``0 <= source < n``.
     levels : result, (n,)
@@ -101,7 +99,6 @@ def check_parents(A: Any, source: int, parents: Any, levels: Any = None) -> Chec
     Parameters
     ----------
     A : graph, (n, n)
-        See the module.
     source : int
         ``0 <= source < n``.
     parents : result, (n,)
@@ -296,7 +293,6 @@ def check_levels_multi(A: Any, sources: Any, levels: Any) -> tuple[CheckReport, 
     Parameters
     ----------
     A : graph, (n, n)
-        See the module.
     sources : list of int, (k,)
         Row r belongs to ``sources[r]``.
     levels : Matrix or SciPy sparse array, (k, n)
@@ -373,7 +369,6 @@ def check_levels_joint(
     Parameters
     ----------
     A : graph, (n, n)
-        See the module.
     sources : list of int
         Vertices ``0 .. n-1``.
     levels : result, (n,)
@@ -421,7 +416,6 @@ def check_k_hop(A: Any, sources: Any, k: int, members: Any) -> tuple[str, ...]:
     Parameters
     ----------
     A : graph, (n, n)
-        See the module.
     sources : list of int
         Vertices ``0 .. n-1``.
     k : int

@@ -8,8 +8,17 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
-from lagpu.check.graph import Graph, both_ends, refuse, whole_below
-from lagpu.check.slices import Edges, Slice, Slices, least_of, listed
+from lagpu.check.graph import (
+    Edges,
+    Graph,
+    Slice,
+    Slices,
+    both_ends,
+    least_of,
+    listed,
+    refuse,
+    whole_below,
+)
 from lagpu.errors import CheckFailed, IndexOutOfBound, InvalidValue
 from lagpu.host.columns import distinct
 
@@ -28,7 +37,6 @@ def check_components(A: Any, labels: Any, *, strong: bool = False) -> tuple[str,
     Parameters
     ----------
     A : graph, (n, n)
-        See the module.
     labels : result, (n,)
         The least vertex of each vertex's component.
     strong : bool
@@ -66,19 +74,15 @@ def check_components(A: Any, labels: Any, *, strong: bool = False) -> tuple[str,
 def _strong(edges: Slices, label: Array) -> Array:
     """Return labels, (n,), if they are those of strong components; else some of them corrected."""
     crossing = edges.along(lambda e: label[e.begin] != label[e.end])
-    doubtful = ~_both_ways(_within(edges, crossing, label), distinct(label))
+    within = edges
+    if any(len(x) for (x,) in crossing.gather(lambda own: (own.row_idx[:1],))):
+        within = edges.along(lambda e: label[e.begin] == label[e.end])
+    doubtful = ~_both_ways(within, distinct(label))
     if not doubtful.any():
         return _united(crossing, label)
     # Whether this vertex' label is wrong or not, some vertex of its component has a wrong one.
     component = _both_ways(edges, np.flatnonzero(doubtful)[:1])
     return np.where(component, np.argmax(component), label)
-
-
-def _within(edges: Slices, crossing: Slices, label: Array) -> Slices:
-    """Return the edges between vertices of one label; `crossing` are the others."""
-    if not any(len(x) for (x,) in crossing.gather(lambda own: (own.row_idx[:1],))):
-        return edges
-    return edges.along(lambda e: label[e.begin] == label[e.end])
 
 
 def _both_ways(edges: Slices, roots: Array) -> Array:
@@ -222,7 +226,6 @@ def check_topological_levels(A: Any, levels: Any) -> tuple[str, ...]:
     Parameters
     ----------
     A : graph, (n, n)
-        See the module.
     levels : result, (n,)
         Level of each vertex.
 
@@ -248,7 +251,6 @@ def check_topological_order(A: Any, order: Any) -> tuple[str, ...]:
     Parameters
     ----------
     A : graph, (n, n)
-        See the module.
     order : result, (n,)
         Entry k is the k-th vertex.
     """

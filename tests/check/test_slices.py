@@ -15,7 +15,7 @@ from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.grid.backend import GridBackend
 from lagpu.backends.grid.local import LocalEngine
 from lagpu.backends.grid.pieces import Pieces
-from lagpu.check import slices
+from lagpu.check import graph as slices
 from lagpu.errors import CheckFailed, DimensionMismatch, InvalidValue
 
 N = 13
