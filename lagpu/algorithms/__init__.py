@@ -1,4 +1,8 @@
-"""Graph algorithms, each a short loop of public lagpu; the same text runs on every backend."""
+"""Graph algorithms, each a short loop of public lagpu; the same text runs on every backend.
+
+Entry (i, j) of a matrix, whatever its value, is the edge i -> j, unless an algorithm says
+otherwise.
+"""
 
 from lagpu.algorithms.betweenness import (
     betweenness_centrality,

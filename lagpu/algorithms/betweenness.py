@@ -89,16 +89,13 @@ def count_paths(A: Matrix, sources: list[int]) -> tuple[Any, Any]:
         paths(frontier.S) << frontier
         frontier(~levels.S, replace=True) << semiring.plus_first(frontier @ A)
     if math.isinf(paths.reduce("max").new().value):
+        named = f"one of {len(sources)} vertices" if len(sources) > 1 else f"vertex {sources[0]}"
         raise LimitExceeded(
-            f"betweenness: from {_named(sources)} there are more than 1.8e308 shortest paths to a "
+            f"betweenness: from {named} there are more than 1.8e308 shortest paths to a "
             "vertex, which do not fit FP64. Choose other sources with k and seed, or leave out the "
             "part of the graph that multiplies the paths."
         )
     return levels, paths
-
-
-def _named(sources: list[int]) -> str:
-    return f"vertex {sources[0]}" if len(sources) == 1 else f"one of {len(sources)} vertices"
 
 
 def dependencies(A: Matrix, levels: Any, paths: Any, held: Matrix | None = None) -> Any:
@@ -350,7 +347,6 @@ def betweenness_centrality(
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
     k : int, optional
         Estimate from this many sources chosen at random, 1 to n; by default all are used.
     normalized : bool
@@ -469,7 +465,11 @@ def betweenness_estimate(
     used = np.full(A.nrows, len(sources), float)  # the sources that count for each vertex
     if not endpoints:
         used[sources] -= 1
-    errors = _standard_error(total.to_dense(), squares.to_dense(), used, A.nrows - (not endpoints))
+    population = A.nrows if endpoints else A.nrows - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.maximum(squares.to_dense() - total.to_dense() ** 2 / used, 0)
+        errors = np.sqrt(spread / (used - 1) * used * (1 - used / population))
+    errors[used == population] = 0
     error = Vector.from_dense(errors, like=A, name="error")
     factors = scale(A, sources, normalized, endpoints, directed)
     for x in (total, error):
@@ -539,15 +539,6 @@ def _of_folded(A: Matrix, endpoints: bool, batch: int | None, pieces: int | None
 
 def _by_vertex(x: Vector | Matrix) -> Any:
     return x if isinstance(x, Vector) else x.reduce_columnwise("plus")
-
-
-def _standard_error(total: Array, squares: Array, used: Array, population: int) -> Array:
-    """Return the standard error of each sum, (n,); see `betweenness_estimate`."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        variance = np.maximum(squares - total**2 / used, 0) / (used - 1)
-        error: Array = np.sqrt(variance * used * (1 - used / population))
-    error[used == population] = 0
-    return error
 
 
 # ---- betweenness centrality of edges: the flow of dependencies along edges from each source

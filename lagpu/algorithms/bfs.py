@@ -23,7 +23,6 @@ def bfs_levels(A: Matrix, source: int) -> Vector:
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
     source : int
         ``0 <= source < n``.
 
@@ -201,7 +200,6 @@ def bfs_levels_multi(A: Matrix, sources: Any) -> Matrix:
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
     sources : int or list of int
         k distinct vertices.
 
@@ -301,7 +299,6 @@ def bfs_levels_joint(A: Matrix, sources: Any) -> Vector:
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
     sources : int or list of int
         Distinct vertices.
 
@@ -332,7 +329,6 @@ def neighborhood(A: Matrix, sources: Any, k: int = 1) -> Vector:
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
     sources : int or list of int
         Distinct vertices, which have level 0.
     k : int

@@ -25,7 +25,6 @@ def closeness_centrality(
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
     u : int or list of int, optional
         Distinct vertices; by default all.
     distance : None
@@ -77,7 +76,6 @@ def harmonic_centrality(A: Matrix, nbunch: Any = None, *, sources: Any = None) -
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
     nbunch : int or list of int, optional
         Distinct vertices; by default all.
     sources : int or list of int, optional
@@ -141,7 +139,6 @@ def eccentricity(A: Matrix, v: Any = None) -> Vector:
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
     v : int or list of int, optional
         Distinct vertices; by default all.
 
@@ -315,7 +312,6 @@ def pseudo_diameter(A: Matrix, source: int = 0) -> tuple[int, int, int]:
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
     source : int
         The vertex of the first search; vertices that it does not reach are ignored.
 

@@ -94,7 +94,6 @@ def strongly_connected_components(A: Matrix) -> Vector:
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
 
     Returns
     -------

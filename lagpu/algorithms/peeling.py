@@ -50,7 +50,6 @@ def topological_levels(A: Matrix) -> Vector:
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
 
     Returns
     -------
@@ -86,7 +85,9 @@ def topological_levels(A: Matrix) -> Vector:
         edges_in(accum=binary.minus) << semiring.plus_pair(frontier @ A)
         frontier(~levels.S, replace=True) << edges_in.select("valueeq", 0)
     if levels.nvals < A.nrows:
-        cycle = _cycle(A, levels)
+        rest = (~levels.S).new()  # each of these has an edge from another one
+        before = semiring.any_secondi(rest @ A).new(mask=rest.S)
+        cycle = cycle_of(before.to_dense(-1))
         around = " -> ".join(map(str, [*cycle, cycle[0]]))
         raise CycleFound(f"topological order: there is a cycle {around}. Remove an edge.", cycle)
     return levels
@@ -98,7 +99,6 @@ def topological_order(A: Matrix) -> Vector:
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
 
     Returns
     -------
@@ -119,17 +119,6 @@ def topological_order(A: Matrix) -> Vector:
     levels = topological_levels(A)
     order = np.argsort(levels.to_dense(), kind="stable")
     return Vector.from_dense(order.astype(np.int64), like=A, name="order")
-
-
-def _cycle(A: Matrix, levels: Vector) -> list[int]:
-    """Return a cycle of vertices without a level, each of which has an edge from another one."""
-    rest = (~levels.S).new()
-    before = semiring.any_secondi(rest @ A).new(mask=rest.S)
-    return cycle_of(before.to_dense(-1))
-
-
-# ------------------------------------------------------------------------------------------
-# Sets of vertices: cores and independent sets.
 
 
 def core_number(A: Matrix) -> Vector:

@@ -260,7 +260,6 @@ def shortest_path(A: Matrix, source: int, target: int, *, method: str | None = N
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
     source, target : int
         Vertices ``0 .. n-1``.
     method : str, optional

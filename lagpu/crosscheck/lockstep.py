@@ -153,7 +153,9 @@ class Lockstep(Observer):
     def __init__(self, places: Sequence[Backend], report: Report) -> None:
         self.name = "+".join(place.name for place in places)
         self.places = tuple(places)
-        self.labels = _numbered([place.name for place in places])
+        names = [place.name for place in places]
+        again = [names[: k + 1].count(name) for k, name in enumerate(names)]
+        self.labels = [f"{x} ({n})" if n > 1 else x for x, n in zip(names, again, strict=True)]
         self.lock = threading.RLock()
         self.report = report
         self.counts = False  # set once the arguments are copied, which is no statement
@@ -214,7 +216,9 @@ class Lockstep(Observer):
     def _run(self, s: Statement) -> None:
         """Run a statement on every backend, and compare the outputs."""
         w, desc, operation, _ = s
-        method = _name_of(s)
+        method = method_of(operation, w.ndim)
+        if method == "matrix_dup" and (desc.mask, desc.accum) != (None, None):
+            method = "matrix_write"  # a masked or accumulated copy
         rule = rule_of(operation, s.dtype, w.dtype, desc)
         if not rule.is_exact:  # before an operand is overwritten
             mask = None if desc.mask is None else self._entries(desc.mask)
@@ -494,13 +498,6 @@ def _is_made_for_any(s: Statement) -> bool:
     return by_any and s.out.ndim == 2 and not isinstance(s.operation, (Assign, AssignScalar))
 
 
-def _name_of(s: Statement) -> str:
-    """Return a statement's name in reports; a masked or accumulated copy is ``matrix_write``."""
-    name = method_of(s.operation, s.out.ndim)
-    is_plain = s.desc.mask is None and s.desc.accum is None
-    return "matrix_write" if name == "matrix_dup" and not is_plain else name
-
-
 def _is_free(s: Statement) -> bool:
     """Return True if values of the output may depend on earlier choices of `any`."""
     operation, desc = s.operation, s.desc
@@ -509,12 +506,6 @@ def _is_free(s: Statement) -> bool:
         return True
     in_part = isinstance(operation, (Assign, AssignScalar)) and operation.indices is not None
     return s.out.free and (not desc.is_fresh or in_part)
-
-
-def _numbered(names: list[str]) -> tuple[str, ...]:
-    """Return distinct names of backends, numbered if one is given twice."""
-    again = [names[: k + 1].count(name) for k, name in enumerate(names)]
-    return tuple(f"{x} ({n})" if n > 1 else x for x, n in zip(names, again, strict=True))
 
 
 def _equal(x: Any, y: Any) -> bool:

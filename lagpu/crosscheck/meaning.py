@@ -143,18 +143,10 @@ class Terms(NamedTuple):
 
 
 def terms(operation: Operation | Triplets, wanted: Array, result: DType, nrows: int = 0) -> Terms:
-    """Return the candidates of an operation at some indices of its result.
+    """Return the candidates of an operation at some rising indices of its result.
 
-    Parameters
-    ----------
-    operation : Operation or Triplets
-        The operation; vectors are `Entries`, matrices `HostMatrix`.
-    wanted : ndarray of int, (count,)
-        Indices of entries of the result, rising.
-    result : DType
-        Type of the operation's result, before it is written.
-    nrows : int
-        Rows of the result; 0 for a vector or a number.
+    Operands are `Entries` and `HostMatrix`. `result` is the type of the result before it is
+    written, `nrows` its rows; 0 for a vector or a number.
     """
     found = _terms(operation, wanted, nrows)
     return Terms(found.at, np.atleast_1d(cast(found.values, result)))
