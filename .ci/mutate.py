@@ -107,9 +107,8 @@ TARGETS = {
         "tests/core/test_matmul_matrices.py tests/core/test_views.py --backend=cpu",
     ),
     "checkers": (
-        "lagpu/check/levels.py lagpu/check/levels.py lagpu/check/levels.py "
-        "lagpu/check/components.py lagpu/check/distances.py lagpu/check/sets.py "
-        "lagpu/check/batch.py lagpu/check/triangles.py lagpu/check/graph.py",
+        "lagpu/check/searches.py lagpu/check/structure.py lagpu/check/distances.py "
+        "lagpu/check/graph.py",
         "tests/check",
     ),
     "readers": (

@@ -232,7 +232,7 @@ def test_kernels_are_among_the_files_measured():
 # ------------------------------------------------------------------------------------ the tests
 
 HERE = Path(__file__).parent
-FOLDERS = {"support", "docs"}  # of no package: what several files share, and the pages
+FOLDERS = {"support", "docs", "soak"}  # of no package: shared code, the pages, random programs
 
 
 @in_one("name", [n for n in TESTS if Path(n).stem.startswith("test_")])

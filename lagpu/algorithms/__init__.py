@@ -1,4 +1,8 @@
-"""Graph algorithms, each a short loop of public lagpu; the same text runs on every backend."""
+"""Graph algorithms, each a short loop of public lagpu; the same text runs on every backend.
+
+Entry (i, j) of a matrix, whatever its value, is the edge i -> j, unless an algorithm says
+otherwise.
+"""
 
 from lagpu.algorithms.betweenness import (
     betweenness_centrality,
@@ -32,9 +36,14 @@ from lagpu.algorithms.components import (
     is_bipartite,
     strongly_connected_components,
 )
-from lagpu.algorithms.dag import topological_levels, topological_order
 from lagpu.algorithms.pagerank import pagerank
-from lagpu.algorithms.sets import core_number, k_core, maximal_independent_set
+from lagpu.algorithms.peeling import (
+    core_number,
+    k_core,
+    maximal_independent_set,
+    topological_levels,
+    topological_order,
+)
 from lagpu.algorithms.sssp import bellman_ford, delta_stepping, has_path, shortest_path, sssp
 from lagpu.algorithms.triangles import (
     average_clustering,

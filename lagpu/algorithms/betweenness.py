@@ -8,6 +8,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,11 +71,6 @@ def count_paths(A: Matrix, sources: list[int]) -> tuple[Any, Any]:
     """Return the levels of the vertices, and the numbers of shortest paths to the vertices.
 
     Both are vectors for one source, and matrices with a row for each of several sources.
-
-    Raises
-    ------
-    LimitExceeded
-        If a number of paths does not fit FP64.
     """
     frontier: Any
     if len(sources) == 1:
@@ -92,16 +88,13 @@ def count_paths(A: Matrix, sources: list[int]) -> tuple[Any, Any]:
         paths(frontier.S) << frontier
         frontier(~levels.S, replace=True) << semiring.plus_first(frontier @ A)
     if math.isinf(paths.reduce("max").new().value):
+        named = f"one of {len(sources)} vertices" if len(sources) > 1 else f"vertex {sources[0]}"
         raise LimitExceeded(
-            f"betweenness: from {_named(sources)} there are more than 1.8e308 shortest paths to a "
+            f"betweenness: from {named} there are more than 1.8e308 shortest paths to a "
             "vertex, which do not fit FP64. Choose other sources with k and seed, or leave out the "
             "part of the graph that multiplies the paths."
         )
     return levels, paths
-
-
-def _named(sources: list[int]) -> str:
-    return f"vertex {sources[0]}" if len(sources) == 1 else f"one of {len(sources)} vertices"
 
 
 def dependencies(A: Matrix, levels: Any, paths: Any, held: Matrix | None = None) -> Any:
@@ -140,14 +133,6 @@ def require_reverses(A: Matrix, directed: bool | None, option: str = "directed=F
         )
 
 
-def weights(A: Matrix, sources: list[int], endpoints: bool) -> Array:
-    """Return how many sources count for each vertex, (n,); itself only with endpoints."""
-    count = np.full(A.nrows, len(sources), float)
-    if not endpoints:
-        count[sources] -= 1
-    return count
-
-
 def scale(
     A: Matrix, sources: list[int], normalized: bool, endpoints: bool, directed: bool | None
 ) -> tuple[float, float]:
@@ -171,9 +156,7 @@ def scale(
     return factor(count), factor(count if endpoints else count - 1)
 
 
-# ------------------------------------------------------------------------------------------
-# Sums over sources, which the sub-clusters of a grid share out; elsewhere one has them all.
-
+# ---- sums over sources, which the sub-clusters of a grid share out; elsewhere one has them all
 
 Add = Callable[[Matrix, list[int], list[Vector]], None]
 
@@ -181,32 +164,11 @@ Add = Callable[[Matrix, list[int], list[Vector]], None]
 def sums(
     A: Matrix, sources: list[int], batch: int | None, pieces: int | None, count: int, add: Add
 ) -> list[Vector]:
-    """Return sums over sources.
+    """Return so many sums over sources, full vectors of FP64.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-        The graph, of which only the pattern counts.
-    sources : list of int
-        The sources. Sub-cluster c of C has ``sources[c::C]``.
-    batch : int or None
-        Sources at once.
-    pieces : int or None
-        Pieces of a grid that share a copy of the graph; None: as few as hold it.
-    count : int
-        The number of sums.
-    add : callable
-        ``add(A, chosen, totals)`` adds what some sources contribute; `A` may be a copy.
-
-    Returns
-    -------
-    list of Vector, (n,), FP64
-        Full. Those of sub-clusters are added in their order, so they are the same on every run.
-
-    Raises
-    ------
-    InvalidValue
-        If `A` has no pieces, or cannot be shared by so many.
+    ``add(A, chosen, totals)`` adds what some sources contribute; `A` may be a copy. Sub-cluster c
+    of C has ``sources[c::C]``; their sums are added in their order, so the result is the same on
+    every run.
     """
     pieces = None if pieces is None else integer(pieces, "betweenness: pieces")
     split = A.backend.capabilities.clusters
@@ -216,42 +178,34 @@ def sums(
         )
     require_alike(A.backend, "betweenness", sources=np.array(sources), batch=batch)
     clusters = None if split is None else split(A.data, pieces)
+    stop = threading.Event()
+
+    def added(B: Matrix, mine: list[int]) -> list[Vector]:
+        totals = [Vector(FP64, B.nrows, like=B, name="total") for _ in range(count)]
+        for total in totals:
+            total << 0
+        for chosen in batches(B, mine, batch):
+            if stop.is_set():
+                break
+            add(B, chosen, totals)
+        return totals
+
     if clusters is None:
-        return _added(A, sources, batch, count, add, threading.Event())
+        return added(A, sources)
     shared: Clusters = clusters
 
+    def copy(k: int) -> Matrix:
+        made = shared.copy(A.data, k)
+        return Matrix._of(made, BOOL, (A.nrows, A.ncols), shared.backends[k], None)
+
+    def part(k: int, copied: Matrix) -> list[Array]:
+        return [x.to_dense() for x in added(copied, sources[shared.numbers[k] :: shared.count])]
+
     def work() -> list[Array]:
-        def copy(k: int) -> Matrix:
-            made = shared.copy(A.data, k)
-            return Matrix._of(made, BOOL, (A.nrows, A.ncols), shared.backends[k], None)
-
-        def of(k: int, copied: Matrix) -> list[Array]:
-            mine = sources[shared.numbers[k] :: shared.count]
-            return [x.to_dense() for x in _added(copied, mine, batch, count, add, stop)]
-
-        stop = threading.Event()
-        parts = _each(shared, copy, of, stop)
+        parts = _each(shared, copy, part, stop)
         return [shared.total(list(one)) for one in zip(*parts, strict=True)]
 
     return [Vector.from_dense(total, like=A) for total in shared.run(work)]
-
-
-def _added(
-    A: Matrix,
-    sources: list[int],
-    batch: int | None,
-    count: int,
-    add: Add,
-    stop: threading.Event,
-) -> list[Vector]:
-    totals = [Vector(FP64, A.nrows, like=A, name="total") for _ in range(count)]
-    for total in totals:
-        total << 0
-    for chosen in batches(A, sources, batch):
-        if stop.is_set():
-            break
-        add(A, chosen, totals)
-    return totals
 
 
 def _each(
@@ -260,13 +214,13 @@ def _each(
     work: Callable[[int, Matrix], list[Array]],
     stop: threading.Event,
 ) -> list[list[Array]]:
-    """Do some work for each sub-cluster: in threads if devices are apart and nobody observes.
+    """Do some work for each sub-cluster: in threads if devices are apart and nothing observes.
 
-    Else a copy goes before the next one comes.
+    Otherwise each copy is freed before the next one is made.
     """
     numbers = range(len(shared.numbers))
     if not shared.apart or current_observer() is not None:
-        return [_alone(shared, work, k, copy(k)) for k in numbers]
+        return [shared.inside(partial(work, k, copy(k))) for k in numbers]
     copies = [copy(k) for k in numbers]
     with ThreadPoolExecutor(len(copies)) as threads:
         try:
@@ -278,14 +232,7 @@ def _each(
             stop.set()  # after an error or Ctrl-C the others end at their next batch
 
 
-def _alone(
-    shared: Clusters, work: Callable[[int, Matrix], list[Array]], k: int, copied: Matrix
-) -> list[Array]:
-    return shared.inside(lambda: work(k, copied))
-
-
-# ------------------------------------------------------------------------------------------
-# The 1-degree reduction of betweenness: branches that are trees are folded into their roots.
+# ---- the 1-degree reduction of betweenness: branches that are trees are folded into their roots
 #
 # A vertex of degree 1 hangs on its neighbour, which takes over its mass, the number of vertices
 # that it stands for; and so on, until every degree is 0 or at least 2. What leads through the
@@ -295,47 +242,22 @@ def _alone(
 
 
 class Folded(NamedTuple):
-    """A graph whose branches are folded.
+    """A graph whose branches are folded."""
 
-    Attributes
-    ----------
-    A : Matrix, (k, k)
-        What is left: the edges between vertices of degree 2 and more, without self-loops.
-    vertices : array of int, (k,)
-        The vertices of these.
-    mass : array, (n,)
-        For each vertex the vertices that it stands for, itself included.
-    known : array, (n,)
-        What the searches of `A` do not give each vertex, a pair and its reverse counted both; see
-        `fold_branches`.
-    reachable : array, (n,)
-        The vertices of each vertex' component.
-    """
-
-    A: Matrix
-    vertices: Array
-    mass: Array
-    known: Array
-    reachable: Array
+    A: Matrix  # (k, k): edges between vertices of degree 2 and more, without self-loops
+    vertices: Array  # of `A`, (k,)
+    mass: Array  # how many vertices each of all stands for, itself included
+    known: Array  # what the searches of `A` do not give each vertex, pairs counted both ways
+    reachable: Array  # the vertices of each vertex' component
 
 
 def fold_branches(A: Matrix) -> Folded:
-    """Fold the branches of an undirected graph.
+    """Fold the branches of an undirected graph, where self-loops do not count.
 
-    Parameters
-    ----------
-    A : Matrix, (n, n)
-        Its pattern is symmetric; self-loops do not count.
+    For a source s that is left, let e(s, v) be mass(v) - 1 and the sum over the successors w of v
+    of ``paths(v) / paths(w) (1 + e(s, w))``. Then v has ``known[v]``, and of all other sources
+    ``mass[s] e(s, v)``.
 
-    Returns
-    -------
-    Folded
-        For a source s that is left, let e(s, v) be mass(v) - 1 and the sum over the successors w
-        of v of ``paths(v) / paths(w) (1 + e(s, w))``. Then v has ``known[v]``, and of all other
-        sources ``mass[s] e(s, v)``.
-
-    Notes
-    -----
     As many rounds as the longest branch has edges. With c the vertices of a component and m the
     mass of v, a pair of a vertex folded into v with another of its component leads through v:
     ``2 (m - 1) (c - m)`` if the second one is not folded into v too, of which the sum above has
@@ -399,8 +321,7 @@ def _peeled(edges: Matrix, mass: Vector, between: Vector) -> Vector:
     return degree
 
 
-# ------------------------------------------------------------------------------------------
-# Betweenness centrality of vertices: Brandes' algorithm, for one source or many at once.
+# ---- betweenness centrality of vertices: Brandes' algorithm, for one source or many at once
 #
 # `brandes` computes the dependencies d of each source; they are added up, the source's own left
 # out::
@@ -425,7 +346,6 @@ def betweenness_centrality(
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
     k : int, optional
         Estimate from this many sources chosen at random, 1 to n; by default all are used.
     normalized : bool
@@ -541,8 +461,14 @@ def betweenness_estimate(
     sources = sample(A, k, seed)
     require_reverses(A, directed)
     total, squares = _sums(A, sources, endpoints, batch, pieces, squares=True)
-    used = weights(A, sources, endpoints)
-    errors = _standard_error(total.to_dense(), squares.to_dense(), used, A.nrows - (not endpoints))
+    used = np.full(A.nrows, len(sources), float)  # the sources that count for each vertex
+    if not endpoints:
+        used[sources] -= 1
+    population = A.nrows if endpoints else A.nrows - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.maximum(squares.to_dense() - total.to_dense() ** 2 / used, 0)
+        errors = np.sqrt(spread / (used - 1) * used * (1 - used / population))
+    errors[used == population] = 0
     error = Vector.from_dense(errors, like=A, name="error")
     factors = scale(A, sources, normalized, endpoints, directed)
     for x in (total, error):
@@ -614,17 +540,7 @@ def _by_vertex(x: Vector | Matrix) -> Any:
     return x if isinstance(x, Vector) else x.reduce_columnwise("plus")
 
 
-def _standard_error(total: Array, squares: Array, used: Array, population: int) -> Array:
-    """Return the standard error of each sum, (n,); see `betweenness_estimate`."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        variance = np.maximum(squares - total**2 / used, 0) / (used - 1)
-        error: Array = np.sqrt(variance * used * (1 - used / population))
-    error[used == population] = 0
-    return error
-
-
-# ------------------------------------------------------------------------------------------
-# Betweenness centrality of edges: the flow of dependencies along edges from each source.
+# ---- betweenness centrality of edges: the flow of dependencies along edges from each source
 #
 # With levels l, path counts p and dependencies d of `brandes`, each vertex in its own column::
 #

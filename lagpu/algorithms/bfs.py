@@ -23,7 +23,6 @@ def bfs_levels(A: Matrix, source: int) -> Vector:
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
     source : int
         ``0 <= source < n``.
 
@@ -63,10 +62,8 @@ def bfs_parents(A: Matrix, source: int) -> Vector:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
-    source : int
-        ``0 <= source < n``.
+    A, source
+        As in `bfs_levels`.
 
     Returns
     -------
@@ -104,10 +101,8 @@ def bfs(A: Matrix, source: int) -> tuple[Vector, Vector]:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
-    source : int
-        ``0 <= source < n``.
+    A, source
+        As in `bfs_levels`.
 
     Returns
     -------
@@ -117,7 +112,7 @@ def bfs(A: Matrix, source: int) -> tuple[Vector, Vector]:
     Raises
     ------
     DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, or `source` is not a vertex.
+        As `bfs_levels`.
 
     Examples
     --------
@@ -138,8 +133,7 @@ def bfs(A: Matrix, source: int) -> tuple[Vector, Vector]:
     return levels, parents
 
 
-# ------------------------------------------------------------------------------------------
-# Count shortest paths: sigma of TurboBFS, the forward half of betweenness centrality.
+# ---- count shortest paths: sigma of TurboBFS, the forward half of betweenness centrality
 #
 # Each product adds up the numbers of paths to the next level::
 #
@@ -151,10 +145,8 @@ def count_shortest_paths(A: Matrix, source: int) -> Vector:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
-    source : int
-        ``0 <= source < n``.
+    A, source
+        As in `bfs_levels`.
 
     Returns
     -------
@@ -195,8 +187,7 @@ def count_shortest_paths(A: Matrix, source: int) -> Vector:
     return paths
 
 
-# ------------------------------------------------------------------------------------------
-# Many breadth-first searches at once, one in each row of a matrix.
+# ---- many breadth-first searches at once, one in each row of a matrix
 #
 # The frontiers are the rows of a k x n matrix Q, and one product advances all of them::
 #
@@ -209,7 +200,6 @@ def bfs_levels_multi(A: Matrix, sources: Any) -> Matrix:
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
     sources : int or list of int
         k distinct vertices.
 
@@ -300,8 +290,7 @@ def _frontier(A: Matrix, sources: Any, *, numbered: bool = False) -> Matrix:
     )
 
 
-# ------------------------------------------------------------------------------------------
-# One breadth-first search from several vertices together, and their neighbourhoods.
+# ---- one breadth-first search from several vertices together, and their neighbourhoods
 
 
 def bfs_levels_joint(A: Matrix, sources: Any) -> Vector:
@@ -310,7 +299,6 @@ def bfs_levels_joint(A: Matrix, sources: Any) -> Vector:
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
     sources : int or list of int
         Distinct vertices.
 
@@ -341,7 +329,6 @@ def neighborhood(A: Matrix, sources: Any, k: int = 1) -> Vector:
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
     sources : int or list of int
         Distinct vertices, which have level 0.
     k : int

@@ -25,7 +25,6 @@ def closeness_centrality(
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
     u : int or list of int, optional
         Distinct vertices; by default all.
     distance : None
@@ -77,7 +76,6 @@ def harmonic_centrality(A: Matrix, nbunch: Any = None, *, sources: Any = None) -
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
     nbunch : int or list of int, optional
         Distinct vertices; by default all.
     sources : int or list of int, optional
@@ -121,15 +119,13 @@ def harmonic_centrality(A: Matrix, nbunch: Any = None, *, sources: Any = None) -
 
 def _from_distances(A: Matrix, vertices: Any, of: Callable[[Vector], float], what: str) -> Vector:
     """Return the value of `of` for the distances to each vertex, (n,), FP64."""
-    require_square(A)
+    back = _reversed(A)
     chosen = list(range(A.nrows)) if vertices is None else source_vertices(A, vertices, what)
-    back = A if A.is_symmetric else A.T.new()
     values = [of(bfs_levels(back, v).dup(FP64)) for v in chosen]
     return Vector.from_coo(chosen, np.array(values, float), size=A.nrows, like=A)
 
 
-# ------------------------------------------------------------------------------------------
-# Eccentricities and diameters: the distance to the farthest vertex.
+# ---- eccentricities and diameters: the distance to the farthest vertex
 #
 # The exact diameter needs few searches: one from s, of eccentricity e, bounds all
 # eccentricities::
@@ -143,7 +139,6 @@ def eccentricity(A: Matrix, v: Any = None) -> Vector:
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
     v : int or list of int, optional
         Distinct vertices; by default all.
 
@@ -235,8 +230,8 @@ def radius(A: Matrix) -> int:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j; n > 0.
+    A
+        As in `diameter`.
 
     Returns
     -------
@@ -245,14 +240,8 @@ def radius(A: Matrix) -> int:
 
     Raises
     ------
-    NoPath
-        If some vertex does not reach another one.
-    InvalidValue, DimensionMismatch, DomainMismatch
-        If there is no vertex; if `A` is not square.
-
-    Notes
-    -----
-    A breadth-first search from each vertex.
+    NoPath, InvalidValue, DimensionMismatch, DomainMismatch
+        As `diameter`; the searches are those of `eccentricity`.
 
     Examples
     --------
@@ -268,8 +257,8 @@ def center(A: Matrix) -> Vector:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j; n > 0.
+    A
+        As in `diameter`.
 
     Returns
     -------
@@ -278,14 +267,8 @@ def center(A: Matrix) -> Vector:
 
     Raises
     ------
-    NoPath
-        If some vertex does not reach another one.
-    InvalidValue, DimensionMismatch, DomainMismatch
-        If there is no vertex; if `A` is not square.
-
-    Notes
-    -----
-    A breadth-first search from each vertex.
+    NoPath, InvalidValue, DimensionMismatch, DomainMismatch
+        As `diameter`; the searches are those of `eccentricity`.
 
     Examples
     --------
@@ -301,8 +284,8 @@ def periphery(A: Matrix) -> Vector:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j; n > 0.
+    A
+        As in `diameter`.
 
     Returns
     -------
@@ -311,14 +294,8 @@ def periphery(A: Matrix) -> Vector:
 
     Raises
     ------
-    NoPath
-        If some vertex does not reach another one.
-    InvalidValue, DimensionMismatch, DomainMismatch
-        If there is no vertex; if `A` is not square.
-
-    Notes
-    -----
-    A breadth-first search from each vertex.
+    NoPath, InvalidValue, DimensionMismatch, DomainMismatch
+        As `diameter`; the searches are those of `eccentricity`.
 
     Examples
     --------
@@ -335,7 +312,6 @@ def pseudo_diameter(A: Matrix, source: int = 0) -> tuple[int, int, int]:
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
     source : int
         The vertex of the first search; vertices that it does not reach are ignored.
 
@@ -392,7 +368,7 @@ def _eccentricities(A: Matrix, what: str) -> Vector:
 def _where(v: Vector, op: str) -> Vector:
     """Return the positions of the greatest ("max") or least ("min") value as a BOOL vector."""
     members = Vector(BOOL, v.size, like=v, name="members")
-    members(v.select("valueeq", v.reduce(op).new().value).new().S) << True
+    members(_best(v, op).S) << True
     return members
 
 
@@ -411,5 +387,10 @@ def _reach_all(A: Matrix, s: int, what: str, *, against: bool = False) -> tuple[
 
 def _first(v: Vector, op: str) -> int:
     """Return the least index of the greatest ("max") or least ("min") value."""
-    best = v.select("valueeq", v.reduce(op).new().value).new()
-    return int(best.to_coo()[0][0])
+    return int(_best(v, op).to_coo()[0][0])
+
+
+def _best(v: Vector, op: str) -> Vector:
+    """Return the entries of the greatest or least value."""
+    best: Vector = v.select("valueeq", v.reduce(op).new().value).new()
+    return best

@@ -94,7 +94,6 @@ def strongly_connected_components(A: Matrix) -> Vector:
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
 
     Returns
     -------
@@ -161,8 +160,7 @@ def _components_of_colours(A: Matrix, own: Vector, rest: Vector) -> Vector:
     return labels
 
 
-# ------------------------------------------------------------------------------------------
-# The two sides of a bipartite graph, or an odd cycle; every graph has exactly one of the two.
+# ---- the two sides of a bipartite graph, or an odd cycle; every graph has exactly one of the two
 #
 # From one vertex of each component on, the sides alternate from level to level::
 #

@@ -17,15 +17,7 @@ from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, Inv
 
 
 def require_square(A: Any) -> None:
-    """Raise unless `A` is a square matrix.
-
-    Raises
-    ------
-    DomainMismatch
-        If `A` is not a `Matrix`.
-    DimensionMismatch
-        If `A` is not square.
-    """
+    """Raise `DomainMismatch` or `DimensionMismatch` unless `A` is a square `Matrix`."""
     if not isinstance(A, Matrix):
         raise DomainMismatch(f"graph: {type(A).__name__} is not a Matrix. Make one with lagpu.io.")
     if A.nrows != A.ncols:
@@ -49,17 +41,7 @@ def require_finite(A: Matrix, what: str) -> None:
 
 
 def source_vertex(A: Any, source: Any, what: str = "source") -> int:
-    """Return `source` as an int that is a vertex of the square matrix `A`.
-
-    Raises
-    ------
-    DomainMismatch
-        If `A` is not a `Matrix`, or `source` is not an integer.
-    DimensionMismatch
-        If `A` is not square.
-    IndexOutOfBound
-        If `source` is not in ``0 .. n-1``, or there is no vertex at all.
-    """
+    """Return `source` as an int that is a vertex of the square matrix `A`, or raise."""
     _require_vertices(A, what)
     return single_index(source, A.nrows, what, from_end=False)
 
@@ -72,15 +54,7 @@ def _require_vertices(A: Any, what: str) -> None:
 
 
 def source_vertices(A: Any, sources: Any, what: str = "sources") -> list[int]:
-    """Return one vertex or several as a list of distinct vertices of the square matrix `A`.
-
-    Raises
-    ------
-    DomainMismatch, DimensionMismatch, IndexOutOfBound
-        As `source_vertex` raises them.
-    InvalidValue
-        If there is no vertex, or one is given twice.
-    """
+    """Return one vertex or several as a list of distinct vertices of the matrix `A`, or raise."""
     _require_vertices(A, what)
     if isinstance(sources, (set, frozenset)):
         sources = list(sources)
@@ -107,13 +81,7 @@ def number(x: Any, what: str) -> float:
 
 
 def random_seed(seed: Any, what: str, A: Matrix) -> int:
-    """Return a seed as an int; for None one that is drawn, the same for all processes of A's grid.
-
-    Raises
-    ------
-    DomainMismatch, InvalidValue
-        If it is not an integer, or negative.
-    """
+    """Return a seed as an int; for None one that is drawn, the same for all processes of a grid."""
     if seed is None:
         return int(of_all(A.backend, secrets.randbelow(2**32))[0][0])
     found = integer(seed, f"{what}: seed")

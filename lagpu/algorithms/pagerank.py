@@ -94,7 +94,10 @@ def pagerank(
     """
     require_square(A)
     if weight:
-        _require_weights(A)
+        require_finite(A, "pagerank")
+        least = A.reduce("min").new().value
+        if least is not None and least < 0:
+            raise InvalidValue(f"pagerank: a weight is {least} < 0. Use weight=False to ignore it.")
     if not 0 <= number(alpha, "pagerank: alpha") <= 1:
         raise InvalidValue(f"pagerank: alpha {alpha} is not a probability, 0 to 1.")
     if not 0 < number(tol, "pagerank: tol") < np.inf:
@@ -161,14 +164,6 @@ def _with_largest_1(A: Matrix) -> Matrix:
     by_columns = semiring.plus_truediv(A.T @ largest.diag()).new()
     scaled: Matrix = by_columns.T.new()
     return scaled
-
-
-def _require_weights(A: Matrix) -> None:
-    """Raise `InvalidValue` unless all values of `A` are finite and not negative."""
-    require_finite(A, "pagerank")
-    least = A.reduce("min").new().value
-    if least is not None and least < 0:
-        raise InvalidValue(f"pagerank: a weight is {least} < 0. Use weight=False to ignore it.")
 
 
 def _distribution(A: Matrix, weights: Weights | None, what: str, total: float = 1) -> Vector:

@@ -10,8 +10,8 @@ import numpy as np
 
 from lagpu.algebra.tables import binary, semiring
 from lagpu.algorithms.bfs import bfs_levels, bfs_parents
-from lagpu.algorithms.dag import cycle_of
 from lagpu.algorithms.inputs import index_type, number, require_finite, source_vertex
+from lagpu.algorithms.peeling import cycle_of
 from lagpu.core.matrix import Matrix
 from lagpu.core.scalar import Scalar
 from lagpu.core.vector import Vector
@@ -27,10 +27,8 @@ def sssp(A: Matrix, source: int, *, delta: float | None = None) -> Vector:
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) is the length of the edge i -> j.
-    source : int
-        ``0 <= source < n``.
+    A, source
+        As in `bellman_ford`.
     delta : float, optional
         Step of `delta_stepping`; by default the algorithm is `bellman_ford`.
 
@@ -117,10 +115,8 @@ def delta_stepping(A: Matrix, source: int, delta: float | None = None) -> Vector
 
     Parameters
     ----------
-    A : Matrix, (n, n)
-        Entry (i, j) >= 0 is the length of the edge i -> j; True counts 1.
-    source : int
-        ``0 <= source < n``.
+    A, source
+        As in `bellman_ford`, but lengths are 0 or more.
     delta : float, optional
         Vertices whose distances differ by at most `delta` are relaxed together; by default eight
         times the largest weight over the mean degree (docs/design/algorithms.md).
@@ -128,7 +124,7 @@ def delta_stepping(A: Matrix, source: int, delta: float | None = None) -> Vector
     Returns
     -------
     Vector, (n,), INT64, or FP64 if the weights are floats
-        0 at the source; a vertex that cannot be reached has no entry.
+        As `bellman_ford` returns it.
 
     Raises
     ------
@@ -244,8 +240,7 @@ def _cycle_message(A: Matrix, cycle: list[int]) -> str:
     )
 
 
-# ------------------------------------------------------------------------------------------
-# A shortest path between two vertices: searches from both ends until they meet, or one search.
+# ---- a shortest path between two vertices: searches from both ends until they meet, or one search
 #
 # The smaller frontier takes a step: along the edges from the source, against them from the
 # target::
@@ -265,7 +260,6 @@ def shortest_path(A: Matrix, source: int, target: int, *, method: str | None = N
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) of any value is the edge i -> j.
     source, target : int
         Vertices ``0 .. n-1``.
     method : str, optional

@@ -1,37 +1,44 @@
 """Prove results by plain NumPy and SciPy: levels, parents, path counts and more.
 
-Where possible, a checker tests local rules, with one look at every stored entry, and the docstring
-proves that the rules suffice; otherwise it computes the answer in another way. So a checker shares
-neither code nor idea with the algorithm that it checks.
+Where possible, a checker tests local rules, with one look at every stored entry. The docstring
+proves that the rules suffice, unless they are the definition. Otherwise a checker computes the
+answer in another way. So it shares neither code nor idea with the algorithm that it checks.
 
 Row i, column j is the edge i -> j. A graph is a `Matrix` on any backend, a SciPy sparse array, or a
 pair ``(col_ptr, row_idx)``, or a `Pattern` of one of these, which many checks of a graph share; a
 result is a `Vector` or a pair ``(indices, values)``. A vertex without an entry is unreached.
 
+A checker returns the rules that hold, as texts, or a `CheckReport` with them. It raises
+`CheckFailed` at the first vertex, edge or place that breaks a rule, with both values and how many
+break it; `IndexOutOfBound` for a number that is not a vertex; and `DimensionMismatch` if an
+argument does not fit the graph.
+
 On a grid each piece looks at the edges of its own part, and every process of the grid calls the
 checker, which says the same in all. No process collects the graph.
 """
 
-from lagpu.check.batch import (
-    check_k_hop,
-    check_levels_joint,
-    check_levels_multi,
-    check_parents_multi,
-)
 from lagpu.check.betweenness import check_betweenness, check_edge_betweenness, check_pagerank
-from lagpu.check.components import check_components, check_odd_cycle, check_sides
 from lagpu.check.distances import check_diameter, check_distances, check_remoteness, check_route
 from lagpu.check.graph import CheckReport, Pattern
-from lagpu.check.levels import check_levels, check_parents, check_paths
-from lagpu.check.sets import (
+from lagpu.check.searches import (
+    check_k_hop,
+    check_levels,
+    check_levels_joint,
+    check_levels_multi,
+    check_parents,
+    check_parents_multi,
+    check_paths,
+)
+from lagpu.check.structure import (
+    check_clustering,
+    check_components,
     check_core_numbers,
     check_independent_set,
     check_k_core,
+    check_odd_cycle,
+    check_sides,
     check_topological_levels,
     check_topological_order,
-)
-from lagpu.check.triangles import (
-    check_clustering,
     check_transitivity,
     check_triangle_count,
     check_triangles,

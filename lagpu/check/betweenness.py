@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lagpu.check.graph import Graph, both_ends, refuse, weighted
-from lagpu.check.slices import Edges, Slice, Slices
+from lagpu.check.graph import Edges, Graph, Slice, Slices, both_ends, refuse, weighted
 from lagpu.errors import CheckFailed, DimensionMismatch
 from lagpu.host.memory import require
 
@@ -58,11 +57,6 @@ def check_betweenness(
     -------
     tuple of str
         The rules that hold: `BETWEENNESS_RULES`; without `error` the first two.
-
-    Raises
-    ------
-    CheckFailed
-        At the first vertex with a wrong centrality or error.
 
     Notes
     -----
@@ -124,16 +118,6 @@ def check_edge_betweenness(
         Centrality of each entry of `A`.
     normalized, directed, sources, rel_tol
         As in `check_betweenness`.
-
-    Returns
-    -------
-    tuple of str
-        The rules that hold: the first two of `BETWEENNESS_RULES`.
-
-    Raises
-    ------
-    CheckFailed, DimensionMismatch
-        At the first edge with a wrong centrality; if the entries are not those of `A`.
 
     Notes
     -----
@@ -279,9 +263,7 @@ def _compare(
         )
 
 
-# ------------------------------------------------------------------------------------------
-# Prove PageRanks.
-
+# ---- prove PageRanks
 
 PAGERANK_RULES = (
     "every vertex has a rank, a number >= 0",
@@ -310,16 +292,6 @@ def check_pagerank(
         Rank of each vertex.
     alpha, personalization, tol, weight, dangling
         As given to `lagpu.algorithms.pagerank`.
-
-    Returns
-    -------
-    tuple of str
-        The rules that hold: `PAGERANK_RULES`.
-
-    Raises
-    ------
-    CheckFailed
-        At the first broken rule.
 
     Notes
     -----

@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lagpu.check.graph import CheckReport, Graph, refuse, weighted
-from lagpu.check.slices import Edges, Slices
+from lagpu.check.graph import CheckReport, Edges, Graph, Slices, refuse, weighted
 from lagpu.errors import CheckFailed, IndexOutOfBound
 from lagpu.host.memory import require
 
@@ -39,11 +38,6 @@ def check_distances(A: Any, source: int, distances: Any) -> CheckReport:
     CheckReport
         `depth` is the largest number of edges of a shortest path, counting the path with fewest.
 
-    Raises
-    ------
-    CheckFailed, IndexOutOfBound, DimensionMismatch
-        As `check_levels`.
-
     Notes
     -----
     The rules of `DISTANCE_RULES` suffice: by 1 and 4 every distance is the length of a walk from
@@ -54,9 +48,7 @@ def check_distances(A: Any, source: int, distances: Any) -> CheckReport:
     graph = Graph(A, source)
     distance, present = graph.dense(distances, "distances")
     name = "check_distances"
-    if not present[graph.source] or distance[graph.source] != 0:
-        found = distance[graph.source] if present[graph.source] else "none"
-        raise CheckFailed(f"{name}: {DISTANCE_RULES[0]}: distance[{source}] is {found}, not 0.")
+    graph.require_at_source((distance, present), 0, f"{name}: {DISTANCE_RULES[0]}: distance")
     edges = weighted(A)
     begun = edges.at_ends(lambda e: present[e.begin], np.logical_or, False)
     refuse(begun & ~present, f"{name}: {DISTANCE_RULES[1]}", lambda v: "no distance")
@@ -86,9 +78,7 @@ def check_distances(A: Any, source: int, distances: Any) -> CheckReport:
     return CheckReport(DISTANCE_RULES, int(present.sum()), int(steps[present].max()), reached)
 
 
-# ------------------------------------------------------------------------------------------
-# Prove results that follow from distances of pairs: eccentricities, closeness, shortest paths.
-
+# ---- prove results that follow from distances of pairs: eccentricities, closeness, shortest paths
 
 _WORD = 64  # sources that a word has a bit for
 _WORDS = 1 << 14  # words at a time, where a vertex has several
@@ -120,7 +110,6 @@ def check_remoteness(
     Parameters
     ----------
     A : graph, (n, n)
-        See the module.
     values : result, (n,)
         Value of each vertex.
     of : str
@@ -133,16 +122,6 @@ def check_remoteness(
         As given to ``closeness_centrality``.
     rel_tol : float
         Relative tolerance of the values.
-
-    Returns
-    -------
-    tuple of str
-        The rules that hold: `REMOTENESS_RULES`.
-
-    Raises
-    ------
-    CheckFailed, IndexOutOfBound
-        At the first vertex with a missing or wrong value; if one of `vertices` is not a vertex.
 
     Notes
     -----
@@ -182,19 +161,8 @@ def check_diameter(A: Any, diameter: int) -> tuple[str, ...]:
     Parameters
     ----------
     A : graph, (n, n)
-        See the module.
     diameter : int
         The number.
-
-    Returns
-    -------
-    tuple of str
-        The rule that holds: `DIAMETER_RULES`.
-
-    Raises
-    ------
-    CheckFailed
-        If it is not, with two vertices that prove it.
 
     Notes
     -----
@@ -221,21 +189,10 @@ def check_route(A: Any, source: int, target: int, route: list[int]) -> tuple[str
     Parameters
     ----------
     A : graph, (n, n)
-        See the module.
     source, target : int
         The ends of the path.
     route : list of int
         The vertices of the path.
-
-    Returns
-    -------
-    tuple of str
-        The rules that hold: `ROUTE_RULES`.
-
-    Raises
-    ------
-    CheckFailed, IndexOutOfBound
-        At the first broken rule; if a number is not a vertex.
 
     Notes
     -----

@@ -1,21 +1,435 @@
-"""Tools of all checkers: the edges of a graph, results as dense arrays, errors."""
+"""The edges of a graph in slices, results as dense arrays, and the errors of checkers.
+
+A rule is written once, as a function of some edges. Each slice applies it to its own edges; on a
+grid the owner of a vertex combines what the slices found and sends it to all processes. So no
+process has all edges, and all come to the same verdict.
+"""
 
 from __future__ import annotations
 
+import functools
 import operator
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse import csgraph
 
-from lagpu.check.slices import Slice, Slices
+from lagpu.backends.protocol import Parts
 from lagpu.core.matrix import Matrix
 from lagpu.errors import CheckFailed, DimensionMismatch, IndexOutOfBound, InvalidValue
+from lagpu.host.columns import distinct
+from lagpu.host.memory import mapped
+from lagpu.io.csc import column_blocks
 
 Array = np.ndarray[Any, Any]
+
+_MASK = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class Edges:
+    """The edges of k entries in some columns.
+
+    `lengths` are the edges' values, if the slice has values; integers and BOOL as INT64, so that
+    True counts 1.
+    """
+
+    begin: Array  # of each edge, (k,)
+    ends: Array  # the vertex of each column
+    counts: Array  # the entries of each column
+    lengths: Any
+
+    @cached_property
+    def end(self) -> Array:
+        """The end of each edge, (k,)."""
+        return np.repeat(self.ends, self.counts)
+
+
+class Slice:
+    """Some of the edges of a graph of n vertices, by columns.
+
+    Rows and columns are positions, of which `rows` and `cols` name the vertices; without these a
+    position is a vertex.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        col_ptr: Array,
+        row_idx: Array,
+        rows: Array | None = None,
+        cols: Array | None = None,
+        values: Array | None = None,
+    ) -> None:
+        self._n = n
+        self.col_ptr, self.row_idx, self.values = col_ptr, row_idx, values
+        self._rows, self._cols = rows, cols
+        self.shape = (n if rows is None else len(rows), len(col_ptr) - 1)
+
+    @cached_property
+    def _runs(self) -> list[tuple[int, int]]:
+        return list(column_blocks(self.col_ptr))
+
+    def blocks(self) -> Iterator[tuple[slice, slice, Edges]]:
+        """Yield (columns, entries, edges), some columns at a time."""
+        for j, stop in self._runs:
+            within = slice(int(self.col_ptr[j]), int(self.col_ptr[stop]))
+            yield slice(j, stop), within, self._edges(j, stop)
+
+    def _edges(self, j: int, stop: int) -> Edges:
+        within = slice(int(self.col_ptr[j]), int(self.col_ptr[stop]))
+        rows = self.row_idx[within]
+        lengths = None if self.values is None else self.values[within]
+        if lengths is not None and lengths.dtype.kind != "f":
+            lengths = lengths.astype(np.int64)
+        return Edges(
+            rows if self._rows is None else self._rows[rows],
+            np.arange(j, stop, dtype=rows.dtype) if self._cols is None else self._cols[j:stop],
+            np.diff(self.col_ptr[j : stop + 1]),
+            lengths,
+        )
+
+    def at_ends(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
+        """Return the reduction of what `of` says of the edges into each column."""
+        like = of(self._edges(0, 0))
+        found = np.full((self.shape[1], *like.shape[1:]), empty, like.dtype)
+
+        def reduce(block: tuple[int, int]) -> None:
+            edges = self._edges(*block)
+            values = of(edges)
+            filled = np.flatnonzero(edges.counts)
+            if len(filled):
+                # reduceat cannot reduce an empty run, so empty columns are left out.
+                starts = (np.cumsum(edges.counts) - edges.counts)[filled]
+                found[block[0] + filled] = ufunc.reduceat(values, starts)
+
+        mapped(reduce, self._runs)  # each has columns of its own
+        return found
+
+    def at_begins(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
+        """Return the reduction of what `of` says of the edges out of each row."""
+        found: Any = None
+        for _, within, edges in self.blocks():
+            values = of(edges)
+            if found is None:
+                found = np.full(self.shape[0], empty, values.dtype)
+            ufunc.at(found, self.row_idx[within], values)
+        return np.asarray(found)
+
+    def total(self, of: Callable[[Edges], Array]) -> int:
+        """Return of how many edges something is true."""
+        return sum(mapped(lambda run: int(np.count_nonzero(of(self._edges(*run)))), self._runs))
+
+    def along(self, of: Callable[[Edges], Array]) -> Slice:
+        """Return the slice of those edges of which something is true, without values."""
+        counts, rows = np.zeros(self.shape[1], np.int64), []
+        for columns, within, edges in self.blocks():
+            kept = of(edges)
+            rows.append(self.row_idx[within][kept])
+            places = np.repeat(np.arange(len(edges.counts)), edges.counts)[kept]
+            counts[columns] = np.bincount(places, minlength=len(edges.counts))
+        ptr = np.concatenate([[0], np.cumsum(counts)])
+        return Slice(self._n, ptr, np.concatenate(rows), self._rows, self._cols)
+
+    @cached_property
+    def by_rows(self) -> Any:
+        """The pattern by rows, rows and columns as positions."""
+        kind = np.int32 if max(*self.shape, len(self.row_idx)) < 2**31 else np.int64
+        arrays: Any = (
+            np.ones(len(self.row_idx), np.int8),
+            self.row_idx.astype(kind, copy=False),
+            self.col_ptr.astype(kind, copy=False),
+        )
+        return sp.csc_array(arrays, shape=self.shape).tocsr()
+
+    @cached_property
+    def turned(self) -> Slice:
+        """The same edges with begin and end exchanged; it shares memory with `by_rows`."""
+        rows = self.by_rows
+        found = Slice(self._n, rows.indptr, rows.indices, self._cols, self._rows)
+        arrays: Any = (rows.data, self.row_idx, self.col_ptr)
+        found.by_rows = sp.csr_array(arrays, shape=self.shape[::-1])
+        return found
+
+    @cached_property
+    def _row_of(self) -> Array | None:
+        """The position of each vertex among the rows, -1 if it has none; None: the vertex."""
+        if self._rows is None:
+            return None
+        found = np.full(self._n, -1, np.int32 if self._n < 2**31 else np.int64)
+        found[self._rows] = np.arange(len(self._rows))
+        return found
+
+    def after(self, vertices: Array) -> Array:
+        """Return the ends of the edges from some vertices."""
+        if self._row_of is not None:
+            vertices = self._row_of[vertices]
+            vertices = vertices[vertices >= 0]
+        return self._ends_of(vertices)
+
+    def out_of(self, vertices: Array) -> tuple[Array, Array]:
+        """Return the edges from some vertices as (place in the list, end), in this order."""
+        where = vertices if self._row_of is None else self._row_of[vertices]
+        which = np.flatnonzero(where >= 0)
+        ptr, at = self.by_rows.indptr, where[which]
+        return np.repeat(which, ptr[at + 1] - ptr[at]), self._ends_of(at)
+
+    def _ends_of(self, at: Array) -> Array:
+        found = listed(self.by_rows.indptr, self.by_rows.indices, at)
+        return found if self._cols is None else self._cols[found]
+
+    def sums(self, values: Array) -> Array:
+        """Return at each column the sum of the rows of values, (n, k), at its edges' begins."""
+        found: Array = self.by_rows.T @ (values if self._rows is None else values[self._rows])
+        return found
+
+    def fingerprint(self, key: int) -> int:
+        """Return a number that tells these edges from those that lead back; see `Slices`."""
+
+        def of(run: tuple[int, int]) -> int:
+            edges = self._edges(*run)
+            begin, end = (x.astype(np.uint64) for x in (edges.begin, edges.end))
+            pair = _mixed(np.minimum(begin, end) + np.uint64(key)) + np.maximum(begin, end)
+            mixed = _mixed(pair)
+            return int(mixed[begin < end].sum()) - int(mixed[end < begin].sum())
+
+        return sum(mapped(of, self._runs)) & _MASK
+
+    def joined(self) -> Array:
+        """Return the least vertex that these edges join with each, (n,), in any direction."""
+        if self._rows is None and self._cols is None:
+            ones = np.ones(len(self.row_idx), np.int8)
+            reverse = sp.csr_array((ones, self.row_idx, self.col_ptr), shape=self.shape)
+            return least_of(*csgraph.connected_components(reverse, connection="weak"))
+        cols = np.repeat(np.arange(self.shape[1], dtype=self.row_idx.dtype), np.diff(self.col_ptr))
+        begin = self.row_idx if self._rows is None else self._rows[self.row_idx]
+        return _components(self._n, begin, cols if self._cols is None else self._cols[cols])
+
+
+class Slices:
+    """All edges of a graph of n vertices, in one slice or in those of a grid's pieces.
+
+    `own` has the slices of this process by the number of the piece; a slice of all edges is that
+    of 0. `ends` is the dimension of the matrix that has the ends: 0, its rows, if edges are turned.
+    Every process of the grid calls the same methods, and gets the same from them.
+    """
+
+    def __init__(
+        self, n: int, own: dict[int, Slice], parts: Parts | None = None, ends: int = 1
+    ) -> None:
+        self.n, self.own, self.parts, self._ends = n, own, parts, ends
+        self._symmetric: bool | None = None
+
+    @property
+    def turned(self) -> Slices:
+        """The same edges with begin and end exchanged."""
+        own = {piece: of_piece.turned for piece, of_piece in self.own.items()}
+        return Slices(self.n, own, self.parts, 1 - self._ends)
+
+    @classmethod
+    def of_parts(cls, A: Any, parts: Parts, *, values: bool = False) -> Slices:
+        """Return the slices of a square matrix on a grid."""
+        kind, own = np.int32 if A.nrows < 2**31 else np.int64, {}
+        for piece, (ptr, idx, found, rows, cols) in parts.columns(A.data).items():
+            kept = found if values else None
+            own[piece] = Slice(A.nrows, ptr, idx.astype(kind, copy=False), rows, cols, kept)
+        return cls(A.nrows, own, parts)
+
+    def at_ends(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
+        """Return, for each vertex, the reduction of what `of` returns for the edges into it, (n,).
+
+        That is a value, or a row of values, for each edge; any order of reduction must do. `empty`
+        is the value where there is no edge, neutral in the reduction.
+        """
+        return self._reduced(lambda own: own.at_ends(of, ufunc, empty), self._ends, ufunc)
+
+    def at_begins(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
+        """Return the reduction of what is said of the edges out of each vertex; see `at_ends`."""
+        return self._reduced(lambda own: own.at_begins(of, ufunc, empty), 1 - self._ends, ufunc)
+
+    def through(self, values: Array, ufunc: np.ufunc) -> Array:
+        """Return the reduction of the rows of values at the begins of each vertex' in-edges."""
+        return self.at_ends(lambda e: values[e.begin], ufunc, 0)
+
+    def sums(self, values: Array) -> Array:
+        """Return the sum of the rows of values, (n, k), at the begins of each vertex' in-edges."""
+        return self._reduced(lambda own: own.sums(values), self._ends, np.add)
+
+    def _reduced(self, work: Callable[[Slice], Array], dim: int, ufunc: np.ufunc) -> Array:
+        if self.parts is None:
+            return work(self.own[0])
+        shape = (self.n, self.n)
+        return self.parts.reduced(lambda _, p: work(self.own[p]), shape, dim, ufunc)
+
+    def first(self, of: Callable[[Edges], Array]) -> Array:
+        """Return the least begin of the edges into each vertex of which something is true, (n,).
+
+        n where there is none.
+        """
+
+        def begin(edges: Edges) -> Array:
+            return np.where(of(edges), edges.begin, self.n).astype(np.int64)
+
+        return self.at_ends(begin, np.minimum, self.n)
+
+    def lengths(self, u: int, v: int) -> Array:
+        """Return the values of the edges from one vertex to another."""
+
+        def look(own: Slice) -> tuple[Array, ...]:
+            each = [e.lengths[(e.begin == u) & (e.end == v)] for _, _, e in own.blocks()]
+            return (np.concatenate(each),)
+
+        return np.concatenate([lengths for (lengths,) in self.gather(look)])
+
+    def total(self, of: Callable[[Edges], Array]) -> int:
+        """Return of how many edges something is true."""
+        return sum(int(x[0]) for (x,) in self.gather(lambda own: (np.array([own.total(of)]),)))
+
+    def along(self, of: Callable[[Edges], Array]) -> Slices:
+        """Return the slices of those edges of which something is true, without values."""
+        own = {piece: of_piece.along(of) for piece, of_piece in self.own.items()}
+        return Slices(self.n, own, self.parts, self._ends)
+
+    def hits(self, vertices: Array) -> list[tuple[Array, ...]]:
+        """Return (ends, counts): how many edges of each slice lead from some vertices to others."""
+
+        def count(own: Slice) -> tuple[Array, ...]:
+            ends = own.after(vertices)
+            if len(ends) < self.n // 16:
+                return np.unique(ends, return_counts=True)
+            counts = np.bincount(ends, minlength=self.n)  # cheaper than sorting many
+            some = np.flatnonzero(counts)
+            return some, counts[some]
+
+        return self.gather(count)
+
+    def gather(self, work: Callable[[Slice], tuple[Array, ...]]) -> list[tuple[Array, ...]]:
+        """Return the arrays that a function returns for each slice, of all processes."""
+        if self.parts is None:
+            return [work(self.own[0])]
+        return self.parts.gather(lambda _, piece: work(self.own[piece]))
+
+    def have(self, begin: Array, end: Array) -> Array:
+        """Return which of some edges, a few of all, are there."""
+        wanted = begin.astype(np.int64) * self.n + end
+        ends = np.zeros(self.n, bool)
+        ends[end] = True
+
+        def look(own: Slice) -> tuple[Array, ...]:
+            found = np.zeros(len(wanted), bool)
+            for _, _, edges in own.blocks():
+                near = ends[edges.end]
+                keys = edges.begin[near].astype(np.int64) * self.n + edges.end[near]
+                found |= np.isin(wanted, keys)
+            return (found,)
+
+        return np.asarray(np.logical_or.reduce([found for (found,) in self.gather(look)]))
+
+    def search(self, sources: Array) -> Array:
+        """Return the distance from the nearest of some sources, (n,); n + 1 if there is no path.
+
+        A plain breadth-first search, which shares nothing with those that are checked.
+        """
+        unreached = self.n + 1
+        level = np.full(self.n, unreached, np.int32 if unreached < 2**31 - 1 else np.int64)
+        frontier, depth = distinct(sources), 0
+        level[frontier] = depth
+
+        def further(own: Slice) -> tuple[Array, ...]:
+            ends = own.after(frontier)
+            return (self._once(ends[level[ends] == unreached]),)
+
+        while frontier.size:
+            depth += 1
+            new = [ends for (ends,) in self.gather(further)]
+            frontier = self._once(np.concatenate(new)) if len(new) > 1 else new[0]
+            level[frontier] = depth
+        return level
+
+    def joined(self) -> Array:
+        """Return the least vertex of each vertex's weak component, (n,).
+
+        SciPy finds the components of each slice, and then of the stars that these leave.
+        """
+        if self.parts is None:
+            return self.own[0].joined()
+        label, nothing = np.arange(self.n), np.zeros(0, np.int64)
+
+        def star(own: Slice, number: int) -> tuple[Array, ...]:
+            if own is not self.own.get(number):
+                return nothing, nothing
+            least = own.joined()
+            leaves = np.flatnonzero(least != np.arange(self.n))
+            return leaves, least[leaves]
+
+        for number in range(self.parts.count):
+            told = self.gather(functools.partial(star, number=number))
+            for leaves, centres in told:
+                if len(leaves):  # of one slice at a time, so that nobody holds those of all
+                    begin = np.concatenate([leaves, np.arange(self.n)])
+                    label = _components(self.n, begin, np.concatenate([centres, label]))
+        return label
+
+    def _once(self, vertices: Array) -> Array:
+        """Return each vertex once, rising; a scan of all is cheaper than sorting many."""
+        if len(vertices) < self.n // 16:
+            found: Array = distinct(vertices)
+            return found
+        marked = np.zeros(self.n, bool)
+        marked[vertices] = True
+        return np.flatnonzero(marked)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether each edge is there in both directions.
+
+        Edges up less edges down, each pair of vertices as a number that looks random, are 0 modulo
+        2**64; with other edges they are so with a chance of about 2**-64, since the numbers differ
+        from call to call. No edge is there twice.
+        Source: Clarke and others 2003 (sums of hashes as fingerprints of multisets).
+        """
+        if self._symmetric is None:
+            keys = self.gather(lambda _: (np.array([secrets.randbits(64)], np.uint64),))
+            key = int(keys[0][0][0])  # of one process, so that all have the same
+            each = self.gather(lambda own: (np.array([own.fingerprint(key)], np.uint64),))
+            self._symmetric = sum(int(x[0]) for (x,) in each) & _MASK == 0
+        return self._symmetric
+
+
+def _mixed(x: Array) -> Array:
+    """Return 64 bits that look random for each of some numbers.
+
+    Source: Steele, Lea and Flood 2014 (the finalizer of SplitMix64).
+    """
+    x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    mixed: Array = x ^ x >> np.uint64(31)
+    return mixed
+
+
+def least_of(count: int, component: Array) -> Array:
+    """Return the least vertex of each vertex's component, from the numbers of the components."""
+    least = np.full(count, len(component))
+    np.minimum.at(least, component, np.arange(len(component)))
+    return least[component]
+
+
+def _components(n: int, begin: Array, end: Array) -> Array:
+    pattern = sp.csr_array((np.ones(len(begin), np.int8), (begin, end)), shape=(n, n))
+    return least_of(*csgraph.connected_components(pattern, connection="weak"))
+
+
+def listed(ptr: Array, idx: Array, at: Array) -> Array:
+    """Return the indices in some rows."""
+    counts = (ptr[at + 1] - ptr[at]).astype(np.int64)
+    shift = ptr[at] - (np.cumsum(counts) - counts)
+    found: Array = idx[np.repeat(shift, counts) + np.arange(counts.sum())]
+    return found
 
 
 @dataclass(frozen=True)
@@ -101,15 +515,10 @@ class Pattern:
 
 
 class Graph:
-    """The pattern of a graph, and the source of a search if there is one.
+    """The pattern of a graph of n vertices, and the source of a search if there is one.
 
-    Attributes
-    ----------
-    n, source : int
-        Number of vertices, and the source of the search.
-    unreached : int
-        The level of unreached vertices in arrays, larger than any level plus one, so that an edge
-        to an unreached vertex counts as too long. It never leaves this package.
+    `unreached` is the level of unreached vertices in arrays, larger than any level plus one, so
+    that an edge to an unreached vertex counts as too long. It never leaves this package.
     """
 
     def __init__(self, A: Any, source: int | None = None) -> None:
@@ -155,6 +564,23 @@ class Graph:
         dense[indices] = values
         return dense, present
 
+    def whole(self, result: Any, name: str, word: str, below: int, rule: str) -> Array:
+        """Return the whole number ``0 .. below - 1`` that each vertex must have, (n,), INT64."""
+        values, present = self.dense(result, name)
+        refuse(
+            ~present | ~whole_below(values, below),
+            rule,
+            lambda v: f"{word} {values[v]}" if present[v] else f"no {word}",
+        )
+        return values.astype(np.int64)
+
+    def require_at_source(self, found: tuple[Array, Array], wanted: int, rule: str) -> None:
+        """Raise unless the values of `dense` have the wanted one at the source."""
+        values, present = found
+        if not present[self.source] or values[self.source] != wanted:
+            value = values[self.source] if present[self.source] else "none"
+            raise CheckFailed(f"{rule}[{self.source}] is {value}, not {wanted}.")
+
     def levels(self, levels: Any, name: str, rule: str) -> Array:
         """Return the level of each vertex, (n,), or `unreached`."""
         values, present = self.dense(levels, "levels")
@@ -169,10 +595,6 @@ class Graph:
     def nearest(self, level: Array) -> Array:
         """Return the least level among each vertex's in-neighbours, (n,)."""
         return self.edges.at_ends(lambda e: level[e.begin], np.minimum, self.unreached)
-
-    def in_neighbour(self, v: int, level: Array, wanted: int) -> int:
-        """Return the least in-neighbour of `v` of level `wanted`."""
-        return int(self.edges.first(lambda e: (e.end == v) & (level[e.begin] == wanted))[v])
 
     def neighbours(self, of: Callable[[Array, Array], Array]) -> Array:
         """Return with how many others an edge joins each vertex, (n,); both ways if directed.
@@ -203,14 +625,8 @@ class Graph:
 def refuse(bad: Array, rule: str, describe: Callable[[int], str]) -> None:
     """Raise `CheckFailed` for the first vertex that breaks a rule, if there is one.
 
-    Parameters
-    ----------
-    bad : ndarray of bool, (n,)
-        Which vertices break the rule.
-    rule : str
-        The checker and the rule.
-    describe : callable
-        Returns the fault of a vertex in words.
+    `bad` says which vertices do, (n,); `rule` names the checker too; `describe` returns the fault
+    of a vertex in words.
     """
     count = int(np.count_nonzero(bad))
     if count:

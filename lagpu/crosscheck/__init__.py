@@ -87,15 +87,16 @@ def crosscheck(
     is_single = len(places) == 1
     lockstep: Any = SingleBackend(places[0], report) if is_single else Lockstep(places, report)
     with observing(lockstep), registry.use(lockstep):
-        copied = [_copied(x, lockstep) for x in args]
-        named = {key: _copied(x, lockstep) for key, x in kwargs.items()}
-        lockstep.tally.begin()
-        result = algorithm(*copied, **named)
-        eager = Outcome(result, copied, named)
+        copied, named = _copied((args, kwargs), lockstep)
+        lockstep.counts = True
+        eager = Outcome(algorithm(*copied, **named), copied, named)
         free = lockstep.free_reads  # reads by the program, not by the copy that follows
-        report.result = _copied(result, places[0])
+        report.result = _copied(eager.result, places[0])
     if is_single:
-        fused = _run_fused(algorithm, places[0], args, kwargs)
+        places[0].last_loop = ""
+        with registry.use(places[0]):
+            copied, named = _copied((args, kwargs), places[0])
+            fused = Outcome(algorithm(*copied, **named), copied, named)
         compare_outcomes(eager, fused, Outcome(None, args, kwargs), free, places[0], report)
     return report
 
@@ -113,17 +114,6 @@ def _places(backends: Any) -> list[Backend]:
     if not places:
         raise InvalidValue("crosscheck: backends= is empty. Give backends=('cpu', 'sim').")
     return places
-
-
-def _run_fused(
-    algorithm: Callable[..., Any], place: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Outcome:
-    """Run an algorithm on one backend, whose loops may run as one program."""
-    place.last_loop = ""
-    with registry.use(place):
-        copied = [_copied(x, place) for x in args]
-        named = {key: _copied(x, place) for key, x in kwargs.items()}
-        return Outcome(algorithm(*copied, **named), copied, named)
 
 
 def _copied(x: Any, place: Any) -> Any:

@@ -2,65 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from lagpu.backends.protocol import Backend
-from lagpu.crosscheck.candidates import TOLERANCE, Entries, Rule, Terms, Written, equal, holds
+from lagpu.core.matrix import Matrix
+from lagpu.core.scalar import Scalar
+from lagpu.core.vector import Vector
+from lagpu.core.views import SelectionMatrix, TransposedMatrix, TransposedSelection
 from lagpu.crosscheck.lockstep import Lockstep, Replica, replicas_in
-from lagpu.crosscheck.report import (
-    Difference,
-    Place,
-    Report,
-    Row,
+from lagpu.crosscheck.meaning import Entries, Terms, holds, scalar_entries
+from lagpu.crosscheck.report import Difference, Place, Report, Row
+from lagpu.crosscheck.rules import (
+    EXACT,
+    TOLERANCE,
+    Rule,
     Unequal,
-    can_compare,
+    Written,
     compare,
     compare_choices,
-    entries_of,
-    leaves,
+    equal,
 )
-from lagpu.dtypes import DType, cast
-from lagpu.errors import InvalidValue
+from lagpu.dtypes import DType, cast, lookup
+from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.operations import Assign, Descriptor, Multiply, MultiplySelection, Operation, Statement
 
 Array = np.ndarray[Any, Any]
 
 
 class Before(NamedTuple):
-    """The state before a statement runs.
-
-    Attributes
-    ----------
-    desc, mask
-        How the statement writes.
-    new : Terms or None
-        The possible values that the statement copies; None if it copies none, or they are unknown.
-    old : Terms or None
-        The possible values of the output before the statement; None if they are unknown.
-    determined : bool
-        Whether all operands but `new` have the same values in every run.
-    """
+    """The state before a statement runs; None stands for possible values that are unknown."""
 
     desc: Descriptor
     mask: Entries | None
-    new: Terms | None
-    old: Terms | None
-    determined: bool
+    new: Terms | None  # the possible values that the statement copies, if it copies any
+    old: Terms | None  # the possible values of the output
+    determined: bool  # whether all operands but `new` have the same values in every run
 
 
 class SingleBackend(Lockstep):
-    """A `Lockstep` of one backend, which sets `Replica.possible` to the values of other runs.
-
-    Parameters
-    ----------
-    place : Backend
-        The backend.
-    report : Report
-        As in `Lockstep`.
-    """
+    """A `Lockstep` of one backend, which sets `Replica.possible` to the values of other runs."""
 
     def __init__(self, place: Backend, report: Report) -> None:
         super().__init__([place], report)
@@ -74,35 +57,35 @@ class SingleBackend(Lockstep):
     def _made(
         self,
         method: str,
-        parts: list[Any],
+        given: tuple[Any, ...],
         dtype: DType,
         shape: tuple[int, ...],
-        rule: Rule | None = None,
-        by: Written | None = None,
-        of: Replica | None = None,
+        shown: str = "",
+        rule: Rule = EXACT,
     ) -> Replica:
-        copied = self._possible(of) if of is not None and of.shape == shape else None
-        made = super()._made(method, parts, dtype, shape, rule, by, of)
+        source = next(replicas_in(given), None)
+        copied = None if source is None or source.shape != shape else self._possible(source)
+        made = super()._made(method, given, dtype, shape, shown, rule)
         nothing = Terms(np.zeros(0, np.int64), np.zeros(0))
-        determined = of is None or copied is not None or not of.free
+        determined = source is None or copied is not None or not source.free
         before = Before(Descriptor(), None, copied, nothing, determined)
         made.possible = self._possible_after(made, before)
         return made
 
-    def _edit(self, v: Replica, method: str, run: Callable[[Backend, int], None]) -> None:
-        super()._edit(v, method, run)
-        v.possible = None
+    def _edit(self, method: str, x: Replica, *args: Any) -> None:
+        super()._edit(method, x, *args)
+        x.possible = None
 
-    def _compare(self, w: Replica, method: str, rule: Rule, by: Written | None) -> None:
+    def _compare(self, w: Replica, method: str, rule: Rule) -> None:
         self._candidates = None
         if rule.is_any:  # choices are checked although there is no other backend
             w.host = None
             entries = self._entries(w)
-            found = self._pair(method, entries, entries, 0, rule, by)
-            if found is not None and found.terms is not None:
+            found = self._pair(method, entries, entries, 0, rule)
+            if found.terms is not None:
                 w.free |= found.is_free
                 self._candidates = Terms(entries.indices[found.terms.at], found.terms.values)
-        super()._compare(w, method, rule, by)
+        super()._compare(w, method, rule)
 
     # --------------------------------------------------------------------- possible values
     def _before(self, s: Statement) -> Before:
@@ -178,23 +161,14 @@ def _after(new: Terms, before: Before, indices: Array, dtype: DType) -> Terms | 
     return Terms(np.append(at, before.old.at[stays]), np.append(values, before.old.values[stays]))
 
 
-# ------------------------------------------------------------------------------------------
-# Compare the fused run of an algorithm with its eager run on the same backend.
-
+# ---- the fused run of an algorithm, compared with its eager run on the same backend
 
 _INDICES_ONLY = "indices only, as any chose the values"
+_NUMBERS = (bool, int, float, complex, np.generic)
 
 
 class Outcome(NamedTuple):
-    """The objects after a run of an algorithm.
-
-    Attributes
-    ----------
-    result : object
-        The returned object.
-    args, kwargs : sequence, dict
-        The arguments, which the algorithm may have written.
-    """
+    """The result of a run of an algorithm, and its arguments, which it may have written."""
 
     result: Any
     args: Sequence[Any]
@@ -218,119 +192,84 @@ def compare_outcomes(
     place: Backend,
     report: Report,
 ) -> None:
-    """Raise `CrosscheckFailed` for the first difference of two runs.
+    """Raise `CrosscheckFailed` for the first difference of two runs on a backend.
 
-    Parameters
-    ----------
-    eager : Outcome
-        Outcome of the eager run.
-    fused : Outcome
-        Outcome of the run with fused loops.
-    given : Outcome
-        The arguments before both runs; no result.
-    free_reads : bool
-        Whether the program read numbers that depend on choices of `any`.
-    place : Backend
-        The backend of both runs.
-    report : Report
-        Gets a row for each part of the result, and for each written argument.
+    `given` has the arguments before both runs; `free_reads` says that the program read numbers
+    that depend on choices of `any`. The report gets a row for each part of the result, and for
+    each written argument.
     """
-    ways = f"{place.name} eager", f"{place.name} fused"
-    comparison = _Comparison(report, ways, free_reads)
+    comparison = _Comparison(report, place.name, free_reads)
     count = len(report.rows)
-    comparison.results(eager.result, fused.result)
-    for name in ("args", "kwargs"):
-        comparison.arguments(name, *(getattr(x, name) for x in (eager, fused, given)))
+    for name in Outcome._fields:
+        comparison.parts(name, *(getattr(x, name) for x in (eager, fused, given)))
     if len(report.rows) == count:
         report.notes.append("nothing of the result could be compared")
     ran = f"the last loop ran {place.last_loop}" if place.last_loop else ""
     report.notes.append(ran or "no loop ran as one program")
 
 
-class _Comparison:
+class _Comparison(NamedTuple):
     """Two runs, compared part by part."""
 
-    def __init__(self, report: Report, ways: tuple[str, str], free_reads: bool) -> None:
-        self._report = report
-        self._ways = ways
-        self._free_reads = free_reads
+    report: Report
+    place: str
+    free_reads: bool
 
-    def results(self, eager: Any, fused: Any) -> None:
-        """Compare the results; each part gets a row or a note."""
-        for name, x, y in self._parts("result", eager, fused):
-            if can_compare(x) and can_compare(y):
-                self._add(name, self._how(name, x, y))
-            else:
-                self._report.notes.append(f"{name}: {type(x).__name__} was not compared")
-
-    def arguments(self, name: str, eager: Any, fused: Any, given: Any) -> None:
-        """Compare the arguments after both runs; each written one gets a row."""
-        before = dict(leaves(given, name))
-        for part, x, y in self._parts(name, eager, fused):
-            if can_compare(x) and can_compare(y):
-                how = self._how(part, x, y)
-                if not _same(entries_of(x), entries_of(before.get(part))):
-                    self._add(part, how)
-
-    def _parts(self, name: str, eager: Any, fused: Any) -> list[tuple[str, Any, Any]]:
-        """Return (name, part, part) of both runs; raise if their numbers of parts differ."""
-        left, right = list(leaves(eager, name)), list(leaves(fused, name))
-        if len(left) != len(right) and not self._free_reads:
+    def parts(self, name: str, eager: Any, fused: Any, given: Any) -> None:
+        """Compare results or arguments; each part of a result, and written argument, gets a row."""
+        left, right, before = (list(_leaves(x, name)) for x in (eager, fused, given))
+        if len(left) != len(right) and not self.free_reads:
             self._fail(name, f"{len(left)} parts", f"{len(right)} parts")
-        return [(part, x, y) for (part, x), (_, y) in zip(left, right, strict=False)]
-
-    def _add(self, name: str, how: str) -> None:
-        if how:
-            self._report.rows.append(Row(Place("", 0, name), name, f"eager and fused, {how}", 1))
+        for (part, x), (_, y) in zip(left, right, strict=False):
+            if _can_compare(x) and _can_compare(y):
+                how = self._how(part, x, y)
+                unchanged = dict(before).get(part) if name != "result" else None
+                if how and (name == "result" or not _same(*map(_entries_of, (x, unchanged)))):
+                    row = Row(Place("", 0, part), part, f"eager and fused, {how}", 1)
+                    self.report.rows.append(row)
+            elif name == "result":
+                self.report.notes.append(f"{part}: {type(x).__name__} was not compared")
 
     def _fail(self, name: str, x: Any, y: Any) -> NoReturn:
         self._differ(name, Unequal(1, ((None, str(x), str(y), ""),)))
 
     def _differ(self, name: str, found: Unequal) -> NoReturn:
-        where = Place("", 0, name)
-        raise self._report.failed(
-            Difference(0, "", where, -1, *self._ways, name, found.count, found.rows)
-        )
+        ways = f"{self.place} eager", f"{self.place} fused"
+        where = 0, "", Place("", 0, name), -1
+        raise self.report.failed(Difference(*where, *ways, name, found.count, found.rows))
 
     def _how(self, name: str, x: Any, y: Any) -> str:
         """Return how two parts were compared, or an empty string; raise if they differ."""
-        first, other = entries_of(x), entries_of(y)
+        first, other = _entries_of(x), _entries_of(y)
+        if first is None or other is None:  # parts such as strings and None
+            if type(x) is type(y) and np.array_equal(x, y):
+                return "" if x is None else str(EXACT)
+            return self._unless_free(name, _brief(x), _brief(y))
         shapes = [getattr(part, "shape", ()) for part in (x, y)]
-        if first is None or other is None:
-            return self._how_whole(name, x, y)
         if shapes[0] != shapes[1]:
             return self._unless_free(name, *shapes)
         data = getattr(x, "data", None)
-        free = data.free if isinstance(data, Replica) else self._free_reads
+        free = data.free if isinstance(data, Replica) else self.free_reads
+        may = data.possible if isinstance(data, Replica) and not self.free_reads else None
         rule = Rule(tolerance=TOLERANCE.get(first.dtype.name, 0.0))
-        if (
-            free
-            and isinstance(data, Replica)
-            and data.possible is not None
-            and not self._free_reads
-        ):
+        if free and may is not None:
             rule = rule._replace(is_any=True)
-            found = compare_choices(first, other, rule, data.possible)
+            found = compare_choices(first, other, rule, may)
         else:
             if free:
                 first, other = (e._replace(values=np.zeros_like(e.values)) for e in (first, other))
-            by = Written(None, Descriptor(), None, first) if rule.tolerance else None
-            found = compare(first, other, rule, by)
+            if rule.tolerance:
+                rule = rule._replace(by=Written(None, Descriptor(), None, first))
+            found = compare(first, other, rule)
         if isinstance(found, Unequal):
             self._differ(name, found)
         return _INDICES_ONLY if free and not rule.is_any else str(rule)
 
-    def _how_whole(self, name: str, x: Any, y: Any) -> str:
-        """Compare parts that have no entries, such as strings and None."""
-        if type(x) is not type(y) or not np.array_equal(x, y):
-            return self._unless_free(name, *map(_brief, (x, y)))
-        return "" if x is None else str(Rule())
-
     def _unless_free(self, name: str, x: Any, y: Any) -> str:
         """Raise for parts that differ, or add a note if choices of `any` may be the reason."""
-        if not self._free_reads:
+        if not self.free_reads:
             self._fail(name, x, y)
-        self._report.notes.append(f"{name}: was not compared, it may depend on what any chose")
+        self.report.notes.append(f"{name}: was not compared, it may depend on what any chose")
         return ""
 
 
@@ -343,3 +282,50 @@ def _same(x: Entries | None, y: Entries | None) -> bool:
 def _brief(x: Any) -> str:
     text = repr(x)
     return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _leaves(x: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield (name, part) of a result; lists, tuples and dicts are taken apart."""
+    if isinstance(x, (list, tuple)):
+        for k, one in enumerate(x):
+            yield from _leaves(one, f"{name}[{k}]")
+    elif isinstance(x, dict):
+        for key, one in x.items():
+            yield from _leaves(one, f"{name}[{key!r}]")
+    elif isinstance(x, (SelectionMatrix, TransposedSelection)):
+        yield name, x.stored.operand
+    elif isinstance(x, TransposedMatrix):
+        yield name, x.stored
+    else:
+        yield name, x
+
+
+def _can_compare(x: Any) -> bool:
+    """Return True if parts like `x` can be compared, unlike generators and an author's objects."""
+    if isinstance(x, np.ndarray):
+        return not x.dtype.hasobject
+    return x is None or isinstance(x, (Vector, Matrix, Scalar, *_NUMBERS, str, bytes))
+
+
+def _entries_of(x: Any) -> Entries | None:
+    """Return a part as entries; None if it has no values of lagpu's types."""
+    if isinstance(x, Vector):
+        return Entries(*x.to_coo(), x.dtype, x.size)
+    if isinstance(x, Matrix):
+        ptr, idx, values = x.to_csc()
+        keys = np.repeat(np.arange(x.ncols), np.diff(ptr)) * x.nrows + idx
+        return Entries(keys, values, x.dtype, x.nrows * x.ncols, x.nrows)
+    if isinstance(x, Scalar):
+        return scalar_entries(x.value, x.dtype)
+    if not isinstance(x, (np.ndarray, *_NUMBERS)):
+        return None
+    array = np.asarray(x)
+    try:
+        dtype = lookup(array.dtype)
+    except DomainMismatch:
+        return None
+    if array.ndim == 0:
+        return scalar_entries(x, dtype)
+    nrows = array.shape[0] if array.ndim == 2 else 0
+    values = array.ravel(order="F")  # in the order of the indices of a matrix
+    return Entries(np.arange(len(values)), values, dtype, len(values), nrows)

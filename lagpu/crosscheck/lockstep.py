@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -14,20 +14,19 @@ from lagpu.backends.processes import of_all
 from lagpu.backends.protocol import Backend, Capabilities
 from lagpu.core.expr import format_formula
 from lagpu.core.recorder import Observer
-from lagpu.crosscheck.candidates import (
+from lagpu.crosscheck.meaning import Entries, HostMatrix, Terms, Triplets, nothing, scalar_entries
+from lagpu.crosscheck.report import Difference, Place, Plan, Report, Row
+from lagpu.crosscheck.rules import (
+    EXACT,
     Agreement,
-    Entries,
-    HostMatrix,
     Rule,
-    Terms,
-    Triplets,
+    Unequal,
     Written,
+    compare,
     equal,
-    nothing,
     rule_of,
     rule_of_triplets,
 )
-from lagpu.crosscheck.report import Difference, Place, Plan, Report, Row, Unequal, compare
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
 from lagpu.host.source import author, line_of_author, named, source_of, target_of
@@ -50,31 +49,15 @@ from lagpu.operations import (
 
 
 class Replica:
-    """The handle of a vector or matrix on several backends, with each backend's handle.
-
-    Attributes
-    ----------
-    parts : list
-        The backends' handles, the oracle's first.
-    dtype : DType
-        Type of the values.
-    shape : tuple of int
-        The size of each dimension.
-    free : bool
-        Whether values may depend on choices of `any`.
-    possible : Terms or None
-        The possible values at each index, if `free` and known.
-    host : HostMatrix or None
-        The oracle's matrix on the host, until the matrix is written.
-    """
+    """The handle of a vector or matrix on several backends: their handles, the oracle's first."""
 
     __slots__ = ("dtype", "free", "host", "parts", "possible", "shape")
 
     def __init__(self, parts: list[Any], dtype: DType, shape: tuple[int, ...]) -> None:
         self.parts, self.dtype, self.shape = parts, dtype, shape
-        self.free = False
-        self.possible: Terms | None = None
-        self.host: HostMatrix | None = None
+        self.free = False  # whether values may depend on choices of `any`
+        self.possible: Terms | None = None  # the possible values, if `free` and known
+        self.host: HostMatrix | None = None  # the oracle's matrix, until it is written
 
     @property
     def ndim(self) -> int:
@@ -113,91 +96,6 @@ def replicas_in(x: Any) -> Iterator[Replica]:
             yield from replicas_in(one)
 
 
-# ------------------------------------------------------------------------------------------
-# Track the running statement, and count the statements that agree.
-#
-# A statement may be several calls of a backend: an accumulated product of matrices is computed
-# first, and then written.
-
-
-class Tally:
-    """Counts the agreeing statements in a report, with a row for each statement of the source.
-
-    Parameters
-    ----------
-    report : Report
-        Gets the rows and the difference.
-    """
-
-    def __init__(self, report: Report) -> None:
-        self.report = report
-        self._formula = ""
-        self._row: Row | None = None  # of the running statement, once its first call agrees
-        self._rows: dict[tuple[Place, str], Row] = {}
-
-    def begin(self) -> None:
-        """Reset the counts: copying the arguments counts as no statement."""
-        self.report.statements = 0
-        self.report.rows.clear()
-        self._rows.clear()
-
-    @contextmanager
-    def statement(self, formula: str) -> Iterator[None]:
-        """Count all calls inside ``with`` as one statement of this formula."""
-        outer = self._formula, self._row
-        self._formula, self._row = formula, None
-        try:
-            yield
-        finally:
-            self._formula, self._row = outer
-
-    @property
-    def number(self) -> int:
-        """The number of the running statement, from 1."""
-        return self.report.statements + (self._row is None)
-
-    def where(self) -> str:
-        """Return the running statement in words."""
-        place = Place(*line_of_author())
-        return f"statement {self.number} ({place}): {self._formula or place.text}"
-
-    def agreed(self, method: str, rule: Rule, chosen: int, level: int) -> None:
-        """Count a statement, or one more call of the running statement."""
-        row = self._row or self._next(method, rule, level)
-        if self._formula:
-            self._row = row
-        if row.rule == str(Rule()):  # keep the rule of the computation, not that of the write
-            row.rule = str(rule)
-        row.chosen += chosen
-
-    def _next(self, method: str, rule: Rule, level: int) -> Row:
-        place = Place(*line_of_author())
-        row = self._rows.get((place, method))
-        if row is None:
-            row = self._rows[place, method] = Row(place, self._formula or method, str(rule))
-            self.report.rows.append(row)
-        row.runs += 1
-        self.report.statements += 1
-        self.report.iterations = max(self.report.iterations, level + 1)
-        return row
-
-    def differs(
-        self,
-        what: str,
-        level: int,
-        pair: tuple[str, str],
-        count: int,
-        rows: tuple[Any, ...],
-        plans: tuple[Plan, ...] = (),
-    ) -> Exception:
-        """Return the error for a difference of the running statement; see `Difference`."""
-        place = Place(*line_of_author())
-        found = Difference(
-            self.number, self._formula, place, level, *pair, what, count, rows, plans
-        )
-        return self.report.failed(found)
-
-
 def formula_of(to: Any, call: Any) -> str:
     """Return a statement as mathematics, with the author's names."""
     frame = author()
@@ -210,27 +108,35 @@ def formula_of(to: Any, call: Any) -> str:
     return f"{format_formula(to.formula, names)} << {format_formula(call.formula, names)}"
 
 
-# ------------------------------------------------------------------------------------------
-# Lockstep: a backend that runs each operation on several backends and compares the results.
-#
-# So an algorithm runs once, statement by statement, and stops at the first difference. The first
-# backend is the oracle: its values decide how the program goes on, and where other backends may
-# differ they get its values, so that each statement has the same operands everywhere.
-
-
 Array = np.ndarray[Any, Any]
-T = TypeVar("T")
+
+
+def _reading(name: str) -> Callable[..., Any]:
+    """Return the method of `Backend` that reads on every backend and compares."""
+
+    @functools.wraps(getattr(Backend, name))
+    def read(self: Lockstep, x: Replica, *args: Any) -> Any:
+        return self._read(name, x, *args)
+
+    return read
+
+
+def _editing(name: str) -> Callable[..., None]:
+    """Return the method of `Backend` that changes an object on every backend."""
+
+    @functools.wraps(getattr(Backend, name))
+    def edit(self: Lockstep, x: Replica, *args: Any) -> None:
+        self._edit(name, x, *args)
+
+    return edit
 
 
 class Lockstep(Observer):
-    """Several backends as one; see `Backend` for the methods.
+    """Several backends as one, the oracle first; see `Backend` for the methods.
 
-    Parameters
-    ----------
-    places : sequence of Backend
-        The backends, the oracle first.
-    report : Report
-        Counts statements, and makes the error of a difference.
+    An algorithm runs once, statement by statement, and stops at the first difference. The oracle's
+    values decide how the program goes on, and where other backends may differ they get its values,
+    so that each statement has the same operands everywhere.
     """
 
     capabilities = Capabilities()
@@ -247,15 +153,51 @@ class Lockstep(Observer):
     def __init__(self, places: Sequence[Backend], report: Report) -> None:
         self.name = "+".join(place.name for place in places)
         self.places = tuple(places)
-        self.labels = _numbered([place.name for place in places])
+        names = [place.name for place in places]
+        again = [names[: k + 1].count(name) for k, name in enumerate(names)]
+        self.labels = [f"{x} ({n})" if n > 1 else x for x, n in zip(names, again, strict=True)]
         self.lock = threading.RLock()
-        self.tally = Tally(report)
+        self.report = report
+        self.counts = False  # set once the arguments are copied, which is no statement
         self.free_reads = False  # whether the program has read values chosen by `any`
+        self._formula = ""  # of the running statement
+        self._row: Row | None = None  # of the running statement, once its first call agrees
+        self._rows: dict[tuple[Place, str], Row] = {}
 
+    # ----------------------------------------------------------------------------- the report
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """Run a checked statement, and store its formula for a difference; see `Observer`."""
-        with self.tally.statement(formula_of(to, call)):
+        outer = self._formula, self._row
+        self._formula, self._row = formula_of(to, call), None
+        try:
             work()
+        finally:
+            self._formula, self._row = outer
+
+    @property
+    def _number(self) -> int:
+        """The number of the running statement, from 1."""
+        return self.report.statements + (self._row is None)
+
+    def _agreed(self, method: str, rule: Rule, chosen: int) -> None:
+        """Count a statement, or one more call of it: some are computed first, and then written."""
+        if not self.counts:
+            return
+        row = self._row
+        if row is None:
+            place = Place(*line_of_author())
+            row = self._rows.get((place, method))
+            if row is None:
+                row = self._rows[place, method] = Row(place, self._formula or method, str(rule))
+                self.report.rows.append(row)
+            row.runs += 1
+            self.report.statements += 1
+            self.report.iterations = max(self.report.iterations, self.level + 1)
+        if self._formula:
+            self._row = row
+        if row.rule == str(EXACT):  # keep the rule of the computation, not that of the write
+            row.rule = str(rule)
+        row.chosen += chosen
 
     # ---------------------------------------------------------------------------- statements
     def execute(self, statement: Statement) -> None:
@@ -274,36 +216,41 @@ class Lockstep(Observer):
     def _run(self, s: Statement) -> None:
         """Run a statement on every backend, and compare the outputs."""
         w, desc, operation, _ = s
-        method = _name_of(s)
+        method = method_of(operation, w.ndim)
+        if method == "matrix_dup" and (desc.mask, desc.accum) != (None, None):
+            method = "matrix_write"  # a masked or accumulated copy
         rule = rule_of(operation, s.dtype, w.dtype, desc)
-        by = self._written(operation, desc, w, rule)
+        if not rule.is_exact:  # before an operand is overwritten
+            mask = None if desc.mask is None else self._entries(desc.mask)
+            by = Written(replaced(operation, self._on_host), desc, mask, self._entries(w))
+            rule = rule._replace(by=by)
         free = _is_free(s)
-        self._each(lambda place, k: place.execute(part(s, k)))
+        self._each("execute", s)
         w.free = free
-        self._compare(w, method, rule, by)
+        self._compare(w, method, rule)
 
     def evaluate(self, operation: Operation) -> Any:
         """See `Backend`."""
         x: Replica = next(replicas_in(operation))
-        values = self._each(lambda place, k: place.evaluate(part(operation, k)))
+        values = self._each("evaluate", operation)
         self.free_reads |= x.free
         if not isinstance(operation, Reduce):
             return self._same(method_of(operation, x.ndim), values)
         result = operation.monoid.types(x.dtype)[1]
         rule = rule_of(operation, result, result)
-        found = [_scalar(value, result) for value in values]
+        found = [scalar_entries(value, result) for value in values]
         method = method_of(operation, x.ndim)
         on_host = replaced(operation, self._on_host)
-        by = Written(on_host, Descriptor(), None, _scalar(None, result))
+        rule = rule._replace(by=Written(on_host, Descriptor(), None, scalar_entries(None, result)))
         for k in range(1, len(found)):
-            self._pair(f"{method} over {operation.monoid.name}", found[0], found[k], k, rule, by)
+            self._pair(f"{method} over {operation.monoid.name}", found[0], found[k], k, rule)
         others = [x for x in found if rule.is_any and not equal(x.values, found[0].values).all()]
-        self.tally.agreed(method, rule, len(others), self.level)
+        self._agreed(method, rule, len(others))
         return values[0]
 
     def explain(self, operation: Operation) -> list[str]:
         """Return the explanation of each backend."""
-        lines = self._each(lambda place, k: place.explain(part(operation, k)))
+        lines = self._each("explain", operation)
         return [f"{x}: {y}" for x, y in zip(self.labels, map("; ".join, lines), strict=True)]
 
     def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> Rejection:
@@ -314,8 +261,8 @@ class Lockstep(Observer):
         self, A: Replica, sources: int, levels: int, live: Sequence[tuple[DType, int]]
     ) -> int:
         """Return the smallest batch size of all backends, in all processes."""
-        found = self._each(lambda place, k: place.batch_size(part(A, k), sources, levels, live))
-        return int(min(self._each(lambda place, _: min(of_all(place, min(found)))[0])))
+        least = min(self._each("batch_size", A, sources, levels, live))
+        return int(min(size for place in self.places for (size,) in of_all(place, least)))
 
     def meter(self) -> NoReturn:
         """Raise `NotSupported`: a trace would see no kernel."""
@@ -323,21 +270,20 @@ class Lockstep(Observer):
 
     def free_bytes(self) -> int:
         """Return the least number of free bytes of all backends."""
-        return int(min(self._each(lambda place, _: place.free_bytes())))
+        return int(min(self._each("free_bytes")))
 
     # ------------------------------------------------------------------------- objects: made
     def vector(self, dtype: DType, size: int) -> Replica:
         """See `Backend`; making an empty object counts as no statement."""
-        return Replica(self._each(lambda place, _: place.vector(dtype, size)), dtype, (size,))
+        return Replica(self._each("vector", dtype, size), dtype, (size,))
 
     def matrix(self, dtype: DType, shape: tuple[int, int]) -> Replica:
         """See `Backend`; making an empty object counts as no statement."""
-        return Replica(self._each(lambda place, _: place.matrix(dtype, shape)), dtype, shape)
+        return Replica(self._each("matrix", dtype, shape), dtype, shape)
 
     def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> Replica:
         """See `Backend`."""
-        made = self._each(lambda place, _: place.vector_from_coo(indices, values, dtype, size))
-        return self._made("vector_from_coo", made, dtype, (size,))
+        return self._made("vector_from_coo", (indices, values, dtype, size), dtype, (size,))
 
     def matrix_from_coo(
         self,
@@ -351,11 +297,9 @@ class Lockstep(Observer):
         """See `Backend`."""
         rule = rule_of_triplets(dup_op, dtype)
         triplets = Triplets(*map(_on_host, (rows, cols, values)))
-        by = Written(triplets, Descriptor(), None, nothing(dtype, shape))
-        made = self._each(
-            lambda place, _: place.matrix_from_coo(rows, cols, values, dtype, shape, dup_op)
-        )
-        return self._made("matrix_from_coo", made, dtype, shape, rule, by)
+        rule = rule._replace(by=Written(triplets, Descriptor(), None, nothing(dtype, shape)))
+        given = rows, cols, values, dtype, shape, dup_op
+        return self._made("matrix_from_coo", given, dtype, shape, rule=rule)
 
     def matrix_from_csc(
         self,
@@ -367,120 +311,81 @@ class Lockstep(Observer):
         symmetric: bool | None = None,
     ) -> Replica:
         """See `Backend`."""
-        made = self._each(
-            lambda place, _: place.matrix_from_csc(
-                col_ptr, row_idx, values, dtype, shape, symmetric
-            )
-        )
-        return self._made("matrix_from_csc", made, dtype, shape)
+        given = col_ptr, row_idx, values, dtype, shape, symmetric
+        return self._made("matrix_from_csc", given, dtype, shape)
 
     def matrix_from_diagonal(self, v: Replica, k: int) -> Replica:
         """See `Backend`."""
-        made = self._each(lambda place, at: place.matrix_from_diagonal(v.parts[at], k))
         n = v.shape[0] + abs(k)
-        return self._made("matrix_from_diag", made, v.dtype, (n, n), of=v)
+        return self._made("matrix_from_diagonal", (v, k), v.dtype, (n, n), "matrix_from_diag")
 
     def diagonal(self, A: Replica, k: int, rows: Any = None) -> Replica:
         """See `Backend`."""
-        made = self._each(lambda place, at: place.diagonal(A.parts[at], k, rows))
         m, n = A.shape
         size = min(m, n - k) if k >= 0 else min(m + k, n)
-        return self._made("matrix_diag", made, A.dtype, (size,), of=A)
+        return self._made("diagonal", (A, k, rows), A.dtype, (size,), "matrix_diag")
 
     def dup(self, x: Replica, dtype: DType) -> Replica:
         """See `Backend`."""
-        made = self._each(lambda place, k: place.dup(x.parts[k], dtype))
-        return self._made(f"{x.kind}_dup", made, dtype, x.shape, of=x)
+        return self._made("dup", (x, dtype), dtype, x.shape, f"{x.kind}_dup")
 
     def vector_resized(self, v: Replica, size: int) -> Replica:
         """See `Backend`."""
-        made = self._each(lambda place, k: place.vector_resized(v.parts[k], size))
-        return self._made("vector_resized", made, v.dtype, (size,), of=v)
+        return self._made("vector_resized", (v, size), v.dtype, (size,))
 
     def _made(
         self,
         method: str,
-        parts: list[Any],
+        given: tuple[Any, ...],
         dtype: DType,
         shape: tuple[int, ...],
-        rule: Rule | None = None,
-        by: Written | None = None,
-        of: Replica | None = None,
+        shown: str = "",
+        rule: Rule = EXACT,
     ) -> Replica:
-        """Return a new object after comparison; `of` is the object that it was made of."""
-        made = Replica(parts, dtype, shape)
-        made.free = of is not None and of.free
-        self._compare(made, method, rule or Rule(), by)
+        """Return a new object, made by a method of each backend, after comparison."""
+        made = Replica(self._each(method, *given), dtype, shape)
+        made.free = any(x.free for x in replicas_in(given))
+        self._compare(made, shown or method, rule)
         return made
 
-    # ------------------------------------------------------------------------- objects: read
-    def vector_to_coo(self, v: Replica) -> tuple[Array, Array]:
-        """See `Backend`."""
-        return self._read("vector_to_coo", lambda place, k: place.vector_to_coo(v.parts[k]), v)
+    # ------------------------------------------------------------- objects: read and changed
+    vector_to_coo = _reading("vector_to_coo")
+    vector_head = _reading("vector_head")
+    matrix_corner = _reading("matrix_corner")
+    isequal = _reading("isequal")
+    is_symmetric = _reading("is_symmetric")
+    set_values = _editing("set_values")
+    vector_set = _editing("vector_set")
+    vector_remove = _editing("vector_remove")
+    vector_clear = _editing("vector_clear")
 
     def matrix_to_csc(
         self, A: Replica, on_device: bool = False, narrow: bool = False
     ) -> tuple[Array, Array, Array]:
-        """See `Backend`."""
-        return self._read("matrix_to_csc", lambda place, k: place.matrix_to_csc(A.parts[k]), A)
+        """Return the oracle's arrays on the host, after comparison."""
+        found: tuple[Array, Array, Array] = self._read("matrix_to_csc", A)
+        return found
 
     def vector_values(self, v: Replica, on_device: bool = False) -> Array:
         """Return the oracle's values, after comparison."""
-        return self.vector_to_coo(v)[1]
-
-    def set_values(self, x: Replica, values: Array) -> None:
-        """See `Backend`."""
-        self._edit(x, "set_values", lambda place, k: place.set_values(x.parts[k], values))
-
-    def vector_head(self, v: Replica, count: int) -> tuple[Array, Array]:
-        """See `Backend`."""
-        return self._read("vector_head", lambda place, k: place.vector_head(v.parts[k], count), v)
-
-    def matrix_corner(self, A: Replica, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
-        """See `Backend`."""
-        return self._read(
-            "matrix_corner", lambda place, k: place.matrix_corner(A.parts[k], nrows, ncols), A
-        )
+        values: Array = self.vector_to_coo(v)[1]
+        return values
 
     def nvals(self, x: Replica) -> int:
-        """See `Backend`."""
-        counts = self._each(lambda place, k: place.nvals(x.parts[k]))
-        return self._same(f"{x.kind}_nvals", counts)
+        """See `Backend`; it does not depend on choices of `any`."""
+        return int(self._same(f"{x.kind}_nvals", self._each("nvals", x)))
 
     def form(self, x: Replica) -> str:
         """Return the oracle's form: storage forms may differ."""
         return self.places[0].form(x.parts[0])
 
-    def isequal(self, x: Replica, y: Replica) -> bool:
-        """See `Backend`."""
-        return self._read(
-            f"{x.kind}_isequal", lambda place, k: place.isequal(x.parts[k], y.parts[k]), x, y
-        )
-
     def levels(self, x: Replica) -> Levels | None:
         """Return None: the host sorts the levels."""
         return None
 
-    def is_symmetric(self, A: Replica) -> bool:
-        """See `Backend`."""
-        return self._read("matrix_is_symmetric", lambda place, k: place.is_symmetric(A.parts[k]), A)
-
     def wait(self, x: Replica) -> None:
         """Wait for every backend."""
-        self._each(lambda place, k: place.wait(x.parts[k]))
-
-    # ---------------------------------------------------------------------- objects: changed
-    def vector_set(self, v: Replica, i: int, value: Any) -> None:
-        """See `Backend`."""
-        self._edit(v, "vector_set", lambda place, k: place.vector_set(v.parts[k], i, value))
-
-    def vector_remove(self, v: Replica, i: int) -> None:
-        """See `Backend`."""
-        self._edit(v, "vector_remove", lambda place, k: place.vector_remove(v.parts[k], i))
-
-    def vector_clear(self, v: Replica) -> None:
-        """See `Backend`."""
-        self._edit(v, "vector_clear", lambda place, k: place.vector_clear(v.parts[k]))
+        self._each("wait", x)
 
     def may_keep_csr(self, A: Replica, allowed: bool | None) -> bool:
         """Pass the call to the backends that support it."""
@@ -495,28 +400,30 @@ class Lockstep(Observer):
         return answers[0]
 
     # ---------------------------------------------------------------------- on every backend
-    def _each(self, run: Callable[[Backend, int], T]) -> list[T]:
-        """Call `run` with each backend and its number, and return the results."""
+    def _each(self, method: str, *args: Any) -> list[Any]:
+        """Call a method of each backend with its own handles, and return the results."""
         found = []
         for k, (place, label) in enumerate(zip(self.places, self.labels, strict=True)):
             try:
-                found.append(run(place, k))
+                found.append(getattr(place, method)(*part(args, k)))
             except Exception as error:
-                error.add_note(f"crosscheck: on {label}, {self.tally.where()}")
+                line = Place(*line_of_author())
+                statement = f"statement {self._number} ({line}): {self._formula or line.text}"
+                error.add_note(f"crosscheck: on {label}, {statement}")
                 raise
         return found
 
-    def _edit(self, v: Replica, method: str, run: Callable[[Backend, int], None]) -> None:
-        self._each(run)
-        self._compare(v, method, Rule(), None)
+    def _edit(self, method: str, x: Replica, *args: Any) -> None:
+        self._each(method, x, *args)
+        self._compare(x, method, EXACT)
 
-    def _read(self, method: str, run: Callable[[Backend, int], T], *read: Replica) -> T:
+    def _read(self, method: str, x: Replica, *args: Any) -> Any:
         """Return a value that the program reads and may act upon; it must be equal everywhere."""
-        values = self._each(run)
-        self.free_reads |= any(x.free for x in read)
-        return self._same(method, values)
+        values = self._each(method, x, *args)
+        self.free_reads |= any(read.free for read in replicas_in((x, *args)))
+        return self._same(method if method.startswith(x.kind) else f"{x.kind}_{method}", values)
 
-    def _same(self, what: str, values: list[T]) -> T:
+    def _same(self, what: str, values: list[Any]) -> Any:
         for k in range(1, len(values)):
             if not _equal(values[0], values[k]):
                 rows = ((None, *(_brief(values[0]), _brief(values[k])), ""),)
@@ -524,15 +431,6 @@ class Lockstep(Observer):
         return values[0]
 
     # --------------------------------------------------------------------------- comparison
-    def _written(
-        self, operation: Operation, desc: Descriptor, w: Replica, rule: Rule
-    ) -> Written | None:
-        """Copy the operands to the host before one is overwritten, if the rule needs them."""
-        if rule == Rule(result=rule.result):
-            return None
-        mask = None if desc.mask is None else self._entries(desc.mask)
-        return Written(replaced(operation, self._on_host), desc, mask, self._entries(w))
-
     def _on_host(self, x: Replica) -> Entries | HostMatrix:
         """Return an operand as NumPy arrays."""
         if x.ndim == 1:
@@ -552,43 +450,37 @@ class Lockstep(Observer):
             return matrix.entries()
         return Entries(*self.places[k].vector_to_coo(x.parts[k]), x.dtype, x.shape[0])
 
-    def _compare(self, w: Replica, method: str, rule: Rule, by: Written | None) -> None:
+    def _compare(self, w: Replica, method: str, rule: Rule) -> None:
         """Compare an output on all backends, then give all of them the oracle's values."""
         w.host = None
         first = self._entries(w)
         chosen = 0
         for k in range(1, len(self.places)):
             other = self._entries(w, k)
-            found = self._pair(method, first, other, k, rule, by)
-            if found is not None:
-                if found.choices is not None:
-                    w.free |= found.is_free
-                    chosen += int(np.count_nonzero(~equal(first.values, other.values)))
-                if not equal(first.values, other.values).all():
-                    self.places[k].set_values(w.parts[k], first.values)
-        self.tally.agreed(method, rule, chosen, self.level)
+            found = self._pair(method, first, other, k, rule)
+            unlike = 0 if rule.is_exact else np.count_nonzero(~equal(first.values, other.values))
+            if found.choices is not None:
+                w.free |= found.is_free
+                chosen += int(unlike)
+            if unlike:
+                self.places[k].set_values(w.parts[k], first.values)
+        self._agreed(method, rule, chosen)
 
-    def _pair(
-        self,
-        what: str,
-        first: Entries,
-        other: Entries,
-        k: int,
-        rule: Rule,
-        by: Written | None,
-    ) -> Agreement | None:
-        """Raise for a difference; return None if the rule was exact equality."""
-        found = compare(first, other, rule, by)
+    def _pair(self, what: str, first: Entries, other: Entries, k: int, rule: Rule) -> Agreement:
+        """Raise for a difference."""
+        found = compare(first, other, rule)
         if isinstance(found, Unequal):
             raise self._difference(what, k, found.count, found.rows)
-        return None if by is None else found
+        return found
 
     def _difference(self, what: str, k: int, count: int, rows: tuple[Any, ...]) -> Exception:
+        """Return the error for a difference of the running statement."""
         plans: tuple[Plan, ...] = ()
         if what in _PLANNED:
-            plans = tuple(_plan(*pair) for pair in zip(self.labels, self.places, strict=True))
+            plans = tuple(map(_plan, self.labels, self.places))
+        where = self._number, self._formula, Place(*line_of_author()), self.level
         pair = self.labels[0], self.labels[k]
-        return self.tally.differs(what, self.level, pair, count, rows, plans)
+        return self.report.failed(Difference(*where, *pair, what, count, rows, plans))
 
 
 #: Names of products, which a backend plans.
@@ -606,13 +498,6 @@ def _is_made_for_any(s: Statement) -> bool:
     return by_any and s.out.ndim == 2 and not isinstance(s.operation, (Assign, AssignScalar))
 
 
-def _name_of(s: Statement) -> str:
-    """Return a statement's name in reports; a masked or accumulated copy is ``matrix_write``."""
-    name = method_of(s.operation, s.out.ndim)
-    is_plain = s.desc.mask is None and s.desc.accum is None
-    return "matrix_write" if name == "matrix_dup" and not is_plain else name
-
-
 def _is_free(s: Statement) -> bool:
     """Return True if values of the output may depend on earlier choices of `any`."""
     operation, desc = s.operation, s.desc
@@ -621,18 +506,6 @@ def _is_free(s: Statement) -> bool:
         return True
     in_part = isinstance(operation, (Assign, AssignScalar)) and operation.indices is not None
     return s.out.free and (not desc.is_fresh or in_part)
-
-
-def _numbered(names: list[str]) -> tuple[str, ...]:
-    """Return distinct names of backends, numbered if one is given twice."""
-    again = [names[: k + 1].count(name) for k, name in enumerate(names)]
-    return tuple(f"{x} ({n})" if n > 1 else x for x, n in zip(names, again, strict=True))
-
-
-def _scalar(value: Any, dtype: DType) -> Entries:
-    """Return a number or None as a vector of size 0, whose entry has no index to show."""
-    where = np.zeros(int(value is not None), np.int64)
-    return Entries(where, np.full(len(where), 0 if value is None else value, dtype.numpy), dtype, 0)
 
 
 def _equal(x: Any, y: Any) -> bool:

@@ -7,47 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from lagpu.core.matrix import Matrix
-from lagpu.core.scalar import Scalar
-from lagpu.core.vector import Vector
-from lagpu.core.views import SelectionMatrix, TransposedMatrix, TransposedSelection
-from lagpu.crosscheck.candidates import (
-    Agreement,
-    Entries,
-    Rule,
-    Terms,
-    Written,
-    allowed,
-    equal,
-    one_of,
-)
-from lagpu.dtypes import DType, lookup
-from lagpu.errors import CrosscheckFailed, DomainMismatch
-from lagpu.host.columns import distinct
-
-#: Most indices that a difference lists.
-SHOWN = 10
+from lagpu.errors import CrosscheckFailed
 
 _LAGPU = Path(__file__).parents[1]  # its files have the same names on every machine
 
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a statement in the source.
-
-    Attributes
-    ----------
-    file, line : str, int
-        File and first line of the statement.
-    text : str
-        The source text of the statement; empty if it cannot be read.
-    """
+    """The place of a statement in the source."""
 
     file: str
-    line: int
-    text: str
+    line: int  # the statement's first
+    text: str  # empty if the source cannot be read
 
     def __str__(self) -> str:
         file = Path(self.file)
@@ -61,15 +32,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Plan:
-    """The choice of a backend for a product.
-
-    Attributes
-    ----------
-    backend : str
-        Name of the backend.
-    direction, kernel, reason : str
-        The choice and why; direction and kernel are empty if the backend does not report them.
-    """
+    """The choice of a backend for a product; direction and kernel are empty if not reported."""
 
     backend: str
     direction: str
@@ -161,27 +124,13 @@ def _shown(value: Any) -> str:
 
 @dataclass
 class Row:
-    """One statement of the source, with all its runs.
-
-    Attributes
-    ----------
-    place : Place
-        The place of the statement in the source.
-    formula : str
-        The formula of the first run.
-    rule : str
-        How results were compared.
-    runs : int
-        How often the statement ran.
-    chosen : int
-        Values for which `any` chose differently from the oracle, over all runs.
-    """
+    """One statement of the source, with all its runs."""
 
     place: Place
-    formula: str
-    rule: str
+    formula: str  # of the first run
+    rule: str  # how results were compared
     runs: int = 0
-    chosen: int = 0
+    chosen: int = 0  # values for which `any` chose differently from the oracle, over all runs
 
     def __str__(self) -> str:
         times = f"{self.runs:,} x {self.rule}"
@@ -243,142 +192,3 @@ class Report:
         head = f"{self.algorithm} on {where}: {self.statements:,} statements agree{most}"
         tail = [] if self.difference is None else list(self.difference.lines())
         return "\n".join([head, *(f"  {x}" for x in (*self.rows, *self.notes)), *tail])
-
-
-# ------------------------------------------------------------------------------------------
-# The parts of an algorithm's result: vectors, matrices, arrays, numbers and strings.
-
-
-_NUMBERS = (bool, int, float, complex, np.generic)
-
-
-def leaves(x: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield (name, part) of a result; lists, tuples and dicts are taken apart."""
-    if isinstance(x, (list, tuple)):
-        for k, one in enumerate(x):
-            yield from leaves(one, f"{name}[{k}]")
-    elif isinstance(x, dict):
-        for key, one in x.items():
-            yield from leaves(one, f"{name}[{key!r}]")
-    elif isinstance(x, (SelectionMatrix, TransposedSelection)):
-        yield name, x.stored.operand
-    elif isinstance(x, TransposedMatrix):
-        yield name, x.stored
-    else:
-        yield name, x
-
-
-def can_compare(x: Any) -> bool:
-    """Return True if parts like `x` can be compared, unlike generators and an author's objects."""
-    if isinstance(x, np.ndarray):
-        return not x.dtype.hasobject
-    return x is None or isinstance(x, (Vector, Matrix, Scalar, *_NUMBERS, str, bytes))
-
-
-def entries_of(x: Any) -> Entries | None:
-    """Return a part as entries; None if it has no values of lagpu's types."""
-    if isinstance(x, Vector):
-        return Entries(*x.to_coo(), x.dtype, x.size)
-    if isinstance(x, Matrix):
-        ptr, idx, values = x.to_csc()
-        keys = np.repeat(np.arange(x.ncols), np.diff(ptr)) * x.nrows + idx
-        return Entries(keys, values, x.dtype, x.nrows * x.ncols, x.nrows)
-    if isinstance(x, Scalar):
-        return _number(x.value, x.dtype)
-    if not isinstance(x, (np.ndarray, *_NUMBERS)):
-        return None
-    array = np.asarray(x)
-    try:
-        dtype = lookup(array.dtype)
-    except DomainMismatch:
-        return None
-    if array.ndim == 0:
-        return _number(x, dtype)
-    nrows = array.shape[0] if array.ndim == 2 else 0
-    values = array.ravel(order="F")  # in the order of the indices of a matrix
-    return Entries(np.arange(len(values)), values, dtype, len(values), nrows)
-
-
-def _number(value: Any, dtype: DType) -> Entries:
-    where = np.zeros(int(value is not None), np.int64)
-    return Entries(where, np.full(len(where), value or 0, dtype.numpy), dtype, 0)
-
-
-# ------------------------------------------------------------------------------------------
-# Compare two results entry by entry, and report the first indices that differ.
-
-
-@dataclass(frozen=True)
-class Unequal:
-    """A forbidden difference of two results; see `Difference` for the rows."""
-
-    count: int
-    rows: tuple[Any, ...]
-
-
-def compare(first: Entries, other: Entries, rule: Rule, by: Written | None) -> Agreement | Unequal:
-    """Compare the oracle's entries with another's; `by` is the statement, if the rule needs it."""
-    unlike = _unlike(first, other, rule)
-    if unlike is not None:
-        return unlike
-    if by is None or not len(first.indices):
-        found = Agreement(~equal(first.values, other.values))
-    else:
-        found = allowed(rule, first.values, other.values, first.indices, by)
-    return _judged(found, first, other)
-
-
-def compare_choices(first: Entries, other: Entries, rule: Rule, may: Terms) -> Agreement | Unequal:
-    """Compare another run's entries with all candidates of `any`, ``at`` their indices."""
-    return _unlike(first, other, rule) or _judged(
-        one_of(may, first.indices, other.values, rule.tolerance), first, other
-    )
-
-
-def _judged(found: Agreement, first: Entries, other: Entries) -> Agreement | Unequal:
-    """Return an agreement, or the rows of its bad entries if there are any."""
-    where = np.flatnonzero(found.bad)
-    if not len(where):
-        return found
-    rows = [
-        _row(first, i, first.values[i], other.values[i], _remark(found, i)) for i in where[:SHOWN]
-    ]
-    return Unequal(len(where), tuple(rows))
-
-
-def _unlike(x: Entries, y: Entries, rule: Rule) -> Unequal | None:
-    """Return the difference of types or indices, if any, with values that differ as well."""
-    if x.values.dtype != y.values.dtype:
-        kinds = f"type {x.values.dtype}", f"type {y.values.dtype}"
-        return Unequal(1, ((None, *kinds, ""),))
-    if np.array_equal(x.indices, y.indices):
-        return None
-    both = Entries(
-        distinct(np.concatenate([x.indices, y.indices])), x.values[:0], x.dtype, x.size, x.nrows
-    )
-    (here, a), (there, b) = x.at(both.indices), y.at(both.indices)
-    bad = here != there
-    if rule == Rule(result=rule.result):
-        bad |= ~equal(a, b) & here
-    where = np.flatnonzero(bad)
-    rows = [
-        _row(both, i, a[i] if here[i] else None, b[i] if there[i] else None) for i in where[:SHOWN]
-    ]
-    return Unequal(len(where), tuple(rows))
-
-
-def _row(at: Entries, i: Any, x: Any, y: Any, remark: str = "") -> tuple[Any, ...]:
-    """Return one line of a difference in Python numbers; a scalar has no index."""
-    index: Any = int(at.indices[i]) if at.size else None
-    if at.nrows:
-        index = index % at.nrows, index // at.nrows
-    return index, *(None if value is None else value.item() for value in (x, y)), remark
-
-
-def _remark(found: Agreement, i: Any) -> str:
-    """Return the candidates of `any` in words."""
-    if found.terms is None:
-        return ""
-    values = np.unique(found.terms.values[found.terms.at == i])
-    shown = ", ".join(str(x) for x in values[:6].tolist()) + (", ..." if len(values) > 6 else "")
-    return f"any may choose one of {shown}" if len(values) else "there was no candidate"

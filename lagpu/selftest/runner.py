@@ -22,7 +22,7 @@ from rich.text import Text
 from lagpu import backends, versions
 from lagpu.backends.protocol import Backend
 from lagpu.host.fitting import FittingTable
-from lagpu.selftest import bitmap, matrices, products, searches, selections, vectors
+from lagpu.selftest import algorithms, operations
 from lagpu.selftest.case import Case
 
 
@@ -73,12 +73,8 @@ def run(backend: str = "auto", *, quick: bool = False) -> dict[str, Any]:
 
 
 def _cases(place: Backend) -> Iterator[Case]:
-    yield from products.cases((*place.capabilities.kernels, ""))
-    yield from selections.cases()
-    yield from vectors.cases()
-    yield from matrices.cases()
-    yield from bitmap.cases()
-    yield from searches.cases()
+    yield from operations.cases((*place.capabilities.kernels, ""))
+    yield from algorithms.cases()
 
 
 def _one_of_each_kind(cases: list[Case]) -> list[Case]:

@@ -4,9 +4,11 @@ import contextlib
 
 import numpy as np
 import pytest
+import reference
 import registered_loops
 from loop_names import GENERATED, loop_name
 from matches import assert_matches
+from reference import How, PlainMatrix, PlainVector
 from samples import sampled
 from strategies import matrix, vector
 
@@ -28,8 +30,6 @@ from lagpu import (
 )
 from lagpu.core.arguments import bound_operator, selected
 from lagpu.errors import DomainMismatch, InvalidValue
-from lagpu.selftest import reference
-from lagpu.selftest.reference import Grid, How, Plain
 
 SQUARE_PLUS_ONE = unary.register("test_square_plus_one", lambda x: x * x + 1, "x * x + 1")
 IS_ODD = unary.register("test_is_odd", lambda x: x % 2 == 1, "i64(x) % 2 == 1", result=BOOL)
@@ -54,10 +54,10 @@ USER_TYPES = (INT32, INT64, UINT64, FP32, FP64)  # a plain run takes the first
 
 
 def small(dtype):
-    u = Plain(4, dtype, {i: dtype.numpy.type(x) for i, x in ((0, 3), (1, 1), (3, 2))})
-    v = Plain(4, dtype, {i: dtype.numpy.type(x) for i, x in ((0, 1), (1, 1), (2, 5))})
+    u = PlainVector(4, dtype, {i: dtype.numpy.type(x) for i, x in ((0, 3), (1, 1), (3, 2))})
+    v = PlainVector(4, dtype, {i: dtype.numpy.type(x) for i, x in ((0, 1), (1, 1), (2, 5))})
     where = {(0, 1): 1, (1, 1): 1, (2, 0): 2, (3, 2): 4, (3, 1): 2}
-    A = Grid(4, 4, dtype, {at: dtype.numpy.type(x) for at, x in where.items()})
+    A = PlainMatrix(4, 4, dtype, {at: dtype.numpy.type(x) for at, x in where.items()})
     return u, v, A
 
 

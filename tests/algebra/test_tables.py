@@ -6,8 +6,10 @@ import pickle
 
 import numpy as np
 import pytest
+import reference
 from in_one import in_one
 from matches import assert_matches
+from reference import PlainMatrix, PlainVector
 from strategies import BINARY, INDEXUNARY, MONOIDS, SEMIRINGS, TYPES, UNARY, VALUES, matrix, vector
 
 from lagpu import (
@@ -28,8 +30,6 @@ from lagpu import (
 )
 from lagpu.core.arguments import bound_operator, selected
 from lagpu.errors import DomainMismatch, UnknownOperator
-from lagpu.selftest import reference
-from lagpu.selftest.reference import Grid, Plain
 
 # ------------------------------------------------------------------------------------- laws
 
@@ -231,7 +231,7 @@ def pairs(left, right):
     plain = []
     for dtype, values in ((left, x), (right, y)):
         entries = dict(enumerate(map(dtype.numpy.type, values)))
-        plain.append(Plain(len(values), dtype, entries))
+        plain.append(PlainVector(len(values), dtype, entries))
     return plain
 
 
@@ -257,7 +257,7 @@ def test_unary_means_its_numpy_function(op, dtype):
 @pytest.mark.parametrize("op", INDEXUNARY, ids=lambda op: op.name)
 def test_indexunary_means_its_numpy_function(op, dtype):
     u, _ = pairs(dtype, BOOL)
-    A = Grid(4, 4, dtype, dict(zip(SQUARE, u.entries.values(), strict=False)))
+    A = PlainMatrix(4, 4, dtype, dict(zip(SQUARE, u.entries.values(), strict=False)))
     for thunk in (0, 1, -2):
         how = bound_operator(dtype, op, None, thunk)
         got = op(vector(u, "cpu"), thunk).new()
@@ -274,7 +274,7 @@ def test_indexunary_means_its_numpy_function(op, dtype):
 @pytest.mark.parametrize("m", MONOIDS, ids=lambda m: m.name)
 def test_monoid_reduces_as_its_operator(m, dtype):
     values = values_of(dtype, special=m.name not in ("plus", "times"))
-    u = Plain(len(values), dtype, dict(enumerate(values)))
+    u = PlainVector(len(values), dtype, dict(enumerate(values)))
     possible = [x.item() for x in reference.reduce(values, dtype, m)]
     got = vector(u, "cpu").reduce(m).new()
     assert any(reference.close(got.value, x, got.dtype, got.dtype) for x in possible)

@@ -9,6 +9,7 @@ from loop_names import is_fused
 from lagpu import FP64, INT64, algorithms, generators
 from lagpu.backends.gpu.backend import GpuBackend
 from lagpu.errors import NoPath
+from lagpu.selftest.algorithms import ALGORITHMS, Inputs
 
 HUBS = generators.kronecker(6, 8, backend="sim")  # some columns of most entries
 SPARSE = generators.road(9, backend="sim")
@@ -21,14 +22,6 @@ WEIGHTED = matrix(30, both_ways([(u, v, 1 + (u * v) % 7) for u, v in random_edge
 SWEEP = "eager: no per-source sweep: "
 #: Algorithms without a loop of products: one or two statements.
 NO_LOOP = {"triangles", "triangle_count", "clustering", "average_clustering", "transitivity"}
-#: What an algorithm is called with beside the graph.
-MORE = {
-    "bfs": (1,), "bfs_levels": (1,), "bfs_parents": (1,), "count_shortest_paths": (1,),
-    "sssp": (1,), "bellman_ford": (1,), "delta_stepping": (1,), "k_hop": (1, 2),
-    "neighborhood": (1, 2), "bfs_levels_joint": ([0, 1],), "bfs_levels_multi": ([0, 1, 2],),
-    "bfs_parents_multi": ([0, 1, 2],), "has_path": (0, 1), "shortest_path": (0, 1),
-    "betweenness_estimate": (5,), "edge_betweenness_centrality": (9,),
-}  # fmt: skip
 
 
 @pytest.fixture
@@ -60,13 +53,14 @@ def graphs_for(name):
     return [HUBS, SPARSE, TREE] if name in undirected else [HUBS, SPARSE, DIRECTED]
 
 
-@pytest.mark.parametrize("name", sorted(set(algorithms.__all__) - NO_LOOP))
-def test_every_loop_is_one_kernel(outcomes, name):
-    call = getattr(algorithms, name)
-    for A in graphs_for(name):
+@pytest.mark.parametrize(
+    "row", [row for row in ALGORITHMS if row.name not in NO_LOOP], ids=lambda row: row.label
+)
+def test_every_loop_is_one_kernel(outcomes, row):
+    for A in graphs_for(row.name):
         outcomes.clear()
         with contextlib.suppress(NoPath):  # diameter of a graph in parts
-            call(A, *MORE.get(name, ()))
+            row.call(Inputs(A, A, A, A, A, 1, 0, [0, 1, 2]))
         assert outcomes
         assert all(is_fused(how) or how.startswith(SWEEP) for how in outcomes), outcomes
 

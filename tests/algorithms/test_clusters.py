@@ -89,13 +89,13 @@ def test_the_smallest_that_fits(monkeypatch, made):
 def test_devices_work_in_threads(monkeypatch):
     wanted = betweenness_centrality(graph("cpu"), 4, seed=1).to_dense()
     threads = []
-    added = clusters._added
+    batches = clusters.batches
 
     def note(*args):
         threads.append(threading.get_ident())
-        return added(*args)
+        return batches(*args)
 
-    monkeypatch.setattr(clusters, "_added", note)
+    monkeypatch.setattr(clusters, "batches", note)
     A = graph("grid:2:sim")
     found = betweenness_centrality(A, 4, seed=1, pieces=1).to_dense()
     assert found == pytest.approx(wanted, rel=1e-9, abs=1e-12)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from networkx.utils import create_py_random_state
 from ranks import on_grids, on_ranks
+from soak import __main__ as soaking
 
 import lagpu
 from lagpu import Matrix, algorithms, generators, io
@@ -21,7 +22,6 @@ from lagpu.crosscheck import crosscheck
 from lagpu.errors import LagpuError, OutOfMemory
 from lagpu.io import files, networkx_graphs
 from lagpu.nx import graph, interface
-from lagpu.selftest.soak import __main__ as soaking
 
 
 class Node:

@@ -135,7 +135,7 @@ def test_a_record_that_cannot_be_written(tmp_path):
 def test_path_counts_are_proved_with_levels_that_are_proved_too(monkeypatch):
     A = generators.path(4, backend="cpu")
     tested = suite.Tested("path", HostGraph.of(A), [0])
-    monkeypatch.setattr("lagpu.check.slices.Slices.search", None)  # no search on the host
+    monkeypatch.setattr("lagpu.check.graph.Slices.search", None)  # no search on the host
     assert not suite.searched(tested, A, "eager", "paths").refusal
     wrong = algorithms.bfs_levels(A, 3)
     found = tested.prove("paths", np.arange(4), np.array([1, 1, 1, 2]), lambda _root: wrong)

@@ -73,7 +73,7 @@ def test_a_pattern_is_symmetric_where_each_edge_has_its_reverse():
 
 
 def test_a_pattern_whose_symmetry_is_known_is_not_looked_at(monkeypatch):
-    monkeypatch.setattr("lagpu.check.slices.Slice.fingerprint", None)
+    monkeypatch.setattr("lagpu.check.graph.Slice.fingerprint", None)
     assert Pattern(A + A.T, symmetric=True).symmetric
     assert not Pattern(A, symmetric=False).symmetric
     assert check_levels(Pattern(A, symmetric=False), 0, pair(LEVELS)).edges == 6
@@ -304,7 +304,7 @@ def test_right_answers_pass_and_each_single_change_fails(search):
 def test_small_blocks_change_nothing(monkeypatch):
     from lagpu.io.csc import column_blocks
 
-    monkeypatch.setattr("lagpu.check.slices.column_blocks", lambda ptr: column_blocks(ptr, 2))
+    monkeypatch.setattr("lagpu.check.graph.column_blocks", lambda ptr: column_blocks(ptr, 2))
     test_right_results_pass()
     for faults, message in [({"v4": None}, "3 -> 4"), ({"v4": 2}, "vertex 4: level 2")]:
         test_wrong_levels(faults, message)

@@ -22,7 +22,7 @@ from lagpu.check import (
     check_transitivity,
 )
 from lagpu.check.graph import Graph
-from lagpu.check.levels import _depths
+from lagpu.check.searches import _depths
 from lagpu.errors import CheckFailed, IndexOutOfBound
 
 

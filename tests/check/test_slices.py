@@ -15,7 +15,7 @@ from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.grid.backend import GridBackend
 from lagpu.backends.grid.local import LocalEngine
 from lagpu.backends.grid.pieces import Pieces
-from lagpu.check import slices
+from lagpu.check import graph as slices
 from lagpu.errors import CheckFailed, DimensionMismatch, InvalidValue
 
 N = 13
@@ -379,7 +379,7 @@ def test_few_distances_at_a_time(monkeypatch, nobody_collects):
     names = ("betweenness", "betweenness of some sources", "triangles", "closeness")
     want = [verdicts(name, "cpu", 9) for name in names]
     monkeypatch.setattr("lagpu.check.betweenness._CHUNK", 3 * N)
-    monkeypatch.setattr("lagpu.check.triangles._LISTED", 5)
+    monkeypatch.setattr("lagpu.check.structure._LISTED", 5)
     monkeypatch.setattr("lagpu.check.distances._FEW", 0)
     assert [verdicts(name, "cpu", 9) for name in names] == want
 

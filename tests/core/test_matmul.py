@@ -4,10 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
+import reference
 from hypothesis import strategies as st
 from loop_names import is_fused
 from matches import assert_matches
 from product_cases import FLOATS, inexact, product
+from reference import How, PlainMatrix, PlainVector
 from samples import covering
 from strategies import (
     ACCUMS,
@@ -29,8 +31,6 @@ import lagpu
 from lagpu import BOOL, FP32, FP64, INT32, INT64, Matrix, Vector, binary, semiring
 from lagpu.backends.gpu.ops.strategies import STRATEGIES
 from lagpu.errors import InvalidValue, NotSupported
-from lagpu.selftest import reference
-from lagpu.selftest.reference import Grid, How, Plain
 
 KERNELS = (None, *STRATEGIES, "push_virtual:3")
 
@@ -106,12 +106,12 @@ def test_every_semiring_runs_in_all_types_and_forms(backend, op, count):
     where = [(0, 1), (0, 2), (1, 2), (2, 0), (2, 2), (3, 2), (3, 0)]
     for dtype in types:
         values = np.array([1, 0, 2, 3, 1, 2, 5]).astype(dtype.numpy)
-        A = Grid(4, 3, dtype, dict(zip(where, values, strict=True)))
+        A = PlainMatrix(4, 3, dtype, dict(zip(where, values, strict=True)))
         live = matrix(A, backend)
         for flip, transpose in forms:
             used = A.T if transpose else A
             n_in, n_out = (used.nrows, used.ncols) if flip else (used.ncols, used.nrows)
-            u = Plain(n_in, dtype, {i: dtype.numpy.type(x) for i, x in ((0, 2), (2, 3))})
+            u = PlainVector(n_in, dtype, {i: dtype.numpy.type(x) for i, x in ((0, 2), (2, 3))})
             got = product(live, vector(u, backend), op, flip=flip, transpose=transpose).new()
             assert got.dtype is op.types(dtype, dtype)[1]
             expected = reference.product(used, u, op, flip=flip)
@@ -214,8 +214,8 @@ def test_products_of_nothing(backend, shape):
 
 def test_the_reference_product_by_hand():
     """The reference itself, on an example small enough to read."""
-    A = Grid(2, 3, INT32, {(0, 0): np.int32(2), (1, 0): np.int32(3), (1, 2): np.int32(4)})
-    u = Plain(2, INT32, {0: np.int32(10), 1: np.int32(100)})
+    A = PlainMatrix(2, 3, INT32, {(0, 0): np.int32(2), (1, 0): np.int32(3), (1, 2): np.int32(4)})
+    u = PlainVector(2, INT32, {0: np.int32(10), 1: np.int32(100)})
 
     def value(op):
         return {
@@ -226,7 +226,7 @@ def test_the_reference_product_by_hand():
     assert value(semiring.min_first) == {0: [10], 2: [100]}
     assert value(semiring.any_second) == {0: [2, 3], 2: [4]}
     assert value(semiring.any_secondi) == {0: [0, 1], 2: [1]}
-    w = Plain(3, INT32, {1: np.int32(7)})
+    w = PlainVector(3, INT32, {1: np.int32(7)})
     how = How(accum=binary.plus)
     total = reference.write(w, reference.product(A, u, semiring.plus_pair, flip=True), INT32, how)
     assert {i: x[0].item() for i, x in total.items()} == {0: 2, 1: 7, 2: 1}

@@ -4,8 +4,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+import reference
 from hypothesis import strategies as st
 from matches import assert_matches
+from reference import PlainMatrix
 from samples import sampled
 from strategies import (
     ACCUMS,
@@ -24,8 +26,6 @@ import lagpu
 from lagpu import BOOL, FP64, INT64, Matrix, binary, crosscheck, semiring
 from lagpu.errors import DomainMismatch
 from lagpu.generators import star
-from lagpu.selftest import reference
-from lagpu.selftest.reference import Grid
 
 SHAPES = st.sampled_from((0, 1, 2, 3, 5, 9, 33))
 
@@ -138,7 +138,7 @@ def test_assign(backend, draw):
     if draw(st.booleans(), label="scalar"):
         value = 1
         ones = {(i, j): C.dtype.numpy.type(1) for i in range(len(rows)) for j in range(len(cols))}
-        A = Grid(len(rows), len(cols), C.dtype, ones)
+        A = PlainMatrix(len(rows), len(cols), C.dtype, ones)
     how, live = how_matrix_written(draw, (C.nrows, C.ncols), pick["accum"]), matrix(C, backend)
     updater(live, how, backend)[wrote_rows, wrote_cols] << value
     assert_matches(live, reference.assign_submatrix(C, A, rows, cols, how))
@@ -152,9 +152,9 @@ def test_assign(backend, draw):
 @pytest.mark.parametrize("complement", [False, True])
 @pytest.mark.parametrize("structure", [False, True])
 def test_every_way_to_write_a_product(backend, structure, complement, accum, replace, old, kind):
-    A = Grid(3, 3, INT64, {(0, 1): 2, (1, 0): 3, (1, 2): 4, (2, 0): 5})
-    M = Grid(3, 3, INT64, {(0, 0): 1, (0, 2): 0, (1, 1): 1, (2, 1): 1, (2, 2): 1})
-    C = Grid(3, 3, kind, {at: kind.numpy.type(x) for at, x in old.items()})
+    A = PlainMatrix(3, 3, INT64, {(0, 1): 2, (1, 0): 3, (1, 2): 4, (2, 0): 5})
+    M = PlainMatrix(3, 3, INT64, {(0, 0): 1, (0, 2): 0, (1, 1): 1, (2, 1): 1, (2, 2): 1})
+    C = PlainMatrix(3, 3, kind, {at: kind.numpy.type(x) for at, x in old.items()})
     how = reference.How(M, structure, complement, accum, replace)
     expected = reference.write(C, reference.mxm(A, A, semiring.plus_times), INT64, how)
     live, operand = matrix(C, backend), matrix(A, backend)
@@ -241,12 +241,12 @@ def test_dot_products_of_long_and_short_rows(backend, name, shift):
             length = min(LENGTHS[r % len(LENGTHS)], len(there))
             for k in rng.choice(there, length, replace=False):
                 entries[r, int(k)] = kind.numpy.type(rng.integers(0, 4))
-        return Grid(count, size, kind, entries)
+        return PlainMatrix(count, size, kind, entries)
 
     # the last row and the last column do not meet
     A, B = side(np.arange(size // 2)), side(np.arange(size // 2, size)).T
     pairs = [(r, (r + shift) % count) for r in range(count)]
-    mask = Grid(count, count, BOOL, dict.fromkeys(pairs, True))
+    mask = PlainMatrix(count, count, BOOL, dict.fromkeys(pairs, True))
     expected = {at: x for at, x in reference.mxm(A, B, op).items() if at in mask.entries}
     call, kept = op(matrix(A, backend) @ matrix(B, backend)), matrix(mask, backend).S
     assert_matches(call.new(mask=kept), expected)
@@ -259,12 +259,12 @@ def test_dot_products_of_long_and_short_rows(backend, name, shift):
 def test_dot_products_look_at_nothing_behind_a_row(backend, length):
     def rows(*them):
         entries = {(r, k): np.int64(1) for r, row in enumerate(them) for k in row}
-        return Grid(3, 200, INT64, entries)
+        return PlainMatrix(3, 200, INT64, entries)
 
     short, longer = [*range(length - 1), 150], range(length + 40)
     # what stands behind the first rows would meet
     one, other = rows(short, [length + 10], short), rows(longer, [150], longer)
-    corner = matrix(Grid(3, 3, BOOL, {(0, 0): True}), backend)
+    corner = matrix(PlainMatrix(3, 3, BOOL, {(0, 0): True}), backend)
     for A, B in ((one, other), (other, one)):
         live = matrix(A, backend), matrix(B.T, backend)
         made = semiring.plus_pair(live[0] @ live[1]).new(mask=corner.S)

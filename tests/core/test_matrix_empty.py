@@ -7,14 +7,14 @@ from itertools import product
 
 import numpy as np
 import pytest
+import reference
 from matches import assert_matches
+from reference import How, PlainMatrix, PlainVector
 from samples import sampled
 from strategies import mask_of, vector
 from strategies import matrix as from_entries
 
 from lagpu import BOOL, INT64, Matrix, Vector, binary, indexunary, monoid, semiring, unary
-from lagpu.selftest import reference
-from lagpu.selftest.reference import Grid, How, Plain
 
 SIZES = (0, 3)
 SHAPES = [shape for shape in product(SIZES, repeat=3) if 0 in shape]
@@ -31,7 +31,7 @@ WAYS = [
 def grid(m, n, dtype=INT64, value=2):
     """A matrix with every entry there, all of one value."""
     x = dtype.numpy.type(value)
-    return Grid(m, n, dtype, {(i, j): x for i in range(m) for j in range(n)})
+    return PlainMatrix(m, n, dtype, {(i, j): x for i in range(m) for j in range(n)})
 
 
 def matrix(A, backend):
@@ -43,7 +43,7 @@ def matrix(A, backend):
 
 
 def plain(n, dtype=INT64, value=2):
-    return Plain(n, dtype, {i: dtype.numpy.type(value) for i in range(n)})
+    return PlainVector(n, dtype, {i: dtype.numpy.type(value) for i in range(n)})
 
 
 def positions(x):

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import reference
 from hypothesis import strategies as st
 from matches import assert_matches
+from reference import How
 from strategies import (
     ACCUMS,
     BIG_SIZES,
@@ -26,8 +28,6 @@ from strategies import (
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Vector, binary, indexunary, monoid, unary
 from lagpu.core.arguments import bound_operator, selected, with_defaults
-from lagpu.selftest import reference
-from lagpu.selftest.reference import How
 
 ALIASES = ("none", "w is u", "w is v", "m is w", "m is u", "u is v", "all")
 
@@ -417,8 +417,8 @@ def test_replace_with_an_index_list_clears_outside_the_mask_everywhere(backend):
 
 def test_the_reference_keeps_masks_apart():
     """The reference itself, on an example small enough to read."""
-    w = reference.Plain(3, INT32, {0: np.int32(1), 1: np.int32(2)})
-    m = reference.Plain(3, INT32, {0: np.int32(0), 2: np.int32(7)})
+    w = reference.PlainVector(3, INT32, {0: np.int32(1), 1: np.int32(2)})
+    m = reference.PlainVector(3, INT32, {0: np.int32(0), 2: np.int32(7)})
     result = {0: [np.int32(5)], 1: [np.int32(6)], 2: [np.int32(7)]}
 
     def written(structure, complement, accum=None, replace=False):

@@ -5,12 +5,14 @@ import itertools
 
 import numpy as np
 import pytest
+import reference
 from hypothesis import strategies as st
 from loop_names import GENERATED, loop_name
 from matches import assert_matches
 from nvrtc import ARCHITECTURES, nvrtc_compile
 from product_cases import FLOATS, inexact, product
 from programs import TILED
+from reference import PlainMatrix
 from samples import picked, sampled
 from selections import operands, scatter_all, shortcut, shortcut_by_name
 from strategies import (
@@ -30,8 +32,6 @@ from lagpu import BOOL, FP64, INT32, INT64, UINT64, Matrix, Vector, binary, loop
 from lagpu.backends.gpu.fused.program import run, text
 from lagpu.backends.gpu.kernels import from_source, kernel
 from lagpu.backends.gpu.ops import selection
-from lagpu.selftest import reference
-from lagpu.selftest.reference import Grid
 
 INTEGERS = tuple(t for t in TYPES if not (t.is_float or t.is_bool))
 SIZES = (0, 1, 2, 5, 31, 32, 33, 65)
@@ -43,7 +43,7 @@ def rows_of(f, nrows):
     """The matrix that a plain vector selects with."""
     inside = ((int(i), j) for j, i in f.entries.items())
     where = {(i, j): np.True_ for i, j in inside if 0 <= i < nrows}
-    return Grid(nrows, f.size, BOOL, where)
+    return PlainMatrix(nrows, f.size, BOOL, where)
 
 
 def selector(draw, nrows, size, dtype):

@@ -1,6 +1,6 @@
 """Assert that a vector or a matrix is what the reference allows."""
 
-from lagpu.selftest.reference import difference
+from reference import difference
 
 
 def assert_matches(actual, expected, computed=None):

@@ -1,11 +1,11 @@
 """Bounded searches keep what outputs had at vertices that are left in the frontier."""
 
+import drawn_loops as loops
 import pytest
 from pieces_of_search import RUNS
 from strategies import for_all
 
 from lagpu import BOOL, FP64, INT64, Matrix, Vector, backends, loop, semiring
-from lagpu.selftest.soak import loops
 
 n = 70
 

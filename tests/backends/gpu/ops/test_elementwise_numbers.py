@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from drawn_loops import random_graph
 
 from lagpu import BOOL, FP64, INT64, Vector, binary, semiring
-from lagpu.selftest.soak.loops import random_graph
 
 
 @pytest.mark.parametrize("n", [0, 1, 31, 32, 33, 1025])

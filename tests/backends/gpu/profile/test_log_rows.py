@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from drawn_loops import random_graph
 from loop_names import ALL, GENERATED, loop_name
 from nvrtc import ARCHITECTURES, nvrtc_compile
 from programs import components, normalise, relax, walks, within
@@ -18,7 +19,6 @@ from lagpu.backends.gpu import kernels
 from lagpu.backends.gpu.profile import log
 from lagpu.cli import main
 from lagpu.errors import DimensionMismatch
-from lagpu.selftest.soak.loops import random_graph
 
 SIZES = [1, 2, 31, 33, 1025]
 

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import reference
 from hypothesis import strategies as st
 from matches import assert_matches
+from reference import PlainMatrix
 from strategies import (
     ACCUMS,
     BINARY,
@@ -22,8 +24,6 @@ from lagpu import BOOL, FP64, INT32, INT64, Matrix, algorithms, binary, monoid, 
 from lagpu.algorithms.bfs import bfs_levels_multi
 from lagpu.backends.gpu.storage import bitmap
 from lagpu.generators import path, star
-from lagpu.selftest import reference
-from lagpu.selftest.reference import Grid
 
 BLOCKS = st.sampled_from(
     ((1, 1), (1, 2), (2, 31), (1, 33), (2, 32), (31, 65), (32, 65), (33, 67), (63, 130), (65, 131))
@@ -91,7 +91,7 @@ def test_assign(backend, draw):
     if draw(st.booleans(), label="scalar"):
         value = 1
         ones = {at: C.dtype.numpy.type(1) for at in C.places}
-        A = Grid(*shape, C.dtype, ones)
+        A = PlainMatrix(*shape, C.dtype, ones)
     how, live = how_matrix_written(draw, shape, pick["accum"]), draw_make(draw)(C, backend)
     updater(live, how, backend, draw_make(draw)) << value
     whole = [list(range(size)) for size in shape]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from drawn_loops import compare, load, pass_loops, start
 from hypothesis import strategies as st
 from loop_names import GENERATED, loop_name
 from nvrtc import nvrtc_compile
@@ -16,7 +17,6 @@ from strategies import for_all
 import lagpu
 from lagpu import FP32, FP64, INT64, Scalar, Vector, binary, indexunary, loop, semiring, unary
 from lagpu.errors import EmptyObject
-from lagpu.selftest.soak.loops import compare, load, pass_loops, start
 
 SIZES = (1, 31, 32, 33, 1023, 1025)
 

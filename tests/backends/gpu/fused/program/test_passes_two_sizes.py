@@ -5,6 +5,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from drawn_loops import SIZES, compare, load, pass_loops
 from hypothesis import strategies as st
 from loop_names import GENERATED, loop_name
 from pass_texts import shape_of, written_texts
@@ -12,7 +13,6 @@ from strategies import for_all
 
 import lagpu
 from lagpu import FP64, INT64, Scalar, Vector, binary, indexunary, loop, semiring
-from lagpu.selftest.soak.loops import SIZES, compare, load, pass_loops
 
 
 @pytest.fixture

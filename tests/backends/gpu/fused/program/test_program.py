@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from drawn_loops import compare, load, random_graph, vector_loops
 from hypothesis import strategies as st
 from loop_names import GENERATED, is_fused, loop_name
 from programs import (
@@ -22,7 +23,6 @@ import lagpu
 from lagpu import INT32, INT64, Vector, loop, semiring
 from lagpu.backends.gpu.fused.program.run import _why_not
 from lagpu.operations import Descriptor, Multiply, Statement
-from lagpu.selftest.soak.loops import compare, load, random_graph, vector_loops
 
 # ---- three loops a user may write; functions of their own, so that pytest leaves their code alone
 

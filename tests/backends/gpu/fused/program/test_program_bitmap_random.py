@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from bitmap_programs import LOOPS, PROGRAM, random_graph
+from drawn_loops import bitmap_loops, compare, load
 from hypothesis import strategies as st
 from loop_names import GENERATED, loop_name
 from nvrtc import ARCHITECTURES, nvrtc_compile
@@ -16,7 +17,6 @@ from strategies import for_all
 import lagpu
 from lagpu.backends.gpu.fused import policy
 from lagpu.backends.gpu.fused.program import run, text
-from lagpu.selftest.soak.loops import bitmap_loops, compare, load
 
 
 @for_all(cpu=3, compiled=40)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from drawn_loops import NAMES, load, random_graph, vector_loops
 from hypothesis import strategies as st
 from programs import relax
 from strategies import for_all
@@ -18,7 +19,6 @@ from lagpu import FP64, INT32, INT64, Vector, binary, loop, semiring
 from lagpu.backends.gpu.fused.program.run import GeneratedLoop
 from lagpu.backends.gpu.fused.program.text import ProgramText
 from lagpu.loops import loop as known
-from lagpu.selftest.soak.loops import NAMES, load, random_graph, vector_loops
 
 N = 70
 RECORDED = 1  # texts of a loop that is not known yet: its kernel has no record to stay with

@@ -1,6 +1,6 @@
 """What every operation means, in plain loops over dictionaries; obviously right, not fast.
 
-A vector is a `Plain`: a size, a type and ``{index: value}``; a matrix a `Grid` with
+A vector is a `PlainVector`: a size, a type and ``{index: value}``; a matrix a `PlainMatrix` with
 ``{(row, column): value}``. Values are NumPy scalars. A result maps each index to the *list* of
 values it may have: one, except where the `any` monoid leaves a choice.
 """
@@ -25,7 +25,7 @@ Options: TypeAlias = dict[Any, list[Any]]
 
 
 @dataclass
-class Plain:
+class PlainVector:
     """A vector."""
 
     size: int
@@ -39,7 +39,7 @@ class Plain:
 
 
 @dataclass
-class Grid:
+class PlainMatrix:
     """A matrix."""
 
     nrows: int
@@ -53,13 +53,13 @@ class Grid:
         return [(i, j) for i in range(self.nrows) for j in range(self.ncols)]
 
     @property
-    def T(self) -> Grid:
+    def T(self) -> PlainMatrix:
         """The transposed matrix."""
         flipped = {(j, i): x for (i, j), x in self.entries.items()}
-        return Grid(self.ncols, self.nrows, self.dtype, flipped)
+        return PlainMatrix(self.ncols, self.nrows, self.dtype, flipped)
 
 
-Container: TypeAlias = Plain | Grid
+Container: TypeAlias = PlainVector | PlainMatrix
 
 
 @dataclass
@@ -155,7 +155,7 @@ def _masked(w: Container, merged: Options, how: How) -> Options:
     return new
 
 
-def assign(w: Plain, u: Plain, indices: Sequence[int], how: How) -> Options:
+def assign(w: PlainVector, u: PlainVector, indices: Sequence[int], how: How) -> Options:
     """``w<mask>(indices) (accum)= u``."""
     merged = {i: [x] for i, x in w.entries.items()}
     for k, i in enumerate(indices):
@@ -169,17 +169,17 @@ def assign(w: Plain, u: Plain, indices: Sequence[int], how: How) -> Options:
     return _masked(w, merged, how)
 
 
-def assign_scalar(w: Plain, value: Any, indices: Sequence[int], how: How) -> Options:
+def assign_scalar(w: PlainVector, value: Any, indices: Sequence[int], how: How) -> Options:
     """``w<mask>(indices) (accum)= value``."""
     places = sorted(set(indices))
-    u = Plain(len(places), w.dtype, dict.fromkeys(range(len(places)), cast(value, w.dtype)))
+    u = PlainVector(len(places), w.dtype, dict.fromkeys(range(len(places)), cast(value, w.dtype)))
     return assign(w, u, places, how)
 
 
 # ------------------------------------------------------------------------- results, unmasked
 
 
-def extract(u: Plain, indices: Sequence[int]) -> Options:
+def extract(u: PlainVector, indices: Sequence[int]) -> Options:
     """``u(indices)``."""
     return {k: [u.entries[i]] for k, i in enumerate(indices) if i in u.entries}
 
@@ -242,7 +242,7 @@ def _indexed(op: IndexUnaryOp, domain: DType, x: Any, i: int, j: int, thunk: Any
     return cast(value, op.result(domain))
 
 
-def product(A: Grid, u: Plain, semiring: Semiring, *, flip: bool) -> Options:
+def product(A: PlainMatrix, u: PlainVector, semiring: Semiring, *, flip: bool) -> Options:
     """Compute ``A (+.x) u``, or ``u (+.x) A`` if `flip`."""
     left, right = (u.dtype, A.dtype) if flip else (A.dtype, u.dtype)
     domain, result = semiring.types(left, right)
@@ -261,7 +261,7 @@ def product(A: Grid, u: Plain, semiring: Semiring, *, flip: bool) -> Options:
     return {i: total(semiring.monoid, result, values) for i, values in terms.items()}
 
 
-def mxm(A: Grid, B: Grid, semiring: Semiring) -> Options:
+def mxm(A: PlainMatrix, B: PlainMatrix, semiring: Semiring) -> Options:
     """Compute ``A (+.x) B``."""
     domain, result = semiring.types(A.dtype, B.dtype)
     multiply = semiring.multiply
@@ -279,7 +279,7 @@ def mxm(A: Grid, B: Grid, semiring: Semiring) -> Options:
     return {at: total(semiring.monoid, result, values) for at, values in terms.items()}
 
 
-def kronecker(A: Grid, B: Grid, op: BinaryOp) -> Options:
+def kronecker(A: PlainMatrix, B: PlainMatrix, op: BinaryOp) -> Options:
     """Compute a matrix with a block for each entry of `A`."""
     domain, _ = op.types(A.dtype, B.dtype)
     return {
@@ -289,7 +289,7 @@ def kronecker(A: Grid, B: Grid, op: BinaryOp) -> Options:
     }
 
 
-def submatrix(A: Grid, rows: Sequence[int], cols: Sequence[int]) -> Options:
+def submatrix(A: PlainMatrix, rows: Sequence[int], cols: Sequence[int]) -> Options:
     """``A(rows, cols)``."""
     return {
         (k, m): [A.entries[i, j]]
@@ -300,7 +300,7 @@ def submatrix(A: Grid, rows: Sequence[int], cols: Sequence[int]) -> Options:
 
 
 def assign_submatrix(
-    C: Grid, A: Grid, rows: Sequence[int], cols: Sequence[int], how: How
+    C: PlainMatrix, A: PlainMatrix, rows: Sequence[int], cols: Sequence[int], how: How
 ) -> Options:
     """``C<mask>(rows, cols) (accum)= A``."""
     merged = {at: [x] for at, x in C.entries.items()}
@@ -323,7 +323,7 @@ def reduce(values: Sequence[Any], dtype: DType, monoid: Monoid) -> list[Any]:
     return total(monoid, domain, [cast(x, domain) for x in values]) if len(values) else []
 
 
-def reduce_rows(A: Grid, monoid: Monoid) -> Options:
+def reduce_rows(A: PlainMatrix, monoid: Monoid) -> Options:
     """``w[i] = (+)_j A[i, j]``."""
     rows: dict[int, list[Any]] = {}
     for (i, _), x in sorted(A.entries.items(), key=lambda entry: entry[0]):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
+from strategies import Draw, Failed
 
 from lagpu import backends
 from lagpu.algebra.tables import binary
@@ -21,7 +22,6 @@ from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, FP64, INT32, INT64, DType
 from lagpu.errors import LagpuError
 from lagpu.loops.loop import eager
-from lagpu.selftest.soak.kind import Draw, Failed
 
 # Of each loop, which costs a compilation; and those on which it runs eager too, launch by launch.
 _DATA, _EAGER = 50, 10
@@ -66,12 +66,12 @@ _SELECTIONS = {"P": "P = p.selection(x.size)", "X": "X = x.selection(p.size)"}
 
 
 def run(draw: Draw, backend: Backend, _seed: int) -> int:
-    """Draw a loop, run it on several data, fused and eager, and on cpu; see `Run`."""
+    """Draw a loop, run it on several data, fused and eager, and on cpu."""
     return _run(draw, backend, _KINDS)
 
 
 def searches(draw: Draw, backend: Backend, _seed: int) -> int:
-    """Do the same with a search, relaxation or sweep, or what is nearly one; see `Run`."""
+    """Do the same with a search, relaxation or sweep, or what is nearly one."""
     return _run(draw, backend, _WITH_KERNELS)
 
 
@@ -248,7 +248,7 @@ def _test(source: str, place: Backend, arguments: str, found: str) -> str:
     call = f"compare(run, {place.name!r}, {arguments})"
     comment = "".join(f"    # {line}\n" for line in found.splitlines())
     return (
-        f"{_IMPORTS}from lagpu.selftest.soak.loops import compare\n\n\n{source}\n\n"
+        f"{_IMPORTS}from drawn_loops import compare\n\n\n{source}\n\n"
         f"def test_soak():\n    {call}\n{comment}"
     )
 

@@ -1,39 +1,46 @@
-"""Search for wrong answers for some minutes: ``python -m lagpu.selftest.soak --minutes 10``."""
+"""Search for wrong answers for some minutes: ``python tests/soak --minutes 10 --backend sim``.
+
+Random statements, loops, searches and calls of algorithms run on a backend; each is compared with
+the plain reference, with cpu or by a checker. Hypothesis makes the first failing program small; it
+is printed as a test. ``python -m soak`` does the same where ``tests`` is on the path.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
+import hypothesis
 import typer
+from hypothesis import strategies as st
 
-try:
-    import hypothesis
-    from hypothesis import strategies as st
-except ImportError:
-    print('lagpu.selftest.soak: pip install "lagpu[soak]" has what it needs.', file=sys.stderr)
-    sys.exit(2)
+if __name__ == "__main__":  # pytest has both folders on its path
+    TESTS = Path(__file__).resolve().parents[1]
+    sys.path[:0] = [str(TESTS), str(TESTS / "support")]
+
+import drawn_loops
+from strategies import Failed
 
 from lagpu import backends, versions
 from lagpu.backends.processes import of_all
 from lagpu.backends.protocol import Backend
 from lagpu.errors import LagpuError
-from lagpu.selftest.soak import graphs, loops, statements
-from lagpu.selftest.soak.kind import Failed, Run
+from soak import algorithm_calls, statements
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 _SAME_POOL = 20
 #: What runs, and the number of programs of a round; the clock is looked at after each round.
-_ROUND: dict[str, tuple[Run, int]] = {
+_ROUND: dict[str, tuple[Callable[[Any, Backend, int], int], int]] = {
     "statements": (statements.run, 50),
-    "loops": (loops.run, 5),
-    "searches": (loops.searches, 5),
-    "graphs": (graphs.run, 50),
+    "loops": (drawn_loops.run, 5),
+    "searches": (drawn_loops.searches, 5),
+    "graphs": (algorithm_calls.run, 50),
 }
 
 
@@ -55,12 +62,12 @@ def main(
     """
     if only and only not in _ROUND:
         known = ", ".join(_ROUND)
-        typer.echo(f"lagpu.selftest.soak: --only: {only!r} is none of {known}.", err=True)
+        typer.echo(f"soak: --only: {only!r} is none of {known}.", err=True)
         raise typer.Exit(2)
     try:
         place = backends.get(backend)
     except LagpuError as error:
-        typer.echo(f"lagpu.selftest.soak: {error}", err=True)
+        typer.echo(f"soak: {error}", err=True)
         raise typer.Exit(2) from error
     figures = soak(place, minutes * 60, seed, [only] if only else list(_ROUND), pool)
     for kind, row in figures["kinds"].items():

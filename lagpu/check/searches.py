@@ -1,14 +1,15 @@
-"""Check levels, parents and path counts of searches."""
+"""Check levels, parents and path counts of searches, from one source or several."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from lagpu.check.graph import CheckReport, Graph, refuse, whole_below
-from lagpu.check.slices import Edges
-from lagpu.errors import CheckFailed
+from lagpu.check.graph import CheckReport, Edges, Graph, Pattern, refuse, whole_below
+from lagpu.errors import CheckFailed, DimensionMismatch, IndexOutOfBound
 
 Array = np.ndarray[Any, Any]
 
@@ -26,18 +27,10 @@ def check_levels(A: Any, source: int, levels: Any) -> CheckReport:
     Parameters
     ----------
     A : graph, (n, n)
-        See the module.
     source : int
         ``0 <= source < n``.
     levels : result, (n,)
         Level of each reached vertex.
-
-    Raises
-    ------
-    CheckFailed
-        At the first broken rule, with the vertex, both values, and how many vertices break it.
-    IndexOutOfBound, DimensionMismatch
-        If the source or the arrays do not fit the graph.
 
     Notes
     -----
@@ -81,15 +74,13 @@ def prove_no_long_edge(graph: Graph, level: Array, nearest: Array, rule: str) ->
 
     def describe(v: int) -> str:
         found = "no level" if level[v] == graph.unreached else f"level {level[v]}"
-        u = graph.in_neighbour(v, level, nearest[v])
+        u = graph.edges.first(lambda e: (e.end == v) & (level[e.begin] == nearest[v]))[v]
         return f"{found}, but the edge {u} -> {v} comes from level {nearest[v]}"
 
     refuse(level > nearest + 1, rule, describe)
 
 
-# ------------------------------------------------------------------------------------------
-# Prove the parents of a breadth-first search by the five rules of Graph500.
-
+# ---- prove the parents of a breadth-first search by the five rules of Graph500
 
 PARENT_RULES = (
     "the source is its own parent",
@@ -108,18 +99,12 @@ def check_parents(A: Any, source: int, parents: Any, levels: Any = None) -> Chec
     Parameters
     ----------
     A : graph, (n, n)
-        See the module.
     source : int
         ``0 <= source < n``.
     parents : result, (n,)
         Parent of each reached vertex; the source is its own parent.
     levels : result, (n,), optional
         If given, they must be the depths of the tree.
-
-    Raises
-    ------
-    CheckFailed, IndexOutOfBound, DimensionMismatch
-        As `check_levels`.
 
     Notes
     -----
@@ -131,11 +116,8 @@ def check_parents(A: Any, source: int, parents: Any, levels: Any = None) -> Chec
     """
     graph = Graph(A, source)
     parent, present = graph.dense(parents, "parents")
-    if not present[source] or parent[source] != source:
-        found = parent[source] if present[source] else "none"
-        raise CheckFailed(
-            f"check_parents: {PARENT_RULES[0]}: parent[{source}] is {found}, not {source}."
-        )
+    rule = f"check_parents: {PARENT_RULES[0]}: parent"
+    graph.require_at_source((parent, present), graph.source, rule)
     refuse(
         present & ~whole_below(parent, graph.n),
         f"check_parents: {PARENT_RULES[1]}",
@@ -145,8 +127,24 @@ def check_parents(A: Any, source: int, parents: Any, levels: Any = None) -> Chec
     parent = np.where(present, parent.astype(kind), np.arange(graph.n, dtype=kind))
     level = _depths(graph, parent, present)
     if levels is not None:
-        _prove_equal(graph, level, graph.levels(levels, "check_parents", PARENT_RULES[3]))
-    _prove_edges(graph, parent, present)
+        given = graph.levels(levels, "check_parents", PARENT_RULES[3])
+        words = {graph.unreached: "none"}
+        refuse(
+            level != given,
+            f"check_parents: {PARENT_RULES[3]}",
+            lambda v: (
+                f"level {words.get(int(given[v]), given[v])}, "
+                f"but depth in the tree {words.get(int(level[v]), level[v])}"
+            ),
+        )
+    known = graph.edges.at_ends(lambda e: e.begin == parent[e.end], np.logical_or, False)
+    known |= ~present
+    known[graph.source] = True
+    refuse(
+        ~known,
+        f"check_parents: {PARENT_RULES[6]}",
+        lambda v: f"its parent is {parent[v]}, but there is no edge {parent[v]} -> {v}",
+    )
     nearest = graph.nearest(level)
     both = np.where(level < graph.unreached, level, nearest + 1)
     prove_no_long_edge(graph, both, nearest, f"check_parents: {PARENT_RULES[4]}")
@@ -186,34 +184,7 @@ def _depths(graph: Graph, parent: Array, present: Array) -> Array:
     return np.where(present, depth, graph.unreached).astype(kind)
 
 
-def _prove_equal(graph: Graph, depth: Array, level: Array) -> None:
-    """Raise unless the given levels are the depths of the tree."""
-    words = {graph.unreached: "none"}
-    refuse(
-        depth != level,
-        f"check_parents: {PARENT_RULES[3]}",
-        lambda v: (
-            f"level {words.get(int(level[v]), level[v])}, "
-            f"but depth in the tree {words.get(int(depth[v]), depth[v])}"
-        ),
-    )
-
-
-def _prove_edges(graph: Graph, parent: Array, present: Array) -> None:
-    """Raise unless each edge of the tree is an edge of the graph."""
-    known = graph.edges.at_ends(lambda e: e.begin == parent[e.end], np.logical_or, False)
-    known |= ~present
-    known[graph.source] = True
-    refuse(
-        ~known,
-        f"check_parents: {PARENT_RULES[6]}",
-        lambda v: f"its parent is {parent[v]}, but there is no edge {parent[v]} -> {v}",
-    )
-
-
-# ------------------------------------------------------------------------------------------
-# Prove numbers of shortest paths.
-
+# ---- prove numbers of shortest paths
 
 PATH_RULES = (
     "the source has one path",
@@ -236,11 +207,6 @@ def check_paths(A: Any, source: int, paths: Any, levels: Any = None) -> CheckRep
     levels : result, (n,), optional
         Distances, which are proved first; by default a plain search computes them.
 
-    Raises
-    ------
-    CheckFailed, IndexOutOfBound, DimensionMismatch
-        As `check_levels`.
-
     Notes
     -----
     The rules of `PATH_RULES`, over proved levels, suffice: a shortest path to v ends with an edge
@@ -255,10 +221,7 @@ def check_paths(A: Any, source: int, paths: Any, levels: Any = None) -> CheckRep
         level = graph.levels(levels, "check_paths", LEVEL_RULES[1])
     prove_levels(graph, level, "check_paths")
     count, present = graph.dense(paths, "paths")
-    source = graph.source
-    if not present[source] or count[source] != 1:
-        found = count[source] if present[source] else "none"
-        raise CheckFailed(f"check_paths: {PATH_RULES[0]}: paths[{source}] is {found}, not 1.")
+    graph.require_at_source((count, present), 1, f"check_paths: {PATH_RULES[0]}: paths")
     refuse(
         present != (level < graph.unreached),
         f"check_paths: {PATH_RULES[1]}",
@@ -319,3 +282,166 @@ def _sums(graph: Graph, level: Array, count: Array) -> Array:
         return np.where(level[begin] + 1 == level[edges.end], count[begin], count.dtype.type(0))
 
     return graph.edges.at_ends(above, np.add, 0)
+
+
+# ---- check the results of many sources
+
+
+def check_levels_multi(A: Any, sources: Any, levels: Any) -> tuple[CheckReport, ...]:
+    """Prove that each row of a matrix has the distances from its source, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+    sources : list of int, (k,)
+        Row r belongs to ``sources[r]``.
+    levels : Matrix or SciPy sparse array, (k, n)
+        Level of each reached vertex; a stored zero is a level.
+
+    Returns
+    -------
+    tuple of CheckReport
+        The report of `check_levels` for each row.
+    """
+    return _rows(check_levels, "check_levels_multi", A, sources, levels)
+
+
+def check_parents_multi(A: Any, sources: Any, parents: Any) -> tuple[CheckReport, ...]:
+    """Prove that each row of a matrix is a breadth-first tree from its source, or raise.
+
+    Parameters
+    ----------
+    A, sources
+        As in `check_levels_multi`.
+    parents : Matrix or SciPy sparse array, (k, n)
+        Parent of each reached vertex; a stored zero is a parent.
+
+    Returns
+    -------
+    tuple of CheckReport
+        The report of `check_parents` for each row.
+    """
+    return _rows(check_parents, "check_parents_multi", A, sources, parents)
+
+
+def _rows(
+    check: Callable[..., CheckReport], name: str, A: Any, sources: Any, found: Any
+) -> tuple[CheckReport, ...]:
+    """Check a result row by row."""
+    pattern = Pattern(A)
+    wanted = (len(sources), pattern.n)
+    if tuple(found.shape) != wanted:
+        raise DimensionMismatch(
+            f"{name}: the result has shape {tuple(found.shape)} != {wanted}, a row for each source."
+        )
+    if hasattr(found, "to_csr"):
+        start, vertices, values = found.to_csr()
+    else:
+        rows = sp.csr_array(found)
+        start, vertices, values = rows.indptr, rows.indices, rows.data
+    reports = []
+    for r, source in enumerate(np.asarray(sources).tolist()):
+        one = slice(start[r], start[r + 1])
+        try:
+            reports.append(check(pattern, source, (vertices[one], values[one])))
+        except CheckFailed as error:
+            raise CheckFailed(f"{name}: row {r}, source {source}: {error}") from None
+    return tuple(reports)
+
+
+# ---- prove the levels of a search from several vertices
+
+JOINT_RULES = (
+    "levels are whole numbers 0 .. n-1, or 0 .. k",
+    "exactly the sources have level 0",
+    "an edge from level d, below k, ends at a level <= d + 1",
+    "a vertex of level d > 0 has an in-neighbour of level d - 1",
+)
+
+HOP_RULES = ("the members are the vertices whose distance from the nearest source is k",)
+
+
+def check_levels_joint(
+    A: Any, sources: Any, levels: Any, *, k: int | None = None
+) -> tuple[str, ...]:
+    """Prove that levels are the distances from the nearest of some vertices, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+    sources : list of int
+        Vertices ``0 .. n-1``.
+    levels : result, (n,)
+        Level of each reached vertex.
+    k : int, optional
+        The largest level; vertices farther away have none.
+    IndexOutOfBound, DimensionMismatch
+        If the sources or the arrays do not fit the graph.
+
+    Notes
+    -----
+    The rules suffice by the proof in `check_levels`, with "the sources" for "the source".
+    """
+    graph, name = Graph(A), "check_levels_joint"
+    chosen = _inside(sources, graph, name)
+    level = graph.levels(levels, name, JOINT_RULES[0])
+    last = graph.n if k is None else k
+    reached = level < graph.unreached
+    refuse(reached & (level > last), f"{name}: {JOINT_RULES[0]}", lambda v: f"level {level[v]}")
+    is_source = np.zeros(graph.n, bool)
+    is_source[chosen] = True
+    found = {graph.unreached: "no level"}
+
+    def shown(v: int) -> str:
+        return found.get(int(level[v]), f"level {level[v]}")
+
+    refuse(is_source != (level == 0), f"{name}: {JOINT_RULES[1]}", shown)
+    nearest = graph.nearest(level)
+    refuse(
+        (nearest < last) & (level > nearest + 1),
+        f"{name}: {JOINT_RULES[2]}",
+        lambda v: f"{shown(v)}, but an edge comes from level {nearest[v]}",
+    )
+    refuse(
+        reached & ~is_source & (level != nearest + 1),
+        f"{name}: {JOINT_RULES[3]}",
+        lambda v: f"{shown(v)}, but no in-neighbour is one level up",
+    )
+    return JOINT_RULES
+
+
+def check_k_hop(A: Any, sources: Any, k: int, members: Any) -> tuple[str, ...]:
+    """Prove that vertices are those k edges from the nearest of some vertices, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+    sources : list of int
+        Vertices ``0 .. n-1``.
+    k : int
+        The distance.
+    members : result, (n,)
+        An entry for each member.
+
+    Notes
+    -----
+    A plain search computes the distances.
+    """
+    graph, name = Graph(A), "check_k_hop"
+    chosen = _inside(sources, graph, name)
+    _, member = graph.dense(members, "members")
+    level = graph.edges.search(chosen)
+    distance = np.where(level < graph.unreached, level, np.inf)
+    refuse(
+        member != (distance == k),
+        f"{name}: {HOP_RULES[0]}",
+        lambda v: f"{'a' if member[v] else 'not a'} member, at distance {distance[v]:g}",
+    )
+    return HOP_RULES
+
+
+def _inside(sources: Any, graph: Graph, name: str) -> Any:
+    chosen = np.asarray(sources, np.int64)
+    if chosen.size and not 0 <= chosen.min() <= chosen.max() < graph.n:
+        raise IndexOutOfBound(f"{name}: a source is outside 0 .. {graph.n - 1}.")
+    return chosen

@@ -1,0 +1,553 @@
+"""Check components, two-colourings, orders, cores, independent sets and triangles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse import csgraph
+
+from lagpu.check.graph import (
+    Edges,
+    Graph,
+    Slice,
+    Slices,
+    both_ends,
+    least_of,
+    listed,
+    refuse,
+    whole_below,
+)
+from lagpu.errors import CheckFailed, IndexOutOfBound, InvalidValue
+from lagpu.host.columns import distinct
+
+Array = np.ndarray[Any, Any]
+
+COMPONENT_RULES = (
+    "every vertex has a label, and the label is a vertex",
+    "a label is the least vertex with this label",
+    "vertices have the same label if and only if they are in the same component",
+)
+
+
+def check_components(A: Any, labels: Any, *, strong: bool = False) -> tuple[str, ...]:
+    """Prove that labels name the connected components of a graph, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+    labels : result, (n,)
+        The least vertex of each vertex's component.
+    strong : bool
+        Whether components are strong: sets of vertices that reach each other. Weak components are
+        joined by edges in either direction.
+
+    Notes
+    -----
+    Weak components are computed again: SciPy finds those of the edges of each slice, which are
+    united.
+
+    Strong ones are proved. All vertices of a label are in one component: along edges between
+    vertices of one label, one search from all vertices that are a label finds every vertex, and so
+    does one against the edges. No component has two labels: edges from label to label make no
+    cycle. Labels without such an edge into them are taken away until few edges are left, of which
+    SciPy finds the components, by a depth-first search (Pearce 2005).
+    """
+    graph, name = Graph(A), "check_components"
+    label = graph.whole(labels, "labels", "label", graph.n, f"{name}: {COMPONENT_RULES[0]}")
+    _, first, place = np.unique(label, return_index=True, return_inverse=True)
+    refuse(
+        label != first[place],
+        f"{name}: {COMPONENT_RULES[1]}",
+        lambda v: f"label {label[v]}, but the least vertex with this label is {first[place[v]]}",
+    )
+    least = _strong(graph.edges, label) if strong else graph.edges.joined()
+    refuse(
+        label != least,
+        f"{name}: {COMPONENT_RULES[2]}",
+        lambda v: f"label {label[v]}, but it is in the component of {least[v]}",
+    )
+    return COMPONENT_RULES
+
+
+def _strong(edges: Slices, label: Array) -> Array:
+    """Return labels, (n,), if they are those of strong components; else some of them corrected."""
+    crossing = edges.along(lambda e: label[e.begin] != label[e.end])
+    within = edges
+    if any(len(x) for (x,) in crossing.gather(lambda own: (own.row_idx[:1],))):
+        within = edges.along(lambda e: label[e.begin] == label[e.end])
+    doubtful = ~_both_ways(within, distinct(label))
+    if not doubtful.any():
+        return _united(crossing, label)
+    # Whether this vertex' label is wrong or not, some vertex of its component has a wrong one.
+    component = _both_ways(edges, np.flatnonzero(doubtful)[:1])
+    return np.where(component, np.argmax(component), label)
+
+
+def _both_ways(edges: Slices, roots: Array) -> Array:
+    """Return which vertices some of the roots reach, and which reach some of them, (n,)."""
+    found: Array = (edges.search(roots) <= edges.n) & (edges.turned.search(roots) <= edges.n)
+    return found
+
+
+def _united(crossing: Slices, label: Array) -> Array:
+    """Return the labels of strong components, (n,), if vertices of one label are in one.
+
+    `crossing` are the edges from label to label.
+    """
+    left = _left(crossing, label)
+    few = crossing.along(lambda e: left[label[e.begin]] & left[label[e.end]])
+    begin, end = map(np.concatenate, zip(*few.gather(both_ends), strict=True))
+    arrays: Any = (np.ones(len(begin), np.int8), (label[begin], label[end]))
+    pattern = sp.csr_array(arrays, shape=(few.n, few.n))
+    least = least_of(*csgraph.connected_components(pattern, connection="strong"))
+    found: Array = least[label]
+    return found
+
+
+def _left(crossing: Slices, label: Array) -> Array:
+    """Return which labels are left, (n,), as those without an edge into them are taken away.
+
+    It ends when all processes may have the edges that are left, at most one for each vertex, or
+    when edges between all labels that are left make a cycle, which only wrong labels have.
+    """
+    members = np.argsort(label, kind="stable")
+    start = np.searchsorted(label[members], np.arange(crossing.n + 1))
+    enter = crossing.at_ends(lambda e: np.ones(len(e.begin), np.int64), np.add, 0)
+    entered = np.bincount(label, enter, minlength=crossing.n).astype(np.int64)
+    left, edges = np.ones(crossing.n, bool), int(entered.sum())
+    free = np.flatnonzero(entered == 0)
+    while free.size and edges > crossing.n:
+        left[free] = False
+        hit = crossing.hits(listed(start, members, free))
+        for ends, counts in hit:
+            np.subtract.at(entered, label[ends], counts)
+            edges -= int(counts.sum())
+        near = distinct(np.concatenate([label[ends] for ends, _ in hit]))
+        free = near[left[near] & (entered[near] == 0)]
+    return left
+
+
+# ---- prove that a graph is bipartite, or that it is not
+
+SIDE_RULES = (
+    "every vertex is on side 0 or 1",
+    "no edge joins two vertices of one side",
+)
+CYCLE_RULES = (
+    "the cycle has an odd number of vertices, none of them twice",
+    "consecutive vertices, and the last and the first, are joined by an edge",
+)
+
+
+def check_sides(A: Any, sides: Any) -> tuple[str, ...]:
+    """Prove that sides show a graph to be bipartite, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+        See the module; directions of edges do not matter.
+    sides : result, (n,)
+        0 or 1 at each vertex.
+    """
+    graph = Graph(A)
+    side, present = graph.dense(sides, "sides")
+    refuse(
+        ~present | ((side != 0) & (side != 1)),
+        f"check_sides: {SIDE_RULES[0]}",
+        lambda v: f"side {side[v]}" if present[v] else "no side",
+    )
+    like = graph.edges.first(lambda e: side[e.begin] == side[e.end])
+    refuse(
+        like < graph.n,
+        f"check_sides: {SIDE_RULES[1]}",
+        lambda v: f"side {side[v]}, like {like[v]}",
+    )
+    return SIDE_RULES
+
+
+def check_odd_cycle(A: Any, cycle: list[int]) -> tuple[str, ...]:
+    """Prove that a cycle shows a graph not to be bipartite, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+        See the module; directions of edges do not matter.
+    cycle : list of int
+        Vertices of the cycle in order.
+
+    Returns
+    -------
+    tuple of str
+        The rules that hold: `CYCLE_RULES`. Sides cannot alternate along an odd cycle.
+    """
+    graph = Graph(A)
+    if any(not 0 <= v < graph.n for v in cycle):
+        raise IndexOutOfBound(f"check_odd_cycle: {cycle} is not within 0 .. {graph.n - 1}.")
+    if len(cycle) % 2 == 0 or len(set(cycle)) != len(cycle):
+        raise CheckFailed(f"check_odd_cycle: {CYCLE_RULES[0]}: {cycle}.")
+    u, v = np.array(cycle), np.array([*cycle[1:], cycle[0]])
+    joined = graph.edges.have(u, v) | graph.edges.have(v, u)
+    if not joined.all():
+        k = int(np.argmin(joined))
+        raise CheckFailed(f"check_odd_cycle: {CYCLE_RULES[1]}: {u[k]} and {v[k]} are not.")
+    return CYCLE_RULES
+
+
+# ---- prove topological levels and orders, core numbers and independent sets
+
+ORDER_RULES = (
+    "levels are whole numbers 0 .. n-1, one for each vertex",
+    "a level is one more than the highest level of an in-neighbour, or 0 if there is none",
+)
+LINE_RULES = (
+    "every vertex has one place, and every place one vertex",
+    "every edge leads to a later place",
+)
+CORE_RULES = (
+    "core numbers are whole numbers 0 or more, one for each vertex",
+    "a vertex of core number k has at least k neighbours of core number >= k",
+    "peeling vertices of least degree gives no larger number",
+)
+K_CORE_RULES = (
+    "a member has at least k neighbours among the members",
+    "peeling vertices of degree below k leaves only members",
+)
+INDEPENDENT_RULES = (
+    "no edge joins two members",
+    "a vertex that is not a member has a neighbour that is one",
+)
+
+
+def check_topological_levels(A: Any, levels: Any) -> tuple[str, ...]:
+    """Prove that levels are the lengths of the longest paths to each vertex, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+    levels : result, (n,)
+        Level of each vertex.
+
+    Notes
+    -----
+    The rules suffice: by the second every edge leads to a higher level, so there is no cycle, and
+    by induction over levels the longest path that ends at v has level(v) edges.
+    """
+    graph, name = Graph(A), "check_topological_levels"
+    level = graph.whole(levels, "levels", "level", graph.n, f"{name}: {ORDER_RULES[0]}")
+    wanted = graph.edges.at_ends(lambda e: level[e.begin] + 1, np.maximum, 0)
+    refuse(
+        level != wanted,
+        f"{name}: {ORDER_RULES[1]}",
+        lambda v: f"level {level[v]}, not {wanted[v]}",
+    )
+    return ORDER_RULES
+
+
+def check_topological_order(A: Any, order: Any) -> tuple[str, ...]:
+    """Prove that an order of the vertices is topological, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+    order : result, (n,)
+        Entry k is the k-th vertex.
+    """
+    graph, name = Graph(A), "check_topological_order"
+    vertex, present = graph.dense(order, "order")
+    refuse(
+        ~present | ~whole_below(vertex, graph.n),
+        f"{name}: {LINE_RULES[0]}",
+        lambda k: f"place {k} has {vertex[k] if present[k] else 'no vertex'}",
+    )
+    place = np.full(graph.n, -1)
+    place[vertex.astype(np.int64)] = np.arange(graph.n)
+    refuse(place < 0, f"{name}: {LINE_RULES[0]}", lambda v: "no place")
+    later = graph.edges.first(lambda e: place[e.begin] >= place[e.end])
+
+    def describe(v: int) -> str:
+        u = later[v]
+        return f"place {place[v]}, but the edge {u} -> {v} comes from place {place[u]}"
+
+    refuse(later < graph.n, f"{name}: {LINE_RULES[1]}", describe)
+    return LINE_RULES
+
+
+def check_core_numbers(A: Any, cores: Any) -> tuple[str, ...]:
+    """Prove that numbers are core numbers, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+        See the module. In a directed graph edges in and out count.
+    cores : result, (n,)
+        Core number of each vertex.
+
+    Notes
+    -----
+    The rules suffice: by 2 the vertices of numbers >= k have degree >= k among themselves, so a
+    number is not too large. By 3 it is not too small: every vertex of a k-core has degree >= k
+    until the first vertices of this core are peeled.
+    """
+    graph, name = Graph(A), "check_core_numbers"
+    core = graph.whole(cores, "cores", "core number", 2 * graph.n, f"{name}: {CORE_RULES[0]}")
+    inside = graph.neighbours(lambda own, other: core[other] >= core[own])
+    refuse(
+        inside < core,
+        f"{name}: {CORE_RULES[1]}",
+        lambda v: f"core number {core[v]}, but {inside[v]} neighbours",
+    )
+    largest = _peeled(graph)
+    refuse(
+        core < largest,
+        f"{name}: {CORE_RULES[2]}",
+        lambda v: f"core number {core[v]}, but peeled at {largest[v]}",
+    )
+    return CORE_RULES
+
+
+def check_k_core(A: Any, members: Any, k: int) -> tuple[str, ...]:
+    """Prove that vertices are the k-core of a graph, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+        See the module. In a directed graph edges in and out count.
+    members : result, (n,)
+        An entry for each member.
+    k : int
+        Least degree within the core.
+
+    Notes
+    -----
+    The rules suffice: by 1 the members lie in the core. By 2 they are the whole core: no vertex of
+    the core has degree below k while the others are there.
+    """
+    graph, name = Graph(A), "check_k_core"
+    _, member = graph.dense(members, "members")
+
+    def among(kept: Array) -> Array:
+        return graph.neighbours(lambda own, other: kept[own] & kept[other])
+
+    inside = among(member)
+    refuse(
+        member & (inside < k),
+        f"{name}: {K_CORE_RULES[0]}",
+        lambda v: f"{inside[v]} neighbours, not {k}",
+    )
+    left = np.ones(graph.n, bool)
+    while True:
+        low = left & (among(left) < k)
+        if not low.any():
+            break
+        left &= ~low
+    refuse(left & ~member, f"{name}: {K_CORE_RULES[1]}", lambda v: "left, but not a member")
+    return K_CORE_RULES
+
+
+def _peeled(graph: Graph) -> Array:
+    """Return the core numbers by peeling: first all of least degree, then those it makes as low."""
+    ways = [graph.edges] if graph.symmetric else [graph.edges, graph.edges.turned]
+    degree = graph.neighbours(lambda own, _: np.ones(len(own), bool))
+    found, left, k = np.zeros(graph.n, np.int64), np.ones(graph.n, bool), 0
+    while left.any():
+        k = max(k, int(degree[left].min()))
+        low = np.flatnonzero(left & (degree <= k))
+        while low.size:
+            found[low], left[low] = k, False
+            hit = [hit for way in ways for hit in way.hits(low)]
+            for ends, counts in hit:
+                degree[ends] -= counts
+            near = distinct(np.concatenate([ends for ends, _ in hit]))
+            low = near[left[near] & (degree[near] <= k)]
+    return found
+
+
+def check_independent_set(A: Any, members: Any) -> tuple[str, ...]:
+    """Prove that vertices are a maximal independent set, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+        See the module; directions of edges do not matter, and self-loops do not count.
+    members : result, (n,)
+        An entry for each member.
+    """
+    graph = Graph(A)
+    _, member = graph.dense(members, "members")
+    near = graph.neighbours(lambda own, other: member[other]) > 0
+    name = "check_independent_set"
+
+    def describe(v: int) -> str:
+        before = graph.edges.first(lambda e: member[e.begin] & (e.begin != e.end))[v]
+        if before == graph.n:
+            ends = graph.edges.at_begins(
+                lambda e: np.where(member[e.end] & (e.begin != e.end), e.end, graph.n),
+                np.minimum,
+                graph.n,
+            )
+            before = ends[v]
+        return f"a member, like {before}"
+
+    refuse(member & near, f"{name}: {INDEPENDENT_RULES[0]}", describe)
+    refuse(~member & ~near, f"{name}: {INDEPENDENT_RULES[1]}", lambda v: "no neighbour is a member")
+    return INDEPENDENT_RULES
+
+
+# ---- prove triangles by their definition: the edges among each vertex's neighbours
+
+_LISTED = 1 << 18  # neighbours at a time
+
+TRIANGLE_RULES = (
+    "every vertex has a number, or there is one number for the graph",
+    "a vertex has as many triangles as there are edges among its neighbours",
+)
+
+
+def check_triangles(A: Any, triangles: Any) -> tuple[str, ...]:
+    """Prove that numbers are the triangles of each vertex, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+        See the module; symmetric, and self-loops do not count.
+    triangles : result, (n,)
+        Number of each vertex.
+    InvalidValue
+        If the graph is directed.
+    """
+    graph, name = Graph(A), "check_triangles"
+    return _compare(graph, name, triangles, _counted(graph, name)[0].astype(float), 0)
+
+
+def check_clustering(A: Any, clustering: Any) -> tuple[str, ...]:
+    """Prove that shares are the clustering coefficients of each vertex, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+        As in `check_triangles`.
+    clustering : result, (n,)
+        Triangles over pairs of neighbours, 0 where there is no pair.
+
+    Raises
+    ------
+    CheckFailed, InvalidValue
+        As `check_triangles`; one rounding is allowed.
+    """
+    graph, name = Graph(A), "check_clustering"
+    count, pairs = _counted(graph, name)
+    wanted = np.divide(count, pairs, out=np.zeros(graph.n), where=pairs > 0)
+    return _compare(graph, name, clustering, wanted, 1e-15)
+
+
+def check_triangle_count(A: Any, count: int) -> tuple[str, ...]:
+    """Prove that a number is the number of triangles of a graph, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+        As in `check_triangles`.
+    count : int
+        The number.
+
+    Raises
+    ------
+    CheckFailed, InvalidValue
+        As `check_triangles`.
+    """
+    name = "check_triangle_count"
+    wanted = int(_counted(Graph(A), name)[0].sum()) // 3
+    if count != wanted:
+        raise CheckFailed(f"{name}: {TRIANGLE_RULES[1]}: {count}, but there are {wanted}.")
+    return TRIANGLE_RULES
+
+
+def check_transitivity(A: Any, share: float) -> tuple[str, ...]:
+    """Prove that a share is the transitivity of a graph, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+        As in `check_triangles`.
+    share : float
+        Three times the triangles over all pairs of neighbours, 0 if there is no pair.
+
+    Raises
+    ------
+    CheckFailed, InvalidValue
+        As `check_triangles`; one rounding is allowed.
+    """
+    name = "check_transitivity"
+    count, pairs = (int(x.sum()) for x in _counted(Graph(A), name))
+    wanted = count / pairs if pairs else 0.0
+    if not abs(share - wanted) <= 1e-15 * wanted:
+        raise CheckFailed(f"{name}: {TRIANGLE_RULES[1]}: {share}, but the share is {wanted}.")
+    return TRIANGLE_RULES
+
+
+def _counted(graph: Graph, name: str) -> tuple[Array, Array]:
+    """Return the triangles and the pairs of neighbours of each vertex, both (n,).
+
+    For each vertex, its neighbours are marked, and edges between marked vertices are counted: each
+    edge once, from its end of fewer neighbours, so that no list is long.
+    """
+    edges = graph.edges
+    if not edges.symmetric:
+        raise InvalidValue(f"{name}: the graph is directed. Give the undirected one.")
+    degree = edges.at_ends(lambda e: (e.begin != e.end).astype(np.int64), np.add, 0)
+
+    def onward(e: Edges) -> Array:
+        fewer, same = degree[e.begin] < degree[e.end], degree[e.begin] == degree[e.end]
+        found: Array = fewer | (same & (e.begin < e.end))
+        return found
+
+    once = edges.along(onward)
+    count = np.zeros(graph.n, np.int64)
+    some = np.flatnonzero(degree > 1)
+    cuts = np.flatnonzero(np.diff(np.cumsum(degree[some]) // _LISTED)) + 1
+    for vertices in np.split(some, cuts):
+        start, lists = _neighbours(edges, vertices)
+
+        def among(own: Slice, start: Array = start, lists: Array = lists) -> tuple[Array, ...]:
+            return (_edges_among(own, graph.n, start, lists),)
+
+        count[vertices] = sum(found for (found,) in once.gather(among))
+    return count, degree * (degree - 1) // 2
+
+
+def _neighbours(edges: Slices, vertices: Array) -> tuple[Array, Array]:
+    """Return (start, lists): the neighbours of vertex k are ``lists[start[k] : start[k + 1]]``."""
+    which, ends = map(
+        np.concatenate, zip(*edges.gather(lambda own: own.out_of(vertices)), strict=True)
+    )
+    others = vertices[which] != ends
+    which, ends = which[others], ends[others]
+    order = np.argsort(which, kind="stable")
+    return np.searchsorted(which[order], np.arange(len(vertices) + 1)), ends[order]
+
+
+def _edges_among(own: Slice, n: int, start: Array, lists: Array) -> Array:
+    """Return how many edges of a slice join two vertices of each list."""
+    marked, found = np.zeros(n, bool), np.zeros(len(start) - 1, np.int64)
+    for k, (first, last) in enumerate(zip(start[:-1].tolist(), start[1:].tolist(), strict=True)):
+        some = lists[first:last]
+        marked[some] = True
+        found[k] = np.count_nonzero(marked[own.after(some)])
+        marked[some] = False
+    return found
+
+
+def _compare(
+    graph: Graph, name: str, result: Any, wanted: Array, rel_tol: float
+) -> tuple[str, ...]:
+    """Raise `CheckFailed` for the first vertex whose number is not the wanted one."""
+    found, present = graph.dense(result, name.removeprefix("check_"))
+    refuse(~present, f"{name}: {TRIANGLE_RULES[0]}", lambda v: "no number")
+    refuse(
+        ~(np.abs(found - wanted) <= rel_tol * wanted),
+        f"{name}: {TRIANGLE_RULES[1]}",
+        lambda v: f"{found[v]}, not {wanted[v]:.17g}",
+    )
+    return TRIANGLE_RULES
