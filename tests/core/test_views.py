@@ -27,7 +27,8 @@ from strategies import (
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, UINT64, Matrix, Vector, binary, loop, semiring
-from lagpu.backends.gpu.fused.program import run, text
+from lagpu.backends.gpu.device.protocol import CUDA_LIMITS
+from lagpu.backends.gpu.fused.program import text
 from lagpu.backends.gpu.kernels import from_source, kernel
 from lagpu.backends.gpu.ops import selection
 from lagpu.selftest import reference
@@ -277,7 +278,7 @@ def test_programs_compile(traced, arch, monkeypatch):
     made = []
 
     def caught(*args, **macros):
-        made.append(from_source(*args, **macros | {"BLOCK": str(run.BLOCK)}))
+        made.append(from_source(*args, **macros | {"BLOCK": str(CUDA_LIMITS.loop_block)}))
         raise InterruptedError
 
     monkeypatch.setattr(text, "from_source", caught)

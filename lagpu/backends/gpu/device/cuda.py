@@ -6,6 +6,7 @@ import ctypes
 import functools
 import gc
 import itertools
+import operator
 import os
 import platform
 import struct
@@ -20,7 +21,6 @@ import numpy as np
 from lagpu.backends.gpu.device import nvrtc
 from lagpu.backends.gpu.device.observer import Observed
 from lagpu.backends.gpu.device.protocol import (
-    PER_CALL,
     CheckedLaunch,
     HostNotification,
     PreparedLaunch,
@@ -121,32 +121,23 @@ class CudaLaunch(CheckedLaunch):
     """
 
     device: Any  # a CudaDevice
-
-    def __init__(
-        self,
-        device: Any,
-        kernel: Kernel,
-        threads: int,
-        args: tuple[Any, ...],
-        **how: Any,
-    ) -> None:
-        super().__init__(device, kernel, threads, args, **how)
-        self._pointers: list[int] | None = None  # the arrays among what is given each time
+    _pointers: list[int] | None = None  # the places of arrays among what each call gives
+    _in_order: Any  # gets the values of `varying` from the arguments of a call
 
     def _lay_out(self) -> None:
         """Pack the fixed arguments, after room for the others."""
         kernel, device = self.kernel, self.device
         ready = device.ready(kernel, self.cooperative, self.block, self.shared)
-        slots, count = kernel.slots, len(self._args)
-        fixed = [k for k in range(count) if self._args[k] is not PER_CALL]
-        order = [*self._per_call, *fixed]
-        codes = [SLOT[slots[k][1] or slots[k][2]] for k in order]
-        varying = struct.Struct("<" + "".join(codes[: len(self._per_call)]))
+        count, split = len(kernel.params), len(self.varying)
+        names = [*self.varying, *self.fixed]
+        order = [kernel.names.index(name) for name in names]
+        slots = [kernel.slots[k] for k in order]
+        codes = [SLOT[pointer or dtype] for _, pointer, dtype in slots]
+        varying = struct.Struct("<" + "".join(codes[:split]))
         buffer: Any = np.zeros(max(1, count), np.uint64)
-        values = [self._args[k] for k in fixed]
-        known = [0 if x is None else x.data.ptr if slots[k][1] else x
-                 for k, x in zip(fixed, values, strict=True)]  # fmt: skip
-        struct.pack_into("<" + "".join(codes[len(self._per_call) :]), buffer, varying.size, *known)
+        fixed = zip(self.fixed.values(), slots[split:], strict=True)
+        known = [0 if x is None else x.data.ptr if slot[1] else x for x, slot in fixed]
+        struct.pack_into("<" + "".join(codes[split:]), buffer, varying.size, *known)
         places = np.empty(max(1, count), np.uint64)
         places[order] = buffer.ctypes.data + 8 * np.arange(count, dtype=np.uint64)
         grid = min(max(1, -(-self.threads // self.block)), ready.most)
@@ -155,25 +146,27 @@ class CudaLaunch(CheckedLaunch):
         driver = device.xp.cuda.driver
         launch: Any = driver.launchCooperativeKernel if self.cooperative else driver.launchKernel
         how = (ready.function, grid, 1, 1, self.block, 1, 1, self.shared)
-        end = (places.ctypes.data,) if self.cooperative else (places.ctypes.data, 0)
-        self._driver_launch, self._how, self._end = launch, how, end
+        self._driver_launch = functools.partial(launch, *how)
+        self._end = (places.ctypes.data,) if self.cooperative else (places.ctypes.data, 0)
+        several = operator.itemgetter(*self.varying) if split > 1 else None
+        self._in_order = several or (lambda new: [new[name] for name in self.varying])
         self._launching, self._errors = device.launching, driver.CUDADriverError
         self._current_stream = device.xp.cuda.get_current_stream
-        self._pointers = [at for at, k in enumerate(self._per_call) if slots[k][1]]
+        self._pointers = [at for at, (_, pointer, _) in enumerate(slots[:split]) if pointer]
 
     @property
     def has_run(self) -> bool:
         """Whether it was run before, so that its kernel is loaded."""
         return self._pointers is not None
 
-    def __call__(self, *new: Any) -> None:
-        """Run it with these for the arguments that are given each time."""
+    def __call__(self, new: dict[str, Any]) -> None:
+        """Run it with these arguments and the fixed ones."""
         if self._pointers is None or self.device.observers:
-            super().__call__(*new)  # which checks it, or lets the observer see it
+            super().__call__(new)  # which checks it, or lets the observer see it
         else:
             self._launch(new)
 
-    def run(self, new: tuple[Any, ...]) -> None:
+    def run(self, new: dict[str, Any]) -> None:
         """Run it, checked if it is the first time; no observer sees it."""
         if self._pointers is None:
             super().run(new)
@@ -181,8 +174,8 @@ class CudaLaunch(CheckedLaunch):
         else:
             self._launch(new)
 
-    def _launch(self, new: tuple[Any, ...]) -> None:
-        values = [*new]
+    def _launch(self, new: dict[str, Any]) -> None:
+        values = [*self._in_order(new)]
         for k in self._pointers or ():
             array = values[k]
             values[k] = 0 if array is None else array.data.ptr
@@ -191,7 +184,7 @@ class CudaLaunch(CheckedLaunch):
             with self._launching:
                 self._pack(self._buffer, 0, *values)
                 self.device.began = True
-                self._driver_launch(*self._how, stream, *self._end)
+                self._driver_launch(stream, *self._end)
         except self._errors as error:
             self.device.began = False
             raise launch_error(self.device, error, self.kernel) from error
@@ -277,6 +270,8 @@ class CudaDevice(Observed):
     BackendUnavailable
         When CuPy, the driver or the device is missing.
     """
+
+    prepared_launch = CudaLaunch
 
     def __init__(self, index: int = 0, share: int = 1) -> None:
         self._backend = "gpu" if index == 0 else f"gpu:{index}"
@@ -365,17 +360,13 @@ class CudaDevice(Observed):
             self.began = False
             raise launch_error(self, error, kernel) from error
 
-    def prepare(self, kernel: Kernel, threads: int, *args: Any, **how: Any) -> CudaLaunch:
-        """Return a launch to be run often; see `Device.prepare`."""
-        return CudaLaunch(self, kernel, threads, args, **how)
-
-    def run_together(self, launches: Sequence[tuple[PreparedLaunch, tuple[Any, ...]]]) -> None:
+    def run_together(self, launches: Sequence[tuple[PreparedLaunch, dict[str, Any]]]) -> None:
         """Run a cooperative launch on each of several GPUs, one behind the other, without a wait.
 
         All that may wait for a GPU, as loading a kernel does, comes before the first launch: its
         kernel waits for those of the others.
         """
-        mine = cast(Sequence[tuple[CudaLaunch, tuple[Any, ...]]], launches)
+        mine = cast(Sequence[tuple[CudaLaunch, dict[str, Any]]], launches)
         for launch, _ in mine:
             if not launch.has_run:
                 launch.device.enter()
@@ -387,7 +378,7 @@ class CudaDevice(Observed):
             for (launch, new), stream in zip(mine, beside, strict=True):
                 launch.device.enter()
                 with nullcontext() if stream is None else stream:
-                    launch(*new)
+                    launch(new)
         finally:
             if collects:
                 gc.enable()

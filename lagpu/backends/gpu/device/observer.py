@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.gpu.device.protocol import (
+    CUDA_LIMITS,
     CheckedLaunch,
     Device,
     HostNotification,
     Timer,
+    in_order,
     named_error,
 )
 from lagpu.backends.gpu.kernels import Kernel
@@ -56,6 +58,8 @@ class Observed:
     errors: tuple[type[Exception], ...] = ()
     enter: Callable[[], None] | None = None
     began = False
+    limits = CUDA_LIMITS
+    prepared_launch: type[CheckedLaunch] = CheckedLaunch  # what `prepare` returns
 
     def __init__(self, backend: str) -> None:
         self.lock: AbstractContextManager[Any] = threading.RLock()
@@ -109,17 +113,37 @@ class Observed:
         self,
         kernel: Kernel,
         threads: int,
+        /,
         *args: Any,
         block: int = 256,
         cooperative: bool = False,
         shared: int = 0,
+        **named: Any,
     ) -> None:
         """Run a kernel; see `Device.launch`."""
+        if named:
+            args = in_order(kernel, args, named)
         observer = self.observer
         if observer is None:
             self.run(kernel, threads, args, block, cooperative, shared)
         else:
             observer.launch(kernel, threads, args, block, cooperative, shared)
+
+    def prepare(
+        self,
+        kernel: Kernel,
+        threads: int,
+        /,
+        *,
+        block: int = 256,
+        cooperative: bool = False,
+        shared: int = 0,
+        **fixed: Any,
+    ) -> CheckedLaunch:
+        """Return a launch to be run often; see `Device.prepare`."""
+        return self.prepared_launch(
+            self, kernel, threads, fixed, block=block, cooperative=cooperative, shared=shared
+        )
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Any:
         """Return a contiguous copy on the device."""
@@ -158,7 +182,7 @@ class Observed:
         """Run a kernel; no observer sees it."""
         raise NotImplementedError
 
-    def prepared(self, launch: CheckedLaunch, new: tuple[Any, ...]) -> None:
+    def prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
         """Run a prepared launch; no observer sees it."""
         launch.run(new)
 
@@ -258,7 +282,7 @@ class DeviceObserver:
         self.now.kernels.append(timer)
         self._add_traffic(kernel, args)
 
-    def prepared(self, launch: CheckedLaunch, new: tuple[Any, ...]) -> None:
+    def prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
         """See a prepared launch."""
         if not self.timed:
             self.unseen("prepared")(launch, new)
@@ -328,7 +352,7 @@ class _TimerEnds(DeviceObserver):
         self._timer = timer
         self.launched = False
 
-    def prepared(self, launch: CheckedLaunch, new: tuple[Any, ...]) -> None:
+    def prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
         """See a prepared launch."""
         super().prepared(launch, new)
         self.launched = True

@@ -64,13 +64,18 @@ class Peers:
             self.results.append(result)
             self._seen.append(seen)
 
-    def arguments(self, piece: int) -> tuple[Any, ...]:
-        """Return what a kernel takes of a piece: number, last epoch, patience, windows."""
-        return piece, self._epoch, self.patience, self.addresses[piece]
+    def arguments(self, piece: int) -> dict[str, Any]:
+        """Return what a kernel takes of a piece, by name."""
+        return {
+            "piece": piece,
+            "epoch": self._epoch,
+            "patience": self.patience,
+            "windows": self.addresses[piece],
+        }
 
     def run(
         self,
-        launches: Sequence[tuple[PreparedLaunch, tuple[Any, ...]]],
+        launches: Sequence[tuple[PreparedLaunch, dict[str, Any]]],
         results: Sequence[Array] = (),
     ) -> list[Array]:
         """Run the launches of all devices, in their order; return what each reports, on the host.

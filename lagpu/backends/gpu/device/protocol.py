@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from lagpu.backends.gpu.kernels import Kernel, Param, kernel
+from lagpu.backends.gpu.kernels import Kernel, Param, constant, kernel
 from lagpu.backends.guard import out_of_memory
 from lagpu.errors import KernelLaunchError, LagpuError, OutOfMemory
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 Scalar = bool | int | float | np.generic
-
-
-PER_CALL: Any = object()  #: marks an argument that each call of a `PreparedLaunch` gives
 
 
 class HostNotification(NamedTuple):
@@ -39,6 +36,75 @@ class HostNotification(NamedTuple):
     serial: int
 
 
+class Limits(NamedTuple):
+    """Sizes of launches, and thresholds; those of sim are so small that small graphs exceed them.
+
+    Attributes
+    ----------
+    loop_block : int
+        Threads a block of a generated loop and of a vector sweep.
+    row_block : int
+        Threads a block of a bit-parallel search, and of a block that runs one source alone.
+    order_block : int
+        Threads a block that orders the levels of a row.
+    search_block, wide_search_block : int
+        Threads a block of a fused search; with 64-bit pointers 64 registers a thread are too few,
+        and 72 are enough (docs/design/speed.md).
+    long_search_block, peers_block : int
+        The most in a search of short levels, which took 13.9 ms with 512 threads and 17.8 with 1024
+        (road2048, H200, 2026-11-21), and in one of several devices.
+    solo, cluster_solo : int
+        Vertices of a frontier that one block, or one cluster, keeps in shared memory.
+    few : int
+        The largest frontier that one block searches alone where there are clusters.
+    placed : int or None
+        Vertices of a list that have places, if not as many as the kernel says.
+    near_bytes : int
+        Shared memory for the frontier's bits in a pull that adds up.
+    relaxed_edges : int
+        A relaxation goes on to the next numbers where fewer edges than this leave what is listed.
+    lasts : int
+        A search of more vertices may last.
+    lasts_by_entries : bool
+        Whether entries count as vertices do for that, as where threads run by turns.
+    """
+
+    loop_block: int = 1024
+    row_block: int = 1024
+    order_block: int = constant("kOrderThreads")
+    search_block: int = 1024
+    wide_search_block: int = 896
+    long_search_block: int = 512
+    peers_block: int = 1024
+    solo: int = 512
+    cluster_solo: int = 512
+    few: int = 128
+    placed: int | None = None
+    near_bytes: int = 128 * 1024
+    relaxed_edges: int = 16384
+    lasts: int = 1 << 16
+    lasts_by_entries: bool = False
+
+
+CUDA_LIMITS = Limits()
+SIM_LIMITS = Limits(
+    loop_block=256,
+    row_block=64,
+    order_block=64,
+    search_block=256,
+    wide_search_block=224,
+    long_search_block=256,
+    peers_block=64,
+    cluster_solo=24,
+    few=8,
+    placed=40,
+    near_bytes=16,
+    relaxed_edges=64,
+    lasts=1 << 14,
+    lasts_by_entries=True,
+)
+
+
 class Timer(Protocol):
     """Device work timed between entering and leaving a ``with`` block."""
 
@@ -52,10 +118,10 @@ class Timer(Protocol):
 
 
 class PreparedLaunch(Protocol):
-    """A launch whose arguments are fixed, except some; see `Device.prepare`."""
+    """A launch with some arguments fixed; see `Device.prepare`."""
 
-    def __call__(self, *new: Array | Scalar | None) -> None:
-        """Launch with `args` for the arguments marked `PER_CALL`."""
+    def __call__(self, new: dict[str, Array | Scalar | None]) -> None:
+        """Launch with these arguments, by name, beside the fixed ones."""
 
 
 class Device(Protocol):
@@ -73,6 +139,8 @@ class Device(Protocol):
         Set when a launch cannot be taken back any more; see `gpu.fused.search_space`.
     stop : (array of u64, memoryview)
         A word as `pinned_zeros` returns it: kernels of loops end when it is not 0.
+    limits : Limits
+        The sizes of launches.
     """
 
     lock: AbstractContextManager[Any]
@@ -80,6 +148,7 @@ class Device(Protocol):
     errors: tuple[type[Exception], ...]
     began: bool
     stop: tuple[Array, memoryview]
+    limits: Limits
 
     def __hash__(self) -> int: ...
 
@@ -106,10 +175,12 @@ class Device(Protocol):
         self,
         kernel: Kernel,
         threads: int,
+        /,
         *args: Array | Scalar | None,
         block: int = 256,
         cooperative: bool = False,
         shared: int = 0,
+        **named: Array | Scalar | None,
     ) -> None:
         """Run a kernel on a one-dimensional grid of at least one block.
 
@@ -120,9 +191,10 @@ class Device(Protocol):
         threads : int
             Work items. The grid has ``ceil(threads / block)`` blocks, but never more than keep the
             device busy: kernels stride over the grid.
-        *args
-            One a parameter: a contiguous device array of the declared type or None (a null
-            pointer), a Python or NumPy scalar where the kernel takes a value.
+        *args, **named
+            One a parameter, by position or by its name in the source: a contiguous device array of
+            the declared type or None (a null pointer), a Python or NumPy scalar where the kernel
+            takes a value.
         block : int, default 256
             Threads a block, a multiple of 32 up to 1024.
         cooperative : bool, default False
@@ -142,20 +214,22 @@ class Device(Protocol):
         self,
         kernel: Kernel,
         threads: int,
-        *args: Array | Scalar | None,
+        /,
+        *,
         block: int = 256,
         cooperative: bool = False,
         shared: int = 0,
+        **fixed: Array | Scalar | None,
     ) -> PreparedLaunch:
-        """Return a launch to be run often; `PER_CALL` marks the arguments given at each call.
+        """Return a launch to be run often; each call gives the arguments that are not fixed here.
 
-        The arguments that are given must keep the types of the first run.
+        Their types must be those of the first call.
         """
 
     def load(self, kernel: Kernel) -> bool:
         """Compile and load a kernel, as its first launch would; return whether it was not there."""
 
-    def run_together(self, launches: Sequence[tuple[PreparedLaunch, tuple[Any, ...]]]) -> None:
+    def run_together(self, launches: Sequence[tuple[PreparedLaunch, dict[str, Any]]]) -> None:
         """Run one kernel on several devices at once, such as wait for each other in it.
 
         An observer sees its device's launch, but not on sim, where all are one call. What fails
@@ -163,9 +237,9 @@ class Device(Protocol):
 
         Parameters
         ----------
-        launches : sequence of (PreparedLaunch, tuple)
+        launches : sequence of (PreparedLaunch, dict)
             For each device a cooperative launch, all of the same grid, that `prepare` of the device
-            has returned, and its arguments that are given at each call. The first device is this.
+            has returned, and the arguments of its call. The first device is this.
         """
 
     def why_apart(self, devices: Sequence[Any]) -> str:
@@ -330,28 +404,37 @@ def format_bytes(nbytes: int) -> str:
 
 
 class CheckedLaunch:
-    """A launch whose arguments are fixed, except some, checked each time; see `Device.prepare`."""
+    """A launch with some arguments fixed, checked each time; see `Device.prepare`.
+
+    Attributes
+    ----------
+    varying : tuple of str
+        The parameters whose arguments each call gives.
+    """
 
     def __init__(
         self,
         device: Any,
         kernel: Kernel,
         threads: int,
-        args: tuple[Any, ...],
+        fixed: dict[str, Any],
         *,
         block: int = 256,
         cooperative: bool = False,
         shared: int = 0,
     ) -> None:
+        unknown = fixed.keys() - set(kernel.names)
+        if unknown:
+            raise _misnamed(kernel, unknown, ())
         self.device = device
         self.kernel = kernel
         self.threads = threads
         self.block, self.cooperative, self.shared = block, cooperative, shared
-        self._args = args
-        self._per_call = [k for k, x in enumerate(args) if x is PER_CALL]
+        self.fixed = fixed
+        self.varying = tuple(name for name in kernel.names if name not in fixed)
 
-    def __call__(self, *new: Array | Scalar | None) -> None:
-        """Run it with these for the arguments that are given each time."""
+    def __call__(self, new: dict[str, Array | Scalar | None]) -> None:
+        """Run it with these arguments and the fixed ones."""
         device = self.device
         observer = device.observer if device.observers else None
         if observer is None:
@@ -359,18 +442,18 @@ class CheckedLaunch:
         else:
             observer.prepared(self, new)
 
-    def run(self, new: tuple[Array | Scalar | None, ...]) -> None:
+    def run(self, new: dict[str, Array | Scalar | None]) -> None:
         """Run it; no observer sees it."""
         self.device.run(
             self.kernel, self.threads, self.all(new), self.block, self.cooperative, self.shared
         )
 
-    def all(self, new: tuple[Array | Scalar | None, ...]) -> tuple[Any, ...]:
-        """Return all arguments, with these for those that are given each time."""
-        args = list(self._args)
-        for k, x in zip(self._per_call, new, strict=True):
-            args[k] = x
-        return tuple(args)
+    def all(self, new: dict[str, Array | Scalar | None]) -> tuple[Any, ...]:
+        """Return all arguments in the order of the parameters."""
+        repeated = new.keys() & self.fixed.keys()
+        if repeated:
+            raise _misnamed(self.kernel, repeated, ())
+        return in_order(self.kernel, (), {**self.fixed, **new})
 
 
 def check_block(kernel: Kernel, block: int) -> None:
@@ -385,6 +468,22 @@ def check_shared(kernel: Kernel, shared: int, most: int) -> None:
     """Check the shared memory that a launch asks for."""
     if not 0 <= shared <= most:
         raise KernelLaunchError(f"{kernel.name}: {shared} bytes of shared memory; at most {most}.")
+
+
+def in_order(kernel: Kernel, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """Return arguments in the order of the parameters: `args` are the first, `named` the others."""
+    names = kernel.names[len(args) :]
+    if named.keys() != set(names):
+        raise _misnamed(kernel, named.keys() - set(names), set(names) - named.keys())
+    return (*args, *[named[name] for name in names])
+
+
+def _misnamed(kernel: Kernel, unknown: Iterable[str], missing: Iterable[str]) -> KernelLaunchError:
+    facts = (("unexpected", unknown), ("missing", missing))
+    said = "; ".join(f"{what}: {', '.join(sorted(names))}" for what, names in facts if names)
+    return KernelLaunchError(
+        f"{kernel.name}: arguments {said}. It takes ({', '.join(map(str, kernel.params))})."
+    )
 
 
 def bind(kernel: Kernel, args: tuple[Any, ...], ndarray: Any) -> list[Any]:
@@ -487,7 +586,10 @@ def random_words(
     out = device.xp.empty(count, np.uint32)
     run = kernel("random/philox.cu", "random_words")
     with device.alone():
-        device.launch(run, count // 8 + 1, first, count, *key, np.uint64(stream), out)
+        device.launch(
+            run, count // 8 + 1,
+            first=first, count=count, key0=key[0], key1=key[1], stream=np.uint64(stream), out=out,
+        )  # fmt: skip
     return out
 
 

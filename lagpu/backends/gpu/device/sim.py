@@ -20,6 +20,7 @@ import numpy as np
 from lagpu.backends.gpu.device import cache
 from lagpu.backends.gpu.device.observer import Observed
 from lagpu.backends.gpu.device.protocol import (
+    SIM_LIMITS,
     CheckedLaunch,
     HostNotification,
     PreparedLaunch,
@@ -73,6 +74,7 @@ class SimDevice(Observed):
     """
 
     name = "sim"
+    limits = SIM_LIMITS
     xp: Any = np
     resident_threads = 2**31  # of any launch, `blocks` blocks
     dynamic_shared_bytes = 64 * 1024  # kDynamicBytes of the runtime
@@ -112,7 +114,7 @@ class SimDevice(Observed):
         """Run a kernel; it has ended on return, and no observer sees it."""
         self._run([self._packed(kernel, args, block, shared)], threads, block, cooperative)
 
-    def run_together(self, launches: Sequence[tuple[PreparedLaunch, tuple[Any, ...]]]) -> None:
+    def run_together(self, launches: Sequence[tuple[PreparedLaunch, dict[str, Any]]]) -> None:
         """Run a cooperative launch on each of several devices; all have ended on return."""
         first: CheckedLaunch = cast(CheckedLaunch, launches[0][0])
         packed = []
@@ -194,10 +196,6 @@ class SimDevice(Observed):
         if failed:
             self.began = False
             raise KernelLaunchError(f"{packed[0][0]!r}: {message.value.decode()}.")
-
-    def prepare(self, kernel: Kernel, threads: int, *args: Any, **how: Any) -> CheckedLaunch:
-        """Return a launch to be run often; see `Device.prepare`."""
-        return CheckedLaunch(self, kernel, threads, args, **how)
 
     def load(self, kernel: Kernel) -> bool:
         """Compile a kernel unless it is there already; see `Device.load`."""

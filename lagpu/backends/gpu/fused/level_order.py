@@ -85,8 +85,8 @@ class LevelOrder:
         for v in (*self._kept, *self._read):
             run = kernel("sweep/permute.cu", "to_level_order", U=v.dtype.ctype)
             self._device.launch(
-                run, n, n, k, stride(k), deepest, ordered.order, ordered.offsets,
-                *v.readable(), *self.of(v),
+                run, n, n=n, k=k, stride=stride(k), deepest=deepest, order=ordered.order,
+                offsets=ordered.offsets, **v.arguments(), has=self.of(v).has, own=self.of(v).values,
             )  # fmt: skip
 
     def load(self) -> None:
@@ -101,8 +101,9 @@ class LevelOrder:
         for v in self._kept:
             run = kernel("sweep/permute.cu", "from_level_order", U=v.dtype.ctype)
             self._device.launch(
-                run, n * per * 8, n, k, per, self._ranks, *self.of(v), v.words, v.values
-            )
+                run, n * per * 8, n=n, k=k, per=per, ranks=self._ranks, has=self.of(v).has,
+                own=self.of(v).values, words=v.words, values=v.values,
+            )  # fmt: skip
 
     def of(self, v: VectorStore) -> Permuted:
         """Return the permuted entries of a matrix, once `permute` has run."""

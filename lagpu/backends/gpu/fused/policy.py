@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lagpu.algebra.tables import semiring
-from lagpu.backends.gpu.device.protocol import Device, has_free
+from lagpu.backends.gpu.device.protocol import has_free
 from lagpu.backends.gpu.fused.search_grid import grid_search, levels_only
 from lagpu.backends.gpu.ops.strategies import by_inputs
 from lagpu.backends.gpu.storage.bitmap import bytes_of
@@ -26,8 +26,7 @@ MOST_DEGREE = 8
 _HUB = 4  # a hub has more than so many times MOST_DEGREE entries
 # Where hubs have more than this part (1 / _SHARE) of all entries, levels are few.
 _SHARE = 8
-# Threads of a block, and blocks of a multiprocessor: registers for each thread follow from both.
-BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 64
+BLOCKS = 1  # of a multiprocessor: registers for each thread follow from this and its threads
 #: A matrix is deep if a search has more than LEVELS levels, and more than one for each EDGES
 #: entries. See "Deep or not" in docs/design/bitmap.md for the costs that these follow from.
 LEVELS, EDGES = 64, 1 << 15
@@ -39,11 +38,6 @@ class _Hubs(NamedTuple):
 
     entries: int
     nbytes: int = 0  # as workspaces have it
-
-
-def block_size(device: Device) -> int:
-    """Return the threads of a thread block that runs one source alone."""
-    return SIM_BLOCK if device.name == "sim" else BLOCK
 
 
 def why_not_per_source(A: CscMatrix, k: int) -> str:

@@ -11,16 +11,21 @@ import numpy as np
 
 from lagpu.algebra.operators import BinaryOp, Semiring
 from lagpu.algebra.tables import binary, monoid, semiring
-from lagpu.backends.gpu.device.protocol import PER_CALL, PreparedLaunch
+from lagpu.backends.gpu.device.protocol import PreparedLaunch
 from lagpu.backends.gpu.fused.match import matched
-from lagpu.backends.gpu.fused.search_space import Prepared, Workspace, may_last, run_whole
+from lagpu.backends.gpu.fused.search_space import (
+    Prepared,
+    Workspace,
+    form_arguments,
+    may_last,
+    run_whole,
+)
 from lagpu.backends.gpu.kernels import Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.source import Prelude, macros_of
 from lagpu.backends.gpu.ops.elementwise import reduce_matrix
 from lagpu.backends.gpu.ops.planner import (
     CLUSTER_DEGREE,
     RELAXED_AHEAD,
-    RELAXED_EDGES,
     RELAXED_SHARE,
     RELAXED_STEP,
 )
@@ -184,7 +189,6 @@ def _values(A: CscMatrix) -> tuple[Any, Any]:
 SMALL = constant("kSmall")
 STOPPED = 3  # its place in the result
 NARROW = 1024  # a step is at most so many times the least distance of two limits
-SIM_EDGES = 64  # in place of RELAXED_EDGES, so that small graphs get beyond it
 
 
 def relaxation(statements: Sequence[Statement], until: Until) -> Relaxation | Rejection:
@@ -232,8 +236,8 @@ class Relaxation:
         run, source, number = self._launch(), f.single, f.number
         d.to_blank()
         device, result = self._body.A.device, self._space().result
-        stop = device.stop[0] if self._stops else None
-        launch = functools.partial(run, np.int64(source), number, d.values, d.words, stop)
+        given = {"source": source, "number": number, "d": d.values, "d_words": d.words}
+        launch = functools.partial(run, given)
 
         def settle() -> bool:
             if self._stops and device.read(result[STOPPED : STOPPED + 1]):
@@ -265,18 +269,17 @@ class Relaxation:
         form, device, n = by_inputs(A, self._body.product), A.device, A.shape[0]
         made = self._kernel(space)
         grid = device.max_cooperative_blocks(made, space.block)
-        few = SIM_EDGES if device.name == "sim" else RELAXED_EDGES
-        many = max(A.nvals // RELAXED_SHARE, 8 * few)
+        few = device.limits.relaxed_edges
         step = kind.numpy.type(self._step(space.degree))
         narrow = kind.numpy.type(step / NARROW) if kind.is_float else np.sign(step)
-        short = np.uint64(min(max(space.degree, 1), SMALL // 4))
         return device.prepare(
-            made, grid * space.block,
-            np.int64(n), form.col_ptr, form.row_idx, form.values, form.number, PER_CALL, PER_CALL,
-            step, narrow, short, np.uint64(few), np.uint64(many), PER_CALL, PER_CALL,
-            space.levels(device, n), space.words[0], *space.both(), space.counters, space.barrier,
-            PER_CALL, space.result,
-            block=space.block, cooperative=True,
+            made, grid * space.block, block=space.block, cooperative=True,
+            n=n, **form_arguments("out", form, iso=False), a_iso=form.number,
+            step=step, narrow=narrow, degree=int(min(max(space.degree, 1), SMALL // 4)),
+            few=few, many=max(A.nvals // RELAXED_SHARE, 8 * few),
+            listed=space.found_in(device, n), waiting=space.words[0], **space.both(),
+            counters=space.counters, barrier=space.barrier,
+            stop=device.stop[0] if self._stops else None, result=space.result,
         )  # fmt: skip
 
     def _step(self, degree: float) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from lagpu.backends.gpu.device.protocol import has_free
 from lagpu.backends.gpu.fused import policy
 from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, SearchBody
+from lagpu.backends.gpu.fused.search_grid import unused_outputs
 from lagpu.backends.gpu.fused.search_space import Prepared, may_last, run_whole
 from lagpu.backends.gpu.kernels import Kernel, kernel
 from lagpu.backends.gpu.kernels.source import Prelude, macros_of
@@ -117,7 +118,7 @@ class PerSourceSearch:
             "KEEP": str(int(self._keep)),
             "LOOK": str(LOOK),
             "BITS": str(int(self._has_bits())),
-            "BLOCK": str(policy.block_size(self._device)),
+            "BLOCK": str(self._device.limits.row_block),
             "BLOCKS": str(policy.BLOCKS),
             **index_types(self._form),
         }
@@ -169,7 +170,7 @@ class PerSourceSearch:
 
     def _blocks(self, code: Kernel) -> int:
         """Return how many rows are searched at once."""
-        block = policy.block_size(self._device)
+        block = self._device.limits.row_block
         most = self._device.max_cooperative_blocks(code, block, self._shared()[1])
         return int(min(most, self._body.frontier.shape[0]))
 
@@ -186,38 +187,42 @@ class PerSourceSearch:
         body, counters, times, device = self._body, self._counters, self._times, self._device
         (k, n), form, xp = body.frontier.shape, self._form, device.xp
         code, (solo, shared), block = (
-            self._search_kernel(), self._shared(), policy.block_size(device),
+            self._search_kernel(), self._shared(), device.limits.row_block,
         )  # fmt: skip
         blocks, most_large = self._blocks(code), self._most_large()
         device.require(self.nbytes, self.name, "Take fewer rows at a time.")
         frontier = _sources(counters, body.frontier, self._keep)
         excluded = _excluded(counters, body.excluded)
-        matrix = (form.values, form.number) if self._keep else (None, False)
         last = np.int32(NO_LIMIT if times is None else min(times, NO_LIMIT - 1))
         found_in, sums, stopped = xp.empty(k * n, np.int32), self._values(k * n), counters.take()
         # No thread block waits for another. The launch is cooperative only because the device
         # counts resident thread blocks, and allows much shared memory, for such launches alone.
         launch = functools.partial(
-            device.launch, code, blocks * block,
-            n, k, stride(k), form.col_ptr, form.row_idx, *matrix, excluded, *frontier,
-            not body.assigns_first, last, solo, 0 if self._has_bits() else EARLY, found_in, sums,
-            xp.empty(blocks * n, np.int32), xp.empty(blocks * n, form.col_ptr.dtype),
-            xp.empty(blocks * n, np.uint32), xp.empty(blocks * most_large, np.int32), most_large,
-            device.stop[0] if self._stops else None, stopped,
-            block=block, cooperative=True, shared=shared,
+            device.launch, code, blocks * block, block=block, cooperative=True, shared=shared,
+            n=n, k=k, stride=stride(k), ptr=form.col_ptr, idx=form.row_idx,
+            values=form.values if self._keep else None,
+            iso=form.number if self._keep else False, v_words=excluded, **frontier,
+            assigns_after=not body.assigns_first, times=last, solo=solo,
+            early=0 if self._has_bits() else EARLY, found_in=found_in, sums=sums,
+            vertex=xp.empty(blocks * n, np.int32), start=xp.empty(blocks * n, form.col_ptr.dtype),
+            degree=xp.empty(blocks * n, np.uint32),
+            large=xp.empty(blocks * most_large, np.int32), most_large=most_large,
+            stop=device.stop[0] if self._stops else None, stopped=stopped,
         )  # fmt: skip
         dtype = body.frontier.dtype
         rest = VectorStore(device, counters, dtype, stride(k) * n)
         f_words, f_values = None, None
         if times is not None:
             f_words, f_values = xp.empty(nwords(rest.size), np.uint32), self._values(rest.size)
-        write = self._writer(outputs, last, (found_in, sums), (f_words, f_values))
+        write = self._writer(
+            outputs, found_in=found_in, sums=sums, times=last, f_words=f_words, f_values=f_values
+        )
 
         def settle() -> bool:
             if self._stops and device.read(stopped):
                 return True
             left = counters.take()
-            write(left)
+            write(left=left)
             for a, made in zip(body.assignments, outputs, strict=True):
                 a.target.store = made
             if f_words is not None:
@@ -234,20 +239,14 @@ class PerSourceSearch:
         dtype = self._body.frontier.dtype.numpy
         return self._device.xp.empty(count, dtype) if self._keep else None
 
-    def _writer(
-        self,
-        outputs: list[BitmapMatrix],
-        last: Any,
-        state: tuple[Any, Any],
-        rest: tuple[Any, Any],
-    ) -> Callable[[Any], None]:
+    def _writer(self, outputs: list[BitmapMatrix], **given: Any) -> Callable[..., None]:
         """Make room in the outputs; return what assigns the levels and values found to them.
 
-        It takes a counter of the entries that are left in the frontier.
+        It takes ``left``, a counter of the entries that are left in the frontier.
         """
         body, (k, n) = self._body, self._body.frontier.shape
-        numbers: list[Any] = [np.int32(0)] * MAX_ASSIGNMENTS
-        values, words = ([None] * MAX_ASSIGNMENTS for _ in range(2))
+        given |= dict.fromkeys((f"number{q}" for q in range(MAX_ASSIGNMENTS)), 0)
+        given |= unused_outputs(len(outputs))
         blank = 0
         for q, (a, made) in enumerate(zip(body.assignments, outputs, strict=True)):
             w = made.entries
@@ -255,29 +254,29 @@ class PerSourceSearch:
                 blank |= 1 << q
             else:
                 w.to_writable()
-            numbers[q] = w.dtype.numpy.type(0) if a.number is None else a.number
-            values[q], words[q] = w.values, w.words
+            given[f"number{q}"] = 0 if a.number is None else a.number
+            given |= {f"x{q}": w.values, f"x{q}_words": w.words}
             made.changed()
             w.changes()
         per, run = stride(k) // 32, self._write_kernel()
         self._device.load(run)
         return functools.partial(
-            self._device.launch,
-            run, n * per * 8, n, k, per, *state, last, not body.assigns_first,
-            *numbers, *values, *words, np.uint32(blank), *rest,
+            self._device.launch, run, n * per * 8,
+            n=n, k=k, per=per, assigns_after=not body.assigns_first, blank=blank, **given,
         )  # fmt: skip
 
 
-def _sources(counters: Counters, f: MatrixHandle, keep: bool) -> tuple[Any, int, Any, Any, Any]:
-    """Return the frontier: (words, entries of a list, list, values, number), words or a list."""
+def _sources(counters: Counters, f: MatrixHandle, keep: bool) -> dict[str, Any]:
+    """Return the frontier as the kernel takes it: either a list or words, the other one None."""
     entries = f.bitmap(counters).entries
     if entries.form == "sparse" and entries.nvals <= f.shape[1]:  # each block reads all of a list
         listed, values = entries.listed()
-        where = None, len(listed), listed
+        found = {"f_words": None, "num_listed": len(listed), "listed": listed}
     else:
         entries.to_bitmap()
-        where, values = (entries.words, 0, None), entries.values
-    return *where, *((values, entries.number) if keep else (None, False))
+        found, values = {"f_words": entries.words, "num_listed": 0, "listed": None}, entries.values
+    found["f_values"] = values if keep else None
+    return found | {"f_iso": entries.number if keep else False}
 
 
 def _excluded(counters: Counters, v: MatrixHandle) -> Any:

@@ -29,19 +29,7 @@ from lagpu.dtypes import INT32
 from lagpu.errors import LagpuError
 from lagpu.host.interrupt import heard
 
-SOLO = 512  # vertices of a frontier that one thread block keeps in shared memory
-SIM_SOLO = 24  # where there are clusters, so that small graphs get beyond them
-# Threads a block, one block a multiprocessor: many hide the latency of large frontiers; on a road
-# network, where levels are short, 512 took 13.9 ms and 1024 17.8 (road2048, H200, 2026-11-21). With
-# 64-bit pointers 64 registers a thread are too few, and 72 are enough (docs/design/speed.md).
-FULL_BLOCK, LONG_BLOCK, SHORT_BLOCK = 1024, 896, 512
-SIM_BLOCK, SIM_LONG_BLOCK = 256, 224
 PLACED = constant("kPlaced")  # vertices of a list that have places
-
-
-# A search may last if it has more vertices: each may be a level of some microseconds. On sim, where
-# threads take turns, vertices and entries count.
-LASTS, SIM_LASTS = 1 << 16, 1 << 14
 
 
 def may_last(A: CscMatrix) -> bool:
@@ -49,10 +37,10 @@ def may_last(A: CscMatrix) -> bool:
 
     Elsewhere the host goes on while the search runs, which ends soon by itself.
     """
-    n = A.shape[0]
-    if A.device.name == "sim":
-        return n + A.nvals > SIM_LASTS
-    return n > LASTS and A.nvals <= LONG_SEARCH_DEGREE * n
+    n, limits = A.shape[0], A.device.limits
+    if limits.lasts_by_entries:
+        return n + A.nvals > limits.lasts
+    return n > limits.lasts and A.nvals <= LONG_SEARCH_DEGREE * n
 
 
 class Workspace:
@@ -90,26 +78,25 @@ class Workspace:
         self.targets = n if pull is None else pull.targets
         self.words = [xp.empty(words, np.uint32) for _ in range(3)]
         self._push, self._n, self._place = push, n, kind
-        self._lists: dict[bool, list[Any]] = {}
-        self._both: list[Any] = []
+        self._lists: dict[bool, dict[str, Any]] = {}
+        self._both: dict[str, Any] = {}
         self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32) if push is None else push.barrier
         self.result = xp.zeros(constant("kResults"), np.uint64)
         self.launches: dict[Any, PreparedLaunch] = {}
-        self._levels: Any = None
+        self._found_in: Any = None
         self.degree, self.behind = form.nvals / max(n, 1), 0.0
         if successors is not None and predecessors is not None:
             self.behind = degree_behind_edges(successors, predecessors)
         self.block = block_of(device, self.degree, form.col_ptr.dtype.itemsize == 8)
         self.cluster = device.cluster_blocks if self.degree <= CLUSTER_DEGREE else 1
-        solo = SIM_SOLO if device.name == "sim" and self.cluster > 1 else SOLO
-        self.solo = np.uint32(
-            min(solo, device.dynamic_shared_bytes // (2 * entry), MOST_ALONE // self.cluster)
-        )
-        self.shared = 2 * entry * int(self.solo)
+        solo = device.limits.cluster_solo if self.cluster > 1 else device.limits.solo
+        room = device.dynamic_shared_bytes // (2 * entry)
+        self.solo = min(solo, room, MOST_ALONE // self.cluster)
+        self.shared = 2 * entry * self.solo
 
-    def lists(self, again: bool) -> list[Any]:
-        """Return what two lists share: vertices, places, degrees, both lengths, chunks, their end.
+    def lists(self, again: bool) -> dict[str, Any]:
+        """Return the arrays that two lists share, by name.
 
         Parameters
         ----------
@@ -119,7 +106,8 @@ class Workspace:
         """
         push = self._push
         if push is None:
-            return [None, None, None, np.uint32(0), np.uint32(0), None, None]
+            none = dict.fromkeys(("vertex", "start", "degree", "chunks_a", "chunks_b"))
+            return {**none, "num_room": 0, "num_places": 0}
         if again not in self._lists:
             room = 2 * self._n if again else len(push.vertex)
             places = place_room(room)
@@ -128,18 +116,22 @@ class Workspace:
                 sizes += [(room, push.vertex.dtype), (2 * push.num_chunks, push.chunks.dtype)]
             start, degree, *own = self._arrays(sizes)
             vertex, chunks = own or (push.vertex, push.chunks)
-            lengths = np.uint32(room), np.uint32(places)
-            self._lists[again] = [vertex, start, degree, *lengths, chunks, chunks[-1:]]
+            self._lists[again] = {
+                "vertex": vertex, "start": start, "degree": degree, "num_room": room,
+                "num_places": places, "chunks_a": chunks, "chunks_b": chunks[-1:],
+            }  # fmt: skip
         return self._lists[again]
 
-    def both(self) -> list[Any]:
+    def both(self) -> dict[str, Any]:
         """Return two lists that may have all vertices each, with places, and all chunks."""
         push = self._push
         assert push is not None
         if not self._both:
-            first = push.vertex, push.start, push.degree, push.chunks
+            names = ("vertex", "start", "degree", "chunks")
+            first = [getattr(push, name) for name in names]
             second = self._arrays([(len(x), x.dtype) for x in first])
-            self._both = [x for pair in zip(first, second, strict=True) for x in pair]
+            for name, a, b in zip(names, first, second, strict=True):
+                self._both |= {f"{name}_a": a, f"{name}_b": b}
         return self._both
 
     def _arrays(self, sizes: list[tuple[int, np.dtype[Any]]]) -> list[Any]:
@@ -149,16 +141,25 @@ class Workspace:
         self.nbytes += nbytes
         return [device.xp.empty(count, kind) for count, kind in sizes]
 
-    def levels(self, device: Device, n: int) -> Any:
+    def found_in(self, device: Device, n: int) -> Any:
         """Return room for the level that each vertex is found in; made at the first call."""
-        if self._levels is None:
+        if self._found_in is None:
             device.require(4 * n, "grid search")
-            self._levels = device.xp.empty(n, np.int32)
+            self._found_in = device.xp.empty(n, np.int32)
             self.nbytes += 4 * n
-        return self._levels
+        return self._found_in
 
 
-def block_of(device: Device, degree: float, long: bool = False) -> int:
+def form_arguments(side: str, form: CscMatrix | None, iso: bool) -> dict[str, Any]:
+    """Return the arrays of a form as search kernels name them; `side` is ``in`` or ``out``."""
+    names = f"{side}_ptr", f"{side}_idx", f"{side}_values"
+    if form is None:
+        return dict.fromkeys(names)
+    values = None if iso else form.values
+    return dict(zip(names, (form.col_ptr, form.row_idx, values), strict=True))
+
+
+def block_of(device: Device, degree: float, wide: bool = False) -> int:
     """Return the threads of a block that searches a matrix of this mean degree.
 
     Parameters
@@ -167,14 +168,12 @@ def block_of(device: Device, degree: float, long: bool = False) -> int:
         The device.
     degree : float
         Entries of a column, on average.
-    long : bool
+    wide : bool
         Whether the kernel has 64-bit pointers, and had better have more registers.
     """
-    if device.name == "sim":
-        return SIM_LONG_BLOCK if long else SIM_BLOCK
-    if degree <= LONG_SEARCH_DEGREE:
-        return SHORT_BLOCK
-    return LONG_BLOCK if long else FULL_BLOCK
+    limits = device.limits
+    block = limits.wide_search_block if wide else limits.search_block
+    return min(block, limits.long_search_block) if degree <= LONG_SEARCH_DEGREE else block
 
 
 def place_room(room: int) -> int:

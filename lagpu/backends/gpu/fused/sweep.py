@@ -299,11 +299,6 @@ class SweepText:
 # each row alone. See sweep/levels.cuh.
 
 
-# One thread block a multiprocessor; in a level that one thread block runs alone, each thread has
-# at most one vertex.
-BLOCK, SIM_BLOCK = 1024, 256
-
-
 def vector_sweep(
     statements: Sequence[Statement], here: VectorStore, above: VectorStore, levels: VectorLevels
 ) -> VectorSweep | Rejection:
@@ -374,25 +369,23 @@ class VectorSweep:
         device, xp, levels = self._device, self._device.xp, self._levels
         self._text.make_room()
         kernel = self._kernel()
-        block = SIM_BLOCK if device.name == "sim" else BLOCK
+        block = device.limits.loop_block
         grid = device.max_cooperative_blocks(kernel, block)
         size = -(-levels.size * _mark(levels.deepest)[1] // 4)
         marks, entries = (xp.empty(k, np.uint32) for k in (size, levels.deepest + 1))
         launch = functools.partial(
-            device.launch, kernel, grid * block,
-            *self._text.arguments(), np.int64(len(levels.order)), np.int64(levels.deepest),
-            levels.order, levels.level.astype(np.int32, copy=False),
-            levels.offsets, np.int64(nwords(levels.size)), np.int64(size), marks, entries,
-            xp.empty(1, np.int64), xp.zeros(GRID_BARRIER, np.uint32),
+            device.launch, kernel, grid * block, *self._text.arguments(),
             block=block, cooperative=True,
+            count=len(levels.order), deepest=levels.deepest, order=levels.order,
+            level=levels.level.astype(np.int32, copy=False), offsets=levels.offsets,
+            num_words=nwords(levels.size), num_marks=size, marks=marks, entries=entries,
+            reached=xp.empty(1, np.int64), barrier=xp.zeros(GRID_BARRIER, np.uint32),
         )  # fmt: skip
         self._text.changed()
         return launch, lambda: None
 
     def _kernel(self) -> Kernel:
-        text, block = self._text.write(self._frame), BLOCK
-        if self._device.name == "sim":
-            block = SIM_BLOCK
+        text, block = self._text.write(self._frame), self._device.limits.loop_block
         prelude = self._text.params.prelude.text
         return from_source(text, "sweep", file="sweep.cu", prelude=prelude, BLOCK=str(block))
 
@@ -505,13 +498,13 @@ class PerSourceSweep:
         for x in self._text.blank:  # rows share words, and there is no barrier between them
             x.words.fill(0)
         kernel = self._kernel()
-        block = policy.block_size(device)
+        block = device.limits.row_block
         self._order.load()
         self._text.changed()
         launch = functools.partial(
-            device.launch, kernel, k * block,
-            *self._text.arguments(), np.int64(k), np.int64(n),
-            np.int64(stride(k)), np.int64(self._levels.deepest), *ordered, block=block,
+            device.launch, kernel, k * block, *self._text.arguments(), block=block,
+            rows=k, vertices=n, stride=stride(k), deepest=self._levels.deepest,
+            **ordered._asdict(),
         )  # fmt: skip
         return launch, self._settle
 
@@ -522,7 +515,7 @@ class PerSourceSweep:
 
     def _kernel(self) -> Kernel:
         text = self._text.write(_row_frame, self._order)
-        macros = {"BLOCK": policy.block_size(self._device), "BLOCKS": policy.BLOCKS}
+        macros = {"BLOCK": self._device.limits.row_block, "BLOCKS": policy.BLOCKS}
         return from_source(
             text,
             "sweep",

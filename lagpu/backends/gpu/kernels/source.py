@@ -139,6 +139,11 @@ class Kernel:
     params: tuple[Param, ...]
 
     @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of its parameters."""
+        return tuple(param.name for param in self.params)
+
+    @functools.cached_property
     def slots(self) -> tuple[tuple[Param, bool, np.dtype[np.generic]], ...]:
         """Each parameter with whether it takes an array, and the dtype: ready for a launch."""
         return tuple((param, param.pointer, param.dtype) for param in self.params)

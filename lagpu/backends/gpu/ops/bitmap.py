@@ -69,13 +69,14 @@ def fill(counters: Counters, C: MatrixHandle, desc: Descriptor, value: Any) -> N
         _make_room(made)
     count, prelude = counters.take(), Prelude()
     macros = accum_macros(desc.accum, w.dtype, w.dtype, prelude)
-    file, text = "bitmap/products.cu", prelude.text
-    run = kernel(file, "bitmap_fill", prelude=text, W=w.dtype.ctype, **macros)
+    macros["W"] = w.dtype.ctype
+    run = kernel("bitmap/products.cu", "bitmap_fill", prelude=prelude.text, **macros)
     made.changed()
     w.changes()
     w.device.launch(
-        run, len(w.words), len(w.words), stride(k) // 32, k, value, mask, complement,
-        desc.replace, w.words, w.values, count,
+        run, len(w.words), nwords=len(w.words), per=stride(k) // 32, k=k, scalar=value,
+        m_words=mask, complement=complement, replace=desc.replace,
+        w_words=w.words, w_values=w.values, nvals=count,
     )  # fmt: skip
     w.counted(count)
     C.store = made
@@ -114,11 +115,11 @@ def reduce_columns(A: BitmapMatrix, monoid: Monoid) -> VectorStore:
     result, prelude = monoid.types(A.dtype)[1], Prelude()
     macros = {"ADD": prelude.functor(monoid), "U": A.dtype.ctype, "Z": result.ctype}
     found, sums = xp.empty(n, bool), xp.empty(n, result.numpy)
-    words, values, number = A.entries.readable()
-    file, text = "bitmap/products.cu", prelude.text
-    run = kernel(file, "bitmap_reduce_columns", prelude=text, **macros)
-    per = stride(A.shape[0]) // 32
-    A.device.launch(run, 32 * n, n, per, words, values, number, found, sums)
+    run = kernel("bitmap/products.cu", "bitmap_reduce_columns", prelude=prelude.text, **macros)
+    A.device.launch(
+        run, 32 * n, n=n, per=stride(A.shape[0]) // 32, **A.entries.arguments(), found=found,
+        sums=sums,
+    )  # fmt: skip
     where = xp.flatnonzero(found).astype(np.int64)
     w = VectorStore(A.device, A.entries.counters, result, n)
     w.set_sparse(where, sums[where], None)
@@ -199,13 +200,18 @@ def multiply(
     words = made.spare_words()
     out = BitmapMatrix(A.device, result, shape, made)
     counts, notification = counters.take(3), A.device.notification()
-    tell = (counts, notification.memory, notification.serial, edges)
+    report = {
+        "counts": counts,
+        "notification": notification.memory,
+        "serial": notification.serial,
+        "edges": edges,
+    }
     if iso is None:
         values = made.spare_values(result)
-        _sums(Q, A, product, mask, words, values, tell)
+        _sums(Q, A, product, mask, words, values, report)
         made.set_bitmap(words, values, None, None)
     else:
-        out.alive = _bits(Q, A, product, plan, mask, words, tell, counters)
+        out.alive = _bits(Q, A, product, plan, mask, words, report, counters)
         made.set_bitmap(words, None, cast_number(iso, result), None)
     made.counted(counts, notification)
     return out
@@ -218,7 +224,7 @@ def _bits(
     plan: Plan,
     mask: tuple[Any, bool],
     words: Any,
-    tell: tuple[Any, ...],
+    report: dict[str, Any],
     counters: Counters,
 ) -> Any:
     """Launch ``bitmap_mxm_bits``, pulled or pushed; return the active rows of the result."""
@@ -229,20 +235,23 @@ def _bits(
     form = by_outputs(A, product) if pulls else by_inputs(A, product)
     words.fill(0)
     alive = counters.take(groups)
-    macros = {"WORD": word, "PUSH": "0" if pulls else "1", **index_types(form), **_counting(tell)}
+    macros = {"WORD": word, "PUSH": "0" if pulls else "1", **index_types(form)}
+    macros |= _counting(report)
     run = kernel("bitmap/products.cu", "bitmap_mxm_bits", **macros)
     chunks, n = chunks_of(form), form.shape[1]
     A.device.launch(
-        run, n * groups, n, groups, k, form.col_ptr, form.row_idx, q_words, *mask, Q.alive,
-        edges_of_outputs(A, product, form), len(chunks.column), chunks.column, chunks.start, words,
-        alive, *tell,
+        run, n * groups, n=n, groups=groups, k=k, ptr=form.col_ptr, idx=form.row_idx,
+        q_words=q_words, m_words=mask[0], complement=mask[1], q_alive=Q.alive,
+        lengths=edges_of_outputs(A, product, form), chunks=len(chunks.column),
+        chunk_column=chunks.column, chunk_start=chunks.start, out_words=words, alive=alive,
+        **report,
     )  # fmt: skip
     return alive
 
 
-def _counting(tell: tuple[Any, ...]) -> dict[str, str]:
+def _counting(report: dict[str, Any]) -> dict[str, str]:
     """Return the macro that makes a kernel count the entries it looks at, while it is traced."""
-    return {} if tell[3] is None else {"EDGES": "1"}
+    return {} if report["edges"] is None else {"EDGES": "1"}
 
 
 def _sums(
@@ -252,20 +261,25 @@ def _sums(
     mask: tuple[Any, bool],
     words: Any,
     values: Any,
-    tell: tuple[Any, ...],
+    report: dict[str, Any],
 ) -> None:
     """Launch ``bitmap_mxm_sums_long`` and ``bitmap_mxm_sums``."""
     form, k = by_outputs(A, product), Q.shape[0]
     n, per = form.shape[1], stride(k) // 32
     macros, prelude = macros_of(product, Q.dtype, A.dtype)
-    macros |= {**index_types(form), **_counting(tell)}
-    operands = (form.col_ptr, form.row_idx, form.values, form.number, *Q.entries.readable(), *mask)
-    lengths, columns = edges_of_outputs(A, product, form), chunks_of(form).columns
+    macros |= {**index_types(form), **_counting(report)}
+    given: dict[str, Any] = {
+        "per": per, "k": k, "col_ptr": form.col_ptr, "row_idx": form.row_idx,
+        "a_values": form.values, "a_iso": form.number, **Q.entries.arguments("q_"),
+        "m_words": mask[0], "complement": mask[1], "lengths": edges_of_outputs(A, product, form),
+        "out_words": words, "out": values, "counts": report["counts"], "edges": report["edges"],
+    }  # fmt: skip
+    columns = chunks_of(form).columns
     if len(columns):
         run = kernel("bitmap/products.cu", "bitmap_mxm_sums_long", prelude=prelude, **macros)
         A.device.launch(
-            run, len(columns) * per * 1024, len(columns), columns, per, k, *operands, lengths,
-            words, values, tell[0], tell[3], block=1024,
+            run, len(columns) * per * 1024, block=1024, listed=len(columns), columns=columns,
+            **given,
         )  # fmt: skip
     run = kernel("bitmap/products.cu", "bitmap_mxm_sums", prelude=prelude, **macros)
-    A.device.launch(run, n * per * 32, n, per, k, *operands, lengths, words, values, *tell)
+    A.device.launch(run, n * per * 32, n=n, **given | report)

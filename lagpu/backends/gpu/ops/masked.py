@@ -147,8 +147,9 @@ def count_steps(A: Left, B: CscMatrix, mask: CscMatrix) -> tuple[int, Steps]:
     types = {"LEN": index_ctype(lengths), "B": index_ctype(B.col_ptr)} | index_types(mask)
     run = kernel("spgemm/steps.cu", "count_steps", **types)
     device.launch(
-        run, mask.nvals, mask.nvals, mask.shape[1], FEW_ROWS, MOST_ROWS,
-        mask.col_ptr, mask.row_idx, lengths, B.col_ptr, found[1:],
+        run, mask.nvals, nvals=mask.nvals, ncols=mask.shape[1], least=FEW_ROWS, most=MOST_ROWS,
+        col_ptr=mask.col_ptr, row_idx=mask.row_idx, a_lengths=lengths, b_ptr=B.col_ptr,
+        total=found[1:],
     )  # fmt: skip
     products, steps, in_tables = device.to_host(found).tolist()
     return products, Steps(steps + mask.nvals, in_tables if in_tables >= TABLE_STEPS else 0)
@@ -197,20 +198,21 @@ def dot_products(
     macros |= {} if edges is None else {"EDGES": "1"}
     macros |= {name: "1" for name, M in (("A_ONE", R), ("B_ONE", B)) if has_one_each(M)}
     values, found = xp.empty(n, result.numpy), no_places(device, n)
-    at = mask.col_ptr, mask.row_idx
-    operands = (
-        R.col_ptr, R.row_idx, R.values, R.number, B.col_ptr, B.row_idx, B.values, B.number,
-        values, found,
-    )  # fmt: skip
+    given = {
+        "ncols": mask.shape[1], "col_ptr": mask.col_ptr, "row_idx": mask.row_idx,
+        "a_ptr": R.col_ptr, "a_idx": R.row_idx, "a_values": R.values, "a_iso": R.number,
+        "b_ptr": B.col_ptr, "b_idx": B.row_idx, "b_values": B.values, "b_iso": B.number,
+        "z": values, "found": found, "edges": edges,
+    }  # fmt: skip
     most = MOST_ROWS if steps.in_tables else 0
     run = kernel("spgemm/dots.cu", "dot_products", prelude=prelude, **macros)
-    device.launch(run, n, FEW_ROWS, most, n, mask.shape[1], *at, *operands, edges)
+    device.launch(run, n, least=FEW_ROWS, most=most, nvals=n, **given)
     if steps.in_tables:
         run = kernel("spgemm/dots.cu", "table_products", prelude=prelude, **macros)
         shared = (B.row_idx.dtype.itemsize + 2) << TABLE_BITS  # an index and its place in a column
         device.launch(
-            run, device.resident_threads, mask.shape[1], TABLE_BITS, *at, _parts(B, mask),
-            *operands, xp.zeros(1, np.uint64), edges, shared=shared,
+            run, device.resident_threads, shared=shared, most_bits=TABLE_BITS,
+            upto=_parts(B, mask), next=xp.zeros(1, np.uint64), **given,
         )  # fmt: skip
     return AtMask(mask, result, values, found)
 
@@ -221,5 +223,8 @@ def _parts(B: CscMatrix, mask: CscMatrix) -> Array:
     parts = device.xp.empty(ncols, np.int64)
     types = {"PTR": index_ctype(mask.col_ptr), "BPTR": index_ctype(B.col_ptr)}
     run = kernel("spgemm/dots.cu", "list_parts", **types)
-    device.launch(run, ncols, ncols, FEW_ROWS, MOST_ROWS, mask.col_ptr, B.col_ptr, parts)
+    device.launch(
+        run, ncols, ncols=ncols, least=FEW_ROWS, most=MOST_ROWS, col_ptr=mask.col_ptr,
+        b_ptr=B.col_ptr, parts=parts,
+    )  # fmt: skip
     return device.xp.cumsum(parts)

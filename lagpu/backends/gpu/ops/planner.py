@@ -50,10 +50,10 @@ BITS_PUSH_COST, SEARCH_PUSH_COST = 8, 4
 PULL_FIRST, PULL_SUMS = constant("kPullFirst"), constant("kPullSums")
 
 #: A relaxation takes numbers up to a step beyond the last ones, in units of the largest value over
-#: the mean degree; and the next ones as soon as fewer edges than this leave what is listed: so many
-#: take no longer than a barrier. Of more than this share of all edges the nearest are relaxed first
-#: (docs/design/speed.md).
-RELAXED_STEP, RELAXED_EDGES, RELAXED_SHARE = 8.0, 16384, 4
+#: the mean degree; and the next ones as soon as few edges (`Limits.relaxed_edges`) leave what is
+#: listed: so many take no longer than a barrier. Of more than this share of all edges the nearest
+#: are relaxed first (docs/design/speed.md).
+RELAXED_STEP, RELAXED_SHARE = 8.0, 4
 #: Edges that a turn of a relaxation goes beyond the vertices that are listed, where the mean degree
 #: is at most CLUSTER_DEGREE: with six edges a vertex it takes a third longer.
 RELAXED_AHEAD = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from lagpu.backends.gpu.device.protocol import PER_CALL, Device, PreparedLaunch
+from lagpu.backends.gpu.device.protocol import Device, PreparedLaunch
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.kernels.source import macros_of
 from lagpu.backends.gpu.ops.planner import Plan
@@ -74,14 +74,18 @@ def multiply(
     made = VectorStore(w.device, w.counters, product.result, w.size)
     if not (w.size and f.size and u.size):
         return made
-    chosen, inputs = f.readable(), u.readable()
+    chosen, inputs = f.arguments("f_"), u.arguments("u_")
     words, values, count = w.spare_words(), w.spare_values(product.result), w.counters.take()
     types = f.dtype, u.dtype
     if not product.transpose:
-        _launch(w.device, "selection_reset", w.size, product, types)(w.size, words, values)
+        reset = _launch(w.device, "selection_reset", w.size, product, types)
+        reset({"nrows": w.size, "w_words": words, "w_values": values})
     run = _launch(w.device, plan.kernel, f.size, product, types)
     nrows = u.size if product.transpose else w.size
-    run(f.size, nrows, *chosen, *inputs, *mask, words, values, count, edges)
+    run({
+        "m": f.size, "nrows": nrows, **chosen, **inputs, "m_words": mask[0],
+        "complement": mask[1], "w_words": words, "w_values": values, "count": count, "edges": edges,
+    })  # fmt: skip
     made.set_bitmap(words, values, None, count)
     return made
 
@@ -94,4 +98,4 @@ def _launch(
     macros, prelude = macros_of(product, types[1], BOOL)
     macros["F"] = types[0].ctype
     run = kernel("spmv/selection.cu", name, prelude=prelude, **macros)
-    return device.prepare(run, threads, *(PER_CALL,) * len(run.params))
+    return device.prepare(run, threads)

@@ -127,8 +127,9 @@ def _summed(
     cols = where // max(shape[0], 1)
     rows = where - cols * max(shape[0], 1)
     A.device.launch(
-        run, len(starts), len(starts), bounds, a, b, A.values, A.number, B.values, B.number,
-        B.row_idx, rows, cols, values,
+        run, len(starts), runs=len(starts), starts=bounds, a=a, b=b,
+        a_values=A.values, a_iso=A.number, b_values=B.values, b_iso=B.number,
+        b_rows=B.row_idx, rows=rows, cols=cols, z=values,
     )  # fmt: skip
     return at_positions(A.device, result, shape, where, values, None)
 

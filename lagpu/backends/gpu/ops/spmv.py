@@ -64,20 +64,26 @@ def multiply(
         u.to_bitmap()
     lists = prepared.lists
     if plan.keep and u.nvals:
-        lists = tuple(device.xp.empty(u.nvals, one.dtype) for one in lists)
-        kept = EdgeOffsets(weakref.ref(by_inputs(A, product)), *lists)
+        lists = {name: device.xp.empty(u.nvals, one.dtype) for name, one in lists.items()}
+        kept = EdgeOffsets(weakref.ref(by_inputs(A, product)), **lists)
     elif plan.edge_offsets is not None:
-        lists = (len(plan.edge_offsets.vertex), plan.edge_offsets.vertex, plan.edge_offsets.offset)
-    operand = (u.words, None, False) if iso is not None else (u.words, u.values, u.number)
+        vertex, offset = plan.edge_offsets[1:]
+        lists = {"listed": len(vertex), "vertex": vertex, "offset": offset}
     words = w.spare_words()
     values = None if iso is not None else w.spare_values(dtype)
     counts, notification = w.counters.take(prepared.counters), device.notification()
     if prepared.reset is not None:
-        prepared.reset(words, values)
-    prepared.launch(
-        *operand, *mask, *lists, words, values, counts, notification.memory, notification.serial,
-        edges,
-    )  # fmt: skip
+        prepared.reset({"w_words": words, "w_values": values})
+    given = {
+        "u_words": u.words, "m_words": mask[0], "complement": mask[1], "w_words": words,
+        "w_values": values, "counts": counts, "notification": notification.memory,
+        "serial": notification.serial, "edges": edges,
+    }  # fmt: skip
+    if lists:
+        given |= lists
+    if iso is None:
+        given["u_values"], given["u_iso"] = u.values, u.number
+    prepared.launch(given)
     if kept is not None:
         u.edge_offsets = kept
     made = VectorStore(device, w.counters, dtype, w.size)

@@ -7,11 +7,12 @@ left for each product is the vector, the mask and the output; see `ProductLaunch
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import PER_CALL, PreparedLaunch
+from lagpu.backends.gpu.device.protocol import PreparedLaunch
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.source import macros_of
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric
@@ -41,24 +42,23 @@ class ProductLaunch(NamedTuple):
     Attributes
     ----------
     launch : PreparedLaunch
-        Takes the vector as (words, values, number), the mask as (words, complement), then lists if
-        the kernel has such, then words and values of the result, counters, the memory and the
-        serial of a notification, and the edge counter.
+        Takes the vector, the mask, the lists if the kernel has such, the result, counters, the
+        memory and the serial of a notification, and the edge counter.
     dtype : DType
         Type of the values that it writes.
     counters : int
         How many counters it needs.
     reset : PreparedLaunch or None
         Clears words and values of the result before.
-    lists : tuple
-        The lists of the matrix' workspace.
+    lists : dict
+        The lists of the matrix' workspace, by parameter.
     """
 
     launch: PreparedLaunch
     dtype: DType
     counters: int = 3
     reset: PreparedLaunch | None = None
-    lists: tuple[Any, ...] = ()
+    lists: Mapping[str, Any] = MappingProxyType({})
 
 
 class Job(NamedTuple):
@@ -168,15 +168,20 @@ def _kernel(file: str, name: str, form: CscMatrix, job: Job, **more: str) -> Ker
     return kernel(file, name, prelude=prelude, **macros, **more)
 
 
-def _matrix_arguments(form: CscMatrix, iso: bool) -> tuple[Any, Any]:
-    """Return (values, iso) of the matrix for a kernel."""
-    return (None, False) if iso else (form.values, form.number)
+def _fixed(A: CscMatrix, form: CscMatrix, job: Job) -> dict[str, Any]:
+    """Return the arguments that every kernel of a product has; unread values are null."""
+    given: dict[str, Any] = {
+        "col_ptr": form.col_ptr,
+        "row_idx": form.row_idx,
+        "lengths": edges_of_outputs(A, job.product, form),
+    }
+    if job.iso:
+        return given | {"values": None, "a_iso": False, "u_values": None, "u_iso": False}
+    return given | {"values": form.values, "a_iso": form.number}
 
 
 # Grids of a pull, as often as they are resident: each thread block more adds to the same counters.
 _PULL_WAVES = 2
-# What each run gives: the vector and the mask, and after the workspace the result and its counts.
-_IN, _OUT = (PER_CALL,) * 5, (PER_CALL,) * 6
 
 
 def _cooperative(A: CscMatrix, run: Kernel, whole: bool) -> int:
@@ -187,7 +192,7 @@ def _cooperative(A: CscMatrix, run: Kernel, whole: bool) -> int:
 
 def _bind_pull(strategy: Strategy, job: Job) -> ProductLaunch:
     """Bind a strategy of a launch over the columns."""
-    A, product, iso = job.A, job.product, job.iso
+    A, product = job.A, job.product
     form = by_outputs(A, product)
     if job.whole:
         return _bind_sums(job, form)
@@ -200,23 +205,20 @@ def _bind_pull(strategy: Strategy, job: Job) -> ProductLaunch:
             )
         rows = rows_by_degree(form).idx
     file, threads, most = "spmv/pull.cu", nwords(n) * 32, _PULL_WAVES * A.device.resident_threads
-    extra: tuple[Any, ...] = ()
+    given = _fixed(A, form, job) | {"n": n, "row_idx": rows}
     if strategy.name.startswith("pull_warp"):
         threads = nwords(n) * 256
     elif strategy.name == "pull_bitmap":
         space = _pull_space(A, form)
-        extra = (space.empty, space.hint if any_row and not job.variant else None)
+        given["empty"] = space.empty
+        given["hint"] = space.hint if any_row and not job.variant else None
         threads = min(threads, most)
     elif strategy.name == "pull_gather":
-        file, extra = "spmv/gather.cu", (_pull_space(A, form).empty,)
+        file, given["empty"] = "spmv/gather.cu", _pull_space(A, form).empty
         threads = min(nwords(n) * 8, most)  # a block for 32 words at least
     more = {"WHOLE": "1"} if strategy.whole else {}
     run = _kernel(file, strategy.kernel, form, job, **more)
-    launch = A.device.prepare(
-        run, threads, n, form.col_ptr, rows, *_matrix_arguments(form, iso), *_IN, *extra,
-        edges_of_outputs(A, product, form), *_OUT,
-    )  # fmt: skip
-    return ProductLaunch(launch, job.dtype)
+    return ProductLaunch(A.device.prepare(run, threads, **given), job.dtype)
 
 
 def _bind_sums(job: Job, form: CscMatrix) -> ProductLaunch:
@@ -226,18 +228,20 @@ def _bind_sums(job: Job, form: CscMatrix) -> ProductLaunch:
     assert heads is not None  # as `sums_whole` has found
     run = _kernel("spmv/sums.cu", "spmv_csc_sums", form, job)
     threads = _cooperative(A, run, whole=True)
-    lengths = edges_of_outputs(A, product, form)
+    given = _fixed(A, form, job)
+    lengths = given.pop("lengths")
     frontier_edges = 0 if lengths is None else int(xp.diff(lengths)[heads.column].sum())
     rows = A if form is not A else A.csr if not is_symmetric(A) else A
     ranks = ranked(form, rows, job.u.dtype.numpy.itemsize)
     by_rank = None if ranks.words is None else ranks.words.view(job.u.dtype.numpy)
+    given["row_idx"] = form.row_idx if ranks.idx is None else ranks.idx
     launch = device.prepare(
-        run, threads, form.shape[1], form.shape[0], form.nvals, form.col_ptr,
-        form.row_idx if ranks.idx is None else ranks.idx, *_matrix_arguments(form, False),
-        *_IN, *heads,
-        xp.empty(threads // 32, product.result.numpy), ranks.rank, by_rank,
-        len(heads.column), frontier_edges, *_OUT, xp.zeros(GRID_BARRIER, np.uint32),
-        cooperative=True,
+        run, threads, cooperative=True, **given,
+        n=form.shape[1], nrows=form.shape[0], nvals=form.nvals,
+        heads=heads.bits, before=heads.before, column=heads.column, there=heads.there,
+        parts=xp.empty(threads // 32, product.result.numpy), rank=ranks.rank, by_rank=by_rank,
+        nw=len(heads.column), frontier_edges=frontier_edges,
+        barrier=xp.zeros(GRID_BARRIER, np.uint32),
     )  # fmt: skip
     return ProductLaunch(launch, job.dtype)
 
@@ -265,11 +269,12 @@ def _bind_push_edge(strategy: Strategy, job: Job) -> ProductLaunch:
     if strategy.name == "push_cooc":
         more["COL"] = "i32" if places.dtype == np.int32 else "i64"
     run = _kernel("spmv/edge.cu", strategy.kernel, A, job, **more)
-    launch = prepare(
-        run, A.nvals, A.shape[0], A.shape[1], A.nvals, places, A.row_idx,
-        *_matrix_arguments(A, job.iso), *_IN, edges_of_outputs(A, product, A), *_OUT,
-    )  # fmt: skip
-    return ProductLaunch(launch, job.dtype, reset=prepare(reset, size, size, PER_CALL, PER_CALL))
+    given = _fixed(A, A, job)
+    if strategy.name == "push_cooc":
+        del given["col_ptr"]
+        given["col_idx"] = places
+    launch = prepare(run, A.nvals, nrows=A.shape[0], ncols=A.shape[1], nvals_a=A.nvals, **given)
+    return ProductLaunch(launch, job.dtype, reset=prepare(reset, size, size=size))
 
 
 def _bind_listed(strategy: Strategy, job: Job) -> ProductLaunch:
@@ -280,32 +285,36 @@ def _bind_listed(strategy: Strategy, job: Job) -> ProductLaunch:
     if form.shape[1] >= 2**31:
         raise NotSupported(f"{strategy.name}: lists at most 2**31 columns. Use push_edge.")
     space = push_space(form)
-    fixed: tuple[Any, ...] = (space.vertex, space.start, space.degree, space.chunks)
-    lists: tuple[Any, ...] = ()
+    given, lists = _fixed(A, form, job), {}
+    if pulls:
+        given["n"] = form.shape[1]
+    else:
+        given["n_u"], given["n_w"] = form.shape[::-1]
     file, more = "spmv/push.cu", {}
     if strategy.name in ("push_active", "pull_active"):
-        lists = (-1,) * pulls + (space.vertex, space.start)
-        fixed = (space.shares,) + (PER_CALL,) * len(lists)
+        lists = {"vertex": space.vertex, "offset": space.start}
+        lists |= {"listed": -1} if pulls else {}
+        given["shares"] = space.shares
         if job.variant:
             more["EACH"] = job.variant
     elif strategy.name == "push_virtual":
-        fixed = (space.groups(job.group),)
+        given["groups"] = space.groups(job.group)
         more["GROUP"] = str(job.group)
-    elif strategy.name == "push_vertex":
-        fixed = ()
     elif strategy.name in ("push_merrill", "push_scatter"):
         rows = edge_frontier(form).arrays(not job.iso, not job.iso and form.values is not None)
-        file, fixed = "spmv/merrill.cu", (space.shares, space.vertex, space.start, *rows)
+        given |= zip(("edge_row", "edge_column", "edge_place"), rows, strict=True)
+        given |= {"shares": space.shares, "vertex": space.vertex, "offset": space.start}
+        file = "spmv/merrill.cu"
         if strategy.name == "push_scatter":
             scatter = scatter_space(form)
-            file, fixed = "spmv/scatter.cu", (*fixed, scatter.map, scatter.chosen)
+            file = "spmv/scatter.cu"
+            given |= {"map": scatter.map, "chosen": scatter.chosen}
+    elif strategy.name == "push_queue":
+        given |= {"vertex": space.vertex, "start": space.start}
+        given |= {"degree": space.degree, "chunks": space.chunks}
     run = _kernel(file, strategy.kernel, form, job, **more)
     threads = _cooperative(A, run, whole=strategy.name != "push_queue")
-    launch = A.device.prepare(
-        run, threads, *(form.shape[1:] if pulls else form.shape[::-1]), form.col_ptr,
-        form.row_idx, *_matrix_arguments(form, job.iso), *_IN,
-        edges_of_outputs(A, product, form), *fixed, *_OUT, space.barrier, cooperative=True,
-    )  # fmt: skip
+    launch = A.device.prepare(run, threads, cooperative=True, barrier=space.barrier, **given)
     return ProductLaunch(launch, job.dtype, counters=3 * constant("kCounterStride"), lists=lists)
 
 

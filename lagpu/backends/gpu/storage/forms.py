@@ -208,7 +208,8 @@ def transpose(
     types |= {} if values is None else {"U": A.dtype.ctype}
     device.launch(
         kernel("elementwise/forms.cu", "transposed", **types), max(A.nvals, nrows + 1),
-        A.nvals, nrows, ncols, A.col_ptr, A.row_idx, A.values, order, ptr, cols, values,
+        nvals=A.nvals, nrows=nrows, ncols=ncols, col_ptr=A.col_ptr, row_idx=A.row_idx,
+        values=A.values, order=order, out_ptr=ptr, out_idx=cols, out_values=values,
     )  # fmt: skip
     return CscMatrix(device, A.dtype, (ncols, nrows), ptr, cols, values, A.iso)
 
@@ -302,7 +303,10 @@ def _is_mirrored(A: CscMatrix) -> bool:
     types = index_types(A) | ({} if values is None else {"U": lookup(values.dtype).ctype})
     run = kernel("elementwise/forms.cu", "find_unmirrored", **types)
     unmirrored = A.device.xp.zeros(2, np.uint64)
-    A.device.launch(run, A.nvals, A.nvals, A.shape[1], A.col_ptr, A.row_idx, values, unmirrored)
+    A.device.launch(
+        run, A.nvals, nvals=A.nvals, ncols=A.shape[1], col_ptr=A.col_ptr, row_idx=A.row_idx,
+        values=values, unmirrored=unmirrored,
+    )  # fmt: skip
     return not A.device.to_host(unmirrored).any()
 
 
@@ -396,7 +400,8 @@ def take(A: CscMatrix, kept: Array) -> CscMatrix:
     types = index_types(A) | ({} if values is None else {"U": A.dtype.ctype})
     device.launch(
         kernel("elementwise/take.cu", "take_entries", **types), max(A.nvals, A.shape[1] + 1),
-        A.nvals, A.shape[1], kept, upto, A.col_ptr, A.row_idx, A.values, ptr, idx, values,
+        nvals=A.nvals, ncols=A.shape[1], words=kept, upto=upto, col_ptr=A.col_ptr,
+        row_idx=A.row_idx, values=A.values, out_ptr=ptr, out_idx=idx, out_values=values,
     )  # fmt: skip
     return CscMatrix(device, A.dtype, A.shape, ptr, idx, values, A.iso)
 

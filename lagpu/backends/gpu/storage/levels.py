@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.backends.gpu.kernels import constant, kernel
+from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, require, stride
 from lagpu.backends.gpu.storage.casts import Counters
 from lagpu.backends.gpu.storage.matrix import CscMatrix
@@ -16,7 +16,6 @@ from lagpu.backends.gpu.storage.vector import EdgeOffsets, VectorStore
 from lagpu.dtypes import BOOL
 
 Array = Any
-ORDER_BLOCK, SIM_BLOCK = constant("kOrderThreads"), 64
 
 
 class VectorLevels:
@@ -176,7 +175,9 @@ class BitmapLevels:
         words, count = made.spare_words(), self._counters.take()
         run = kernel("sweep/order.cu", "cut_level", U=v.dtype.ctype)
         level = v.dtype.numpy.type(d)
-        self._device.launch(run, v.size, v.size, *v.readable(), level, words, count)
+        self._device.launch(
+            run, v.size, count=v.size, **v.arguments(), d=level, out=words, nvals=count
+        )
         made.set_bitmap(words, None, np.True_, count)
         return MatrixHandle(BitmapMatrix(self._device, BOOL, self.shape, made))
 
@@ -196,8 +197,12 @@ class BitmapLevels:
         )
         per = stride(k) // 32
         run = kernel("sweep/order.cu", "level_rows", U=v.dtype.ctype)
-        self._device.launch(run, n * per * 8, k, n, per, *v.readable(), made.ranks)
-        block = SIM_BLOCK if self._device.name == "sim" else ORDER_BLOCK
+        self._device.launch(
+            run, n * per * 8, rows=k, n=n, per=per, **v.arguments(), levels=made.ranks
+        )
+        block = self._device.limits.order_block
         run = kernel("sweep/order.cu", "order_rows")
-        self._device.launch(run, k * block, k, n, self.deepest, *made, block=block)
+        self._device.launch(
+            run, k * block, block=block, rows=k, n=n, deepest=self.deepest, **made._asdict()
+        )
         return made

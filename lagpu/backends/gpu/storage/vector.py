@@ -428,6 +428,11 @@ class VectorStore:
             self.to_bitmap()
         return self.words, self.values, self.number
 
+    def arguments(self, prefix: str = "") -> dict[str, Any]:
+        """Return what `readable` does as kernels name it: ``words``, ``values`` and ``iso``."""
+        words, values, number = self.readable()
+        return {f"{prefix}words": words, f"{prefix}values": values, f"{prefix}iso": number}
+
     @property
     def is_number(self) -> bool:
         """Whether all entries are there and have one value, which is not stored for each."""

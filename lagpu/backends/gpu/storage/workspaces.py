@@ -18,9 +18,6 @@ SMALL, CHUNK, LONG = constant("kSmall"), constant("kChunk"), constant("kLongColu
 SEARCH_COUNTERS = constant("kTurns") * constant("kSearchCounters") * constant("kCounterStride")
 MOST_BLOCKS = 4096  # of a cooperative launch
 MOST_ALONE = 16 * 512  # vertices of a frontier that a cluster of thread blocks searches alone
-# Shared memory for the frontier's bits in a pull that adds up; on sim so few words that small
-# graphs get beyond them.
-NEAR_BYTES, SIM_NEAR = 128 * 1024, 4
 _SORTING = 56  # bytes an entry that sorting by a key takes, with the result
 _SEARCHING = 28  # bytes an entry that searching for its column takes
 _AT_ONCE = 1 << 24  # entries whose columns are searched together
@@ -164,7 +161,8 @@ class PullSpace:
         self.hint = device.xp.empty(n, np.int32)
         device.launch(
             kernel("elementwise/bitmap.cu", "heaviest_rows", **types),
-            32 * n, n, A.col_ptr, A.row_idx, lengths.astype(A.col_ptr.dtype, copy=False), self.hint,
+            32 * n, n=n, col_ptr=A.col_ptr, row_idx=A.row_idx, hint=self.hint,
+            lengths_ptr=lengths.astype(A.col_ptr.dtype, copy=False),
         )  # fmt: skip
 
 
@@ -176,10 +174,10 @@ def _count_parts(device: Device, col_ptr: Array, shortest: int, size: int) -> in
     return int(device.read(total)) + 1
 
 
-def near_words(device: Device, n: int) -> np.uint32:
+def near_words(device: Device, n: int) -> int:
     """Return the words of shared memory for the bits of `n` vertices, a power of two; 0: none."""
-    most = SIM_NEAR if device.name == "sim" else min(NEAR_BYTES, device.dynamic_shared_bytes) // 4
-    return np.uint32(min(_power_above(nwords(n)), _power_above(most + 1) // 2))
+    most = min(device.limits.near_bytes, device.dynamic_shared_bytes) // 4
+    return min(_power_above(nwords(n)), _power_above(most + 1) // 2)
 
 
 def _power_above(count: int) -> int:

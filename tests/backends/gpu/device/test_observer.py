@@ -9,7 +9,6 @@ import pytest
 
 from lagpu.backends.gpu.device.cuda import CudaLaunch, Events, EventTimer
 from lagpu.backends.gpu.device.observer import Observed
-from lagpu.backends.gpu.device.protocol import PER_CALL
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.profile.meter import GpuMeter, MeterPool
 from lagpu.operations import Apply
@@ -45,6 +44,7 @@ class Device(Observed):
     """What a `CudaLaunch` and a `GpuMeter` ask of a device; tells how each launch came."""
 
     compile_ms = 0.0
+    prepared_launch = CudaLaunch
 
     def __init__(self):
         super().__init__("fake")
@@ -89,12 +89,11 @@ def device():
 @pytest.fixture
 def prepared(device):
     """words -> total, with the number of words standing."""
-    return CudaLaunch(
-        device, kernel("elementwise/bitmap.cu", "count_bits"), 64, (PER_CALL, 2, PER_CALL)
-    )
+    return device.prepare(kernel("elementwise/bitmap.cu", "count_bits"), 64, nwords=2)
 
 
 WORDS, TOTAL = Array(4096, 8), Array(8192, 16)
+NEW = {"words": WORDS, "total": TOTAL}
 
 
 def metered(device):
@@ -107,41 +106,41 @@ def run(meter, work):
 
 def test_the_first_launch_is_checked_and_the_next_are_quick(device, prepared):
     for _ in range(3):
-        prepared(WORDS, TOTAL)
+        prepared(NEW)
     assert device.came == ["checked", "quick", "quick"]
     buffer = np.asarray(prepared._buffer)
     assert buffer.tolist() == [4096, 8192, 2]
 
 
 def test_a_meter_times_quick_launches_and_counts_their_bytes(device, prepared):
-    prepared(WORDS, TOTAL)
+    prepared(NEW)
     meter = metered(device)
-    measured = run(meter, lambda: prepared(WORDS, TOTAL))
+    measured = run(meter, lambda: prepared(NEW))
     assert device.came == ["checked", "quick"]
     assert (measured().kernel_ms, measured().bytes) == (0.25, 24)
     meter.stop()
     assert device.observer is None
-    prepared(WORDS, None)
+    prepared(NEW | {"total": None})
     assert device.came[-1] == "quick"
 
 
 def test_a_first_launch_under_a_meter_is_checked_and_measured(device, prepared):
     meter = metered(device)
-    measured = run(meter, lambda: prepared(WORDS, TOTAL))
-    again = run(meter, lambda: prepared(WORDS, TOTAL))
+    measured = run(meter, lambda: prepared(NEW))
+    again = run(meter, lambda: prepared(NEW))
     meter.stop()
     assert device.came == ["checked", "quick"]
     assert measured()._replace(host_ms=0) == again()._replace(host_ms=0)
 
 
 def test_whoever_else_watches_launches_sees_them(device, prepared):
-    prepared(WORDS, TOTAL)
+    prepared(NEW)
     seen = []
     device.observer = SimpleNamespace(prepared=lambda launch, new: seen.append((launch, new)))
-    prepared(WORDS, TOTAL)
-    assert seen == [(prepared, (WORDS, TOTAL))]
+    prepared(NEW)
+    assert seen == [(prepared, NEW)]
     assert (prepared.kernel.name, prepared.threads) == ("count_bits", 64)
-    assert prepared.all((WORDS, TOTAL)) == (WORDS, 2, TOTAL)
+    assert prepared.all(NEW) == (WORDS, 2, TOTAL)
     assert device.came == ["checked"]
 
 

@@ -42,7 +42,6 @@ from lagpu.operations import (
 )
 
 NO_LIMIT = 2**64 - 1
-BLOCK, SIM_BLOCK = 1024, 256  # threads of a block
 _FLAGS = 2  # words beside the counters, by which all threads hear that the loop is stopped
 MOST_PROGRAMS = 256  # that are kept by signatures; then they are written anew
 
@@ -149,7 +148,7 @@ class GeneratedLoop:
         vectors = [*matched(_outputs, statements, None).vectors, *watched]
         self.written: list[VectorStore] = list({id(x): x for x in vectors}.values())
         self.device = self.written[0].device
-        self._block = SIM_BLOCK if self.device.name == "sim" else BLOCK
+        self._block = self.device.limits.loop_block
         self._scalars: LoopScalars | None = None  # of the last run
 
     @property
@@ -183,9 +182,9 @@ class GeneratedLoop:
         for x in self.written:
             x.changes()
         launch = functools.partial(
-            self.device.launch,
-            kernel, grid * block, *given, np.uint64(times), counters, barrier, self.device.stop[0],
-            *(() if log is None else (log.words, log.is_new)), block=block, cooperative=True,
+            self.device.launch, kernel, grid * block, *given, block=block, cooperative=True,
+            times=times, counters=counters, barrier=barrier, stop=self.device.stop[0],
+            **({} if log is None else {"log_words": log.words, "log_is_new": log.is_new}),
         )  # fmt: skip
         return launch, lambda: self._settle(log, rows)
 
