@@ -62,10 +62,10 @@ TARGETS = {
     ),
     "fusing": (
         "lagpu/backends/gpu/fused/match.py lagpu/backends/gpu/fused/plan.py "
-        "lagpu/backends/gpu/fused/policy.py lagpu/backends/gpu/fused/emit.py "
+        "lagpu/backends/gpu/fused/search_per_source.py lagpu/backends/gpu/fused/emit.py "
         "lagpu/backends/gpu/fused/program/run.py lagpu/backends/gpu/fused/program/text.py "
         "lagpu/backends/gpu/fused/program/operands.py "
-        "lagpu/backends/gpu/fused/program/text.py lagpu/backends/gpu/fused/scalars.py",
+        "lagpu/backends/gpu/fused/program/text.py lagpu/backends/gpu/fused/program/operands.py",
         "tests/backends/gpu/fused/program/test_program.py tests/backends/gpu/fused/test_plan.py "
         "tests/backends/gpu/fused/program/test_program_bitmap.py "
         "tests/backends/gpu/fused/program/test_program_kept.py "
@@ -79,7 +79,7 @@ TARGETS = {
     "searches": (
         "lagpu/backends/gpu/fused/search_grid.py lagpu/backends/gpu/fused/search_space.py "
         "lagpu/backends/gpu/fused/search_bits.py "
-        "lagpu/backends/gpu/fused/search_per_source.py lagpu/backends/gpu/fused/program/bitmap.py",
+        "lagpu/backends/gpu/fused/search_per_source.py lagpu/backends/gpu/fused/program/run.py",
         "tests/backends/gpu/fused/test_search_grid_values.py "
         "tests/backends/gpu/fused/test_search_grid_hubs.py "
         "tests/backends/gpu/fused/test_search_grid_lists.py "

@@ -30,7 +30,7 @@ from lagpu import BOOL, FP64, INT32, INT64, UINT64, Matrix, Vector, binary, loop
 from lagpu.backends.gpu.device.protocol import CUDA_LIMITS
 from lagpu.backends.gpu.fused.program import text
 from lagpu.backends.gpu.kernels import from_source, kernel
-from lagpu.backends.gpu.ops import selection
+from lagpu.backends.gpu.ops import spmv
 from lagpu.selftest import reference
 from lagpu.selftest.reference import Grid
 
@@ -260,7 +260,7 @@ def test_kernels_compile(k, monkeypatch):
         asked.append((args, macros))
         raise InterruptedError
 
-    monkeypatch.setattr(selection, "kernel", caught)
+    monkeypatch.setattr(spmv, "kernel", caught)
     f = Vector.from_coo([0], [0], INTEGERS[k % 4], size=2, backend="sim")
     u = Vector.from_coo([0, 1], np.array([0, 1]).astype(dtype.numpy), size=2, backend="sim")
     with pytest.raises(InterruptedError):

@@ -14,31 +14,31 @@ import numpy as np
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.device.protocol import Device, named_error
 from lagpu.backends.gpu.fused.plan import FUSED_POLICIES, plan_loop
-from lagpu.backends.gpu.fused.policy import batch_size
+from lagpu.backends.gpu.fused.search_per_source import batch_size
 from lagpu.backends.gpu.kernels import sources_hash
 from lagpu.backends.gpu.ops import (
     bitmap,
     elementwise,
     matrices,
-    selection,
-    spgemm,
+    sparse,
     spmv,
     strategies,
     vectors,
 )
 from lagpu.backends.gpu.ops.planner import POLICIES, choose
-from lagpu.backends.gpu.profile.meter import GpuMeter, MeterPool, Runtime
+from lagpu.backends.gpu.profile import GpuMeter, MeterPool, Runtime
 from lagpu.backends.gpu.storage import bitmap as preview
 from lagpu.backends.gpu.storage import forms
 from lagpu.backends.gpu.storage.bitmap import (
+    BitmapLevels,
     BitmapMatrix,
     MatrixHandle,
+    VectorLevels,
     fit_as_bitmaps,
     fits,
     from_few_entries,
     stride,
 )
-from lagpu.backends.gpu.storage.levels import BitmapLevels, VectorLevels
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.guard import guarded, refuse_after_fork
 from lagpu.backends.protocol import Capabilities
@@ -62,7 +62,7 @@ Array = np.ndarray[Any, Any]
 Handle = VectorStore | MatrixHandle
 LARGE = 1 << 20  # elements from which free memory is checked before a vector is allocated
 # The part of its arrays that each kernel of a product moves, for traces.
-TRAFFIC = {**strategies.TRAFFIC, **selection.TRAFFIC, **bitmap.TRAFFIC, **spgemm.TRAFFIC}
+TRAFFIC = {**strategies.TRAFFIC, **spmv.SELECTION_TRAFFIC, **bitmap.TRAFFIC, **sparse.TRAFFIC}
 
 
 def _named_error(backend: GpuBackend, error: Exception, method: str) -> LagpuError | None:
@@ -143,7 +143,7 @@ class GpuBackend:
     def explain(self, operation: Operation) -> list[str]:
         """See `Backend`."""
         if isinstance(operation, MultiplySelection):
-            plan, matrix = selection.choose(operation.product), None
+            plan, matrix = spmv.choose_selection(operation.product), None
         else:
             assert isinstance(operation, Multiply)
             if isinstance(operation.operand, VectorStore):

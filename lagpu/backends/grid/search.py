@@ -26,7 +26,7 @@ from lagpu.backends.gpu.fused.search_space import block_of, form_arguments
 from lagpu.backends.gpu.kernels import Kernel, constant, kernel
 from lagpu.backends.gpu.ops.planner import alpha_of, beta_of, gamma_of
 from lagpu.backends.gpu.ops.spmv import iso_result
-from lagpu.backends.gpu.profile.log import LoopLog
+from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.forms import csr_of, transpose
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from lagpu.backends.gpu.device import nvrtc
+from lagpu.backends.gpu.device.compiled import compiled
 from lagpu.backends.gpu.device.observer import Observed
 from lagpu.backends.gpu.device.protocol import (
     CheckedLaunch,
@@ -653,7 +653,7 @@ class CudaDevice(Observed):
 
     def _compile(self, kernel: Kernel) -> Any:
         module = self.xp.cuda.function.Module()
-        module.load(nvrtc.compiled(self.xp, kernel, self._capability, self._flags, self._backend))
+        module.load(compiled(self.xp, kernel, self._capability, self._flags, self._backend))
         return module.get_function(kernel.name)  # which keeps the module
 
 

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from lagpu.backends.gpu.device import cache
+from lagpu.backends.gpu.device.compiled import kept
 from lagpu.backends.gpu.device.observer import Observed
 from lagpu.backends.gpu.device.protocol import (
     SIM_LIMITS,
@@ -438,9 +438,7 @@ def shared_object(source: str, what: str, flags: tuple[str, ...]) -> Path:
     command, version = compiler()
     options = [*command, *_FLAGS, *flags, f"-I{SIM_FOLDER}"]
     decisive = (version, *_FLAGS, *_LIBRARIES, *flags, _headers(), source)
-    return cache.kept(
-        "sim", decisive, ".so", lambda folder: _build(options, source, what, folder)
-    ).path
+    return kept("sim", decisive, ".so", lambda folder: _build(options, source, what, folder)).path
 
 
 @functools.cache

@@ -6,22 +6,31 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lagpu.backends.gpu.device.protocol import has_free
-from lagpu.backends.gpu.fused import policy
 from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, VALUE, SearchBody, match_search
-from lagpu.backends.gpu.fused.program.bitmap import generated_bitmap_loop
-from lagpu.backends.gpu.fused.program.run import generated_loop
+from lagpu.backends.gpu.fused.program.run import generated_bitmap_loop, generated_loop
 from lagpu.backends.gpu.fused.relaxation import relaxation
 from lagpu.backends.gpu.fused.search_bits import bit_parallel_search
 from lagpu.backends.gpu.fused.search_grid import grid_search
-from lagpu.backends.gpu.fused.search_per_source import PerSourceSearch, per_source_search
+from lagpu.backends.gpu.fused.search_per_source import (
+    PerSourceSearch,
+    depth_bound,
+    depth_of,
+    per_source_search,
+    why_not_per_source,
+)
 from lagpu.backends.gpu.fused.sweep import per_source_sweep, vector_sweep
 from lagpu.backends.gpu.ops.planner import SearchRule, policy_of
 from lagpu.backends.gpu.ops.spmv import iso_result
-from lagpu.backends.gpu.profile.log import DeviceLoop
-from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, stride
-from lagpu.backends.gpu.storage.casts import Counters, cast_number
+from lagpu.backends.gpu.profile import DeviceLoop
+from lagpu.backends.gpu.storage.bitmap import (
+    BitmapLevels,
+    BitmapMatrix,
+    MatrixHandle,
+    VectorLevels,
+    stride,
+)
 from lagpu.backends.gpu.storage.forms import why_no_csr
-from lagpu.backends.gpu.storage.levels import BitmapLevels, VectorLevels
+from lagpu.backends.gpu.storage.matrix import Counters, cast_number
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.operations import Multiply, Rejection, Statement, Sweep, Until, once
 
@@ -173,16 +182,16 @@ def _search_without_values(
     if lacking:
         return Rejection(f"a bit-parallel search needs the matrix by rows too, and {lacking}")
     k, n = body.frontier.shape
-    why = policy.why_not_per_source(A, k)
+    why = why_not_per_source(A, k)
     if not why and len(body.assignments) > MAX_ASSIGNMENTS:
         why = f"{len(body.assignments)} assignments > {MAX_ASSIGNMENTS}"
-    bound = policy.depth_bound(A)
+    bound = depth_bound(A)
     if not why and times is not None and times <= bound:
         why = f"at most {times} levels <= {bound}"
     if not why and n <= bound:
         why = f"{n} vertices have at most {bound} levels"
     if not why:
-        depth = policy.depth_of(counters, A, body.product)
+        depth = depth_of(counters, A, body.product)
         why = depth.why
         if depth.deep:
             search = PerSourceSearch(counters, body, times, number, depth.why)

@@ -30,7 +30,7 @@ from lagpu.backends.gpu.ops.planner import (
     RELAXED_STEP,
 )
 from lagpu.backends.gpu.ops.strategies import by_inputs
-from lagpu.backends.gpu.profile.log import LoopLog
+from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.forms import why_no_csr
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, bytes_of

@@ -13,11 +13,10 @@ from lagpu.backends.gpu.fused.match import DEPTH, Assignment, SearchBody
 from lagpu.backends.gpu.fused.search_space import Prepared, may_last, run_whole
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel
 from lagpu.backends.gpu.ops.planner import SEARCH_PUSH_COST
-from lagpu.backends.gpu.profile.log import LoopLog, SearchRows, why_push_cost
+from lagpu.backends.gpu.profile import LoopLog, SearchRows, why_push_cost
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, require, stride
-from lagpu.backends.gpu.storage.casts import Counters
 from lagpu.backends.gpu.storage.forms import csr_of
-from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import (
     SEARCH_COUNTERS,

@@ -33,7 +33,7 @@ from lagpu.backends.gpu.ops.planner import (
     gamma_of,
 )
 from lagpu.backends.gpu.ops.spmv import iso_result
-from lagpu.backends.gpu.profile.log import LoopLog, SearchRows, why_level
+from lagpu.backends.gpu.profile import LoopLog, SearchRows, why_level
 from lagpu.backends.gpu.storage.forms import csr_of, why_no_csr
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore

@@ -11,9 +11,8 @@ import numpy as np
 from lagpu.backends.gpu.device.protocol import Device, PreparedLaunch, named_error
 from lagpu.backends.gpu.kernels import GRID_BARRIER, constant
 from lagpu.backends.gpu.ops.planner import CLUSTER_DEGREE, LONG_SEARCH_DEGREE
-from lagpu.backends.gpu.storage.casts import index_type
 from lagpu.backends.gpu.storage.forms import degree_behind_edges
-from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.matrix import CscMatrix, index_type
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import (
     MOST_ALONE,

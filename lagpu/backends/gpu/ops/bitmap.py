@@ -13,9 +13,8 @@ from lagpu.backends.gpu.ops import elementwise
 from lagpu.backends.gpu.ops.planner import BITS_PUSH_COST, Plan
 from lagpu.backends.gpu.ops.strategies import by_inputs, by_outputs, edges_of_outputs
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, require, stride, words_of
-from lagpu.backends.gpu.storage.casts import Counters, cast_number
 from lagpu.backends.gpu.storage.forms import is_symmetric
-from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix, cast_number
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.gpu.storage.workspaces import chunks_of, index_types
 from lagpu.dtypes import DType

@@ -1,4 +1,4 @@
-"""Masked products of a matrix with a vector: the value of iso results, and the launch."""
+"""Products of a matrix with a vector: the value of iso results, the launch, and selections."""
 
 from __future__ import annotations
 
@@ -8,14 +8,106 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import format_bytes
+from lagpu.backends.gpu.device.protocol import Device, PreparedLaunch, format_bytes
+from lagpu.backends.gpu.kernels import kernel
+from lagpu.backends.gpu.kernels.source import macros_of
 from lagpu.backends.gpu.ops.planner import Plan
 from lagpu.backends.gpu.ops.strategies import STRATEGIES, Job, ProductLaunch, by_inputs, sums_whole
-from lagpu.backends.gpu.storage.casts import cast_number
-from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.matrix import CscMatrix, cast_number
 from lagpu.backends.gpu.storage.vector import EdgeOffsets, ProductStats, VectorStore
-from lagpu.dtypes import DType
+from lagpu.dtypes import BOOL, DType
+from lagpu.errors import NotSupported
 from lagpu.operations import Product
+
+#: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).
+SELECTION_TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
+    "selection_gather": {"u_values": ("out", 1.0), "w_values": ("out", 1.0)},
+    "selection_scatter": {"u_values": ("edges", 1.0), "w_values": ("out", 1.0)},
+    "selection_reset": {},
+}
+
+
+def choose_selection(product: Product) -> Plan:
+    """Return the plan of a product with a selection; there is one kernel for each direction.
+
+    Raises
+    ------
+    NotSupported
+        If the author names a kernel or a policy.
+    """
+    if product.kernel is not None or product.policy is not None:
+        raise NotSupported(
+            f"{product.kernel or product.policy}: a selection has no such choice. "
+            "Leave kernel= and policy= out."
+        )
+    direction = "pull" if product.transpose else "push"
+    return Plan(direction, _SELECTION_KERNELS[direction], selection_reason(direction))
+
+
+_SELECTION_KERNELS = {"pull": "selection_gather", "push": "selection_scatter"}
+
+
+def selection_reason(direction: str) -> str:
+    """Return why a product with a selection pulls or pushes."""
+    if direction == "pull":
+        return "a selection: each result takes one entry"
+    return "a selection: each entry goes to one result"
+
+
+def multiply_selection(
+    w: VectorStore,
+    f: VectorStore,
+    u: VectorStore,
+    product: Product,
+    plan: Plan,
+    mask: tuple[Any, bool],
+    edges: Any,
+) -> VectorStore:
+    """Return ``P (+.x) u`` or ``P' (+.x) u`` where the mask keeps, as a new store.
+
+    Parameters
+    ----------
+    w : VectorStore
+        The output, whose spare buffers are used.
+    f, u, product, plan
+        The vector whose selection is P, the vector multiplied, the product and its plan.
+    mask : (words or None, complement)
+        Presence words of the mask.
+    edges : array or None
+        Counter of the entries of P looked at.
+    """
+    made = VectorStore(w.device, w.counters, product.result, w.size)
+    if not (w.size and f.size and u.size):
+        return made
+    chosen, inputs = f.arguments("f_"), u.arguments("u_")
+    words, values, count = w.spare_words(), w.spare_values(product.result), w.counters.take()
+    types = f.dtype, u.dtype
+    if not product.transpose:
+        reset = _selection_launch(w.device, "selection_reset", w.size, product, types)
+        reset({"nrows": w.size, "w_words": words, "w_values": values})
+    run = _selection_launch(w.device, plan.kernel, f.size, product, types)
+    nrows = u.size if product.transpose else w.size
+    run({
+        "m": f.size, "nrows": nrows, **chosen, **inputs, "m_words": mask[0],
+        "complement": mask[1], "w_words": words, "w_values": values, "count": count, "edges": edges,
+    })  # fmt: skip
+    made.set_bitmap(words, values, None, count)
+    return made
+
+
+@functools.lru_cache(maxsize=1024)
+def _selection_launch(
+    device: Device, name: str, threads: int, product: Product, types: tuple[DType, DType]
+) -> PreparedLaunch:
+    """Return the launch of a kernel of spmv/selection.cu; `types` are those of f and u."""
+    macros, prelude = macros_of(product, types[1], BOOL)
+    macros["F"] = types[0].ctype
+    run = kernel("spmv/selection.cu", name, prelude=prelude, **macros)
+    return device.prepare(run, threads)
+
+
+# ------------------------------------------------------------------------------------------
+# Masked products of a matrix with a vector: the value of iso results, and the launch.
 
 
 def multiply(

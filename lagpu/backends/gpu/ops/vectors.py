@@ -9,12 +9,11 @@ import numpy as np
 
 from lagpu.algebra.operators import Monoid, Semiring
 from lagpu.algebra.tables import binary
-from lagpu.backends.gpu.ops import bitmap, elementwise, selection, spmv
+from lagpu.backends.gpu.ops import bitmap, elementwise, spmv
 from lagpu.backends.gpu.ops.planner import choose
-from lagpu.backends.gpu.profile.meter import Runtime
-from lagpu.backends.gpu.storage.casts import cast_number
+from lagpu.backends.gpu.profile import Runtime
 from lagpu.backends.gpu.storage.forms import is_symmetric
-from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.matrix import CscMatrix, cast_number
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.host.columns import distinct
 from lagpu.operations import (
@@ -60,8 +59,8 @@ def _multiply_selection(
     run: Runtime, w: VectorStore, desc: Descriptor, op: MultiplySelection
 ) -> None:
     f, u, product = op.indices, op.operand, op.product
-    run.plan = plan = selection.choose(product)
-    t = selection.multiply(w, f, u, product, plan, elementwise.mask_words(desc), run.edges)
+    run.plan = plan = spmv.choose_selection(product)
+    t = spmv.multiply_selection(w, f, u, product, plan, elementwise.mask_words(desc), run.edges)
     if desc.is_fresh and t.dtype is w.dtype:
         w.adopt(t)
     else:

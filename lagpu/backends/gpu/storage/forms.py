@@ -10,15 +10,15 @@ import numpy as np
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.device.protocol import Device, format_bytes, has_free
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.storage.casts import (
+from lagpu.backends.gpu.storage.matrix import (
     Counters,
+    CscMatrix,
     are_nonzero,
     bits,
     cast_array,
     comparable,
     index_type,
 )
-from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types
 from lagpu.dtypes import DType, lookup

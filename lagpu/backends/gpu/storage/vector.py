@@ -11,8 +11,13 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device, HostNotification
 from lagpu.backends.gpu.kernels import constant, kernel
-from lagpu.backends.gpu.storage.casts import Counters, cast_array, cast_number, comparable
-from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.matrix import (
+    Counters,
+    CscMatrix,
+    cast_array,
+    cast_number,
+    comparable,
+)
 from lagpu.dtypes import DType
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device

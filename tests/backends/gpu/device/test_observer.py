@@ -10,7 +10,7 @@ import pytest
 from lagpu.backends.gpu.device.cuda import CudaLaunch, Events, EventTimer
 from lagpu.backends.gpu.device.observer import Observed
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.profile.meter import GpuMeter, MeterPool
+from lagpu.backends.gpu.profile import GpuMeter, MeterPool
 from lagpu.operations import Apply
 
 

@@ -26,7 +26,7 @@ import lagpu
 import lagpu.backends.gpu.fused.sweep as module
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, algorithms, binary, semiring, sweep
 from lagpu.backends.gpu.device.protocol import CUDA_LIMITS
-from lagpu.backends.gpu.fused import policy
+from lagpu.backends.gpu.fused import search_per_source as policy
 
 # ---- bodies that have matrices alone: functions without assert, so that pytest leaves their code
 
