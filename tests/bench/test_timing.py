@@ -7,7 +7,7 @@ import pytest
 from ranks import on_grids
 
 from lagpu import algorithms, generators
-from lagpu.backends.gpu.device.observer import Observed
+from lagpu.backends.gpu.device import protocol
 from lagpu.backends.gpu.device.protocol import CheckedLaunch
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.bench.harness import REPEATS, Clock, Span
@@ -26,7 +26,7 @@ class Timer(contextlib.AbstractContextManager):
 COUNT = kernel("elementwise/bitmap.cu", "count_bits")
 
 
-class Device(Observed):
+class Device(protocol.Device):
     """A device whose launch takes some milliseconds, and what comes afterwards others."""
 
     def __init__(self, ms, afterwards=0.0):

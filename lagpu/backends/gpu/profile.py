@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
-from lagpu.backends.gpu.device.observer import DeviceObserver, Work
-from lagpu.backends.gpu.device.protocol import Device
+from lagpu.backends.gpu.device.protocol import Device, DeviceObserver, Work
 from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, stride
 from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix

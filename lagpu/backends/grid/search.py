@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 
 from lagpu.backends.gpu.device.peers import Peers, posts_words
-from lagpu.backends.gpu.device.protocol import PreparedLaunch
+from lagpu.backends.gpu.device.protocol import CheckedLaunch
 from lagpu.backends.gpu.fused.match import SearchBody
 from lagpu.backends.gpu.fused.search_grid import (
     NEW_LOG,
@@ -261,7 +261,7 @@ class Started(NamedTuple):
 
     Attributes
     ----------
-    launch : PreparedLaunch
+    launch : CheckedLaunch
         The launch.
     given : dict
         Its arguments.
@@ -276,7 +276,7 @@ class Started(NamedTuple):
         Of the parts that it writes, the values to restore there.
     """
 
-    launch: PreparedLaunch
+    launch: CheckedLaunch
     given: dict[str, Any]
     had: list[Callable[[], int] | None]
     frontier: VectorStore
@@ -307,7 +307,7 @@ class PieceSearch:
     ) -> None:
         self._space, self._kind, self._k, self._piece = space, kind, k, piece
         self._n, self._nvals = n, nvals
-        self._launches: dict[tuple[tuple[str, str], ...], PreparedLaunch] = {}  # by macros of logs
+        self._launches: dict[tuple[tuple[str, str], ...], CheckedLaunch] = {}  # by macros of logs
 
     def start(
         self,
@@ -375,7 +375,7 @@ class PieceSearch:
                 search.frontier.device.enter()
             restore_values(search.saved, search.words)
 
-    def _launch(self, body: SearchBody, logs: dict[str, str]) -> PreparedLaunch:
+    def _launch(self, body: SearchBody, logs: dict[str, str]) -> CheckedLaunch:
         """Return the launch of the kernel with these macros of its log; it is kept."""
         key = tuple(logs.items())
         found = self._launches.get(key)
@@ -383,7 +383,7 @@ class PieceSearch:
             found = self._launches[key] = self._bound(_on_piece(body, self._k), logs)
         return found
 
-    def _bound(self, body: SearchBody, logs: dict[str, str]) -> PreparedLaunch:
+    def _bound(self, body: SearchBody, logs: dict[str, str]) -> CheckedLaunch:
         """Prepare the launch with the arguments that all loops of this structure share."""
         space, slots, kind, part = self._space, self._space.slots, self._kind, body.A
         device, made = part.device, self._kernel(body, logs)

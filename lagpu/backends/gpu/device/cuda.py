@@ -19,18 +19,15 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from lagpu.backends.gpu.device.compiled import compiled
-from lagpu.backends.gpu.device.observer import Observed
 from lagpu.backends.gpu.device.protocol import (
     CheckedLaunch,
+    Device,
     HostNotification,
-    PreparedLaunch,
     Timer,
     bind,
     check_block,
-    check_free,
     check_shared,
     launch_error,
-    random_words,
 )
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import BackendUnavailable, KernelLaunchError
@@ -254,7 +251,7 @@ _PER_THREAD = 2  # cudaStreamPerThread: another stream in each thread
 _STATIC = 4096  # shared memory left for the static arrays of a kernel that asks for the most
 
 
-class CudaDevice(Observed):
+class CudaDevice(Device):
     """One GPU; it becomes the current device of each thread that uses it.
 
     Parameters
@@ -360,7 +357,7 @@ class CudaDevice(Observed):
             self.began = False
             raise launch_error(self, error, kernel) from error
 
-    def run_together(self, launches: Sequence[tuple[PreparedLaunch, dict[str, Any]]]) -> None:
+    def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
         """Run a cooperative launch on each of several GPUs, one behind the other, without a wait.
 
         All that may wait for a GPU, as loading a kernel does, comes before the first launch: its
@@ -602,10 +599,6 @@ class CudaDevice(Observed):
         finally:
             pool.set_limit(size=before)
 
-    def require(self, nbytes: int, what: str, remedy: str = "") -> None:
-        """Raise OutOfMemory unless `nbytes` are free."""
-        check_free(self, nbytes, what, remedy)
-
     def timer(self) -> Timer:
         """Return a context manager that measures by events on the current stream."""
         return EventTimer(self._events)
@@ -615,8 +608,6 @@ class CudaDevice(Observed):
         from cupyx.profiler import time_range
 
         return cast(AbstractContextManager[Any], time_range(name))
-
-    random_words = random_words
 
     def describe(self) -> dict[str, str]:
         """Return the names and versions a report needs."""

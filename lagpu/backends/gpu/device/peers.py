@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import Device, PreparedLaunch
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device
 from lagpu.backends.gpu.kernels import constant
 from lagpu.errors import GridTimeout
 
@@ -75,7 +75,7 @@ class Peers:
 
     def run(
         self,
-        launches: Sequence[tuple[PreparedLaunch, dict[str, Any]]],
+        launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]],
         results: Sequence[Array] = (),
     ) -> list[Array]:
         """Run the launches of all devices, in their order; return what each reports, on the host.

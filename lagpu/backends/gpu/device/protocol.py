@@ -1,18 +1,21 @@
-"""The protocol of a device, and what its implementations share."""
+"""A device, its launches, and how it is observed: what CUDA and sim share."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from lagpu.backends.gpu.kernels import Kernel, Param, constant, kernel
-from lagpu.backends.guard import out_of_memory
+from lagpu.backends.guard import out_of_memory, refuse_after_fork
+from lagpu.backends.profile import Measured
 from lagpu.errors import KernelLaunchError, LagpuError, OutOfMemory
+from lagpu.host.interrupt import listen
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 Scalar = bool | int | float | np.generic
@@ -117,292 +120,6 @@ class Timer(Protocol):
         """Milliseconds of device work; reading it waits for that work."""
 
 
-class PreparedLaunch(Protocol):
-    """A launch with some arguments fixed; see `Device.prepare`."""
-
-    def __call__(self, new: dict[str, Array | Scalar | None]) -> None:
-        """Launch with these arguments, by name, beside the fixed ones."""
-
-
-class Device(Protocol):
-    """One device: memory, arrays and kernel launches.
-
-    Attributes
-    ----------
-    lock : context manager
-        Held while statements or loops use the device, its counters and the forms of its matrices.
-    observer : DeviceObserver or None
-        Sees launches and copies of this thread while a trace is on.
-    errors : tuple of type
-        What the libraries under the device raise when it fails, besides MemoryError.
-    began : bool
-        Set when a launch cannot be taken back any more; see `gpu.fused.search_space`.
-    stop : (array of u64, memoryview)
-        A word as `pinned_zeros` returns it: kernels of loops end when it is not 0.
-    limits : Limits
-        The sizes of launches.
-    """
-
-    lock: AbstractContextManager[Any]
-    observer: Any
-    errors: tuple[type[Exception], ...]
-    began: bool
-    stop: tuple[Array, memoryview]
-    limits: Limits
-
-    def __hash__(self) -> int: ...
-
-    @property
-    def name(self) -> str:
-        """``"cuda:0"`` or ``"sim"``."""
-
-    @property
-    def xp(self) -> Any:
-        """The array library, ``cupy`` or ``numpy``: allocation and plumbing only."""
-
-    @property
-    def compile_ms(self) -> float:
-        """Milliseconds spent so far on compiling and loading kernels."""
-
-    @property
-    def enter(self) -> Callable[[], None] | None:
-        """What a thread that has taken the lock calls before it uses the device; None: nothing."""
-
-    def alone(self) -> AbstractContextManager[None]:
-        """Hold the lock to use the device, where no method of the backend does."""
-
-    def launch(
-        self,
-        kernel: Kernel,
-        threads: int,
-        /,
-        *args: Array | Scalar | None,
-        block: int = 256,
-        cooperative: bool = False,
-        shared: int = 0,
-        **named: Array | Scalar | None,
-    ) -> None:
-        """Run a kernel on a one-dimensional grid of at least one block.
-
-        Parameters
-        ----------
-        kernel : Kernel
-            Compiled on its first launch.
-        threads : int
-            Work items. The grid has ``ceil(threads / block)`` blocks, but never more than keep the
-            device busy: kernels stride over the grid.
-        *args, **named
-            One a parameter, by position or by its name in the source: a contiguous device array of
-            the declared type or None (a null pointer), a Python or NumPy scalar where the kernel
-            takes a value.
-        block : int, default 256
-            Threads a block, a multiple of 32 up to 1024.
-        cooperative : bool, default False
-            Whether all blocks must be resident at once, as ``grid_sync`` needs.
-        shared : int, default 0
-            Bytes of ``LG_DYNAMIC_SHARED``, at most `dynamic_shared_bytes`.
-
-        Raises
-        ------
-        KernelLaunchError
-            When an argument does not fit its parameter, which the message names.
-        KernelCompileError
-            When the kernel does not compile.
-        """
-
-    def prepare(
-        self,
-        kernel: Kernel,
-        threads: int,
-        /,
-        *,
-        block: int = 256,
-        cooperative: bool = False,
-        shared: int = 0,
-        **fixed: Array | Scalar | None,
-    ) -> PreparedLaunch:
-        """Return a launch to be run often; each call gives the arguments that are not fixed here.
-
-        Their types must be those of the first call.
-        """
-
-    def load(self, kernel: Kernel) -> bool:
-        """Compile and load a kernel, as its first launch would; return whether it was not there."""
-
-    def run_together(self, launches: Sequence[tuple[PreparedLaunch, dict[str, Any]]]) -> None:
-        """Run one kernel on several devices at once, such as wait for each other in it.
-
-        An observer sees its device's launch, but not on sim, where all are one call. What fails
-        leaves the launches before it running; their kernels have to give up by themselves.
-
-        Parameters
-        ----------
-        launches : sequence of (PreparedLaunch, dict)
-            For each device a cooperative launch, all of the same grid, that `prepare` of the device
-            has returned, and the arguments of its call. The first device is this.
-        """
-
-    def why_apart(self, devices: Sequence[Any]) -> str:
-        """Return why devices, this one among them, cannot run one kernel; "" if they can.
-
-        Each can then address the others' `shared_zeros`.
-        """
-
-    def address(self, array: Array) -> int:
-        """Return where an array begins, for kernels of devices that `why_apart` allows."""
-
-    def shared_zeros(self, count: int) -> Array:
-        """Return `count` zeroed u64, alone in their memory, for `why_apart`."""
-
-    def pinned_zeros(self, count: int) -> tuple[Array, memoryview]:
-        """Return `count` zeroed u64 on the host: as kernels write them, and as the host reads."""
-
-    @property
-    def resident_threads(self) -> int:
-        """Most threads that run at once."""
-
-    @property
-    def dynamic_shared_bytes(self) -> int:
-        """Most bytes of shared memory that a launch can ask for."""
-
-    @property
-    def cluster_blocks(self) -> int:
-        """Thread blocks of a cluster, which read each other's shared memory; 1 without clusters."""
-
-    def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
-        """Return how many blocks of `kernel` a cooperative launch can have, in whole clusters."""
-
-    @property
-    def identity(self) -> str:
-        """What no other device of any host is called."""
-
-    def chosen(self) -> AbstractContextManager[Any]:
-        """Return a context manager: the device is the thread's, for libraries; no lock is taken."""
-
-    @property
-    def stream(self) -> int:
-        """The current stream, as a number for libraries."""
-
-    def mark(self) -> Callable[[], bool]:
-        """Return what tells, without a wait, whether all that was given so far has been done."""
-
-    def fetched(self, array: Array, sender: Any) -> Array:
-        """Return a copy of an array of another device, `sender`, which need not be a peer.
-
-        It follows what that device has been given so far; what that device is given later follows
-        the copy.
-        """
-
-    def from_host(self, array: np.ndarray[Any, Any]) -> Array:
-        """Return a contiguous copy on the device."""
-
-    def to_host(self, array: Array) -> np.ndarray[Any, Any]:
-        """Return a copy on the host; waits for the work before it."""
-
-    def read(self, array: Array) -> bool | int | float:
-        """Return the one element of `array` as a Python scalar; waits for the work before it."""
-
-    def notification(self) -> HostNotification:
-        """Return pinned memory where a kernel writes two numbers for the host, and a serial."""
-
-    def wait_for(self, notification: HostNotification, counts: Array) -> tuple[int, int]:
-        """Return the two numbers that a kernel wrote to its `notification`.
-
-        Quicker than copying them, which is done if nothing is heard for some milliseconds; for
-        that, `counts` has them too.
-        """
-
-    def synchronize(self) -> None:
-        """Wait for the work of the current stream."""
-
-    def free_bytes(self) -> int:
-        """Return the bytes that can still be allocated."""
-
-    def pooled_bytes(self) -> int:
-        """Return the free bytes of the memory pool, without asking the driver."""
-
-    def used_bytes(self) -> int:
-        """Return the bytes that arrays hold now; what a pool keeps in reserve does not count."""
-
-    def limited(self, nbytes: int) -> AbstractContextManager[None]:
-        """Return a context manager: inside, arrays hold at most `nbytes`, earlier ones included."""
-
-    def require(self, nbytes: int, what: str, remedy: str = "") -> None:
-        """Raise OutOfMemory unless `nbytes` are free; call it before allocating.
-
-        Parameters
-        ----------
-        nbytes : int
-            What will be allocated at the same time.
-        what : str
-            Who asks, as the message begins: ``"bfs"``.
-        remedy : str, optional
-            A sentence that says what to do instead.
-        """
-
-    def timer(self) -> Timer:
-        """Return a context manager that measures device work without waiting for it.
-
-        Examples
-        --------
-        >>> with device.timer() as timer:  # doctest: +SKIP
-        ...     device.launch(...)
-        >>> timer.elapsed_ms  # doctest: +SKIP
-        0.15
-        """
-
-    def range(self, name: str) -> AbstractContextManager[Any]:
-        """Return a context manager: a profiler shows by `name` what is launched inside."""
-
-    def random_words(self, key: np.ndarray[Any, Any], stream: int, first: int, count: int) -> Array:
-        """Return the numbers ``first .. first + count - 1`` of a random stream, (count,), UINT32.
-
-        They are those of `lagpu.generators.stream.words`, which says more.
-        """
-
-    def describe(self) -> dict[str, str]:
-        """Return the names and versions that a measurement or a bug report needs."""
-
-
-def has_free(device: Device, nbytes: int) -> bool:
-    """Whether `nbytes` can be allocated; the driver is asked only if the pool does not have them.
-
-    To ask it takes longer than a search.
-    """
-    return nbytes <= device.pooled_bytes() or nbytes <= device.free_bytes()
-
-
-def check_free(device: Device, nbytes: int, what: str, remedy: str) -> None:
-    """Raise OutOfMemory when `device` has fewer than `nbytes` free; `Device.require` for all."""
-    if not has_free(device, nbytes):
-        free = device.free_bytes()
-        remedy = remedy or "Use a smaller graph or a device with more memory."
-        raise OutOfMemory(
-            f"{what}: needs {format_bytes(nbytes)}, "
-            f"{format_bytes(free)} free on {device.name}. {remedy}"
-        )
-
-
-def format_bytes(nbytes: int) -> str:
-    """Return a size in decimal units, ``"12.4 GB"``.
-
-    Examples
-    --------
-    >>> format_bytes(12_400_000_000)
-    '12.4 GB'
-    """
-    size = float(nbytes)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"
-
-
-# ------------------------------------------------------------------------------------------
-# Launches: arguments checked against a kernel's signature, and launches that are run often.
-
-
 class CheckedLaunch:
     """A launch with some arguments fixed, checked each time; see `Device.prepare`.
 
@@ -454,6 +171,383 @@ class CheckedLaunch:
         if repeated:
             raise _misnamed(self.kernel, repeated, ())
         return in_order(self.kernel, (), {**self.fixed, **new})
+
+
+class Device(Protocol):
+    """One device: memory, arrays and kernel launches; an observer sees launches and copies.
+
+    Its classes define `run`, ``_from_host``, ``_to_host``, ``_read`` and ``_wait_for``, which no
+    observer sees, and all methods below that do nothing.
+
+    Attributes
+    ----------
+    name : str
+        ``"cuda:0"`` or ``"sim"``.
+    xp : module
+        The array library, ``cupy`` or ``numpy``: allocation and plumbing only.
+    compile_ms : float
+        Milliseconds spent so far on compiling and loading kernels.
+    lock : context manager
+        Held while statements or loops use the device, its counters and the forms of its matrices.
+    observers : dict
+        The observer of each thread that has one, by the thread's number.
+    errors : tuple of type
+        What the libraries under the device raise when it fails, besides MemoryError.
+    began : bool
+        Set by `run` when a launch cannot be taken back any more: an exception after that, as of an
+        interrupt, finds the kernel launched.
+    enter : callable or None
+        Called by a thread that has taken the lock, before it uses the device.
+    stop : (array of u64, memoryview)
+        A word as `pinned_zeros` returns it: kernels of loops end when it is not 0.
+    limits : Limits
+        The sizes of launches.
+    resident_threads : int
+        Most threads that run at once.
+    dynamic_shared_bytes : int
+        Most bytes of shared memory that a launch can have.
+    cluster_blocks : int
+        Thread blocks of a cluster, which read each other's shared memory; 1 without clusters.
+    prepared_launch : type
+        What `prepare` returns.
+    """
+
+    name: str
+    xp: Any
+    compile_ms: float
+    lock: AbstractContextManager[Any]
+    observers: dict[int, Any]
+    stop: tuple[Array, memoryview]
+    resident_threads: int
+    dynamic_shared_bytes: int
+    cluster_blocks: int
+    errors: tuple[type[Exception], ...] = ()
+    enter: Callable[[], None] | None = None
+    began: bool = False
+    limits: Limits = CUDA_LIMITS
+    prepared_launch: type[CheckedLaunch] = CheckedLaunch
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __init__(self, backend: str) -> None:
+        self.lock, self.observers = threading.RLock(), {}
+        refuse_after_fork(self, backend)
+        listen()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the lock to use the device, where no method of the backend does."""
+        try:
+            with self.lock:
+                if self.enter is not None:
+                    self.enter()
+                yield
+        except Exception as error:
+            named = named_error(self, error, "device")
+            if named is None:
+                raise
+            raise named from error
+
+    @property
+    def observer(self) -> Any:
+        """The observer of this thread, or None."""
+        return self.observers.get(threading.get_ident()) if self.observers else None
+
+    @observer.setter
+    def observer(self, observer: Any) -> None:
+        if observer is None:
+            self.observers.pop(threading.get_ident(), None)
+        else:
+            self.observers[threading.get_ident()] = observer
+
+    @contextmanager
+    def launches_end(self, timer: Timer) -> Iterator[None]:
+        """Have a timer end after the last launch of this thread, or here if there is none.
+
+        What the host does when a kernel has ended is not measured then.
+        """
+        seen = _TimerEnds(self, timer)
+        seen.enter(Work())
+        try:
+            yield
+        finally:
+            seen.leave()
+            with self.alone():
+                if not seen.launched:
+                    timer.__exit__(None, None, None)
+
+    # -------------------------------------------------------------------------- launches
+    def launch(
+        self,
+        kernel: Kernel,
+        threads: int,
+        /,
+        *args: Array | Scalar | None,
+        block: int = 256,
+        cooperative: bool = False,
+        shared: int = 0,
+        **named: Array | Scalar | None,
+    ) -> None:
+        """Run a kernel on a one-dimensional grid of at least one block.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            Compiled on its first launch.
+        threads : int
+            Work items. The grid has ``ceil(threads / block)`` blocks, but never more than keep the
+            device busy: kernels stride over the grid.
+        *args, **named
+            One a parameter, by position or by its name in the source: a contiguous device array of
+            the declared type or None (a null pointer), a Python or NumPy scalar where the kernel
+            takes a value.
+        block : int, default 256
+            Threads a block, a multiple of 32 up to 1024.
+        cooperative : bool, default False
+            Whether all blocks must be resident at once, as ``grid_sync`` needs.
+        shared : int, default 0
+            Bytes of ``LG_DYNAMIC_SHARED``, at most `dynamic_shared_bytes`.
+
+        Raises
+        ------
+        KernelLaunchError
+            When an argument does not fit its parameter, which the message names.
+        KernelCompileError
+            When the kernel does not compile.
+        """
+        if named:
+            args = in_order(kernel, args, named)
+        observer = self.observer
+        if observer is None:
+            self.run(kernel, threads, args, block, cooperative, shared)
+        else:
+            observer.launch(kernel, threads, args, block, cooperative, shared)
+
+    def prepare(
+        self,
+        kernel: Kernel,
+        threads: int,
+        /,
+        *,
+        block: int = 256,
+        cooperative: bool = False,
+        shared: int = 0,
+        **fixed: Array | Scalar | None,
+    ) -> CheckedLaunch:
+        """Return a launch to be run often; each call gives the arguments that are not fixed here.
+
+        Their types must be those of the first call.
+        """
+        return self.prepared_launch(
+            self, kernel, threads, fixed, block=block, cooperative=cooperative, shared=shared
+        )
+
+    def run(
+        self,
+        kernel: Kernel,
+        threads: int,
+        args: tuple[Any, ...],
+        block: int,
+        cooperative: bool,
+        shared: int,
+    ) -> None:
+        """Run a kernel; no observer sees it."""
+
+    def prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
+        """Run a prepared launch; no observer sees it."""
+        launch.run(new)
+
+    def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
+        """Run one kernel on several devices at once, such as wait for each other in it.
+
+        An observer sees its device's launch, but not on sim, where all are one call. What fails
+        leaves the launches before it running; their kernels have to give up by themselves.
+
+        Parameters
+        ----------
+        launches : sequence of (CheckedLaunch, dict)
+            For each device a cooperative launch, all of the same grid, that `prepare` of the device
+            has returned, and the arguments of its call. The first device is this.
+        """
+
+    def load(self, kernel: Kernel) -> bool:
+        """Compile and load a kernel, as its first launch would; return whether it was not there."""
+
+    def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
+        """Return how many blocks of `kernel` a cooperative launch can have, in whole clusters."""
+
+    def synchronize(self) -> None:
+        """Wait for the work of the current stream."""
+
+    def mark(self) -> Callable[[], bool]:
+        """Return what says, without a wait, whether all that was given so far has been done."""
+
+    @property
+    def stream(self) -> int:
+        """The current stream, as a number for libraries."""
+
+    def timer(self) -> Timer:
+        """Return a context manager that measures device work without waiting for it.
+
+        Examples
+        --------
+        >>> with device.timer() as timer:  # doctest: +SKIP
+        ...     device.launch(...)
+        >>> timer.elapsed_ms  # doctest: +SKIP
+        0.15
+        """
+
+    def range(self, name: str) -> AbstractContextManager[Any]:
+        """Return a context manager: a profiler shows by `name` what is launched inside."""
+
+    # ----------------------------------------------------------------- copies and numbers
+    def from_host(self, array: np.ndarray[Any, Any]) -> Array:
+        """Return a contiguous copy on the device."""
+        observer = self.observer
+        return (self._from_host if observer is None else observer.from_host)(array)
+
+    def to_host(self, array: Array) -> np.ndarray[Any, Any]:
+        """Return a copy on the host; waits for the work before it."""
+        observer = self.observer
+        copy = self._to_host if observer is None else observer.to_host
+        found: np.ndarray[Any, Any] = copy(array)
+        return found
+
+    def read(self, array: Array) -> Any:
+        """Return the one element of `array` as a Python scalar; waits for the work before it."""
+        observer = self.observer
+        return (self._read if observer is None else observer.read)(array)
+
+    def notification(self) -> HostNotification:
+        """Return pinned memory where a kernel writes two numbers for the host, and a serial."""
+
+    def wait_for(self, notification: HostNotification, counts: Array) -> tuple[int, int]:
+        """Return the two numbers that a kernel wrote to its `notification`.
+
+        Quicker than copying them, which is done if nothing is heard for some milliseconds; for
+        that, `counts` has them too.
+        """
+        observer = self.observer
+        wait = self._wait_for if observer is None else observer.wait_for
+        found: tuple[int, int] = wait(notification, counts)
+        return found
+
+    def _from_host(self, array: np.ndarray[Any, Any]) -> Array: ...
+
+    def _to_host(self, array: Array) -> np.ndarray[Any, Any]: ...
+
+    def _read(self, array: Array) -> Any: ...
+
+    def _wait_for(self, notification: HostNotification, counts: Array) -> tuple[int, int]: ...
+
+    def fetched(self, array: Array, sender: Any) -> Array:
+        """Return a copy of an array of another device, `sender`, which need not be a peer.
+
+        It follows what that device has been given so far; what that device is given later follows
+        the copy.
+        """
+
+    def random_words(self, key: np.ndarray[Any, Any], stream: int, first: int, count: int) -> Array:
+        """Return the numbers ``first .. first + count - 1`` of a random stream, (count,), UINT32.
+
+        They are those of `lagpu.generators.stream.words`, which says more.
+        """
+        out = self.xp.empty(count, np.uint32)
+        run = kernel("random/philox.cu", "random_words")
+        with self.alone():
+            self.launch(
+                run, count // 8 + 1,
+                first=first, count=count, key0=key[0], key1=key[1], stream=stream, out=out,
+            )  # fmt: skip
+        return out
+
+    # ----------------------------------------------------------------------------- memory
+    def free_bytes(self) -> int:
+        """Return the bytes that can still be allocated."""
+
+    def pooled_bytes(self) -> int:
+        """Return the free bytes of the memory pool, without asking the driver."""
+
+    def used_bytes(self) -> int:
+        """Return the bytes that arrays hold now; what a pool keeps in reserve does not count."""
+
+    def limited(self, nbytes: int) -> AbstractContextManager[None]:
+        """Return a context manager: inside, arrays hold at most `nbytes`, earlier ones included."""
+
+    def require(self, nbytes: int, what: str, remedy: str = "") -> None:
+        """Raise OutOfMemory unless `nbytes` are free; call it before allocating.
+
+        Parameters
+        ----------
+        nbytes : int
+            What will be allocated at the same time.
+        what : str
+            Who needs it, as the message begins: ``"bfs"``.
+        remedy : str, optional
+            A sentence that says what to do instead.
+        """
+        if not has_free(self, nbytes):
+            free = self.free_bytes()
+            remedy = remedy or "Use a smaller graph or a device with more memory."
+            raise OutOfMemory(
+                f"{what}: needs {format_bytes(nbytes)}, "
+                f"{format_bytes(free)} free on {self.name}. {remedy}"
+            )
+
+    def shared_zeros(self, count: int) -> Array:
+        """Return `count` zeroed u64, alone in their memory, for `why_apart`."""
+
+    def pinned_zeros(self, count: int) -> tuple[Array, memoryview]:
+        """Return `count` zeroed u64 on the host: as kernels write them, and as the host reads."""
+
+    def address(self, array: Array) -> int:
+        """Return where an array begins, for kernels of devices that `why_apart` allows."""
+
+    # ------------------------------------------------------------------------------ which
+    def why_apart(self, devices: Sequence[Any]) -> str:
+        """Return why devices, this one among them, cannot run one kernel; "" if they can.
+
+        Each can then address the others' `shared_zeros`.
+        """
+
+    @property
+    def identity(self) -> str:
+        """What no other device of any host is called."""
+
+    def chosen(self) -> AbstractContextManager[Any]:
+        """Return a context manager: the device is the thread's, for libraries; no lock is taken."""
+
+    def describe(self) -> dict[str, str]:
+        """Return the names and versions that a measurement or a bug report needs."""
+
+
+def has_free(device: Device, nbytes: int) -> bool:
+    """Whether `nbytes` can be allocated; the driver is asked only if the pool does not have them.
+
+    To ask it takes longer than a search.
+    """
+    return nbytes <= device.pooled_bytes() or nbytes <= device.free_bytes()
+
+
+def format_bytes(nbytes: int) -> str:
+    """Return a size in decimal units, ``"12.4 GB"``.
+
+    Examples
+    --------
+    >>> format_bytes(12_400_000_000)
+    '12.4 GB'
+    """
+    size = float(nbytes)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"
+
+
+# ------------------------------------------------------------------------------------------
+# Launches: arguments checked against a kernel's signature, and launches that are run often.
 
 
 def check_block(kernel: Kernel, block: int) -> None:
@@ -576,24 +670,6 @@ def _misfit(kernel: Kernel, param: Param, fact: str) -> KernelLaunchError:
 
 
 # ------------------------------------------------------------------------------------------
-# Random numbers made on a device; see `lagpu.generators.stream`.
-
-
-def random_words(
-    device: Any, key: np.ndarray[Any, Any], stream: int, first: int, count: int
-) -> Any:
-    """Return the numbers ``first .. first + count - 1`` of a stream, (count,), UINT32."""
-    out = device.xp.empty(count, np.uint32)
-    run = kernel("random/philox.cu", "random_words")
-    with device.alone():
-        device.launch(
-            run, count // 8 + 1,
-            first=first, count=count, key0=key[0], key1=key[1], stream=np.uint64(stream), out=out,
-        )  # fmt: skip
-    return out
-
-
-# ------------------------------------------------------------------------------------------
 # The errors of the libraries under a device, by lagpu's names.
 
 
@@ -623,3 +699,170 @@ def launch_error(device: Any, error: Exception, kernel: Any) -> LagpuError:
 def _lacks_memory(error: Exception) -> bool:
     """Whether the driver had none left, as for a kernel's code where other processes have it."""
     return getattr(error, "status", None) == _NO_MEMORY
+
+
+# ------------------------------------------------------------------------------------------
+# An observer of a device while a trace is on: launches, copies and bytes.
+
+
+_NOTIFICATION = 24  # bytes: two numbers and a serial
+
+
+class Work:
+    """What was launched and copied since a moment; times are in events that nobody waits for."""
+
+    __slots__ = ("bytes", "compile_ms", "copies", "copy_bytes", "each", "kernels")
+
+    def __init__(self) -> None:
+        self.kernels: list[Timer] = []
+        self.copies: list[Timer] = []
+        self.copy_bytes = self.bytes = 0
+        self.compile_ms = 0.0
+        self.each: list[tuple[str, float]] = []  # bytes for each edge, or entry
+
+    def measured(self, host_ms: float, **counts: int) -> Measured:
+        """Return the sums; waits for the work. `counts` are edges, in and out of a product."""
+        return Measured(
+            kernel_ms=sum((timer.elapsed_ms for timer in self.kernels), 0.0),
+            host_ms=host_ms - self.compile_ms,
+            compile_ms=self.compile_ms,
+            copy_ms=sum((timer.elapsed_ms for timer in self.copies), 0.0),
+            copy_bytes=self.copy_bytes,
+            bytes=self.bytes + round(sum(counts.get(what, 0) * each for what, each in self.each)),
+        )
+
+
+class DeviceObserver:
+    """Sees the launches and copies of one thread on a device, from `enter` to `leave`.
+
+    Parameters
+    ----------
+    device : Device
+        The device.
+    traffic : mapping
+        For each kernel that moves some arrays only in part: the arrays' names, with the count
+        which the bytes are proportional to, and how many elements for each.
+
+    Attributes
+    ----------
+    now : Work
+        Where launches and copies are recorded.
+    timed : bool
+        Whether launches are timed and recorded.
+    """
+
+    def __init__(self, device: Device, traffic: Mapping[str, Any]) -> None:
+        self.now = Work()
+        self.timed = False
+        self._device: Any = device
+        self._outer: DeviceObserver | None = None
+        self._traffic = traffic
+        self._parts: dict[Kernel, tuple[list[int], list[tuple[int, str, float]]]] = {}
+
+    def enter(self, now: Work) -> None:
+        """Observe the device; an observer around this one goes on seeing everything."""
+        self.now, self._outer = now, self._device.observer
+        self._device.observer = self
+
+    def leave(self) -> None:
+        """Observe no more."""
+        self.timed = False
+        if self._device.observer is self:
+            self._device.observer = self._outer
+        self._outer = None
+
+    def unseen(self, name: str) -> Callable[..., Any]:
+        """Return a method of the device, such as ``"read"``, that this observer does not see."""
+        outer, own = self._outer, "prepared" if name == "prepared" else f"_{name}"
+        if outer is not None:
+            found: Callable[..., Any] = getattr(outer, name)
+        else:
+            found = getattr(self._device, "run" if name == "launch" else own)
+        return found
+
+    def launch(self, kernel: Kernel, threads: int, args: tuple[Any, ...], *how: Any) -> None:
+        """See a launch; `how` is block, cooperative, shared."""
+        if not self.timed:
+            self.unseen("launch")(kernel, threads, args, *how)
+            return
+        self._device.load(kernel)
+        with self._device.timer() as timer:
+            self.unseen("launch")(kernel, threads, args, *how)
+        self.now.kernels.append(timer)
+        self._add_traffic(kernel, args)
+
+    def prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
+        """See a prepared launch."""
+        if not self.timed:
+            self.unseen("prepared")(launch, new)
+            return
+        self._device.load(launch.kernel)
+        with self._device.timer() as timer:
+            self.unseen("prepared")(launch, new)
+        self.now.kernels.append(timer)
+        self._add_traffic(launch.kernel, launch.all(new))
+
+    def from_host(self, array: np.ndarray[Any, Any]) -> Any:
+        """See a copy to the device."""
+        return self._copied("from_host", array)
+
+    def to_host(self, array: Any) -> Any:
+        """See a copy to the host."""
+        return self._copied("to_host", array)
+
+    def read(self, array: Any) -> Any:
+        """See a number read."""
+        return self._copied("read", array)
+
+    def wait_for(self, notification: HostNotification, counts: Any) -> Any:
+        """See a notification: it is not timed, as the host waits for the kernel, not for a copy."""
+        self.now.copy_bytes += _NOTIFICATION
+        return self.unseen("wait_for")(notification, counts)
+
+    def _copied(self, name: str, *args: Any) -> Any:
+        now = self.now
+        with self._device.timer() as timer:
+            made = self.unseen(name)(*args)
+        now.copies.append(timer)
+        now.copy_bytes += getattr(made, "nbytes", args[0].nbytes)
+        return made
+
+    def _add_traffic(self, kernel: Kernel, args: tuple[Any, ...]) -> None:
+        """Add the bytes that a launch moves: each array once, or of some only a part."""
+        now = self.now
+        whole, partly = self._parts_of(kernel)
+        for k in whole:
+            if args[k] is not None:
+                now.bytes += args[k].nbytes
+        now.each += [(what, each) for k, what, each in partly if args[k] is not None]
+
+    def _parts_of(self, kernel: Kernel) -> tuple[list[int], list[tuple[int, str, float]]]:
+        """Return which arguments count whole, and which as bytes for each edge or entry."""
+        found = self._parts.get(kernel)
+        if found is None:
+            partly = self._traffic.get(kernel.name, {})
+            arrays = [(k, param) for k, param in enumerate(kernel.params) if param.pointer]
+            found = self._parts[kernel] = (
+                [k for k, param in arrays if param.name not in partly],
+                [
+                    (k, partly[param.name][0], partly[param.name][1] * param.dtype.itemsize)
+                    for k, param in arrays
+                    if param.name in partly
+                ],
+            )
+        return found
+
+
+class _TimerEnds(DeviceObserver):
+    """Ends a timer behind each launch that was prepared; the last end counts."""
+
+    def __init__(self, device: Any, timer: Timer) -> None:
+        super().__init__(device, {})
+        self._timer = timer
+        self.launched = False
+
+    def prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
+        """See a prepared launch."""
+        super().prepared(launch, new)
+        self.launched = True
+        self._timer.__exit__(None, None, None)

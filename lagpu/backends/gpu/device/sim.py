@@ -18,18 +18,15 @@ from typing import Any, cast
 import numpy as np
 
 from lagpu.backends.gpu.device.compiled import kept
-from lagpu.backends.gpu.device.observer import Observed
 from lagpu.backends.gpu.device.protocol import (
     SIM_LIMITS,
     CheckedLaunch,
+    Device,
     HostNotification,
-    PreparedLaunch,
     Timer,
     bind,
     check_block,
-    check_free,
     check_shared,
-    random_words,
 )
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import BackendUnavailable, InvalidValue, KernelCompileError, KernelLaunchError
@@ -48,7 +45,7 @@ _MESSAGE_BYTES = 512
 _ONE_AT_A_TIME = threading.Lock()  # the runtime holds one launch
 
 
-class SimDevice(Observed):
+class SimDevice(Device):
     """A simulated device on NumPy arrays.
 
     Parameters
@@ -114,7 +111,7 @@ class SimDevice(Observed):
         """Run a kernel; it has ended on return, and no observer sees it."""
         self._run([self._packed(kernel, args, block, shared)], threads, block, cooperative)
 
-    def run_together(self, launches: Sequence[tuple[PreparedLaunch, dict[str, Any]]]) -> None:
+    def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
         """Run a cooperative launch on each of several devices; all have ended on return."""
         first: CheckedLaunch = cast(CheckedLaunch, launches[0][0])
         packed = []
@@ -261,10 +258,6 @@ class SimDevice(Observed):
         finally:
             self._limit = before
 
-    def require(self, nbytes: int, what: str, remedy: str = "") -> None:
-        """Raise OutOfMemory unless `nbytes` are free."""
-        check_free(self, nbytes, what, remedy)
-
     def timer(self) -> Timer:
         """Return a context manager that measures wall time."""
         return _WallTimer()
@@ -272,8 +265,6 @@ class SimDevice(Observed):
     def range(self, name: str) -> AbstractContextManager[Any]:
         """Return a context manager that does nothing: no profiler names the work of a range."""
         return nullcontext()
-
-    random_words = random_words
 
     def describe(self) -> dict[str, str]:
         """Return the versions a report needs."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from lagpu.algebra.operators import BinaryOp, Semiring
 from lagpu.algebra.tables import binary, monoid, semiring
-from lagpu.backends.gpu.device.protocol import PreparedLaunch
+from lagpu.backends.gpu.device.protocol import CheckedLaunch
 from lagpu.backends.gpu.fused.match import matched
 from lagpu.backends.gpu.fused.search_space import (
     Prepared,
@@ -255,7 +255,7 @@ class Relaxation:
         space: Workspace = A.cache[place]
         return space
 
-    def _launch(self) -> PreparedLaunch:
+    def _launch(self) -> CheckedLaunch:
         """Return the prepared launch for loops of this structure; it is kept."""
         product, kind, space = self._body.product, self._body.frontier.dtype, self._space()
         key = (product.semiring, product.flip, product.domain, kind)
@@ -263,7 +263,7 @@ class Relaxation:
             space.launches[key] = self._bound(space)
         return space.launches[key]
 
-    def _bound(self, space: Workspace) -> PreparedLaunch:
+    def _bound(self, space: Workspace) -> CheckedLaunch:
         """Prepare the launch with the arguments that all loops of this structure share."""
         A, kind = self._body.A, self._body.frontier.dtype
         form, device, n = by_inputs(A, self._body.product), A.device, A.shape[0]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import Device, PreparedLaunch, has_free
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, has_free
 from lagpu.backends.gpu.fused.match import DEPTH, Assignment, SearchBody
 from lagpu.backends.gpu.fused.search_space import Prepared, may_last, run_whole
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel
@@ -92,7 +92,7 @@ class Workspace:
         self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32)
         self.result = xp.zeros(constant("kResults"), np.uint64)
-        self.launches: dict[Any, PreparedLaunch] = {}
+        self.launches: dict[Any, CheckedLaunch] = {}
 
 
 def _planes(n: int, times: int | None) -> int:
@@ -207,7 +207,7 @@ class BitParallelSearch:
         space: Workspace = A.cache[place]
         return space
 
-    def _launch(self, space: Workspace, records: int) -> PreparedLaunch:
+    def _launch(self, space: Workspace, records: int) -> CheckedLaunch:
         """Return the prepared launch of such searches on this matrix; it is kept."""
         assigned = len(self._body.assignments)
         key = self._forms[0] is self._body.A, assigned if records else 0, records
@@ -216,7 +216,7 @@ class BitParallelSearch:
             found = space.launches[key] = self._bound(space, records)
         return found
 
-    def _bound(self, space: Workspace, records: int) -> PreparedLaunch:
+    def _bound(self, space: Workspace, records: int) -> CheckedLaunch:
         """Prepare the launch with the arguments that every such search on this matrix shares."""
         body, (predecessors, successors) = self._body, self._forms
         device, (k, n) = body.A.device, body.frontier.shape

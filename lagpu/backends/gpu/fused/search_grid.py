@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lagpu.backends.gpu.device.protocol import PreparedLaunch
+from lagpu.backends.gpu.device.protocol import CheckedLaunch
 from lagpu.backends.gpu.fused.match import (
     DEPTH,
     MAX_ASSIGNMENTS,
@@ -258,7 +258,7 @@ class GridSearch:
         kind, alpha, beta, _ = self._numbers(space)
         return functools.partial(why_level, self._n, kind, alpha, beta)
 
-    def _launch(self, space: Workspace, log: LoopLog | None, blank: int) -> PreparedLaunch:
+    def _launch(self, space: Workspace, log: LoopLog | None, blank: int) -> CheckedLaunch:
         """Return the prepared launch for loops of this structure; it is kept."""
         body, product = self._body, self._body.product
         assigned = tuple([(a.what, a.target.dtype) for a in body.assignments])
@@ -273,7 +273,7 @@ class GridSearch:
             found = space.launches[key] = self._bound(space, logs)
         return found
 
-    def _bound(self, space: Workspace, logs: dict[str, str]) -> PreparedLaunch:
+    def _bound(self, space: Workspace, logs: dict[str, str]) -> CheckedLaunch:
         """Prepare the launch with the arguments that all loops of this structure share."""
         (successors, predecessors), body = self._forms(), self._body
         A, n, iso = body.A, self._n, self._iso

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import Device, PreparedLaunch, named_error
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, named_error
 from lagpu.backends.gpu.kernels import GRID_BARRIER, constant
 from lagpu.backends.gpu.ops.planner import CLUSTER_DEGREE, LONG_SEARCH_DEGREE
 from lagpu.backends.gpu.storage.forms import degree_behind_edges
@@ -82,7 +82,7 @@ class Workspace:
         self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32) if push is None else push.barrier
         self.result = xp.zeros(constant("kResults"), np.uint64)
-        self.launches: dict[Any, PreparedLaunch] = {}
+        self.launches: dict[Any, CheckedLaunch] = {}
         self._found_in: Any = None
         self.degree, self.behind = form.nvals / max(n, 1), 0.0
         if successors is not None and predecessors is not None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
 from lagpu.algebra.tables import unary
-from lagpu.backends.gpu.device.protocol import Device, PreparedLaunch
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device
 from lagpu.backends.gpu.kernels import Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.source import Prelude, accum_macros
 from lagpu.backends.gpu.storage.forms import no_places
@@ -133,7 +133,7 @@ def _launch_over(
     op: Operator | None,
     types: tuple[DType, DType, DType, DType],
     accum: BinaryOp | None,
-) -> PreparedLaunch:
+) -> CheckedLaunch:
     """Return a launch from elementwise/map.cu over all of a vector; all but the size varies.
 
     `types` are those of what is read, of the operator's domain and result, and of the output.
@@ -150,7 +150,7 @@ def _launch_over(
     most, block = device.resident_threads, BLOCK
     if name == "fill":
         most, block = most // 2, block // 2
-    made: PreparedLaunch = device.prepare(run, min(size, most), n=size, block=block)
+    made: CheckedLaunch = device.prepare(run, min(size, most), n=size, block=block)
     return made
 
 
@@ -209,7 +209,7 @@ def _launch_of_two(
     op: BinaryOp,
     types: tuple[DType, DType, DType],
     accum: BinaryOp | None,
-) -> PreparedLaunch:
+) -> CheckedLaunch:
     """Return the launch that combines vectors of these types into one; all but the size varies."""
     domain, result = op.types(*types[:2])
     prelude = Prelude()
@@ -218,7 +218,7 @@ def _launch_of_two(
     macros |= accum_macros(accum, types[2], result, prelude)
     run = kernel("elementwise/combine.cu", "combine", prelude=prelude.text, **macros)
     threads = min(size, device.resident_threads)
-    made: PreparedLaunch = device.prepare(run, threads, n=size, block=BLOCK)
+    made: CheckedLaunch = device.prepare(run, threads, n=size, block=BLOCK)
     return made
 
 

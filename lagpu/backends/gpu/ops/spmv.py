@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import Device, PreparedLaunch, format_bytes
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, format_bytes
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.kernels.source import macros_of
 from lagpu.backends.gpu.ops.planner import Plan
@@ -98,7 +98,7 @@ def multiply_selection(
 @functools.lru_cache(maxsize=1024)
 def _selection_launch(
     device: Device, name: str, threads: int, product: Product, types: tuple[DType, DType]
-) -> PreparedLaunch:
+) -> CheckedLaunch:
     """Return the launch of a kernel of spmv/selection.cu; `types` are those of f and u."""
     macros, prelude = macros_of(product, types[1], BOOL)
     macros["F"] = types[0].ctype

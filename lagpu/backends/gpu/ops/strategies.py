@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import PreparedLaunch
+from lagpu.backends.gpu.device.protocol import CheckedLaunch
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.source import macros_of
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric
@@ -41,23 +41,23 @@ class ProductLaunch(NamedTuple):
 
     Attributes
     ----------
-    launch : PreparedLaunch
+    launch : CheckedLaunch
         Takes the vector, the mask, the lists if the kernel has such, the result, counters, the
         memory and the serial of a notification, and the edge counter.
     dtype : DType
         Type of the values that it writes.
     counters : int
         How many counters it needs.
-    reset : PreparedLaunch or None
+    reset : CheckedLaunch or None
         Clears words and values of the result before.
     lists : dict
         The lists of the matrix' workspace, by parameter.
     """
 
-    launch: PreparedLaunch
+    launch: CheckedLaunch
     dtype: DType
     counters: int = 3
-    reset: PreparedLaunch | None = None
+    reset: CheckedLaunch | None = None
     lists: Mapping[str, Any] = MappingProxyType({})
 
 

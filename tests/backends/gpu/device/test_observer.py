@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from lagpu.backends.gpu.device import protocol
 from lagpu.backends.gpu.device.cuda import CudaLaunch, Events, EventTimer
-from lagpu.backends.gpu.device.observer import Observed
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.profile import GpuMeter, MeterPool
 from lagpu.operations import Apply
@@ -40,7 +40,7 @@ class Array(SimpleNamespace):
         super().__init__(data=SimpleNamespace(ptr=ptr), nbytes=nbytes)
 
 
-class Device(Observed):
+class Device(protocol.Device):
     """What a `CudaLaunch` and a `GpuMeter` ask of a device; tells how each launch came."""
 
     compile_ms = 0.0
