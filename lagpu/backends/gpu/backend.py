@@ -71,15 +71,7 @@ def _named_error(backend: GpuBackend, error: Exception, method: str) -> LagpuErr
 
 @guarded(_named_error, host=("vector", "vector_set", "nvals"))
 class GpuBackend:
-    """Vectors and matrices on one device. See `Backend` for the methods.
-
-    Parameters
-    ----------
-    name : str
-        ``"gpu"`` or ``"sim"``.
-    device : Device
-        Where they live.
-    """
+    """Vectors and matrices on one device. See `Backend` for the methods."""
 
     def __init__(self, name: str, device: Device) -> None:
         self.name = name

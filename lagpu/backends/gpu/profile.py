@@ -146,15 +146,7 @@ class LoopLog:
 
 
 def rows_without_log(are_products: Sequence[bool], kernel_ms: float) -> list[LoopRow]:
-    """Return a row for each statement of the body, for all iterations together.
-
-    Parameters
-    ----------
-    are_products : sequence of bool
-        Which statements multiply.
-    kernel_ms : float
-        The time of all launches; it is on the product's row.
-    """
+    """Return a row for each statement of the body, for all iterations together."""
     why = "one kernel for all levels, which keeps no log"
     timed = Measured(kernel_ms, None, kernel="fused", reason=why)
     untimed = Measured(0.0, None, kernel="fused", reason=f"{why}; timed with the product")
@@ -405,21 +397,7 @@ def _bytes_of_level(traffic: SearchTraffic, r: Any, left: int) -> int | None:
 
 
 def why_level(n: int, kind: str, alpha: float, beta: float, r: Any, before: int) -> str:
-    """Return why a level of a grid search went in its direction, in numbers.
-
-    Parameters
-    ----------
-    n : int
-        Vertices.
-    kind : str
-        The kernel's constant of the rule.
-    alpha, beta : float
-        The numbers of the rule.
-    r : record
-        The level.
-    before : int
-        How the level before was run.
-    """
+    """Return why a level of a grid search went in its direction, in numbers."""
     pulls, found, pulled = r["how"] == _PULLS, int(r["in"]), before == _PULLS
     if r["how"] == _FINDS_NOTHING:
         return f"vertices {found}, none of which leads on: not run"
@@ -534,11 +512,6 @@ def _known(number: Any) -> int | None:
 class Runtime:
     """The device of a backend, and the plan and measurements of its last product.
 
-    Parameters
-    ----------
-    device : Device
-        Where operations run.
-
     Attributes
     ----------
     counters : Counters
@@ -583,17 +556,7 @@ class MeterPool:
 
 
 class GpuMeter:
-    """Measures statements on a device; see `Meter`.
-
-    Parameters
-    ----------
-    runtime : Runtime
-        Where operations record the plan of their product.
-    traffic : mapping
-        The part of its arrays that each kernel moves; see `DeviceObserver`.
-    pool : MeterPool
-        Reused observers and buffers.
-    """
+    """Measures statements on a device; see `Meter`."""
 
     def __init__(self, runtime: Runtime, traffic: Mapping[str, Any], pool: MeterPool) -> None:
         self._runtime, self._device, self._pool = runtime, runtime.device, pool

@@ -214,19 +214,6 @@ def compiled(
 
     What is not there is taken from the kernels that lagpu was shipped with, or compiled.
 
-    Parameters
-    ----------
-    cupy : module
-        CuPy, which holds NVRTC and knows the driver.
-    kernel : Kernel
-        What to compile.
-    capability : int
-        The compute capability of the GPU, 90 for 9.0.
-    flags : tuple of str
-        Further options of NVRTC.
-    backend : str
-        What error messages call the backend.
-
     Returns
     -------
     bytes

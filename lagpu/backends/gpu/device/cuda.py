@@ -41,11 +41,6 @@ class Events:
     All that were ever made are kept. A timer in a cycle, such as an exception makes with its
     frames, is collected together with what it has: CuPy's events end themselves then, although the
     timer has just given them to the next.
-
-    Parameters
-    ----------
-    cuda : module
-        ``cupy.cuda``.
     """
 
     def __init__(self, cuda: Any) -> None:

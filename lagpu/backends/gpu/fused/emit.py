@@ -199,19 +199,7 @@ class Parameters:
         return f"{name}_words, {name}_values, {name}_iso"
 
     def product(self, product: Product, u: DType, a: DType, name: str, /, **more: str) -> str:
-        """Add the struct of a product's types; return its name.
-
-        Parameters
-        ----------
-        product : Product
-            The algebra.
-        u, a : DType
-            Types of the vector and of the matrix.
-        name : str
-            Of the struct.
-        **more
-            Further types by their names.
-        """
+        """Add the struct of a product's types; return its name."""
         macros, _ = macros_of(product, u, a, self.prelude)
         kinds = {what: macros[what] for what in ("ADD", "MUL", "U", "A", "T", "Z")} | more
         body = " ".join(f"typedef {kind} {what};" for what, kind in kinds.items())

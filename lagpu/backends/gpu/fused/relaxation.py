@@ -203,13 +203,7 @@ def relaxation(statements: Sequence[Statement], until: Until) -> Relaxation | Re
 
 
 class Relaxation:
-    """A relaxation that one kernel runs; see search/relax.cu and `FusedLoop`.
-
-    Parameters
-    ----------
-    body : RelaxationBody
-        The loop's body; edges may be relaxed in any order.
-    """
+    """A relaxation that one kernel runs; see search/relax.cu and `FusedLoop`."""
 
     name = "relaxation"
     why = "edges may be relaxed in any order"

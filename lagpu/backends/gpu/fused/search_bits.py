@@ -39,21 +39,7 @@ HEAVY, ENOUGH = constant("kHeavy"), 16
 def bit_parallel_search(
     counters: Counters, body: SearchBody, times: int | None, number: Any, why: str
 ) -> BitParallelSearch | Rejection:
-    """Return the bit-parallel search of a matrix' rows, or why it does not fit.
-
-    Parameters
-    ----------
-    counters : Counters
-        Of the backend.
-    body : SearchBody
-        The loop's body, which assigns no value of the frontier.
-    times : int or None
-        Iterations, at most.
-    number : NumPy scalar
-        The value of each entry that a product makes.
-    why : str
-        Why the search is bit-parallel.
-    """
+    """Return the bit-parallel search of a matrix' rows, or why it does not fit."""
     made = BitParallelSearch(counters, body, times, number, why)
     if not has_free(body.A.device, made.nbytes):
         return Rejection("the workspace of a bit-parallel search does not fit")

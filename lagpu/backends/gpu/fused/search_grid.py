@@ -373,17 +373,7 @@ def outputs_of(
 
 
 def save_values(overwritten: Sequence[int], targets: Sequence[VectorStore], blank: int) -> Saved:
-    """Copy the values of those outputs that a search may overwrite where it must not.
-
-    Parameters
-    ----------
-    overwritten : sequence of int
-        Which outputs; see `SearchBody.overwrites`.
-    targets : sequence of VectorStore
-        All outputs.
-    blank : int
-        As of `outputs_of`.
-    """
+    """Copy the values of those outputs that a search may overwrite where it must not."""
     saved = [targets[k] for k in overwritten if not blank >> k & 1]
     for x in saved:  # compiled now: nothing may fail after the search
         x.device.load(kernel("elementwise/bitmap.cu", "copy_entries", U=x.dtype.ctype))
@@ -397,15 +387,7 @@ def restore_values(saved: Saved, left: Any) -> None:
 
 
 def logs_of(log: LoopLog | None, blank: int, outputs: int) -> dict[str, str]:
-    """Return the macros of a search that writes records, which counts new entries of outputs.
-
-    Parameters
-    ----------
-    log : LoopLog or None
-        Where it writes them.
-    blank, outputs : int
-        As of `outputs_of`; and how many outputs there are.
-    """
+    """Return the macros of a search that writes records, which counts new entries of outputs."""
     if log is None:
         return {}
     return {"LOG": str(log.capacity), "HAD": str(int(blank != (1 << outputs) - 1))}
@@ -414,17 +396,7 @@ def logs_of(log: LoopLog | None, blank: int, outputs: int) -> dict[str, str]:
 def search_macros(
     body: SearchBody, form: CscMatrix, iso: bool, sums: bool, keep: bool
 ) -> tuple[dict[str, str], str]:
-    """Return the macros that specialise the kernel of a search, and its prelude.
-
-    Parameters
-    ----------
-    body : SearchBody
-        The loop's body.
-    form : CscMatrix
-        The matrix by columns.
-    iso, sums, keep : bool
-        As of `GridSearch`.
-    """
+    """Return the macros that specialise the kernel of a search, and its prelude."""
     macros, prelude = index_types(form), Prelude()
     if iso:
         if not body.frontier.dtype.is_bool:

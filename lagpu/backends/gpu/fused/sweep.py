@@ -428,19 +428,7 @@ def _mark(deepest: int) -> tuple[str, int]:
 
 
 class VectorSweep:
-    """A kernel, its arguments, and the vectors it writes; see `FusedLoop`.
-
-    Parameters
-    ----------
-    statements : sequence of Statement
-        The loop's body.
-    body : SweepBody
-        The parts of the body.
-    here, above : VectorStore
-        The masks of the sweep.
-    levels : VectorLevels
-        The levels; at least two.
-    """
+    """A kernel, its arguments, and the vectors it writes; see `FusedLoop`."""
 
     name, why = "sweep", "the levels are a vector"
     keeps_log = False

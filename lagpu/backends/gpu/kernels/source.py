@@ -412,17 +412,7 @@ class Prelude:
 def macros_of(
     product: Product, u: DType, a: DType, prelude: Prelude | None = None
 ) -> tuple[dict[str, str], str]:
-    """Return the macros that specialise a kernel of a product, and its prelude.
-
-    Parameters
-    ----------
-    product : Product
-        The algebra.
-    u, a : DType
-        Types of the values of the vector and of the matrix.
-    prelude : Prelude, optional
-        Where functors are put; by default a new one.
-    """
+    """Return the macros that specialise a kernel of a product, and its prelude."""
     prelude = prelude or Prelude()
     macros = {
         "ADD": prelude.functor(product.semiring.monoid),

@@ -117,11 +117,6 @@ def beta_of(sums: bool) -> float:
 
     Where few vertices are left a pull by groups of words is cheap, so a search that is nearly done
     is pulled to its end (docs/design/speed.md).
-
-    Parameters
-    ----------
-    sums : bool
-        Whether a pull adds up, and so takes words one by one.
     """
     return 64.0 if sums else 1024.0
 

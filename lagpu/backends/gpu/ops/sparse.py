@@ -278,13 +278,6 @@ def at_positions(
 class Pattern:
     """The positions over which matrices become vectors.
 
-    Parameters
-    ----------
-    forms : tuple of CscMatrix
-        Matrices with entries at exactly these positions.
-    numbers : array of INT64, optional
-        The positions, which rise; those of the forms if not given.
-
     Attributes
     ----------
     forms : tuple of CscMatrix

@@ -220,19 +220,7 @@ def _prepared(
 
 
 def iso_result(A: CscMatrix, has_values: bool, number: Any, product: Product) -> Any:
-    """Return the one value that all sums have, or None if they may differ.
-
-    Parameters
-    ----------
-    A : CscMatrix
-        The matrix.
-    has_values : bool
-        Whether the vector's entries may differ.
-    number : NumPy scalar
-        Their one value if they do not.
-    product : Product
-        The algebra.
-    """
+    """Return the one value that all sums have, or None if they may differ."""
     reads_u, reads_a, known = _operands_read(product)
     if not (reads_u or reads_a):
         return known

@@ -409,15 +409,7 @@ class VectorLevels:
 
 
 class LevelOffsets:
-    """The edge offsets of one level, computed when a product first needs them.
-
-    Parameters
-    ----------
-    levels : VectorLevels
-        All levels.
-    d : int
-        Which one.
-    """
+    """The edge offsets of one level, computed when a product first needs them."""
 
     def __init__(self, levels: VectorLevels, d: int) -> None:
         self._levels, self._d = levels, d

@@ -70,21 +70,7 @@ class OffsetsSource(Protocol):
 
 
 class PendingCount:
-    """A number of entries that the device may still be counting; call it for the number.
-
-    Parameters
-    ----------
-    device : Device
-        The device.
-    known : int or None
-        The number, if it is known.
-    count : array of u64, or None
-        Where it will be.
-    notification : HostNotification or None
-        Where a kernel writes it.
-    read : callable, optional
-        Reads `count`, instead of the device.
-    """
+    """A number of entries that the device may still be counting; call it for the number."""
 
     __slots__ = ("_count", "_device", "_known", "_notification", "_read")
 

@@ -373,13 +373,6 @@ def batches(form: CscMatrix, groups: int) -> Array:
     So thread blocks have equal work, and the last batches are short. Long columns do not count, as
     they are taken by chunks.
 
-    Parameters
-    ----------
-    form : CscMatrix
-        The matrix by the columns that are pulled into.
-    groups : int
-        Words a vertex.
-
     Returns
     -------
     array of u32
@@ -424,17 +417,7 @@ class Ranked(NamedTuple):
 
 
 def ranked(form: CscMatrix, rows: CscMatrix | None, each: int) -> Ranked:
-    """Return the vertices by ranks, made at the first call, which may wait for the device.
-
-    Parameters
-    ----------
-    form : CscMatrix
-        The matrix by the columns that are pulled into.
-    rows : CscMatrix or None
-        The same matrix by rows, if it is there.
-    each : int
-        Bytes of a vertex' words.
-    """
+    """Return the vertices by ranks, made at the first call, which may wait for the device."""
     place = f"ranks, {each} bytes a vertex"
     if place not in form.cache:
         form.cache[place] = _rank(form, rows, each)

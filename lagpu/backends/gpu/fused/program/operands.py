@@ -65,13 +65,6 @@ def _always_fits(source: DType, target: DType) -> bool:
 class LoopScalars:
     """The scalars of a loop's body: what a run of its kernel takes of them, and leaves in them.
 
-    Parameters
-    ----------
-    statements : sequence of Statement
-        The body, which `why_no_scalars` accepts.
-    device : Device
-        Where it runs.
-
     Attributes
     ----------
     written, all : list of ScalarValue
@@ -166,15 +159,6 @@ def _unsure(
 
 class KernelScalars:
     """The scalars of a loop's body in the text of its kernel, variables that every thread has.
-
-    Parameters
-    ----------
-    scalars : LoopScalars
-        The scalars.
-    sums : int
-        How many sums over vectors the body has.
-    params : Parameters
-        Of the kernel; those of scalars are added to it.
 
     Attributes
     ----------

@@ -126,17 +126,6 @@ def _outputs(statements: Sequence[Statement], _: Any) -> _Outputs:
 class GeneratedLoop:
     """A kernel, its arguments, and the vectors it writes; see `FusedLoop`.
 
-    Parameters
-    ----------
-    statements : sequence of Statement
-        The body, which `why_not_generated` accepts.
-    empty, unchanged : VectorStore or None
-        The loop's condition.
-    times : int or None
-        Iterations, at most.
-    why : str
-        Why no other kernel runs the loop.
-
     Attributes
     ----------
     one_way : str
@@ -458,19 +447,7 @@ def _bytes_of_rows(A: CscMatrix, product: Product) -> int:
 
 
 class GeneratedBitmapLoop(GeneratedLoop):
-    """A kernel, its arguments, and the bitmap matrices it writes; see `GeneratedLoop`.
-
-    Parameters
-    ----------
-    found : OnEntries
-        The body, on entries.
-    empty, unchanged : MatrixHandle or None
-        The loop's condition.
-    times : int or None
-        Iterations, at most.
-    why : str
-        Why no other kernel runs the loop.
-    """
+    """A kernel, its arguments, and the bitmap matrices it writes; see `GeneratedLoop`."""
 
     one_way = "sums of bitmap matrices are pulled, and so is a matrix stored in one form"
 

@@ -80,13 +80,6 @@ class _Sum(NamedTuple):
 class Pass:
     """Statements over one index space, on registers; see the module. It is the `Writer` of them.
 
-    Parameters
-    ----------
-    operands : Operands
-        Of the program.
-    size : int
-        Indices.
-
     Attributes
     ----------
     sums : list
@@ -363,13 +356,7 @@ class _ScalarLines:
 
 
 class Passes:
-    """The lines of a body, with a pass for statements in a row wherever they may share one.
-
-    Parameters
-    ----------
-    operands : Operands
-        Of the program.
-    """
+    """The lines of a body, with a pass for statements in a row wherever they may share one."""
 
     def __init__(self, operands: Operands) -> None:
         self._operands, self._scalars = operands, operands.scalars
@@ -468,15 +455,7 @@ class Passes:
 
 
 class LogLines:
-    """The lines by which a generated loop logs its statements; none without a log.
-
-    Parameters
-    ----------
-    statements : int
-        How many the body has.
-    on : bool
-        Whether there is a log.
-    """
+    """The lines by which a generated loop logs its statements; none without a log."""
 
     def __init__(self, statements: int, on: bool) -> None:
         self._on, self._statements = on, statements
@@ -537,15 +516,7 @@ class LogLines:
 
 
 class Traced:
-    """The lines of statements that have records. It is the `Writer` of them, on whole vectors.
-
-    Parameters
-    ----------
-    operands : Operands
-        Of the program.
-    log : LogLines
-        The lines of its log.
-    """
+    """The lines of statements that have records. It is the `Writer` of them, on whole vectors."""
 
     def __init__(self, operands: Operands, log: LogLines) -> None:
         self._operands, self._log = operands, log
