@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -197,6 +198,12 @@ class CscMatrix:
         """Return where the entries of column `j` begin and end."""
         first, last = self.device.to_host(self.col_ptr[j : j + 2]).tolist()
         return first, last
+
+    def kept(self, place: str, make: Callable[[], Any]) -> Any:
+        """Return what the matrix' cache has under a name, made at the first call."""
+        if place not in self.cache:
+            self.cache[place] = make()
+        return self.cache[place]
 
     def with_values(self, dtype: DType, values: Array | None, iso: Any) -> CscMatrix:
         """Return a matrix of the same entries with other values; the index arrays are shared."""

@@ -226,25 +226,19 @@ def entries_left(device: Device, result: Array) -> int:
 
 def push_space(A: CscMatrix) -> PushSpace:
     """Return the lists of `A`, made at the first call."""
-    if "push" not in A.cache:
-        A.cache["push"] = PushSpace(A)
-    space: PushSpace = A.cache["push"]
+    space: PushSpace = A.kept("push", lambda: PushSpace(A))
     return space
 
 
 def edge_frontier(A: CscMatrix) -> EdgeFrontier:
     """Return the `EdgeFrontier` of `A`, made at the first call."""
-    if "edges" not in A.cache:
-        A.cache["edges"] = EdgeFrontier(A)
-    space: EdgeFrontier = A.cache["edges"]
+    space: EdgeFrontier = A.kept("edges", lambda: EdgeFrontier(A))
     return space
 
 
 def scatter_space(A: CscMatrix) -> ScatterSpace:
     """Return the `ScatterSpace` of `A`, made at the first call."""
-    if "scatter" not in A.cache:
-        A.cache["scatter"] = ScatterSpace(A)
-    space: ScatterSpace = A.cache["scatter"]
+    space: ScatterSpace = A.kept("scatter", lambda: ScatterSpace(A))
     return space
 
 
@@ -419,9 +413,7 @@ class Ranked(NamedTuple):
 def ranked(form: CscMatrix, rows: CscMatrix | None, each: int) -> Ranked:
     """Return the vertices by ranks, made at the first call, which may wait for the device."""
     place = f"ranks, {each} bytes a vertex"
-    if place not in form.cache:
-        form.cache[place] = _rank(form, rows, each)
-    found: Ranked = form.cache[place]
+    found: Ranked = form.kept(place, lambda: _rank(form, rows, each))
     return found
 
 
