@@ -156,10 +156,6 @@ def rows_without_log(are_products: Sequence[bool], kernel_ms: float) -> list[Loo
     ]
 
 
-# ------------------------------------------------------------------------------------------
-# Estimate the bytes that statements of a fused loop move, from the counts in its log.
-
-
 _LISTED_VERTEX = 8  # bytes of a vertex and its degree in a list of vertices
 
 
@@ -301,10 +297,6 @@ def _value_in(A: CscMatrix) -> int:
 def value_bytes(dtype: DType) -> int:
     """Return the bytes of a value; Boolean ones are taken to be all equal, so none is stored."""
     return 0 if dtype is BOOL else dtype.numpy.itemsize
-
-
-# ------------------------------------------------------------------------------------------
-# Make the rows of a trace from the records of a fused loop.
 
 
 _PUSHES_ALONE, _PULLS = constant("kPushesAlone"), constant("kPulls")
@@ -505,10 +497,6 @@ def _known(number: Any) -> int | None:
     return None if number == _UNKNOWN else int(number)
 
 
-# ------------------------------------------------------------------------------------------
-# Measure statements and kernels on a device.
-
-
 class Runtime:
     """The device of a backend, and the plan and measurements of its last product.
 
@@ -541,10 +529,6 @@ class Runtime:
     @plan.setter
     def plan(self, plan: Any) -> None:
         self._plans.last = plan
-
-
-# ------------------------------------------------------------------------------------------
-# Measure the kernels, copies and compilations of a device under a trace, without waiting.
 
 
 class MeterPool:

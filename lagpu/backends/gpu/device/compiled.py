@@ -116,9 +116,6 @@ def _whole(path: Path) -> bytes | None:
     return content if hashlib.sha256(content).digest() == digest else None
 
 
-# ------------------------------------------------------------------------------------------
-# Kernels compiled before lagpu was installed, so that a first search on a common GPU need not.
-#
 # There is an archive for each GPU, a tar compressed as a whole: kernels are much alike. A member
 # is named by the hash of all that decides it, so one of another text is not found, and is
 # compiled. `.ci/cubins.py` makes the archives, which are part of a wheel and not of the
@@ -200,9 +197,6 @@ def _members(path: Path) -> dict[str, bytes]:
         }
 
 
-# ------------------------------------------------------------------------------------------
-# CUDA C++ compiled by NVRTC for one GPU.
-#
 # CuPy's own compiler takes FP32 numbers below 1.2e-38 for 0 (``-ftz=true``, which it adds to the
 # options of everybody), and links kernels that are launched cooperatively a second time.
 

@@ -88,10 +88,6 @@ class EventTimer:
         return float(self._events.cuda.get_elapsed_time(begin, end))
 
 
-# ------------------------------------------------------------------------------------------
-# Launches on CUDA: prepared ones, and how many clusters of thread blocks fit on a GPU at once.
-
-
 # Struct codes of arguments, eight bytes each; True is a pointer.
 SLOT: dict[Any, str] = {
     True: "Q",
@@ -230,10 +226,6 @@ def most_clusters(function: int, kernel: Kernel, block: int, shared: int) -> int
         ctypes.byref(found), ctypes.c_void_p(function), ctypes.byref(launch)
     )
     return 0 if failed else found.value
-
-
-# ------------------------------------------------------------------------------------------
-# The CUDA device: CuPy arrays, kernels compiled by NVRTC, launches on CuPy's current stream.
 
 
 _REMEDY = 'Install `pip install "lagpu[gpu]"` on a machine with an NVIDIA GPU and its driver.'
@@ -681,10 +673,6 @@ def _open_device(cupy: Any, index: int) -> Any:
 
 def _version(number: int) -> str:
     return f"{number // 1000}.{number % 1000 // 10}"
-
-
-# ------------------------------------------------------------------------------------------
-# Several GPUs of one host: whether each addresses the others' memory; memory and copies.
 
 
 _ATOMICS = 3  # CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED

@@ -546,10 +546,6 @@ def format_bytes(nbytes: int) -> str:
     return f"{size:.1f} TB"
 
 
-# ------------------------------------------------------------------------------------------
-# Launches: arguments checked against a kernel's signature, and launches that are run often.
-
-
 def check_block(kernel: Kernel, block: int) -> None:
     """Check the size of a block: whole warps, at most 1024 threads."""
     if block % 32 or not 32 <= block <= 1024:
@@ -669,10 +665,6 @@ def _misfit(kernel: Kernel, param: Param, fact: str) -> KernelLaunchError:
     return KernelLaunchError(f"{kernel.name}: parameter {param.name!r} ({param}): {fact}.")
 
 
-# ------------------------------------------------------------------------------------------
-# The errors of the libraries under a device, by lagpu's names.
-
-
 _NO_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY, and cudaErrorMemoryAllocation
 
 
@@ -699,10 +691,6 @@ def launch_error(device: Any, error: Exception, kernel: Any) -> LagpuError:
 def _lacks_memory(error: Exception) -> bool:
     """Whether the driver had none left, as for a kernel's code where other processes have it."""
     return getattr(error, "status", None) == _NO_MEMORY
-
-
-# ------------------------------------------------------------------------------------------
-# An observer of a device while a trace is on: launches, copies and bytes.
 
 
 _NOTIFICATION = 24  # bytes: two numbers and a serial

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -113,10 +113,9 @@ class SimDevice(Device):
 
     def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
         """Run a cooperative launch on each of several devices; all have ended on return."""
-        first: CheckedLaunch = cast(CheckedLaunch, launches[0][0])
+        first = launches[0][0]
         packed = []
-        for prepared, new in launches:
-            launch = cast(CheckedLaunch, prepared)
+        for launch, new in launches:
             how = (launch.threads, launch.block, launch.cooperative)
             if how != (first.threads, first.block, True):
                 raise KernelLaunchError(f"{launch.kernel!r}: {how} is not how the first one runs.")
@@ -345,10 +344,6 @@ def _pack(kernel: Kernel, values: list[Any]) -> np.ndarray[Any, Any]:
                 )
             slots[index] = value.__array_interface__["data"][0]
     return slots
-
-
-# ------------------------------------------------------------------------------------------
-# Shared objects from C++ text, for the sim device.
 
 
 #: Where the sim device's C++ lies; texts may include its headers.

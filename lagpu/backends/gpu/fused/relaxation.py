@@ -182,10 +182,6 @@ def _values(A: CscMatrix) -> tuple[Any, Any]:
     return reduce_matrix(A, monoid.min), reduce_matrix(A, monoid.max)
 
 
-# ------------------------------------------------------------------------------------------
-# The relaxation: a loop that improves the numbers of vertices along edges, as one kernel.
-
-
 SMALL = constant("kSmall")
 STOPPED = 3  # its place in the result
 NARROW = 1024  # a step is at most so many times the least distance of two limits

@@ -187,10 +187,6 @@ def _fit(live: Sequence[tuple[DType, int]], k: int, n: int, free: int, per_sourc
     return needed + _SPARE * widest <= free
 
 
-# ------------------------------------------------------------------------------------------
-# The per-source search: many sources, each searched by one thread block alone.
-
-
 LOOK = 1  # look at a vertex before claiming it: a load more, but fewer atomics; 0: claim at once
 SOLO = 2048  # vertices of a level in shared memory
 EARLY = 256  # vertices of a level up to which each load is made as soon as it can be

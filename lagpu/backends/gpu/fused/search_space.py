@@ -203,9 +203,6 @@ def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) ->
     ) + kept + n * INT32.numpy.itemsize + 4 * nwords(n)
 
 
-# ------------------------------------------------------------------------------------------
-# Run a fused loop whole: an error or an interrupt leaves what was before it, or what follows it.
-#
 # An interrupt (Ctrl-C) may come between any two lines of Python. Behind the launch of the loop's
 # kernel there is no way back, so what is left to do is done before the interrupt goes on. While
 # the host waits for a kernel, no line of Python sees an interrupt: the kernel itself looks for

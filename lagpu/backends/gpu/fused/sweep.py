@@ -132,10 +132,6 @@ class LevelOrder:
         return self._permuted[id(v)]
 
 
-# ------------------------------------------------------------------------------------------
-# Sweeps over the levels of a search, the deepest first, as one kernel each.
-
-
 class Frame(NamedTuple):
     """The frame of a sweep's kernel, around the function of a vertex.
 
@@ -394,9 +390,6 @@ class SweepText:
         return f"{name}<{types}>({args}, i, j)"
 
 
-# ------------------------------------------------------------------------------------------
-# Sweeps over the levels of a search, the deepest first, as one kernel each.
-#
 # A sweep over a vector is a cooperative kernel; in a sweep over a matrix one thread block sweeps
 # each row alone. See sweep/levels.cuh.
 

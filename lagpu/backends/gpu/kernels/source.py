@@ -51,9 +51,6 @@ def constant(name: str) -> int:
     return _constants()[name]
 
 
-# ------------------------------------------------------------------------------------------
-# Kernel sources: read, paste headers, specialise by macros, and know the signature.
-#
 # A `Kernel` is text plus a typed signature; a device compiles it on first launch. Headers are
 # pasted and not found through ``-I``, because CuPy's cache key does not see included files.
 
@@ -343,9 +340,6 @@ def _resolve(word: str, words: dict[str, str]) -> str:
     return word
 
 
-# ------------------------------------------------------------------------------------------
-# Operators as kernels know them: the functor's name, and the text of a user's own.
-#
 # A `Prelude` gathers the texts of one kernel, each once: an operator that multiplies and
 # accumulates has one functor.
 

@@ -125,10 +125,6 @@ def reduce_columns(A: BitmapMatrix, monoid: Monoid) -> VectorStore:
     return w
 
 
-# ------------------------------------------------------------------------------------------
-# Products of a bitmap matrix with a matrix: bits or values, pulled or pushed.
-
-
 #: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).
 TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
     "bitmap_mxm_bits": {"idx": ("edges", 1.0)},

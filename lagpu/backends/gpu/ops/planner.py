@@ -144,10 +144,6 @@ def gamma_of(alpha: float, degree: float, behind: float) -> float:
     return alpha * max(degree, _FOUND_BEHIND * behind)
 
 
-# ------------------------------------------------------------------------------------------
-# The planner: direction and kernel of one product, with the reason in numbers.
-
-
 #: Entries a group of ``push_virtual``, where the author gives none.
 GROUP = 32
 #: The largest group: the dense graphs of Wen and Zhang have up to 2028368 / 2048 edges a vertex,

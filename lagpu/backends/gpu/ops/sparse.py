@@ -243,9 +243,6 @@ def _parts(B: CscMatrix, mask: CscMatrix) -> Array:
     return device.xp.cumsum(parts)
 
 
-# ------------------------------------------------------------------------------------------
-# Sparse matrices on one pattern: as vectors over the positions where any of them has an entry.
-#
 # So mask, accumulator, replace and the element-wise combinations are the vectors' own kernels:
 # what lies outside these positions has no entry before and none after.
 
@@ -419,10 +416,6 @@ def _region(
     region.set_sparse(xp.flatnonzero(inside), None, C.dtype.numpy.type(0))
     region.to_bitmap()
     return region.words
-
-
-# ------------------------------------------------------------------------------------------
-# Products of matrices: expansion, sorting and compression; under a mask perhaps dot products.
 
 
 #: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).

@@ -106,10 +106,6 @@ def _selection_launch(
     return device.prepare(run, threads)
 
 
-# ------------------------------------------------------------------------------------------
-# Masked products of a matrix with a vector: the value of iso results, and the launch.
-
-
 def multiply(
     w: VectorStore,
     A: CscMatrix,

@@ -150,10 +150,6 @@ def from_few_entries(
     return BitmapMatrix(device, dtype, shape, v)
 
 
-# ------------------------------------------------------------------------------------------
-# The handle of a matrix, which is stored by columns or as a bitmap matrix.
-
-
 class MatrixHandle:
     """The front end's object for a matrix; it stays the same when a statement writes the matrix.
 
@@ -249,10 +245,6 @@ def fit_as_bitmaps(*matrices: MatrixHandle | None) -> bool:
     )
 
 
-# ------------------------------------------------------------------------------------------
-# The first entries of an object, for display: no conversion, and small transfers only.
-
-
 HostArray = np.ndarray[Any, Any]
 FIRST, MOST = 1 << 10, 1 << 20  # presence words looked at in one step
 
@@ -326,10 +318,6 @@ def matrix_form(A: MatrixHandle) -> str:
         return "bitmap" + ", iso" * (store.entries.values is None and store.nvals > 0)
     both = "csc and csr" if store.csr is not None else "csc"
     return both + ", iso" * (store.values is None and store.nvals > 0)
-
-
-# ------------------------------------------------------------------------------------------
-# The levels of a search, of a vector or a bitmap matrix: ordered, and cut out one by one.
 
 
 class VectorLevels:

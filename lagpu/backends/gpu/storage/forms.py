@@ -374,10 +374,6 @@ def _shares(A: CscMatrix) -> int:
     return shares_for(A.nvals, A.device.free_bytes() - A.nbytes - _beside_shares(A))
 
 
-# ------------------------------------------------------------------------------------------
-# Some of a matrix' entries, as bits in the order of its columns, and the matrix of these.
-
-
 def no_places(device: Device, nvals: int) -> Array:
     """Return room for a bit for each of so many entries, in the order of their columns."""
     return device.xp.empty(-(-nvals // 32), np.uint32)

@@ -76,13 +76,6 @@ def _cast(xp: Any, array: Array, dtype: DType) -> Array:
     return xp.where(low, info.min, xp.where(high, info.max, safe.astype(kind))).astype(kind)
 
 
-# ------------------------------------------------------------------------------------------
-# Zeroed counters on a device, allocated in blocks and reused.
-
-
-# numpy.ndarray or cupy.ndarray, by the device
-
-
 class Counters:
     """Zeroed u64 arrays; one device operation zeroes those of a whole block of memory.
 
@@ -115,13 +108,6 @@ class Counters:
         arrays = [block[k : k + count] for k in range(0, len(block), count)]
         blocks.append((block, arrays))
         return arrays.copy()
-
-
-# ------------------------------------------------------------------------------------------
-# Sparse matrices on a device, by columns.
-
-
-# numpy.ndarray or cupy.ndarray, by the device
 
 
 class CscMatrix:

@@ -95,13 +95,6 @@ class PendingCount:
             return int((self._read or self._device.read)(self._count[:1]))
 
 
-# ------------------------------------------------------------------------------------------
-# Vectors on a device: their storage forms, and the conversions from one form to another.
-
-
-# numpy.ndarray or cupy.ndarray, by the device
-
-
 def nwords(n: int) -> int:
     """Return the number of 32-bit presence words of `n` entries."""
     return (n + 31) // 32

@@ -440,10 +440,6 @@ def _rank(form: CscMatrix, rows: CscMatrix | None, each: int) -> Ranked:
     return Ranked(rank, rank.astype(idx.dtype, copy=False)[idx], room)
 
 
-# ------------------------------------------------------------------------------------------
-# Where the columns of a matrix begin among its entries: what sums of all entries need.
-
-
 TILE = constant("kSumTile")
 
 

@@ -247,9 +247,6 @@ class KernelScalars:
         return ["if (global_thread() == 0) {", *stores, failed, "}"]
 
 
-# ------------------------------------------------------------------------------------------
-# What the statements of a program name: vectors, masks and the results of products.
-#
 # A statement reads vectors from memory, where other threads may have written them, or from
 # registers of every warp, if they are small. A product leaves its sums in a vector of its own,
 # which the statement's output then takes over as that of any other result.

@@ -278,10 +278,6 @@ def _none() -> int:
     return 0
 
 
-# ------------------------------------------------------------------------------------------
-# The generated loop over matrices of k rows, as one over the vectors of their entries.
-
-
 _NO_BITMAP = "a matrix is not a bitmap matrix, and does not fit as one"
 
 
@@ -386,9 +382,6 @@ def _on_entries(s: Statement, entries: dict[int, VectorStore]) -> Statement:
     return s._replace(out=entries[id(s.out)], desc=desc, operation=operation)
 
 
-# ------------------------------------------------------------------------------------------
-# The generated loop over matrices of k rows, for bodies that are neither a search nor a sweep.
-#
 # All statements but products are those of the vectors that store the entries of bitmap matrices.
 
 

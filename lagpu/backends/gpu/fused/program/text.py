@@ -322,9 +322,6 @@ class HeldPass(Pass):
         ]
 
 
-# ------------------------------------------------------------------------------------------
-# Which statements of a body share a pass, and in what order scalars get their values.
-#
 # The lines leave what the statements leave one after the other, since
 #
 # - a scalar that a pass sums has its value after the next barrier, which is that of a product if
@@ -448,10 +445,6 @@ class Passes:
         """Add lines with a barrier, and those that wait for one."""
         self._lines += [*lines, *self._after_barrier.lines]
         self._after_barrier = _ScalarLines()
-
-
-# ------------------------------------------------------------------------------------------
-# The text of a generated loop's kernel, and what decides it.
 
 
 class LogLines:
@@ -585,9 +578,6 @@ class Traced:
         return f"{struct}<{types}>{{{args}}}"
 
 
-# ------------------------------------------------------------------------------------------
-# The text of a generated loop's kernel.
-#
 # Each statement becomes some lines of the kernel, in order, with a barrier of the grid where a
 # statement reads words that other threads wrote: `order.Passes` makes the lines of statements, or
 # `traced.Traced` those of a traced loop, and both name what they read by `operands.Operands`. The
@@ -738,9 +728,6 @@ class ProgramText:
         return [f"remember({where}, (u64*)nullptr);"], [], end
 
 
-# ------------------------------------------------------------------------------------------
-# What decides the text of a program: two bodies with one signature have the same text.
-#
 # A record keeps its program (`RecordedBody`), but a loop with scalars is not kept as a record,
 # and writing the text takes longer than a short loop runs. So programs of such loops are kept by
 # this.
