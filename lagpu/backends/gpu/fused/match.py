@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.storage.forms import why_no_csr
@@ -131,15 +131,8 @@ class SearchBody(NamedTuple):
         )  # fmt: skip
 
 
-class Matched(Protocol):
-    """The parts of a body."""
-
-    def on(self, body: RecordedBody) -> Any:
-        """Return the same parts of a recorded body; these have places instead of its handles."""
-
-
 def matched(
-    match: Callable[[Sequence[Statement], Any], Matched | Rejection],
+    match: Callable[[Sequence[Statement], Any], Any],
     statements: Sequence[Statement],
     frontier: Any,
 ) -> Any:
@@ -152,7 +145,7 @@ def matched(
     record, place = statements.record, statements.place_of(frontier)
     if (match, place) not in record.found:
         record.found[match, place] = match(record.statements, place)
-    found: Matched | Rejection = record.found[match, place]
+    found = record.found[match, place]
     return found if isinstance(found, Rejection) else found.on(statements)
 
 

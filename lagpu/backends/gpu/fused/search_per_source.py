@@ -39,13 +39,6 @@ LEVELS, EDGES = 64, 1 << 15
 _PROBE_BYTES = 64  # upper bound, for each vertex, of a grid search and its workspace
 
 
-class _Hubs(NamedTuple):
-    """How many entries the columns of hubs have; kept in a matrix' cache."""
-
-    entries: int
-    nbytes: int = 0  # as workspaces have it
-
-
 def why_not_per_source(A: CscMatrix, k: int) -> str:
     """Return why `k` sources do not run per source on `A`, or an empty string if they do.
 
@@ -56,19 +49,20 @@ def why_not_per_source(A: CscMatrix, k: int) -> str:
     if A.nvals > MOST_DEGREE * A.shape[0]:
         return f"mean degree {A.nvals / A.shape[0]:.1f} > {MOST_DEGREE}"
     longest = _HUB * MOST_DEGREE
-    place = f"columns of more than {longest} entries"
-    if place not in A.cache:
+
+    def entries_of_hubs() -> int:
         lengths = A.col_ptr[1:] - A.col_ptr[:-1]
-        A.cache[place] = _Hubs(int(lengths[lengths > longest].sum()))
-    hubs: _Hubs = A.cache[place]
-    if hubs.entries * _SHARE > A.nvals:
-        return f"hubs have {hubs.entries} entries > {A.nvals} / {_SHARE}"
-    return ""
+        return int(lengths[lengths > longest].sum())
+
+    entries = A.fact(f"columns of more than {longest} entries", entries_of_hubs)
+    return (
+        f"hubs have {entries} entries > {A.nvals} / {_SHARE}" if entries * _SHARE > A.nvals else ""
+    )
 
 
 # ------------------------------------------------------------------------------ deep or shallow
 class Depth(NamedTuple):
-    """The depth of a matrix as one search measured it; kept in the matrix' cache.
+    """The depth of a matrix as one search measured it.
 
     Attributes
     ----------
@@ -76,13 +70,10 @@ class Depth(NamedTuple):
         Whether the search had more levels than the bound.
     why : str
         The comparison, in numbers.
-    nbytes : int
-        0; every value in the cache has it.
     """
 
     deep: bool
     why: str
-    nbytes: int = 0
 
 
 def depth_bound(A: CscMatrix) -> int:
@@ -107,20 +98,12 @@ def depth_of(counters: Counters, A: CscMatrix, product: Product) -> Depth:
     """
     bound = depth_bound(A)
     along = product.transpose or is_symmetric(A)
-    place = f"depth, {bound} levels, {'along' if along else 'against'} the edges"
-    if place not in A.cache:
-        if not has_free(A.device, _PROBE_BYTES * A.shape[0]):
-            return Depth(False, "the search that would count the levels does not fit")
-        deep = _exceeds(counters, A, product, bound)
-        A.cache[place] = Depth(deep, f"a search has {_in_numbers(A, bound, deep)}")
-    found: Depth = A.cache[place]
-    return found
-
-
-def _in_numbers(A: CscMatrix, bound: int, deep: bool) -> str:
-    """Return the comparison with the bound, and how the bound was computed."""
-    levels = f"more than {bound} levels" if deep else f"at most {bound} levels"
-    return levels if bound == LEVELS else f"{levels}, {A.nvals} entries / {EDGES}"
+    name = f"depth, {bound} levels, {'along' if along else 'against'} the edges"
+    if name not in A.facts and not has_free(A.device, _PROBE_BYTES * A.shape[0]):
+        return Depth(False, "the search that would count the levels does not fit")
+    deep: bool = A.fact(name, lambda: _exceeds(counters, A, product, bound))
+    counted = "" if bound == LEVELS else f", {A.nvals} entries / {EDGES}"
+    return Depth(deep, f"a search has {'more than' if deep else 'at most'} {bound} levels{counted}")
 
 
 def _exceeds(counters: Counters, A: CscMatrix, product: Product, bound: int) -> bool:

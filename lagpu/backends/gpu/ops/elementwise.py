@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -281,13 +281,6 @@ def reduce_values(
     return device.read(total)
 
 
-class Reduced(NamedTuple):
-    """The sum of a matrix' entries, kept in its cache."""
-
-    value: Any
-    nbytes: int = 0  # as workspaces have it
-
-
 def reduce_matrix(A: CscMatrix, monoid: Monoid) -> Any:
     """Return the sum of all entries as `reduce_entries` does; the first call waits, and keeps it.
 
@@ -295,13 +288,9 @@ def reduce_matrix(A: CscMatrix, monoid: Monoid) -> Any:
     """
     if not A.nvals:
         return None
-    place = f"sum by {monoid.name}"
-    if monoid.registered or place not in A.cache:
-        found = reduce_values(A.device, A.nvals, None, A.values, A.number, A.dtype, monoid)
-        if monoid.registered:
-            return found
-        A.cache[place] = Reduced(found)
-    return A.cache[place].value
+    what = None, A.values, A.number, A.dtype, monoid
+    reduce = functools.partial(reduce_values, A.device, A.nvals, *what)
+    return reduce() if monoid.registered else A.fact(f"sum by {monoid.name}", reduce)
 
 
 def apply_entries(A: CscMatrix, function: BoundOperator, dtype: DType) -> Any:

@@ -272,10 +272,9 @@ def has_one_each(A: CscMatrix) -> bool:
     """Whether each column has one entry; the answer is remembered."""
     if A.nvals != A.shape[1]:
         return False
-    if "one each" not in A.cache:
-        each = A.device.xp.arange(A.nvals + 1, dtype=A.col_ptr.dtype)
-        A.cache["one each"] = _are_same(A.device, A.col_ptr, each)
-    return bool(A.cache["one each"])
+    xp, ptr = A.device.xp, A.col_ptr
+    each = lambda: _are_same(A.device, ptr, xp.arange(A.nvals + 1, dtype=ptr.dtype))  # noqa: E731
+    return bool(A.fact("one each", each))
 
 
 def _are_same(device: Device, x: Array, y: Array) -> bool:

@@ -131,6 +131,8 @@ class CscMatrix:
         Launches that ran on this form, by what they were specialised for.
     cache : dict
         Workspaces that kernels keep between runs, by their kind.
+    facts : dict
+        What was computed of the matrix, which does not change, by a name.
     """
 
     def __init__(
@@ -156,6 +158,7 @@ class CscMatrix:
         self.may_keep_csr = True
         self.kernels: dict[Any, Any] = {}
         self.cache: dict[str, Any] = {}
+        self.facts: dict[str, Any] = {}
 
     @property
     def number(self) -> Any:
@@ -186,10 +189,16 @@ class CscMatrix:
         return first, last
 
     def kept(self, place: str, make: Callable[[], Any]) -> Any:
-        """Return what the matrix' cache has under a name, made at the first call."""
+        """Return the workspace of this name, made at the first call."""
         if place not in self.cache:
             self.cache[place] = make()
         return self.cache[place]
+
+    def fact(self, name: str, compute: Callable[[], Any]) -> Any:
+        """Return the fact of this name, computed at the first call."""
+        if name not in self.facts:
+            self.facts[name] = compute()
+        return self.facts[name]
 
     def with_values(self, dtype: DType, values: Array | None, iso: Any) -> CscMatrix:
         """Return a matrix of the same entries with other values; the index arrays are shared."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,39 +62,6 @@ class EdgeOffsets(NamedTuple):
         return self if self.form() is form else None
 
 
-class OffsetsSource(Protocol):
-    """An object that has the edge offsets of a vector, or computes them on demand."""
-
-    def of(self, form: CscMatrix) -> EdgeOffsets | None:
-        """Return the edge offsets for the columns of `form`, or None."""
-
-
-class PendingCount:
-    """A number of entries that the device may still be counting; call it for the number."""
-
-    __slots__ = ("_count", "_device", "_known", "_notification", "_read")
-
-    def __init__(
-        self,
-        device: Device,
-        known: int | None,
-        count: Array,
-        notification: HostNotification | None = None,
-        read: Callable[[Array], Any] | None = None,
-    ) -> None:
-        self._device, self._known, self._count = device, known, count
-        self._notification, self._read = notification, read
-
-    def __call__(self) -> int:
-        """Return the number; this may wait for the device."""
-        if self._known is not None:
-            return self._known
-        with self._device.alone():
-            if self._notification is not None:
-                return self._device.wait_for(self._notification, self._count)[0]
-            return int((self._read or self._device.read)(self._count[:1]))
-
-
 def nwords(n: int) -> int:
     """Return the number of 32-bit presence words of `n` entries."""
     return (n + 31) // 32
@@ -133,28 +100,14 @@ class VectorStore:
         Statistics of the product that made it, from which the planner chooses the next direction.
     frontier_edges : int or None
         Matrix entries in the columns of its entries, known if a product counted them.
-    edge_offsets : OffsetsSource or None
+    edge_offsets : EdgeOffsets, or LevelOffsets, or None
         Offsets of these matrix entries, if a product was to keep them or the vector is a level.
     """
 
     __slots__ = (
-        "_count",
-        "_notification",
-        "_nvals",
-        "counters",
-        "device",
-        "dtype",
-        "edge_offsets",
-        "form",
-        "frontier_edges",
-        "indices",
-        "iso",
-        "single",
-        "size",
-        "spare",
-        "stats",
-        "values",
-        "words",
+        *("_count", "_notification", "_nvals", "counters", "device", "dtype", "edge_offsets"),
+        *("form", "frontier_edges", "indices", "iso", "single", "size", "spare", "stats"),
+        *("values", "words"),
     )
 
     form: str
@@ -164,7 +117,7 @@ class VectorStore:
     iso: Any
     stats: ProductStats | None
     frontier_edges: int | None
-    edge_offsets: OffsetsSource | None
+    edge_offsets: Any
     _nvals: int | None
     _count: Array
     _notification: HostNotification | None
@@ -255,17 +208,10 @@ class VectorStore:
         self.spare = spare
         self.form, self.indices, self.words = other.form, other.indices, other.words
         self.values, self.iso = other.values, other.iso
-        self._nvals, self._count, self._notification = (
-            other._nvals,
-            other._count,
-            other._notification,
-        )
-        self.stats, self.frontier_edges, self.edge_offsets = (
-            other.stats,
-            other.frontier_edges,
-            other.edge_offsets,
-        )
-        self.single = other.single
+        self._nvals, self._count = other._nvals, other._count
+        self._notification, self.single = other._notification, other.single
+        self.stats, self.frontier_edges = other.stats, other.frontier_edges
+        self.edge_offsets = other.edge_offsets
 
     def hold_product(
         self,
@@ -312,12 +258,22 @@ class VectorStore:
         """`nvals`, if it needs no asking."""
         return self._nvals
 
-    def pending_count(self, read: Callable[[Array], Any] | None = None) -> PendingCount:
-        """Return a pending count of the entries there are now; only reading it waits."""
+    def pending_count(self, read: Callable[[Array], Any] | None = None) -> Callable[[], int]:
+        """Return what returns the number of entries there are now, by `read`; only that waits."""
         if self._nvals is None and self._count is None:
             self._start_count()
+        device, known, count = self.device, self._nvals, self._count
         notification = self._notification if read is None else None
-        return PendingCount(self.device, self._nvals, self._count, notification, read)
+
+        def number() -> int:
+            if known is not None:
+                return known
+            with device.alone():
+                if notification is not None:
+                    return device.wait_for(notification, count)[0]
+                return int((read or device.read)(count[:1]))
+
+        return number
 
     def _start_count(self) -> None:
         self._count = self.counters.take()
@@ -478,11 +434,8 @@ class VectorStore:
             made.set_full(values, iso)
         else:
             made.set_bitmap(self.words.copy(), values, iso, self.nvals)
-        made.stats, made.frontier_edges, made.edge_offsets = (
-            self.stats,
-            self.frontier_edges,
-            self.edge_offsets,
-        )
+        made.stats, made.frontier_edges = self.stats, self.frontier_edges
+        made.edge_offsets = self.edge_offsets
         return made
 
     # ------------------------------------------------------------------------- single entries
