@@ -160,37 +160,19 @@ _LISTED_VERTEX = 8  # bytes of a vertex and its degree in a list of vertices
 
 
 class SearchTraffic(NamedTuple):
-    """Bytes that a level of a search moves, except `vertices` and `positions`, which are counts.
+    """Bytes that a level of a search moves, except `vertices` and `positions`, which are counts."""
 
-    Attributes
-    ----------
-    edge : int
-        Of an edge that is looked at: its index, and the matrix' value if that is read.
-    word : int
-        Of presence bits that an edge leads to.
-    bits : int
-        Of all presence bits of the frontier.
-    offset : int
-        Of where a column begins.
-    listed : int
-        Of a vertex in the list of a frontier; 0 for a bitmap matrix, which has no lists.
-    value : int
-        Of a value that the frontier carries.
-    vertices, positions : int
-        How many the matrix and the frontier have.
-    assigned : list of int
-        Of a value that each of the other statements assigns.
-    """
-
-    edge: int
-    word: int
-    bits: int
-    offset: int
+    edge: int  #: Of an edge that is looked at: its index, and the matrix' value if that is read.
+    word: int  #: Of presence bits that an edge leads to.
+    bits: int  #: Of all presence bits of the frontier.
+    offset: int  #: Of where a column begins.
+    #: Of a vertex in the list of a frontier; 0 for a bitmap matrix, which has no lists.
     listed: int
-    value: int
+    value: int  #: Of a value that the frontier carries.
+    #: How many the matrix and the frontier have.
     vertices: int
     positions: int
-    assigned: list[int]
+    assigned: list[int]  #: Of a value that each of the other statements assigns.
 
     @classmethod
     def of(cls, statements: Sequence[Statement]) -> SearchTraffic:
@@ -236,25 +218,14 @@ class SearchTraffic(NamedTuple):
 
 
 class StatementTraffic(NamedTuple):
-    """Bytes that a statement of a generated loop moves in an iteration, except `columns`, a count.
+    """Bytes that a statement of a generated loop moves in an iteration; `columns` is a count."""
 
-    Attributes
-    ----------
-    bits : int
-        Of the presence bits of its vectors.
-    values : int
-        Of one value of each of them.
-    edge, offset : int
-        As in `SearchTraffic`; 0 if it is no product with a matrix.
-    columns : int
-        How many a pull looks at.
-    """
-
-    bits: int
-    values: int
+    bits: int  #: Of the presence bits of its vectors.
+    values: int  #: Of one value of each of them.
+    #: As in `SearchTraffic`; 0 if it is no product with a matrix.
     edge: int = 0
     offset: int = 0
-    columns: int = 0
+    columns: int = 0  #: How many a pull looks at.
 
     @classmethod
     def of(cls, s: Statement) -> StatementTraffic:

@@ -22,70 +22,43 @@ Scalar = bool | int | float | np.generic
 
 
 class HostNotification(NamedTuple):
-    """Memory that host and device see, where a kernel writes two numbers and then a serial number.
+    """Memory that host and device see, where a kernel writes two numbers and then a serial number."""
 
-    Attributes
-    ----------
-    memory : array of u64, (4,)
-        The memory, for the kernel.
-    host : memoryview of u64, (4,)
-        The same memory; reading it gives Python numbers, quicker than a NumPy array would.
-    serial : int
-        What the kernel writes after the numbers: before that, they are those of an earlier kernel.
-    """
-
-    memory: Array
+    memory: Array  #: array of u64, (4,): the memory, for the kernel.
+    #: memoryview of u64, (4,): the same memory; reading it gives Python numbers, quicker than a
+    #: NumPy array would.
     host: memoryview
+    #: What the kernel writes after the numbers: before that, they are those of an earlier kernel.
     serial: int
 
 
 class Limits(NamedTuple):
-    """Sizes of launches, and thresholds; those of sim are so small that small graphs exceed them.
+    """Sizes of launches, and thresholds; those of sim are so small that small graphs exceed them."""
 
-    Attributes
-    ----------
-    loop_block : int
-        Threads a block of a generated loop and of a vector sweep.
-    row_block : int
-        Threads a block of a bit-parallel search, and of a block that runs one source alone.
-    order_block : int
-        Threads a block that orders the levels of a row.
-    search_block, wide_search_block : int
-        Threads a block of a fused search; with 64-bit pointers 64 registers a thread are too few,
-        and 72 are enough (docs/design/speed.md).
-    long_search_block, peers_block : int
-        The most in a search of short levels, which took 13.9 ms with 512 threads and 17.8 with 1024
-        (road2048, H200, 2026-11-21), and in one of several devices.
-    solo, cluster_solo : int
-        Vertices of a frontier that one block, or one cluster, keeps in shared memory.
-    few : int
-        The largest frontier that one block searches alone where there are clusters.
-    placed : int or None
-        Vertices of a list that have places, if not as many as the kernel says.
-    near_bytes : int
-        Shared memory for the frontier's bits in a pull that adds up.
-    relaxed_edges : int
-        A relaxation goes on to the next numbers where fewer edges than this leave what is listed.
-    lasts : int
-        A search of more vertices may last.
-    lasts_by_entries : bool
-        Whether entries count as vertices do for that, as where threads run by turns.
-    """
-
-    loop_block: int = 1024
+    loop_block: int = 1024  #: Threads a block of a generated loop and of a vector sweep.
+    #: Threads a block of a bit-parallel search, and of a block that runs one source alone.
     row_block: int = 1024
+    #: Threads a block that orders the levels of a row.
     order_block: int = constant("kOrderThreads")
+    #: Threads a block of a fused search; with 64-bit pointers 64 registers a thread are too few,
+    #: and 72 are enough (docs/design/speed.md).
     search_block: int = 1024
     wide_search_block: int = 896
+    #: The most in a search of short levels, which took 13.9 ms with 512 threads and 17.8 with 1024
+    #: (road2048, H200, 2026-11-21), and in one of several devices.
     long_search_block: int = 512
     peers_block: int = 1024
+    #: Vertices of a frontier that one block, or one cluster, keeps in shared memory.
     solo: int = 512
     cluster_solo: int = 512
-    few: int = 128
+    few: int = 128  #: The largest frontier that one block searches alone where there are clusters.
+    #: Vertices of a list that have places, if not as many as the kernel says.
     placed: int | None = None
-    near_bytes: int = 128 * 1024
+    near_bytes: int = 128 * 1024  #: Shared memory for the frontier's bits in a pull that adds up.
+    #: A relaxation goes on to the next numbers where fewer edges than this leave what is listed.
     relaxed_edges: int = 16384
-    lasts: int = 1 << 16
+    lasts: int = 1 << 16  #: A search of more vertices may last.
+    #: Whether entries count as vertices do for that, as where threads run by turns.
     lasts_by_entries: bool = False
 
 

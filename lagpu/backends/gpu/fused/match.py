@@ -37,51 +37,29 @@ def method(s: Statement) -> str:
 
 # ----------------------------------------------------------------------------------- searches
 class Assignment(NamedTuple):
-    """``x(f.S) << depth``, ``x(f.S) << f`` or ``x(f.S) << number``.
+    """``x(f.S) << depth``, ``x(f.S) << f`` or ``x(f.S) << number``."""
 
-    Attributes
-    ----------
-    target : VectorStore or MatrixHandle
-        ``x``.
-    what : int
-        `DEPTH`, `VALUE` or `NUMBER`.
-    number : NumPy scalar or None
-        The number.
-    """
-
-    target: Any
-    what: int
-    number: Any = None
+    target: Any  #: ``x``.
+    what: int  #: `DEPTH`, `VALUE` or `NUMBER`.
+    number: Any = None  #: The number.
 
 
 class SearchBody(NamedTuple):
     """The body of a search: assignments at the frontier's entries, and one masked product.
 
     The frontier is a vector, or a matrix with a row for each of several searches.
-
-    Attributes
-    ----------
-    A : CscMatrix, (n, n)
-        The matrix by columns; of a body that `match_search` returns, the product's handle.
-    frontier, excluded : VectorStore or MatrixHandle
-        ``f`` and ``v`` of ``f(~v.S, replace=True) << f (+.x) A``; v is assigned in the body.
-    product : Product
-        The algebra.
-    assignments : tuple of Assignment
-        The assignments at the frontier's entries.
-    assigns_first : bool
-        Whether the assignments come before the product.
-    statements : sequence of Statement
-        The body.
     """
 
+    #: CscMatrix, (n, n): the matrix by columns; of a body that `match_search` returns, the
+    #: product's handle.
     A: CscMatrix
+    #: ``f`` and ``v`` of ``f(~v.S, replace=True) << f (+.x) A``; v is assigned in the body.
     frontier: Any
     excluded: Any
-    product: Product
-    assignments: tuple[Assignment, ...]
-    assigns_first: bool
-    statements: Sequence[Statement]
+    product: Product  #: The algebra.
+    assignments: tuple[Assignment, ...]  #: The assignments at the frontier's entries.
+    assigns_first: bool  #: Whether the assignments come before the product.
+    statements: Sequence[Statement]  #: The body.
 
     @property
     def sums(self) -> bool:

@@ -59,27 +59,18 @@ _ORDERED: dict[Semiring, tuple[BinaryOp, Callable[[Any, Any], bool]]] = {
 
 
 class RelaxationBody(NamedTuple):
-    """The body of a relaxation.
+    """The body of a relaxation."""
 
-    Attributes
-    ----------
-    A : CscMatrix, (n, n)
-        The matrix by columns; of a body that `match_relaxation` returns, the product's handle.
-    frontier, numbers, worse : VectorStore
-        ``f``, ``d`` and ``worse`` of ``f(~worse.V, replace=True) << f``, ``d(f.S) << f``,
-        ``f << f (+.x) A`` and ``worse << f.ewise_mult(d, "is not better")``.
-    product : Product
-        The algebra.
-    statements : sequence of Statement
-        The body.
-    """
-
+    #: CscMatrix, (n, n): the matrix by columns; of a body that `match_relaxation` returns, the
+    #: product's handle.
     A: CscMatrix
+    #: ``f``, ``d`` and ``worse`` of ``f(~worse.V, replace=True) << f``, ``d(f.S) << f``, ``f << f
+    #: (+.x) A`` and ``worse << f.ewise_mult(d, "is not better")``.
     frontier: VectorStore
     numbers: VectorStore
     worse: VectorStore
-    product: Product
-    statements: Sequence[Statement]
+    product: Product  #: The algebra.
+    statements: Sequence[Statement]  #: The body.
 
     def on(self, body: RecordedBody) -> RelaxationBody:
         """Return the relaxation of a recorded body; this one has places instead of its handles."""

@@ -62,18 +62,10 @@ def why_not_per_source(A: CscMatrix, k: int) -> str:
 
 # ------------------------------------------------------------------------------ deep or shallow
 class Depth(NamedTuple):
-    """The depth of a matrix as one search measured it.
+    """The depth of a matrix as one search measured it."""
 
-    Attributes
-    ----------
-    deep : bool
-        Whether the search had more levels than the bound.
-    why : str
-        The comparison, in numbers.
-    """
-
-    deep: bool
-    why: str
+    deep: bool  #: Whether the search had more levels than the bound.
+    why: str  #: The comparison, in numbers.
 
 
 def depth_bound(A: CscMatrix) -> int:

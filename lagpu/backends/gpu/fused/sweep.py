@@ -43,18 +43,10 @@ Array = Any
 
 
 class Permuted(NamedTuple):
-    """The entries of a matrix in level order.
+    """The entries of a matrix in level order."""
 
-    Attributes
-    ----------
-    has : array of BOOL, (k * n,)
-        Presence.
-    values : array, (k * n,), or None
-        None if all are the vector's `iso`.
-    """
-
-    has: Array
-    values: Array
+    has: Array  #: array of BOOL, (k * n,): presence.
+    values: Array  #: array, (k * n,), or None: none if all are the vector's `iso`.
 
 
 class LevelOrder:
@@ -133,29 +125,15 @@ class LevelOrder:
 
 
 class Frame(NamedTuple):
-    """The frame of a sweep's kernel, around the function of a vertex.
+    """The frame of a sweep's kernel, around the function of a vertex."""
 
-    Attributes
-    ----------
-    params : tuple of str
-        Parameters after those of the body.
-    bounds : str
-        Arguments of ``__launch_bounds__``.
-    at : str
-        The type of sweep/vertex.cuh that locates entries.
-    swept : str
-        The fields of ``Swept`` after the columns and the operand's values.
-    made : str
-        The statement that stores an entry of the multiplied vector, ``{x}`` at vertex ``v``.
-    before, after : tuple of str
-        The first lines of the kernel, and those that call ``visit`` and ``fetch``.
-    """
-
-    params: tuple[str, ...]
-    bounds: str
-    at: str
-    swept: str
+    params: tuple[str, ...]  #: Parameters after those of the body.
+    bounds: str  #: Arguments of ``__launch_bounds__``.
+    at: str  #: The type of sweep/vertex.cuh that locates entries.
+    swept: str  #: The fields of ``Swept`` after the columns and the operand's values.
+    #: The statement that stores an entry of the multiplied vector, ``{x}`` at vertex ``v``.
     made: str
+    #: The first lines of the kernel, and those that call ``visit`` and ``fetch``.
     before: tuple[str, ...]
     after: tuple[str, ...]
 

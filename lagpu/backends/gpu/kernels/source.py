@@ -84,25 +84,14 @@ _PARAM = re.compile(r"(?P<type>\w+)(?:\s*(?P<star>\*)\s*|\s+)(?P<name>\w+)")
 
 @dataclass(frozen=True)
 class Param:
-    """One parameter of a kernel.
+    """One parameter of a kernel."""
 
-    Attributes
-    ----------
-    name : str
-        Its name in the source.
-    ctype : str
-        Its type once macros are resolved: one of ``bool i32 u32 i64 u64 f32 f64``, or
-        ``GridBarrier`` as a pointer's target.
-    pointer : bool
-        Whether it takes a device array.
-    const : bool
-        Whether the kernel only reads it.
-    """
-
-    name: str
+    name: str  #: Its name in the source.
+    #: Its type once macros are resolved: one of ``bool i32 u32 i64 u64 f32 f64``, or
+    #: ``GridBarrier`` as a pointer's target.
     ctype: str
-    pointer: bool
-    const: bool
+    pointer: bool  #: Whether it takes a device array.
+    const: bool  #: Whether the kernel only reads it.
 
     @functools.cached_property
     def dtype(self) -> np.dtype[np.generic]:
@@ -115,25 +104,15 @@ class Param:
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """One specialised kernel: everything a device needs to compile and call it.
+    """One specialised kernel: everything a device needs to compile and call it."""
 
-    Attributes
-    ----------
-    file, name : str
-        Where it is written and its ``extern "C"`` name.
-    macros : tuple of (str, str)
-        What it is specialised by, sorted, names with their ``LG_``.
-    source : str
-        The text with headers and prelude pasted in.
-    params : tuple of Param
-        Its signature.
-    """
-
+    #: Where it is written and its ``extern "C"`` name.
     file: str
     name: str
+    #: tuple of (str, str): what it is specialised by, sorted, names with their ``LG_``.
     macros: tuple[tuple[str, str], ...]
-    source: str
-    params: tuple[Param, ...]
+    source: str  #: The text with headers and prelude pasted in.
+    params: tuple[Param, ...]  #: Its signature.
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:

@@ -43,18 +43,10 @@ Array = np.ndarray[Any, Any]
 
 
 class _Made(NamedTuple):
-    """The result of an operation.
+    """The result of an operation."""
 
-    Attributes
-    ----------
-    store : CscMatrix or BitmapMatrix
-        The matrix, which nothing else holds.
-    masked : bool
-        Whether the mask has been applied to it.
-    """
-
-    store: CscMatrix | BitmapMatrix
-    masked: bool = False
+    store: CscMatrix | BitmapMatrix  #: The matrix, which nothing else holds.
+    masked: bool = False  #: Whether the mask has been applied to it.
 
 
 def run(runtime: Runtime, C: MatrixHandle, desc: Descriptor, operation: Operation) -> None:

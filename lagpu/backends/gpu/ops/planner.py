@@ -60,23 +60,15 @@ RELAXED_AHEAD = 1
 
 
 class SearchRule(NamedTuple):
-    """The rule by which a grid search chooses its directions, where that is not the one of `auto`.
+    """The rule by which a grid search chooses its directions, where that is not the one of `auto`."""
 
-    Attributes
-    ----------
-    kind : str
-        The constant of the kernel: ``kByEdges``, ``kByUnvisited``, ``kByDensity``, ``kOnlyPushes``
-        or ``kOnlyPulls``.
-    alpha, beta : float
-        Its numbers: the ratio is the alpha of ``kByUnvisited``, the density that of ``kByDensity``.
-    why : str
-        The policy as its author wrote it, or why there is one direction.
-    """
-
+    #: The constant of the kernel: ``kByEdges``, ``kByUnvisited``, ``kByDensity``, ``kOnlyPushes``
+    #: or ``kOnlyPulls``.
     kind: str
+    #: Its numbers: the ratio is the alpha of ``kByUnvisited``, the density that of ``kByDensity``.
     alpha: float = 0.0
     beta: float = 0.0
-    why: str = ""
+    why: str = ""  #: The policy as its author wrote it, or why there is one direction.
 
     @property
     def one_way(self) -> bool:
@@ -152,32 +144,16 @@ MOST_GROUP = 4096
 
 
 class Plan(NamedTuple):
-    """The choice for one product.
+    """The choice for one product."""
 
-    Attributes
-    ----------
-    direction : str
-        ``"push"`` or ``"pull"``.
-    kernel : str
-        One of `STRATEGIES`.
-    why : str or tuple
-        The reason, or a text and the numbers to put into it once somebody asks.
-    group : int
-        Entries a group, for ``push_virtual``.
-    variant : str
-        The form of the kernel, of those that its strategy has; "" for the plain one.
-    keep : bool
-        Whether ``push_active`` leaves its list of entries in the vector.
-    edge_offsets : EdgeOffsets or None
-        The list that ``pull_active`` takes, instead of making one.
-    """
-
-    direction: str
-    kernel: str
-    why: Any
-    group: int = GROUP
-    keep: bool = False
+    direction: str  #: ``"push"`` or ``"pull"``.
+    kernel: str  #: One of `STRATEGIES`.
+    why: Any  #: The reason, or a text and the numbers to put into it once somebody asks.
+    group: int = GROUP  #: Entries a group, for ``push_virtual``.
+    keep: bool = False  #: Whether ``push_active`` leaves its list of entries in the vector.
+    #: The list that ``pull_active`` takes, instead of making one.
     edge_offsets: EdgeOffsets | None = None
+    #: The form of the kernel, of those that its strategy has; "" for the plain one.
     variant: str = ""
 
     @property
@@ -187,38 +163,20 @@ class Plan(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """The numbers by which a policy decides.
+    """The numbers by which a policy decides."""
 
-    Attributes
-    ----------
-    size, nvals : int
-        Size and entries of the vector that is multiplied: all vertices, and those of the frontier.
-    frontier_edges : int
-        Matrix entries in the columns of these: the frontier's edges.
-    exact : bool
-        Whether `frontier_edges` was counted; else it is `nvals` mean columns.
-    unexplored, unvisited : int
-        Matrix entries, and vertices, that neither this nor an earlier frontier has.
-    length : float
-        Mean entries a result.
-    pulled : bool
-        Whether the product before this one pulled.
-    wanted : int or None
-        Entries of the mask, if results are wanted at these alone.
-    edge_offsets : EdgeOffsets or None
-        What an earlier product left in the mask.
-    """
-
+    #: Size and entries of the vector that is multiplied: all vertices, and those of the frontier.
     size: int
     nvals: int
-    frontier_edges: int
-    exact: bool
+    frontier_edges: int  #: Matrix entries in the columns of these: the frontier's edges.
+    exact: bool  #: Whether `frontier_edges` was counted; else it is `nvals` mean columns.
+    #: Matrix entries, and vertices, that neither this nor an earlier frontier has.
     unexplored: int
     unvisited: int
-    length: float
-    pulled: bool
-    wanted: int | None = None
-    edge_offsets: EdgeOffsets | None = None
+    length: float  #: Mean entries a result.
+    pulled: bool  #: Whether the product before this one pulled.
+    wanted: int | None = None  #: Entries of the mask, if results are wanted at these alone.
+    edge_offsets: EdgeOffsets | None = None  #: What an earlier product left in the mask.
 
 
 def choose(A: CscMatrix, u: VectorStore, product: Product, desc: Descriptor | None = None) -> Plan:

@@ -47,14 +47,9 @@ MOST_ROWS, TABLE_BITS = 1 << 10, 12
 
 
 class Left(NamedTuple):
-    """The left matrix of a product by columns, by rows, or both, as far as it is there.
+    """The left matrix of a product by columns, by rows, or both, as far as it is there."""
 
-    Attributes
-    ----------
-    cols, rows : CscMatrix or None
-        The matrix and its transpose.
-    """
-
+    #: The matrix and its transpose.
     cols: CscMatrix | None
     rows: CscMatrix | None
 
@@ -86,24 +81,12 @@ class Left(NamedTuple):
 
 
 class AtMask(NamedTuple):
-    """A product at the entries of a mask.
+    """A product at the entries of a mask."""
 
-    Attributes
-    ----------
-    mask : CscMatrix
-        The mask.
-    dtype : DType
-        Type of the values.
-    values : array
-        A value for each entry of the mask, in the order of its columns.
-    found : array of u32
-        Bits of the entries where there is a product.
-    """
-
-    mask: CscMatrix
-    dtype: DType
-    values: Array
-    found: Array
+    mask: CscMatrix  #: The mask.
+    dtype: DType  #: Type of the values.
+    values: Array  #: array: a value for each entry of the mask, in the order of its columns.
+    found: Array  #: array of u32: bits of the entries where there is a product.
 
     def csc(self) -> CscMatrix:
         """Return the product by itself."""
@@ -111,17 +94,10 @@ class AtMask(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """The work of dot products.
+    """The work of dot products."""
 
-    Attributes
-    ----------
-    total : int
-        Entries of the mask, and of the shorter of row and column of each.
-    in_tables : int
-        The steps, of `total`, in columns with a table; 0 if no table is worth its making.
-    """
-
-    total: int
+    total: int  #: Entries of the mask, and of the shorter of row and column of each.
+    #: The steps, of `total`, in columns with a table; 0 if no table is worth its making.
     in_tables: int
 
 

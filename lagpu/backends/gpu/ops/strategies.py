@@ -37,94 +37,51 @@ from lagpu.operations import Product
 
 
 class ProductLaunch(NamedTuple):
-    """A product that has been bound to a matrix: everything that serves the next one like it.
+    """A product that has been bound to a matrix: everything that serves the next one like it."""
 
-    Attributes
-    ----------
-    launch : CheckedLaunch
-        Takes the vector, the mask, the lists if the kernel has such, the result, counters, the
-        memory and the serial of a notification, and the edge counter.
-    dtype : DType
-        Type of the values that it writes.
-    counters : int
-        How many counters it needs.
-    reset : CheckedLaunch or None
-        Clears words and values of the result before.
-    lists : dict
-        The lists of the matrix' workspace, by parameter.
-    """
-
+    #: Takes the vector, the mask, the lists if the kernel has such, the result, counters, the
+    #: memory and the serial of a notification, and the edge counter.
     launch: CheckedLaunch
-    dtype: DType
-    counters: int = 3
-    reset: CheckedLaunch | None = None
+    dtype: DType  #: Type of the values that it writes.
+    counters: int = 3  #: How many counters it needs.
+    reset: CheckedLaunch | None = None  #: Clears words and values of the result before.
+    #: The lists of the matrix' workspace, by parameter.
     lists: Mapping[str, Any] = MappingProxyType({})
 
 
 class Job(NamedTuple):
-    """The product, types and options by which a launch is specialised.
+    """The product, types and options by which a launch is specialised."""
 
-    Attributes
-    ----------
-    A, u, product
-        Matrix, vector and algebra.
-    group : int
-        Entries a group, for ``push_virtual``.
-    dtype : DType
-        Type of the values that are written.
-    iso : bool
-        Whether all sums have one known value, so that none is computed.
-    variant : str
-        The form of the kernel that is asked for, of the strategy's `variants`.
-    whole : bool
-        Whether each entry of the matrix is one of a sum, and all sums are wanted.
-    """
-
+    #: Matrix, vector and algebra.
     A: CscMatrix
     u: VectorStore
     product: Product
-    group: int
-    dtype: DType
-    iso: bool
-    variant: str = ""
+    group: int  #: Entries a group, for ``push_virtual``.
+    dtype: DType  #: Type of the values that are written.
+    iso: bool  #: Whether all sums have one known value, so that none is computed.
+    variant: str = ""  #: The form of the kernel that is asked for, of the strategy's `variants`.
+    #: Whether each entry of the matrix is one of a sum, and all sums are wanted.
     whole: bool = False
 
 
 class Strategy(NamedTuple):
-    """One way to compute ``w<m> = A (+.x) u``; docs/kernels has a page for each.
+    """One way to compute ``w<m> = A (+.x) u``; docs/kernels has a page for each."""
 
-    Attributes
-    ----------
-    name : str
-        What authors and policies call it.
-    kernel : str
-        The kernel's name, in a file of ``kernels/spmv/``.
-    bind : callable
-        Binds the kernel for a job.
-    traffic : dict
-        For each array that the kernel reads or writes only in part: the count which the bytes are
-        proportional to (``edges`` looked at, entries that go ``in`` or come ``out``), and how many
-        elements for each. Arrays that are not named count whole.
-    atomic : bool
-        Whether sums are made by atomics, in the type of the sum and not in that of the output.
-    any_order : bool
-        Whether `any` is made so too.
-    needs_form : bool
-        Whether it needs the form of the matrix for its direction; else it goes through any.
-    whole : bool
-        Whether it looks at every entry of a column, also where the first hit is the sum.
-    variants : tuple of str
-        Other forms of the kernel: an author names one after a colon, as ``pull_scalar:order``.
-    """
-
-    name: str
-    kernel: str
-    bind: Callable[[Strategy, Job], ProductLaunch]
+    name: str  #: What authors and policies call it.
+    kernel: str  #: The kernel's name, in a file of ``kernels/spmv/``.
+    bind: Callable[[Strategy, Job], ProductLaunch]  #: Binds the kernel for a job.
+    #: For each array that the kernel reads or writes only in part: the count which the bytes are
+    #: proportional to (``edges`` looked at, entries that go ``in`` or come ``out``), and how many
+    #: elements for each. Arrays that are not named count whole.
     traffic: Mapping[str, tuple[str, float]]
+    #: Whether sums are made by atomics, in the type of the sum and not in that of the output.
     atomic: bool = False
-    any_order: bool = False
+    any_order: bool = False  #: Whether `any` is made so too.
+    #: Whether it needs the form of the matrix for its direction; else it goes through any.
     needs_form: bool = True
+    #: Whether it looks at every entry of a column, also where the first hit is the sum.
     whole: bool = False
+    #: Other forms of the kernel: an author names one after a colon, as ``pull_scalar:order``.
     variants: tuple[str, ...] = ()
 
     @property

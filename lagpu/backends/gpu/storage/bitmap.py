@@ -408,23 +408,13 @@ class LevelOffsets:
 
 
 class Ordered(NamedTuple):
-    """The vertices of each row by level.
+    """The vertices of each row by level."""
 
-    Attributes
-    ----------
-    order : array of INT32, (k * n,)
-        Row i begins at ``i * n``.
-    offsets : array of INT32, (k * (deepest + 2),)
-        Where each level begins in its row.
-    last : array of INT32, (k,)
-        The deepest level of each row; -1 if it has none.
-    ranks : array of INT32, (k * n,)
-        The place of each vertex in the order of its row; -1 if it has no level.
-    """
-
-    order: Array
-    offsets: Array
-    last: Array
+    order: Array  #: array of INT32, (k * n,): row i begins at ``i * n``.
+    offsets: Array  #: array of INT32, (k * (deepest + 2),): where each level begins in its row.
+    last: Array  #: array of INT32, (k,): the deepest level of each row; -1 if it has none.
+    #: array of INT32, (k * n,): the place of each vertex in the order of its row; -1 if it has no
+    #: level.
     ranks: Array
 
 

@@ -24,36 +24,22 @@ Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
 
 class ProductStats(NamedTuple):
-    """Statistics that a product attaches to its result: the planner of the next product reads them.
+    """Statistics that a product attaches to its result, for the planner of the next product."""
 
-    Attributes
-    ----------
-    matrix : callable
-        A weak reference to the matrix of the product.
-    pulled : bool
-        Whether the product pulled; not if it looked at all entries of its columns, top-down.
-    visited, explored : int
-        Vertices and edges of the frontiers before this one, as far as the host knows.
-    """
-
-    matrix: weakref.ref[CscMatrix]
+    matrix: weakref.ref[CscMatrix]  #: A weak reference to the matrix of the product.
+    #: Whether the product pulled; not if it looked at all entries of its columns, top-down.
     pulled: bool
+    #: Vertices and edges of the frontiers before this one, as far as the host knows.
     visited: int
     explored: int
 
 
 class EdgeOffsets(NamedTuple):
-    """The prefix sum of a frontier's degrees: its vertices, and where their edges begin.
+    """The prefix sum of a frontier's degrees: its vertices, and where their edges begin."""
 
-    Attributes
-    ----------
-    form : callable
-        A weak reference to the form of the matrix that has these columns.
-    vertex, offset : array
-        The columns, rising, and the number of matrix entries before each.
-    """
-
+    #: A weak reference to the form of the matrix that has these columns.
     form: weakref.ref[CscMatrix]
+    #: array: the columns, rising, and the number of matrix entries before each.
     vertex: Array
     offset: Array
 

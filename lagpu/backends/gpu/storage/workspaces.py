@@ -259,19 +259,12 @@ def pull_space(A: CscMatrix, rows: CscMatrix | None) -> PullSpace:
 
 
 class RowsByDegree(NamedTuple):
-    """A matrix' row indices once more, in each column those of most entries first.
+    """A matrix' row indices once more, in each column those of most entries first."""
 
-    Attributes
-    ----------
-    idx : array
-        They, in the type of `row_idx`: for pulls that end with the first row that has an entry, and
-        for nothing else, as matrix values stay in their places.
-    nbytes : int
-        Bytes of them.
-    """
-
+    #: array: they, in the type of `row_idx`: for pulls that end with the first row that has an
+    #: entry, and for nothing else, as matrix values stay in their places.
     idx: Array
-    nbytes: int
+    nbytes: int  #: Bytes of them.
 
 
 def rows_by_degree(A: CscMatrix) -> RowsByDegree:
@@ -389,20 +382,11 @@ class Ranked(NamedTuple):
     """Vertices by out-degree, the largest first; all None where ranks do not pay.
 
     The words that are looked at most then share lines of L1.
-
-    Attributes
-    ----------
-    rank : array of i32
-        Of each vertex.
-    idx : array
-        The matrix's row indices by ranks.
-    words : array of u32
-        Room for a frontier's words by ranks.
     """
 
-    rank: Array | None
-    idx: Array | None
-    words: Array | None
+    rank: Array | None  #: array of i32: of each vertex.
+    idx: Array | None  #: array: the matrix's row indices by ranks.
+    words: Array | None  #: array of u32: room for a frontier's words by ranks.
 
     @property
     def nbytes(self) -> int:
@@ -444,24 +428,13 @@ TILE = constant("kSumTile")
 
 
 class Heads(NamedTuple):
-    """The first entries of columns; see kernels/spmv/sums.cuh.
+    """The first entries of columns; see kernels/spmv/sums.cuh."""
 
-    Attributes
-    ----------
-    bits : array of u32
-        A bit for each entry, for whole tiles: whether a column begins with it.
-    before : array of u32
-        How many do before each tile of entries; in the end all.
-    column : array of i32
-        The columns that have entries.
-    there : array of u32
-        Presence bits of these.
-    """
-
+    #: array of u32: a bit for each entry, for whole tiles: whether a column begins with it.
     bits: Array
-    before: Array
-    column: Array
-    there: Array
+    before: Array  #: array of u32: how many do before each tile of entries; in the end all.
+    column: Array  #: array of i32: the columns that have entries.
+    there: Array  #: array of u32: presence bits of these.
 
     @property
     def nbytes(self) -> int:

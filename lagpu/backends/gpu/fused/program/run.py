@@ -282,21 +282,14 @@ _NO_BITMAP = "a matrix is not a bitmap matrix, and does not fit as one"
 
 
 class OnEntries(NamedTuple):
-    """Statements on bitmap matrices, rewritten as statements on vectors.
+    """Statements on bitmap matrices, rewritten as statements on vectors."""
 
-    Attributes
-    ----------
-    statements : list of Statement
-        Outputs, masks and operands are vectors; a product has the same matrix.
-    outputs : list of (MatrixHandle, BitmapMatrix)
-        The bitmap matrix that each handle gets once the statements have run.
-    bitmaps : dict
-        The bitmap matrix of each handle, by the handle's ``id``.
-    """
-
+    #: Outputs, masks and operands are vectors; a product has the same matrix.
     statements: list[Statement]
+    #: list of (MatrixHandle, BitmapMatrix): the bitmap matrix that each handle gets once the
+    #: statements have run.
     outputs: list[tuple[MatrixHandle, BitmapMatrix]]
-    bitmaps: dict[int, BitmapMatrix]
+    bitmaps: dict[int, BitmapMatrix]  #: The bitmap matrix of each handle, by the handle's ``id``.
 
     def store(self) -> None:
         """Store the bitmap matrices written in the outputs' handles."""

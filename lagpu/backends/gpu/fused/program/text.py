@@ -588,21 +588,11 @@ BLOCKS = 1  # of a multiprocessor: registers for each thread follow from this an
 
 
 class Program(NamedTuple):
-    """The kernel of a generated loop, and its arguments for run after run.
+    """The kernel of a generated loop, and its arguments for run after run."""
 
-    Attributes
-    ----------
-    kernel : Kernel
-        The kernel.
-    arguments : Arguments
-        Those that come first.
-    counters : int
-        How many counters an iteration has.
-    """
-
-    kernel: Kernel
-    arguments: Arguments
-    counters: int
+    kernel: Kernel  #: The kernel.
+    arguments: Arguments  #: Those that come first.
+    counters: int  #: How many counters an iteration has.
 
 
 class ProgramText:
