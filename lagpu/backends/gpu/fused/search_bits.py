@@ -14,20 +14,11 @@ from lagpu.backends.gpu.fused.search_space import Prepared, may_last, run_whole
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel
 from lagpu.backends.gpu.ops.planner import SEARCH_PUSH_COST
 from lagpu.backends.gpu.profile import LoopLog, SearchRows, why_push_cost
+from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, require, stride
 from lagpu.backends.gpu.storage.forms import csr_of
 from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
-from lagpu.backends.gpu.storage.workspaces import (
-    SEARCH_COUNTERS,
-    batches,
-    chunks_of,
-    entries_left,
-    heaviest,
-    index_types,
-    pull_space,
-    ranked,
-)
 from lagpu.operations import Rejection
 
 NO_LIMIT = 2**32 - 1
@@ -69,13 +60,13 @@ class Workspace:
     def __init__(self, device: Device, size: int, word: int) -> None:
         xp, count = device.xp, nwords(size)
         items = nwords(size // word)
-        self.nbytes = 4 * (4 * count + 4 * items) + 8 * SEARCH_COUNTERS
+        self.nbytes = 4 * (4 * count + 4 * items) + 8 * workspaces.SEARCH_COUNTERS
         device.require(self.nbytes, "bit-parallel search", "Take fewer rows at a time.")
         self.words = [xp.zeros(count, np.uint32) for _ in range(3)]
         self.some = [xp.zeros(items, np.uint32) for _ in range(3)]
         self.visited = xp.empty(count, np.uint32)
         self.open = xp.empty(items, np.uint32)
-        self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
+        self.counters = xp.zeros(workspaces.SEARCH_COUNTERS, np.uint64)
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32)
         self.result = xp.zeros(constant("kResults"), np.uint64)
         self.launches: dict[Any, CheckedLaunch] = {}
@@ -93,7 +84,7 @@ def _word(k: int) -> tuple[str, int]:
 
 def _form(side: str, form: CscMatrix) -> dict[str, Any]:
     """Return a form and the chunks of its long columns as the kernel names them."""
-    chunks = chunks_of(form)
+    chunks = workspaces.chunks_of(form)
     return {
         f"{side}_ptr": form.col_ptr,
         f"{side}_idx": form.row_idx,
@@ -174,7 +165,7 @@ class BitParallelSearch:
         def settle() -> None:
             for expand in expansions:
                 expand()
-            left = entries_left(device, result) if self._leaves else 0
+            left = workspaces.entries_left(device, result) if self._leaves else 0
             dtype = body.frontier.dtype
             rest = VectorStore(device, counters, dtype, size)
             if left:
@@ -206,19 +197,19 @@ class BitParallelSearch:
         """Prepare the launch with the arguments that every such search on this matrix shares."""
         body, (predecessors, successors) = self._body, self._forms
         device, (k, n) = body.A.device, body.frontier.shape
-        pull = pull_space(predecessors, successors)
+        pull = workspaces.pull_space(predecessors, successors)
         block = device.limits.row_block
         code = self._kernel(block, records)
         bits = stride(k)
-        order = batches(predecessors, bits // _word(k)[1])
-        ranks = ranked(predecessors, successors, bits // 8)
+        order = workspaces.batches(predecessors, bits // _word(k)[1])
+        ranks = workspaces.ranked(predecessors, successors, bits // 8)
         words_a, words_b, words_c = space.words
         some_a, some_b, some_c = space.some
         return device.prepare(
             code, device.max_cooperative_blocks(code, block) * block, block=block, cooperative=True,
             n=n, nvals=body.A.nvals, **_form("in", predecessors), **_form("out", successors),
             hint=pull.hint, empty=pull.empty, order=order, rank=ranks.rank, ranked_idx=ranks.idx,
-            ranked_words=ranks.words, heavy=heaviest(predecessors, ranks),
+            ranked_words=ranks.words, heavy=workspaces.heaviest(predecessors, ranks),
             push_cost=SEARCH_PUSH_COST, enough=min(n, HEAVY) // ENOUGH, visited=space.visited,
             words_a=words_a, words_b=words_b, words_c=words_c,
             some_a=some_a, some_b=some_b, some_c=some_c,
@@ -230,7 +221,11 @@ class BitParallelSearch:
         word, bits = _word(k)
         rows = 1 + len(self._body.assignments)
         logs = {"LOG": str(records), "ROWS": str(rows)} if records else {}
-        macros = {"WORD": word, "GROUPS": str(stride(k) // bits), **index_types(self._forms[0])}
+        macros = {
+            "WORD": word,
+            "GROUPS": str(stride(k) // bits),
+            **workspaces.index_types(self._forms[0]),
+        }
         macros |= {"BLOCK": str(block), "BLOCKS": str(BLOCKS), **logs}
         return kernel("search/bits.cu", "bits_search", **macros)
 

@@ -11,19 +11,10 @@ import numpy as np
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, named_error
 from lagpu.backends.gpu.kernels import GRID_BARRIER, constant
 from lagpu.backends.gpu.ops.planner import CLUSTER_DEGREE, LONG_SEARCH_DEGREE
+from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.forms import degree_behind_edges
 from lagpu.backends.gpu.storage.matrix import CscMatrix, index_type
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
-from lagpu.backends.gpu.storage.workspaces import (
-    MOST_ALONE,
-    SEARCH_COUNTERS,
-    list_room,
-    num_chunks,
-    pull_bytes,
-    pull_space,
-    push_bytes,
-    push_space,
-)
 from lagpu.dtypes import INT32
 from lagpu.errors import LagpuError
 from lagpu.host.interrupt import heard
@@ -67,8 +58,8 @@ class Workspace:
         assert form is not None
         device, xp = form.device, form.device.xp
         n, words, kind = form.shape[0], nwords(form.shape[0]), form.col_ptr.dtype
-        push = None if successors is None else push_space(successors)
-        pull = None if predecessors is None else pull_space(predecessors, successors)
+        push = None if successors is None else workspaces.push_space(successors)
+        pull = None if predecessors is None else workspaces.pull_space(predecessors, successors)
         entry = 8 + kind.itemsize  # a vertex with the place of its edges
         self.nbytes = 12 * words
         device.require(self.nbytes, "grid search")
@@ -79,7 +70,7 @@ class Workspace:
         self._push, self._n, self._place = push, n, kind
         self._lists: dict[bool, dict[str, Any]] = {}
         self._both: dict[str, Any] = {}
-        self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
+        self.counters = xp.zeros(workspaces.SEARCH_COUNTERS, np.uint64)
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32) if push is None else push.barrier
         self.result = xp.zeros(constant("kResults"), np.uint64)
         self.launches: dict[Any, CheckedLaunch] = {}
@@ -91,7 +82,7 @@ class Workspace:
         self.cluster = device.cluster_blocks if self.degree <= CLUSTER_DEGREE else 1
         solo = device.limits.cluster_solo if self.cluster > 1 else device.limits.solo
         room = device.dynamic_shared_bytes // (2 * entry)
-        self.solo = min(solo, room, MOST_ALONE // self.cluster)
+        self.solo = min(solo, room, workspaces.MOST_ALONE // self.cluster)
         self.shared = 2 * entry * self.solo
 
     def lists(self, again: bool) -> dict[str, Any]:
@@ -192,12 +183,12 @@ def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) ->
     one_form : bool
         Whether a search along the edges only pulls, over the columns alone.
     """
-    n, entries, chunks = len(out_degree), int(out_degree.sum()), num_chunks(out_degree)
+    n, entries, chunks = len(out_degree), int(out_degree.sum()), workspaces.num_chunks(out_degree)
     index, place = (np.dtype(index_type(count)).itemsize for count in (n, entries))
     csc = entries * index + (n + 1) * place
-    kept = pull_bytes(n) + 12 * nwords(n)
+    kept = workspaces.pull_bytes(n) + 12 * nwords(n)
     if not one_form:
-        kept += push_bytes(n, chunks) + (4 + place) * place_room(list_room(n))
+        kept += workspaces.push_bytes(n, chunks) + (4 + place) * place_room(workspaces.list_room(n))
     return csc, csc * (
         1 if symmetric or one_form else 2
     ) + kept + n * INT32.numpy.itemsize + 4 * nwords(n)

@@ -9,15 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device, has_free
-from lagpu.backends.gpu.fused.emit import (
-    Parameters,
-    Run,
-    accum_type,
-    column_types,
-    columns_of,
-    expression,
-    write_here,
-)
+from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.match import SweepBody, match_sweep
 from lagpu.backends.gpu.fused.program.run import OnEntries, on_entries
 from lagpu.backends.gpu.fused.search_per_source import BLOCKS, why_not_per_source
@@ -176,7 +168,7 @@ class SweepText:
         own = [*self.written, here, above]
         self.read = [x for x in read.values() if not any(x is y for y in own)]
         self._names: dict[int, str] = {}
-        self.params = Parameters()
+        self.params = emit.Parameters()
 
     def make_room(self) -> None:
         """Allocate bits and values of all vectors written; the bits of blank ones are not set."""
@@ -196,7 +188,7 @@ class SweepText:
 
     def arguments(self) -> list[Any]:
         """Return the arguments of the kernel that `write` has written."""
-        return self.params.arguments.of(Run(self.params.handles, self.x.device))
+        return self.params.arguments.of(emit.Run(self.params.handles, self.x.device))
 
     def changed(self) -> None:
         """Forget the counts and statistics of the vectors that the kernel writes."""
@@ -295,8 +287,8 @@ class SweepText:
         """Add the parameters of the matrix; return the initialiser of its ``Columns``."""
         A, product = self._matrix()
         form = by_outputs(A, product)
-        kinds = column_types(index_types(form), A.dtype)
-        return "{" + ", ".join(map(self.params.add, kinds, columns_of(form, A.dtype))) + "}"
+        kinds = emit.column_types(index_types(form), A.dtype)
+        return "{" + ", ".join(map(self.params.add, kinds, emit.columns_of(form, A.dtype))) + "}"
 
     # ------------------------------------------------------------------------ at one vertex
     def _loads(self) -> list[str]:
@@ -340,10 +332,10 @@ class SweepText:
 
     def _statement(self, s: Statement) -> list[str]:
         """Return the lines of an element-wise statement."""
-        z, source = expression(s, self)
+        z, source = emit.expression(s, self)
         w, kind = self._names[id(s.out)], s.out.dtype
-        accum = accum_type(self.params, s.desc, kind, z)
-        return [write_here(w, f"{accum}, {kind.ctype}, {z.ctype}", source, "i")]
+        accum = emit.accum_type(self.params, s.desc, kind, z)
+        return [emit.write_here(w, f"{accum}, {kind.ctype}, {z.ctype}", source, "i")]
 
     def operand(self, x: VectorStore) -> str:
         """See `Writer`: the variable that is the vector's entry at the vertex."""

@@ -60,7 +60,7 @@ RELAXED_AHEAD = 1
 
 
 class SearchRule(NamedTuple):
-    """The rule by which a grid search chooses its directions, where that is not the one of `auto`."""
+    """The rule by which a fused search chooses its directions, where it is not that of `auto`."""
 
     #: The constant of the kernel: ``kByEdges``, ``kByUnvisited``, ``kByDensity``, ``kOnlyPushes``
     #: or ``kOnlyPulls``.

@@ -15,22 +15,10 @@ import numpy as np
 from lagpu.backends.gpu.device.protocol import CheckedLaunch
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.source import macros_of
+from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
-from lagpu.backends.gpu.storage.workspaces import (
-    CHUNK,
-    PullSpace,
-    columns_of,
-    edge_frontier,
-    heads_of,
-    index_types,
-    pull_space,
-    push_space,
-    ranked,
-    rows_by_degree,
-    scatter_space,
-)
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import NotSupported
 from lagpu.operations import Product
@@ -118,7 +106,7 @@ def edges_of_outputs(A: CscMatrix, product: Product, form: CscMatrix) -> Any:
 
 def _kernel(file: str, name: str, form: CscMatrix, job: Job, **more: str) -> Kernel:
     """Return the kernel for these types; what it does not read does not specialise it."""
-    macros, prelude = index_types(form), ""
+    macros, prelude = workspaces.index_types(form), ""
     if not job.iso:
         types, prelude = macros_of(job.product, job.u.dtype, form.dtype)
         macros = {**macros, **types, "W": job.dtype.ctype}
@@ -160,7 +148,7 @@ def _bind_pull(strategy: Strategy, job: Job) -> ProductLaunch:
                 f"{strategy.name}:order: {product.semiring.name} needs more of a column than its "
                 f"first row with an entry. Use {strategy.name}."
             )
-        rows = rows_by_degree(form).idx
+        rows = workspaces.rows_by_degree(form).idx
     file, threads, most = "spmv/pull.cu", nwords(n) * 32, _PULL_WAVES * A.device.resident_threads
     given = _fixed(A, form, job) | {"n": n, "row_idx": rows}
     if strategy.name.startswith("pull_warp"):
@@ -181,7 +169,7 @@ def _bind_pull(strategy: Strategy, job: Job) -> ProductLaunch:
 def _bind_sums(job: Job, form: CscMatrix) -> ProductLaunch:
     """Bind the kernel of ``pull_bitmap`` for sums of all entries."""
     A, product, device = job.A, job.product, job.A.device
-    xp, heads = device.xp, heads_of(form)
+    xp, heads = device.xp, workspaces.heads_of(form)
     assert heads is not None  # as `sums_whole` has found
     run = _kernel("spmv/sums.cu", "spmv_csc_sums", form, job)
     threads = _cooperative(A, run, whole=True)
@@ -189,7 +177,7 @@ def _bind_sums(job: Job, form: CscMatrix) -> ProductLaunch:
     lengths = given.pop("lengths")
     frontier_edges = 0 if lengths is None else int(xp.diff(lengths)[heads.column].sum())
     rows = A if form is not A else A.csr if not is_symmetric(A) else A
-    ranks = ranked(form, rows, job.u.dtype.numpy.itemsize)
+    ranks = workspaces.ranked(form, rows, job.u.dtype.numpy.itemsize)
     by_rank = None if ranks.words is None else ranks.words.view(job.u.dtype.numpy)
     given["row_idx"] = form.row_idx if ranks.idx is None else ranks.idx
     launch = device.prepare(
@@ -203,8 +191,8 @@ def _bind_sums(job: Job, form: CscMatrix) -> ProductLaunch:
     return ProductLaunch(launch, job.dtype)
 
 
-def _pull_space(A: CscMatrix, form: CscMatrix) -> PullSpace:
-    return pull_space(form, A if form is not A else A.csr if not is_symmetric(A) else A)
+def _pull_space(A: CscMatrix, form: CscMatrix) -> workspaces.PullSpace:
+    return workspaces.pull_space(form, A if form is not A else A.csr if not is_symmetric(A) else A)
 
 
 def _any_row_will_do(form: CscMatrix, job: Job) -> bool:
@@ -219,7 +207,7 @@ def _any_row_will_do(form: CscMatrix, job: Job) -> bool:
 def _bind_push_edge(strategy: Strategy, job: Job) -> ProductLaunch:
     """Bind ``push_edge`` or ``push_cooc``, and what clears its result before."""
     A, product = job.A, job.product
-    places = columns_of(A) if strategy.name == "push_cooc" else A.col_ptr
+    places = workspaces.columns_of(A) if strategy.name == "push_cooc" else A.col_ptr
     more = {"TRANSPOSE": str(int(product.transpose))}
     prepare, size = A.device.prepare, A.shape[1 if product.transpose else 0]
     reset = _kernel("spmv/edge.cu", "spmv_edge_reset", A, job, **more)
@@ -241,7 +229,7 @@ def _bind_listed(strategy: Strategy, job: Job) -> ProductLaunch:
     form = by_outputs(A, product) if pulls else by_inputs(A, product)
     if form.shape[1] >= 2**31:
         raise NotSupported(f"{strategy.name}: lists at most 2**31 columns. Use push_edge.")
-    space = push_space(form)
+    space = workspaces.push_space(form)
     given, lists = _fixed(A, form, job), {}
     if pulls:
         given["n"] = form.shape[1]
@@ -258,12 +246,14 @@ def _bind_listed(strategy: Strategy, job: Job) -> ProductLaunch:
         given["groups"] = space.groups(job.group)
         more["GROUP"] = str(job.group)
     elif strategy.name in ("push_merrill", "push_scatter"):
-        rows = edge_frontier(form).arrays(not job.iso, not job.iso and form.values is not None)
+        rows = workspaces.edge_frontier(form).arrays(
+            not job.iso, not job.iso and form.values is not None
+        )
         given |= zip(("edge_row", "edge_column", "edge_place"), rows, strict=True)
         given |= {"shares": space.shares, "vertex": space.vertex, "offset": space.start}
         file = "spmv/merrill.cu"
         if strategy.name == "push_scatter":
-            scatter = scatter_space(form)
+            scatter = workspaces.scatter_space(form)
             file = "spmv/scatter.cu"
             given |= {"map": scatter.map, "chosen": scatter.chosen}
     elif strategy.name == "push_queue":
@@ -288,7 +278,7 @@ def sums_whole(A: CscMatrix, u: VectorStore, product: Product) -> bool:
     return (
         u.form == "full"
         and sums_every_entry(product)
-        and heads_of(by_outputs(A, product)) is not None
+        and workspaces.heads_of(by_outputs(A, product)) is not None
     )
 
 
@@ -298,7 +288,7 @@ _PUSH = {
     **_PULL,
     "u_values": ("in", 1.0),
     **dict.fromkeys(("col_ptr", "vertex", "start", "offset", "degree", "groups"), ("in", 2.0)),
-    "chunks": ("edges", 2 / CHUNK),  # one for CHUNK edges, written and read
+    "chunks": ("edges", 2 / workspaces.CHUNK),  # one for CHUNK edges, written and read
     "shares": ("in", 0.0),
 }
 _PUSH_EDGES = {**_PUSH, **dict.fromkeys(("edge_row", "edge_column", "edge_place"), ("edges", 2.0))}

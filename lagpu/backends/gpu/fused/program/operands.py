@@ -9,16 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device
-from lagpu.backends.gpu.fused.emit import (
-    Parameters,
-    Run,
-    accum_type,
-    column_types,
-    columns_of,
-    whole_sums,
-    whole_types,
-    write_here,
-)
+from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.ops.elementwise import mask_bits
 from lagpu.backends.gpu.ops.strategies import sums_every_entry
@@ -166,7 +157,7 @@ class KernelScalars:
         The lines before the loop.
     """
 
-    def __init__(self, scalars: LoopScalars, sums: int, params: Parameters) -> None:
+    def __init__(self, scalars: LoopScalars, sums: int, params: emit.Parameters) -> None:
         self._scalars, self._params = scalars, params
         self._names = {id(x): f"s{k}" for k, x in enumerate(scalars.all)}
         self._sums = 0  # of which the text is written
@@ -217,8 +208,8 @@ class KernelScalars:
 
     def writes(self, s: Statement, z: str) -> str:
         """Return the line that writes a result, an ``Entry``, into a statement's scalar."""
-        accum = accum_type(self._params, s.desc, s.out.dtype, s.dtype)
-        return write_here(self._names[id(s.out)], accum, z, "0")
+        accum = emit.accum_type(self._params, s.desc, s.out.dtype, s.dtype)
+        return emit.write_here(self._names[id(s.out)], accum, z, "0")
 
     def new_parts(self) -> str:
         """Return where blocks leave their parts of the next sum.
@@ -336,7 +327,7 @@ class Operands:
         handles: Sequence[Handle] = (),
     ) -> None:
         self.block, self.traced, self.device = block, traced, written[0].device
-        self.params = Parameters(handles)
+        self.params = emit.Parameters(handles)
         self.counters = 2
         self._written = written
         for x in written:
@@ -466,8 +457,8 @@ class Operands:
         adds_all = s.desc.mask is None and not s.desc.complement and sums_every_entry(product)
         kinds = [
             *("i32*", f"{types['PTR']}*", "u32*", "u64*"),
-            *column_types(types, A.dtype) * 2,
-            *(whole_types(types, u.dtype, product.result) if adds_all else ()),
+            *emit.column_types(types, A.dtype) * 2,
+            *(emit.whole_types(types, u.dtype, product.result) if adds_all else ()),
             "u64",
         ]
         warps = self.block // 32 if adds_all else 0
@@ -523,7 +514,7 @@ def counted(counter: int) -> str:
     return f"load_volatile(at + {counter} * kCounterStride)"
 
 
-def _on_forms(matrix: int, product: Product, u: DType, warps: int, run: Run) -> list[Any]:
+def _on_forms(matrix: int, product: Product, u: DType, warps: int, run: emit.Run) -> list[Any]:
     """Return the arguments of a product that belong to the forms of its matrix.
 
     They are the lists that a push needs, both forms, those of a sum of all entries where a block
@@ -536,10 +527,10 @@ def _on_forms(matrix: int, product: Product, u: DType, warps: int, run: Run) -> 
         space = push_space(outgoing)
         lists = space.vertex, space.start, space.degree, space.chunks
         run.barrier = space.barrier
-    given = [*lists, *columns_of(incoming, A.dtype), *columns_of(outgoing, A.dtype)]
+    given = [*lists, *emit.columns_of(incoming, A.dtype), *emit.columns_of(outgoing, A.dtype)]
     if warps:
         parts = run.device.xp.empty(run.blocks * warps, product.result.numpy)
-        given += whole_sums(incoming, outgoing, u, parts)
+        given += emit.whole_sums(incoming, outgoing, u, parts)
     return [*given, np.uint64(A.nvals)]
 
 
