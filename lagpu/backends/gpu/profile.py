@@ -53,23 +53,10 @@ class DeviceLoop(FusedLoop, Protocol):
 
 
 class LoopLog:
-    """Records of the loops of one trace on one device, in one buffer.
+    """Records of the loops of one trace on one device, in one buffer, `words`.
 
-    Parameters
-    ----------
-    device : Device
-        Where loops run.
-    unseen : callable
-        Returns a method of the device, such as ``"to_host"``, whose calls no trace shows.
-    spare : list of array
-        Buffers of earlier logs, for reuse.
-
-    Attributes
-    ----------
-    words : array of u64
-        For the kernels.
-    capacity : int
-        Records that fit.
+    `unseen` returns a method of the device, such as ``"to_host"``, whose calls no trace shows;
+    `spare` has buffers of earlier logs, for reuse; `capacity` records fit.
     """
 
     def __init__(
@@ -283,8 +270,6 @@ class SearchRows:
 
     Parameters
     ----------
-    statements : sequence of Statement
-        The body.
     had : list of callable or None
         For each assignment a callable that returns its output's entries before the loop, or None.
     why : callable
@@ -397,8 +382,6 @@ class ProgramRows:
 
     Parameters
     ----------
-    statements : sequence of Statement
-        The body, on vectors.
     inputs : list
         For each statement the vector or scalar whose entries are the row's input.
     counts : dict
@@ -469,18 +452,10 @@ def _known(number: Any) -> int | None:
 
 
 class Runtime:
-    """The device of a backend, and the plan and measurements of its last product.
+    """The device of a backend, its counters, and the plan and measurements of its last product.
 
-    Attributes
-    ----------
-    counters : Counters
-        Zeroed numbers for kernels.
-    plan : Plan or None
-        Direction, kernel and reason of this thread's last product; None before the first one.
-    edges : array or None
-        While a product is measured, the counter of the matrix entries that it looks at.
-    product : CscMatrix, BitmapMatrix or None
-        While a product of matrices is measured, its result before it was written.
+    While a product is measured, `edges` counts the matrix entries that it looks at, and `product`
+    is the result of a product of matrices before it was written.
     """
 
     __slots__ = ("_plans", "counters", "device", "edges", "product")

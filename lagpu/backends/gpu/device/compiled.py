@@ -142,16 +142,8 @@ def find_shipped(
 ) -> bytes | None:
     """Return the machine code of a kernel, or None if it was not compiled before.
 
-    Parameters
-    ----------
-    capability : int
-        The compute capability of the GPU, 90 for 9.0.
-    options : tuple of str
-        As from `options_of`.
-    kernel : Kernel
-        Which one.
-    driver : int
-        The newest CUDA that the driver knows, 13000 for 13.0; an older one may not load the code.
+    `capability` is 90 for 9.0, and `driver` the newest CUDA that the driver knows, 13000 for 13.0:
+    an older one may not load the code.
     """
     members = _members(_archive(capability))
     if driver < int(members.get(_TOOLKIT, b"0")):
@@ -162,14 +154,7 @@ def find_shipped(
 def write_archive(capability: int, toolkit: int, code: Mapping[str, bytes]) -> Path:
     """Write the archive of a GPU, the same bytes for the same code; return its path.
 
-    Parameters
-    ----------
-    capability : int
-        As in `find`.
-    toolkit : int
-        The CUDA that compiled, 13000 for 13.0.
-    code : mapping of str to bytes
-        Machine code by the name from `member`.
+    `toolkit` is the CUDA that compiled; `code` has machine code by the name from `member`.
     """
     path = _archive(capability)
     path.parent.mkdir(exist_ok=True)
@@ -204,14 +189,9 @@ def _members(path: Path) -> dict[str, bytes]:
 def compiled(
     cupy: Any, kernel: Kernel, capability: int, flags: tuple[str, ...], backend: str
 ) -> bytes:
-    """Return a module for CUDA's driver with one kernel, from the cache if it is there and whole.
+    """Return machine code of a kernel for CUDA's driver, or PTX where NVRTC is older than the GPU.
 
-    What is not there is taken from the kernels that lagpu was shipped with, or compiled.
-
-    Returns
-    -------
-    bytes
-        Machine code, or PTX where NVRTC is older than the GPU.
+    From the cache if it is there and whole, else from what lagpu was shipped with, or compiled.
 
     Raises
     ------

@@ -207,18 +207,9 @@ def driver() -> Any:
 
 
 def most_clusters(function: int, kernel: Kernel, block: int, shared: int) -> int:
-    """Return how many clusters of a kernel fit on the current GPU; 0 if the driver cannot tell.
+    """Return how many clusters of a kernel fit on the current GPU; 0 if the driver does not know.
 
-    CuPy does not ask the driver.
-
-    Parameters
-    ----------
-    function : int
-        The kernel, loaded.
-    kernel : Kernel
-        Whose text says how many blocks a cluster has.
-    block, shared : int
-        Threads of a block, and bytes of the shared memory that its launch asks for.
+    `function` is the kernel, loaded; `shared` the bytes of shared memory that its launch has.
     """
     launch = _LaunchConfig((kernel.cluster, 1, 1), (block, 1, 1), shared, None, None, 0)
     found = ctypes.c_int()
@@ -680,18 +671,10 @@ _ENABLED_BEFORE = 704  # cudaErrorPeerAccessAlreadyEnabled
 
 
 def why_apart(cupy: Any, numbers: Sequence[int], share: int = 1) -> str:
-    """Return why GPUs cannot run one kernel together, or an empty string.
+    """Return why GPUs, one for each piece, cannot run one kernel together, or an empty string.
 
-    Each then addresses the memory of the others, as far as it was allocated by `own_zeros`.
-
-    Parameters
-    ----------
-    cupy : module
-        CuPy.
-    numbers : sequence of int
-        The GPU of each piece.
-    share : int, default 1
-        How many pieces may be on one GPU, each with its share of the thread blocks.
+    Each then addresses the memory of the others, as far as it was allocated by `own_zeros`. Up to
+    `share` pieces may be on one GPU, each with its share of the thread blocks.
     """
     if max(map(numbers.count, numbers)) > share:
         return "two pieces are on one GPU, where one kernel would wait for the other to begin"

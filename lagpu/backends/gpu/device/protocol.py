@@ -22,7 +22,7 @@ Scalar = bool | int | float | np.generic
 
 
 class HostNotification(NamedTuple):
-    """Memory that host and device see, where a kernel writes two numbers and then a serial number."""
+    """Memory that host and device see: a kernel writes two numbers there, then a serial number."""
 
     memory: Array  #: array of u64, (4,): the memory, for the kernel.
     #: memoryview of u64, (4,): the same memory; reading it gives Python numbers, quicker than a
@@ -33,7 +33,7 @@ class HostNotification(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Sizes of launches, and thresholds; those of sim are so small that small graphs exceed them."""
+    """Sizes of launches, and thresholds; those of sim are such that small graphs exceed them."""
 
     loop_block: int = 1024  #: Threads a block of a generated loop and of a vector sweep.
     #: Threads a block of a bit-parallel search, and of a block that runs one source alone.
@@ -550,21 +550,9 @@ def _misnamed(kernel: Kernel, unknown: Iterable[str], missing: Iterable[str]) ->
 
 
 def bind(kernel: Kernel, args: tuple[Any, ...], ndarray: Any) -> list[Any]:
-    """Check arguments against a kernel's signature and give scalars their exact width.
+    """Return arguments as a kernel takes them: arrays, None for a null pointer, exact scalars.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Whose signature must be met.
-    args : tuple
-        As given to `Device.launch`.
-    ndarray : type
-        The array type of the device.
-
-    Returns
-    -------
-    list
-        Arrays as they are, None for a null pointer, NumPy scalars of the declared type.
+    `args` are as given to `Device.launch`; `ndarray` is the array type of the device.
 
     Raises
     ------

@@ -400,19 +400,8 @@ def compiler() -> tuple[tuple[str, ...], str]:
 def shared_object(source: str, what: str, flags: tuple[str, ...]) -> Path:
     """Return the path of `source` compiled, from the cache if it is there and whole.
 
-    Parameters
-    ----------
-    source : str
-        C++ text.
-    what : str
-        What an error message calls it.
-    flags : tuple of str
-        Further compiler options.
-
-    Returns
-    -------
-    pathlib.Path
-        Named by the hash of all that decides its content.
+    `what` is its name in error messages, `flags` are further compiler options. The file is named by
+    the hash of all that decides its content.
 
     Raises
     ------

@@ -44,7 +44,11 @@ def plan_loop(
     generated. The reason of a choice is in numbers.
     """
     if isinstance(turns, Sweep):
-        return _plan_sweep(counters, body, turns)
+        here, above, levels = turns
+        if isinstance(levels, BitmapLevels):
+            return per_source_sweep(counters, body, here, above, levels)
+        assert isinstance(levels, VectorLevels)
+        return vector_sweep(body, here, above, levels)
     why = "the loop has no frontier"
     if turns.empty is not None:
         search = _plan_search(counters, body, turns.empty, turns.times)
@@ -56,41 +60,19 @@ def plan_loop(
         return _search_by_policy(body, turns, named)
     why = f"no search: {why}"
     if once(body, _writes_matrices):
-        return generated_bitmap_loop(counters, body, *turns, why)
+        return generated_bitmap_loop(counters, body, turns, why)
     relaxed = relaxation(body, turns)
     if not isinstance(relaxed, Rejection):
         return relaxed
     why = relaxed.why or why
-    return generated_loop(body, *turns, why)
+    return generated_loop(body, turns, why)
 
 
 def _writes_matrices(body: Sequence[Statement]) -> bool:
     return any(isinstance(s.out, MatrixHandle) for s in body)
 
 
-def _plan_sweep(
-    counters: Counters, body: Sequence[Statement], turns: Sweep
-) -> DeviceLoop | Rejection:
-    here, above, levels = turns
-    if isinstance(levels, BitmapLevels):
-        return per_source_sweep(counters, body, here, above, levels)
-    assert isinstance(levels, VectorLevels)
-    return vector_sweep(body, here, above, levels)
-
-
 # ------------------------------------------------------------------------- searches by policies
-def _auto() -> tuple[()]:
-    return ()
-
-
-def _ratio(ratio: float) -> tuple[str, float]:
-    return "kByUnvisited", ratio
-
-
-def _density(threshold: float) -> tuple[str, float]:
-    return "kByDensity", threshold
-
-
 def _edges(alpha: float, beta: float) -> tuple[str, float, float]:
     return "kByEdges", alpha, beta
 
@@ -105,8 +87,8 @@ def _hiragushi(alpha: float, beta: float, push: str, pull: str) -> tuple[Any, ..
 SEARCH_RULES: dict[str, Callable[..., tuple[Any, ...] | str] | str] = {
     "beamer": _edges,
     "hiragushi": _hiragushi,
-    "bfs2d": _ratio,
-    "turbobfs": _density,
+    "bfs2d": lambda ratio: ("kByUnvisited", ratio),
+    "turbobfs": lambda threshold: ("kByDensity", threshold),
     "tdbu": "its first steps pull by all entries of a column, which no fused search does",
     "vbfs": "its groups of entries are not those of a fused search",
     "active": "its lists of active edges are not those of a fused loop",
@@ -131,7 +113,7 @@ def _search_by_policy(body: Sequence[Statement], until: Until, text: str) -> Dev
         If there is no such policy, or not this argument.
     """
     name, given = policy_of(text)
-    rule = SEARCH_RULES.get(name, _auto)
+    rule = SEARCH_RULES.get(name, tuple)  # of `auto`, which takes nothing
     numbers = rule if isinstance(rule, str) else rule(**given)
     if isinstance(numbers, str):
         return Rejection(f"policy {name}: {numbers}")

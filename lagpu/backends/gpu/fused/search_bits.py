@@ -40,21 +40,10 @@ def bit_parallel_search(
 class Workspace:
     """Arrays for the bit-parallel searches of one matrix and one width; made once and kept.
 
-    Attributes
-    ----------
-    words, some : list of array
-        Three frontiers, zero between searches, and for each a bit for every word that is not zero.
-    visited : array
-        The bits that are not searched again.
-    open : array
-        A bit for every word that still lacked bits after the last pull of all words.
-    result : array
-        The report of the last search: [0] the largest depth, [1] entries left, [2], [3] levels
-        pushed and pulled, [4] chunks looked at.
-    launches : dict
-        Prepared launches with these arrays.
-    nbytes : int
-        Bytes of all arrays.
+    There are three frontiers, zero between searches, and for each a bit for every word that is not
+    zero; `open` has a bit for every word that still lacked bits after the last pull of all words.
+    `result` is the report of the last search: [0] the largest depth, [1] entries left, [2], [3]
+    levels pushed and pulled, [4] chunks looked at.
     """
 
     def __init__(self, device: Device, size: int, word: int) -> None:

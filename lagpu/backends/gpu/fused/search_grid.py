@@ -60,15 +60,8 @@ def grid_search(
 ) -> GridSearch | Rejection:
     """Return the search of a vector as one kernel, or why it cannot be one.
 
-    Parameters
-    ----------
-    body : SearchBody
-        The loop's body.
-    times : int or None
-        Iterations, at most.
-    rule : SearchRule, optional
-        Of the policy that the author names. Without one the search has the rule of ``auto``, or one
-        direction if the matrix has one form.
+    `rule` is of the policy that the author names. Without one the search has the rule of ``auto``,
+    or one direction if the matrix has one form.
     """
     A, product = body.A, body.product
     lacking = why_no_csr(A)
@@ -114,16 +107,9 @@ class GridSearch:
 
     Parameters
     ----------
-    body : SearchBody
-        The loop's body.
-    times : int or None
-        Iterations, at most.
-    sums : bool
-        Whether the products of one level add up.
-    iso : bool
-        Whether every product is 1.
-    keep : bool
-        Whether the frontier's values are stored.
+    sums, iso, keep : bool
+        Whether the products of one level add up; whether every product is 1; whether the frontier's
+        values are stored.
     leaves : bool
         Whether a frontier may be left: by `times`, or where an interrupt stops the search.
     rule : SearchRule or None

@@ -77,16 +77,7 @@ def depth_of(counters: Counters, A: CscMatrix, product: Product) -> Depth:
     """Return whether a search from a vertex of most edges is deep; the first call waits for it.
 
     The search ends at the bound. Its source is not one of the caller's, so the result depends on
-    the matrix alone.
-
-    Parameters
-    ----------
-    counters : Counters
-        Of the backend.
-    A : CscMatrix, (n, n)
-        The matrix; its form by rows is stored, or may be made.
-    product : Product
-        The product, of any semiring, of which only the direction of the edges counts.
+    the matrix alone, and of the product only on the direction of the edges.
     """
     bound = depth_bound(A)
     along = product.transpose or is_symmetric(A)
@@ -196,19 +187,9 @@ def per_source_search(
 class PerSourceSearch:
     """A search of k sources, each by one thread block; see search/per_source.cu and `FusedLoop`.
 
-    Parameters
-    ----------
-    counters : Counters
-        Of the backend.
-    body : SearchBody
-        The loop's body. Where values are stored, its assignments come before the product.
-    times : int or None
-        Iterations, at most.
-    number : NumPy scalar or None
-        The value of each entry that a product makes; None if values vary and are stored. With a
-        number no values are stored, so the body must not assign the frontier.
-    why : str
-        Why the search runs per source.
+    `number` is the value of each entry that a product makes; None if values vary and are stored.
+    With a number the body must not assign the frontier; without, its assignments come before the
+    product.
     """
 
     name = "per-source search"

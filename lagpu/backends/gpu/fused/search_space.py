@@ -34,12 +34,7 @@ def may_last(A: CscMatrix) -> bool:
 
 
 class Workspace:
-    """Arrays for the grid searches of one matrix; made once and kept.
-
-    Parameters
-    ----------
-    successors, predecessors : CscMatrix or None
-        The forms whose columns are a vertex' neighbours; None for one that the matrix lacks.
+    """Arrays for the fused searches of one matrix, by one or both forms; made once and kept.
 
     Attributes
     ----------
@@ -88,11 +83,8 @@ class Workspace:
     def lists(self, again: bool) -> dict[str, Any]:
         """Return the arrays that two lists share, by name.
 
-        Parameters
-        ----------
-        again : bool
-            Whether a vertex may be in both, as sources are that a search does not assign first:
-            then there is room for all twice.
+        If a vertex may be in both `again`, as sources that a search does not assign first, there is
+        room for all twice.
         """
         push = self._push
         if push is None:
@@ -152,14 +144,7 @@ def form_arguments(side: str, form: CscMatrix | None, iso: bool) -> dict[str, An
 def block_of(device: Device, degree: float, wide: bool = False) -> int:
     """Return the threads of a block that searches a matrix of this mean degree.
 
-    Parameters
-    ----------
-    device : Device
-        The device.
-    degree : float
-        Entries of a column, on average.
-    wide : bool
-        Whether the kernel has 64-bit pointers, and had better have more registers.
+    With 64-bit pointers (`wide`) the kernel had better have more registers.
     """
     limits = device.limits
     block = limits.wide_search_block if wide else limits.search_block

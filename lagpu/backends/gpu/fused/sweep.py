@@ -42,20 +42,12 @@ class Permuted(NamedTuple):
 
 
 class LevelOrder:
-    """Permutes the matrices of a sweep into level order, and those it writes back.
+    """Permutes the matrices of a sweep, of shape (k, n), into level order, and those it writes back.
 
-    Parameters
-    ----------
-    device : Device
-        The device of the matrices.
-    shape : tuple of int
-        Of the matrices, (k, n).
-    kept : list of VectorStore
-        Vectors that keep their entries from iteration to iteration: permuted there and back.
-    read : list of VectorStore
-        Vectors that are only read: permuted there.
-    x : VectorStore
-        The operand of the product: it has entries only while the sweep runs, and is not permuted.
+    A bitmap matrix is stored vertex by vertex, so most of a cache line that one row loads belongs
+    to other rows, at other levels. In level order a level's entries lie side by side; see
+    sweep/permute.cu. `kept` are permuted there and back, `read` only there; `x`, the operand of the
+    product, has entries only while the sweep runs, and is not permuted.
     """
 
     def __init__(
@@ -131,27 +123,14 @@ class Frame(NamedTuple):
 
 
 class SweepText:
-    """The function of a vertex, and its parameters.
-
-    Parameters
-    ----------
-    body : SweepBody
-        The statements, on vectors; for a sweep over a matrix, those that store its entries.
-    here, above : VectorStore
-        The masks of the sweep.
+    """The function of a vertex, and its parameters; masks and operands are vectors.
 
     Attributes
     ----------
-    params : Parameters
-        Of the kernel; those of the body, once `write` has run.
-    blank : list of VectorStore
-        Vectors that have entries in the last iteration alone.
-    kept : list of VectorStore
-        Vectors that keep their entries from iteration to iteration.
-    written : list of VectorStore
-        Blank and kept vectors.
-    read : list of VectorStore
-        Vectors that are only read.
+    blank, kept : list of VectorStore
+        Vectors that have entries in the last iteration alone, and those that keep their entries.
+    written, read : list of VectorStore
+        Blank and kept vectors, and those that are only read.
     x : VectorStore
         The operand of the product; it is blank.
     """
@@ -501,19 +480,7 @@ def per_source_sweep(
 
 
 class PerSourceSweep:
-    """A kernel, its arguments, and the bitmap matrices it writes; see `FusedLoop`.
-
-    Parameters
-    ----------
-    body : SweepBody
-        The body, on entries.
-    found : OnEntries
-        The statements on entries, and the bitmap matrices that store the entries.
-    masks : list of BitmapMatrix
-        The masks of the sweep, here and above.
-    levels : BitmapLevels
-        The levels; at least two.
-    """
+    """A kernel, its arguments, and the bitmap matrices it writes; see `FusedLoop`."""
 
     name, why = "per-source sweep", "the levels are a matrix, of a sparse graph without hubs"
     keeps_log = False

@@ -193,21 +193,10 @@ def kernel(file: str, name: str, *, prelude: str = "", **macros: str) -> Kernel:
 def from_source(
     text: str, name: str, *, file: str = "generated.cu", prelude: str = "", **macros: str
 ) -> Kernel:
-    """Return kernel `name` of a text that is not one of the package's files.
+    """Return kernel `name` of a text that is not one of the package's files; see `kernel`.
 
-    Parameters
-    ----------
-    text : str
-        CUDA C++ that may include the package's headers: a generated program, or a test's kernel.
-    file : str, optional
-        What messages call it.
-    name, prelude, **macros
-        As in `kernel`.
-
-    Raises
-    ------
-    InvalidValue
-        As in `kernel`.
+    The text, a generated program or a test's kernel, may include the package's headers; messages
+    call it `file`.
     """
     source = _paste_headers(text, file)
     if prelude:

@@ -251,10 +251,7 @@ def at_positions(
 class Pattern:
     """The positions over which matrices become vectors.
 
-    Attributes
-    ----------
-    forms : tuple of CscMatrix
-        As given.
+    All `forms` have entries at exactly these; `numbers` are the positions, which rise, if known.
     """
 
     def __init__(self, forms: tuple[CscMatrix, ...], numbers: Array = None) -> None:

@@ -65,16 +65,8 @@ def multiply_selection(
 ) -> VectorStore:
     """Return ``P (+.x) u`` or ``P' (+.x) u`` where the mask keeps, as a new store.
 
-    Parameters
-    ----------
-    w : VectorStore
-        The output, whose spare buffers are used.
-    f, u, product, plan
-        The vector whose selection is P, the vector multiplied, the product and its plan.
-    mask : (words or None, complement)
-        Presence words of the mask.
-    edges : array or None
-        Counter of the entries of P looked at.
+    P is the selection of `f`; spare buffers of the output `w` are used. `edges`, unless None,
+    counts the entries of P that are looked at.
     """
     made = VectorStore(w.device, w.counters, product.result, w.size)
     if not (w.size and f.size and u.size):
@@ -122,8 +114,6 @@ def multiply(
     ----------
     w : VectorStore
         The output, whose spare buffers are used.
-    A, u, product, plan
-        The product and its plan.
     mask : (words or None, complement)
         Presence words of the mask.
     dtype : DType

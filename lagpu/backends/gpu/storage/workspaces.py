@@ -84,14 +84,8 @@ class PushSpace:
 class EdgeFrontier:
     """Room for all entries that a push follows, one after the other: an edge frontier.
 
-    Attributes
-    ----------
-    row : array
-        The row of each.
-    column, place : array or None
-        Its column, and its place in the matrix, once a product needs them.
-    nbytes : int
-        Bytes of all these.
+    `row` is the row of each; `column`, and `place` in the matrix, are there once a product needs
+    them.
     """
 
     def __init__(self, A: CscMatrix) -> None:
@@ -119,12 +113,7 @@ class EdgeFrontier:
 class ScatterSpace:
     """What ``push_scatter`` keeps of each row of a matrix.
 
-    Attributes
-    ----------
-    map, chosen : array, (nrows,)
-        The number of an entry that reached the row, and the list of those that are taken.
-    nbytes : int
-        Bytes of both.
+    `map` has the number of an entry that reached the row, `chosen` lists those that are taken.
     """
 
     def __init__(self, A: CscMatrix) -> None:
@@ -138,14 +127,9 @@ class ScatterSpace:
 class PullSpace:
     """Empty columns and hint neighbours of a matrix, for pulls.
 
-    Attributes
-    ----------
-    empty : array of u32
-        Bits of the columns without entries.
-    hint : array of i32
-        For each column one of its rows, of those that have the most entries; see common/hint.cuh.
-    targets, nbytes : int
-        Number of columns with entries; bytes of both arrays.
+    `empty` has bits of the columns without entries, `hint` for each column one of its rows, of
+    those that have the most entries (common/hint.cuh); `targets` is the number of columns with
+    entries.
     """
 
     def __init__(self, A: CscMatrix, lengths: Array) -> None:
@@ -243,15 +227,7 @@ def scatter_space(A: CscMatrix) -> ScatterSpace:
 
 
 def pull_space(A: CscMatrix, rows: CscMatrix | None) -> PullSpace:
-    """Return the `PullSpace` of `A`, made at the first call.
-
-    Parameters
-    ----------
-    A : CscMatrix
-        The matrix by the columns that are pulled into.
-    rows : CscMatrix or None
-        The same matrix by rows, if it is there: it has the rows' lengths.
-    """
+    """Return the `PullSpace` of `A`, made at the first call; `rows`, if there, has the rows' lengths."""
     if "pull" not in A.cache:
         A.cache["pull"] = PullSpace(A, _row_lengths(A) if rows is None else rows.col_ptr)
     space: PullSpace = A.cache["pull"]
@@ -355,14 +331,10 @@ ROUND = 128  # entries that a warp loads at once
 
 
 def batches(form: CscMatrix, groups: int) -> Array:
-    """Return the batches of 32 words, those with most entries first; made at the first call.
+    """Return the batches of 32 words, those with most entries first, u32; made at the first call.
 
     So thread blocks have equal work, and the last batches are short. Long columns do not count, as
-    they are taken by chunks.
-
-    Returns
-    -------
-    array of u32
+    they are taken by chunks. `groups` are words a vertex.
     """
     place = f"batches, {groups} words a vertex"
     if place not in form.cache:

@@ -56,13 +56,9 @@ def _always_fits(source: DType, target: DType) -> bool:
 class LoopScalars:
     """The scalars of a loop's body: what a run of its kernel takes of them, and leaves in them.
 
-    Attributes
-    ----------
-    written, all : list of ScalarValue
-        Those that statements write, and with them those that are only read.
-    unsure : list of (int, ScalarRef)
-        The reads that may find no value, in order, each with the ``id`` of its statement. The
-        kernel leaves the number of the first that did, from 1, or 0.
+    `written` are those that statements write, `all` has those that are only read too. `unsure` are
+    the reads that may find no value, in order, each with the ``id`` of its statement; the kernel
+    leaves the number of the first that did, from 1, or 0.
     """
 
     def __init__(self, statements: Sequence[Statement], device: Device) -> None:
@@ -151,10 +147,7 @@ def _unsure(
 class KernelScalars:
     """The scalars of a loop's body in the text of its kernel, variables that every thread has.
 
-    Attributes
-    ----------
-    before : list of str
-        The lines before the loop.
+    `before` has the lines before the loop.
     """
 
     def __init__(self, scalars: LoopScalars, sums: int, params: emit.Parameters) -> None:
@@ -276,22 +269,8 @@ class ProductText(NamedTuple):
 class Operands:
     """The vectors of a program under their names, its masks, and the lines of its products.
 
-    Parameters
-    ----------
-    statements : sequence of Statement
-        The body.
-    scalars : LoopScalars
-        Its scalars.
-    written : sequence of VectorStore
-        The vectors that the loop writes, or compares with what they were.
-    unchanged : VectorStore or None
-        The vector that is compared.
-    block : int
-        Threads of a block.
-    traced : bool
-        Whether the loop has a log: then every statement works on memory, and products count.
-    handles : sequence of Handle
-        Vectors and matrices that have places already.
+    `written` are the vectors that the loop writes, or compares with what they were. If `traced`,
+    the loop has a log: then every statement works on memory, and products count.
 
     Attributes
     ----------
@@ -301,10 +280,6 @@ class Operands:
         Entries of a vector that every warp may hold.
     shared : tuple of str
         Lines for the shared memory of a block of threads, which the lines of products name.
-    params : Parameters
-        Of the kernel.
-    scalars : KernelScalars
-        The scalars of the body in the text.
     before : list of str
         Lines that run once, before the loop.
     counters : int

@@ -50,6 +50,7 @@ from lagpu.operations import (
     Rejection,
     Select,
     Statement,
+    Until,
     once,
     operands_of,
 )
@@ -62,17 +63,11 @@ _programs: dict[tuple[Any, ...], list[Program]] = {}
 
 
 def generated_loop(
-    statements: Sequence[Statement],
-    empty: VectorStore | None,
-    unchanged: VectorStore | None,
-    times: int | None,
-    why: str,
+    statements: Sequence[Statement], until: Until, why: str
 ) -> GeneratedLoop | Rejection:
     """Return the kernel of a loop over vectors, or why there is none; `why` no other one fits."""
     lacking = once(statements, why_not_generated)
-    if lacking:
-        return Rejection(lacking)
-    return GeneratedLoop(statements, empty, unchanged, times, why)
+    return Rejection(lacking) if lacking else GeneratedLoop(statements, until, why)
 
 
 def why_not_generated(statements: Sequence[Statement]) -> str:
@@ -126,27 +121,17 @@ def _outputs(statements: Sequence[Statement], _: Any) -> _Outputs:
 class GeneratedLoop:
     """A kernel, its arguments, and the vectors it writes; see `FusedLoop`.
 
-    Attributes
-    ----------
-    one_way : str
-        Why a product has no direction to choose.
+    `one_way` is why a product has no direction to choose.
     """
 
     name = "generated loop"
     keeps_log = True
     one_way = "only one form of the matrix is stored"
 
-    def __init__(
-        self,
-        statements: Sequence[Statement],
-        empty: VectorStore | None,
-        unchanged: VectorStore | None,
-        times: int | None,
-        why: str,
-    ) -> None:
+    def __init__(self, statements: Sequence[Statement], until: Until, why: str) -> None:
         self.statements, self.why = statements, why
-        self._empty, self._unchanged, self._times = empty, unchanged, times
-        watched = [x for x in (empty, unchanged) if x is not None]
+        self._empty, self._unchanged, self._times = until
+        watched = [x for x in until[:2] if x is not None]
         vectors = [*matched(_outputs, statements, None).vectors, *watched]
         self.written: list[VectorStore] = list({id(x): x for x in vectors}.values())
         self.device = self.written[0].device
@@ -249,9 +234,8 @@ class GeneratedLoop:
         statements = self.statements
         inputs = [self._counted_input(s) for s in statements]
         seen = {id(x): x for x in (*(s.out for s in statements), *inputs)}
-        counts = {
-            of: log.count_of(x) if type(x) is VectorStore else _none for of, x in seen.items()
-        }
+        none = lambda: 0  # noqa: E731  # of a scalar, whose entries no row shows
+        counts = {of: log.count_of(x) if type(x) is VectorStore else none for of, x in seen.items()}
         bounds = {}
         why = dict.fromkeys(range(len(statements)), self.one_way)
         for k, s in enumerate(statements):
@@ -271,11 +255,6 @@ class GeneratedLoop:
         """Return (entries, factor): a product pulls where its edges exceed their quotient."""
         takes_any = operation.product.semiring.monoid.name == "any"
         return operation.matrix.nvals, PULL_FIRST if takes_any else PULL_SUMS
-
-
-def _none() -> int:
-    """Return 0, the entries of a scalar before a loop; no row shows them."""
-    return 0
 
 
 _NO_BITMAP = "a matrix is not a bitmap matrix, and does not fit as one"
@@ -306,16 +285,8 @@ def on_entries(
 ) -> OnEntries | Rejection:
     """Return statements on entries, or why there are none.
 
-    Parameters
-    ----------
-    counters : Counters
-        For new vectors.
-    statements : sequence of Statement
-        As recorded; each writes a matrix.
-    read : sequence of MatrixHandle
-        Matrices that a sweep or the loop's condition reads besides.
-    shape : tuple of int, optional
-        The shape that all matrices must have, except those of products.
+    `read` are matrices that a sweep or the loop's condition reads besides; `shape` is that of all
+    matrices, except those of products.
     """
     for s in statements:
         why = _why_not_on_entries(s, shape)
@@ -379,19 +350,14 @@ def _on_entries(s: Statement, entries: dict[int, VectorStore]) -> Statement:
 
 
 def generated_bitmap_loop(
-    counters: Counters,
-    statements: Sequence[Statement],
-    empty: MatrixHandle | None,
-    unchanged: MatrixHandle | None,
-    times: int | None,
-    why: str,
+    counters: Counters, statements: Sequence[Statement], until: Until, why: str
 ) -> GeneratedBitmapLoop | Rejection:
     """Return the kernel of a loop over matrices, or why there is none; `why` no other one fits."""
     for s in statements:
         matrix = s.operation.matrix if isinstance(s.operation, Multiply) else None
         if matrix is not None and any(other.out is matrix for other in statements):
             return Rejection("the body writes the matrix of a product")
-    watched = [A for A in (empty, unchanged) if A is not None]
+    watched = [A for A in until[:2] if A is not None]
     found = on_entries(counters, statements, watched)
     if isinstance(found, Rejection):
         return found
@@ -399,7 +365,7 @@ def generated_bitmap_loop(
     lacking = lacking or next(filter(None, map(_why_not_bitmap, found.statements)), "")
     if lacking:
         return Rejection(lacking)
-    made = GeneratedBitmapLoop(found, empty, unchanged, times, why)
+    made = GeneratedBitmapLoop(found, until, why)
     if not has_free(made.device, made.nbytes):
         return Rejection("the workspace of a generated loop over matrices does not fit")
     return made
@@ -411,18 +377,13 @@ def _why_not_bitmap(s: Statement) -> str:
     if nwords(s.out.size) >= 2**32:  # kernels number them so
         return "a matrix has 2**32 words of presence bits or more"
     if isinstance(operation, Multiply):
-        return _without_columns(operation.matrix.csc(), operation.product)
+        A = operation.matrix.csc()
+        if _bytes_of_rows(A, operation.product) and not A.may_keep_csr and not is_symmetric(A):
+            return "a product needs the matrix by rows, and its orientation is csc"
     if isinstance(operation, (Apply, Select)):
         op = operation.function.op if isinstance(operation, Apply) else operation.op
         if isinstance(op, IndexUnaryOp) and (op.body or not op.name.startswith("value")):
             return f"{method(s)} reads row or column indices"
-    return ""
-
-
-def _without_columns(A: CscMatrix, product: Product) -> str:
-    """Return why a product lacks the columns that it pulls from, or an empty string."""
-    if _bytes_of_rows(A, product) and not A.may_keep_csr and not is_symmetric(A):
-        return "a product needs the matrix by rows, and its orientation is csc"
     return ""
 
 
@@ -437,17 +398,9 @@ class GeneratedBitmapLoop(GeneratedLoop):
 
     one_way = "sums of bitmap matrices are pulled, and so is a matrix stored in one form"
 
-    def __init__(
-        self,
-        found: OnEntries,
-        empty: MatrixHandle | None,
-        unchanged: MatrixHandle | None,
-        times: int | None,
-        why: str,
-    ) -> None:
-        entries = {of: A.entries for of, A in found.bitmaps.items()}
-        ends = [None if A is None else entries[id(A)] for A in (empty, unchanged)]
-        super().__init__(found.statements, ends[0], ends[1], times, why)
+    def __init__(self, found: OnEntries, until: Until, why: str) -> None:
+        empty, unchanged = (None if A is None else found.bitmaps[id(A)].entries for A in until[:2])
+        super().__init__(found.statements, Until(empty, unchanged, until.times), why)
         self._found = found
         self._shapes = {id(A.entries): A.shape for A in found.bitmaps.values()}
 
@@ -474,11 +427,9 @@ class GeneratedBitmapLoop(GeneratedLoop):
         return [], []
 
     def _operands(self, *given: Any) -> BitmapOperands:
-        """See `GeneratedLoop`."""
         return BitmapOperands(self._shapes, self.nbytes, *given)
 
     def _settle(self, log: LoopLog | None, rows: ProgramRows | None) -> None:
-        """See `GeneratedLoop`."""
         self._found.store()
         super()._settle(log, rows)
 
@@ -496,14 +447,8 @@ class GeneratedBitmapLoop(GeneratedLoop):
 class BitmapOperands(Operands):
     """What statements on entries of bitmap matrices name; see `Operands`.
 
-    Parameters
-    ----------
-    shapes : dict
-        The shape of each matrix, by the ``id`` of the vector that stores its entries.
-    nbytes : int
-        Bytes that the loop allocates beside its operands.
-    *given
-        What `Operands` takes.
+    `shapes` has each matrix' shape, by the ``id`` of the vector that stores its entries; `nbytes`
+    are those that the loop allocates beside its operands.
     """
 
     header = "program/bitmap.cuh"

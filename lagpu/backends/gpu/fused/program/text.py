@@ -78,12 +78,9 @@ class _Sum(NamedTuple):
 
 
 class Pass:
-    """Statements over one index space, on registers; see the module. It is the `Writer` of them.
+    """Statements over one index space, on registers; it is the `Writer` of them.
 
-    Attributes
-    ----------
-    sums : list
-        The sums that have their values after the next barrier.
+    `sums` have their values after the next barrier.
     """
 
     def __init__(self, operands: Operands, size: int) -> None:
@@ -596,17 +593,7 @@ class Program(NamedTuple):
 
 
 class ProgramText:
-    """The text of a kernel for the body of a loop.
-
-    Parameters
-    ----------
-    statements : sequence of Statement
-        The body.
-    operands : Operands
-        What the statements name; parameters, counters and lines are added to it.
-    empty, unchanged : VectorStore or None
-        The loop's condition.
-    """
+    """The text of a kernel for the body of a loop; `operands` collects its parameters and lines."""
 
     def __init__(
         self,
