@@ -123,7 +123,13 @@ class GpuBackend:
     def evaluate(self, operation: Operation) -> Any:
         """See `Backend`."""
         if isinstance(operation, ExtractElement):
-            return _element(operation.operand, operation.position)
+            x, position = operation.operand, operation.position
+            if isinstance(x, VectorStore):
+                return x.get(position[0])
+            i, j = position
+            if isinstance(x.store, BitmapMatrix):
+                return x.store.entries.get(j * stride(x.shape[0]) + i)
+            return forms.entry(x.csc(), i, j)
         assert isinstance(operation, Reduce)
         x, monoid = operation.operand, operation.monoid
         if isinstance(x, VectorStore):
@@ -358,13 +364,3 @@ class GpuBackend:
                 form.csr = None
                 form.cache.clear()
         return form.may_keep_csr
-
-
-def _element(x: Handle, index: tuple[int, ...]) -> Any:
-    """Return the value at an index or two, or None."""
-    if isinstance(x, VectorStore):
-        return x.get(index[0])
-    i, j = index
-    if isinstance(x.store, BitmapMatrix):
-        return x.store.entries.get(j * stride(x.shape[0]) + i)
-    return forms.entry(x.csc(), i, j)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -91,10 +91,10 @@ class LoopLog:
         """Return a callable that returns how many entries a vector has now; nothing waits yet."""
         return v.pending_count(self._unseen("read"))
 
-    def ran(self, rows_of: Callable[[np.ndarray[Any, Any]], list[LoopRow]]) -> None:
+    def ran(self, rows_of: Callable[[np.ndarray[Any, Any]], Iterable[LoopRow]]) -> None:
         """Note that a loop was launched; `rows_of` makes its rows of its records."""
         records = self.launched()
-        self._rows = lambda: rows_of(records())
+        self._rows = lambda: list(rows_of(records()))
 
     def launched(self) -> Callable[[], np.ndarray[Any, Any]]:
         """Note that a loop was launched; return what fetches its records."""
@@ -295,11 +295,8 @@ class SearchRows:
         # an assignment of the depth has no operand: its row counts its output's old entries
         self._reads_itself = [not operands_of(statements[k].operation) for k in self._others]
 
-    def __call__(self, records: np.ndarray[Any, Any]) -> list[LoopRow]:
-        """Return the rows."""
-        return list(self._rows(records))
-
-    def _rows(self, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
+    def __call__(self, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
+        """Yield the rows."""
         product, traffic = self._product, self._traffic
         assigns_after = self.assigns_after
         before = [0 if count is None else count() for count in self._had]
@@ -407,11 +404,8 @@ class ProgramRows:
         self._reads = [id(x) for x in inputs]
         self._operations = [type(s.operation) for s in statements]
 
-    def __call__(self, records: np.ndarray[Any, Any]) -> list[LoopRow]:
-        """Return the rows."""
-        return list(self._rows(records))
-
-    def _rows(self, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
+    def __call__(self, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
+        """Yield the rows."""
         counts = {of: count() for of, count in self._counts.items()}
         for r, ms in _timed(records):
             k = int(r["statement"])

@@ -142,11 +142,6 @@ class CudaLaunch(CheckedLaunch):
         self._current_stream = device.xp.cuda.get_current_stream
         self._pointers = [at for at, (_, pointer, _) in enumerate(slots[:split]) if pointer]
 
-    @property
-    def has_run(self) -> bool:
-        """Whether it was run before, so that its kernel is loaded."""
-        return self._pointers is not None
-
     def __call__(self, new: dict[str, Any]) -> None:
         """Run it with these arguments and the fixed ones."""
         if self._pointers is None or self.device.observers:
@@ -343,7 +338,7 @@ class CudaDevice(Device):
         """
         mine = cast(Sequence[tuple[CudaLaunch, dict[str, Any]]], launches)
         for launch, _ in mine:
-            if not launch.has_run:
+            if launch._pointers is None:  # it has not run, so its kernel may not be loaded
                 launch.device.enter()
                 launch.device.ready(launch.kernel, True, launch.block, launch.shared)
         beside = [launch.device.beside() for launch, _ in mine]

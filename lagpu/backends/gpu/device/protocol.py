@@ -572,8 +572,9 @@ def bind(kernel: Kernel, args: tuple[Any, ...], ndarray: Any) -> list[Any]:
             fits = arg is None or (
                 type(arg) is ndarray and arg.dtype == dtype and arg.flags.c_contiguous
             )
-            if not fits and not _is_array(arg, dtype, ndarray):
-                raise _misfit(kernel, param, _why_no_fit(param, arg, ndarray))
+            why = "" if fits else _why_no_fit(param, arg, ndarray)
+            if why:
+                raise _misfit(kernel, param, why)
             bound.append(arg)
         else:
             fits = type(arg) is dtype.type
@@ -581,45 +582,30 @@ def bind(kernel: Kernel, args: tuple[Any, ...], ndarray: Any) -> list[Any]:
     return bound
 
 
-def _is_array(array: Any, dtype: np.dtype[Any], ndarray: Any) -> bool:
-    """Whether it is a contiguous array of the type; of a subclass too."""
-    return isinstance(array, ndarray) and array.dtype == dtype and bool(array.flags.c_contiguous)
-
-
 def _why_no_fit(param: Param, array: Any, ndarray: Any) -> str:
     if not isinstance(array, ndarray):
         return f"{type(array).__name__} is not a {ndarray.__module__} array"
     if array.dtype != param.dtype:
         return f"dtype {array.dtype} != {param.dtype}"
-    return "the array is not contiguous"
+    return "" if array.flags.c_contiguous else "the array is not contiguous"
 
 
 def _exact_scalar(kernel: Kernel, param: Param, value: Any) -> np.generic:
     """Convert to the declared type, refusing what would change the value."""
-    dtype = param.dtype
+    dtype: np.dtype[Any] = param.dtype
     kind = dtype.kind
     try:
         if kind == "f":
-            return _to_float(value, dtype)
-        if kind == "b":
-            return _to_bool(value)
-        return dtype.type(operator.index(value))
+            wide = float(value)
+            if math.isfinite(wide) and abs(wide) > float(np.finfo(dtype).max):
+                raise OverflowError
+            narrow: np.generic = dtype.type(wide)
+            return narrow
+        if kind == "b" and value not in (0, 1):
+            raise ValueError
+        return np.bool_(value) if kind == "b" else dtype.type(operator.index(value))
     except (TypeError, ValueError, OverflowError) as error:
         raise _misfit(kernel, param, f"{value!r} is not a {dtype}") from error
-
-
-def _to_float(value: Any, dtype: np.dtype[Any]) -> np.generic:
-    wide = float(value)
-    if math.isfinite(wide) and abs(wide) > float(np.finfo(dtype).max):
-        raise OverflowError
-    narrow: np.generic = dtype.type(wide)
-    return narrow
-
-
-def _to_bool(value: Any) -> np.generic:
-    if value not in (0, 1):
-        raise ValueError
-    return np.bool_(value)
 
 
 def _misfit(kernel: Kernel, param: Param, fact: str) -> KernelLaunchError:

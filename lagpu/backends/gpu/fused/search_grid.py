@@ -68,7 +68,8 @@ def grid_search(
     if lacking and rule is not None:
         return Rejection(f"{rule.why} needs the matrix by rows too, and {lacking}")
     if lacking:
-        rule = _one_way(product, lacking)
+        kind, does = ("kOnlyPulls", "pulls") if product.transpose else ("kOnlyPushes", "pushes")
+        rule = SearchRule(kind, why=f"it only {does}, by columns alone: {lacking}")
     why = why_no_search(body)
     if why:
         return Rejection(why)
@@ -80,12 +81,6 @@ def grid_search(
         return Rejection(why)
     leaves = times is not None or (may_last(A) and (iso or body.assigns_first))
     return GridSearch(body, times, sums, iso, keep or (leaves and not iso), leaves, rule)
-
-
-def _one_way(product: Product, lacking: str) -> SearchRule:
-    """Return the rule of a search over the columns of a matrix that has no second form."""
-    kind, does = ("kOnlyPulls", "pulls") if product.transpose else ("kOnlyPushes", "pushes")
-    return SearchRule(kind, why=f"it only {does}, by columns alone: {lacking}")
 
 
 def levels_only(A: CscMatrix, f: VectorStore, levels: VectorStore, product: Product) -> SearchBody:

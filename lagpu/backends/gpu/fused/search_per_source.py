@@ -179,7 +179,7 @@ def per_source_search(
     if lacking:
         return Rejection(f"a per-source search needs the matrix by rows too, and {lacking}")
     made = PerSourceSearch(counters, body, times, None, "the frontier carries values")
-    if not made.fits():
+    if not has_free(A.device, made.nbytes):
         return Rejection("the workspace of a per-source search does not fit")
     return made
 
@@ -206,10 +206,6 @@ class PerSourceSearch:
         self._device = body.A.device
         self._stops = may_last(body.A)
 
-    def fits(self) -> bool:
-        """Whether the workspace and the outputs fit."""
-        return has_free(self._device, self.nbytes)
-
     @property
     def nbytes(self) -> int:
         """See `FusedLoop`."""
@@ -219,7 +215,7 @@ class PerSourceSearch:
         if self._times is not None:
             made.append(self._value_bytes())
         outputs: int = sum(size * each + 4 * nwords(size) for each in made)
-        lists = n * (8 + int(self._form.col_ptr.itemsize)) + 4 * self._most_large()
+        lists = n * (8 + int(self._form.col_ptr.itemsize)) + 4 * push_space(self._form).num_chunks
         state: int = k * n * (4 + self._value_bytes())
         return int(state + self._blocks(self._search_kernel()) * lists + outputs)
 
@@ -227,10 +223,6 @@ class PerSourceSearch:
         """Return the bytes of a value that is stored."""
         each: int = self._body.frontier.dtype.numpy.itemsize
         return each if self._keep else 0
-
-    def _most_large(self) -> int:
-        """Return how many columns are followed by a warp or a thread block, at most."""
-        return push_space(self._form).num_chunks
 
     def _search_kernel(self) -> Kernel:
         macros = {
@@ -308,7 +300,7 @@ class PerSourceSearch:
         code, (solo, shared), block = (
             self._search_kernel(), self._shared(), device.limits.row_block,
         )  # fmt: skip
-        blocks, most_large = self._blocks(code), self._most_large()
+        blocks, most_large = self._blocks(code), push_space(form).num_chunks
         device.require(self.nbytes, self.name, "Take fewer rows at a time.")
         frontier = _sources(counters, body.frontier, self._keep)
         excluded = _excluded(counters, body.excluded)

@@ -42,7 +42,7 @@ class Permuted(NamedTuple):
 
 
 class LevelOrder:
-    """Permutes the matrices of a sweep, of shape (k, n), into level order, and those it writes back.
+    """Permutes the matrices of a sweep, (k, n), into level order, and those it writes back.
 
     A bitmap matrix is stored vertex by vertex, so most of a cache line that one row loads belongs
     to other rows, at other levels. In level order a level's entries lie side by side; see
@@ -157,14 +157,6 @@ class SweepText:
         for x in self.kept:
             x.to_writable()
 
-    def names_of_blank(self) -> list[str]:
-        """Return the names of the blank vectors in the text."""
-        return self._names_of(self.blank)
-
-    def name_of(self, x: VectorStore) -> str:
-        """Return the name of a vector in the text."""
-        return self._names[id(x)]
-
     def arguments(self) -> list[Any]:
         """Return the arguments of the kernel that `write` has written."""
         return self.params.arguments.of(emit.Run(self.params.handles, self.x.device))
@@ -193,7 +185,7 @@ class SweepText:
         kind = body.product.out.dtype.ctype
         after = [line for s in body.after for line in self._statement(s)]
         before = [line for s in body.before for line in self._statement(s)]
-        near = self._names_of([*self.kept, *self.read])
+        near = self.names_of([*self.kept, *self.read])
         # A line of words serves many vertices, so it is near already; one of bytes may not be.
         bytes_near = near if level_order is not None else []
         return "\n".join(
@@ -277,7 +269,7 @@ class SweepText:
             name, kind = self._names[id(x)], x.dtype.ctype
             args = f"{name}_words, {name}_values, {name}_iso, at"
             lines.append(f"Entry<{kind}> {name} = entry_at<{kind}>({args});")
-        lines += [f"const bool had_{n} = {n}.there;" for n in self._names_of(self.kept)]
+        lines += [f"const bool had_{n} = {n}.there;" for n in self.names_of(self.kept)]
         for x in self.blank:
             kind = x.dtype.ctype
             lines.append(f"Entry<{kind}> {self._names[id(x)]}{{false, {kind}(0)}};")
@@ -295,9 +287,9 @@ class SweepText:
     def _stores(self, x: str, y: str, made: str) -> list[str]:
         """Return the lines that put the vectors back; blank ones keep the last turn's entries."""
         lines = []
-        for name in self._names_of(self.kept):
+        for name in self.names_of(self.kept):
             lines.append(f"put_back({name}_words, {name}_values, at, {name}, had_{name});")
-        for name in self._names_of(self.blank):
+        for name in self.names_of(self.blank):
             last = f"if ({name}.there && d == {int(name != y)})"
             if name == x:
                 lines += [made.format(x=x), f"{last} set_bit({x}_words, in_bitmap);"]
@@ -306,7 +298,8 @@ class SweepText:
                 lines.append(f"{last} put_back({what});")
         return lines
 
-    def _names_of(self, vectors: list[VectorStore]) -> list[str]:
+    def names_of(self, vectors: list[VectorStore]) -> list[str]:
+        """Return the names of vectors in the text."""
         return [self._names[id(x)] for x in vectors]
 
     def _statement(self, s: Statement) -> list[str]:
@@ -433,7 +426,7 @@ class VectorSweep:
                 "for (i64 k = thread; k < num_marks; k += threads) marks[k] = 0;",
                 "for (i64 k = thread; k <= deepest; k += threads) entries[k] = 0;",
                 "for (i64 k = thread; k < num_words; k += threads) {",
-                *(f"{name}_words[k] = 0;" for name in text.names_of_blank()),
+                *(f"{name}_words[k] = 0;" for name in text.names_of(text.blank)),
                 "}",
             ),
             after=(
@@ -498,13 +491,9 @@ class PerSourceSweep:
         """See `FusedLoop`: the level order, the permuted entries, and new bitmap matrices."""
         text = self._text
         made = [*text.written, *(x for x in text.read if x.form == "sparse")]
+        lacking = [x for x in made if x.form != "bitmap" or x.values is None]
         needed = self._levels.order_bytes() + self._order.nbytes
-        return needed + sum(self._bytes_to_make(x) for x in made)
-
-    def _bytes_to_make(self, x: VectorStore) -> int:
-        if x.form == "bitmap" and x.values is not None:
-            return 0
-        return bytes_of(x.dtype, self._levels.shape) or 0
+        return needed + sum(bytes_of(x.dtype, self._levels.shape) or 0 for x in lacking)
 
     def run(self, _log: LoopLog | None = None) -> None:
         """Run the sweep to its end; the host does not wait."""
@@ -547,7 +536,7 @@ class PerSourceSweep:
 
 def _row_frame(text: SweepText) -> Frame:
     """Return the frame of a kernel that sweeps each row of a matrix."""
-    has = text.name_of(text.x) + "_has"
+    has = text.names_of([text.x])[0] + "_has"
     at = f"At{{ranks, starts, {has}, row * vertices, stride, i32(row)}}"
     return Frame(
         params=_ROW_PARAMS,

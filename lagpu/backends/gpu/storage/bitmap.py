@@ -364,16 +364,13 @@ class VectorLevels:
 
     def cut(self, d: int) -> VectorStore:
         """See `lagpu.operations.Levels`."""
-        with self._device.alone():
-            return self._cut(d)
-
-    def _cut(self, d: int) -> VectorStore:
         made = VectorStore(self._device, self._counters, BOOL, self.size)
-        vertices = self.order[self.starts[d] : self.starts[d + 1]]
-        if len(vertices) == self.size:
-            made.set_full(None, np.True_)
-        else:
-            made.set_sparse(vertices.astype(np.int64), None, np.True_)
+        with self._device.alone():
+            vertices = self.order[self.starts[d] : self.starts[d + 1]]
+            if len(vertices) == self.size:
+                made.set_full(None, np.True_)
+            else:
+                made.set_sparse(vertices.astype(np.int64), None, np.True_)
         made.edge_offsets = LevelOffsets(self, d)
         return made
 
@@ -396,15 +393,15 @@ class VectorLevels:
         return EdgeOffsets(weakref.ref(form), self.order[first:last], before - before[0])
 
 
-class LevelOffsets:
+class LevelOffsets(NamedTuple):
     """The edge offsets of one level, computed when a product first needs them."""
 
-    def __init__(self, levels: VectorLevels, d: int) -> None:
-        self._levels, self._d = levels, d
+    levels: VectorLevels
+    d: int
 
     def of(self, form: CscMatrix) -> EdgeOffsets | None:
         """Return the edge offsets of the level for the columns of `form`."""
-        return self._levels.edge_offsets(self._d, form)
+        return self.levels.edge_offsets(self.d, form)
 
 
 class Ordered(NamedTuple):
@@ -449,19 +446,14 @@ class BitmapLevels:
 
     def cut(self, d: int) -> MatrixHandle:
         """See `lagpu.operations.Levels`."""
-        with self._device.alone():
-            return self._cut(d)
-
-    def _cut(self, d: int) -> MatrixHandle:
         v = self._bitmap.entries
-        require(self._device, self.shape, None, "sweep")
         made = VectorStore(self._device, self._counters, BOOL, v.size)
-        words, count = made.spare_words(), self._counters.take()
         run = kernel("sweep/order.cu", "cut_level", U=v.dtype.ctype)
-        level = v.dtype.numpy.type(d)
-        self._device.launch(
-            run, v.size, count=v.size, **v.arguments(), d=level, out=words, nvals=count
-        )
+        with self._device.alone():
+            require(self._device, self.shape, None, "sweep")
+            words, count = made.spare_words(), self._counters.take()
+            given = v.arguments()
+            self._device.launch(run, v.size, count=v.size, **given, d=d, out=words, nvals=count)
         made.set_bitmap(words, None, np.True_, count)
         return MatrixHandle(BitmapMatrix(self._device, BOOL, self.shape, made))
 

@@ -314,18 +314,13 @@ def csr_of(A: CscMatrix) -> CscMatrix:
     if is_symmetric(A):
         return A
     if A.csr is None:
-        A.csr = _rows(A)
+        A.csr = transpose(A, "rows of the matrix", "")  # of which the program has no transpose
     return A.csr
 
 
 def rows_of(A: CscMatrix) -> CscMatrix:
     """Return ``A'``, kept beside `A` unless its author forbade that."""
     return csr_of(A) if A.may_keep_csr else transpose(A)
-
-
-def _rows(A: CscMatrix) -> CscMatrix:
-    """Return ``A'`` for a search; its error names no transpose, as the program has none."""
-    return transpose(A, "rows of the matrix", "")
 
 
 def may_make_csr(A: CscMatrix) -> bool:
@@ -405,14 +400,8 @@ def take_true(A: CscMatrix) -> CscMatrix:
     """Return the entries whose value is true, as a mask by value keeps them."""
     if A.values is None:
         everything = A.nvals == 0 or bool(are_nonzero(np.array([A.number]))[0])
-        return A if everything else _without_entries(A)
+        return A if everything else empty(A.device, A.dtype, A.shape)
     kept = no_places(A.device, A.nvals)
     run = kernel("elementwise/take.cu", "true_places")
     A.device.launch(run, A.nvals, A.nvals, are_nonzero(A.values), kept)
     return take(A, kept)
-
-
-def _without_entries(A: CscMatrix) -> CscMatrix:
-    xp = A.device.xp
-    ptr, idx = xp.zeros_like(A.col_ptr), xp.empty(0, A.row_idx.dtype)
-    return CscMatrix(A.device, A.dtype, A.shape, ptr, idx, None, A.number)

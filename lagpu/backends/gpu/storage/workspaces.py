@@ -227,7 +227,7 @@ def scatter_space(A: CscMatrix) -> ScatterSpace:
 
 
 def pull_space(A: CscMatrix, rows: CscMatrix | None) -> PullSpace:
-    """Return the `PullSpace` of `A`, made at the first call; `rows`, if there, has the rows' lengths."""
+    """Return the `PullSpace` of `A`, made at the first call; `rows` has the rows' lengths, if there."""
     if "pull" not in A.cache:
         A.cache["pull"] = PullSpace(A, _row_lengths(A) if rows is None else rows.col_ptr)
     space: PullSpace = A.cache["pull"]
