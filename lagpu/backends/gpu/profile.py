@@ -342,7 +342,7 @@ def _bytes_of_level(traffic: SearchTraffic, r: Any, left: int) -> int | None:
 
 
 def why_level(n: int, kind: str, alpha: float, beta: float, r: Any, before: int) -> str:
-    """Return why a level of a grid search went in its direction, in numbers."""
+    """Return why a level of a fused search went in its direction, in numbers."""
     pulls, found, pulled = r["how"] == _PULLS, int(r["in"]), before == _PULLS
     if r["how"] == _FINDS_NOTHING:
         return f"vertices {found}, none of which leads on: not run"

@@ -49,7 +49,7 @@ class Events:
         self._spare: list[_Pair] = []
 
     def take(self) -> _Pair:
-        """Return a pair that nobody has."""
+        """Return a pair that no timer has."""
         try:
             return self._spare.pop()
         except IndexError:
@@ -221,7 +221,7 @@ _PLACES = 256  # notifications on the way at once; one more than that is read by
 _AS_THEY_ARE = {(np.dtype(t), int) for t in (np.int64, np.uint64)} | {(np.dtype(np.bool_), bool)}
 _GLANCES, _ROUNDS = 100, 200  # at a notification, some milliseconds in all
 _PER_THREAD = 2  # cudaStreamPerThread: another stream in each thread
-_STATIC = 4096  # shared memory left for the static arrays of a kernel that asks for the most
+_STATIC = 4096  # shared memory left for the static arrays of a kernel that takes the most
 
 
 class CudaDevice(Device):
@@ -415,7 +415,7 @@ class CudaDevice(Device):
     def _values(self, kernel: Kernel, ready: Ready, args: tuple[Any, ...]) -> list[Any]:
         """Return what goes into the slots of a launch: addresses, and numbers of the exact type.
 
-        A launch takes microseconds, and a grid search has some fifty arguments: if their types
+        A launch takes microseconds, and a fused search has some fifty arguments: if their types
         passed before, only arrays are checked again.
         """
         kinds = tuple(map(type, args))
@@ -504,7 +504,7 @@ class CudaDevice(Device):
         return copy
 
     def _read(self, array: Any) -> bool | int | float:
-        """Return the one element of `array`, by way of pinned memory: the quickest way there is."""
+        """Return the one element of `array` through pinned memory, the quickest way."""
         if array.size != 1:
             raise KernelLaunchError(f"read: {array.size} elements != 1. Use to_host.")
         stream = self.xp.cuda.get_current_stream()

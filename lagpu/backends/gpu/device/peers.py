@@ -99,7 +99,7 @@ class Peers:
             found = [self._reported(p, results) for p in range(len(self._devices))]
             _check(found)
         except BaseException:
-            self._start_anew()
+            self._reset()
             raise
         self._epoch = int(found[0][_EPOCH])
         return found
@@ -119,7 +119,7 @@ class Peers:
             device.synchronize()
         return seen
 
-    def _start_anew(self) -> None:
+    def _reset(self) -> None:
         """Wait until no kernel runs, which their patience bounds; take back all posts."""
         for device in self._devices:
             with device.alone():

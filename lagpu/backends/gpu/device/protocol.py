@@ -528,7 +528,7 @@ def check_block(kernel: Kernel, block: int) -> None:
 
 
 def check_shared(kernel: Kernel, shared: int, most: int) -> None:
-    """Check the shared memory that a launch asks for."""
+    """Check the shared memory that a launch needs."""
     if not 0 <= shared <= most:
         raise KernelLaunchError(f"{kernel.name}: {shared} bytes of shared memory; at most {most}.")
 
@@ -565,7 +565,7 @@ def bind(kernel: Kernel, args: tuple[Any, ...], ndarray: Any) -> list[Any]:
             f"It takes ({', '.join(map(str, kernel.params))})."
         )
     bound = []
-    # A launch takes microseconds, and a grid search has some fifty arguments: an argument of the
+    # A launch takes microseconds, and a fused search has some fifty arguments: an argument of the
     # exact type passes without a call.
     for (param, pointer, dtype), arg in zip(kernel.slots, args, strict=True):
         if pointer:
@@ -644,7 +644,7 @@ _NOTIFICATION = 24  # bytes: two numbers and a serial
 
 
 class Work:
-    """What was launched and copied since a moment; times are in events that nobody waits for."""
+    """What was launched and copied since a moment; times are in events without a wait."""
 
     __slots__ = ("bytes", "compile_ms", "copies", "copy_bytes", "each", "kernels")
 

@@ -243,7 +243,7 @@ class SimDevice(Device):
         return _UNASKED_BYTES if self._limit is None else 0
 
     def used_bytes(self) -> int:
-        """Return the resident memory of the process, of which the arrays are a part."""
+        """Return the resident memory of the process, arrays included."""
         return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf(
             "SC_PAGE_SIZE"
         )
@@ -302,7 +302,7 @@ def _seed() -> int:
 def _load_runtime(flags: tuple[str, ...]) -> ctypes.CDLL:
     text = (SIM_FOLDER / "runtime.cpp").read_text("utf-8")
     source = '#line 1 "runtime.cpp"\n' + text
-    # Each meeting of threads runs it, and it is compiled once: `-O0` is meant for the kernels.
+    # Each barrier runs it, and it is compiled once: `-O0` is meant for the kernels.
     runtime = ctypes.CDLL(str(shared_object(source, "runtime.cpp", (*flags, "-O1"))))
     runtime.sim_state.restype = ctypes.c_void_p
     return runtime

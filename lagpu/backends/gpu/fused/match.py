@@ -116,7 +116,7 @@ def matched(
 ) -> Any:
     """Return ``match(statements, frontier)``; the body of a record is matched once, on its places.
 
-    Handles may be compared, and asked for nothing but shapes: so they may be of any backend.
+    Handles are compared, and only their shapes read, so they may be of any backend.
     """
     if not isinstance(statements, RecordedBody):
         return match(statements, frontier)

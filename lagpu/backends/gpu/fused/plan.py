@@ -83,7 +83,7 @@ def _hiragushi(alpha: float, beta: float, push: str, pull: str) -> tuple[Any, ..
     return _edges(alpha, beta)
 
 
-#: What a policy's arguments are to the grid search, or why it cannot follow the policy.
+#: What a policy's arguments are to the fused search, or why it cannot follow the policy.
 SEARCH_RULES: dict[str, Callable[..., tuple[Any, ...] | str] | str] = {
     "beamer": _edges,
     "hiragushi": _hiragushi,

@@ -157,7 +157,7 @@ def _why_worse_than_none(body: RelaxationBody, values: tuple[Any, Any]) -> str:
     if body.product.semiring.multiply is binary.plus:  # a half: room for rounding
         reached += [2 * (number + n * value) for value in values]
     low, high = kind.smallest, kind.largest
-    if body.product.semiring.monoid is monoid.min:  # of which none at all is the largest number
+    if body.product.semiring.monoid is monoid.min:  # its "none" is the largest number
         fits = all(low <= x < high for x in reached)
     else:
         fits = all(low < x <= high for x in reached)

@@ -1,4 +1,4 @@
-"""The grid search: all levels of a search from one frontier as one cooperative kernel."""
+"""The fused search: all levels of a search from one frontier as one cooperative kernel."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from lagpu.operations import Product, Rejection
 
 NO_LIMIT = 2**32 - 1
 NEW_LOG = constant("kNewLog")  # beside the bits of outputs that are blank
-_RANKED_BYTES = 8  # a vertex, of which the search uses 4, and 4 in all
+_RANKED_BYTES = 8  # a vertex: 4 that the search uses, and 4 in all
 _GROUP_BYTES = constant("kGroupBytes")  # of shared memory for each warp of a pull
 
 Saved = list[tuple[VectorStore, Any]]
@@ -226,7 +226,7 @@ class GridSearch:
     def _numbers(self, space: Workspace) -> tuple[str, Any, Any, float]:
         """Return the rule's constant, alpha, beta, and gamma.
 
-        A rule that was asked for counts the edges of every frontier that a push has found, so no
+        A named rule counts the edges of every frontier that a push has found, so no
         push finds words.
         """
         if self._rule is None:

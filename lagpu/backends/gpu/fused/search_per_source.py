@@ -36,7 +36,7 @@ BLOCKS = 1  # of a multiprocessor: registers for each thread follow from this an
 #: A matrix is deep if a search has more than LEVELS levels, and more than one for each EDGES
 #: entries. See "Deep or not" in docs/design/bitmap.md for the costs that these follow from.
 LEVELS, EDGES = 64, 1 << 15
-_PROBE_BYTES = 64  # upper bound, for each vertex, of a grid search and its workspace
+_PROBE_BYTES = 64  # upper bound, for each vertex, of a fused search and its workspace
 
 
 def why_not_per_source(A: CscMatrix, k: int) -> str:
@@ -112,7 +112,7 @@ def _exceeds(counters: Counters, A: CscMatrix, product: Product, bound: int) -> 
 _SHALLOW, _DEEP = (64, 32), (128, 64, 32, 16, 8, 4)
 _MOST_SHALLOW_LEVELS = 64
 # State of per-source execution for each source and vertex: 35 bytes for the order and ranks of a
-# sweep and three vectors in level order (less for a search), and 4 bytes a level, of which there
+# sweep and three vectors in level order (less for a search), and 4 bytes a level; there
 # may be n.
 _PER_SOURCE_BYTES = 39
 _SPARE = 4

@@ -126,7 +126,7 @@ class Kernel:
 
     @functools.cached_property
     def alone(self) -> str:
-        """The text with its file's other kernels as functions that nobody calls, line by line.
+        """The text with its file's other kernels as functions that are never called, line by line.
 
         Such take no time to compile: of a file with five kernels this is a quarter of it.
         """

@@ -47,7 +47,7 @@ class Job(NamedTuple):
     group: int  #: Entries a group, for ``push_virtual``.
     dtype: DType  #: Type of the values that are written.
     iso: bool  #: Whether all sums have one known value, so that none is computed.
-    variant: str = ""  #: The form of the kernel that is asked for, of the strategy's `variants`.
+    variant: str = ""  #: The form of the kernel , one of the strategy's `variants`.
     #: Whether each entry of the matrix is one of a sum, and all sums are wanted.
     whole: bool = False
 
@@ -223,7 +223,7 @@ def _bind_push_edge(strategy: Strategy, job: Job) -> ProductLaunch:
 
 
 def _bind_listed(strategy: Strategy, job: Job) -> ProductLaunch:
-    """Bind a strategy of one cooperative launch, most of which list columns first."""
+    """Bind a strategy of one cooperative launch; most list columns first."""
     A, product = job.A, job.product
     pulls = strategy.direction == "pull"
     form = by_outputs(A, product) if pulls else by_inputs(A, product)

@@ -68,7 +68,7 @@ def _only_value(values: Any) -> Any:
 
 
 def _narrow(indices: Any, largest: int) -> Any:
-    """Return host indices in the type they are stored in, before they travel."""
+    """Return host indices in the type they are stored in, before they are copied."""
     if isinstance(indices, np.ndarray):
         return indices.astype(index_type(largest), copy=False)
     return indices
@@ -181,7 +181,7 @@ def on_device(device: Device, array: Any) -> Array:
 
 
 def own_on_device(device: Device, array: Any, kind: Any) -> Array:
-    """Return an array on the device that nobody else holds: vectors are written in place."""
+    """Return an array on the device that nothing else holds: vectors are written in place."""
     made: Array = on_device(device, array).astype(kind, copy=False)
     return made.copy() if made is array else made
 
@@ -314,7 +314,7 @@ def csr_of(A: CscMatrix) -> CscMatrix:
     if is_symmetric(A):
         return A
     if A.csr is None:
-        A.csr = transpose(A, "rows of the matrix", "")  # of which the program has no transpose
+        A.csr = transpose(A, "rows of the matrix", "")  # an error names no transpose
     return A.csr
 
 

@@ -79,7 +79,7 @@ def _cast(xp: Any, array: Array, dtype: DType) -> Array:
 class Counters:
     """Zeroed u64 arrays; one device operation zeroes those of a whole block of memory.
 
-    A block whose arrays nobody else holds is zeroed and reused with its array objects: a long loop
+    A block whose arrays nothing else holds is zeroed and reused with its array objects: a long loop
     allocates nothing, neither on the device nor on the host.
     """
 

@@ -343,7 +343,7 @@ class VectorStore:
 
     @property
     def bytes_to_write(self) -> int:
-        """Bytes that `to_writable` asks for."""
+        """Bytes that `to_writable` allocates."""
         words = 0 if self.form == "bitmap" else 4 * nwords(self.size)
         has_values = self.form == "bitmap" and self.values is not None
         return words + (0 if has_values else self.size * self.dtype.numpy.itemsize)

@@ -31,7 +31,7 @@ class PushSpace:
     vertex : array, (`list_room`,)
         A listed column.
     start, degree : array, (ncols,)
-        The place and number of its entries, made when they are asked for; `start` serves as offsets
+        The place and number of its entries, made at the first use; `start` serves as offsets
         too.
     chunks : array of u64
         Room for the chunks of all long columns, and one more.
@@ -102,7 +102,7 @@ class EdgeFrontier:
         return self._device.xp.empty(self._count, kind)
 
     def arrays(self, column: bool, place: bool) -> tuple[Array, Array | None, Array | None]:
-        """Return rows, columns and places, None for what is not asked for."""
+        """Return rows, columns and places, None for what is not needed."""
         if column and self.column is None:
             self.column = self._room(np.int32)
         if place and self.place is None:
@@ -227,7 +227,7 @@ def scatter_space(A: CscMatrix) -> ScatterSpace:
 
 
 def pull_space(A: CscMatrix, rows: CscMatrix | None) -> PullSpace:
-    """Return the `PullSpace` of `A`, made at the first call; `rows` has the rows' lengths, if there."""
+    """Return the `PullSpace` of `A`, made at the first call; `rows` has their lengths, if there."""
     if "pull" not in A.cache:
         A.cache["pull"] = PullSpace(A, _row_lengths(A) if rows is None else rows.col_ptr)
     space: PullSpace = A.cache["pull"]

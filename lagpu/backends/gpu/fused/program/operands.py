@@ -153,7 +153,7 @@ class KernelScalars:
     def __init__(self, scalars: LoopScalars, sums: int, params: emit.Parameters) -> None:
         self._scalars, self._params = scalars, params
         self._names = {id(x): f"s{k}" for k, x in enumerate(scalars.all)}
-        self._sums = 0  # of which the text is written
+        self._sums = 0  # whose text is written
         self.before: list[str] = []
         if not scalars.all:
             return
@@ -284,7 +284,7 @@ class Operands:
         Lines that run once, before the loop.
     counters : int
         How many counters an iteration has: the entries of `until_empty`, the changes of
-        `until_unchanged`, and those that statements have asked for.
+        `until_unchanged`, and those that statements need.
     """
 
     header = "program/program.cuh"
@@ -344,7 +344,7 @@ class Operands:
         return "all"
 
     def filling(self, s: Statement, source: str) -> str:
-        """Return the whole vector that an assigned number is, of which `source` has each entry."""
+        """Return the whole vector that an assigned number is; `source` has each entry."""
         return source
 
     def holds(self, size: int) -> bool:

@@ -57,7 +57,7 @@ from lagpu.operations import (
 
 NO_LIMIT = 2**64 - 1
 _FLAGS = 2  # words beside the counters, by which all threads hear that the loop is stopped
-MOST_PROGRAMS = 256  # that are kept by signatures; then they are written anew
+MOST_PROGRAMS = 256  # that are kept by signatures; then they are written again
 
 _programs: dict[tuple[Any, ...], list[Program]] = {}
 

@@ -157,7 +157,7 @@ class Pass:
         w.written = True
 
     def _guarded(self, s: Statement, z: DType, t: str, kept: str) -> str:
-        """Return the result `t`; a user's function may be undefined where nobody asks for it."""
+        """Return the result `t`; a user's function may be undefined at other indices."""
         operation = s.operation
         op = operation.function.op if isinstance(operation, Apply) else None
         if isinstance(operation, (Ewise, Select)):
@@ -323,7 +323,7 @@ class HeldPass(Pass):
 #
 # - a scalar that a pass sums has its value after the next barrier, which is that of a product if
 # one comes before the first statement that reads the scalar; - numbers given to scalars wait with
-# it where they read it, or write what lines that wait read; - what may end the loop stands
+# it where they read it, or write what lines that wait read; - what may end the loop is
 # between passes, where no sum waits for a barrier.
 
 
@@ -372,7 +372,7 @@ class Passes:
 
     def _add(self, s: Statement) -> None:
         checks = self._scalars.checks(s)
-        if checks:  # they may end the loop, with all done that stands before
+        if checks:  # they may end the loop, after all that comes before
             self._end_pass()
             self._synchronise()
             self._lines += checks
