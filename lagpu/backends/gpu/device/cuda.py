@@ -36,7 +36,7 @@ _Pair = tuple[Any, Any]
 
 
 class Events:
-    """Pairs of events for timers, those of timers that are gone first.
+    """Pairs of events for timers, those of timers that are gone first; `cuda` is ``cupy.cuda``.
 
     All that were ever made are kept. A timer in a cycle, such as an exception makes with its
     frames, is collected together with what it has: CuPy's events end themselves then, although the

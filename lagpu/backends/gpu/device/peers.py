@@ -26,7 +26,7 @@ def posts_words(count: int) -> int:
 
 
 class Peers:
-    """What devices need to meet in a kernel; see common/peers.cuh.
+    """Windows and reports of devices that run one kernel together; see common/peers.cuh.
 
     Parameters
     ----------
@@ -34,18 +34,14 @@ class Peers:
         One for each piece, at most `MOST_PEERS`; `Device.why_apart` allows them.
     windows : sequence of array of u64
         Zeroed memory of each device that all can address, all of the same size: `posts_words`, and
-        behind these what a kernel keeps there.
+        after these what a kernel keeps there.
 
     Attributes
     ----------
     patience : int
         Nanoseconds that a device waits for another one.
-    addresses : list of array of u64
-        For each device the addresses of all windows.
-    results : list of array of u64
-        For each device where its kernel reports: on the host.
-    nbytes : int
-        Bytes of all windows.
+    addresses, results : list of array of u64
+        For each device the addresses of all windows, and where its kernel reports: on the host.
     """
 
     def __init__(self, devices: Sequence[Device], windows: Sequence[Array]) -> None:

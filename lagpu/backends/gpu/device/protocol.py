@@ -96,10 +96,7 @@ class Timer(Protocol):
 class CheckedLaunch:
     """A launch with some arguments fixed, checked each time; see `Device.prepare`.
 
-    Attributes
-    ----------
-    varying : tuple of str
-        The parameters whose arguments each call gives.
+    `varying` are the parameters whose arguments each call gives, in the order of the source.
     """
 
     def __init__(
@@ -670,20 +667,9 @@ class Work:
 class DeviceObserver:
     """Sees the launches and copies of one thread on a device, from `enter` to `leave`.
 
-    Parameters
-    ----------
-    device : Device
-        The device.
-    traffic : mapping
-        For each kernel that moves some arrays only in part: the arrays' names, with the count
-        which the bytes are proportional to, and how many elements for each.
-
-    Attributes
-    ----------
-    now : Work
-        Where launches and copies are recorded.
-    timed : bool
-        Whether launches are timed and recorded.
+    `traffic` has, for each kernel that moves some arrays only in part, the arrays' names, with the
+    count which the bytes are proportional to, and how many elements for each. Launches and copies
+    are recorded in `now`; launches are timed and recorded while `timed` is set.
     """
 
     def __init__(self, device: Device, traffic: Mapping[str, Any]) -> None:

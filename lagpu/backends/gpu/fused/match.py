@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.storage.forms import why_no_csr
@@ -109,34 +110,34 @@ class SearchBody(NamedTuple):
         )  # fmt: skip
 
 
-def matched(
-    match: Callable[[Sequence[Statement], Any], Any],
-    statements: Sequence[Statement],
-    frontier: Any,
-) -> Any:
-    """Return ``match(statements, frontier)``; the body of a record is matched once, on its places.
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def matched(match: F) -> F:
+    """Have ``match(statements, frontier)`` match the body of a record once, on its places.
 
     Handles are compared, and only their shapes read, so they may be of any backend.
     """
-    if not isinstance(statements, RecordedBody):
-        return match(statements, frontier)
-    record, place = statements.record, statements.place_of(frontier)
-    if (match, place) not in record.found:
-        record.found[match, place] = match(record.statements, place)
-    found = record.found[match, place]
-    return found if isinstance(found, Rejection) else found.on(statements)
+
+    @functools.wraps(match)
+    def match_once(statements: Sequence[Statement], frontier: Any) -> Any:
+        if not isinstance(statements, RecordedBody):
+            return match(statements, frontier)
+        record, place = statements.record, statements.place_of(frontier)
+        if (match, place) not in record.found:
+            record.found[match, place] = match(record.statements, place)
+        found = record.found[match, place]
+        return found if isinstance(found, Rejection) else found.on(statements)
+
+    return cast(F, match_once)
 
 
+@matched
 def match_search(statements: Sequence[Statement], frontier: Any) -> SearchBody | Rejection:
     """Match the body of a search that runs until `frontier` is empty, or say why it is none.
 
     The caller puts the matrix by columns in the place of the product's handle.
     """
-    found: SearchBody | Rejection = matched(_match_search, statements, frontier)
-    return found
-
-
-def _match_search(statements: Sequence[Statement], frontier: Any) -> SearchBody | Rejection:
     places = [k for k, s in enumerate(statements) if isinstance(s.operation, Multiply)]
     if len(places) != 1:
         return Rejection(f"{len(places)} products in the body; a search has one")
@@ -220,18 +221,9 @@ def why_no_values(body: SearchBody, sums: bool, keep: bool) -> str:
 class SweepBody(NamedTuple):
     """The body of a sweep: statements at `here`, one product, statements at `above`.
 
-    All operands are vectors; for a sweep over a matrix, those that store its entries.
-
-    Attributes
-    ----------
-    before, after : sequence of Statement
-        The statements before and after the product.
-    product : Statement
-        ``y(above.S, replace=True) << x (+.x) A``.
-    multiply : Multiply
-        Its operation.
-    replaced : list of VectorStore
-        The vectors that have entries at `here` alone: x, and others written with replace.
+    All operands are vectors; for a sweep over a matrix, those that store its entries. The product
+    is ``y(above.S, replace=True) << x (+.x) A``, and `multiply` its operation; `replaced` are the
+    vectors that have entries at `here` alone: x, and others written with replace.
     """
 
     before: Sequence[Statement]

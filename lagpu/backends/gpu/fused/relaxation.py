@@ -83,16 +83,12 @@ class RelaxationBody(NamedTuple):
 _NONE = Rejection("")
 
 
+@matched
 def match_relaxation(statements: Sequence[Statement], frontier: Any) -> RelaxationBody | Rejection:
     """Return the parts of a relaxation that runs until `frontier` is empty, or a rejection.
 
     The caller puts the matrix by columns in the place of the product's handle.
     """
-    found: RelaxationBody | Rejection = matched(_match_relaxation, statements, frontier)
-    return found
-
-
-def _match_relaxation(statements: Sequence[Statement], frontier: Any) -> RelaxationBody | Rejection:
     if len(statements) != 4:
         return _NONE
     keep, assign, multiply, compare = (s.operation for s in statements)

@@ -159,14 +159,8 @@ def place_room(room: int) -> int:
 def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) -> tuple[int, int]:
     """Return the bytes of a matrix without values, and with a search for INT32 levels on it.
 
-    Parameters
-    ----------
-    out_degree : array of int, (n,)
-        Entries of each row.
-    symmetric : bool
-        Whether rows and columns are the same arrays; else a search reads both.
-    one_form : bool
-        Whether a search along the edges only pulls, over the columns alone.
+    `out_degree` has the entries of each row. If `symmetric`, rows and columns are the same arrays,
+    else a search reads both, unless it only pulls, over the columns alone (`one_form`).
     """
     n, entries, chunks = len(out_degree), int(out_degree.sum()), workspaces.num_chunks(out_degree)
     index, place = (np.dtype(index_type(count)).itemsize for count in (n, entries))

@@ -117,19 +117,10 @@ def gamma_of(alpha: float, degree: float, behind: float) -> float:
     """Return gamma: a search pushes into words where frontier edges * gamma > unexplored edges.
 
     What such a push finds is pulled next. `alpha` would pull it if each of these edges found a
-    vertex of so many edges as is said here: the mean, or a part of what is behind an edge, since a
-    hub is found once however many edges lead to it (docs/design/speed.md). A wrong guess costs a
-    pull of a frontier that is better pushed, which the last levels of a long search would pay:
-    those push into lists.
-
-    Parameters
-    ----------
-    alpha : float
-        The search's.
-    degree : float
-        Entries of a column, on average.
-    behind : float
-        The mean out-degree of the vertex to which an edge leads, over all edges.
+    vertex of so many edges as is said here: the mean, or a part of `behind`, the mean out-degree of
+    the vertex to which an edge leads, since a hub is found once however many edges lead to it
+    (docs/design/speed.md). A wrong guess costs a pull of a frontier that is better pushed, which
+    the last levels of a long search would pay: those push into lists.
     """
     if degree <= LONG_SEARCH_DEGREE:
         return 0.0

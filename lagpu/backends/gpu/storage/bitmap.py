@@ -61,14 +61,9 @@ def require(device: Device, shape: tuple[int, int], dtype: DType | None, what: s
 class BitmapMatrix:
     """A matrix stored position by position. It is changed in place, so nothing else may hold it.
 
-    Attributes
-    ----------
-    shape : tuple of int
-        (k, n).
-    entries : VectorStore
-        Entry (i, j) is at ``j * stride(k) + i``; the positions past k are empty.
-    alive : array of u64 or None
-        The rows that have entries, a bit each, 32 or 64 a number as the products take them.
+    Entry (i, j) is at ``j * stride(k) + i`` of `entries`; the positions past k are empty. `alive`
+    has the rows that have entries, a bit each, 32 or 64 a number as the products take them, or is
+    None.
     """
 
     def __init__(
@@ -153,10 +148,7 @@ def from_few_entries(
 class MatrixHandle:
     """The front end's object for a matrix; it stays the same when a statement writes the matrix.
 
-    Attributes
-    ----------
-    store : CscMatrix or BitmapMatrix
-        How the matrix is stored now.
+    `store` is how the matrix is stored now.
     """
 
     __slots__ = ("store",)
@@ -321,16 +313,9 @@ def matrix_form(A: MatrixHandle) -> str:
 
 
 class VectorLevels:
-    """See `lagpu.operations.Levels`.
+    """See `lagpu.operations.Levels`: `order` has the vertices by level, `level` their levels.
 
-    Attributes
-    ----------
-    size : int
-        Of the vector.
-    order : array of INT32, INT64 past 2**31
-        The vertices by level, rising in each.
-    level : array
-        Their levels.
+    The order is INT32, INT64 past 2**31.
     """
 
     def __init__(self, counters: Counters, v: VectorStore) -> None:
@@ -416,13 +401,7 @@ class Ordered(NamedTuple):
 
 
 class BitmapLevels:
-    """See `lagpu.operations.Levels`.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Of the matrix, (k, n).
-    """
+    """See `lagpu.operations.Levels`; `shape` is that of the matrix, (k, n)."""
 
     def __init__(self, counters: Counters, A: MatrixHandle) -> None:
         self._counters, self._device, self.shape = counters, A.device, A.shape

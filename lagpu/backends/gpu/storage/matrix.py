@@ -111,29 +111,7 @@ class Counters:
 
 
 class CscMatrix:
-    """A matrix by columns, which does not change; of equal values only one is kept.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        (nrows, ncols).
-    col_ptr, row_idx : array
-        INT32 while they hold every offset and every row, else INT64; rows rise in a column.
-    values : array or None
-        None if all entries have the value `iso`.
-    symmetric : bool or None
-        Whether the matrix equals its transpose, once known.
-    csr : CscMatrix or None
-        The transpose by columns, which is this matrix by rows; made when a product needs it.
-    may_keep_csr : bool
-        Whether `csr` may be made.
-    kernels : dict
-        Launches that ran on this form, by what they were specialised for.
-    cache : dict
-        Workspaces that kernels keep between runs, by their kind.
-    facts : dict
-        What was computed of the matrix, which does not change, by a name.
-    """
+    """A matrix by columns, which does not change; of equal values only one is kept."""
 
     def __init__(
         self,
@@ -145,20 +123,20 @@ class CscMatrix:
         values: Array | None,
         iso: Any = None,
     ) -> None:
-        self.device = device
-        self.dtype = dtype
-        self.shape = shape
+        self.device, self.dtype = device, dtype
+        self.shape = shape  #: (nrows, ncols)
         self.nvals = len(row_idx)
+        #: INT32 while they hold every offset and every row, else INT64; rows rise in a column.
         self.col_ptr = col_ptr.astype(index_type(self.nvals), copy=False)
         self.row_idx = row_idx.astype(index_type(shape[0]), copy=False)
-        self.values = values
+        self.values = values  #: None if all entries have the value `iso`
         self.iso = iso
-        self.symmetric: bool | None = None
-        self.csr: CscMatrix | None = None
-        self.may_keep_csr = True
-        self.kernels: dict[Any, Any] = {}
-        self.cache: dict[str, Any] = {}
-        self.facts: dict[str, Any] = {}
+        self.symmetric: bool | None = None  #: whether it equals its transpose, once known
+        self.csr: CscMatrix | None = None  #: the transpose by columns, that is, this by rows
+        self.may_keep_csr = True  #: whether `csr` may be made
+        self.kernels: dict[Any, Any] = {}  #: launches, by what they were specialised for
+        self.cache: dict[str, Any] = {}  #: workspaces that kernels keep between runs, by kind
+        self.facts: dict[str, Any] = {}  #: what was computed of the matrix
 
     @property
     def number(self) -> Any:

@@ -31,14 +31,11 @@ class PushSpace:
     vertex : array, (`list_room`,)
         A listed column.
     start, degree : array, (ncols,)
-        The place and number of its entries, made at the first use; `start` serves as offsets
-        too.
+        The place and number of its entries, made at the first use; `start` serves as offsets too.
     chunks : array of u64
         Room for the chunks of all long columns, and one more.
     barrier, shares : array
         The barrier of the grid, and two numbers a block.
-    nbytes : int
-        Bytes of all these.
     """
 
     def __init__(self, A: CscMatrix) -> None:

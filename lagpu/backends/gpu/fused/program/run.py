@@ -113,6 +113,7 @@ class _Outputs(NamedTuple):
         return _Outputs(tuple([body.handles[x.number] for x in self.vectors]))
 
 
+@matched
 def _outputs(statements: Sequence[Statement], _: Any) -> _Outputs:
     written = {id(s.out): s.out for s in statements if not s.writes_scalar}
     return _Outputs(tuple(written.values()))
@@ -132,7 +133,7 @@ class GeneratedLoop:
         self.statements, self.why = statements, why
         self._empty, self._unchanged, self._times = until
         watched = [x for x in until[:2] if x is not None]
-        vectors = [*matched(_outputs, statements, None).vectors, *watched]
+        vectors = [*_outputs(statements, None).vectors, *watched]
         self.written: list[VectorStore] = list({id(x): x for x in vectors}.values())
         self.device = self.written[0].device
         self._block = self.device.limits.loop_block
