@@ -227,10 +227,7 @@ class Relaxation:
     def _space(self) -> Workspace:
         A, product = self._body.A, self._body.product
         place = f"relaxation {'along' if product.transpose else 'against'} the edges"
-        if place not in A.cache:
-            A.cache[place] = Workspace(by_inputs(A, product), None)
-        space: Workspace = A.cache[place]
-        return space
+        return A.kept(place, lambda: Workspace(by_inputs(A, product), None))
 
     def _launch(self) -> CheckedLaunch:
         """Return the prepared launch for loops of this structure; it is kept."""

@@ -167,11 +167,8 @@ class BitParallelSearch:
         return launch, settle
 
     def _workspace(self, size: int) -> Workspace:
-        A, place = self._body.A, self._place
-        if place not in A.cache:
-            A.cache[place] = Workspace(A.device, size, _word(self._body.frontier.shape[0])[1])
-        space: Workspace = A.cache[place]
-        return space
+        A, word = self._body.A, _word(self._body.frontier.shape[0])[1]
+        return A.kept(self._place, lambda: Workspace(A.device, size, word))
 
     def _launch(self, space: Workspace, records: int) -> CheckedLaunch:
         """Return the prepared launch of such searches on this matrix; it is kept."""

@@ -218,10 +218,8 @@ class GridSearch:
         place = "grid search" if forward else "grid search against the edges"
         if successors is None or predecessors is None:
             place += " by one form"
-        if place not in A.cache:
-            A.cache[place] = Workspace(successors, predecessors)
-        space: Workspace = A.cache[place]
-        return space
+        space: Workspace | None = A.cache.get(place)
+        return space or A.kept(place, lambda: Workspace(successors, predecessors))
 
     def _numbers(self, space: Workspace) -> tuple[str, Any, Any, float]:
         """Return the rule's constant, alpha, beta, and gamma.

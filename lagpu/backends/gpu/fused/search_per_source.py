@@ -10,7 +10,7 @@ import numpy as np
 
 from lagpu.algebra.tables import semiring
 from lagpu.backends.gpu.device.protocol import has_free
-from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, SearchBody
+from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, SearchBody, why_no_values
 from lagpu.backends.gpu.fused.search_grid import grid_search, levels_only, unused_outputs
 from lagpu.backends.gpu.fused.search_space import Prepared, may_last, run_whole
 from lagpu.backends.gpu.kernels import Kernel, kernel
@@ -167,14 +167,12 @@ def per_source_search(
     why = why_not_per_source(A, f.shape[0])
     if why:
         return Rejection(f"the frontier carries values, and no per-source search fits: {why}")
-    if not body.assigns_first:
-        return Rejection("the frontier carries values, and the assignments follow the product")
-    if len(body.assignments) > MAX_ASSIGNMENTS:
-        return Rejection(f"{len(body.assignments)} assignments; at most {MAX_ASSIGNMENTS} fit")
-    if body.sums and f.dtype is not product.result:
-        return Rejection(f"sums of type {product.result} do not fit a frontier of {f.dtype}")
-    if body.sums and f.dtype.numpy.itemsize < 4:
-        return Rejection(f"sums of type {f.dtype} have no atomic operation")
+    why, many = why_no_values(body, sums=False, keep=True), len(body.assignments)
+    if not why and many > MAX_ASSIGNMENTS:
+        why = f"{many} assignments; at most {MAX_ASSIGNMENTS} fit"
+    why = why or why_no_values(body, body.sums, keep=False)
+    if why:
+        return Rejection(why)
     lacking = why_no_csr(A) if product.transpose else ""
     if lacking:
         return Rejection(f"a per-source search needs the matrix by rows too, and {lacking}")

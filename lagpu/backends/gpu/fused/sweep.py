@@ -166,13 +166,21 @@ class SweepText:
         for x in self.written:
             x.changes()
 
-    def write(
-        self, framed: Callable[[SweepText], Frame], level_order: LevelOrder | None = None
-    ) -> str:
-        """Return the text of the kernel ``sweep``; `framed` is asked once vectors have names.
+    def kernel(
+        self,
+        file: str,
+        framed: Callable[[SweepText], Frame],
+        level_order: LevelOrder | None = None,
+        **macros: str,
+    ) -> Kernel:
+        """Return the kernel ``sweep``; `framed` is called once vectors have names.
 
         Kept and read vectors are in level order if `level_order` is given.
         """
+        text = self._write(framed, level_order)
+        return from_source(text, "sweep", file=file, prelude=self.params.prelude.text, **macros)
+
+    def _write(self, framed: Callable[[SweepText], Frame], level_order: LevelOrder | None) -> str:
         body = self._body
         for v in (*self.written, *self.read):
             self._vector(v, level_order)
@@ -393,8 +401,8 @@ class VectorSweep:
     def _prepared(self) -> Prepared:
         device, xp, levels = self._device, self._device.xp, self._levels
         self._text.make_room()
-        kernel = self._kernel()
         block = device.limits.loop_block
+        kernel = self._text.kernel("sweep.cu", self._frame, BLOCK=str(block))
         grid = device.max_cooperative_blocks(kernel, block)
         size = -(-levels.size * _mark(levels.deepest)[1] // 4)
         marks, entries = (xp.empty(k, np.uint32) for k in (size, levels.deepest + 1))
@@ -408,11 +416,6 @@ class VectorSweep:
         )  # fmt: skip
         self._text.changed()
         return launch, lambda: None
-
-    def _kernel(self) -> Kernel:
-        text, block = self._text.write(self._frame), self._device.limits.loop_block
-        prelude = self._text.params.prelude.text
-        return from_source(text, "sweep", file="sweep.cu", prelude=prelude, BLOCK=str(block))
 
     def _frame(self, text: SweepText) -> Frame:
         return Frame(
@@ -506,8 +509,9 @@ class PerSourceSweep:
         self._text.make_room()
         for x in self._text.blank:  # rows share words, and there is no barrier between them
             x.words.fill(0)
-        kernel = self._kernel()
         block = device.limits.row_block
+        macros = {"BLOCK": str(block), "BLOCKS": str(BLOCKS)}
+        kernel = self._text.kernel("rowsweep.cu", _row_frame, self._order, **macros)
         self._order.load()
         self._text.changed()
         launch = functools.partial(
@@ -521,17 +525,6 @@ class PerSourceSweep:
         """Take over what the kernel has written."""
         self._order.restore()
         self._found.store()
-
-    def _kernel(self) -> Kernel:
-        text = self._text.write(_row_frame, self._order)
-        macros = {"BLOCK": self._device.limits.row_block, "BLOCKS": BLOCKS}
-        return from_source(
-            text,
-            "sweep",
-            file="rowsweep.cu",
-            prelude=self._text.params.prelude.text,
-            **{name: str(value) for name, value in macros.items()},
-        )
 
 
 def _row_frame(text: SweepText) -> Frame:

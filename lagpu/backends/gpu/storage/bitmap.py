@@ -202,10 +202,7 @@ class MatrixHandle:
         store = self.store
         if isinstance(store, BitmapMatrix):
             return store
-        if "bitmap" not in store.cache:
-            store.cache["bitmap"] = _bitmap_of(counters, store)
-        found: BitmapMatrix = store.cache["bitmap"]
-        return found
+        return store.kept("bitmap", lambda: _bitmap_of(counters, store))
 
     def own_bitmap(self, counters: Counters) -> BitmapMatrix:
         """Return it as a bitmap matrix to change in place; the caller then sets `store` to it."""

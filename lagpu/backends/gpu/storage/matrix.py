@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -110,6 +110,9 @@ class Counters:
         return arrays.copy()
 
 
+T = TypeVar("T")
+
+
 class CscMatrix:
     """A matrix by columns, which does not change; of equal values only one is kept."""
 
@@ -166,17 +169,19 @@ class CscMatrix:
         first, last = self.device.to_host(self.col_ptr[j : j + 2]).tolist()
         return first, last
 
-    def kept(self, place: str, make: Callable[[], Any]) -> Any:
+    def kept(self, place: str, make: Callable[[], T]) -> T:
         """Return the workspace of this name, made at the first call."""
         if place not in self.cache:
             self.cache[place] = make()
-        return self.cache[place]
+        found: T = self.cache[place]
+        return found
 
-    def fact(self, name: str, compute: Callable[[], Any]) -> Any:
+    def fact(self, name: str, compute: Callable[[], T]) -> T:
         """Return the fact of this name, computed at the first call."""
         if name not in self.facts:
             self.facts[name] = compute()
-        return self.facts[name]
+        found: T = self.facts[name]
+        return found
 
     def with_values(self, dtype: DType, values: Array | None, iso: Any) -> CscMatrix:
         """Return a matrix of the same entries with other values; the index arrays are shared."""

@@ -207,28 +207,22 @@ def entries_left(device: Device, result: Array) -> int:
 
 def push_space(A: CscMatrix) -> PushSpace:
     """Return the lists of `A`, made at the first call."""
-    space: PushSpace = A.kept("push", lambda: PushSpace(A))
-    return space
+    return A.kept("push", lambda: PushSpace(A))
 
 
 def edge_frontier(A: CscMatrix) -> EdgeFrontier:
     """Return the `EdgeFrontier` of `A`, made at the first call."""
-    space: EdgeFrontier = A.kept("edges", lambda: EdgeFrontier(A))
-    return space
+    return A.kept("edges", lambda: EdgeFrontier(A))
 
 
 def scatter_space(A: CscMatrix) -> ScatterSpace:
     """Return the `ScatterSpace` of `A`, made at the first call."""
-    space: ScatterSpace = A.kept("scatter", lambda: ScatterSpace(A))
-    return space
+    return A.kept("scatter", lambda: ScatterSpace(A))
 
 
 def pull_space(A: CscMatrix, rows: CscMatrix | None) -> PullSpace:
     """Return the `PullSpace` of `A`, made at the first call; `rows` has their lengths, if there."""
-    if "pull" not in A.cache:
-        A.cache["pull"] = PullSpace(A, _row_lengths(A) if rows is None else rows.col_ptr)
-    space: PullSpace = A.cache["pull"]
-    return space
+    return A.kept("pull", lambda: PullSpace(A, rows.col_ptr if rows else _row_lengths(A)))
 
 
 class RowsByDegree(NamedTuple):
@@ -366,8 +360,7 @@ class Ranked(NamedTuple):
 def ranked(form: CscMatrix, rows: CscMatrix | None, each: int) -> Ranked:
     """Return the vertices by ranks, made at the first call, which may wait for the device."""
     place = f"ranks, {each} bytes a vertex"
-    found: Ranked = form.kept(place, lambda: _rank(form, rows, each))
-    return found
+    return form.kept(place, lambda: _rank(form, rows, each))
 
 
 def heaviest(form: CscMatrix, ranks: Ranked) -> Array | None:

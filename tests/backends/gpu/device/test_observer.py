@@ -1,5 +1,6 @@
 """Prepared launches of the CUDA device while a meter is on, on a device that only takes notes."""
 
+import ctypes
 import gc
 import threading
 from types import SimpleNamespace
@@ -110,6 +111,25 @@ def test_the_first_launch_is_checked_and_the_next_are_quick(device, prepared):
     assert device.came == ["checked", "quick", "quick"]
     buffer = np.asarray(prepared._buffer)
     assert buffer.tolist() == [4096, 8192, 2]
+
+
+@pytest.mark.parametrize("varying", [0, 1, 5, 50])
+def test_each_argument_is_where_the_driver_finds_it(device, varying):
+    """The address of each parameter leads to its argument, fixed or given by a call."""
+    search = kernel("search/grid.cu", "grid_search")
+    drawn = np.random.default_rng(varying)
+    given = {p.name: k + 1 if p.dtype.kind != "b" else True for k, p in enumerate(search.params)}
+    args = {p.name: Array(given[p.name], 8) if p.pointer else given[p.name] for p in search.params}
+    names = set(drawn.permutation(search.names)[:varying].tolist())
+    launch = device.prepare(search, 64, **{k: x for k, x in args.items() if k not in names})
+    for _ in range(2):
+        launch({name: args[name] for name in names})
+    assert set(launch.varying) == names
+    assert device.came == ["checked", "quick"]
+    for param, place in zip(search.params, launch._places.tolist(), strict=True):
+        kind = np.dtype(np.uint64) if param.pointer else param.dtype
+        words = ctypes.string_at(place, kind.itemsize)
+        assert np.frombuffer(words, kind)[0] == given[param.name], param
 
 
 def test_a_meter_times_quick_launches_and_counts_their_bytes(device, prepared):
