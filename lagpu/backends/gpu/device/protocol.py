@@ -533,9 +533,12 @@ def check_shared(kernel: Kernel, shared: int, most: int) -> None:
 def in_order(kernel: Kernel, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
     """Return arguments in the order of the parameters: `args` are the first, `named` the others."""
     names = kernel.names[len(args) :]
-    if named.keys() != set(names):
-        raise _misnamed(kernel, named.keys() - set(names), set(names) - named.keys())
-    return (*args, *[named[name] for name in names])
+    if len(named) == len(names):
+        try:
+            return (*args, *[named[name] for name in names])
+        except KeyError:
+            pass  # below it is named
+    raise _misnamed(kernel, named.keys() - set(names), set(names) - named.keys())
 
 
 def _misnamed(kernel: Kernel, unknown: Iterable[str], missing: Iterable[str]) -> KernelLaunchError:

@@ -354,7 +354,7 @@ class PerSourceSearch:
         It takes ``left``, a counter of the entries that are left in the frontier.
         """
         body, (k, n) = self._body, self._body.frontier.shape
-        given |= dict.fromkeys((f"number{q}" for q in range(MAX_ASSIGNMENTS)), 0)
+        given |= dict.fromkeys((f"number{q}" for q in range(MAX_ASSIGNMENTS)), np.int32(0))
         given |= unused_outputs(len(outputs))
         blank = 0
         for q, (a, made) in enumerate(zip(body.assignments, outputs, strict=True)):
@@ -363,7 +363,7 @@ class PerSourceSearch:
                 blank |= 1 << q
             else:
                 w.to_writable()
-            given[f"number{q}"] = 0 if a.number is None else a.number
+            given[f"number{q}"] = w.dtype.numpy.type(0) if a.number is None else a.number
             given |= {f"x{q}": w.values, f"x{q}_words": w.words}
             made.changed()
             w.changes()
@@ -371,7 +371,8 @@ class PerSourceSearch:
         self._device.load(run)
         return functools.partial(
             self._device.launch, run, n * per * 8,
-            n=n, k=k, per=per, assigns_after=not body.assigns_first, blank=blank, **given,
+            n=n, k=k, per=per, assigns_after=not body.assigns_first, **given,
+            blank=np.uint32(blank),
         )  # fmt: skip
 
 

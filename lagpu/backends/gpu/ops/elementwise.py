@@ -274,9 +274,9 @@ def reduce_values(
         first, blocks * 256, n=n, words=words, values=values, iso=number, partial=partial,
         found=found,
     )  # fmt: skip
-    total = xp.empty(1, result.numpy)
+    total, zero = xp.empty(1, result.numpy), result.numpy.type(0)
     device.launch(
-        again, 256, n=blocks, words=found, values=partial, iso=0, partial=total, found=None
+        again, 256, n=blocks, words=found, values=partial, iso=zero, partial=total, found=None
     )
     return device.read(total)
 

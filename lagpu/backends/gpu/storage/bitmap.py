@@ -428,8 +428,8 @@ class BitmapLevels:
         with self._device.alone():
             require(self._device, self.shape, None, "sweep")
             words, count = made.spare_words(), self._counters.take()
-            given = v.arguments()
-            self._device.launch(run, v.size, count=v.size, **given, d=d, out=words, nvals=count)
+            given = v.arguments() | {"d": v.dtype.numpy.type(d)}
+            self._device.launch(run, v.size, count=v.size, **given, out=words, nvals=count)
         made.set_bitmap(words, None, np.True_, count)
         return MatrixHandle(BitmapMatrix(self._device, BOOL, self.shape, made))
 
