@@ -496,21 +496,16 @@ class GpuMeter:
     ) -> Callable[[], Measured]:
         """Run one statement; see `Meter`. No other thread's work comes between its parts."""
         with self._device.alone():
-            return self._run(work, out, operation)
-
-    def _run(
-        self, work: Callable[[], None], out: Any, operation: Operation | None
-    ) -> Callable[[], Measured]:
-        if operation is None and out.known == 0 and out.form == "sparse":
-            start = time.perf_counter()  # a first entry: nothing is launched, nor copied
-            work()
-            first_ms = (time.perf_counter() - start) * 1e3
-            return lambda: Measured(0.0, first_ms, bytes=0)
-        if isinstance(operation, (Multiply, MultiplySelection)):
-            return self._run_product(work, out, operation.operand)
-        now = Work()
-        _, host_ms = self._observed(now, work, timed=True)
-        return lambda: now.measured(host_ms)
+            if operation is None and out.known == 0 and out.form == "sparse":
+                start = time.perf_counter()  # a first entry: nothing is launched, nor copied
+                work()
+                first_ms = (time.perf_counter() - start) * 1e3
+                return lambda: Measured(0.0, first_ms, bytes=0)
+            if isinstance(operation, (Multiply, MultiplySelection)):
+                return self._run_product(work, out, operation.operand)
+            now = Work()
+            _, host_ms = self._observed(now, work, timed=True)
+            return lambda: now.measured(host_ms)
 
     def _run_product(
         self, work: Callable[[], None], out: VectorStore | MatrixHandle, operand: Any

@@ -611,14 +611,11 @@ class CudaDevice(Device):
         known = self._functions.get(kernel)
         if known is None:
             start = time.perf_counter()
-            known = self._functions[kernel] = self._compile(kernel)
+            module = self.xp.cuda.function.Module()
+            module.load(compiled(self.xp, kernel, self._capability, self._flags, self._backend))
+            known = self._functions[kernel] = module.get_function(kernel.name)  # keeps the module
             self.compile_ms += (time.perf_counter() - start) * 1e3
         return known
-
-    def _compile(self, kernel: Kernel) -> Any:
-        module = self.xp.cuda.function.Module()
-        module.load(compiled(self.xp, kernel, self._capability, self._flags, self._backend))
-        return module.get_function(kernel.name)  # which keeps the module
 
 
 class Ready(NamedTuple):

@@ -218,15 +218,20 @@ def run_whole(
         Before the kernel ran; the vectors are what they were.
     """
     before = [(x, x.state()) for x in written]
+
+    def restore() -> None:
+        for x, state in before:
+            x.restore(state)
+
     try:
         try:
-            launch, settle = prepare()
+            prepared = prepare()
         except BaseException:
-            _restore(before)
+            restore()
             raise
         device.began = False
         with heard(device.stop[1]) if stops else nullcontext():
-            _run(device, launch, settle, before, stops)
+            _run(device, prepared, restore, stops)
     except Exception as error:
         named = named_error(device, error, name)
         if named is None:
@@ -234,20 +239,15 @@ def run_whole(
         raise named from error
 
 
-def _run(
-    device: Device,
-    launch: Callable[[], None],
-    settle: Callable[[], bool | None],
-    before: list[tuple[VectorStore, tuple[Any, ...]]],
-    waits: bool,
-) -> None:
+def _run(device: Device, prepared: Prepared, restore: Callable[[], None], waits: bool) -> None:
     """Launch a kernel, and take its results over, whatever interrupts that."""
+    launch, settle = prepared
 
     def end() -> None:
         if waits:
             device.synchronize()
         if settle():
-            _restore(before)
+            restore()
 
     try:
         launch()
@@ -255,7 +255,7 @@ def _run(
         if device.began:
             end()
         else:
-            _restore(before)
+            restore()
         raise
     try:
         end()
@@ -264,8 +264,3 @@ def _run(
     except BaseException:
         end()
         raise
-
-
-def _restore(before: list[tuple[VectorStore, tuple[Any, ...]]]) -> None:
-    for x, state in before:
-        x.restore(state)

@@ -67,18 +67,6 @@ def _multiply_selection(
         elementwise.write(w, desc, t)
 
 
-def _ewise(_run: Runtime, w: VectorStore, desc: Descriptor, op: Ewise) -> None:
-    elementwise.combine(op.kind, w, desc, op.left, op.right, op.op, op.defaults)
-
-
-def _apply(_run: Runtime, w: VectorStore, desc: Descriptor, op: Apply) -> None:
-    elementwise.map_entries(w, desc, op.operand, op.function)
-
-
-def _select(_run: Runtime, w: VectorStore, desc: Descriptor, op: Select) -> None:
-    elementwise.select_entries(w, desc, op.operand, op.op, op.thunk)
-
-
 def _assign_scalar(run: Runtime, w: VectorStore, desc: Descriptor, op: AssignScalar) -> None:
     region = None if op.indices is None else _region(run, w, op.indices[0])
     elementwise.assign_value(w, desc, op.value, region)
@@ -145,9 +133,11 @@ def _reduce_rows(run: Runtime, w: VectorStore, desc: Descriptor, op: ReduceRows)
 RUN: dict[type, Callable[[Runtime, VectorStore, Descriptor, Any], None]] = {
     Multiply: _multiply,
     MultiplySelection: _multiply_selection,
-    Ewise: _ewise,
-    Apply: _apply,
-    Select: _select,
+    Ewise: lambda _, w, desc, op: elementwise.combine(
+        op.kind, w, desc, op.left, op.right, op.op, op.defaults
+    ),
+    Apply: lambda _, w, desc, op: elementwise.map_entries(w, desc, op.operand, op.function),
+    Select: lambda _, w, desc, op: elementwise.select_entries(w, desc, op.operand, op.op, op.thunk),
     Assign: _assign,
     AssignScalar: _assign_scalar,
     Extract: _extract,

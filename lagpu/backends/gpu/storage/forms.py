@@ -344,12 +344,8 @@ def why_no_csr(A: CscMatrix) -> str:
 
 def _bytes_beside(A: CscMatrix) -> int:
     """Return the fewest bytes that sorting the entries by row takes, beside the result."""
-    at_once = _bytes_at_once(A)
+    at_once = 32 * A.nvals + 16 * A.shape[0]
     return min(at_once, least_bytes(A.nvals) + _beside_shares(A)) if _has_shares(A) else at_once
-
-
-def _bytes_at_once(A: CscMatrix) -> int:
-    return 32 * A.nvals + 16 * A.shape[0]
 
 
 def _beside_shares(A: CscMatrix) -> int:
@@ -363,7 +359,8 @@ def _has_shares(A: CscMatrix) -> bool:
 
 def _shares(A: CscMatrix) -> int:
     """Return in how many shares entries are sorted by row; 0: all at once, which is quicker."""
-    if not _has_shares(A) or has_free(A.device, A.nbytes + _bytes_at_once(A)):
+    at_once = 32 * A.nvals + 16 * A.shape[0]
+    if not _has_shares(A) or has_free(A.device, A.nbytes + at_once):
         return 0
     return shares_for(A.nvals, A.device.free_bytes() - A.nbytes - _beside_shares(A))
 
