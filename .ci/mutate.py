@@ -56,7 +56,7 @@ TARGETS = {
     ),
     "planner": (
         "lagpu/backends/gpu/ops/planner.py lagpu/backends/gpu/ops/strategies.py "
-        "lagpu/backends/gpu/ops/planner.py lagpu/backends/gpu/ops/spmv.py",
+        "lagpu/backends/gpu/ops/spmv.py",
         "tests/backends/gpu/ops tests/core/test_matmul.py tests/observe/trace/test_trace.py "
         "--backend=sim",
     ),
@@ -64,8 +64,7 @@ TARGETS = {
         "lagpu/backends/gpu/fused/match.py lagpu/backends/gpu/fused/plan.py "
         "lagpu/backends/gpu/fused/search_per_source.py lagpu/backends/gpu/fused/emit.py "
         "lagpu/backends/gpu/fused/program/run.py lagpu/backends/gpu/fused/program/text.py "
-        "lagpu/backends/gpu/fused/program/operands.py "
-        "lagpu/backends/gpu/fused/program/text.py lagpu/backends/gpu/fused/program/operands.py",
+        "lagpu/backends/gpu/fused/program/operands.py",
         "tests/backends/gpu/fused/program/test_program.py tests/backends/gpu/fused/test_plan.py "
         "tests/backends/gpu/fused/program/test_program_bitmap.py "
         "tests/backends/gpu/fused/program/test_program_kept.py "
