@@ -42,7 +42,7 @@ class Assignment(NamedTuple):
 
     target: Any  #: ``x``.
     what: int  #: `DEPTH`, `VALUE` or `NUMBER`.
-    number: Any = None  #: The number.
+    number: Any = None
 
 
 class SearchBody(NamedTuple):
@@ -57,10 +57,10 @@ class SearchBody(NamedTuple):
     #: ``f`` and ``v`` of ``f(~v.S, replace=True) << f (+.x) A``; v is assigned in the body.
     frontier: Any
     excluded: Any
-    product: Product  #: The algebra.
+    product: Product
     assignments: tuple[Assignment, ...]  #: The assignments at the frontier's entries.
     assigns_first: bool  #: Whether the assignments come before the product.
-    statements: Sequence[Statement]  #: The body.
+    statements: Sequence[Statement]
 
     @property
     def sums(self) -> bool:

@@ -69,8 +69,8 @@ class RelaxationBody(NamedTuple):
     frontier: VectorStore
     numbers: VectorStore
     worse: VectorStore
-    product: Product  #: The algebra.
-    statements: Sequence[Statement]  #: The body.
+    product: Product
+    statements: Sequence[Statement]
 
     def on(self, body: RecordedBody) -> RelaxationBody:
         """Return the relaxation of a recorded body; this one has places instead of its handles."""

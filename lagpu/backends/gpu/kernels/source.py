@@ -112,7 +112,7 @@ class Kernel:
     #: tuple of (str, str): what it is specialised by, sorted, names with their ``LG_``.
     macros: tuple[tuple[str, str], ...]
     source: str  #: The text with headers and prelude pasted in.
-    params: tuple[Param, ...]  #: Its signature.
+    params: tuple[Param, ...]
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:

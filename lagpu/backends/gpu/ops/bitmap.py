@@ -187,7 +187,7 @@ def multiply(
     unless None, counts the entries of `A` that are looked at.
     """
     result = product.result
-    mask = elementwise.mask_words(on_entries(counters, desc))
+    mask, complement = elementwise.mask_words(on_entries(counters, desc))
     shape = (Q.shape[0], A.shape[1 if product.transpose else 0])
     size = stride(shape[0]) * shape[1]
     made = VectorStore(A.device, counters, result, size)
@@ -195,86 +195,65 @@ def multiply(
     words = made.spare_words()
     out = BitmapMatrix(A.device, result, shape, made)
     counts, notification = counters.take(3), A.device.notification()
-    report = {
-        "counts": counts,
-        "notification": notification.memory,
-        "serial": notification.serial,
+    given: dict[str, Any] = {
+        "k": Q.shape[0], "m_words": mask, "complement": complement, "out_words": words,
+        "counts": counts, "notification": notification.memory, "serial": notification.serial,
         "edges": edges,
-    }
+    }  # fmt: skip
     if iso is None:
         values = made.spare_values(result)
-        _sums(Q, A, product, mask, words, values, report)
+        _sums(Q, A, product, given | {"out": values})
         made.set_bitmap(words, values, None, None)
     else:
-        out.alive = _bits(Q, A, product, plan, mask, words, report, counters)
+        words.fill(0)
+        out.alive = counters.take(words_of(Q.shape[0])[1])
+        _bits(Q, A, product, plan, given | {"alive": out.alive})
         made.set_bitmap(words, None, cast_number(iso, result), None)
     made.counted(counts, notification)
     return out
 
 
 def _bits(
-    Q: BitmapMatrix,
-    A: CscMatrix,
-    product: Product,
-    plan: Plan,
-    mask: tuple[Any, bool],
-    words: Any,
-    report: dict[str, Any],
-    counters: Counters,
-) -> Any:
-    """Launch ``bitmap_mxm_bits``, pulled or pushed; return the active rows of the result."""
-    k = Q.shape[0]
-    word, groups = words_of(k)
+    Q: BitmapMatrix, A: CscMatrix, product: Product, plan: Plan, given: dict[str, Any]
+) -> None:
+    """Launch ``bitmap_mxm_bits``, pulled or pushed."""
+    word, groups = words_of(Q.shape[0])
     q_words, _, _ = Q.entries.readable()
     pulls = plan.direction == "pull"
     form = by_outputs(A, product) if pulls else by_inputs(A, product)
-    words.fill(0)
-    alive = counters.take(groups)
     macros = {"WORD": word, "PUSH": "0" if pulls else "1", **index_types(form)}
-    macros |= _counting(report)
+    macros |= _counting(given)
     run = kernel("bitmap/products.cu", "bitmap_mxm_bits", **macros)
     chunks, n = chunks_of(form), form.shape[1]
     A.device.launch(
-        run, n * groups, n=n, groups=groups, k=k, ptr=form.col_ptr, idx=form.row_idx,
-        q_words=q_words, m_words=mask[0], complement=mask[1], q_alive=Q.alive,
-        lengths=edges_of_outputs(A, product, form), chunks=len(chunks.column),
-        chunk_column=chunks.column, chunk_start=chunks.start, out_words=words, alive=alive,
-        **report,
+        run, n * groups, n=n, groups=groups, ptr=form.col_ptr, idx=form.row_idx,
+        q_words=q_words, q_alive=Q.alive, lengths=edges_of_outputs(A, product, form),
+        chunks=len(chunks.column), chunk_column=chunks.column, chunk_start=chunks.start, **given,
     )  # fmt: skip
-    return alive
 
 
-def _counting(report: dict[str, Any]) -> dict[str, str]:
+def _counting(given: dict[str, Any]) -> dict[str, str]:
     """Return the macro that makes a kernel count the entries it looks at, while it is traced."""
-    return {} if report["edges"] is None else {"EDGES": "1"}
+    return {} if given["edges"] is None else {"EDGES": "1"}
 
 
-def _sums(
-    Q: BitmapMatrix,
-    A: CscMatrix,
-    product: Product,
-    mask: tuple[Any, bool],
-    words: Any,
-    values: Any,
-    report: dict[str, Any],
-) -> None:
+def _sums(Q: BitmapMatrix, A: CscMatrix, product: Product, given: dict[str, Any]) -> None:
     """Launch ``bitmap_mxm_sums_long`` and ``bitmap_mxm_sums``."""
-    form, k = by_outputs(A, product), Q.shape[0]
-    n, per = form.shape[1], stride(k) // 32
+    form = by_outputs(A, product)
+    n, per = form.shape[1], stride(Q.shape[0]) // 32
     macros, prelude = macros_of(product, Q.dtype, A.dtype)
-    macros |= {**index_types(form), **_counting(report)}
-    given: dict[str, Any] = {
-        "per": per, "k": k, "col_ptr": form.col_ptr, "row_idx": form.row_idx,
+    macros |= {**index_types(form), **_counting(given)}
+    given = {
+        **given, "per": per, "col_ptr": form.col_ptr, "row_idx": form.row_idx,
         "a_values": form.values, "a_iso": form.number, **Q.entries.arguments("q_"),
-        "m_words": mask[0], "complement": mask[1], "lengths": edges_of_outputs(A, product, form),
-        "out_words": words, "out": values, "counts": report["counts"], "edges": report["edges"],
+        "lengths": edges_of_outputs(A, product, form),
     }  # fmt: skip
     columns = chunks_of(form).columns
     if len(columns):
         run = kernel("bitmap/products.cu", "bitmap_mxm_sums_long", prelude=prelude, **macros)
         A.device.launch(
             run, len(columns) * per * 1024, block=1024, listed=len(columns), columns=columns,
-            **given,
+            **{name: x for name, x in given.items() if name not in ("notification", "serial")},
         )  # fmt: skip
     run = kernel("bitmap/products.cu", "bitmap_mxm_sums", prelude=prelude, **macros)
-    A.device.launch(run, n * per * 32, n=n, **given | report)
+    A.device.launch(run, n * per * 32, n=n, **given)

@@ -139,7 +139,7 @@ class Plan(NamedTuple):
 
     direction: str  #: ``"push"`` or ``"pull"``.
     kernel: str  #: One of `STRATEGIES`.
-    why: Any  #: The reason, or a text and the numbers to put into it once somebody asks.
+    why: Any  #: The reason, or a text and the numbers to put into it once it is read.
     group: int = GROUP  #: Entries a group, for ``push_virtual``.
     keep: bool = False  #: Whether ``push_active`` leaves its list of entries in the vector.
     #: The list that ``pull_active`` takes, instead of making one.

@@ -83,7 +83,7 @@ class Left(NamedTuple):
 class AtMask(NamedTuple):
     """A product at the entries of a mask."""
 
-    mask: CscMatrix  #: The mask.
+    mask: CscMatrix
     dtype: DType  #: Type of the values.
     values: Array  #: array: a value for each entry of the mask, in the order of its columns.
     found: Array  #: array of u32: bits of the entries where there is a product.

@@ -47,7 +47,7 @@ class Job(NamedTuple):
     group: int  #: Entries a group, for ``push_virtual``.
     dtype: DType  #: Type of the values that are written.
     iso: bool  #: Whether all sums have one known value, so that none is computed.
-    variant: str = ""  #: The form of the kernel , one of the strategy's `variants`.
+    variant: str = ""  #: The form of the kernel, one of the strategy's `variants`.
     #: Whether each entry of the matrix is one of a sum, and all sums are wanted.
     whole: bool = False
 

@@ -587,7 +587,7 @@ BLOCKS = 1  # of a multiprocessor: registers for each thread follow from this an
 class Program(NamedTuple):
     """The kernel of a generated loop, and its arguments for run after run."""
 
-    kernel: Kernel  #: The kernel.
+    kernel: Kernel
     arguments: Arguments  #: Those that come first.
     counters: int  #: How many counters an iteration has.
 
