@@ -26,7 +26,6 @@ from lagpu.backends.gpu.storage.bitmap import (
     BitmapLevels,
     BitmapMatrix,
     MatrixHandle,
-    VectorLevels,
     stride,
 )
 from lagpu.backends.gpu.storage.forms import why_no_csr
@@ -44,11 +43,9 @@ def plan_loop(
     generated. The reason of a choice is in numbers.
     """
     if isinstance(turns, Sweep):
-        here, above, levels = turns
-        if isinstance(levels, BitmapLevels):
-            return per_source_sweep(counters, body, here, above, levels)
-        assert isinstance(levels, VectorLevels)
-        return vector_sweep(body, here, above, levels)
+        if isinstance(turns.levels, BitmapLevels):
+            return per_source_sweep(counters, body, turns)
+        return vector_sweep(body, turns)
     why = "the loop has no frontier"
     if turns.empty is not None:
         search = _plan_search(counters, body, turns.empty, turns.times)

@@ -22,14 +22,13 @@ from lagpu.backends.gpu.storage.bitmap import (
     BitmapMatrix,
     MatrixHandle,
     Ordered,
-    VectorLevels,
     bytes_of,
     stride,
 )
 from lagpu.backends.gpu.storage.matrix import Counters
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import index_types
-from lagpu.operations import Rejection, Statement, operands_of
+from lagpu.operations import Rejection, Statement, Sweep, operands_of
 
 Array = Any
 
@@ -344,14 +343,14 @@ class SweepText:
 # each row alone. See sweep/levels.cuh.
 
 
-def vector_sweep(
-    statements: Sequence[Statement], here: VectorStore, above: VectorStore, levels: VectorLevels
-) -> VectorSweep | Rejection:
+def vector_sweep(statements: Sequence[Statement], turns: Sweep) -> VectorSweep | Rejection:
     """Return the sweep over a vector's levels, or why the statements do not fit."""
+    here, above, _ = turns
+    assert isinstance(here, VectorStore) and isinstance(above, VectorStore)
     body = match_sweep(statements, here, above)
-    return (
-        body if isinstance(body, Rejection) else VectorSweep(statements, body, here, above, levels)
-    )
+    if isinstance(body, Rejection):
+        return body
+    return VectorSweep(statements, SweepText(body, here, above), turns.levels)
 
 
 _VECTOR_PARAMS = (
@@ -376,17 +375,9 @@ class VectorSweep:
     name, why = "sweep", "the levels are a vector"
     keeps_log = False
 
-    def __init__(
-        self,
-        statements: Sequence[Statement],
-        body: SweepBody,
-        here: VectorStore,
-        above: VectorStore,
-        levels: VectorLevels,
-    ) -> None:
+    def __init__(self, statements: Sequence[Statement], text: SweepText, levels: Any) -> None:
         self.statements = statements
-        self._text, self._levels = SweepText(body, here, above), levels
-        self._device = here.device
+        self._text, self._levels, self._device = text, levels, text.x.device
 
     @property
     def nbytes(self) -> int:
@@ -451,13 +442,12 @@ _ROW_MADE = (
 
 
 def per_source_sweep(
-    counters: Counters,
-    statements: Sequence[Statement],
-    here: MatrixHandle,
-    above: MatrixHandle,
-    levels: BitmapLevels,
+    counters: Counters, statements: Sequence[Statement], turns: Sweep
 ) -> PerSourceSweep | Rejection:
     """Return the sweep over a matrix' levels, or why the statements do not fit."""
+    here, above, levels = turns
+    assert isinstance(here, MatrixHandle) and isinstance(above, MatrixHandle)
+    assert isinstance(levels, BitmapLevels)
     found = on_entries(counters, statements, (here, above), here.shape)
     if isinstance(found, Rejection):
         return found

@@ -461,9 +461,10 @@ def _all(
     first = xp.ones(len(key), bool)
     first[1:] = key[1:] != key[:-1]
     starts = xp.flatnonzero(first)
-    semiring, types = product.semiring, (product.domain, product.result)
-    pairs = a[order], b[order], starts, key[starts]
-    return _summed(A, B, *pairs, shape, semiring.monoid, semiring.multiply, types)
+    semiring = product.semiring
+    algebra = semiring.monoid, semiring.multiply, product.domain, product.result
+    runs = a[order], b[order], starts, key[starts]
+    return _summed(A, B, runs, shape, algebra)
 
 
 def _expanded(xp: Any, starts: Array, counts: Array) -> tuple[Array, Array]:
@@ -477,18 +478,17 @@ def _expanded(xp: Any, starts: Array, counts: Array) -> tuple[Array, Array]:
 def _summed(
     A: CscMatrix,
     B: CscMatrix,
-    a: Array,
-    b: Array,
-    starts: Array,
-    where: Array,
+    runs: tuple[Array, Array, Array, Array],
     shape: tuple[int, int],
-    add: Monoid,
-    multiply: BinaryOp,
-    types: tuple[DType, DType],
+    algebra: tuple[Monoid, BinaryOp, DType, DType],
 ) -> CscMatrix:
-    """Return the matrix of the runs of products that begin at `starts`, at positions `where`."""
-    xp, (domain, result) = A.device.xp, types
-    macros, prelude = macros_of_two(A, B, add, multiply, domain, result)
+    """Return the matrix of the sums of products, which lie in runs.
+
+    `runs` has the entries of `A` and of `B` in each product, where the runs begin, and the
+    positions of their sums; `algebra` the sum, the product, and their types.
+    """
+    xp, (a, b, starts, where), result = A.device.xp, runs, algebra[-1]
+    macros, prelude = macros_of_two(A, B, *algebra)
     bidx = index_ctype(B.row_idx)
     run = kernel("spgemm/mxm.cu", "sum_products", prelude=prelude, BIDX=bidx, **macros)
     values = xp.empty(len(starts), result.numpy)
@@ -514,9 +514,8 @@ def kronecker(A: CscMatrix, B: CscMatrix, op: BinaryOp) -> CscMatrix:
     rows = A.row_idx.astype(np.int64)[a] * p + B.row_idx[b]
     key = (A.columns()[a] * q + B.columns()[b]) * np.int64(shape[0]) + rows
     order = xp.argsort(key)
-    types = op.types(A.dtype, B.dtype)
-    pairs = a[order], b[order], each, key[order]  # each sum has one product
-    return _summed(A, B, *pairs, shape, monoid.any, op, types)
+    runs = a[order], b[order], each, key[order]  # each sum has one product
+    return _summed(A, B, runs, shape, (monoid.any, op, *op.types(A.dtype, B.dtype)))
 
 
 def extract(A: CscMatrix, rows: Array | None, cols: Array | None) -> CscMatrix:

@@ -137,7 +137,17 @@ def multiply(
         and not mask[1]
         and sums_whole(A, u, product)
     )
-    prepared, kept = _prepared(A, u, product, plan, dtype, iso is not None, whole), None
+    key = (
+        plan.kernel, plan.group, plan.variant, product.semiring, product.domain, product.transpose,
+        product.flip, u.dtype, u.values is None, dtype, iso is not None, whole,
+    )  # fmt: skip
+    found: tuple[Any, ProductLaunch] | None = A.kernels.get(key)
+    if found is None or found[0] != (A.symmetric, A.csr is None):  # it may use them now
+        strategy = STRATEGIES[plan.kernel]
+        job = Job(A, u, product, plan.group, dtype, iso is not None, plan.variant, whole)
+        made_now = strategy.bind(strategy, job)
+        found = A.kernels[key] = (A.symmetric, A.csr is None), made_now
+    prepared, kept = found[1], None
     if u.form == "sparse":
         u.to_bitmap()
     lists = prepared.lists
@@ -180,29 +190,6 @@ def _stats(A: CscMatrix, u: VectorStore, plan: Plan) -> ProductStats:
         visited, explored = stats.visited + nvals, stats.explored + frontier_edges
         return ProductStats(stats.matrix, pulled, visited, explored)
     return ProductStats(weakref.ref(A), pulled, nvals, frontier_edges)
-
-
-def _prepared(
-    A: CscMatrix,
-    u: VectorStore,
-    product: Product,
-    plan: Plan,
-    dtype: DType,
-    iso: bool,
-    whole: bool,
-) -> ProductLaunch:
-    """Return the launch of a product, from those that ran on this matrix before."""
-    key = (
-        plan.kernel, plan.group, plan.variant, product.semiring, product.domain, product.transpose,
-        product.flip, u.dtype, u.values is None, dtype, iso, whole,
-    )  # fmt: skip
-    found: tuple[Any, ProductLaunch] | None = A.kernels.get(key)
-    if found is None or found[0] != (A.symmetric, A.csr is None):  # it may use them now
-        strategy = STRATEGIES[plan.kernel]
-        job = Job(A, u, product, plan.group, dtype, iso, plan.variant, whole)
-        made = strategy.bind(strategy, job)
-        found = A.kernels[key] = (A.symmetric, A.csr is None), made
-    return found[1]
 
 
 def iso_result(A: CscMatrix, has_values: bool, number: Any, product: Product) -> Any:
