@@ -18,8 +18,9 @@ from cuda.bindings import nvrtc
 
 from lagpu import algorithms
 from lagpu.backends.gpu.backend import GpuBackend
-from lagpu.backends.gpu.device import shipped
+from lagpu.backends.gpu.device import compiled as shipped
 from lagpu.backends.gpu.device.cuda import blocks_of_cluster
+from lagpu.backends.gpu.device.protocol import CUDA_LIMITS
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.backends.gpu.storage import forms
@@ -41,9 +42,10 @@ PROGRAMS = (
 
 
 class Recorder(SimDevice):
-    """A simulated GPU that keeps the kernels it runs; they are those of a real one by its name."""
+    """A simulated GPU that keeps the kernels it runs: by its limits those of a real one."""
 
     name = "recorder"
+    limits = CUDA_LIMITS
 
     def __init__(self, cluster: int) -> None:
         super().__init__(blocks=max(3, cluster))
@@ -114,7 +116,7 @@ def main() -> None:
         with ThreadPoolExecutor(given.jobs) as pool:
             code = list(pool.map(lambda kernel: compiled(kernel, arch), kernels))  # noqa: B023
         names = [shipped.member(shipped.options_of(arch, kernel), kernel) for kernel in kernels]
-        path = shipped.write(
+        path = shipped.write_archive(
             capability, 1000 * major + 10 * minor, dict(zip(names, code, strict=True))
         )
         took = time.perf_counter() - began

@@ -56,16 +56,15 @@ TARGETS = {
     ),
     "planner": (
         "lagpu/backends/gpu/ops/planner.py lagpu/backends/gpu/ops/strategies.py "
-        "lagpu/backends/gpu/ops/planner.py lagpu/backends/gpu/ops/spmv.py",
+        "lagpu/backends/gpu/ops/spmv.py",
         "tests/backends/gpu/ops tests/core/test_matmul.py tests/observe/trace/test_trace.py "
         "--backend=sim",
     ),
     "fusing": (
         "lagpu/backends/gpu/fused/match.py lagpu/backends/gpu/fused/plan.py "
-        "lagpu/backends/gpu/fused/policy.py lagpu/backends/gpu/fused/emit.py "
+        "lagpu/backends/gpu/fused/search_per_source.py lagpu/backends/gpu/fused/emit.py "
         "lagpu/backends/gpu/fused/program/run.py lagpu/backends/gpu/fused/program/text.py "
-        "lagpu/backends/gpu/fused/program/operands.py "
-        "lagpu/backends/gpu/fused/program/text.py lagpu/backends/gpu/fused/scalars.py",
+        "lagpu/backends/gpu/fused/program/operands.py",
         "tests/backends/gpu/fused/program/test_program.py tests/backends/gpu/fused/test_plan.py "
         "tests/backends/gpu/fused/program/test_program_bitmap.py "
         "tests/backends/gpu/fused/program/test_program_kept.py "
@@ -79,7 +78,7 @@ TARGETS = {
     "searches": (
         "lagpu/backends/gpu/fused/search_grid.py lagpu/backends/gpu/fused/search_space.py "
         "lagpu/backends/gpu/fused/search_bits.py "
-        "lagpu/backends/gpu/fused/search_per_source.py lagpu/backends/gpu/fused/program/bitmap.py",
+        "lagpu/backends/gpu/fused/search_per_source.py lagpu/backends/gpu/fused/program/run.py",
         "tests/backends/gpu/fused/test_search_grid_values.py "
         "tests/backends/gpu/fused/test_search_grid_hubs.py "
         "tests/backends/gpu/fused/test_search_grid_lists.py "

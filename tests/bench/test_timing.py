@@ -7,8 +7,9 @@ import pytest
 from ranks import on_grids
 
 from lagpu import algorithms, generators
-from lagpu.backends.gpu.device.observer import Observed
+from lagpu.backends.gpu.device import protocol
 from lagpu.backends.gpu.device.protocol import CheckedLaunch
+from lagpu.backends.gpu.kernels import kernel
 from lagpu.bench.harness import REPEATS, Clock, Span
 
 
@@ -22,7 +23,10 @@ class Timer(contextlib.AbstractContextManager):
         self.elapsed_ms = self.device.now
 
 
-class Device(Observed):
+COUNT = kernel("elementwise/bitmap.cu", "count_bits")
+
+
+class Device(protocol.Device):
     """A device whose launch takes some milliseconds, and what comes afterwards others."""
 
     def __init__(self, ms, afterwards=0.0):
@@ -36,7 +40,7 @@ class Device(Observed):
         self.now = self._ms
 
     def launched(self):
-        CheckedLaunch(self, None, 1, ())()
+        CheckedLaunch(self, COUNT, 1, dict.fromkeys(COUNT.names))({})
         self.now += self._afterwards
 
 

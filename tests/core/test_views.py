@@ -29,9 +29,10 @@ from strategies import (
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, UINT64, Matrix, Vector, binary, loop, semiring
-from lagpu.backends.gpu.fused.program import run, text
+from lagpu.backends.gpu.device.protocol import CUDA_LIMITS
+from lagpu.backends.gpu.fused.program import text
 from lagpu.backends.gpu.kernels import from_source, kernel
-from lagpu.backends.gpu.ops import selection
+from lagpu.backends.gpu.ops import spmv
 
 INTEGERS = tuple(t for t in TYPES if not (t.is_float or t.is_bool))
 SIZES = (0, 1, 2, 5, 31, 32, 33, 65)
@@ -259,7 +260,7 @@ def test_kernels_compile(k, monkeypatch):
         asked.append((args, macros))
         raise InterruptedError
 
-    monkeypatch.setattr(selection, "kernel", caught)
+    monkeypatch.setattr(spmv, "kernel", caught)
     f = Vector.from_coo([0], [0], INTEGERS[k % 4], size=2, backend="sim")
     u = Vector.from_coo([0, 1], np.array([0, 1]).astype(dtype.numpy), size=2, backend="sim")
     with pytest.raises(InterruptedError):
@@ -277,7 +278,7 @@ def test_programs_compile(traced, arch, monkeypatch):
     made = []
 
     def caught(*args, **macros):
-        made.append(from_source(*args, **macros | {"BLOCK": str(run.BLOCK)}))
+        made.append(from_source(*args, **macros | {"BLOCK": str(CUDA_LIMITS.loop_block)}))
         raise InterruptedError
 
     monkeypatch.setattr(text, "from_source", caught)

@@ -10,7 +10,7 @@ import pytest
 import lagpu
 from lagpu import BOOL, INT32, Vector, loop, semiring
 from lagpu.backends.gpu.device.cuda import CudaDevice
-from lagpu.backends.gpu.device.observer import Observed
+from lagpu.backends.gpu.device.protocol import Device
 from lagpu.generators import path
 
 
@@ -30,9 +30,9 @@ def seen(place, monkeypatch):
         found.append((depth[0], "launch"))
         return launch(device, *args, **how)
 
-    launch = Observed.launch
+    launch = Device.launch
     monkeypatch.setattr(type(place.device), "range", opened)
-    monkeypatch.setattr(Observed, "launch", launched)
+    monkeypatch.setattr(Device, "launch", launched)
     return found
 
 

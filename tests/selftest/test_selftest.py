@@ -14,7 +14,7 @@ from samples import picked, sampled
 import lagpu
 from lagpu import backends, selftest, versions
 from lagpu.backends.gpu.backend import GpuBackend
-from lagpu.backends.gpu.fused.program.bitmap import BitmapOperands
+from lagpu.backends.gpu.fused.program.run import BitmapOperands
 from lagpu.backends.gpu.fused.search_per_source import PerSourceSearch
 from lagpu.backends.gpu.fused.sweep import PerSourceSweep
 from lagpu.backends.gpu.ops import elementwise

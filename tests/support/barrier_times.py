@@ -10,11 +10,9 @@ import itertools
 import sys
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from lagpu import backends
 from lagpu.backends.gpu.device.peers import Peers, posts_words
-from lagpu.backends.gpu.device.protocol import PER_CALL, Device
+from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.kernels import from_source
 from lagpu.bench.harness import Span, devices_of
 from lagpu.errors import NotSupported
@@ -60,16 +58,15 @@ def barriers(
         with device.alone():
             one_each = device.resident_threads // _RESIDENT
             count = min(device.max_cooperative_blocks(made, block), blocks or one_each)
-            launch = device.prepare(
-                made, count * block, *(PER_CALL,) * 7, block=block, cooperative=True
-            )
-            launches.append(launch)
+            launches.append(device.prepare(made, count * block, block=block, cooperative=True))
+
+    how = {"times": times, "ordered": ordered}
 
     def run() -> None:
         with devices[0].alone():
             peers.run(
                 [
-                    (launch, (*peers.arguments(p), np.uint32(times), ordered, peers.results[p]))
+                    (launch, {**peers.arguments(p), **how, "result": peers.results[p]})
                     for p, launch in enumerate(launches)
                 ]
             )

@@ -13,7 +13,7 @@ FUSED = BITS
 def of_bits(backend, monkeypatch):
     """However deep the graph is; tests/test_rowdepths.py has what is searched row by row."""
     if backend.capabilities.fuses:
-        monkeypatch.setattr("lagpu.backends.gpu.fused.policy.LEVELS", 1 << 30)
+        monkeypatch.setattr("lagpu.backends.gpu.fused.search_per_source.LEVELS", 1 << 30)
 
 
 @pytest.fixture(params=["as it is chosen", "push", "pull"])

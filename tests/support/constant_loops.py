@@ -11,7 +11,8 @@ OF_BITS = BITS
 
 def tuned(monkeypatch, backend, **constants):
     if backend.capabilities.fuses:
-        from lagpu.backends.gpu.fused import policy, search_per_source
+        from lagpu.backends.gpu.fused import search_per_source
+        from lagpu.backends.gpu.fused import search_per_source as policy
 
         for name, value in constants.items():
             place = next(m for m in (policy, search_per_source) if hasattr(m, name))

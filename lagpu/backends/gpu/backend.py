@@ -14,31 +14,31 @@ import numpy as np
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.device.protocol import Device, named_error
 from lagpu.backends.gpu.fused.plan import FUSED_POLICIES, plan_loop
-from lagpu.backends.gpu.fused.policy import batch_size
+from lagpu.backends.gpu.fused.search_per_source import batch_size
 from lagpu.backends.gpu.kernels import sources_hash
 from lagpu.backends.gpu.ops import (
     bitmap,
     elementwise,
     matrices,
-    selection,
-    spgemm,
+    sparse,
     spmv,
     strategies,
     vectors,
 )
 from lagpu.backends.gpu.ops.planner import POLICIES, choose
-from lagpu.backends.gpu.profile.meter import GpuMeter, MeterPool, Runtime
+from lagpu.backends.gpu.profile import GpuMeter, MeterPool, Runtime
 from lagpu.backends.gpu.storage import bitmap as preview
 from lagpu.backends.gpu.storage import forms
 from lagpu.backends.gpu.storage.bitmap import (
+    BitmapLevels,
     BitmapMatrix,
     MatrixHandle,
+    VectorLevels,
     fit_as_bitmaps,
     fits,
     from_few_entries,
     stride,
 )
-from lagpu.backends.gpu.storage.levels import BitmapLevels, VectorLevels
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.guard import guarded, refuse_after_fork
 from lagpu.backends.protocol import Capabilities
@@ -62,7 +62,7 @@ Array = np.ndarray[Any, Any]
 Handle = VectorStore | MatrixHandle
 LARGE = 1 << 20  # elements from which free memory is checked before a vector is allocated
 # The part of its arrays that each kernel of a product moves, for traces.
-TRAFFIC = {**strategies.TRAFFIC, **selection.TRAFFIC, **bitmap.TRAFFIC, **spgemm.TRAFFIC}
+TRAFFIC = {**strategies.TRAFFIC, **spmv.SELECTION_TRAFFIC, **bitmap.TRAFFIC, **sparse.TRAFFIC}
 
 
 def _named_error(backend: GpuBackend, error: Exception, method: str) -> LagpuError | None:
@@ -71,15 +71,7 @@ def _named_error(backend: GpuBackend, error: Exception, method: str) -> LagpuErr
 
 @guarded(_named_error, host=("vector", "vector_set", "nvals"))
 class GpuBackend:
-    """Vectors and matrices on one device. See `Backend` for the methods.
-
-    Parameters
-    ----------
-    name : str
-        ``"gpu"`` or ``"sim"``.
-    device : Device
-        Where they live.
-    """
+    """Vectors and matrices on one device. See `Backend` for the methods."""
 
     def __init__(self, name: str, device: Device) -> None:
         self.name = name
@@ -131,7 +123,13 @@ class GpuBackend:
     def evaluate(self, operation: Operation) -> Any:
         """See `Backend`."""
         if isinstance(operation, ExtractElement):
-            return _element(operation.operand, operation.position)
+            x, position = operation.operand, operation.position
+            if isinstance(x, VectorStore):
+                return x.get(position[0])
+            i, j = position
+            if isinstance(x.store, BitmapMatrix):
+                return x.store.entries.get(j * stride(x.shape[0]) + i)
+            return forms.entry(x.csc(), i, j)
         assert isinstance(operation, Reduce)
         x, monoid = operation.operand, operation.monoid
         if isinstance(x, VectorStore):
@@ -143,7 +141,7 @@ class GpuBackend:
     def explain(self, operation: Operation) -> list[str]:
         """See `Backend`."""
         if isinstance(operation, MultiplySelection):
-            plan, matrix = selection.choose(operation.product), None
+            plan, matrix = spmv.choose_selection(operation.product), None
         else:
             assert isinstance(operation, Multiply)
             if isinstance(operation.operand, VectorStore):
@@ -366,13 +364,3 @@ class GpuBackend:
                 form.csr = None
                 form.cache.clear()
         return form.may_keep_csr
-
-
-def _element(x: Handle, index: tuple[int, ...]) -> Any:
-    """Return the value at an index or two, or None."""
-    if isinstance(x, VectorStore):
-        return x.get(index[0])
-    i, j = index
-    if isinstance(x.store, BitmapMatrix):
-        return x.store.entries.get(j * stride(x.shape[0]) + i)
-    return forms.entry(x.csc(), i, j)

@@ -14,7 +14,7 @@ from lagpu.backends.gpu.device.peers import MOST_PEERS, Peers
 from lagpu.backends.gpu.device.protocol import named_error
 from lagpu.backends.gpu.fused.match import SearchBody, match_search, why_no_search, why_no_values
 from lagpu.backends.gpu.ops.planner import alpha_of, beta_of
-from lagpu.backends.gpu.profile.log import (
+from lagpu.backends.gpu.profile import (
     LoopLog,
     SearchRows,
     SearchTraffic,

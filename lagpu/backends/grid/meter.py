@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from lagpu.backends.gpu.kernels import constant
-from lagpu.backends.gpu.profile.meter import GpuMeter
+from lagpu.backends.gpu.profile import GpuMeter
 from lagpu.backends.grid.fused import GridLoop, Logged
 from lagpu.backends.grid.handles import GridHandle
 from lagpu.backends.grid.pieces import Pieces

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 
 from lagpu.backends.gpu.device.peers import Peers, posts_words
-from lagpu.backends.gpu.device.protocol import PER_CALL, PreparedLaunch
-from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, SearchBody
+from lagpu.backends.gpu.device.protocol import CheckedLaunch
+from lagpu.backends.gpu.fused.match import SearchBody
 from lagpu.backends.gpu.fused.search_grid import (
     NEW_LOG,
     NO_LIMIT,
@@ -20,12 +20,13 @@ from lagpu.backends.gpu.fused.search_grid import (
     restore_values,
     save_values,
     search_macros,
+    unused_outputs,
 )
-from lagpu.backends.gpu.fused.search_space import block_of
+from lagpu.backends.gpu.fused.search_space import block_of, form_arguments
 from lagpu.backends.gpu.kernels import Kernel, constant, kernel
 from lagpu.backends.gpu.ops.planner import alpha_of, beta_of, gamma_of
 from lagpu.backends.gpu.ops.spmv import iso_result
-from lagpu.backends.gpu.profile.log import LoopLog
+from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.forms import csr_of, transpose
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
@@ -35,10 +36,7 @@ from lagpu.backends.grid.dealing import Dealt, Partition
 Array = Any
 BITS = 32  # of a word
 _LINE = 32  # words of a line of a GPU's memory
-SIM_BLOCK = 64  # threads a block on sim, which runs the blocks of all devices
 LEFT = constant("kLeft")
-# Arguments that vary by call: before the flag that tells when assignments are made, and the last.
-OUTPUTS, MEETINGS = 8 + 2 * MAX_ASSIGNMENTS, 6
 
 
 class Slots(NamedTuple):
@@ -169,7 +167,7 @@ class PieceSpace:
         self.visited = xp.empty(nwords(own), np.uint32)
         self.found = xp.zeros(-(-nwords(own) // 4) * 4, np.uint32)
         self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
-        self.block = SIM_BLOCK if device.name == "sim" else block_of(device, degree)
+        self.block = min(block_of(device, degree), device.limits.peers_block)
         self.degree = degree
         own_arrays = (self.names, self.visited, self.found, self.counters)
         self.nbytes = sum(int(x.nbytes) for x in own_arrays if x is not None)
@@ -263,9 +261,9 @@ class Started(NamedTuple):
 
     Attributes
     ----------
-    launch : PreparedLaunch
+    launch : CheckedLaunch
         The launch.
-    given : tuple
+    given : dict
         Its arguments.
     had : list of callable or None
         With a log, for each assignment a callable that returns its output's entries before the
@@ -278,8 +276,8 @@ class Started(NamedTuple):
         Of the parts that it writes, the values to restore there.
     """
 
-    launch: PreparedLaunch
-    given: tuple[Any, ...]
+    launch: CheckedLaunch
+    given: dict[str, Any]
     had: list[Callable[[], int] | None]
     frontier: VectorStore
     words: Array
@@ -309,7 +307,7 @@ class PieceSearch:
     ) -> None:
         self._space, self._kind, self._k, self._piece = space, kind, k, piece
         self._n, self._nvals = n, nvals
-        self._launches: dict[tuple[tuple[str, str], ...], PreparedLaunch] = {}  # by macros of logs
+        self._launches: dict[tuple[tuple[str, str], ...], CheckedLaunch] = {}  # by macros of logs
 
     def start(
         self,
@@ -345,7 +343,7 @@ class PieceSearch:
         if excluded.nvals:
             excluded.to_bitmap()
             left_out = excluded.words
-        blank, outputs, marks, had = outputs_of(targets, log)
+        blank, outputs, had = outputs_of(targets, log)
         saved = save_values(body.overwrites(times is not None, self._kind.sums), targets, blank)
         launch = self._launch(body, logs_of(log, blank, len(targets)))
         flags, result = blank, peers.results[self._piece]
@@ -358,11 +356,13 @@ class PieceSearch:
         # there tells of all vertices. Of several sources the host does not know.
         near = not nvals or 0 <= source < self._space.reach
         reach = self._space.reach if near else excluded.size
-        given = (
-            reach, left_out, sources, values, f.number, source, nvals, kept, *outputs, *marks,
-            flags, words, NO_LIMIT if times is None else times, *peers.arguments(self._piece),
-            frontier.device.stop[0], result,
-        )  # fmt: skip
+        given = {
+            "reach": reach, "v_words": left_out, "sources": sources, "source_values": values,
+            "f_iso": f.number, "source": source, "num_sources": nvals, "own_values": kept,
+            **outputs, **unused_outputs(len(targets)), "blank": flags, "f_words": words,
+            "times": NO_LIMIT if times is None else times, **peers.arguments(self._piece),
+            "stop": frontier.device.stop[0], "result": result,
+        }  # fmt: skip
         return Started(launch, given, had, frontier, words, kept, saved)
 
     def settle(self, search: Started, result: Sequence[int]) -> None:
@@ -375,7 +375,7 @@ class PieceSearch:
                 search.frontier.device.enter()
             restore_values(search.saved, search.words)
 
-    def _launch(self, body: SearchBody, logs: dict[str, str]) -> PreparedLaunch:
+    def _launch(self, body: SearchBody, logs: dict[str, str]) -> CheckedLaunch:
         """Return the launch of the kernel with these macros of its log; it is kept."""
         key = tuple(logs.items())
         found = self._launches.get(key)
@@ -383,33 +383,31 @@ class PieceSearch:
             found = self._launches[key] = self._bound(_on_piece(body, self._k), logs)
         return found
 
-    def _bound(self, body: SearchBody, logs: dict[str, str]) -> PreparedLaunch:
+    def _bound(self, body: SearchBody, logs: dict[str, str]) -> CheckedLaunch:
         """Prepare the launch with the arguments that all loops of this structure share."""
         space, slots, kind, part = self._space, self._space.slots, self._kind, body.A
         device, made = part.device, self._kernel(body, logs)
         shared = pull_room(space.block, kind.sums)
         grid = device.max_cooperative_blocks(made, space.block, shared)
-        matrix, inverse = (
-            (form.col_ptr, form.row_idx, None if kind.iso else form.values)
-            for form in reversed(space.forms(part))
-        )
+        predecessors, successors = space.forms(part)
         reads_matrix = not kind.iso and body.reads[1]
         unhinted = kind.sums or (reads_matrix and part.values is not None)
         push, own = space.push, part.shape[1]
         alpha = alpha_of(space.degree, self._n, kind.sums, wide=True)
         return device.prepare(
-            made, grid * space.block,
-            np.int64(self._n), np.int64(own), PER_CALL, np.uint64(self._nvals), *matrix, *inverse,
-            False if kind.iso else part.number, None if unhinted else space.hint, space.empty,
-            space.degrees, space.names, *(PER_CALL,) * OUTPUTS, PER_CALL,
-            np.uint32(body.assigns_first), PER_CALL,
-            np.uint32(space.targets), np.uint32(space.symmetric), np.float32(alpha),
-            np.float32(beta_of(kind.sums)),
-            np.float32(gamma_of(alpha, space.degree, space.behind)), space.visited,
-            space.found, *space.words, push.vertex, push.start, push.degree, push.chunks,
-            space.counters, push.barrier, np.uint32(slots.run), np.int64(slots.words),
-            np.uint32(slots.room), *(PER_CALL,) * MEETINGS, block=space.block, cooperative=True,
-            shared=shared,
+            made, grid * space.block, block=space.block, cooperative=True, shared=shared,
+            n=self._n, own=own, nvals_a=self._nvals,
+            **form_arguments("out", successors, kind.iso),
+            **form_arguments("in", predecessors, kind.iso),
+            a_iso=False if kind.iso else part.number, hint=None if unhinted else space.hint,
+            empty=space.empty, degrees=space.degrees, names=space.names,
+            shift=int(body.assigns_first), num_targets=int(space.targets),
+            symmetric=int(space.symmetric), alpha=alpha, beta=beta_of(kind.sums),
+            gamma=gamma_of(alpha, space.degree, space.behind), visited=space.visited,
+            found_words=space.found, words_a=space.words[0], words_b=space.words[1],
+            vertex=push.vertex, start=push.start, degree=push.degree, chunks=push.chunks,
+            counters=space.counters, barrier=push.barrier, run=slots.run, words=slots.words,
+            room=slots.room,
         )  # fmt: skip
 
     def _kernel(self, body: SearchBody, logs: dict[str, str]) -> Kernel:

@@ -134,7 +134,7 @@ def test_what_a_push_into_words_has_found_is_pulled_however_little_it_is(pieces,
 def test_levels_beyond_the_log_are_counted(monkeypatch):
     whole, totals = traced(sims(2), 3000, assigned_first, ())
     assert totals.unrecorded == 0
-    monkeypatch.setattr("lagpu.backends.gpu.profile.log.CAPACITY", 7)  # three levels
+    monkeypatch.setattr("lagpu.backends.gpu.profile.CAPACITY", 7)  # three levels
     rows, totals = traced(sims(2), 3000, assigned_first, ())
     assert [row.nvals_out for row in rows] == [row.nvals_out for row in whole[: len(rows)]]
     assert (len(rows), totals.unrecorded) == (4, len(whole) - 4)

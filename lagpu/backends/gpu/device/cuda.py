@@ -6,6 +6,7 @@ import ctypes
 import functools
 import gc
 import itertools
+import operator
 import os
 import platform
 import struct
@@ -17,20 +18,16 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from lagpu.backends.gpu.device import nvrtc
-from lagpu.backends.gpu.device.observer import Observed
+from lagpu.backends.gpu.device.compiled import compiled
 from lagpu.backends.gpu.device.protocol import (
-    PER_CALL,
     CheckedLaunch,
+    Device,
     HostNotification,
-    PreparedLaunch,
     Timer,
     bind,
     check_block,
-    check_free,
     check_shared,
     launch_error,
-    random_words,
 )
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import BackendUnavailable, KernelLaunchError
@@ -39,16 +36,11 @@ _Pair = tuple[Any, Any]
 
 
 class Events:
-    """Pairs of events for timers, those of timers that are gone first.
+    """Pairs of events for timers, those of timers that are gone first; `cuda` is ``cupy.cuda``.
 
     All that were ever made are kept. A timer in a cycle, such as an exception makes with its
     frames, is collected together with what it has: CuPy's events end themselves then, although the
     timer has just given them to the next.
-
-    Parameters
-    ----------
-    cuda : module
-        ``cupy.cuda``.
     """
 
     def __init__(self, cuda: Any) -> None:
@@ -57,7 +49,7 @@ class Events:
         self._spare: list[_Pair] = []
 
     def take(self) -> _Pair:
-        """Return a pair that nobody has."""
+        """Return a pair that no timer has."""
         try:
             return self._spare.pop()
         except IndexError:
@@ -96,10 +88,6 @@ class EventTimer:
         return float(self._events.cuda.get_elapsed_time(begin, end))
 
 
-# ------------------------------------------------------------------------------------------
-# Launches on CUDA: prepared ones, and how many clusters of thread blocks fit on a GPU at once.
-
-
 # Struct codes of arguments, eight bytes each; True is a pointer.
 SLOT: dict[Any, str] = {
     True: "Q",
@@ -121,32 +109,23 @@ class CudaLaunch(CheckedLaunch):
     """
 
     device: Any  # a CudaDevice
-
-    def __init__(
-        self,
-        device: Any,
-        kernel: Kernel,
-        threads: int,
-        args: tuple[Any, ...],
-        **how: Any,
-    ) -> None:
-        super().__init__(device, kernel, threads, args, **how)
-        self._pointers: list[int] | None = None  # the arrays among what is given each time
+    _pointers: list[int] | None = None  # the places of arrays among what each call gives
+    _in_order: Any  # gets the values of `varying` from the arguments of a call
 
     def _lay_out(self) -> None:
         """Pack the fixed arguments, after room for the others."""
         kernel, device = self.kernel, self.device
         ready = device.ready(kernel, self.cooperative, self.block, self.shared)
-        slots, count = kernel.slots, len(self._args)
-        fixed = [k for k in range(count) if self._args[k] is not PER_CALL]
-        order = [*self._per_call, *fixed]
-        codes = [SLOT[slots[k][1] or slots[k][2]] for k in order]
-        varying = struct.Struct("<" + "".join(codes[: len(self._per_call)]))
+        count, split = len(kernel.params), len(self.varying)
+        names = [*self.varying, *self.fixed]
+        order = [kernel.names.index(name) for name in names]
+        slots = [kernel.slots[k] for k in order]
+        codes = [SLOT[pointer or dtype] for _, pointer, dtype in slots]
+        varying = struct.Struct("<" + "".join(codes[:split]))
         buffer: Any = np.zeros(max(1, count), np.uint64)
-        values = [self._args[k] for k in fixed]
-        known = [0 if x is None else x.data.ptr if slots[k][1] else x
-                 for k, x in zip(fixed, values, strict=True)]  # fmt: skip
-        struct.pack_into("<" + "".join(codes[len(self._per_call) :]), buffer, varying.size, *known)
+        fixed = zip(self.fixed.values(), slots[split:], strict=True)
+        known = [0 if x is None else x.data.ptr if slot[1] else x for x, slot in fixed]
+        struct.pack_into("<" + "".join(codes[split:]), buffer, varying.size, *known)
         places = np.empty(max(1, count), np.uint64)
         places[order] = buffer.ctypes.data + 8 * np.arange(count, dtype=np.uint64)
         grid = min(max(1, -(-self.threads // self.block)), ready.most)
@@ -155,25 +134,22 @@ class CudaLaunch(CheckedLaunch):
         driver = device.xp.cuda.driver
         launch: Any = driver.launchCooperativeKernel if self.cooperative else driver.launchKernel
         how = (ready.function, grid, 1, 1, self.block, 1, 1, self.shared)
-        end = (places.ctypes.data,) if self.cooperative else (places.ctypes.data, 0)
-        self._driver_launch, self._how, self._end = launch, how, end
+        self._driver_launch = functools.partial(launch, *how)
+        self._end = (places.ctypes.data,) if self.cooperative else (places.ctypes.data, 0)
+        several = operator.itemgetter(*self.varying) if split > 1 else None
+        self._in_order = several or (lambda new: [new[name] for name in self.varying])
         self._launching, self._errors = device.launching, driver.CUDADriverError
         self._current_stream = device.xp.cuda.get_current_stream
-        self._pointers = [at for at, k in enumerate(self._per_call) if slots[k][1]]
+        self._pointers = [at for at, (_, pointer, _) in enumerate(slots[:split]) if pointer]
 
-    @property
-    def has_run(self) -> bool:
-        """Whether it was run before, so that its kernel is loaded."""
-        return self._pointers is not None
-
-    def __call__(self, *new: Any) -> None:
-        """Run it with these for the arguments that are given each time."""
+    def __call__(self, new: dict[str, Any]) -> None:
+        """Run it with these arguments and the fixed ones."""
         if self._pointers is None or self.device.observers:
-            super().__call__(*new)  # which checks it, or lets the observer see it
+            super().__call__(new)  # which checks it, or lets the observer see it
         else:
             self._launch(new)
 
-    def run(self, new: tuple[Any, ...]) -> None:
+    def run(self, new: dict[str, Any]) -> None:
         """Run it, checked if it is the first time; no observer sees it."""
         if self._pointers is None:
             super().run(new)
@@ -181,8 +157,8 @@ class CudaLaunch(CheckedLaunch):
         else:
             self._launch(new)
 
-    def _launch(self, new: tuple[Any, ...]) -> None:
-        values = [*new]
+    def _launch(self, new: dict[str, Any]) -> None:
+        values = [*self._in_order(new)]
         for k in self._pointers or ():
             array = values[k]
             values[k] = 0 if array is None else array.data.ptr
@@ -191,7 +167,7 @@ class CudaLaunch(CheckedLaunch):
             with self._launching:
                 self._pack(self._buffer, 0, *values)
                 self.device.began = True
-                self._driver_launch(*self._how, stream, *self._end)
+                self._driver_launch(stream, *self._end)
         except self._errors as error:
             self.device.began = False
             raise launch_error(self.device, error, self.kernel) from error
@@ -226,18 +202,9 @@ def driver() -> Any:
 
 
 def most_clusters(function: int, kernel: Kernel, block: int, shared: int) -> int:
-    """Return how many clusters of a kernel fit on the current GPU; 0 if the driver cannot tell.
+    """Return how many clusters of a kernel fit on the current GPU; 0 if the driver does not know.
 
-    CuPy does not ask the driver.
-
-    Parameters
-    ----------
-    function : int
-        The kernel, loaded.
-    kernel : Kernel
-        Whose text says how many blocks a cluster has.
-    block, shared : int
-        Threads of a block, and bytes of the shared memory that its launch asks for.
+    `function` is the kernel, loaded; `shared` the bytes of shared memory that its launch has.
     """
     launch = _LaunchConfig((kernel.cluster, 1, 1), (block, 1, 1), shared, None, None, 0)
     found = ctypes.c_int()
@@ -247,10 +214,6 @@ def most_clusters(function: int, kernel: Kernel, block: int, shared: int) -> int
     return 0 if failed else found.value
 
 
-# ------------------------------------------------------------------------------------------
-# The CUDA device: CuPy arrays, kernels compiled by NVRTC, launches on CuPy's current stream.
-
-
 _REMEDY = 'Install `pip install "lagpu[gpu]"` on a machine with an NVIDIA GPU and its driver.'
 _WAVES = 4  # grids of this many times what is resident even out blocks of unequal work
 _PLACES = 256  # notifications on the way at once; one more than that is read by copying
@@ -258,10 +221,10 @@ _PLACES = 256  # notifications on the way at once; one more than that is read by
 _AS_THEY_ARE = {(np.dtype(t), int) for t in (np.int64, np.uint64)} | {(np.dtype(np.bool_), bool)}
 _GLANCES, _ROUNDS = 100, 200  # at a notification, some milliseconds in all
 _PER_THREAD = 2  # cudaStreamPerThread: another stream in each thread
-_STATIC = 4096  # shared memory left for the static arrays of a kernel that asks for the most
+_STATIC = 4096  # shared memory left for the static arrays of a kernel that takes the most
 
 
-class CudaDevice(Observed):
+class CudaDevice(Device):
     """One GPU; it becomes the current device of each thread that uses it.
 
     Parameters
@@ -277,6 +240,8 @@ class CudaDevice(Observed):
     BackendUnavailable
         When CuPy, the driver or the device is missing.
     """
+
+    prepared_launch = CudaLaunch
 
     def __init__(self, index: int = 0, share: int = 1) -> None:
         self._backend = "gpu" if index == 0 else f"gpu:{index}"
@@ -365,19 +330,15 @@ class CudaDevice(Observed):
             self.began = False
             raise launch_error(self, error, kernel) from error
 
-    def prepare(self, kernel: Kernel, threads: int, *args: Any, **how: Any) -> CudaLaunch:
-        """Return a launch to be run often; see `Device.prepare`."""
-        return CudaLaunch(self, kernel, threads, args, **how)
-
-    def run_together(self, launches: Sequence[tuple[PreparedLaunch, tuple[Any, ...]]]) -> None:
+    def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
         """Run a cooperative launch on each of several GPUs, one behind the other, without a wait.
 
         All that may wait for a GPU, as loading a kernel does, comes before the first launch: its
         kernel waits for those of the others.
         """
-        mine = cast(Sequence[tuple[CudaLaunch, tuple[Any, ...]]], launches)
+        mine = cast(Sequence[tuple[CudaLaunch, dict[str, Any]]], launches)
         for launch, _ in mine:
-            if not launch.has_run:
+            if launch._pointers is None:  # it has not run, so its kernel may not be loaded
                 launch.device.enter()
                 launch.device.ready(launch.kernel, True, launch.block, launch.shared)
         beside = [launch.device.beside() for launch, _ in mine]
@@ -387,7 +348,7 @@ class CudaDevice(Observed):
             for (launch, new), stream in zip(mine, beside, strict=True):
                 launch.device.enter()
                 with nullcontext() if stream is None else stream:
-                    launch(*new)
+                    launch(new)
         finally:
             if collects:
                 gc.enable()
@@ -454,7 +415,7 @@ class CudaDevice(Observed):
     def _values(self, kernel: Kernel, ready: Ready, args: tuple[Any, ...]) -> list[Any]:
         """Return what goes into the slots of a launch: addresses, and numbers of the exact type.
 
-        A launch takes microseconds, and a grid search has some fifty arguments: if their types
+        A launch takes microseconds, and a fused search has some fifty arguments: if their types
         passed before, only arrays are checked again.
         """
         kinds = tuple(map(type, args))
@@ -543,7 +504,7 @@ class CudaDevice(Observed):
         return copy
 
     def _read(self, array: Any) -> bool | int | float:
-        """Return the one element of `array`, by way of pinned memory: the quickest way there is."""
+        """Return the one element of `array` through pinned memory, the quickest way."""
         if array.size != 1:
             raise KernelLaunchError(f"read: {array.size} elements != 1. Use to_host.")
         stream = self.xp.cuda.get_current_stream()
@@ -611,10 +572,6 @@ class CudaDevice(Observed):
         finally:
             pool.set_limit(size=before)
 
-    def require(self, nbytes: int, what: str, remedy: str = "") -> None:
-        """Raise OutOfMemory unless `nbytes` are free."""
-        check_free(self, nbytes, what, remedy)
-
     def timer(self) -> Timer:
         """Return a context manager that measures by events on the current stream."""
         return EventTimer(self._events)
@@ -624,8 +581,6 @@ class CudaDevice(Observed):
         from cupyx.profiler import time_range
 
         return cast(AbstractContextManager[Any], time_range(name))
-
-    random_words = random_words
 
     def describe(self) -> dict[str, str]:
         """Return the names and versions a report needs."""
@@ -656,14 +611,11 @@ class CudaDevice(Observed):
         known = self._functions.get(kernel)
         if known is None:
             start = time.perf_counter()
-            known = self._functions[kernel] = self._compile(kernel)
+            module = self.xp.cuda.function.Module()
+            module.load(compiled(self.xp, kernel, self._capability, self._flags, self._backend))
+            known = self._functions[kernel] = module.get_function(kernel.name)  # keeps the module
             self.compile_ms += (time.perf_counter() - start) * 1e3
         return known
-
-    def _compile(self, kernel: Kernel) -> Any:
-        module = self.xp.cuda.function.Module()
-        module.load(nvrtc.compiled(self.xp, kernel, self._capability, self._flags, self._backend))
-        return module.get_function(kernel.name)  # which keeps the module
 
 
 class Ready(NamedTuple):
@@ -706,27 +658,15 @@ def _version(number: int) -> str:
     return f"{number // 1000}.{number % 1000 // 10}"
 
 
-# ------------------------------------------------------------------------------------------
-# Several GPUs of one host: whether each addresses the others' memory; memory and copies.
-
-
 _ATOMICS = 3  # CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED
 _ENABLED_BEFORE = 704  # cudaErrorPeerAccessAlreadyEnabled
 
 
 def why_apart(cupy: Any, numbers: Sequence[int], share: int = 1) -> str:
-    """Return why GPUs cannot run one kernel together, or an empty string.
+    """Return why GPUs, one for each piece, cannot run one kernel together, or an empty string.
 
-    Each then addresses the memory of the others, as far as it was allocated by `own_zeros`.
-
-    Parameters
-    ----------
-    cupy : module
-        CuPy.
-    numbers : sequence of int
-        The GPU of each piece.
-    share : int, default 1
-        How many pieces may be on one GPU, each with its share of the thread blocks.
+    Each then addresses the memory of the others, as far as it was allocated by `own_zeros`. Up to
+    `share` pieces may be on one GPU, each with its share of the thread blocks.
     """
     if max(map(numbers.count, numbers)) > share:
         return "two pieces are on one GPU, where one kernel would wait for the other to begin"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import Device, PreparedLaunch
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device
 from lagpu.backends.gpu.kernels import constant
 from lagpu.errors import GridTimeout
 
@@ -26,7 +26,7 @@ def posts_words(count: int) -> int:
 
 
 class Peers:
-    """What devices need to meet in a kernel; see common/peers.cuh.
+    """Windows and reports of devices that run one kernel together; see common/peers.cuh.
 
     Parameters
     ----------
@@ -34,18 +34,14 @@ class Peers:
         One for each piece, at most `MOST_PEERS`; `Device.why_apart` allows them.
     windows : sequence of array of u64
         Zeroed memory of each device that all can address, all of the same size: `posts_words`, and
-        behind these what a kernel keeps there.
+        after these what a kernel keeps there.
 
     Attributes
     ----------
     patience : int
         Nanoseconds that a device waits for another one.
-    addresses : list of array of u64
-        For each device the addresses of all windows.
-    results : list of array of u64
-        For each device where its kernel reports: on the host.
-    nbytes : int
-        Bytes of all windows.
+    addresses, results : list of array of u64
+        For each device the addresses of all windows, and where its kernel reports: on the host.
     """
 
     def __init__(self, devices: Sequence[Device], windows: Sequence[Array]) -> None:
@@ -64,13 +60,18 @@ class Peers:
             self.results.append(result)
             self._seen.append(seen)
 
-    def arguments(self, piece: int) -> tuple[Any, ...]:
-        """Return what a kernel takes of a piece: number, last epoch, patience, windows."""
-        return piece, self._epoch, self.patience, self.addresses[piece]
+    def arguments(self, piece: int) -> dict[str, Any]:
+        """Return what a kernel takes of a piece, by name."""
+        return {
+            "piece": piece,
+            "epoch": self._epoch,
+            "patience": self.patience,
+            "windows": self.addresses[piece],
+        }
 
     def run(
         self,
-        launches: Sequence[tuple[PreparedLaunch, tuple[Any, ...]]],
+        launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]],
         results: Sequence[Array] = (),
     ) -> list[Array]:
         """Run the launches of all devices, in their order; return what each reports, on the host.
@@ -94,7 +95,7 @@ class Peers:
             found = [self._reported(p, results) for p in range(len(self._devices))]
             _check(found)
         except BaseException:
-            self._start_anew()
+            self._reset()
             raise
         self._epoch = int(found[0][_EPOCH])
         return found
@@ -114,7 +115,7 @@ class Peers:
             device.synchronize()
         return seen
 
-    def _start_anew(self) -> None:
+    def _reset(self) -> None:
         """Wait until no kernel runs, which their patience bounds; take back all posts."""
         for device in self._devices:
             with device.alone():

@@ -1,42 +1,84 @@
-"""The protocol of a device, and what its implementations share."""
+"""A device, its launches, and how it is observed: what CUDA and sim share."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from lagpu.backends.gpu.kernels import Kernel, Param, kernel
-from lagpu.backends.guard import out_of_memory
+from lagpu.backends.gpu.kernels import Kernel, Param, constant, kernel
+from lagpu.backends.guard import out_of_memory, refuse_after_fork
+from lagpu.backends.profile import Measured
 from lagpu.errors import KernelLaunchError, LagpuError, OutOfMemory
+from lagpu.host.interrupt import listen
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 Scalar = bool | int | float | np.generic
 
 
-PER_CALL: Any = object()  #: marks an argument that each call of a `PreparedLaunch` gives
-
-
 class HostNotification(NamedTuple):
-    """Memory that host and device see, where a kernel writes two numbers and then a serial number.
+    """Memory that host and device see: a kernel writes two numbers there, then a serial number."""
 
-    Attributes
-    ----------
-    memory : array of u64, (4,)
-        The memory, for the kernel.
-    host : memoryview of u64, (4,)
-        The same memory; reading it gives Python numbers, quicker than a NumPy array would.
-    serial : int
-        What the kernel writes after the numbers: before that, they are those of an earlier kernel.
-    """
-
-    memory: Array
+    memory: Array  #: array of u64, (4,): the memory, for the kernel.
+    #: memoryview of u64, (4,): the same memory; reading it gives Python numbers, quicker than a
+    #: NumPy array would.
     host: memoryview
+    #: What the kernel writes after the numbers: before that, they are those of an earlier kernel.
     serial: int
+
+
+class Limits(NamedTuple):
+    """Sizes of launches, and thresholds; those of sim are such that small graphs exceed them."""
+
+    loop_block: int = 1024  #: Threads a block of a generated loop and of a vector sweep.
+    #: Threads a block of a bit-parallel search, and of a block that runs one source alone.
+    row_block: int = 1024
+    #: Threads a block that orders the levels of a row.
+    order_block: int = constant("kOrderThreads")
+    #: Threads a block of a fused search; with 64-bit pointers 64 registers a thread are too few,
+    #: and 72 are enough (docs/design/speed.md).
+    search_block: int = 1024
+    wide_search_block: int = 896
+    #: The most in a search of short levels, which took 13.9 ms with 512 threads and 17.8 with 1024
+    #: (road2048, H200, 2026-11-21), and in one of several devices.
+    long_search_block: int = 512
+    peers_block: int = 1024
+    #: Vertices of a frontier that one block, or one cluster, keeps in shared memory.
+    solo: int = 512
+    cluster_solo: int = 512
+    few: int = 128  #: The largest frontier that one block searches alone where there are clusters.
+    #: Vertices of a list that have places, if not as many as the kernel says.
+    placed: int | None = None
+    near_bytes: int = 128 * 1024  #: Shared memory for the frontier's bits in a pull that adds up.
+    #: A relaxation goes on to the next numbers where fewer edges than this leave what is listed.
+    relaxed_edges: int = 16384
+    lasts: int = 1 << 16  #: A search of more vertices may last.
+    #: Whether entries count as vertices do for that, as where threads run by turns.
+    lasts_by_entries: bool = False
+
+
+CUDA_LIMITS = Limits()
+SIM_LIMITS = Limits(
+    loop_block=256,
+    row_block=64,
+    order_block=64,
+    search_block=256,
+    wide_search_block=224,
+    long_search_block=256,
+    peers_block=64,
+    cluster_solo=24,
+    few=8,
+    placed=40,
+    near_bytes=16,
+    relaxed_edges=64,
+    lasts=1 << 14,
+    lasts_by_entries=True,
+)
 
 
 class Timer(Protocol):
@@ -51,65 +93,171 @@ class Timer(Protocol):
         """Milliseconds of device work; reading it waits for that work."""
 
 
-class PreparedLaunch(Protocol):
-    """A launch whose arguments are fixed, except some; see `Device.prepare`."""
+class CheckedLaunch:
+    """A launch with some arguments fixed, checked each time; see `Device.prepare`.
 
-    def __call__(self, *new: Array | Scalar | None) -> None:
-        """Launch with `args` for the arguments marked `PER_CALL`."""
+    `varying` are the parameters whose arguments each call gives, in the order of the source.
+    """
+
+    def __init__(
+        self,
+        device: Any,
+        kernel: Kernel,
+        threads: int,
+        fixed: dict[str, Any],
+        *,
+        block: int = 256,
+        cooperative: bool = False,
+        shared: int = 0,
+    ) -> None:
+        unknown = fixed.keys() - set(kernel.names)
+        if unknown:
+            raise _misnamed(kernel, unknown, ())
+        self.device = device
+        self.kernel = kernel
+        self.threads = threads
+        self.block, self.cooperative, self.shared = block, cooperative, shared
+        self.fixed = fixed
+        self.varying = tuple(name for name in kernel.names if name not in fixed)
+
+    def __call__(self, new: dict[str, Array | Scalar | None]) -> None:
+        """Run it with these arguments and the fixed ones."""
+        device = self.device
+        observer = device.observer if device.observers else None
+        if observer is None:
+            self.run(new)
+        else:
+            observer.prepared(self, new)
+
+    def run(self, new: dict[str, Array | Scalar | None]) -> None:
+        """Run it; no observer sees it."""
+        self.device.run(
+            self.kernel, self.threads, self.all(new), self.block, self.cooperative, self.shared
+        )
+
+    def all(self, new: dict[str, Array | Scalar | None]) -> tuple[Any, ...]:
+        """Return all arguments in the order of the parameters."""
+        repeated = new.keys() & self.fixed.keys()
+        if repeated:
+            raise _misnamed(self.kernel, repeated, ())
+        return in_order(self.kernel, (), {**self.fixed, **new})
 
 
 class Device(Protocol):
-    """One device: memory, arrays and kernel launches.
+    """One device: memory, arrays and kernel launches; an observer sees launches and copies.
+
+    Its classes define `run`, ``_from_host``, ``_to_host``, ``_read`` and ``_wait_for``, which no
+    observer sees, and all methods below that do nothing.
 
     Attributes
     ----------
+    name : str
+        ``"cuda:0"`` or ``"sim"``.
+    xp : module
+        The array library, ``cupy`` or ``numpy``: allocation and plumbing only.
+    compile_ms : float
+        Milliseconds spent so far on compiling and loading kernels.
     lock : context manager
         Held while statements or loops use the device, its counters and the forms of its matrices.
-    observer : DeviceObserver or None
-        Sees launches and copies of this thread while a trace is on.
+    observers : dict
+        The observer of each thread that has one, by the thread's number.
     errors : tuple of type
         What the libraries under the device raise when it fails, besides MemoryError.
     began : bool
-        Set when a launch cannot be taken back any more; see `gpu.fused.search_space`.
+        Set by `run` when a launch cannot be taken back any more: an exception after that, as of an
+        interrupt, finds the kernel launched.
+    enter : callable or None
+        Called by a thread that has taken the lock, before it uses the device.
     stop : (array of u64, memoryview)
         A word as `pinned_zeros` returns it: kernels of loops end when it is not 0.
+    limits : Limits
+        The sizes of launches.
+    resident_threads : int
+        Most threads that run at once.
+    dynamic_shared_bytes : int
+        Most bytes of shared memory that a launch can have.
+    cluster_blocks : int
+        Thread blocks of a cluster, which read each other's shared memory; 1 without clusters.
+    prepared_launch : type
+        What `prepare` returns.
     """
 
+    name: str
+    xp: Any
+    compile_ms: float
     lock: AbstractContextManager[Any]
-    observer: Any
-    errors: tuple[type[Exception], ...]
-    began: bool
+    observers: dict[int, Any]
     stop: tuple[Array, memoryview]
+    resident_threads: int
+    dynamic_shared_bytes: int
+    cluster_blocks: int
+    errors: tuple[type[Exception], ...] = ()
+    enter: Callable[[], None] | None = None
+    began: bool = False
+    limits: Limits = CUDA_LIMITS
+    prepared_launch: type[CheckedLaunch] = CheckedLaunch
 
-    def __hash__(self) -> int: ...
+    def __hash__(self) -> int:
+        return id(self)
 
-    @property
-    def name(self) -> str:
-        """``"cuda:0"`` or ``"sim"``."""
+    def __init__(self, backend: str) -> None:
+        self.lock, self.observers = threading.RLock(), {}
+        refuse_after_fork(self, backend)
+        listen()
 
-    @property
-    def xp(self) -> Any:
-        """The array library, ``cupy`` or ``numpy``: allocation and plumbing only."""
-
-    @property
-    def compile_ms(self) -> float:
-        """Milliseconds spent so far on compiling and loading kernels."""
-
-    @property
-    def enter(self) -> Callable[[], None] | None:
-        """What a thread that has taken the lock calls before it uses the device; None: nothing."""
-
-    def alone(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def alone(self) -> Iterator[None]:
         """Hold the lock to use the device, where no method of the backend does."""
+        try:
+            with self.lock:
+                if self.enter is not None:
+                    self.enter()
+                yield
+        except Exception as error:
+            named = named_error(self, error, "device")
+            if named is None:
+                raise
+            raise named from error
 
+    @property
+    def observer(self) -> Any:
+        """The observer of this thread, or None."""
+        return self.observers.get(threading.get_ident()) if self.observers else None
+
+    @observer.setter
+    def observer(self, observer: Any) -> None:
+        if observer is None:
+            self.observers.pop(threading.get_ident(), None)
+        else:
+            self.observers[threading.get_ident()] = observer
+
+    @contextmanager
+    def launches_end(self, timer: Timer) -> Iterator[None]:
+        """Have a timer end after the last launch of this thread, or here if there is none.
+
+        What the host does when a kernel has ended is not measured then.
+        """
+        seen = _TimerEnds(self, timer)
+        seen.enter(Work())
+        try:
+            yield
+        finally:
+            seen.leave()
+            with self.alone():
+                if not seen.launched:
+                    timer.__exit__(None, None, None)
+
+    # -------------------------------------------------------------------------- launches
     def launch(
         self,
         kernel: Kernel,
         threads: int,
+        /,
         *args: Array | Scalar | None,
         block: int = 256,
         cooperative: bool = False,
         shared: int = 0,
+        **named: Array | Scalar | None,
     ) -> None:
         """Run a kernel on a one-dimensional grid of at least one block.
 
@@ -120,9 +268,10 @@ class Device(Protocol):
         threads : int
             Work items. The grid has ``ceil(threads / block)`` blocks, but never more than keep the
             device busy: kernels stride over the grid.
-        *args
-            One a parameter: a contiguous device array of the declared type or None (a null
-            pointer), a Python or NumPy scalar where the kernel takes a value.
+        *args, **named
+            One a parameter, by position or by its name in the source: a contiguous device array of
+            the declared type or None (a null pointer), a Python or NumPy scalar where the kernel
+            takes a value.
         block : int, default 256
             Threads a block, a multiple of 32 up to 1024.
         cooperative : bool, default False
@@ -137,25 +286,49 @@ class Device(Protocol):
         KernelCompileError
             When the kernel does not compile.
         """
+        if named:
+            args = in_order(kernel, args, named)
+        observer = self.observer
+        if observer is None:
+            self.run(kernel, threads, args, block, cooperative, shared)
+        else:
+            observer.launch(kernel, threads, args, block, cooperative, shared)
 
     def prepare(
         self,
         kernel: Kernel,
         threads: int,
-        *args: Array | Scalar | None,
+        /,
+        *,
         block: int = 256,
         cooperative: bool = False,
         shared: int = 0,
-    ) -> PreparedLaunch:
-        """Return a launch to be run often; `PER_CALL` marks the arguments given at each call.
+        **fixed: Array | Scalar | None,
+    ) -> CheckedLaunch:
+        """Return a launch to be run often; each call gives the arguments that are not fixed here.
 
-        The arguments that are given must keep the types of the first run.
+        Their types must be those of the first call.
         """
+        return self.prepared_launch(
+            self, kernel, threads, fixed, block=block, cooperative=cooperative, shared=shared
+        )
 
-    def load(self, kernel: Kernel) -> bool:
-        """Compile and load a kernel, as its first launch would; return whether it was not there."""
+    def run(
+        self,
+        kernel: Kernel,
+        threads: int,
+        args: tuple[Any, ...],
+        block: int,
+        cooperative: bool,
+        shared: int,
+    ) -> None:
+        """Run a kernel; no observer sees it."""
 
-    def run_together(self, launches: Sequence[tuple[PreparedLaunch, tuple[Any, ...]]]) -> None:
+    def prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
+        """Run a prepared launch; no observer sees it."""
+        launch.run(new)
+
+    def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
         """Run one kernel on several devices at once, such as wait for each other in it.
 
         An observer sees its device's launch, but not on sim, where all are one call. What fails
@@ -163,70 +336,58 @@ class Device(Protocol):
 
         Parameters
         ----------
-        launches : sequence of (PreparedLaunch, tuple)
+        launches : sequence of (CheckedLaunch, dict)
             For each device a cooperative launch, all of the same grid, that `prepare` of the device
-            has returned, and its arguments that are given at each call. The first device is this.
+            has returned, and the arguments of its call. The first device is this.
         """
 
-    def why_apart(self, devices: Sequence[Any]) -> str:
-        """Return why devices, this one among them, cannot run one kernel; "" if they can.
-
-        Each can then address the others' `shared_zeros`.
-        """
-
-    def address(self, array: Array) -> int:
-        """Return where an array begins, for kernels of devices that `why_apart` allows."""
-
-    def shared_zeros(self, count: int) -> Array:
-        """Return `count` zeroed u64, alone in their memory, for `why_apart`."""
-
-    def pinned_zeros(self, count: int) -> tuple[Array, memoryview]:
-        """Return `count` zeroed u64 on the host: as kernels write them, and as the host reads."""
-
-    @property
-    def resident_threads(self) -> int:
-        """Most threads that run at once."""
-
-    @property
-    def dynamic_shared_bytes(self) -> int:
-        """Most bytes of shared memory that a launch can ask for."""
-
-    @property
-    def cluster_blocks(self) -> int:
-        """Thread blocks of a cluster, which read each other's shared memory; 1 without clusters."""
+    def load(self, kernel: Kernel) -> bool:
+        """Compile and load a kernel, as its first launch would; return whether it was not there."""
 
     def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
         """Return how many blocks of `kernel` a cooperative launch can have, in whole clusters."""
 
-    @property
-    def identity(self) -> str:
-        """What no other device of any host is called."""
+    def synchronize(self) -> None:
+        """Wait for the work of the current stream."""
 
-    def chosen(self) -> AbstractContextManager[Any]:
-        """Return a context manager: the device is the thread's, for libraries; no lock is taken."""
+    def mark(self) -> Callable[[], bool]:
+        """Return what says, without a wait, whether all that was given so far has been done."""
 
     @property
     def stream(self) -> int:
         """The current stream, as a number for libraries."""
 
-    def mark(self) -> Callable[[], bool]:
-        """Return what tells, without a wait, whether all that was given so far has been done."""
+    def timer(self) -> Timer:
+        """Return a context manager that measures device work without waiting for it.
 
-    def fetched(self, array: Array, sender: Any) -> Array:
-        """Return a copy of an array of another device, `sender`, which need not be a peer.
-
-        It follows what that device has been given so far; what that device is given later follows
-        the copy.
+        Examples
+        --------
+        >>> with device.timer() as timer:  # doctest: +SKIP
+        ...     device.launch(...)
+        >>> timer.elapsed_ms  # doctest: +SKIP
+        0.15
         """
 
+    def range(self, name: str) -> AbstractContextManager[Any]:
+        """Return a context manager: a profiler shows by `name` what is launched inside."""
+
+    # ----------------------------------------------------------------- copies and numbers
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
         """Return a contiguous copy on the device."""
+        observer = self.observer
+        return (self._from_host if observer is None else observer.from_host)(array)
 
     def to_host(self, array: Array) -> np.ndarray[Any, Any]:
         """Return a copy on the host; waits for the work before it."""
+        observer = self.observer
+        copy = self._to_host if observer is None else observer.to_host
+        found: np.ndarray[Any, Any] = copy(array)
+        return found
 
-    def read(self, array: Array) -> bool | int | float:
+    def read(self, array: Array) -> Any:
         """Return the one element of `array` as a Python scalar; waits for the work before it."""
+        observer = self.observer
+        return (self._read if observer is None else observer.read)(array)
 
     def notification(self) -> HostNotification:
         """Return pinned memory where a kernel writes two numbers for the host, and a serial."""
@@ -237,10 +398,41 @@ class Device(Protocol):
         Quicker than copying them, which is done if nothing is heard for some milliseconds; for
         that, `counts` has them too.
         """
+        observer = self.observer
+        wait = self._wait_for if observer is None else observer.wait_for
+        found: tuple[int, int] = wait(notification, counts)
+        return found
 
-    def synchronize(self) -> None:
-        """Wait for the work of the current stream."""
+    def _from_host(self, array: np.ndarray[Any, Any]) -> Array: ...
 
+    def _to_host(self, array: Array) -> np.ndarray[Any, Any]: ...
+
+    def _read(self, array: Array) -> Any: ...
+
+    def _wait_for(self, notification: HostNotification, counts: Array) -> tuple[int, int]: ...
+
+    def fetched(self, array: Array, sender: Any) -> Array:
+        """Return a copy of an array of another device, `sender`, which need not be a peer.
+
+        It follows what that device has been given so far; what that device is given later follows
+        the copy.
+        """
+
+    def random_words(self, key: np.ndarray[Any, Any], stream: int, first: int, count: int) -> Array:
+        """Return the numbers ``first .. first + count - 1`` of a random stream, (count,), UINT32.
+
+        They are those of `lagpu.generators.stream.words`, which says more.
+        """
+        out = self.xp.empty(count, np.uint32)
+        run = kernel("random/philox.cu", "random_words")
+        with self.alone():
+            self.launch(
+                run, count // 8 + 1,
+                first=first, count=count, key0=key[0], key1=key[1], stream=stream, out=out,
+            )  # fmt: skip
+        return out
+
+    # ----------------------------------------------------------------------------- memory
     def free_bytes(self) -> int:
         """Return the bytes that can still be allocated."""
 
@@ -261,30 +453,40 @@ class Device(Protocol):
         nbytes : int
             What will be allocated at the same time.
         what : str
-            Who asks, as the message begins: ``"bfs"``.
+            Who needs it, as the message begins: ``"bfs"``.
         remedy : str, optional
             A sentence that says what to do instead.
         """
+        if not has_free(self, nbytes):
+            free = self.free_bytes()
+            remedy = remedy or "Use a smaller graph or a device with more memory."
+            raise OutOfMemory(
+                f"{what}: needs {format_bytes(nbytes)}, "
+                f"{format_bytes(free)} free on {self.name}. {remedy}"
+            )
 
-    def timer(self) -> Timer:
-        """Return a context manager that measures device work without waiting for it.
+    def shared_zeros(self, count: int) -> Array:
+        """Return `count` zeroed u64, alone in their memory, for `why_apart`."""
 
-        Examples
-        --------
-        >>> with device.timer() as timer:  # doctest: +SKIP
-        ...     device.launch(...)
-        >>> timer.elapsed_ms  # doctest: +SKIP
-        0.15
+    def pinned_zeros(self, count: int) -> tuple[Array, memoryview]:
+        """Return `count` zeroed u64 on the host: as kernels write them, and as the host reads."""
+
+    def address(self, array: Array) -> int:
+        """Return where an array begins, for kernels of devices that `why_apart` allows."""
+
+    # ------------------------------------------------------------------------------ which
+    def why_apart(self, devices: Sequence[Any]) -> str:
+        """Return why devices, this one among them, cannot run one kernel; "" if they can.
+
+        Each can then address the others' `shared_zeros`.
         """
 
-    def range(self, name: str) -> AbstractContextManager[Any]:
-        """Return a context manager: a profiler shows by `name` what is launched inside."""
+    @property
+    def identity(self) -> str:
+        """What no other device of any host is called."""
 
-    def random_words(self, key: np.ndarray[Any, Any], stream: int, first: int, count: int) -> Array:
-        """Return the numbers ``first .. first + count - 1`` of a random stream, (count,), UINT32.
-
-        They are those of `lagpu.generators.stream.words`, which says more.
-        """
+    def chosen(self) -> AbstractContextManager[Any]:
+        """Return a context manager: the device is the thread's, for libraries; no lock is taken."""
 
     def describe(self) -> dict[str, str]:
         """Return the names and versions that a measurement or a bug report needs."""
@@ -296,17 +498,6 @@ def has_free(device: Device, nbytes: int) -> bool:
     To ask it takes longer than a search.
     """
     return nbytes <= device.pooled_bytes() or nbytes <= device.free_bytes()
-
-
-def check_free(device: Device, nbytes: int, what: str, remedy: str) -> None:
-    """Raise OutOfMemory when `device` has fewer than `nbytes` free; `Device.require` for all."""
-    if not has_free(device, nbytes):
-        free = device.free_bytes()
-        remedy = remedy or "Use a smaller graph or a device with more memory."
-        raise OutOfMemory(
-            f"{what}: needs {format_bytes(nbytes)}, "
-            f"{format_bytes(free)} free on {device.name}. {remedy}"
-        )
 
 
 def format_bytes(nbytes: int) -> str:
@@ -325,54 +516,6 @@ def format_bytes(nbytes: int) -> str:
     return f"{size:.1f} TB"
 
 
-# ------------------------------------------------------------------------------------------
-# Launches: arguments checked against a kernel's signature, and launches that are run often.
-
-
-class CheckedLaunch:
-    """A launch whose arguments are fixed, except some, checked each time; see `Device.prepare`."""
-
-    def __init__(
-        self,
-        device: Any,
-        kernel: Kernel,
-        threads: int,
-        args: tuple[Any, ...],
-        *,
-        block: int = 256,
-        cooperative: bool = False,
-        shared: int = 0,
-    ) -> None:
-        self.device = device
-        self.kernel = kernel
-        self.threads = threads
-        self.block, self.cooperative, self.shared = block, cooperative, shared
-        self._args = args
-        self._per_call = [k for k, x in enumerate(args) if x is PER_CALL]
-
-    def __call__(self, *new: Array | Scalar | None) -> None:
-        """Run it with these for the arguments that are given each time."""
-        device = self.device
-        observer = device.observer if device.observers else None
-        if observer is None:
-            self.run(new)
-        else:
-            observer.prepared(self, new)
-
-    def run(self, new: tuple[Array | Scalar | None, ...]) -> None:
-        """Run it; no observer sees it."""
-        self.device.run(
-            self.kernel, self.threads, self.all(new), self.block, self.cooperative, self.shared
-        )
-
-    def all(self, new: tuple[Array | Scalar | None, ...]) -> tuple[Any, ...]:
-        """Return all arguments, with these for those that are given each time."""
-        args = list(self._args)
-        for k, x in zip(self._per_call, new, strict=True):
-            args[k] = x
-        return tuple(args)
-
-
 def check_block(kernel: Kernel, block: int) -> None:
     """Check the size of a block: whole warps, at most 1024 threads."""
     if block % 32 or not 32 <= block <= 1024:
@@ -382,27 +525,34 @@ def check_block(kernel: Kernel, block: int) -> None:
 
 
 def check_shared(kernel: Kernel, shared: int, most: int) -> None:
-    """Check the shared memory that a launch asks for."""
+    """Check the shared memory that a launch needs."""
     if not 0 <= shared <= most:
         raise KernelLaunchError(f"{kernel.name}: {shared} bytes of shared memory; at most {most}.")
 
 
+def in_order(kernel: Kernel, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """Return arguments in the order of the parameters: `args` are the first, `named` the others."""
+    names = kernel.names[len(args) :]
+    if len(named) == len(names):
+        try:
+            return (*args, *[named[name] for name in names])
+        except KeyError:
+            pass  # below it is named
+    raise _misnamed(kernel, named.keys() - set(names), set(names) - named.keys())
+
+
+def _misnamed(kernel: Kernel, unknown: Iterable[str], missing: Iterable[str]) -> KernelLaunchError:
+    facts = (("unexpected", unknown), ("missing", missing))
+    said = "; ".join(f"{what}: {', '.join(sorted(names))}" for what, names in facts if names)
+    return KernelLaunchError(
+        f"{kernel.name}: arguments {said}. It takes ({', '.join(map(str, kernel.params))})."
+    )
+
+
 def bind(kernel: Kernel, args: tuple[Any, ...], ndarray: Any) -> list[Any]:
-    """Check arguments against a kernel's signature and give scalars their exact width.
+    """Return arguments as a kernel takes them: arrays, None for a null pointer, exact scalars.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Whose signature must be met.
-    args : tuple
-        As given to `Device.launch`.
-    ndarray : type
-        The array type of the device.
-
-    Returns
-    -------
-    list
-        Arrays as they are, None for a null pointer, NumPy scalars of the declared type.
+    `args` are as given to `Device.launch`; `ndarray` is the array type of the device.
 
     Raises
     ------
@@ -415,15 +565,16 @@ def bind(kernel: Kernel, args: tuple[Any, ...], ndarray: Any) -> list[Any]:
             f"It takes ({', '.join(map(str, kernel.params))})."
         )
     bound = []
-    # A launch takes microseconds, and a grid search has some fifty arguments: an argument of the
+    # A launch takes microseconds, and a fused search has some fifty arguments: an argument of the
     # exact type passes without a call.
     for (param, pointer, dtype), arg in zip(kernel.slots, args, strict=True):
         if pointer:
             fits = arg is None or (
                 type(arg) is ndarray and arg.dtype == dtype and arg.flags.c_contiguous
             )
-            if not fits and not _is_array(arg, dtype, ndarray):
-                raise _misfit(kernel, param, _why_no_fit(param, arg, ndarray))
+            why = "" if fits else _why_no_fit(param, arg, ndarray)
+            if why:
+                raise _misfit(kernel, param, why)
             bound.append(arg)
         else:
             fits = type(arg) is dtype.type
@@ -431,68 +582,34 @@ def bind(kernel: Kernel, args: tuple[Any, ...], ndarray: Any) -> list[Any]:
     return bound
 
 
-def _is_array(array: Any, dtype: np.dtype[Any], ndarray: Any) -> bool:
-    """Whether it is a contiguous array of the type; of a subclass too."""
-    return isinstance(array, ndarray) and array.dtype == dtype and bool(array.flags.c_contiguous)
-
-
 def _why_no_fit(param: Param, array: Any, ndarray: Any) -> str:
     if not isinstance(array, ndarray):
         return f"{type(array).__name__} is not a {ndarray.__module__} array"
     if array.dtype != param.dtype:
         return f"dtype {array.dtype} != {param.dtype}"
-    return "the array is not contiguous"
+    return "" if array.flags.c_contiguous else "the array is not contiguous"
 
 
 def _exact_scalar(kernel: Kernel, param: Param, value: Any) -> np.generic:
     """Convert to the declared type, refusing what would change the value."""
-    dtype = param.dtype
+    dtype: np.dtype[Any] = param.dtype
     kind = dtype.kind
     try:
         if kind == "f":
-            return _to_float(value, dtype)
-        if kind == "b":
-            return _to_bool(value)
-        return dtype.type(operator.index(value))
+            wide = float(value)
+            if math.isfinite(wide) and abs(wide) > float(np.finfo(dtype).max):
+                raise OverflowError
+            narrow: np.generic = dtype.type(wide)
+            return narrow
+        if kind == "b" and value not in (0, 1):
+            raise ValueError
+        return np.bool_(value) if kind == "b" else dtype.type(operator.index(value))
     except (TypeError, ValueError, OverflowError) as error:
         raise _misfit(kernel, param, f"{value!r} is not a {dtype}") from error
 
 
-def _to_float(value: Any, dtype: np.dtype[Any]) -> np.generic:
-    wide = float(value)
-    if math.isfinite(wide) and abs(wide) > float(np.finfo(dtype).max):
-        raise OverflowError
-    narrow: np.generic = dtype.type(wide)
-    return narrow
-
-
-def _to_bool(value: Any) -> np.generic:
-    if value not in (0, 1):
-        raise ValueError
-    return np.bool_(value)
-
-
 def _misfit(kernel: Kernel, param: Param, fact: str) -> KernelLaunchError:
     return KernelLaunchError(f"{kernel.name}: parameter {param.name!r} ({param}): {fact}.")
-
-
-# ------------------------------------------------------------------------------------------
-# Random numbers made on a device; see `lagpu.generators.stream`.
-
-
-def random_words(
-    device: Any, key: np.ndarray[Any, Any], stream: int, first: int, count: int
-) -> Any:
-    """Return the numbers ``first .. first + count - 1`` of a stream, (count,), UINT32."""
-    out = device.xp.empty(count, np.uint32)
-    run = kernel("random/philox.cu", "random_words")
-    with device.alone():
-        device.launch(run, count // 8 + 1, first, count, *key, np.uint64(stream), out)
-    return out
-
-
-# ------------------------------------------------------------------------------------------
-# The errors of the libraries under a device, by lagpu's names.
 
 
 _NO_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY, and cudaErrorMemoryAllocation
@@ -521,3 +638,155 @@ def launch_error(device: Any, error: Exception, kernel: Any) -> LagpuError:
 def _lacks_memory(error: Exception) -> bool:
     """Whether the driver had none left, as for a kernel's code where other processes have it."""
     return getattr(error, "status", None) == _NO_MEMORY
+
+
+_NOTIFICATION = 24  # bytes: two numbers and a serial
+
+
+class Work:
+    """What was launched and copied since a moment; times are in events without a wait."""
+
+    __slots__ = ("bytes", "compile_ms", "copies", "copy_bytes", "each", "kernels")
+
+    def __init__(self) -> None:
+        self.kernels: list[Timer] = []
+        self.copies: list[Timer] = []
+        self.copy_bytes = self.bytes = 0
+        self.compile_ms = 0.0
+        self.each: list[tuple[str, float]] = []  # bytes for each edge, or entry
+
+    def measured(self, host_ms: float, **counts: int) -> Measured:
+        """Return the sums; waits for the work. `counts` are edges, in and out of a product."""
+        return Measured(
+            kernel_ms=sum((timer.elapsed_ms for timer in self.kernels), 0.0),
+            host_ms=host_ms - self.compile_ms,
+            compile_ms=self.compile_ms,
+            copy_ms=sum((timer.elapsed_ms for timer in self.copies), 0.0),
+            copy_bytes=self.copy_bytes,
+            bytes=self.bytes + round(sum(counts.get(what, 0) * each for what, each in self.each)),
+        )
+
+
+class DeviceObserver:
+    """Sees the launches and copies of one thread on a device, from `enter` to `leave`.
+
+    `traffic` has, for each kernel that moves some arrays only in part, the arrays' names, with the
+    count which the bytes are proportional to, and how many elements for each. Launches and copies
+    are recorded in `now`; launches are timed and recorded while `timed` is set.
+    """
+
+    def __init__(self, device: Device, traffic: Mapping[str, Any]) -> None:
+        self.now = Work()
+        self.timed = False
+        self._device: Any = device
+        self._outer: DeviceObserver | None = None
+        self._traffic = traffic
+        self._parts: dict[Kernel, tuple[list[int], list[tuple[int, str, float]]]] = {}
+
+    def enter(self, now: Work) -> None:
+        """Observe the device; an observer around this one goes on seeing everything."""
+        self.now, self._outer = now, self._device.observer
+        self._device.observer = self
+
+    def leave(self) -> None:
+        """Observe no more."""
+        self.timed = False
+        if self._device.observer is self:
+            self._device.observer = self._outer
+        self._outer = None
+
+    def unseen(self, name: str) -> Callable[..., Any]:
+        """Return a method of the device, such as ``"read"``, that this observer does not see."""
+        outer, own = self._outer, "prepared" if name == "prepared" else f"_{name}"
+        if outer is not None:
+            found: Callable[..., Any] = getattr(outer, name)
+        else:
+            found = getattr(self._device, "run" if name == "launch" else own)
+        return found
+
+    def launch(self, kernel: Kernel, threads: int, args: tuple[Any, ...], *how: Any) -> None:
+        """See a launch; `how` is block, cooperative, shared."""
+        if not self.timed:
+            self.unseen("launch")(kernel, threads, args, *how)
+            return
+        self._device.load(kernel)
+        with self._device.timer() as timer:
+            self.unseen("launch")(kernel, threads, args, *how)
+        self.now.kernels.append(timer)
+        self._add_traffic(kernel, args)
+
+    def prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
+        """See a prepared launch."""
+        if not self.timed:
+            self.unseen("prepared")(launch, new)
+            return
+        self._device.load(launch.kernel)
+        with self._device.timer() as timer:
+            self.unseen("prepared")(launch, new)
+        self.now.kernels.append(timer)
+        self._add_traffic(launch.kernel, launch.all(new))
+
+    def from_host(self, array: np.ndarray[Any, Any]) -> Any:
+        """See a copy to the device."""
+        return self._copied("from_host", array)
+
+    def to_host(self, array: Any) -> Any:
+        """See a copy to the host."""
+        return self._copied("to_host", array)
+
+    def read(self, array: Any) -> Any:
+        """See a number read."""
+        return self._copied("read", array)
+
+    def wait_for(self, notification: HostNotification, counts: Any) -> Any:
+        """See a notification: it is not timed, as the host waits for the kernel, not for a copy."""
+        self.now.copy_bytes += _NOTIFICATION
+        return self.unseen("wait_for")(notification, counts)
+
+    def _copied(self, name: str, *args: Any) -> Any:
+        now = self.now
+        with self._device.timer() as timer:
+            made = self.unseen(name)(*args)
+        now.copies.append(timer)
+        now.copy_bytes += getattr(made, "nbytes", args[0].nbytes)
+        return made
+
+    def _add_traffic(self, kernel: Kernel, args: tuple[Any, ...]) -> None:
+        """Add the bytes that a launch moves: each array once, or of some only a part."""
+        now = self.now
+        whole, partly = self._parts_of(kernel)
+        for k in whole:
+            if args[k] is not None:
+                now.bytes += args[k].nbytes
+        now.each += [(what, each) for k, what, each in partly if args[k] is not None]
+
+    def _parts_of(self, kernel: Kernel) -> tuple[list[int], list[tuple[int, str, float]]]:
+        """Return which arguments count whole, and which as bytes for each edge or entry."""
+        found = self._parts.get(kernel)
+        if found is None:
+            partly = self._traffic.get(kernel.name, {})
+            arrays = [(k, param) for k, param in enumerate(kernel.params) if param.pointer]
+            found = self._parts[kernel] = (
+                [k for k, param in arrays if param.name not in partly],
+                [
+                    (k, partly[param.name][0], partly[param.name][1] * param.dtype.itemsize)
+                    for k, param in arrays
+                    if param.name in partly
+                ],
+            )
+        return found
+
+
+class _TimerEnds(DeviceObserver):
+    """Ends a timer behind each launch that was prepared; the last end counts."""
+
+    def __init__(self, device: Any, timer: Timer) -> None:
+        super().__init__(device, {})
+        self._timer = timer
+        self.launched = False
+
+    def prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
+        """See a prepared launch."""
+        super().prepared(launch, new)
+        self.launched = True
+        self._timer.__exit__(None, None, None)

@@ -13,22 +13,20 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.device import cache
-from lagpu.backends.gpu.device.observer import Observed
+from lagpu.backends.gpu.device.compiled import kept
 from lagpu.backends.gpu.device.protocol import (
+    SIM_LIMITS,
     CheckedLaunch,
+    Device,
     HostNotification,
-    PreparedLaunch,
     Timer,
     bind,
     check_block,
-    check_free,
     check_shared,
-    random_words,
 )
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import BackendUnavailable, InvalidValue, KernelCompileError, KernelLaunchError
@@ -47,7 +45,7 @@ _MESSAGE_BYTES = 512
 _ONE_AT_A_TIME = threading.Lock()  # the runtime holds one launch
 
 
-class SimDevice(Observed):
+class SimDevice(Device):
     """A simulated device on NumPy arrays.
 
     Parameters
@@ -73,6 +71,7 @@ class SimDevice(Observed):
     """
 
     name = "sim"
+    limits = SIM_LIMITS
     xp: Any = np
     resident_threads = 2**31  # of any launch, `blocks` blocks
     dynamic_shared_bytes = 64 * 1024  # kDynamicBytes of the runtime
@@ -112,12 +111,11 @@ class SimDevice(Observed):
         """Run a kernel; it has ended on return, and no observer sees it."""
         self._run([self._packed(kernel, args, block, shared)], threads, block, cooperative)
 
-    def run_together(self, launches: Sequence[tuple[PreparedLaunch, tuple[Any, ...]]]) -> None:
+    def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
         """Run a cooperative launch on each of several devices; all have ended on return."""
-        first: CheckedLaunch = cast(CheckedLaunch, launches[0][0])
+        first = launches[0][0]
         packed = []
-        for prepared, new in launches:
-            launch = cast(CheckedLaunch, prepared)
+        for launch, new in launches:
             how = (launch.threads, launch.block, launch.cooperative)
             if how != (first.threads, first.block, True):
                 raise KernelLaunchError(f"{launch.kernel!r}: {how} is not how the first one runs.")
@@ -195,10 +193,6 @@ class SimDevice(Observed):
             self.began = False
             raise KernelLaunchError(f"{packed[0][0]!r}: {message.value.decode()}.")
 
-    def prepare(self, kernel: Kernel, threads: int, *args: Any, **how: Any) -> CheckedLaunch:
-        """Return a launch to be run often; see `Device.prepare`."""
-        return CheckedLaunch(self, kernel, threads, args, **how)
-
     def load(self, kernel: Kernel) -> bool:
         """Compile a kernel unless it is there already; see `Device.load`."""
         return self._entry(kernel)[1]
@@ -249,7 +243,7 @@ class SimDevice(Observed):
         return _UNASKED_BYTES if self._limit is None else 0
 
     def used_bytes(self) -> int:
-        """Return the resident memory of the process, of which the arrays are a part."""
+        """Return the resident memory of the process, arrays included."""
         return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf(
             "SC_PAGE_SIZE"
         )
@@ -263,10 +257,6 @@ class SimDevice(Observed):
         finally:
             self._limit = before
 
-    def require(self, nbytes: int, what: str, remedy: str = "") -> None:
-        """Raise OutOfMemory unless `nbytes` are free."""
-        check_free(self, nbytes, what, remedy)
-
     def timer(self) -> Timer:
         """Return a context manager that measures wall time."""
         return _WallTimer()
@@ -274,8 +264,6 @@ class SimDevice(Observed):
     def range(self, name: str) -> AbstractContextManager[Any]:
         """Return a context manager that does nothing: no profiler names the work of a range."""
         return nullcontext()
-
-    random_words = random_words
 
     def describe(self) -> dict[str, str]:
         """Return the versions a report needs."""
@@ -314,7 +302,7 @@ def _seed() -> int:
 def _load_runtime(flags: tuple[str, ...]) -> ctypes.CDLL:
     text = (SIM_FOLDER / "runtime.cpp").read_text("utf-8")
     source = '#line 1 "runtime.cpp"\n' + text
-    # Each meeting of threads runs it, and it is compiled once: `-O0` is meant for the kernels.
+    # Each barrier runs it, and it is compiled once: `-O0` is meant for the kernels.
     runtime = ctypes.CDLL(str(shared_object(source, "runtime.cpp", (*flags, "-O1"))))
     runtime.sim_state.restype = ctypes.c_void_p
     return runtime
@@ -356,10 +344,6 @@ def _pack(kernel: Kernel, values: list[Any]) -> np.ndarray[Any, Any]:
                 )
             slots[index] = value.__array_interface__["data"][0]
     return slots
-
-
-# ------------------------------------------------------------------------------------------
-# Shared objects from C++ text, for the sim device.
 
 
 #: Where the sim device's C++ lies; texts may include its headers.
@@ -416,19 +400,8 @@ def compiler() -> tuple[tuple[str, ...], str]:
 def shared_object(source: str, what: str, flags: tuple[str, ...]) -> Path:
     """Return the path of `source` compiled, from the cache if it is there and whole.
 
-    Parameters
-    ----------
-    source : str
-        C++ text.
-    what : str
-        What an error message calls it.
-    flags : tuple of str
-        Further compiler options.
-
-    Returns
-    -------
-    pathlib.Path
-        Named by the hash of all that decides its content.
+    `what` is its name in error messages, `flags` are further compiler options. The file is named by
+    the hash of all that decides its content.
 
     Raises
     ------
@@ -440,9 +413,7 @@ def shared_object(source: str, what: str, flags: tuple[str, ...]) -> Path:
     command, version = compiler()
     options = [*command, *_FLAGS, *flags, f"-I{SIM_FOLDER}"]
     decisive = (version, *_FLAGS, *_LIBRARIES, *flags, _headers(), source)
-    return cache.kept(
-        "sim", decisive, ".so", lambda folder: _build(options, source, what, folder)
-    ).path
+    return kept("sim", decisive, ".so", lambda folder: _build(options, source, what, folder)).path
 
 
 @functools.cache

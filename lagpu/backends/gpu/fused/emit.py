@@ -45,14 +45,10 @@ class Run:
     ----------
     handles : sequence of Handle
         The vectors and matrices, by their places.
-    device : Device
-        Where it runs.
     blocks : int
         Thread blocks.
     barrier : array or None
-        A barrier of the grid that a matrix' workspace has, once that is asked for.
-    scalars : LoopScalars or None
-        The scalars of the body.
+        A barrier of the grid that a matrix' workspace has, once an argument needs that workspace.
     """
 
     def __init__(
@@ -113,24 +109,15 @@ class Arguments:
 class Parameters:
     """The names in the text of a kernel, each with its argument, and the functors it uses.
 
-    Parameters
-    ----------
-    handles : sequence of Handle
-        Vectors and matrices that have a place already; others get the next ones.
-
     Attributes
     ----------
     handles : list of Handle
-        All that have a place.
+        Vectors and matrices that have a place; others get the next ones.
     arguments : Arguments
         One for each name. They, and all functions given to `made` and `ask`, may outlive the
         handles, so they name them by their places.
-    text : list of str
-        ``"type name"`` of each parameter.
-    structs : list of str
-        The structs of the products' types.
-    prelude : Prelude
-        The texts of users' operators.
+    text, structs : list of str
+        ``"type name"`` of each parameter, and the structs of the products' types.
     """
 
     def __init__(self, handles: Sequence[Handle] = ()) -> None:
@@ -199,19 +186,7 @@ class Parameters:
         return f"{name}_words, {name}_values, {name}_iso"
 
     def product(self, product: Product, u: DType, a: DType, name: str, /, **more: str) -> str:
-        """Add the struct of a product's types; return its name.
-
-        Parameters
-        ----------
-        product : Product
-            The algebra.
-        u, a : DType
-            Types of the vector and of the matrix.
-        name : str
-            Of the struct.
-        **more
-            Further types by their names.
-        """
+        """Add the struct of a product's types; return its name."""
         macros, _ = macros_of(product, u, a, self.prelude)
         kinds = {what: macros[what] for what in ("ADD", "MUL", "U", "A", "T", "Z")} | more
         body = " ".join(f"typedef {kind} {what};" for what, kind in kinds.items())
@@ -247,14 +222,8 @@ def whole_sums(
 ) -> tuple[Any, ...]:
     """Return the arguments of a ``MaybeWhole``, whose pointers are null if there is no such form.
 
-    Parameters
-    ----------
-    form, rows : CscMatrix or None
-        The matrix by the columns of the outputs, and of the inputs, if they are there.
-    u : DType
-        Type of the product's vector.
-    parts : array
-        Room for a sum of each warp.
+    `form` and `rows` are the matrix by the columns of the outputs, and of the inputs, if they are
+    there; `u` is the type of the product's vector, `parts` has room for a sum of each warp.
     """
     heads = None if form is None else heads_of(form)
     ranks, sizes = Ranked(None, None, None), [np.int64(0)] * 3
@@ -281,13 +250,7 @@ def write_here(w: str, types: str, z: str, i: str) -> str:
 
 # ------------------------------------------------------------------------------- expressions
 class Writer(Protocol):
-    """Writes the parts that `expression` composes, as one kind of kernel spells them.
-
-    Attributes
-    ----------
-    params : Parameters
-        Of the kernel.
-    """
+    """Writes the parts that `expression` composes, as one kind of kernel spells them."""
 
     params: Parameters
 

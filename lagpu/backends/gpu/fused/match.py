@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeVar, cast
 
 from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.storage.forms import why_no_csr
@@ -37,20 +38,10 @@ def method(s: Statement) -> str:
 
 # ----------------------------------------------------------------------------------- searches
 class Assignment(NamedTuple):
-    """``x(f.S) << depth``, ``x(f.S) << f`` or ``x(f.S) << number``.
+    """``x(f.S) << depth``, ``x(f.S) << f`` or ``x(f.S) << number``."""
 
-    Attributes
-    ----------
-    target : VectorStore or MatrixHandle
-        ``x``.
-    what : int
-        `DEPTH`, `VALUE` or `NUMBER`.
-    number : NumPy scalar or None
-        The number.
-    """
-
-    target: Any
-    what: int
+    target: Any  #: ``x``.
+    what: int  #: `DEPTH`, `VALUE` or `NUMBER`.
     number: Any = None
 
 
@@ -58,29 +49,17 @@ class SearchBody(NamedTuple):
     """The body of a search: assignments at the frontier's entries, and one masked product.
 
     The frontier is a vector, or a matrix with a row for each of several searches.
-
-    Attributes
-    ----------
-    A : CscMatrix, (n, n)
-        The matrix by columns; of a body that `match_search` returns, the product's handle.
-    frontier, excluded : VectorStore or MatrixHandle
-        ``f`` and ``v`` of ``f(~v.S, replace=True) << f (+.x) A``; v is assigned in the body.
-    product : Product
-        The algebra.
-    assignments : tuple of Assignment
-        The assignments at the frontier's entries.
-    assigns_first : bool
-        Whether the assignments come before the product.
-    statements : sequence of Statement
-        The body.
     """
 
+    #: CscMatrix, (n, n): the matrix by columns; of a body that `match_search` returns, the
+    #: product's handle.
     A: CscMatrix
+    #: ``f`` and ``v`` of ``f(~v.S, replace=True) << f (+.x) A``; v is assigned in the body.
     frontier: Any
     excluded: Any
     product: Product
-    assignments: tuple[Assignment, ...]
-    assigns_first: bool
+    assignments: tuple[Assignment, ...]  #: The assignments at the frontier's entries.
+    assigns_first: bool  #: Whether the assignments come before the product.
     statements: Sequence[Statement]
 
     @property
@@ -131,41 +110,34 @@ class SearchBody(NamedTuple):
         )  # fmt: skip
 
 
-class Matched(Protocol):
-    """The parts of a body."""
-
-    def on(self, body: RecordedBody) -> Any:
-        """Return the same parts of a recorded body; these have places instead of its handles."""
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-def matched(
-    match: Callable[[Sequence[Statement], Any], Matched | Rejection],
-    statements: Sequence[Statement],
-    frontier: Any,
-) -> Any:
-    """Return ``match(statements, frontier)``; the body of a record is matched once, on its places.
+def matched(match: F) -> F:
+    """Have ``match(statements, frontier)`` match the body of a record once, on its places.
 
-    Handles may be compared, and asked for nothing but shapes: so they may be of any backend.
+    Handles are compared, and only their shapes read, so they may be of any backend.
     """
-    if not isinstance(statements, RecordedBody):
-        return match(statements, frontier)
-    record, place = statements.record, statements.place_of(frontier)
-    if (match, place) not in record.found:
-        record.found[match, place] = match(record.statements, place)
-    found: Matched | Rejection = record.found[match, place]
-    return found if isinstance(found, Rejection) else found.on(statements)
+
+    @functools.wraps(match)
+    def match_once(statements: Sequence[Statement], frontier: Any) -> Any:
+        if not isinstance(statements, RecordedBody):
+            return match(statements, frontier)
+        record, place = statements.record, statements.place_of(frontier)
+        if (match, place) not in record.found:
+            record.found[match, place] = match(record.statements, place)
+        found = record.found[match, place]
+        return found if isinstance(found, Rejection) else found.on(statements)
+
+    return cast(F, match_once)
 
 
+@matched
 def match_search(statements: Sequence[Statement], frontier: Any) -> SearchBody | Rejection:
     """Match the body of a search that runs until `frontier` is empty, or say why it is none.
 
     The caller puts the matrix by columns in the place of the product's handle.
     """
-    found: SearchBody | Rejection = matched(_match_search, statements, frontier)
-    return found
-
-
-def _match_search(statements: Sequence[Statement], frontier: Any) -> SearchBody | Rejection:
     places = [k for k, s in enumerate(statements) if isinstance(s.operation, Multiply)]
     if len(places) != 1:
         return Rejection(f"{len(places)} products in the body; a search has one")
@@ -249,18 +221,9 @@ def why_no_values(body: SearchBody, sums: bool, keep: bool) -> str:
 class SweepBody(NamedTuple):
     """The body of a sweep: statements at `here`, one product, statements at `above`.
 
-    All operands are vectors; for a sweep over a matrix, those that store its entries.
-
-    Attributes
-    ----------
-    before, after : sequence of Statement
-        The statements before and after the product.
-    product : Statement
-        ``y(above.S, replace=True) << x (+.x) A``.
-    multiply : Multiply
-        Its operation.
-    replaced : list of VectorStore
-        The vectors that have entries at `here` alone: x, and others written with replace.
+    All operands are vectors; for a sweep over a matrix, those that store its entries. The product
+    is ``y(above.S, replace=True) << x (+.x) A``, and `multiply` its operation; `replaced` are the
+    vectors that have entries at `here` alone: x, and others written with replace.
     """
 
     before: Sequence[Statement]

@@ -6,22 +6,30 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lagpu.backends.gpu.device.protocol import has_free
-from lagpu.backends.gpu.fused import policy
 from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, VALUE, SearchBody, match_search
-from lagpu.backends.gpu.fused.program.bitmap import generated_bitmap_loop
-from lagpu.backends.gpu.fused.program.run import generated_loop
+from lagpu.backends.gpu.fused.program.run import generated_bitmap_loop, generated_loop
 from lagpu.backends.gpu.fused.relaxation import relaxation
 from lagpu.backends.gpu.fused.search_bits import bit_parallel_search
 from lagpu.backends.gpu.fused.search_grid import grid_search
-from lagpu.backends.gpu.fused.search_per_source import PerSourceSearch, per_source_search
+from lagpu.backends.gpu.fused.search_per_source import (
+    PerSourceSearch,
+    depth_bound,
+    depth_of,
+    per_source_search,
+    why_not_per_source,
+)
 from lagpu.backends.gpu.fused.sweep import per_source_sweep, vector_sweep
 from lagpu.backends.gpu.ops.planner import SearchRule, policy_of
 from lagpu.backends.gpu.ops.spmv import iso_result
-from lagpu.backends.gpu.profile.log import DeviceLoop
-from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, stride
-from lagpu.backends.gpu.storage.casts import Counters, cast_number
+from lagpu.backends.gpu.profile import DeviceLoop
+from lagpu.backends.gpu.storage.bitmap import (
+    BitmapLevels,
+    BitmapMatrix,
+    MatrixHandle,
+    stride,
+)
 from lagpu.backends.gpu.storage.forms import why_no_csr
-from lagpu.backends.gpu.storage.levels import BitmapLevels, VectorLevels
+from lagpu.backends.gpu.storage.matrix import Counters, cast_number
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.operations import Multiply, Rejection, Statement, Sweep, Until, once
 
@@ -35,7 +43,9 @@ def plan_loop(
     generated. The reason of a choice is in numbers.
     """
     if isinstance(turns, Sweep):
-        return _plan_sweep(counters, body, turns)
+        if isinstance(turns.levels, BitmapLevels):
+            return per_source_sweep(counters, body, turns)
+        return vector_sweep(body, turns)
     why = "the loop has no frontier"
     if turns.empty is not None:
         search = _plan_search(counters, body, turns.empty, turns.times)
@@ -47,41 +57,19 @@ def plan_loop(
         return _search_by_policy(body, turns, named)
     why = f"no search: {why}"
     if once(body, _writes_matrices):
-        return generated_bitmap_loop(counters, body, *turns, why)
+        return generated_bitmap_loop(counters, body, turns, why)
     relaxed = relaxation(body, turns)
     if not isinstance(relaxed, Rejection):
         return relaxed
     why = relaxed.why or why
-    return generated_loop(body, *turns, why)
+    return generated_loop(body, turns, why)
 
 
 def _writes_matrices(body: Sequence[Statement]) -> bool:
     return any(isinstance(s.out, MatrixHandle) for s in body)
 
 
-def _plan_sweep(
-    counters: Counters, body: Sequence[Statement], turns: Sweep
-) -> DeviceLoop | Rejection:
-    here, above, levels = turns
-    if isinstance(levels, BitmapLevels):
-        return per_source_sweep(counters, body, here, above, levels)
-    assert isinstance(levels, VectorLevels)
-    return vector_sweep(body, here, above, levels)
-
-
 # ------------------------------------------------------------------------- searches by policies
-def _auto() -> tuple[()]:
-    return ()
-
-
-def _ratio(ratio: float) -> tuple[str, float]:
-    return "kByUnvisited", ratio
-
-
-def _density(threshold: float) -> tuple[str, float]:
-    return "kByDensity", threshold
-
-
 def _edges(alpha: float, beta: float) -> tuple[str, float, float]:
     return "kByEdges", alpha, beta
 
@@ -92,12 +80,12 @@ def _hiragushi(alpha: float, beta: float, push: str, pull: str) -> tuple[Any, ..
     return _edges(alpha, beta)
 
 
-#: What a policy's arguments are to the grid search, or why it cannot follow the policy.
+#: What a policy's arguments are to the fused search, or why it cannot follow the policy.
 SEARCH_RULES: dict[str, Callable[..., tuple[Any, ...] | str] | str] = {
     "beamer": _edges,
     "hiragushi": _hiragushi,
-    "bfs2d": _ratio,
-    "turbobfs": _density,
+    "bfs2d": lambda ratio: ("kByUnvisited", ratio),
+    "turbobfs": lambda threshold: ("kByDensity", threshold),
     "tdbu": "its first steps pull by all entries of a column, which no fused search does",
     "vbfs": "its groups of entries are not those of a fused search",
     "active": "its lists of active edges are not those of a fused loop",
@@ -122,7 +110,7 @@ def _search_by_policy(body: Sequence[Statement], until: Until, text: str) -> Dev
         If there is no such policy, or not this argument.
     """
     name, given = policy_of(text)
-    rule = SEARCH_RULES.get(name, _auto)
+    rule = SEARCH_RULES.get(name, tuple)  # of `auto`, which takes nothing
     numbers = rule if isinstance(rule, str) else rule(**given)
     if isinstance(numbers, str):
         return Rejection(f"policy {name}: {numbers}")
@@ -173,16 +161,16 @@ def _search_without_values(
     if lacking:
         return Rejection(f"a bit-parallel search needs the matrix by rows too, and {lacking}")
     k, n = body.frontier.shape
-    why = policy.why_not_per_source(A, k)
+    why = why_not_per_source(A, k)
     if not why and len(body.assignments) > MAX_ASSIGNMENTS:
         why = f"{len(body.assignments)} assignments > {MAX_ASSIGNMENTS}"
-    bound = policy.depth_bound(A)
+    bound = depth_bound(A)
     if not why and times is not None and times <= bound:
         why = f"at most {times} levels <= {bound}"
     if not why and n <= bound:
         why = f"{n} vertices have at most {bound} levels"
     if not why:
-        depth = policy.depth_of(counters, A, body.product)
+        depth = depth_of(counters, A, body.product)
         why = depth.why
         if depth.deep:
             search = PerSourceSearch(counters, body, times, number, depth.why)

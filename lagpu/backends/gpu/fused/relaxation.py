@@ -11,21 +11,26 @@ import numpy as np
 
 from lagpu.algebra.operators import BinaryOp, Semiring
 from lagpu.algebra.tables import binary, monoid, semiring
-from lagpu.backends.gpu.device.protocol import PER_CALL, PreparedLaunch
+from lagpu.backends.gpu.device.protocol import CheckedLaunch
 from lagpu.backends.gpu.fused.match import matched
-from lagpu.backends.gpu.fused.search_space import Prepared, Workspace, may_last, run_whole
+from lagpu.backends.gpu.fused.search_space import (
+    Prepared,
+    Workspace,
+    form_arguments,
+    may_last,
+    run_whole,
+)
 from lagpu.backends.gpu.kernels import Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.source import Prelude, macros_of
 from lagpu.backends.gpu.ops.elementwise import reduce_matrix
 from lagpu.backends.gpu.ops.planner import (
     CLUSTER_DEGREE,
     RELAXED_AHEAD,
-    RELAXED_EDGES,
     RELAXED_SHARE,
     RELAXED_STEP,
 )
 from lagpu.backends.gpu.ops.strategies import by_inputs
-from lagpu.backends.gpu.profile.log import LoopLog
+from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.forms import why_no_csr
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, bytes_of
@@ -54,22 +59,13 @@ _ORDERED: dict[Semiring, tuple[BinaryOp, Callable[[Any, Any], bool]]] = {
 
 
 class RelaxationBody(NamedTuple):
-    """The body of a relaxation.
+    """The body of a relaxation."""
 
-    Attributes
-    ----------
-    A : CscMatrix, (n, n)
-        The matrix by columns; of a body that `match_relaxation` returns, the product's handle.
-    frontier, numbers, worse : VectorStore
-        ``f``, ``d`` and ``worse`` of ``f(~worse.V, replace=True) << f``, ``d(f.S) << f``,
-        ``f << f (+.x) A`` and ``worse << f.ewise_mult(d, "is not better")``.
-    product : Product
-        The algebra.
-    statements : sequence of Statement
-        The body.
-    """
-
+    #: CscMatrix, (n, n): the matrix by columns; of a body that `match_relaxation` returns, the
+    #: product's handle.
     A: CscMatrix
+    #: ``f``, ``d`` and ``worse`` of ``f(~worse.V, replace=True) << f``, ``d(f.S) << f``, ``f << f
+    #: (+.x) A`` and ``worse << f.ewise_mult(d, "is not better")``.
     frontier: VectorStore
     numbers: VectorStore
     worse: VectorStore
@@ -87,16 +83,12 @@ class RelaxationBody(NamedTuple):
 _NONE = Rejection("")
 
 
+@matched
 def match_relaxation(statements: Sequence[Statement], frontier: Any) -> RelaxationBody | Rejection:
     """Return the parts of a relaxation that runs until `frontier` is empty, or a rejection.
 
     The caller puts the matrix by columns in the place of the product's handle.
     """
-    found: RelaxationBody | Rejection = matched(_match_relaxation, statements, frontier)
-    return found
-
-
-def _match_relaxation(statements: Sequence[Statement], frontier: Any) -> RelaxationBody | Rejection:
     if len(statements) != 4:
         return _NONE
     keep, assign, multiply, compare = (s.operation for s in statements)
@@ -161,7 +153,7 @@ def _why_worse_than_none(body: RelaxationBody, values: tuple[Any, Any]) -> str:
     if body.product.semiring.multiply is binary.plus:  # a half: room for rounding
         reached += [2 * (number + n * value) for value in values]
     low, high = kind.smallest, kind.largest
-    if body.product.semiring.monoid is monoid.min:  # of which none at all is the largest number
+    if body.product.semiring.monoid is monoid.min:  # its "none" is the largest number
         fits = all(low <= x < high for x in reached)
     else:
         fits = all(low < x <= high for x in reached)
@@ -177,14 +169,9 @@ def _values(A: CscMatrix) -> tuple[Any, Any]:
     return reduce_matrix(A, monoid.min), reduce_matrix(A, monoid.max)
 
 
-# ------------------------------------------------------------------------------------------
-# The relaxation: a loop that improves the numbers of vertices along edges, as one kernel.
-
-
 SMALL = constant("kSmall")
 STOPPED = 3  # its place in the result
 NARROW = 1024  # a step is at most so many times the least distance of two limits
-SIM_EDGES = 64  # in place of RELAXED_EDGES, so that small graphs get beyond it
 
 
 def relaxation(statements: Sequence[Statement], until: Until) -> Relaxation | Rejection:
@@ -199,13 +186,7 @@ def relaxation(statements: Sequence[Statement], until: Until) -> Relaxation | Re
 
 
 class Relaxation:
-    """A relaxation that one kernel runs; see search/relax.cu and `FusedLoop`.
-
-    Parameters
-    ----------
-    body : RelaxationBody
-        The loop's body; edges may be relaxed in any order.
-    """
+    """A relaxation that one kernel runs; see search/relax.cu and `FusedLoop`."""
 
     name = "relaxation"
     why = "edges may be relaxed in any order"
@@ -232,8 +213,8 @@ class Relaxation:
         run, source, number = self._launch(), f.single, f.number
         d.to_blank()
         device, result = self._body.A.device, self._space().result
-        stop = device.stop[0] if self._stops else None
-        launch = functools.partial(run, np.int64(source), number, d.values, d.words, stop)
+        given = {"source": source, "number": number, "d": d.values, "d_words": d.words}
+        launch = functools.partial(run, given)
 
         def settle() -> bool:
             if self._stops and device.read(result[STOPPED : STOPPED + 1]):
@@ -246,12 +227,9 @@ class Relaxation:
     def _space(self) -> Workspace:
         A, product = self._body.A, self._body.product
         place = f"relaxation {'along' if product.transpose else 'against'} the edges"
-        if place not in A.cache:
-            A.cache[place] = Workspace(by_inputs(A, product), None)
-        space: Workspace = A.cache[place]
-        return space
+        return A.kept(place, lambda: Workspace(by_inputs(A, product), None))
 
-    def _launch(self) -> PreparedLaunch:
+    def _launch(self) -> CheckedLaunch:
         """Return the prepared launch for loops of this structure; it is kept."""
         product, kind, space = self._body.product, self._body.frontier.dtype, self._space()
         key = (product.semiring, product.flip, product.domain, kind)
@@ -259,24 +237,23 @@ class Relaxation:
             space.launches[key] = self._bound(space)
         return space.launches[key]
 
-    def _bound(self, space: Workspace) -> PreparedLaunch:
+    def _bound(self, space: Workspace) -> CheckedLaunch:
         """Prepare the launch with the arguments that all loops of this structure share."""
         A, kind = self._body.A, self._body.frontier.dtype
         form, device, n = by_inputs(A, self._body.product), A.device, A.shape[0]
         made = self._kernel(space)
         grid = device.max_cooperative_blocks(made, space.block)
-        few = SIM_EDGES if device.name == "sim" else RELAXED_EDGES
-        many = max(A.nvals // RELAXED_SHARE, 8 * few)
+        few = device.limits.relaxed_edges
         step = kind.numpy.type(self._step(space.degree))
         narrow = kind.numpy.type(step / NARROW) if kind.is_float else np.sign(step)
-        short = np.uint64(min(max(space.degree, 1), SMALL // 4))
         return device.prepare(
-            made, grid * space.block,
-            np.int64(n), form.col_ptr, form.row_idx, form.values, form.number, PER_CALL, PER_CALL,
-            step, narrow, short, np.uint64(few), np.uint64(many), PER_CALL, PER_CALL,
-            space.levels(device, n), space.words[0], *space.both(), space.counters, space.barrier,
-            PER_CALL, space.result,
-            block=space.block, cooperative=True,
+            made, grid * space.block, block=space.block, cooperative=True,
+            n=n, **form_arguments("out", form, iso=False), a_iso=form.number,
+            step=step, narrow=narrow, degree=int(min(max(space.degree, 1), SMALL // 4)),
+            few=few, many=max(A.nvals // RELAXED_SHARE, 8 * few),
+            listed=space.found_in(device, n), waiting=space.words[0], **space.both(),
+            counters=space.counters, barrier=space.barrier,
+            stop=device.stop[0] if self._stops else None, result=space.result,
         )  # fmt: skip
 
     def _step(self, degree: float) -> Any:

@@ -8,54 +8,29 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import PER_CALL, Device, PreparedLaunch, has_free
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, has_free
 from lagpu.backends.gpu.fused.match import DEPTH, Assignment, SearchBody
 from lagpu.backends.gpu.fused.search_space import Prepared, may_last, run_whole
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel
 from lagpu.backends.gpu.ops.planner import SEARCH_PUSH_COST
-from lagpu.backends.gpu.profile.log import LoopLog, SearchRows, why_push_cost
+from lagpu.backends.gpu.profile import LoopLog, SearchRows, why_push_cost
+from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, require, stride
-from lagpu.backends.gpu.storage.casts import Counters
 from lagpu.backends.gpu.storage.forms import csr_of
+from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
-from lagpu.backends.gpu.storage.workspaces import (
-    SEARCH_COUNTERS,
-    Chunks,
-    batches,
-    chunks_of,
-    entries_left,
-    heaviest,
-    index_types,
-    pull_space,
-    ranked,
-)
 from lagpu.operations import Rejection
 
 NO_LIMIT = 2**32 - 1
 NEW_LOG = constant("kNewLog")  # beside whether assignments come first
-# Threads a block, and blocks a multiprocessor: registers for each thread follow from both.
-BLOCK, BLOCKS, SIM_BLOCK = 1024, 1, 64
+BLOCKS = 1  # a multiprocessor: registers for each thread follow from this and its threads
 HEAVY, ENOUGH = constant("kHeavy"), 16
 
 
 def bit_parallel_search(
     counters: Counters, body: SearchBody, times: int | None, number: Any, why: str
 ) -> BitParallelSearch | Rejection:
-    """Return the bit-parallel search of a matrix' rows, or why it does not fit.
-
-    Parameters
-    ----------
-    counters : Counters
-        Of the backend.
-    body : SearchBody
-        The loop's body, which assigns no value of the frontier.
-    times : int or None
-        Iterations, at most.
-    number : NumPy scalar
-        The value of each entry that a product makes.
-    why : str
-        Why the search is bit-parallel.
-    """
+    """Return the bit-parallel search of a matrix' rows, or why it does not fit."""
     made = BitParallelSearch(counters, body, times, number, why)
     if not has_free(body.A.device, made.nbytes):
         return Rejection("the workspace of a bit-parallel search does not fit")
@@ -65,36 +40,25 @@ def bit_parallel_search(
 class Workspace:
     """Arrays for the bit-parallel searches of one matrix and one width; made once and kept.
 
-    Attributes
-    ----------
-    words, some : list of array
-        Three frontiers, zero between searches, and for each a bit for every word that is not zero.
-    visited : array
-        The bits that are not searched again.
-    open : array
-        A bit for every word that still lacked bits after the last pull of all words.
-    result : array
-        The report of the last search: [0] the largest depth, [1] entries left, [2], [3] levels
-        pushed and pulled, [4] chunks looked at.
-    launches : dict
-        Prepared launches with these arrays.
-    nbytes : int
-        Bytes of all arrays.
+    There are three frontiers, zero between searches, and for each a bit for every word that is not
+    zero; `open` has a bit for every word that still lacked bits after the last pull of all words.
+    `result` is the report of the last search: [0] the largest depth, [1] entries left, [2], [3]
+    levels pushed and pulled, [4] chunks looked at.
     """
 
     def __init__(self, device: Device, size: int, word: int) -> None:
         xp, count = device.xp, nwords(size)
         items = nwords(size // word)
-        self.nbytes = 4 * (4 * count + 4 * items) + 8 * SEARCH_COUNTERS
+        self.nbytes = 4 * (4 * count + 4 * items) + 8 * workspaces.SEARCH_COUNTERS
         device.require(self.nbytes, "bit-parallel search", "Take fewer rows at a time.")
         self.words = [xp.zeros(count, np.uint32) for _ in range(3)]
         self.some = [xp.zeros(items, np.uint32) for _ in range(3)]
         self.visited = xp.empty(count, np.uint32)
         self.open = xp.empty(items, np.uint32)
-        self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
+        self.counters = xp.zeros(workspaces.SEARCH_COUNTERS, np.uint64)
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32)
         self.result = xp.zeros(constant("kResults"), np.uint64)
-        self.launches: dict[Any, PreparedLaunch] = {}
+        self.launches: dict[Any, CheckedLaunch] = {}
 
 
 def _planes(n: int, times: int | None) -> int:
@@ -107,8 +71,16 @@ def _word(k: int) -> tuple[str, int]:
     return ("u64", 64) if stride(k) % 64 == 0 else ("u32", 32)
 
 
-def _listed(chunks: Chunks) -> tuple[Any, ...]:
-    return len(chunks.column), chunks.column, chunks.start
+def _form(side: str, form: CscMatrix) -> dict[str, Any]:
+    """Return a form and the chunks of its long columns as the kernel names them."""
+    chunks = workspaces.chunks_of(form)
+    return {
+        f"{side}_ptr": form.col_ptr,
+        f"{side}_idx": form.row_idx,
+        f"{side}_chunks": len(chunks.column),
+        f"{side}_column": chunks.column,
+        f"{side}_start": chunks.start,
+    }
 
 
 class BitParallelSearch:
@@ -161,19 +133,19 @@ class BitParallelSearch:
         size = frontier.size
         space = self._workspace(size)
         excluded = self._excluded(frontier)
-        sources, listed, source_words = _sources(frontier)
         count = _planes(n, times)
         device.require(4 * count * nwords(size), self.name, "Take fewer rows at a time.")
         planes = device.xp.empty(count * nwords(size), np.uint32)
         f_words = device.xp.empty(nwords(size), np.uint32) if self._leaves else None
-        stop = device.stop[0] if self._leaves else None
         result = space.result if log is None else log.words
         flags = body.assigns_first + NEW_LOG * (log is not None and log.is_new)
-        launch = functools.partial(
-            self._launch(space, 0 if log is None else log.capacity),
-            sources, listed, source_words, excluded, flags, NO_LIMIT if times is None else times,
-            count, planes, f_words, stop, result,
-        )  # fmt: skip
+        given = {
+            **_sources(frontier), "v_words": excluded, "before": flags,
+            "times": NO_LIMIT if times is None else times, "plane_count": count, "planes": planes,
+            "f_words": f_words, "stop": device.stop[0] if self._leaves else None, "result": result,
+        }  # fmt: skip
+        run = self._launch(space, 0 if log is None else log.capacity)
+        launch = functools.partial(run, given)
         expansions = [
             _expansion(assignment, made, space, planes, result, counters)
             for assignment, made in zip(body.assignments, outputs, strict=True)
@@ -182,7 +154,7 @@ class BitParallelSearch:
         def settle() -> None:
             for expand in expansions:
                 expand()
-            left = entries_left(device, result) if self._leaves else 0
+            left = workspaces.entries_left(device, result) if self._leaves else 0
             dtype = body.frontier.dtype
             rest = VectorStore(device, counters, dtype, size)
             if left:
@@ -195,13 +167,10 @@ class BitParallelSearch:
         return launch, settle
 
     def _workspace(self, size: int) -> Workspace:
-        A, place = self._body.A, self._place
-        if place not in A.cache:
-            A.cache[place] = Workspace(A.device, size, _word(self._body.frontier.shape[0])[1])
-        space: Workspace = A.cache[place]
-        return space
+        A, word = self._body.A, _word(self._body.frontier.shape[0])[1]
+        return A.kept(self._place, lambda: Workspace(A.device, size, word))
 
-    def _launch(self, space: Workspace, records: int) -> PreparedLaunch:
+    def _launch(self, space: Workspace, records: int) -> CheckedLaunch:
         """Return the prepared launch of such searches on this matrix; it is kept."""
         assigned = len(self._body.assignments)
         key = self._forms[0] is self._body.A, assigned if records else 0, records
@@ -210,26 +179,27 @@ class BitParallelSearch:
             found = space.launches[key] = self._bound(space, records)
         return found
 
-    def _bound(self, space: Workspace, records: int) -> PreparedLaunch:
+    def _bound(self, space: Workspace, records: int) -> CheckedLaunch:
         """Prepare the launch with the arguments that every such search on this matrix shares."""
         body, (predecessors, successors) = self._body, self._forms
         device, (k, n) = body.A.device, body.frontier.shape
-        pull = pull_space(predecessors, successors)
-        block = SIM_BLOCK if device.name == "sim" else BLOCK
+        pull = workspaces.pull_space(predecessors, successors)
+        block = device.limits.row_block
         code = self._kernel(block, records)
         bits = stride(k)
-        order = batches(predecessors, bits // _word(k)[1])
-        ranks = ranked(predecessors, successors, bits // 8)
+        order = workspaces.batches(predecessors, bits // _word(k)[1])
+        ranks = workspaces.ranked(predecessors, successors, bits // 8)
+        words_a, words_b, words_c = space.words
+        some_a, some_b, some_c = space.some
         return device.prepare(
-            code, device.max_cooperative_blocks(code, block) * block,
-            n, body.A.nvals, predecessors.col_ptr, predecessors.row_idx, successors.col_ptr,
-            successors.row_idx, pull.hint, pull.empty, order, *ranks,
-            heaviest(predecessors, ranks), *_listed(chunks_of(predecessors)),
-            *_listed(chunks_of(successors)), *(PER_CALL,) * 6,
-            SEARCH_PUSH_COST, min(n, HEAVY) // ENOUGH, PER_CALL, space.visited, PER_CALL,
-            *space.words, *space.some, space.open,
-            PER_CALL, space.counters, space.barrier, PER_CALL, PER_CALL,
-            block=block, cooperative=True,
+            code, device.max_cooperative_blocks(code, block) * block, block=block, cooperative=True,
+            n=n, nvals=body.A.nvals, **_form("in", predecessors), **_form("out", successors),
+            hint=pull.hint, empty=pull.empty, order=order, rank=ranks.rank, ranked_idx=ranks.idx,
+            ranked_words=ranks.words, heavy=workspaces.heaviest(predecessors, ranks),
+            push_cost=SEARCH_PUSH_COST, enough=min(n, HEAVY) // ENOUGH, visited=space.visited,
+            words_a=words_a, words_b=words_b, words_c=words_c,
+            some_a=some_a, some_b=some_b, some_c=some_c,
+            open=space.open, counters=space.counters, barrier=space.barrier,
         )  # fmt: skip
 
     def _kernel(self, block: int, records: int) -> Kernel:
@@ -237,7 +207,11 @@ class BitParallelSearch:
         word, bits = _word(k)
         rows = 1 + len(self._body.assignments)
         logs = {"LOG": str(records), "ROWS": str(rows)} if records else {}
-        macros = {"WORD": word, "GROUPS": str(stride(k) // bits), **index_types(self._forms[0])}
+        macros = {
+            "WORD": word,
+            "GROUPS": str(stride(k) // bits),
+            **workspaces.index_types(self._forms[0]),
+        }
         macros |= {"BLOCK": str(block), "BLOCKS": str(BLOCKS), **logs}
         return kernel("search/bits.cu", "bits_search", **macros)
 
@@ -260,12 +234,12 @@ def _known_entries(a: Assignment) -> int | None:
     return store.entries.known if isinstance(store, BitmapMatrix) else store.nvals
 
 
-def _sources(frontier: VectorStore) -> tuple[int, Any, Any]:
-    """Return (entries, positions, words): either a list or words, the other one None."""
+def _sources(frontier: VectorStore) -> dict[str, Any]:
+    """Return the sources as the kernel takes them: either a list or words, the other one None."""
     if frontier.form == "sparse":
         listed, _ = frontier.listed()
-        return len(listed), listed, None
-    return 0, None, frontier.readable()[0]
+        return {"sources": len(listed), "listed": listed, "source_words": None}
+    return {"sources": 0, "listed": None, "source_words": frontier.readable()[0]}
 
 
 def _output(counters: Counters, a: Assignment) -> BitmapMatrix:
@@ -292,7 +266,7 @@ def _expansion(
     if launch is None:
         run, words = kernel("bitmap/expand.cu", "bitmap_expand", X=w.dtype.ctype), len(w.words)
         launch = space.launches[w.dtype] = w.device.prepare(
-            run, words, words, space.visited, *(PER_CALL,) * 8
+            run, words, nwords=words, assigned=space.visited
         )
         w.device.load(run)
     number = w.dtype.numpy.type(0) if a.number is None else a.number
@@ -301,7 +275,10 @@ def _expansion(
 
     def expand() -> None:
         count = counters.take()
-        launch(planes, result, blank, a.what == DEPTH, number, w.words, w.values, count)
+        launch({
+            "planes": planes, "result": result, "blank": blank, "is_depth": a.what == DEPTH,
+            "number": number, "words": w.words, "values": w.values, "nvals": count,
+        })  # fmt: skip
         w.counted(count)
         a.target.store = made
 

@@ -1,14 +1,13 @@
-"""The grid search: all levels of a search from one frontier as one cooperative kernel."""
+"""The fused search: all levels of a search from one frontier as one cooperative kernel."""
 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from lagpu.backends.gpu.device.protocol import PER_CALL, PreparedLaunch
+from lagpu.backends.gpu.device.protocol import CheckedLaunch
 from lagpu.backends.gpu.fused.match import (
     DEPTH,
     MAX_ASSIGNMENTS,
@@ -17,7 +16,13 @@ from lagpu.backends.gpu.fused.match import (
     why_no_search,
     why_no_values,
 )
-from lagpu.backends.gpu.fused.search_space import Prepared, Workspace, may_last, run_whole
+from lagpu.backends.gpu.fused.search_space import (
+    Prepared,
+    Workspace,
+    form_arguments,
+    may_last,
+    run_whole,
+)
 from lagpu.backends.gpu.kernels import Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.source import Prelude, macros_of
 from lagpu.backends.gpu.ops.planner import (
@@ -28,7 +33,7 @@ from lagpu.backends.gpu.ops.planner import (
     gamma_of,
 )
 from lagpu.backends.gpu.ops.spmv import iso_result
-from lagpu.backends.gpu.profile.log import LoopLog, SearchRows, why_level
+from lagpu.backends.gpu.profile import LoopLog, SearchRows, why_level
 from lagpu.backends.gpu.storage.forms import csr_of, why_no_csr
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
@@ -42,14 +47,8 @@ from lagpu.backends.gpu.storage.workspaces import (
 from lagpu.operations import Product, Rejection
 
 NO_LIMIT = 2**32 - 1
-# Arguments that vary by call, side by side: sources, values, outputs, flags, words.
-NUM_PER_CALL = 6 + 1 + 2 * MAX_ASSIGNMENTS + 2
 NEW_LOG = constant("kNewLog")  # beside the bits of outputs that are blank
-_RANKED_BYTES = 8  # a vertex, of which the search uses 4, and 4 in all
-# With clusters, the largest frontier that one thread block searches alone; on sim a small one, so
-# that small graphs get beyond it.
-FEW, SIM_FEW = 128, 8
-SIM_PLACED = 40  # vertices of a list that have places, on sim fewer than small graphs have
+_RANKED_BYTES = 8  # a vertex: 4 that the search uses, and 4 in all
 _GROUP_BYTES = constant("kGroupBytes")  # of shared memory for each warp of a pull
 
 Saved = list[tuple[VectorStore, Any]]
@@ -61,22 +60,16 @@ def grid_search(
 ) -> GridSearch | Rejection:
     """Return the search of a vector as one kernel, or why it cannot be one.
 
-    Parameters
-    ----------
-    body : SearchBody
-        The loop's body.
-    times : int or None
-        Iterations, at most.
-    rule : SearchRule, optional
-        Of the policy that the author names. Without one the search has the rule of ``auto``, or one
-        direction if the matrix has one form.
+    `rule` is of the policy that the author names. Without one the search has the rule of ``auto``,
+    or one direction if the matrix has one form.
     """
     A, product = body.A, body.product
     lacking = why_no_csr(A)
     if lacking and rule is not None:
         return Rejection(f"{rule.why} needs the matrix by rows too, and {lacking}")
     if lacking:
-        rule = _one_way(product, lacking)
+        kind, does = ("kOnlyPulls", "pulls") if product.transpose else ("kOnlyPushes", "pushes")
+        rule = SearchRule(kind, why=f"it only {does}, by columns alone: {lacking}")
     why = why_no_search(body)
     if why:
         return Rejection(why)
@@ -88,12 +81,6 @@ def grid_search(
         return Rejection(why)
     leaves = times is not None or (may_last(A) and (iso or body.assigns_first))
     return GridSearch(body, times, sums, iso, keep or (leaves and not iso), leaves, rule)
-
-
-def _one_way(product: Product, lacking: str) -> SearchRule:
-    """Return the rule of a search over the columns of a matrix that has no second form."""
-    kind, does = ("kOnlyPulls", "pulls") if product.transpose else ("kOnlyPushes", "pushes")
-    return SearchRule(kind, why=f"it only {does}, by columns alone: {lacking}")
 
 
 def levels_only(A: CscMatrix, f: VectorStore, levels: VectorStore, product: Product) -> SearchBody:
@@ -115,16 +102,9 @@ class GridSearch:
 
     Parameters
     ----------
-    body : SearchBody
-        The loop's body.
-    times : int or None
-        Iterations, at most.
-    sums : bool
-        Whether the products of one level add up.
-    iso : bool
-        Whether every product is 1.
-    keep : bool
-        Whether the frontier's values are stored.
+    sums, iso, keep : bool
+        Whether the products of one level add up; whether every product is 1; whether the frontier's
+        values are stored.
     leaves : bool
         Whether a frontier may be left: by `times`, or where an interrupt stops the search.
     rule : SearchRule or None
@@ -188,7 +168,6 @@ class GridSearch:
         body, times, f = self._body, self._times, self._body.frontier
         depths, self._depths = self._depths, None
         space, result_words = self._workspace(), f.spare_words() if self._leaves else None
-        stop = body.A.device.stop[0] if self._leaves else None
         result = space.result if log is None else log.words
         num_sources, source = f.nvals, f.single
         sources, source_values = (None, None) if source >= 0 else f.listed()
@@ -197,15 +176,20 @@ class GridSearch:
             body.excluded.to_bitmap()
             excluded = body.excluded.words.copy()  # it is written while it is read
         targets = [a.target for a in body.assignments]
-        blank, values, words, had = outputs_of(targets, log)
+        blank, outputs, had = outputs_of(targets, log)
         saved = save_values(body.overwrites(self._leaves, self._sums), targets, blank)
         f_values = f.spare_values(f.dtype) if self._keep else None
-        flags = blank if log is None or not log.is_new else blank | NEW_LOG
-        launch = functools.partial(
-            self._launch(space, log, blank),
-            excluded, sources, source_values, f.number, source, num_sources, f_values, *values,
-            *words, flags, result_words, NO_LIMIT if times is None else times, stop, result,
-        )  # fmt: skip
+        if self._keep:
+            outputs["f_values"] = f_values
+        if self._leaves:
+            outputs["f_words"] = result_words
+        given = {
+            "v_words": excluded, "sources": sources, "source_values": source_values,
+            "f_iso": f.number, "source": source, "num_sources": num_sources, **outputs,
+            "blank": blank if log is None or not log.is_new else blank | NEW_LOG,
+            "times": NO_LIMIT if times is None else times, "result": result,
+        }  # fmt: skip
+        launch = functools.partial(self._launch(space, log, blank), given)
 
         def settle() -> None:
             left = 0 if result_words is None else entries_left(body.A.device, result)
@@ -234,15 +218,13 @@ class GridSearch:
         place = "grid search" if forward else "grid search against the edges"
         if successors is None or predecessors is None:
             place += " by one form"
-        if place not in A.cache:
-            A.cache[place] = Workspace(successors, predecessors)
-        space: Workspace = A.cache[place]
-        return space
+        space: Workspace | None = A.cache.get(place)
+        return space or A.kept(place, lambda: Workspace(successors, predecessors))
 
     def _numbers(self, space: Workspace) -> tuple[str, Any, Any, float]:
         """Return the rule's constant, alpha, beta, and gamma.
 
-        A rule that was asked for counts the edges of every frontier that a push has found, so no
+        A named rule counts the edges of every frontier that a push has found, so no
         push finds words.
         """
         if self._rule is None:
@@ -255,7 +237,7 @@ class GridSearch:
         kind, alpha, beta, _ = self._numbers(space)
         return functools.partial(why_level, self._n, kind, alpha, beta)
 
-    def _launch(self, space: Workspace, log: LoopLog | None, blank: int) -> PreparedLaunch:
+    def _launch(self, space: Workspace, log: LoopLog | None, blank: int) -> CheckedLaunch:
         """Return the prepared launch for loops of this structure; it is kept."""
         body, product = self._body, self._body.product
         assigned = tuple([(a.what, a.target.dtype) for a in body.assignments])
@@ -270,41 +252,42 @@ class GridSearch:
             found = space.launches[key] = self._bound(space, logs)
         return found
 
-    def _bound(self, space: Workspace, logs: dict[str, str]) -> PreparedLaunch:
+    def _bound(self, space: Workspace, logs: dict[str, str]) -> CheckedLaunch:
         """Prepare the launch with the arguments that all loops of this structure share."""
-        forms, A, n, iso = self._forms(), self._body.A, self._n, self._iso
+        (successors, predecessors), body = self._forms(), self._body
+        A, n, iso = body.A, self._n, self._iso
         device, (kind, alpha, beta, gamma) = A.device, self._numbers(space)
         looks = self._sums and space.degree > LONG_SEARCH_DEGREE
         ranks = self._ranks() if looks else Ranked(None, None, None)
         made = self._kernel(A, space, logs, ranks.idx is not None)
-        near = near_words(device, n) if looks else np.uint32(0)
-        shared = max(space.shared, 4 * (int(near) + 1), pull_room(space.block, self._sums))
+        near = near_words(device, n) if looks else 0
+        shared = max(space.shared, 4 * (near + 1), pull_room(space.block, self._sums))
         grid = device.max_cooperative_blocks(made, space.block, shared)
         if not grid:  # a part of a GPU may have no room for a cluster
             space.cluster = 1
             return self._bound(space, logs)
-        reads_matrix = not iso and self._body.reads[1]
+        reads_matrix = not iso and body.reads[1]
         unhinted = self._sums or (reads_matrix and A.values is not None)
-        matrix, inverse = (
-            (None,) * 3
-            if form is None
-            else (form.col_ptr, form.row_idx, None if iso else form.values)
-            for form in forms
-        )
-        # A frontier that one block searches alone is not counted among those that were visited.
-        solo = np.uint32(0) if kind == "kByUnvisited" else space.solo
-        found_in = space.levels(device, n) if self._sums else None
+        visited, words_a, words_b = space.words
+        unused = unused_outputs(len(body.assignments))
+        if not self._keep:
+            unused["f_values"] = None
+        if not self._leaves:
+            unused["f_words"] = None
         return device.prepare(
-            made, grid * space.block,
-            np.int64(n), np.uint64(A.nvals), *matrix, *inverse, False if iso else A.number,
-            None if unhinted else space.hint, space.empty, *(PER_CALL,) * NUM_PER_CALL,
-            np.uint32(self._body.assigns_first), PER_CALL, solo,
-            np.uint32(space.targets), np.uint32(self._rule is None or self._rule.one_way),
-            np.float32(alpha), np.float32(beta), np.float32(gamma),
-            space.words[0], found_in, *space.words[1:],
-            *space.lists(not self._body.assigns_first), space.counters, space.barrier, near,
-            ranks.idx, ranks.rank, ranks.words, PER_CALL, PER_CALL,
-            block=space.block, cooperative=True, shared=shared,
+            made, grid * space.block, block=space.block, cooperative=True, shared=shared,
+            n=n, nvals_a=A.nvals, **form_arguments("out", successors, iso),
+            **form_arguments("in", predecessors, iso), a_iso=False if iso else A.number,
+            hint=None if unhinted else space.hint, empty=space.empty, **unused,
+            shift=int(body.assigns_first),
+            # A frontier that one block searches alone is not counted among those visited.
+            solo=0 if kind == "kByUnvisited" else space.solo, num_targets=space.targets,
+            skips=int(self._rule is None or self._rule.one_way),
+            alpha=alpha, beta=beta, gamma=gamma, visited=visited, words_a=words_a, words_b=words_b,
+            found_in=space.found_in(device, n) if self._sums else None,
+            **space.lists(not body.assigns_first), counters=space.counters, barrier=space.barrier,
+            near=near, ranked_idx=ranks.idx, rank=ranks.rank, counts=ranks.words,
+            stop=device.stop[0] if self._leaves else None,
         )  # fmt: skip
 
     def _ranks(self) -> Ranked:
@@ -325,11 +308,11 @@ class GridSearch:
             macros["RANKS"] = "1"
         if self._rule is not None and self._rule.kind != "kByEdges":
             macros["RULE"] = self._rule.kind
-        if form.device.name == "sim":
-            macros["PLACED"] = str(SIM_PLACED)
+        limits = form.device.limits
+        if limits.placed is not None:
+            macros["PLACED"] = str(limits.placed)
         if space.cluster > 1:
-            few = SIM_FEW if form.device.name == "sim" else FEW
-            macros |= {"CLUSTER": str(space.cluster), "FEW": str(few)}
+            macros |= {"CLUSTER": str(space.cluster), "FEW": str(limits.few)}
         return kernel("search/grid.cu", "grid_search", prelude=prelude, **macros)
 
 
@@ -338,18 +321,23 @@ def pull_room(block: int, sums: bool) -> int:
     return 0 if sums else _GROUP_BYTES * block // 32
 
 
+def unused_outputs(assignments: int) -> dict[str, Any]:
+    """Return the arguments of a search kernel for the outputs that so many assignments lack."""
+    names = ((f"x{k}", f"x{k}_words") for k in range(assignments, MAX_ASSIGNMENTS))
+    return dict.fromkeys(itertools.chain.from_iterable(names))
+
+
 def outputs_of(
     targets: Sequence[VectorStore], log: LoopLog | None = None
-) -> tuple[int, list[Any], list[Any], list[Callable[[], int] | None]]:
-    """Return (bits of the outputs whose words are not set, values, words, counts) of a search.
+) -> tuple[int, dict[str, Any], list[Callable[[], int] | None]]:
+    """Return (bits of the outputs whose words are not set, arguments, counts) of a search.
 
     With a log, `counts` has for each output a callable that returns its entries before the loop,
     or None for an output without entries.
     """
     blank = 0
     had: list[Callable[[], int] | None] = []
-    values: list[Any] = [None] * MAX_ASSIGNMENTS
-    words: list[Any] = [None] * MAX_ASSIGNMENTS
+    arguments: dict[str, Any] = {}
     for k, x in enumerate(targets):
         new = x.to_blank()
         if new:
@@ -358,23 +346,13 @@ def outputs_of(
             x.to_writable()
         if log is not None:
             had.append(None if new else log.count_of(x))
-        values[k], words[k] = x.values, x.words
+        arguments[f"x{k}"], arguments[f"x{k}_words"] = x.values, x.words
         x.counted(None)
-    return blank, values, words, had
+    return blank, arguments, had
 
 
 def save_values(overwritten: Sequence[int], targets: Sequence[VectorStore], blank: int) -> Saved:
-    """Copy the values of those outputs that a search may overwrite where it must not.
-
-    Parameters
-    ----------
-    overwritten : sequence of int
-        Which outputs; see `SearchBody.overwrites`.
-    targets : sequence of VectorStore
-        All outputs.
-    blank : int
-        As of `outputs_of`.
-    """
+    """Copy the values of those outputs that a search may overwrite where it must not."""
     saved = [targets[k] for k in overwritten if not blank >> k & 1]
     for x in saved:  # compiled now: nothing may fail after the search
         x.device.load(kernel("elementwise/bitmap.cu", "copy_entries", U=x.dtype.ctype))
@@ -388,15 +366,7 @@ def restore_values(saved: Saved, left: Any) -> None:
 
 
 def logs_of(log: LoopLog | None, blank: int, outputs: int) -> dict[str, str]:
-    """Return the macros of a search that writes records, which counts new entries of outputs.
-
-    Parameters
-    ----------
-    log : LoopLog or None
-        Where it writes them.
-    blank, outputs : int
-        As of `outputs_of`; and how many outputs there are.
-    """
+    """Return the macros of a search that writes records, which counts new entries of outputs."""
     if log is None:
         return {}
     return {"LOG": str(log.capacity), "HAD": str(int(blank != (1 << outputs) - 1))}
@@ -405,17 +375,7 @@ def logs_of(log: LoopLog | None, blank: int, outputs: int) -> dict[str, str]:
 def search_macros(
     body: SearchBody, form: CscMatrix, iso: bool, sums: bool, keep: bool
 ) -> tuple[dict[str, str], str]:
-    """Return the macros that specialise the kernel of a search, and its prelude.
-
-    Parameters
-    ----------
-    body : SearchBody
-        The loop's body.
-    form : CscMatrix
-        The matrix by columns.
-    iso, sums, keep : bool
-        As of `GridSearch`.
-    """
+    """Return the macros that specialise the kernel of a search, and its prelude."""
     macros, prelude = index_types(form), Prelude()
     if iso:
         if not body.frontier.dtype.is_bool:

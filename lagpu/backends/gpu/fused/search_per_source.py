@@ -1,27 +1,157 @@
-"""The per-source search: many sources, each searched by one thread block alone."""
+"""The per-source search, each source by one thread block; and when several sources run so."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from lagpu.algebra.tables import semiring
 from lagpu.backends.gpu.device.protocol import has_free
-from lagpu.backends.gpu.fused import policy
-from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, SearchBody
+from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, SearchBody, why_no_values
+from lagpu.backends.gpu.fused.search_grid import grid_search, levels_only, unused_outputs
 from lagpu.backends.gpu.fused.search_space import Prepared, may_last, run_whole
 from lagpu.backends.gpu.kernels import Kernel, kernel
 from lagpu.backends.gpu.kernels.source import Prelude, macros_of
 from lagpu.backends.gpu.ops.strategies import by_inputs
-from lagpu.backends.gpu.profile.log import LoopLog
-from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, stride
-from lagpu.backends.gpu.storage.casts import Counters
-from lagpu.backends.gpu.storage.forms import why_no_csr
+from lagpu.backends.gpu.profile import LoopLog
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, bytes_of, stride
+from lagpu.backends.gpu.storage.forms import is_symmetric, why_no_csr
+from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import index_types, push_space
-from lagpu.operations import Rejection
+from lagpu.backends.policies import sparse_batch_size
+from lagpu.dtypes import BOOL, FP64, INT32, DType
+from lagpu.operations import Product, Rejection
+
+#: Largest mean degree for per-source execution. Above it, sources that share each adjacency read
+#: are faster.
+MOST_DEGREE = 8
+_HUB = 4  # a hub has more than so many times MOST_DEGREE entries
+# Where hubs have more than this part (1 / _SHARE) of all entries, levels are few.
+_SHARE = 8
+BLOCKS = 1  # of a multiprocessor: registers for each thread follow from this and its threads
+#: A matrix is deep if a search has more than LEVELS levels, and more than one for each EDGES
+#: entries. See "Deep or not" in docs/design/bitmap.md for the costs that these follow from.
+LEVELS, EDGES = 64, 1 << 15
+_PROBE_BYTES = 64  # upper bound, for each vertex, of a fused search and its workspace
+
+
+def why_not_per_source(A: CscMatrix, k: int) -> str:
+    """Return why `k` sources do not run per source on `A`, or an empty string if they do.
+
+    Per-source execution needs at least two sources, and a sparse matrix without hubs.
+    """
+    if k < 2:
+        return "only one source"
+    if A.nvals > MOST_DEGREE * A.shape[0]:
+        return f"mean degree {A.nvals / A.shape[0]:.1f} > {MOST_DEGREE}"
+    longest = _HUB * MOST_DEGREE
+
+    def entries_of_hubs() -> int:
+        lengths = A.col_ptr[1:] - A.col_ptr[:-1]
+        return int(lengths[lengths > longest].sum())
+
+    entries = A.fact(f"columns of more than {longest} entries", entries_of_hubs)
+    return (
+        f"hubs have {entries} entries > {A.nvals} / {_SHARE}" if entries * _SHARE > A.nvals else ""
+    )
+
+
+# ------------------------------------------------------------------------------ deep or shallow
+class Depth(NamedTuple):
+    """The depth of a matrix as one search measured it."""
+
+    deep: bool  #: Whether the search had more levels than the bound.
+    why: str  #: The comparison, in numbers.
+
+
+def depth_bound(A: CscMatrix) -> int:
+    """Return the number of levels that a search of a deep matrix exceeds."""
+    return max(LEVELS, A.nvals // EDGES)
+
+
+def depth_of(counters: Counters, A: CscMatrix, product: Product) -> Depth:
+    """Return whether a search from a vertex of most edges is deep; the first call waits for it.
+
+    The search ends at the bound. Its source is not one of the caller's, so the result depends on
+    the matrix alone, and of the product only on the direction of the edges.
+    """
+    bound = depth_bound(A)
+    along = product.transpose or is_symmetric(A)
+    name = f"depth, {bound} levels, {'along' if along else 'against'} the edges"
+    if name not in A.facts and not has_free(A.device, _PROBE_BYTES * A.shape[0]):
+        return Depth(False, "the search that would count the levels does not fit")
+    deep: bool = A.fact(name, lambda: _exceeds(counters, A, product, bound))
+    counted = "" if bound == LEVELS else f", {A.nvals} entries / {EDGES}"
+    return Depth(deep, f"a search has {'more than' if deep else 'at most'} {bound} levels{counted}")
+
+
+def _exceeds(counters: Counters, A: CscMatrix, product: Product, bound: int) -> bool:
+    """Search from the first vertex of most edges; return whether a frontier is left."""
+    device, n, form = A.device, A.shape[0], by_inputs(A, product)
+    source = int((form.col_ptr[1:] - form.col_ptr[:-1]).argmax())
+    f, levels = (VectorStore(device, counters, dtype, n) for dtype in (BOOL, INT32))
+    f.set_single(source, np.True_)
+    domain, result = semiring.any_pair.types(BOOL, A.dtype)
+    product = product._replace(semiring=semiring.any_pair, domain=domain, result=result)
+    search = grid_search(levels_only(A, f, levels, product), bound)
+    assert not isinstance(search, Rejection)
+    search.run()
+    return f.nvals > 0
+
+
+# ---------------------------------------------------------------------------------- batch size
+# How many sources to take at once, if their matrices fit. On kron20e16 (H200, 2026-11-21) a source
+# takes 1.96 ms by itself and 0.74 ms in a batch of 32 or 64, whether all 64 bits are used or not.
+# On a road network of 1429 levels a source takes 16 ms by itself and 0.37 ms in a batch of 128 that
+# runs per source; statement by statement each level would take several launches
+# (docs/design/sweep.md).
+_SHALLOW, _DEEP = (64, 32), (128, 64, 32, 16, 8, 4)
+_MOST_SHALLOW_LEVELS = 64
+# State of per-source execution for each source and vertex: 35 bytes for the order and ranks of a
+# sweep and three vectors in level order (less for a search), and 4 bytes a level; there
+# may be n.
+_PER_SOURCE_BYTES = 39
+_SPARE = 4
+
+
+def batch_size(A: CscMatrix, sources: int, levels: int, live: Sequence[tuple[DType, int]]) -> int:
+    """Return how many sources to take at once; see `Backend.batch_size`.
+
+    With few levels 64 or 32, with many levels a power of two from 128 to 4 if the matrix allows
+    per-source execution; the largest that the sources fill and whose matrices fit, else 1. If k x n
+    matrices are too large for a bitmap, as many as half of the free memory takes.
+    """
+    device, n = A.device, A.shape[0]
+    if bytes_of(FP64, (_SHALLOW[-1], n)) is None:
+        return sparse_batch_size(device.free_bytes(), n, A.nvals, sources, levels)
+    shallow = levels <= _MOST_SHALLOW_LEVELS
+    choices = _SHALLOW if shallow else () if why_not_per_source(A, 2) else _DEEP
+    free = device.free_bytes()
+    return next(
+        (k for k in choices if k <= sources and _fit(live, k, n, free, per_source=not shallow)), 1
+    )
+
+
+def _fit(live: Sequence[tuple[DType, int]], k: int, n: int, free: int, per_source: bool) -> bool:
+    """Whether all matrices of k rows fit at once, with the state of per-source execution if any.
+
+    Each matrix counts twice: a statement makes its result before it replaces the old value. Four
+    of the widest must fit besides, since a bitmap matrix is made only where it fits four times.
+    """
+    needed = per_source * _PER_SOURCE_BYTES * k * n
+    sizes = [(bytes_of(dtype, (k, n)), count) for dtype, count in live]
+    widest = 0
+    for size, count in sizes:
+        if size is None:
+            return False
+        needed += 2 * count * size
+        widest = max(widest, size)
+    return needed + _SPARE * widest <= free
+
 
 LOOK = 1  # look at a vertex before claiming it: a load more, but fewer atomics; 0: claim at once
 SOLO = 2048  # vertices of a level in shared memory
@@ -34,22 +164,20 @@ def per_source_search(
 ) -> PerSourceSearch | Rejection:
     """Return the per-source search of a frontier that carries values, or why there is none."""
     A, f, product = body.A, body.frontier, body.product
-    why = policy.why_not_per_source(A, f.shape[0])
+    why = why_not_per_source(A, f.shape[0])
     if why:
         return Rejection(f"the frontier carries values, and no per-source search fits: {why}")
-    if not body.assigns_first:
-        return Rejection("the frontier carries values, and the assignments follow the product")
-    if len(body.assignments) > MAX_ASSIGNMENTS:
-        return Rejection(f"{len(body.assignments)} assignments; at most {MAX_ASSIGNMENTS} fit")
-    if body.sums and f.dtype is not product.result:
-        return Rejection(f"sums of type {product.result} do not fit a frontier of {f.dtype}")
-    if body.sums and f.dtype.numpy.itemsize < 4:
-        return Rejection(f"sums of type {f.dtype} have no atomic operation")
+    why, many = why_no_values(body, sums=False, keep=True), len(body.assignments)
+    if not why and many > MAX_ASSIGNMENTS:
+        why = f"{many} assignments; at most {MAX_ASSIGNMENTS} fit"
+    why = why or why_no_values(body, body.sums, keep=False)
+    if why:
+        return Rejection(why)
     lacking = why_no_csr(A) if product.transpose else ""
     if lacking:
         return Rejection(f"a per-source search needs the matrix by rows too, and {lacking}")
     made = PerSourceSearch(counters, body, times, None, "the frontier carries values")
-    if not made.fits():
+    if not has_free(A.device, made.nbytes):
         return Rejection("the workspace of a per-source search does not fit")
     return made
 
@@ -57,19 +185,9 @@ def per_source_search(
 class PerSourceSearch:
     """A search of k sources, each by one thread block; see search/per_source.cu and `FusedLoop`.
 
-    Parameters
-    ----------
-    counters : Counters
-        Of the backend.
-    body : SearchBody
-        The loop's body. Where values are stored, its assignments come before the product.
-    times : int or None
-        Iterations, at most.
-    number : NumPy scalar or None
-        The value of each entry that a product makes; None if values vary and are stored. With a
-        number no values are stored, so the body must not assign the frontier.
-    why : str
-        Why the search runs per source.
+    `number` is the value of each entry that a product makes; None if values vary and are stored.
+    With a number the body must not assign the frontier; without, its assignments come before the
+    product.
     """
 
     name = "per-source search"
@@ -86,10 +204,6 @@ class PerSourceSearch:
         self._device = body.A.device
         self._stops = may_last(body.A)
 
-    def fits(self) -> bool:
-        """Whether the workspace and the outputs fit."""
-        return has_free(self._device, self.nbytes)
-
     @property
     def nbytes(self) -> int:
         """See `FusedLoop`."""
@@ -99,7 +213,7 @@ class PerSourceSearch:
         if self._times is not None:
             made.append(self._value_bytes())
         outputs: int = sum(size * each + 4 * nwords(size) for each in made)
-        lists = n * (8 + int(self._form.col_ptr.itemsize)) + 4 * self._most_large()
+        lists = n * (8 + int(self._form.col_ptr.itemsize)) + 4 * push_space(self._form).num_chunks
         state: int = k * n * (4 + self._value_bytes())
         return int(state + self._blocks(self._search_kernel()) * lists + outputs)
 
@@ -108,17 +222,13 @@ class PerSourceSearch:
         each: int = self._body.frontier.dtype.numpy.itemsize
         return each if self._keep else 0
 
-    def _most_large(self) -> int:
-        """Return how many columns are followed by a warp or a thread block, at most."""
-        return push_space(self._form).num_chunks
-
     def _search_kernel(self) -> Kernel:
         macros = {
             "KEEP": str(int(self._keep)),
             "LOOK": str(LOOK),
             "BITS": str(int(self._has_bits())),
-            "BLOCK": str(policy.block_size(self._device)),
-            "BLOCKS": str(policy.BLOCKS),
+            "BLOCK": str(self._device.limits.row_block),
+            "BLOCKS": str(BLOCKS),
             **index_types(self._form),
         }
         if not self._keep:
@@ -169,7 +279,7 @@ class PerSourceSearch:
 
     def _blocks(self, code: Kernel) -> int:
         """Return how many rows are searched at once."""
-        block = policy.block_size(self._device)
+        block = self._device.limits.row_block
         most = self._device.max_cooperative_blocks(code, block, self._shared()[1])
         return int(min(most, self._body.frontier.shape[0]))
 
@@ -186,38 +296,42 @@ class PerSourceSearch:
         body, counters, times, device = self._body, self._counters, self._times, self._device
         (k, n), form, xp = body.frontier.shape, self._form, device.xp
         code, (solo, shared), block = (
-            self._search_kernel(), self._shared(), policy.block_size(device),
+            self._search_kernel(), self._shared(), device.limits.row_block,
         )  # fmt: skip
-        blocks, most_large = self._blocks(code), self._most_large()
+        blocks, most_large = self._blocks(code), push_space(form).num_chunks
         device.require(self.nbytes, self.name, "Take fewer rows at a time.")
         frontier = _sources(counters, body.frontier, self._keep)
         excluded = _excluded(counters, body.excluded)
-        matrix = (form.values, form.number) if self._keep else (None, False)
         last = np.int32(NO_LIMIT if times is None else min(times, NO_LIMIT - 1))
         found_in, sums, stopped = xp.empty(k * n, np.int32), self._values(k * n), counters.take()
         # No thread block waits for another. The launch is cooperative only because the device
         # counts resident thread blocks, and allows much shared memory, for such launches alone.
         launch = functools.partial(
-            device.launch, code, blocks * block,
-            n, k, stride(k), form.col_ptr, form.row_idx, *matrix, excluded, *frontier,
-            not body.assigns_first, last, solo, 0 if self._has_bits() else EARLY, found_in, sums,
-            xp.empty(blocks * n, np.int32), xp.empty(blocks * n, form.col_ptr.dtype),
-            xp.empty(blocks * n, np.uint32), xp.empty(blocks * most_large, np.int32), most_large,
-            device.stop[0] if self._stops else None, stopped,
-            block=block, cooperative=True, shared=shared,
+            device.launch, code, blocks * block, block=block, cooperative=True, shared=shared,
+            n=n, k=k, stride=stride(k), ptr=form.col_ptr, idx=form.row_idx,
+            values=form.values if self._keep else None,
+            iso=form.number if self._keep else False, v_words=excluded, **frontier,
+            assigns_after=not body.assigns_first, times=last, solo=solo,
+            early=0 if self._has_bits() else EARLY, found_in=found_in, sums=sums,
+            vertex=xp.empty(blocks * n, np.int32), start=xp.empty(blocks * n, form.col_ptr.dtype),
+            degree=xp.empty(blocks * n, np.uint32),
+            large=xp.empty(blocks * most_large, np.int32), most_large=most_large,
+            stop=device.stop[0] if self._stops else None, stopped=stopped,
         )  # fmt: skip
         dtype = body.frontier.dtype
         rest = VectorStore(device, counters, dtype, stride(k) * n)
         f_words, f_values = None, None
         if times is not None:
             f_words, f_values = xp.empty(nwords(rest.size), np.uint32), self._values(rest.size)
-        write = self._writer(outputs, last, (found_in, sums), (f_words, f_values))
+        write = self._writer(
+            outputs, found_in=found_in, sums=sums, times=last, f_words=f_words, f_values=f_values
+        )
 
         def settle() -> bool:
             if self._stops and device.read(stopped):
                 return True
             left = counters.take()
-            write(left)
+            write(left=left)
             for a, made in zip(body.assignments, outputs, strict=True):
                 a.target.store = made
             if f_words is not None:
@@ -234,20 +348,14 @@ class PerSourceSearch:
         dtype = self._body.frontier.dtype.numpy
         return self._device.xp.empty(count, dtype) if self._keep else None
 
-    def _writer(
-        self,
-        outputs: list[BitmapMatrix],
-        last: Any,
-        state: tuple[Any, Any],
-        rest: tuple[Any, Any],
-    ) -> Callable[[Any], None]:
+    def _writer(self, outputs: list[BitmapMatrix], **given: Any) -> Callable[..., None]:
         """Make room in the outputs; return what assigns the levels and values found to them.
 
-        It takes a counter of the entries that are left in the frontier.
+        It takes ``left``, a counter of the entries that are left in the frontier.
         """
         body, (k, n) = self._body, self._body.frontier.shape
-        numbers: list[Any] = [np.int32(0)] * MAX_ASSIGNMENTS
-        values, words = ([None] * MAX_ASSIGNMENTS for _ in range(2))
+        given |= dict.fromkeys((f"number{q}" for q in range(MAX_ASSIGNMENTS)), np.int32(0))
+        given |= unused_outputs(len(outputs))
         blank = 0
         for q, (a, made) in enumerate(zip(body.assignments, outputs, strict=True)):
             w = made.entries
@@ -255,29 +363,30 @@ class PerSourceSearch:
                 blank |= 1 << q
             else:
                 w.to_writable()
-            numbers[q] = w.dtype.numpy.type(0) if a.number is None else a.number
-            values[q], words[q] = w.values, w.words
+            given[f"number{q}"] = w.dtype.numpy.type(0) if a.number is None else a.number
+            given |= {f"x{q}": w.values, f"x{q}_words": w.words}
             made.changed()
             w.changes()
         per, run = stride(k) // 32, self._write_kernel()
         self._device.load(run)
         return functools.partial(
-            self._device.launch,
-            run, n * per * 8, n, k, per, *state, last, not body.assigns_first,
-            *numbers, *values, *words, np.uint32(blank), *rest,
+            self._device.launch, run, n * per * 8,
+            n=n, k=k, per=per, assigns_after=not body.assigns_first, **given,
+            blank=np.uint32(blank),
         )  # fmt: skip
 
 
-def _sources(counters: Counters, f: MatrixHandle, keep: bool) -> tuple[Any, int, Any, Any, Any]:
-    """Return the frontier: (words, entries of a list, list, values, number), words or a list."""
+def _sources(counters: Counters, f: MatrixHandle, keep: bool) -> dict[str, Any]:
+    """Return the frontier as the kernel takes it: either a list or words, the other one None."""
     entries = f.bitmap(counters).entries
     if entries.form == "sparse" and entries.nvals <= f.shape[1]:  # each block reads all of a list
         listed, values = entries.listed()
-        where = None, len(listed), listed
+        found = {"f_words": None, "num_listed": len(listed), "listed": listed}
     else:
         entries.to_bitmap()
-        where, values = (entries.words, 0, None), entries.values
-    return *where, *((values, entries.number) if keep else (None, False))
+        found, values = {"f_words": entries.words, "num_listed": 0, "listed": None}, entries.values
+    found["f_values"] = values if keep else None
+    return found | {"f_iso": entries.number if keep else False}
 
 
 def _excluded(counters: Counters, v: MatrixHandle) -> Any:

@@ -8,40 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import Device, PreparedLaunch, named_error
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, named_error
 from lagpu.backends.gpu.kernels import GRID_BARRIER, constant
 from lagpu.backends.gpu.ops.planner import CLUSTER_DEGREE, LONG_SEARCH_DEGREE
-from lagpu.backends.gpu.storage.casts import index_type
+from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.forms import degree_behind_edges
-from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.matrix import CscMatrix, index_type
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
-from lagpu.backends.gpu.storage.workspaces import (
-    MOST_ALONE,
-    SEARCH_COUNTERS,
-    list_room,
-    num_chunks,
-    pull_bytes,
-    pull_space,
-    push_bytes,
-    push_space,
-)
 from lagpu.dtypes import INT32
 from lagpu.errors import LagpuError
 from lagpu.host.interrupt import heard
 
-SOLO = 512  # vertices of a frontier that one thread block keeps in shared memory
-SIM_SOLO = 24  # where there are clusters, so that small graphs get beyond them
-# Threads a block, one block a multiprocessor: many hide the latency of large frontiers; on a road
-# network, where levels are short, 512 took 13.9 ms and 1024 17.8 (road2048, H200, 2026-11-21). With
-# 64-bit pointers 64 registers a thread are too few, and 72 are enough (docs/design/speed.md).
-FULL_BLOCK, LONG_BLOCK, SHORT_BLOCK = 1024, 896, 512
-SIM_BLOCK, SIM_LONG_BLOCK = 256, 224
 PLACED = constant("kPlaced")  # vertices of a list that have places
-
-
-# A search may last if it has more vertices: each may be a level of some microseconds. On sim, where
-# threads take turns, vertices and entries count.
-LASTS, SIM_LASTS = 1 << 16, 1 << 14
 
 
 def may_last(A: CscMatrix) -> bool:
@@ -49,19 +27,14 @@ def may_last(A: CscMatrix) -> bool:
 
     Elsewhere the host goes on while the search runs, which ends soon by itself.
     """
-    n = A.shape[0]
-    if A.device.name == "sim":
-        return n + A.nvals > SIM_LASTS
-    return n > LASTS and A.nvals <= LONG_SEARCH_DEGREE * n
+    n, limits = A.shape[0], A.device.limits
+    if limits.lasts_by_entries:
+        return n + A.nvals > limits.lasts
+    return n > limits.lasts and A.nvals <= LONG_SEARCH_DEGREE * n
 
 
 class Workspace:
-    """Arrays for the grid searches of one matrix; made once and kept.
-
-    Parameters
-    ----------
-    successors, predecessors : CscMatrix or None
-        The forms whose columns are a vertex' neighbours; None for one that the matrix lacks.
+    """Arrays for the fused searches of one matrix, by one or both forms; made once and kept.
 
     Attributes
     ----------
@@ -80,8 +53,8 @@ class Workspace:
         assert form is not None
         device, xp = form.device, form.device.xp
         n, words, kind = form.shape[0], nwords(form.shape[0]), form.col_ptr.dtype
-        push = None if successors is None else push_space(successors)
-        pull = None if predecessors is None else pull_space(predecessors, successors)
+        push = None if successors is None else workspaces.push_space(successors)
+        pull = None if predecessors is None else workspaces.pull_space(predecessors, successors)
         entry = 8 + kind.itemsize  # a vertex with the place of its edges
         self.nbytes = 12 * words
         device.require(self.nbytes, "grid search")
@@ -90,36 +63,33 @@ class Workspace:
         self.targets = n if pull is None else pull.targets
         self.words = [xp.empty(words, np.uint32) for _ in range(3)]
         self._push, self._n, self._place = push, n, kind
-        self._lists: dict[bool, list[Any]] = {}
-        self._both: list[Any] = []
-        self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
+        self._lists: dict[bool, dict[str, Any]] = {}
+        self._both: dict[str, Any] = {}
+        self.counters = xp.zeros(workspaces.SEARCH_COUNTERS, np.uint64)
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32) if push is None else push.barrier
         self.result = xp.zeros(constant("kResults"), np.uint64)
-        self.launches: dict[Any, PreparedLaunch] = {}
-        self._levels: Any = None
+        self.launches: dict[Any, CheckedLaunch] = {}
+        self._found_in: Any = None
         self.degree, self.behind = form.nvals / max(n, 1), 0.0
         if successors is not None and predecessors is not None:
             self.behind = degree_behind_edges(successors, predecessors)
         self.block = block_of(device, self.degree, form.col_ptr.dtype.itemsize == 8)
         self.cluster = device.cluster_blocks if self.degree <= CLUSTER_DEGREE else 1
-        solo = SIM_SOLO if device.name == "sim" and self.cluster > 1 else SOLO
-        self.solo = np.uint32(
-            min(solo, device.dynamic_shared_bytes // (2 * entry), MOST_ALONE // self.cluster)
-        )
-        self.shared = 2 * entry * int(self.solo)
+        solo = device.limits.cluster_solo if self.cluster > 1 else device.limits.solo
+        room = device.dynamic_shared_bytes // (2 * entry)
+        self.solo = min(solo, room, workspaces.MOST_ALONE // self.cluster)
+        self.shared = 2 * entry * self.solo
 
-    def lists(self, again: bool) -> list[Any]:
-        """Return what two lists share: vertices, places, degrees, both lengths, chunks, their end.
+    def lists(self, again: bool) -> dict[str, Any]:
+        """Return the arrays that two lists share, by name.
 
-        Parameters
-        ----------
-        again : bool
-            Whether a vertex may be in both, as sources are that a search does not assign first:
-            then there is room for all twice.
+        If a vertex may be in both `again`, as sources that a search does not assign first, there is
+        room for all twice.
         """
         push = self._push
         if push is None:
-            return [None, None, None, np.uint32(0), np.uint32(0), None, None]
+            none = dict.fromkeys(("vertex", "start", "degree", "chunks_a", "chunks_b"))
+            return {**none, "num_room": 0, "num_places": 0}
         if again not in self._lists:
             room = 2 * self._n if again else len(push.vertex)
             places = place_room(room)
@@ -128,18 +98,22 @@ class Workspace:
                 sizes += [(room, push.vertex.dtype), (2 * push.num_chunks, push.chunks.dtype)]
             start, degree, *own = self._arrays(sizes)
             vertex, chunks = own or (push.vertex, push.chunks)
-            lengths = np.uint32(room), np.uint32(places)
-            self._lists[again] = [vertex, start, degree, *lengths, chunks, chunks[-1:]]
+            self._lists[again] = {
+                "vertex": vertex, "start": start, "degree": degree, "num_room": room,
+                "num_places": places, "chunks_a": chunks, "chunks_b": chunks[-1:],
+            }  # fmt: skip
         return self._lists[again]
 
-    def both(self) -> list[Any]:
+    def both(self) -> dict[str, Any]:
         """Return two lists that may have all vertices each, with places, and all chunks."""
         push = self._push
         assert push is not None
         if not self._both:
-            first = push.vertex, push.start, push.degree, push.chunks
+            names = ("vertex", "start", "degree", "chunks")
+            first = [getattr(push, name) for name in names]
             second = self._arrays([(len(x), x.dtype) for x in first])
-            self._both = [x for pair in zip(first, second, strict=True) for x in pair]
+            for name, a, b in zip(names, first, second, strict=True):
+                self._both |= {f"{name}_a": a, f"{name}_b": b}
         return self._both
 
     def _arrays(self, sizes: list[tuple[int, np.dtype[Any]]]) -> list[Any]:
@@ -149,32 +123,32 @@ class Workspace:
         self.nbytes += nbytes
         return [device.xp.empty(count, kind) for count, kind in sizes]
 
-    def levels(self, device: Device, n: int) -> Any:
+    def found_in(self, device: Device, n: int) -> Any:
         """Return room for the level that each vertex is found in; made at the first call."""
-        if self._levels is None:
+        if self._found_in is None:
             device.require(4 * n, "grid search")
-            self._levels = device.xp.empty(n, np.int32)
+            self._found_in = device.xp.empty(n, np.int32)
             self.nbytes += 4 * n
-        return self._levels
+        return self._found_in
 
 
-def block_of(device: Device, degree: float, long: bool = False) -> int:
+def form_arguments(side: str, form: CscMatrix | None, iso: bool) -> dict[str, Any]:
+    """Return the arrays of a form as search kernels name them; `side` is ``in`` or ``out``."""
+    names = f"{side}_ptr", f"{side}_idx", f"{side}_values"
+    if form is None:
+        return dict.fromkeys(names)
+    values = None if iso else form.values
+    return dict(zip(names, (form.col_ptr, form.row_idx, values), strict=True))
+
+
+def block_of(device: Device, degree: float, wide: bool = False) -> int:
     """Return the threads of a block that searches a matrix of this mean degree.
 
-    Parameters
-    ----------
-    device : Device
-        The device.
-    degree : float
-        Entries of a column, on average.
-    long : bool
-        Whether the kernel has 64-bit pointers, and had better have more registers.
+    With 64-bit pointers (`wide`) the kernel had better have more registers.
     """
-    if device.name == "sim":
-        return SIM_LONG_BLOCK if long else SIM_BLOCK
-    if degree <= LONG_SEARCH_DEGREE:
-        return SHORT_BLOCK
-    return LONG_BLOCK if long else FULL_BLOCK
+    limits = device.limits
+    block = limits.wide_search_block if wide else limits.search_block
+    return min(block, limits.long_search_block) if degree <= LONG_SEARCH_DEGREE else block
 
 
 def place_room(room: int) -> int:
@@ -185,29 +159,20 @@ def place_room(room: int) -> int:
 def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) -> tuple[int, int]:
     """Return the bytes of a matrix without values, and with a search for INT32 levels on it.
 
-    Parameters
-    ----------
-    out_degree : array of int, (n,)
-        Entries of each row.
-    symmetric : bool
-        Whether rows and columns are the same arrays; else a search reads both.
-    one_form : bool
-        Whether a search along the edges only pulls, over the columns alone.
+    `out_degree` has the entries of each row. If `symmetric`, rows and columns are the same arrays,
+    else a search reads both, unless it only pulls, over the columns alone (`one_form`).
     """
-    n, entries, chunks = len(out_degree), int(out_degree.sum()), num_chunks(out_degree)
+    n, entries, chunks = len(out_degree), int(out_degree.sum()), workspaces.num_chunks(out_degree)
     index, place = (np.dtype(index_type(count)).itemsize for count in (n, entries))
     csc = entries * index + (n + 1) * place
-    kept = pull_bytes(n) + 12 * nwords(n)
+    kept = workspaces.pull_bytes(n) + 12 * nwords(n)
     if not one_form:
-        kept += push_bytes(n, chunks) + (4 + place) * place_room(list_room(n))
+        kept += workspaces.push_bytes(n, chunks) + (4 + place) * place_room(workspaces.list_room(n))
     return csc, csc * (
         1 if symmetric or one_form else 2
     ) + kept + n * INT32.numpy.itemsize + 4 * nwords(n)
 
 
-# ------------------------------------------------------------------------------------------
-# Run a fused loop whole: an error or an interrupt leaves what was before it, or what follows it.
-#
 # An interrupt (Ctrl-C) may come between any two lines of Python. Behind the launch of the loop's
 # kernel there is no way back, so what is left to do is done before the interrupt goes on. While
 # the host waits for a kernel, no line of Python sees an interrupt: the kernel itself looks for
@@ -253,15 +218,20 @@ def run_whole(
         Before the kernel ran; the vectors are what they were.
     """
     before = [(x, x.state()) for x in written]
+
+    def restore() -> None:
+        for x, state in before:
+            x.restore(state)
+
     try:
         try:
-            launch, settle = prepare()
+            prepared = prepare()
         except BaseException:
-            _restore(before)
+            restore()
             raise
         device.began = False
         with heard(device.stop[1]) if stops else nullcontext():
-            _run(device, launch, settle, before, stops)
+            _run(device, prepared, restore, stops)
     except Exception as error:
         named = named_error(device, error, name)
         if named is None:
@@ -269,20 +239,15 @@ def run_whole(
         raise named from error
 
 
-def _run(
-    device: Device,
-    launch: Callable[[], None],
-    settle: Callable[[], bool | None],
-    before: list[tuple[VectorStore, tuple[Any, ...]]],
-    waits: bool,
-) -> None:
+def _run(device: Device, prepared: Prepared, restore: Callable[[], None], waits: bool) -> None:
     """Launch a kernel, and take its results over, whatever interrupts that."""
+    launch, settle = prepared
 
     def end() -> None:
         if waits:
             device.synchronize()
         if settle():
-            _restore(before)
+            restore()
 
     try:
         launch()
@@ -290,7 +255,7 @@ def _run(
         if device.began:
             end()
         else:
-            _restore(before)
+            restore()
         raise
     try:
         end()
@@ -299,8 +264,3 @@ def _run(
     except BaseException:
         end()
         raise
-
-
-def _restore(before: list[tuple[VectorStore, tuple[Any, ...]]]) -> None:
-    for x, state in before:
-        x.restore(state)

@@ -8,82 +8,128 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import has_free
-from lagpu.backends.gpu.fused import policy
-from lagpu.backends.gpu.fused.emit import (
-    Parameters,
-    Run,
-    accum_type,
-    column_types,
-    columns_of,
-    expression,
-    write_here,
-)
-from lagpu.backends.gpu.fused.level_order import LevelOrder
+from lagpu.backends.gpu.device.protocol import Device, has_free
+from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.match import SweepBody, match_sweep
-from lagpu.backends.gpu.fused.program.bitmap import OnEntries, on_entries
+from lagpu.backends.gpu.fused.program.run import OnEntries, on_entries
+from lagpu.backends.gpu.fused.search_per_source import BLOCKS, why_not_per_source
 from lagpu.backends.gpu.fused.search_space import Prepared, run_whole
-from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, from_source
+from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, from_source, kernel
 from lagpu.backends.gpu.ops.strategies import by_outputs
-from lagpu.backends.gpu.profile.log import LoopLog
-from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, bytes_of, stride
-from lagpu.backends.gpu.storage.casts import Counters
-from lagpu.backends.gpu.storage.levels import BitmapLevels, VectorLevels
+from lagpu.backends.gpu.profile import LoopLog
+from lagpu.backends.gpu.storage.bitmap import (
+    BitmapLevels,
+    BitmapMatrix,
+    MatrixHandle,
+    Ordered,
+    bytes_of,
+    stride,
+)
+from lagpu.backends.gpu.storage.matrix import Counters
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import index_types
-from lagpu.operations import Rejection, Statement, operands_of
+from lagpu.operations import Rejection, Statement, Sweep, operands_of
+
+Array = Any
+
+
+class Permuted(NamedTuple):
+    """The entries of a matrix in level order."""
+
+    has: Array  #: array of BOOL, (k * n,): presence.
+    values: Array  #: array, (k * n,), or None: none if all are the vector's `iso`.
+
+
+class LevelOrder:
+    """Permutes the matrices of a sweep, (k, n), into level order, and those it writes back.
+
+    A bitmap matrix is stored vertex by vertex, so most of a cache line that one row loads belongs
+    to other rows, at other levels. In level order a level's entries lie side by side; see
+    sweep/permute.cu. `kept` are permuted there and back, `read` only there; `x`, the operand of the
+    product, has entries only while the sweep runs, and is not permuted.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        shape: tuple[int, int],
+        kept: list[VectorStore],
+        read: list[VectorStore],
+        x: VectorStore,
+    ) -> None:
+        self._device, self._shape = device, shape
+        self._kept, self._read, self._x = kept, read, x
+        self._permuted: dict[int, Permuted] = {}
+        self._ranks: Array = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that `permute` allocates."""
+        k, n = self._shape
+        stored = [*self._kept, self._x, *(v for v in self._read if v.values is not None)]
+        of_all = len(self._kept) + len(self._read) + 1 + sum(v.dtype.numpy.itemsize for v in stored)
+        return k * n * of_all
+
+    def permute(self, ordered: Ordered) -> None:
+        """Make the permuted arrays, before anything else is allocated."""
+        xp, (k, n) = self._device.xp, self._shape
+        self._ranks = ordered.ranks
+        deepest = ordered.offsets.size // k - 2
+        for v in (*self._kept, *self._read, self._x):
+            of_one_value = v.values is None and any(v is u for u in self._read)
+            values = None if of_one_value else xp.empty(k * n, v.dtype.numpy)
+            self._permuted[id(v)] = Permuted(xp.empty(k * n, np.bool_), values)
+        for v in (*self._kept, *self._read):
+            run = kernel("sweep/permute.cu", "to_level_order", U=v.dtype.ctype)
+            self._device.launch(
+                run, n, n=n, k=k, stride=stride(k), deepest=deepest, order=ordered.order,
+                offsets=ordered.offsets, **v.arguments(), has=self.of(v).has, own=self.of(v).values,
+            )  # fmt: skip
+
+    def load(self) -> None:
+        """Compile what `restore` launches: behind the sweep nothing may fail."""
+        for v in self._kept:
+            self._device.load(kernel("sweep/permute.cu", "from_level_order", U=v.dtype.ctype))
+
+    def restore(self) -> None:
+        """Write the entries of kept matrices back to their bitmaps, which must be allocated."""
+        k, n = self._shape
+        per = stride(k) // 32
+        for v in self._kept:
+            run = kernel("sweep/permute.cu", "from_level_order", U=v.dtype.ctype)
+            self._device.launch(
+                run, n * per * 8, n=n, k=k, per=per, ranks=self._ranks, has=self.of(v).has,
+                own=self.of(v).values, words=v.words, values=v.values,
+            )  # fmt: skip
+
+    def of(self, v: VectorStore) -> Permuted:
+        """Return the permuted entries of a matrix, once `permute` has run."""
+        return self._permuted[id(v)]
 
 
 class Frame(NamedTuple):
-    """The frame of a sweep's kernel, around the function of a vertex.
+    """The frame of a sweep's kernel, around the function of a vertex."""
 
-    Attributes
-    ----------
-    params : tuple of str
-        Parameters after those of the body.
-    bounds : str
-        Arguments of ``__launch_bounds__``.
-    at : str
-        The type of sweep/vertex.cuh that locates entries.
-    swept : str
-        The fields of ``Swept`` after the columns and the operand's values.
-    made : str
-        The statement that stores an entry of the multiplied vector, ``{x}`` at vertex ``v``.
-    before, after : tuple of str
-        The first lines of the kernel, and those that call ``visit`` and ``fetch``.
-    """
-
-    params: tuple[str, ...]
-    bounds: str
-    at: str
-    swept: str
+    params: tuple[str, ...]  #: Parameters after those of the body.
+    bounds: str  #: Arguments of ``__launch_bounds__``.
+    at: str  #: The type of sweep/vertex.cuh that locates entries.
+    swept: str  #: The fields of ``Swept`` after the columns and the operand's values.
+    #: The statement that stores an entry of the multiplied vector, ``{x}`` at vertex ``v``.
     made: str
+    #: The first lines of the kernel, and those that call ``visit`` and ``fetch``.
     before: tuple[str, ...]
     after: tuple[str, ...]
 
 
 class SweepText:
-    """The function of a vertex, and its parameters.
-
-    Parameters
-    ----------
-    body : SweepBody
-        The statements, on vectors; for a sweep over a matrix, those that store its entries.
-    here, above : VectorStore
-        The masks of the sweep.
+    """The function of a vertex, and its parameters; masks and operands are vectors.
 
     Attributes
     ----------
-    params : Parameters
-        Of the kernel; those of the body, once `write` has run.
-    blank : list of VectorStore
-        Vectors that have entries in the last iteration alone.
-    kept : list of VectorStore
-        Vectors that keep their entries from iteration to iteration.
-    written : list of VectorStore
-        Blank and kept vectors.
-    read : list of VectorStore
-        Vectors that are only read.
+    blank, kept : list of VectorStore
+        Vectors that have entries in the last iteration alone, and those that keep their entries.
+    written, read : list of VectorStore
+        Blank and kept vectors, and those that are only read.
     x : VectorStore
         The operand of the product; it is blank.
     """
@@ -100,7 +146,7 @@ class SweepText:
         own = [*self.written, here, above]
         self.read = [x for x in read.values() if not any(x is y for y in own)]
         self._names: dict[int, str] = {}
-        self.params = Parameters()
+        self.params = emit.Parameters()
 
     def make_room(self) -> None:
         """Allocate bits and values of all vectors written; the bits of blank ones are not set."""
@@ -110,30 +156,30 @@ class SweepText:
         for x in self.kept:
             x.to_writable()
 
-    def names_of_blank(self) -> list[str]:
-        """Return the names of the blank vectors in the text."""
-        return self._names_of(self.blank)
-
-    def name_of(self, x: VectorStore) -> str:
-        """Return the name of a vector in the text."""
-        return self._names[id(x)]
-
     def arguments(self) -> list[Any]:
         """Return the arguments of the kernel that `write` has written."""
-        return self.params.arguments.of(Run(self.params.handles, self.x.device))
+        return self.params.arguments.of(emit.Run(self.params.handles, self.x.device))
 
     def changed(self) -> None:
         """Forget the counts and statistics of the vectors that the kernel writes."""
         for x in self.written:
             x.changes()
 
-    def write(
-        self, framed: Callable[[SweepText], Frame], level_order: LevelOrder | None = None
-    ) -> str:
-        """Return the text of the kernel ``sweep``; `framed` is asked once vectors have names.
+    def kernel(
+        self,
+        file: str,
+        framed: Callable[[SweepText], Frame],
+        level_order: LevelOrder | None = None,
+        **macros: str,
+    ) -> Kernel:
+        """Return the kernel ``sweep``; `framed` is called once vectors have names.
 
         Kept and read vectors are in level order if `level_order` is given.
         """
+        text = self._write(framed, level_order)
+        return from_source(text, "sweep", file=file, prelude=self.params.prelude.text, **macros)
+
+    def _write(self, framed: Callable[[SweepText], Frame], level_order: LevelOrder | None) -> str:
         body = self._body
         for v in (*self.written, *self.read):
             self._vector(v, level_order)
@@ -146,7 +192,7 @@ class SweepText:
         kind = body.product.out.dtype.ctype
         after = [line for s in body.after for line in self._statement(s)]
         before = [line for s in body.before for line in self._statement(s)]
-        near = self._names_of([*self.kept, *self.read])
+        near = self.names_of([*self.kept, *self.read])
         # A line of words serves many vertices, so it is near already; one of bytes may not be.
         bytes_near = near if level_order is not None else []
         return "\n".join(
@@ -219,8 +265,8 @@ class SweepText:
         """Add the parameters of the matrix; return the initialiser of its ``Columns``."""
         A, product = self._matrix()
         form = by_outputs(A, product)
-        kinds = column_types(index_types(form), A.dtype)
-        return "{" + ", ".join(map(self.params.add, kinds, columns_of(form, A.dtype))) + "}"
+        kinds = emit.column_types(index_types(form), A.dtype)
+        return "{" + ", ".join(map(self.params.add, kinds, emit.columns_of(form, A.dtype))) + "}"
 
     # ------------------------------------------------------------------------ at one vertex
     def _loads(self) -> list[str]:
@@ -230,7 +276,7 @@ class SweepText:
             name, kind = self._names[id(x)], x.dtype.ctype
             args = f"{name}_words, {name}_values, {name}_iso, at"
             lines.append(f"Entry<{kind}> {name} = entry_at<{kind}>({args});")
-        lines += [f"const bool had_{n} = {n}.there;" for n in self._names_of(self.kept)]
+        lines += [f"const bool had_{n} = {n}.there;" for n in self.names_of(self.kept)]
         for x in self.blank:
             kind = x.dtype.ctype
             lines.append(f"Entry<{kind}> {self._names[id(x)]}{{false, {kind}(0)}};")
@@ -248,9 +294,9 @@ class SweepText:
     def _stores(self, x: str, y: str, made: str) -> list[str]:
         """Return the lines that put the vectors back; blank ones keep the last turn's entries."""
         lines = []
-        for name in self._names_of(self.kept):
+        for name in self.names_of(self.kept):
             lines.append(f"put_back({name}_words, {name}_values, at, {name}, had_{name});")
-        for name in self._names_of(self.blank):
+        for name in self.names_of(self.blank):
             last = f"if ({name}.there && d == {int(name != y)})"
             if name == x:
                 lines += [made.format(x=x), f"{last} set_bit({x}_words, in_bitmap);"]
@@ -259,15 +305,16 @@ class SweepText:
                 lines.append(f"{last} put_back({what});")
         return lines
 
-    def _names_of(self, vectors: list[VectorStore]) -> list[str]:
+    def names_of(self, vectors: list[VectorStore]) -> list[str]:
+        """Return the names of vectors in the text."""
         return [self._names[id(x)] for x in vectors]
 
     def _statement(self, s: Statement) -> list[str]:
         """Return the lines of an element-wise statement."""
-        z, source = expression(s, self)
+        z, source = emit.expression(s, self)
         w, kind = self._names[id(s.out)], s.out.dtype
-        accum = accum_type(self.params, s.desc, kind, z)
-        return [write_here(w, f"{accum}, {kind.ctype}, {z.ctype}", source, "i")]
+        accum = emit.accum_type(self.params, s.desc, kind, z)
+        return [emit.write_here(w, f"{accum}, {kind.ctype}, {z.ctype}", source, "i")]
 
     def operand(self, x: VectorStore) -> str:
         """See `Writer`: the variable that is the vector's entry at the vertex."""
@@ -292,26 +339,18 @@ class SweepText:
         return f"{name}<{types}>({args}, i, j)"
 
 
-# ------------------------------------------------------------------------------------------
-# Sweeps over the levels of a search, the deepest first, as one kernel each.
-#
 # A sweep over a vector is a cooperative kernel; in a sweep over a matrix one thread block sweeps
 # each row alone. See sweep/levels.cuh.
 
 
-# One thread block a multiprocessor; in a level that one thread block runs alone, each thread has
-# at most one vertex.
-BLOCK, SIM_BLOCK = 1024, 256
-
-
-def vector_sweep(
-    statements: Sequence[Statement], here: VectorStore, above: VectorStore, levels: VectorLevels
-) -> VectorSweep | Rejection:
+def vector_sweep(statements: Sequence[Statement], turns: Sweep) -> VectorSweep | Rejection:
     """Return the sweep over a vector's levels, or why the statements do not fit."""
+    here, above, _ = turns
+    assert isinstance(here, VectorStore) and isinstance(above, VectorStore)
     body = match_sweep(statements, here, above)
-    return (
-        body if isinstance(body, Rejection) else VectorSweep(statements, body, here, above, levels)
-    )
+    if isinstance(body, Rejection):
+        return body
+    return VectorSweep(statements, SweepText(body, here, above), turns.levels)
 
 
 _VECTOR_PARAMS = (
@@ -331,34 +370,14 @@ def _mark(deepest: int) -> tuple[str, int]:
 
 
 class VectorSweep:
-    """A kernel, its arguments, and the vectors it writes; see `FusedLoop`.
-
-    Parameters
-    ----------
-    statements : sequence of Statement
-        The loop's body.
-    body : SweepBody
-        The parts of the body.
-    here, above : VectorStore
-        The masks of the sweep.
-    levels : VectorLevels
-        The levels; at least two.
-    """
+    """A kernel, its arguments, and the vectors it writes; see `FusedLoop`."""
 
     name, why = "sweep", "the levels are a vector"
     keeps_log = False
 
-    def __init__(
-        self,
-        statements: Sequence[Statement],
-        body: SweepBody,
-        here: VectorStore,
-        above: VectorStore,
-        levels: VectorLevels,
-    ) -> None:
+    def __init__(self, statements: Sequence[Statement], text: SweepText, levels: Any) -> None:
         self.statements = statements
-        self._text, self._levels = SweepText(body, here, above), levels
-        self._device = here.device
+        self._text, self._levels, self._device = text, levels, text.x.device
 
     @property
     def nbytes(self) -> int:
@@ -373,28 +392,21 @@ class VectorSweep:
     def _prepared(self) -> Prepared:
         device, xp, levels = self._device, self._device.xp, self._levels
         self._text.make_room()
-        kernel = self._kernel()
-        block = SIM_BLOCK if device.name == "sim" else BLOCK
+        block = device.limits.loop_block
+        kernel = self._text.kernel("sweep.cu", self._frame, BLOCK=str(block))
         grid = device.max_cooperative_blocks(kernel, block)
         size = -(-levels.size * _mark(levels.deepest)[1] // 4)
         marks, entries = (xp.empty(k, np.uint32) for k in (size, levels.deepest + 1))
         launch = functools.partial(
-            device.launch, kernel, grid * block,
-            *self._text.arguments(), np.int64(len(levels.order)), np.int64(levels.deepest),
-            levels.order, levels.level.astype(np.int32, copy=False),
-            levels.offsets, np.int64(nwords(levels.size)), np.int64(size), marks, entries,
-            xp.empty(1, np.int64), xp.zeros(GRID_BARRIER, np.uint32),
+            device.launch, kernel, grid * block, *self._text.arguments(),
             block=block, cooperative=True,
+            count=len(levels.order), deepest=levels.deepest, order=levels.order,
+            level=levels.level.astype(np.int32, copy=False), offsets=levels.offsets,
+            num_words=nwords(levels.size), num_marks=size, marks=marks, entries=entries,
+            reached=xp.empty(1, np.int64), barrier=xp.zeros(GRID_BARRIER, np.uint32),
         )  # fmt: skip
         self._text.changed()
         return launch, lambda: None
-
-    def _kernel(self) -> Kernel:
-        text, block = self._text.write(self._frame), BLOCK
-        if self._device.name == "sim":
-            block = SIM_BLOCK
-        prelude = self._text.params.prelude.text
-        return from_source(text, "sweep", file="sweep.cu", prelude=prelude, BLOCK=str(block))
 
     def _frame(self, text: SweepText) -> Frame:
         return Frame(
@@ -408,7 +420,7 @@ class VectorSweep:
                 "for (i64 k = thread; k < num_marks; k += threads) marks[k] = 0;",
                 "for (i64 k = thread; k <= deepest; k += threads) entries[k] = 0;",
                 "for (i64 k = thread; k < num_words; k += threads) {",
-                *(f"{name}_words[k] = 0;" for name in text.names_of_blank()),
+                *(f"{name}_words[k] = 0;" for name in text.names_of(text.blank)),
                 "}",
             ),
             after=(
@@ -430,13 +442,12 @@ _ROW_MADE = (
 
 
 def per_source_sweep(
-    counters: Counters,
-    statements: Sequence[Statement],
-    here: MatrixHandle,
-    above: MatrixHandle,
-    levels: BitmapLevels,
+    counters: Counters, statements: Sequence[Statement], turns: Sweep
 ) -> PerSourceSweep | Rejection:
     """Return the sweep over a matrix' levels, or why the statements do not fit."""
+    here, above, levels = turns
+    assert isinstance(here, MatrixHandle) and isinstance(above, MatrixHandle)
+    assert isinstance(levels, BitmapLevels)
     found = on_entries(counters, statements, (here, above), here.shape)
     if isinstance(found, Rejection):
         return found
@@ -445,7 +456,7 @@ def per_source_sweep(
     if isinstance(body, Rejection):
         return body
     A = body.multiply.matrix.csc()
-    why = policy.why_not_per_source(A, here.shape[0])
+    why = why_not_per_source(A, here.shape[0])
     if why:
         return Rejection(f"no per-source sweep: {why}")
     made = PerSourceSweep(body, found, masks, levels)
@@ -455,19 +466,7 @@ def per_source_sweep(
 
 
 class PerSourceSweep:
-    """A kernel, its arguments, and the bitmap matrices it writes; see `FusedLoop`.
-
-    Parameters
-    ----------
-    body : SweepBody
-        The body, on entries.
-    found : OnEntries
-        The statements on entries, and the bitmap matrices that store the entries.
-    masks : list of BitmapMatrix
-        The masks of the sweep, here and above.
-    levels : BitmapLevels
-        The levels; at least two.
-    """
+    """A kernel, its arguments, and the bitmap matrices it writes; see `FusedLoop`."""
 
     name, why = "per-source sweep", "the levels are a matrix, of a sparse graph without hubs"
     keeps_log = False
@@ -485,13 +484,9 @@ class PerSourceSweep:
         """See `FusedLoop`: the level order, the permuted entries, and new bitmap matrices."""
         text = self._text
         made = [*text.written, *(x for x in text.read if x.form == "sparse")]
+        lacking = [x for x in made if x.form != "bitmap" or x.values is None]
         needed = self._levels.order_bytes() + self._order.nbytes
-        return needed + sum(self._bytes_to_make(x) for x in made)
-
-    def _bytes_to_make(self, x: VectorStore) -> int:
-        if x.form == "bitmap" and x.values is not None:
-            return 0
-        return bytes_of(x.dtype, self._levels.shape) or 0
+        return needed + sum(bytes_of(x.dtype, self._levels.shape) or 0 for x in lacking)
 
     def run(self, _log: LoopLog | None = None) -> None:
         """Run the sweep to its end; the host does not wait."""
@@ -504,14 +499,15 @@ class PerSourceSweep:
         self._text.make_room()
         for x in self._text.blank:  # rows share words, and there is no barrier between them
             x.words.fill(0)
-        kernel = self._kernel()
-        block = policy.block_size(device)
+        block = device.limits.row_block
+        macros = {"BLOCK": str(block), "BLOCKS": str(BLOCKS)}
+        kernel = self._text.kernel("rowsweep.cu", _row_frame, self._order, **macros)
         self._order.load()
         self._text.changed()
         launch = functools.partial(
-            device.launch, kernel, k * block,
-            *self._text.arguments(), np.int64(k), np.int64(n),
-            np.int64(stride(k)), np.int64(self._levels.deepest), *ordered, block=block,
+            device.launch, kernel, k * block, *self._text.arguments(), block=block,
+            rows=k, vertices=n, stride=stride(k), deepest=self._levels.deepest,
+            **ordered._asdict(),
         )  # fmt: skip
         return launch, self._settle
 
@@ -520,21 +516,10 @@ class PerSourceSweep:
         self._order.restore()
         self._found.store()
 
-    def _kernel(self) -> Kernel:
-        text = self._text.write(_row_frame, self._order)
-        macros = {"BLOCK": policy.block_size(self._device), "BLOCKS": policy.BLOCKS}
-        return from_source(
-            text,
-            "sweep",
-            file="rowsweep.cu",
-            prelude=self._text.params.prelude.text,
-            **{name: str(value) for name, value in macros.items()},
-        )
-
 
 def _row_frame(text: SweepText) -> Frame:
     """Return the frame of a kernel that sweeps each row of a matrix."""
-    has = text.name_of(text.x) + "_has"
+    has = text.names_of([text.x])[0] + "_has"
     at = f"At{{ranks, starts, {has}, row * vertices, stride, i32(row)}}"
     return Frame(
         params=_ROW_PARAMS,

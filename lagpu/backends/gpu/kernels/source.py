@@ -51,9 +51,6 @@ def constant(name: str) -> int:
     return _constants()[name]
 
 
-# ------------------------------------------------------------------------------------------
-# Kernel sources: read, paste headers, specialise by macros, and know the signature.
-#
 # A `Kernel` is text plus a typed signature; a device compiles it on first launch. Headers are
 # pasted and not found through ``-I``, because CuPy's cache key does not see included files.
 
@@ -87,25 +84,14 @@ _PARAM = re.compile(r"(?P<type>\w+)(?:\s*(?P<star>\*)\s*|\s+)(?P<name>\w+)")
 
 @dataclass(frozen=True)
 class Param:
-    """One parameter of a kernel.
+    """One parameter of a kernel."""
 
-    Attributes
-    ----------
-    name : str
-        Its name in the source.
-    ctype : str
-        Its type once macros are resolved: one of ``bool i32 u32 i64 u64 f32 f64``, or
-        ``GridBarrier`` as a pointer's target.
-    pointer : bool
-        Whether it takes a device array.
-    const : bool
-        Whether the kernel only reads it.
-    """
-
-    name: str
+    name: str  #: Its name in the source.
+    #: Its type once macros are resolved: one of ``bool i32 u32 i64 u64 f32 f64``, or
+    #: ``GridBarrier`` as a pointer's target.
     ctype: str
-    pointer: bool
-    const: bool
+    pointer: bool  #: Whether it takes a device array.
+    const: bool  #: Whether the kernel only reads it.
 
     @functools.cached_property
     def dtype(self) -> np.dtype[np.generic]:
@@ -118,25 +104,20 @@ class Param:
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """One specialised kernel: everything a device needs to compile and call it.
+    """One specialised kernel: everything a device needs to compile and call it."""
 
-    Attributes
-    ----------
-    file, name : str
-        Where it is written and its ``extern "C"`` name.
-    macros : tuple of (str, str)
-        What it is specialised by, sorted, names with their ``LG_``.
-    source : str
-        The text with headers and prelude pasted in.
-    params : tuple of Param
-        Its signature.
-    """
-
+    #: Where it is written and its ``extern "C"`` name.
     file: str
     name: str
+    #: tuple of (str, str): what it is specialised by, sorted, names with their ``LG_``.
     macros: tuple[tuple[str, str], ...]
-    source: str
+    source: str  #: The text with headers and prelude pasted in.
     params: tuple[Param, ...]
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of its parameters."""
+        return tuple(param.name for param in self.params)
 
     @functools.cached_property
     def slots(self) -> tuple[tuple[Param, bool, np.dtype[np.generic]], ...]:
@@ -145,7 +126,7 @@ class Kernel:
 
     @functools.cached_property
     def alone(self) -> str:
-        """The text with its file's other kernels as functions that nobody calls, line by line.
+        """The text with its file's other kernels as functions that are never called, line by line.
 
         Such take no time to compile: of a file with five kernels this is a quarter of it.
         """
@@ -212,21 +193,10 @@ def kernel(file: str, name: str, *, prelude: str = "", **macros: str) -> Kernel:
 def from_source(
     text: str, name: str, *, file: str = "generated.cu", prelude: str = "", **macros: str
 ) -> Kernel:
-    """Return kernel `name` of a text that is not one of the package's files.
+    """Return kernel `name` of a text that is not one of the package's files; see `kernel`.
 
-    Parameters
-    ----------
-    text : str
-        CUDA C++ that may include the package's headers: a generated program, or a test's kernel.
-    file : str, optional
-        What messages call it.
-    name, prelude, **macros
-        As in `kernel`.
-
-    Raises
-    ------
-    InvalidValue
-        As in `kernel`.
+    The text, a generated program or a test's kernel, may include the package's headers; messages
+    call it `file`.
     """
     source = _paste_headers(text, file)
     if prelude:
@@ -338,9 +308,6 @@ def _resolve(word: str, words: dict[str, str]) -> str:
     return word
 
 
-# ------------------------------------------------------------------------------------------
-# Operators as kernels know them: the functor's name, and the text of a user's own.
-#
 # A `Prelude` gathers the texts of one kernel, each once: an operator that multiplies and
 # accumulates has one functor.
 
@@ -407,17 +374,7 @@ class Prelude:
 def macros_of(
     product: Product, u: DType, a: DType, prelude: Prelude | None = None
 ) -> tuple[dict[str, str], str]:
-    """Return the macros that specialise a kernel of a product, and its prelude.
-
-    Parameters
-    ----------
-    product : Product
-        The algebra.
-    u, a : DType
-        Types of the values of the vector and of the matrix.
-    prelude : Prelude, optional
-        Where functors are put; by default a new one.
-    """
+    """Return the macros that specialise a kernel of a product, and its prelude."""
     prelude = prelude or Prelude()
     macros = {
         "ADD": prelude.functor(product.semiring.monoid),

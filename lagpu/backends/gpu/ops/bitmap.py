@@ -13,9 +13,8 @@ from lagpu.backends.gpu.ops import elementwise
 from lagpu.backends.gpu.ops.planner import BITS_PUSH_COST, Plan
 from lagpu.backends.gpu.ops.strategies import by_inputs, by_outputs, edges_of_outputs
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, require, stride, words_of
-from lagpu.backends.gpu.storage.casts import Counters, cast_number
 from lagpu.backends.gpu.storage.forms import is_symmetric
-from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix, cast_number
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.gpu.storage.workspaces import chunks_of, index_types
 from lagpu.dtypes import DType
@@ -69,13 +68,14 @@ def fill(counters: Counters, C: MatrixHandle, desc: Descriptor, value: Any) -> N
         _make_room(made)
     count, prelude = counters.take(), Prelude()
     macros = accum_macros(desc.accum, w.dtype, w.dtype, prelude)
-    file, text = "bitmap/products.cu", prelude.text
-    run = kernel(file, "bitmap_fill", prelude=text, W=w.dtype.ctype, **macros)
+    macros["W"] = w.dtype.ctype
+    run = kernel("bitmap/products.cu", "bitmap_fill", prelude=prelude.text, **macros)
     made.changed()
     w.changes()
     w.device.launch(
-        run, len(w.words), len(w.words), stride(k) // 32, k, value, mask, complement,
-        desc.replace, w.words, w.values, count,
+        run, len(w.words), nwords=len(w.words), per=stride(k) // 32, k=k, scalar=value,
+        m_words=mask, complement=complement, replace=desc.replace,
+        w_words=w.words, w_values=w.values, nvals=count,
     )  # fmt: skip
     w.counted(count)
     C.store = made
@@ -114,19 +114,15 @@ def reduce_columns(A: BitmapMatrix, monoid: Monoid) -> VectorStore:
     result, prelude = monoid.types(A.dtype)[1], Prelude()
     macros = {"ADD": prelude.functor(monoid), "U": A.dtype.ctype, "Z": result.ctype}
     found, sums = xp.empty(n, bool), xp.empty(n, result.numpy)
-    words, values, number = A.entries.readable()
-    file, text = "bitmap/products.cu", prelude.text
-    run = kernel(file, "bitmap_reduce_columns", prelude=text, **macros)
-    per = stride(A.shape[0]) // 32
-    A.device.launch(run, 32 * n, n, per, words, values, number, found, sums)
+    run = kernel("bitmap/products.cu", "bitmap_reduce_columns", prelude=prelude.text, **macros)
+    A.device.launch(
+        run, 32 * n, n=n, per=stride(A.shape[0]) // 32, **A.entries.arguments(), found=found,
+        sums=sums,
+    )  # fmt: skip
     where = xp.flatnonzero(found).astype(np.int64)
     w = VectorStore(A.device, A.entries.counters, result, n)
     w.set_sparse(where, sums[where], None)
     return w
-
-
-# ------------------------------------------------------------------------------------------
-# Products of a bitmap matrix with a matrix: bits or values, pulled or pushed.
 
 
 #: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).
@@ -191,7 +187,7 @@ def multiply(
     unless None, counts the entries of `A` that are looked at.
     """
     result = product.result
-    mask = elementwise.mask_words(on_entries(counters, desc))
+    mask, complement = elementwise.mask_words(on_entries(counters, desc))
     shape = (Q.shape[0], A.shape[1 if product.transpose else 0])
     size = stride(shape[0]) * shape[1]
     made = VectorStore(A.device, counters, result, size)
@@ -199,73 +195,65 @@ def multiply(
     words = made.spare_words()
     out = BitmapMatrix(A.device, result, shape, made)
     counts, notification = counters.take(3), A.device.notification()
-    tell = (counts, notification.memory, notification.serial, edges)
+    given: dict[str, Any] = {
+        "k": Q.shape[0], "m_words": mask, "complement": complement, "out_words": words,
+        "counts": counts, "notification": notification.memory, "serial": notification.serial,
+        "edges": edges,
+    }  # fmt: skip
     if iso is None:
         values = made.spare_values(result)
-        _sums(Q, A, product, mask, words, values, tell)
+        _sums(Q, A, product, given | {"out": values})
         made.set_bitmap(words, values, None, None)
     else:
-        out.alive = _bits(Q, A, product, plan, mask, words, tell, counters)
+        words.fill(0)
+        out.alive = counters.take(words_of(Q.shape[0])[1])
+        _bits(Q, A, product, plan, given | {"alive": out.alive})
         made.set_bitmap(words, None, cast_number(iso, result), None)
     made.counted(counts, notification)
     return out
 
 
 def _bits(
-    Q: BitmapMatrix,
-    A: CscMatrix,
-    product: Product,
-    plan: Plan,
-    mask: tuple[Any, bool],
-    words: Any,
-    tell: tuple[Any, ...],
-    counters: Counters,
-) -> Any:
-    """Launch ``bitmap_mxm_bits``, pulled or pushed; return the active rows of the result."""
-    k = Q.shape[0]
-    word, groups = words_of(k)
+    Q: BitmapMatrix, A: CscMatrix, product: Product, plan: Plan, given: dict[str, Any]
+) -> None:
+    """Launch ``bitmap_mxm_bits``, pulled or pushed."""
+    word, groups = words_of(Q.shape[0])
     q_words, _, _ = Q.entries.readable()
     pulls = plan.direction == "pull"
     form = by_outputs(A, product) if pulls else by_inputs(A, product)
-    words.fill(0)
-    alive = counters.take(groups)
-    macros = {"WORD": word, "PUSH": "0" if pulls else "1", **index_types(form), **_counting(tell)}
+    macros = {"WORD": word, "PUSH": "0" if pulls else "1", **index_types(form)}
+    macros |= _counting(given)
     run = kernel("bitmap/products.cu", "bitmap_mxm_bits", **macros)
     chunks, n = chunks_of(form), form.shape[1]
     A.device.launch(
-        run, n * groups, n, groups, k, form.col_ptr, form.row_idx, q_words, *mask, Q.alive,
-        edges_of_outputs(A, product, form), len(chunks.column), chunks.column, chunks.start, words,
-        alive, *tell,
+        run, n * groups, n=n, groups=groups, ptr=form.col_ptr, idx=form.row_idx,
+        q_words=q_words, q_alive=Q.alive, lengths=edges_of_outputs(A, product, form),
+        chunks=len(chunks.column), chunk_column=chunks.column, chunk_start=chunks.start, **given,
     )  # fmt: skip
-    return alive
 
 
-def _counting(tell: tuple[Any, ...]) -> dict[str, str]:
+def _counting(given: dict[str, Any]) -> dict[str, str]:
     """Return the macro that makes a kernel count the entries it looks at, while it is traced."""
-    return {} if tell[3] is None else {"EDGES": "1"}
+    return {} if given["edges"] is None else {"EDGES": "1"}
 
 
-def _sums(
-    Q: BitmapMatrix,
-    A: CscMatrix,
-    product: Product,
-    mask: tuple[Any, bool],
-    words: Any,
-    values: Any,
-    tell: tuple[Any, ...],
-) -> None:
+def _sums(Q: BitmapMatrix, A: CscMatrix, product: Product, given: dict[str, Any]) -> None:
     """Launch ``bitmap_mxm_sums_long`` and ``bitmap_mxm_sums``."""
-    form, k = by_outputs(A, product), Q.shape[0]
-    n, per = form.shape[1], stride(k) // 32
+    form = by_outputs(A, product)
+    n, per = form.shape[1], stride(Q.shape[0]) // 32
     macros, prelude = macros_of(product, Q.dtype, A.dtype)
-    macros |= {**index_types(form), **_counting(tell)}
-    operands = (form.col_ptr, form.row_idx, form.values, form.number, *Q.entries.readable(), *mask)
-    lengths, columns = edges_of_outputs(A, product, form), chunks_of(form).columns
+    macros |= {**index_types(form), **_counting(given)}
+    given = {
+        **given, "per": per, "col_ptr": form.col_ptr, "row_idx": form.row_idx,
+        "a_values": form.values, "a_iso": form.number, **Q.entries.arguments("q_"),
+        "lengths": edges_of_outputs(A, product, form),
+    }  # fmt: skip
+    columns = chunks_of(form).columns
     if len(columns):
         run = kernel("bitmap/products.cu", "bitmap_mxm_sums_long", prelude=prelude, **macros)
         A.device.launch(
-            run, len(columns) * per * 1024, len(columns), columns, per, k, *operands, lengths,
-            words, values, tell[0], tell[3], block=1024,
+            run, len(columns) * per * 1024, block=1024, listed=len(columns), columns=columns,
+            **{name: x for name, x in given.items() if name not in ("notification", "serial")},
         )  # fmt: skip
     run = kernel("bitmap/products.cu", "bitmap_mxm_sums", prelude=prelude, **macros)
-    A.device.launch(run, n * per * 32, n, per, k, *operands, lengths, words, values, *tell)
+    A.device.launch(run, n * per * 32, n=n, **given)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
 from lagpu.algebra.tables import unary
-from lagpu.backends.gpu.device.protocol import PER_CALL, Device, PreparedLaunch
-from lagpu.backends.gpu.kernels import constant, kernel
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device
+from lagpu.backends.gpu.kernels import Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.source import Prelude, accum_macros
 from lagpu.backends.gpu.storage.forms import no_places
 from lagpu.backends.gpu.storage.matrix import CscMatrix
@@ -86,20 +86,17 @@ def map_entries(
     w.to_writable()
     count = w.counters.take()
     types = (u.dtype, function.domain, function.result, w.dtype)
-    run = _launch_over(w.device, w.size, "map", function.op, types, desc.accum, 12)
+    run = _launch_over(w.device, w.size, "map", function.op, types, desc.accum)
     scalar, left = bound_operand(function)
-    own = _own_words(u, w, words)
     w.changes()
-    run(
-        *own, values, number, scalar, left,
-        mask, complement, desc.replace, region, w.words, w.values, count,
-    )  # fmt: skip
+    run({
+        # the words of `u` have changed if it is `w`, which was made writable
+        "u_words": w.words if u is w else words, "u_values": values, "u_iso": number,
+        "scalar": scalar, "scalar_left": left, "m_words": mask, "complement": complement,
+        "replace": desc.replace, "region": region, "w_words": w.words, "w_values": w.values,
+        "nvals": count,
+    })  # fmt: skip
     w.counted(count)
-
-
-def _own_words(u: VectorStore, w: VectorStore, words: Any) -> tuple[Any]:
-    """Return the words that `u` has now: they change if it is `w`, which was made writable."""
-    return (w.words if u is w else words,)
 
 
 def bound_operand(function: BoundOperator) -> tuple[Any, bool]:
@@ -118,13 +115,13 @@ def select_entries(
     w.to_writable()
     count = w.counters.take()
     types = (u.dtype, lookup(thunk.dtype), u.dtype, w.dtype)
-    run = _launch_over(w.device, w.size, "select_entries", op, types, desc.accum, 10)
-    own = _own_words(u, w, words)
+    run = _launch_over(w.device, w.size, "select_entries", op, types, desc.accum)
     w.changes()
-    run(
-        *own, values, number, thunk,
-        mask, complement, desc.replace, w.words, w.values, count,
-    )  # fmt: skip
+    run({
+        "u_words": w.words if u is w else words, "u_values": values, "u_iso": number,
+        "thunk": thunk, "m_words": mask, "complement": complement, "replace": desc.replace,
+        "w_words": w.words, "w_values": w.values, "nvals": count,
+    })  # fmt: skip
     w.counted(count)
 
 
@@ -136,8 +133,7 @@ def _launch_over(
     op: Operator | None,
     types: tuple[DType, DType, DType, DType],
     accum: BinaryOp | None,
-    varying: int,
-) -> PreparedLaunch:
+) -> CheckedLaunch:
     """Return a launch from elementwise/map.cu over all of a vector; all but the size varies.
 
     `types` are those of what is read, of the operator's domain and result, and of the output.
@@ -154,9 +150,7 @@ def _launch_over(
     most, block = device.resident_threads, BLOCK
     if name == "fill":
         most, block = most // 2, block // 2
-    made: PreparedLaunch = device.prepare(
-        run, min(size, most), size, *(PER_CALL,) * varying, block=block
-    )
+    made: CheckedLaunch = device.prepare(run, min(size, most), n=size, block=block)
     return made
 
 
@@ -168,9 +162,12 @@ def assign_value(w: VectorStore, desc: Descriptor, value: Any, region: Any = Non
     mask, complement = mask_words(desc)
     w.to_writable()
     count = w.counters.take()
-    fill = _launch_over(w.device, w.size, "fill", None, (w.dtype,) * 4, desc.accum, 8)
+    fill = _launch_over(w.device, w.size, "fill", None, (w.dtype,) * 4, desc.accum)
     w.changes()
-    fill(value, mask, complement, desc.replace, region, w.words, w.values, count)
+    fill({
+        "scalar": value, "m_words": mask, "complement": complement, "replace": desc.replace,
+        "region": region, "w_words": w.words, "w_values": w.values, "nvals": count,
+    })  # fmt: skip
     w.counted(count)
 
 
@@ -186,20 +183,22 @@ def combine(
     """``w<m> = u (+) v`` or ``u (x) v``."""
     domain, _ = op.types(u.dtype, v.dtype)
     mask, complement = mask_words(desc)
-    zero = domain.zero
-    u_args, v_args = u.readable(), v.readable()
+    u_default, v_default = defaults or (domain.zero,) * 2
+    (u_words, u_values, u_iso), (v_words, v_values, v_iso) = u.readable(), v.readable()
     w.to_writable()
     if u is w:
-        u_args = u.readable()
+        u_words, u_values, u_iso = u.readable()
     if v is w:
-        v_args = v.readable()
+        v_words, v_values, v_iso = v.readable()
     count = w.counters.take()
     run = _launch_of_two(w.device, w.size, op, (u.dtype, v.dtype, w.dtype), desc.accum)
     w.changes()
-    run(
-        EWISE_MODES[kind], *u_args, *v_args, *(defaults or (zero, zero)),
-        mask, complement, desc.replace, w.words, w.values, count,
-    )  # fmt: skip
+    run({
+        "mode": EWISE_MODES[kind], "u_words": u_words, "u_values": u_values, "u_iso": u_iso,
+        "v_words": v_words, "v_values": v_values, "v_iso": v_iso,
+        "u_default": u_default, "v_default": v_default, "m_words": mask, "complement": complement,
+        "replace": desc.replace, "w_words": w.words, "w_values": w.values, "nvals": count,
+    })  # fmt: skip
     w.counted(count)
 
 
@@ -210,7 +209,7 @@ def _launch_of_two(
     op: BinaryOp,
     types: tuple[DType, DType, DType],
     accum: BinaryOp | None,
-) -> PreparedLaunch:
+) -> CheckedLaunch:
     """Return the launch that combines vectors of these types into one; all but the size varies."""
     domain, result = op.types(*types[:2])
     prelude = Prelude()
@@ -219,7 +218,7 @@ def _launch_of_two(
     macros |= accum_macros(accum, types[2], result, prelude)
     run = kernel("elementwise/combine.cu", "combine", prelude=prelude.text, **macros)
     threads = min(size, device.resident_threads)
-    made: PreparedLaunch = device.prepare(run, threads, size, *(PER_CALL,) * 15, block=BLOCK)
+    made: CheckedLaunch = device.prepare(run, threads, n=size, block=BLOCK)
     return made
 
 
@@ -241,7 +240,10 @@ def gather(u: VectorStore, indices: Any) -> VectorStore:
     out_words = xp.empty(nwords(count), np.uint32)
     out = None if values is None else xp.empty(count, u.dtype.numpy)
     run = kernel("elementwise/bitmap.cu", "gather_entries", U=u.dtype.ctype)
-    u.device.launch(run, count, count, indices, words, values, out_words, out)
+    u.device.launch(
+        run, count, count=count, indices=indices, words=words, values=values,
+        out_words=out_words, out=out,
+    )  # fmt: skip
     made.set_bitmap(out_words, out, u.iso, None)
     return made
 
@@ -268,17 +270,15 @@ def reduce_values(
         kernel("elementwise/reduce.cu", "reduce_entries", prelude=prelude.text, U=u, **macros)
         for u in (dtype.ctype, result.ctype)
     )
-    device.launch(first, blocks * 256, n, words, values, number, partial, found)
+    device.launch(
+        first, blocks * 256, n=n, words=words, values=values, iso=number, partial=partial,
+        found=found,
+    )  # fmt: skip
     total, zero = xp.empty(1, result.numpy), result.numpy.type(0)
-    device.launch(again, 256, blocks, found, partial, zero, total, None)
+    device.launch(
+        again, 256, n=blocks, words=found, values=partial, iso=zero, partial=total, found=None
+    )
     return device.read(total)
-
-
-class Reduced(NamedTuple):
-    """The sum of a matrix' entries, kept in its cache."""
-
-    value: Any
-    nbytes: int = 0  # as workspaces have it
 
 
 def reduce_matrix(A: CscMatrix, monoid: Monoid) -> Any:
@@ -288,13 +288,9 @@ def reduce_matrix(A: CscMatrix, monoid: Monoid) -> Any:
     """
     if not A.nvals:
         return None
-    place = f"sum by {monoid.name}"
-    if monoid.registered or place not in A.cache:
-        found = reduce_values(A.device, A.nvals, None, A.values, A.number, A.dtype, monoid)
-        if monoid.registered:
-            return found
-        A.cache[place] = Reduced(found)
-    return A.cache[place].value
+    what = None, A.values, A.number, A.dtype, monoid
+    reduce = functools.partial(reduce_values, A.device, A.nvals, *what)
+    return reduce() if monoid.registered else A.fact(f"sum by {monoid.name}", reduce)
 
 
 def apply_entries(A: CscMatrix, function: BoundOperator, dtype: DType) -> Any:
@@ -302,8 +298,8 @@ def apply_entries(A: CscMatrix, function: BoundOperator, dtype: DType) -> Any:
     scalar, left = bound_operand(function)
     out = A.device.xp.empty(A.nvals, dtype.numpy)
     types = {"Z": function.result.ctype, "W": dtype.ctype}
-    over = _each_entry(A, "elementwise/map.cu", "apply_values", function, types)
-    A.device.launch(*over, A.values, A.number, scalar, left, out)
+    run, threads, given = _each_entry(A, "elementwise/map.cu", "apply_values", function, types)
+    A.device.launch(run, threads, **given, scalar=scalar, scalar_left=left, out=out)
     return out
 
 
@@ -311,16 +307,20 @@ def kept_places(A: CscMatrix, op: IndexUnaryOp, thunk: Any) -> Any:
     """Return bits of the entries that an operator keeps, as `take` wants them."""
     kept = no_places(A.device, A.nvals)
     keeps = BoundOperator(op, lookup(thunk.dtype), BOOL)
-    over = _each_entry(A, "elementwise/take.cu", "select_places", keeps, {})
-    A.device.launch(*over, A.values, A.number, thunk, kept)
+    run, threads, given = _each_entry(A, "elementwise/take.cu", "select_places", keeps, {})
+    A.device.launch(run, threads, **given, thunk=thunk, words=kept)
     return kept
 
 
 def _each_entry(
     A: CscMatrix, file: str, name: str, function: BoundOperator, types: dict[str, str]
-) -> tuple[Any, ...]:
-    """Return a kernel over the entries of a matrix, its threads, and its first arguments."""
+) -> tuple[Kernel, int, dict[str, Any]]:
+    """Return a kernel over the entries of a matrix, its threads, and the matrix' arguments."""
     prelude = Prelude()
     macros = {"U": A.dtype.ctype, "T": function.domain.ctype, "OP": prelude.functor(function.op)}
     run = kernel(file, name, prelude=prelude.text, **macros, **types, **index_types(A))
-    return run, A.nvals, A.nvals, A.shape[1], A.col_ptr, A.row_idx
+    given = {
+        "nvals": A.nvals, "ncols": A.shape[1], "col_ptr": A.col_ptr, "row_idx": A.row_idx,
+        "values": A.values, "iso": A.number,
+    }  # fmt: skip
+    return run, A.nvals, given

@@ -9,9 +9,9 @@ import numpy as np
 
 from lagpu.algebra.operators import IndexUnaryOp, Operator
 from lagpu.algebra.tables import indexunary, unary
-from lagpu.backends.gpu.ops import bitmap, elementwise, masked, pattern, spgemm, spmv
+from lagpu.backends.gpu.ops import bitmap, elementwise, sparse, spmv
 from lagpu.backends.gpu.ops.planner import Plan
-from lagpu.backends.gpu.profile.meter import Runtime
+from lagpu.backends.gpu.profile import Runtime
 from lagpu.backends.gpu.storage.bitmap import (
     BitmapMatrix,
     MatrixHandle,
@@ -19,9 +19,8 @@ from lagpu.backends.gpu.storage.bitmap import (
     fits,
     has_bitmap,
 )
-from lagpu.backends.gpu.storage.casts import cast_array, cast_number
 from lagpu.backends.gpu.storage.forms import from_coo, has_same_pattern, rows_of, take, transpose
-from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.matrix import CscMatrix, cast_array, cast_number
 from lagpu.dtypes import BOOL, DType
 from lagpu.operations import (
     Apply,
@@ -44,18 +43,10 @@ Array = np.ndarray[Any, Any]
 
 
 class _Made(NamedTuple):
-    """The result of an operation.
+    """The result of an operation."""
 
-    Attributes
-    ----------
-    store : CscMatrix or BitmapMatrix
-        The matrix, which nothing else holds.
-    masked : bool
-        Whether the mask has been applied to it.
-    """
-
-    store: CscMatrix | BitmapMatrix
-    masked: bool = False
+    store: CscMatrix | BitmapMatrix  #: The matrix, which nothing else holds.
+    masked: bool = False  #: Whether the mask has been applied to it.
 
 
 def run(runtime: Runtime, C: MatrixHandle, desc: Descriptor, operation: Operation) -> None:
@@ -67,9 +58,9 @@ def run(runtime: Runtime, C: MatrixHandle, desc: Descriptor, operation: Operatio
         _assign(runtime, C, desc, operation)
         return
     made = _MAKE[type(operation)](runtime, operation, desc)
-    if isinstance(made, masked.AtMask):
+    if isinstance(made, sparse.AtMask):
         if _accumulates(C, desc, made.mask):
-            C.store = pattern.accumulate(runtime.counters, C.csc(), desc, made)
+            C.store = sparse.accumulate(runtime.counters, C.csc(), desc, made)
             return
         made = _Made(made.csc(), True)
     if desc.mask is not None or desc.accum is not None:
@@ -115,7 +106,7 @@ def _write(runtime: Runtime, C: MatrixHandle, desc: Descriptor, made: _Made) -> 
     if is_masked and desc.accum is not None and not desc.replace:
         desc = desc._replace(mask=None)  # all entries of T are kept, and so is the rest of C
     desc = _by_columns(desc)
-    C.store = pattern.write(runtime.counters, C.csc(), desc, result.csc())
+    C.store = sparse.write(runtime.counters, C.csc(), desc, result.csc())
 
 
 def _by_columns(desc: Descriptor) -> Descriptor:
@@ -139,7 +130,7 @@ def _assign(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: Assign) -> 
     values = A.number if A.values is None else A.values
     T = from_coo(device, i, j, values, A.dtype, C.shape, None)
     counters, by_columns = runtime.counters, _by_columns(desc)
-    C.store = pattern.write(counters, C.csc(), by_columns, T, in_rows, in_cols)
+    C.store = sparse.write(counters, C.csc(), by_columns, T, in_rows, in_cols)
 
 
 def _assign_scalar(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: AssignScalar) -> None:
@@ -156,14 +147,14 @@ def _assign_scalar(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: Assi
             return
     else:
         where = _all_positions(runtime, C.shape, in_rows, in_cols)
-        T = pattern.at_positions(runtime.device, C.dtype, C.shape, where, None, op.value)
-    C.store = pattern.write(runtime.counters, C.csc(), desc, T, in_rows, in_cols)
+        T = sparse.at_positions(runtime.device, C.dtype, C.shape, where, None, op.value)
+    C.store = sparse.write(runtime.counters, C.csc(), desc, T, in_rows, in_cols)
 
 
 def _all_positions(runtime: Runtime, shape: tuple[int, int], rows: Any, cols: Any) -> Any:
     """Return all positions in these rows and columns, rising."""
     xp = runtime.device.xp
-    pattern.require_numbered(shape)
+    sparse.require_numbered(shape)
     m, n = (size if x is None else len(x) for size, x in zip(shape, (rows, cols), strict=True))
     runtime.device.require(m * n * 96, "assign", "Give a mask that is not complemented.")
     i = xp.arange(m, dtype=np.int64) if rows is None else rows
@@ -172,7 +163,7 @@ def _all_positions(runtime: Runtime, shape: tuple[int, int], rows: Any, cols: An
 
 
 # -------------------------------------------------------------------- operations that make one
-def _multiply(runtime: Runtime, op: Multiply, desc: Descriptor) -> _Made | masked.AtMask:
+def _multiply(runtime: Runtime, op: Multiply, desc: Descriptor) -> _Made | sparse.AtMask:
     """Return ``A (+.x) B``: only the entries that the mask keeps."""
     edges = runtime.edges
     if _as_bitmaps(op, desc.mask):
@@ -183,10 +174,10 @@ def _multiply(runtime: Runtime, op: Multiply, desc: Descriptor) -> _Made | maske
         runtime.product = None if edges is None else made
         return _Made(made, True)
     left, right = _operands(op)
-    found, runtime.plan = spgemm.mxm(left, right, op.product, _by_columns(desc), edges)
+    found, runtime.plan = sparse.mxm(left, right, op.product, _by_columns(desc), edges)
     if edges is not None:
-        runtime.product = found.csc() if isinstance(found, masked.AtMask) else found
-    return found if isinstance(found, masked.AtMask) else _Made(found, True)
+        runtime.product = found.csc() if isinstance(found, sparse.AtMask) else found
+    return found if isinstance(found, sparse.AtMask) else _Made(found, True)
 
 
 def _as_bitmaps(op: Multiply, mask: MatrixHandle | None = None) -> bool:
@@ -210,11 +201,11 @@ def _iso(Q: BitmapMatrix, B: CscMatrix, product: Product) -> Any:
     return spmv.iso_result(B, Q.entries.values is not None, Q.entries.number, product)
 
 
-def _operands(op: Multiply) -> tuple[masked.Left, CscMatrix]:
+def _operands(op: Multiply) -> tuple[sparse.Left, CscMatrix]:
     """Return both matrices as the product means them, the right one by columns."""
     right = op.matrix.csc()
     right = right if op.product.transpose else rows_of(right)
-    return masked.Left.of(op.operand.csc(), op.transposed), right
+    return sparse.Left.of(op.operand.csc(), op.transposed), right
 
 
 def _pair(A: MatrixHandle, B: MatrixHandle, transposed: Transposed) -> tuple[CscMatrix, CscMatrix]:
@@ -228,7 +219,7 @@ def _pair(A: MatrixHandle, B: MatrixHandle, transposed: Transposed) -> tuple[Csc
 def explain_product(runtime: Runtime, op: Multiply) -> tuple[Plan, CscMatrix]:
     """Return how a product of matrices would run without a mask, and the matrix of `memory_of`."""
     if not _as_bitmaps(op):
-        return spgemm.plan(*_operands(op)), op.matrix.csc()
+        return sparse.plan(*_operands(op)), op.matrix.csc()
     Q, B, product = _bitmap_product(runtime, op)
     return bitmap.choose(Q, B, product, _iso(Q, B, product)), op.matrix.csc()
 
@@ -239,16 +230,16 @@ def _ewise(runtime: Runtime, op: Ewise, _desc: Descriptor) -> _Made:
         both = A.bitmap(counters), B.bitmap(counters)
         return _Made(bitmap.combine(op.kind, *both, op.op, op.defaults))
     pair = _pair(A, B, op.transposed)
-    return _Made(pattern.combine(op.kind, counters, *pair, op.op, op.defaults))
+    return _Made(sparse.combine(op.kind, counters, *pair, op.op, op.defaults))
 
 
 def _kronecker(_runtime: Runtime, op: Kronecker, _desc: Descriptor) -> _Made:
-    return _Made(spgemm.kronecker(*_pair(op.left, op.right, op.transposed), op.op))
+    return _Made(sparse.kronecker(*_pair(op.left, op.right, op.transposed), op.op))
 
 
 def _extract(runtime: Runtime, op: Extract, _desc: Descriptor) -> _Made:
     rows, cols = (_there(runtime, x) for x in op.indices or (None, None))
-    return _Made(spgemm.extract(op.operand.csc(), rows, cols))
+    return _Made(sparse.extract(op.operand.csc(), rows, cols))
 
 
 def _apply(_runtime: Runtime, op: Apply, _desc: Descriptor) -> _Made:
@@ -309,7 +300,7 @@ def _selection(runtime: Runtime, op: SelectionToMatrix, _desc: Descriptor) -> _M
     return _Made(from_coo(device, rows, cols, np.True_, BOOL, shape, None))
 
 
-_MAKE: dict[type, Callable[[Runtime, Any, Descriptor], _Made | masked.AtMask]] = {
+_MAKE: dict[type, Callable[[Runtime, Any, Descriptor], _Made | sparse.AtMask]] = {
     Multiply: _multiply,
     Ewise: _ewise,
     Kronecker: _kronecker,

@@ -50,33 +50,25 @@ BITS_PUSH_COST, SEARCH_PUSH_COST = 8, 4
 PULL_FIRST, PULL_SUMS = constant("kPullFirst"), constant("kPullSums")
 
 #: A relaxation takes numbers up to a step beyond the last ones, in units of the largest value over
-#: the mean degree; and the next ones as soon as fewer edges than this leave what is listed: so many
-#: take no longer than a barrier. Of more than this share of all edges the nearest are relaxed first
-#: (docs/design/speed.md).
-RELAXED_STEP, RELAXED_EDGES, RELAXED_SHARE = 8.0, 16384, 4
+#: the mean degree; and the next ones as soon as few edges (`Limits.relaxed_edges`) leave what is
+#: listed: so many take no longer than a barrier. Of more than this share of all edges the nearest
+#: are relaxed first (docs/design/speed.md).
+RELAXED_STEP, RELAXED_SHARE = 8.0, 4
 #: Edges that a turn of a relaxation goes beyond the vertices that are listed, where the mean degree
 #: is at most CLUSTER_DEGREE: with six edges a vertex it takes a third longer.
 RELAXED_AHEAD = 1
 
 
 class SearchRule(NamedTuple):
-    """The rule by which a grid search chooses its directions, where that is not the one of `auto`.
+    """The rule by which a fused search chooses its directions, where it is not that of `auto`."""
 
-    Attributes
-    ----------
-    kind : str
-        The constant of the kernel: ``kByEdges``, ``kByUnvisited``, ``kByDensity``, ``kOnlyPushes``
-        or ``kOnlyPulls``.
-    alpha, beta : float
-        Its numbers: the ratio is the alpha of ``kByUnvisited``, the density that of ``kByDensity``.
-    why : str
-        The policy as its author wrote it, or why there is one direction.
-    """
-
+    #: The constant of the kernel: ``kByEdges``, ``kByUnvisited``, ``kByDensity``, ``kOnlyPushes``
+    #: or ``kOnlyPulls``.
     kind: str
+    #: Its numbers: the ratio is the alpha of ``kByUnvisited``, the density that of ``kByDensity``.
     alpha: float = 0.0
     beta: float = 0.0
-    why: str = ""
+    why: str = ""  #: The policy as its author wrote it, or why there is one direction.
 
     @property
     def one_way(self) -> bool:
@@ -117,11 +109,6 @@ def beta_of(sums: bool) -> float:
 
     Where few vertices are left a pull by groups of words is cheap, so a search that is nearly done
     is pulled to its end (docs/design/speed.md).
-
-    Parameters
-    ----------
-    sums : bool
-        Whether a pull adds up, and so takes words one by one.
     """
     return 64.0 if sums else 1024.0
 
@@ -130,27 +117,14 @@ def gamma_of(alpha: float, degree: float, behind: float) -> float:
     """Return gamma: a search pushes into words where frontier edges * gamma > unexplored edges.
 
     What such a push finds is pulled next. `alpha` would pull it if each of these edges found a
-    vertex of so many edges as is said here: the mean, or a part of what is behind an edge, since a
-    hub is found once however many edges lead to it (docs/design/speed.md). A wrong guess costs a
-    pull of a frontier that is better pushed, which the last levels of a long search would pay:
-    those push into lists.
-
-    Parameters
-    ----------
-    alpha : float
-        The search's.
-    degree : float
-        Entries of a column, on average.
-    behind : float
-        The mean out-degree of the vertex to which an edge leads, over all edges.
+    vertex of so many edges as is said here: the mean, or a part of `behind`, the mean out-degree of
+    the vertex to which an edge leads, since a hub is found once however many edges lead to it
+    (docs/design/speed.md). A wrong guess costs a pull of a frontier that is better pushed, which
+    the last levels of a long search would pay: those push into lists.
     """
     if degree <= LONG_SEARCH_DEGREE:
         return 0.0
     return alpha * max(degree, _FOUND_BEHIND * behind)
-
-
-# ------------------------------------------------------------------------------------------
-# The planner: direction and kernel of one product, with the reason in numbers.
 
 
 #: Entries a group of ``push_virtual``, where the author gives none.
@@ -161,32 +135,16 @@ MOST_GROUP = 4096
 
 
 class Plan(NamedTuple):
-    """The choice for one product.
+    """The choice for one product."""
 
-    Attributes
-    ----------
-    direction : str
-        ``"push"`` or ``"pull"``.
-    kernel : str
-        One of `STRATEGIES`.
-    why : str or tuple
-        The reason, or a text and the numbers to put into it once somebody asks.
-    group : int
-        Entries a group, for ``push_virtual``.
-    variant : str
-        The form of the kernel, of those that its strategy has; "" for the plain one.
-    keep : bool
-        Whether ``push_active`` leaves its list of entries in the vector.
-    edge_offsets : EdgeOffsets or None
-        The list that ``pull_active`` takes, instead of making one.
-    """
-
-    direction: str
-    kernel: str
-    why: Any
-    group: int = GROUP
-    keep: bool = False
+    direction: str  #: ``"push"`` or ``"pull"``.
+    kernel: str  #: One of `STRATEGIES`.
+    why: Any  #: The reason, or a text and the numbers to put into it once it is read.
+    group: int = GROUP  #: Entries a group, for ``push_virtual``.
+    keep: bool = False  #: Whether ``push_active`` leaves its list of entries in the vector.
+    #: The list that ``pull_active`` takes, instead of making one.
     edge_offsets: EdgeOffsets | None = None
+    #: The form of the kernel, of those that its strategy has; "" for the plain one.
     variant: str = ""
 
     @property
@@ -196,38 +154,20 @@ class Plan(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """The numbers by which a policy decides.
+    """The numbers by which a policy decides."""
 
-    Attributes
-    ----------
-    size, nvals : int
-        Size and entries of the vector that is multiplied: all vertices, and those of the frontier.
-    frontier_edges : int
-        Matrix entries in the columns of these: the frontier's edges.
-    exact : bool
-        Whether `frontier_edges` was counted; else it is `nvals` mean columns.
-    unexplored, unvisited : int
-        Matrix entries, and vertices, that neither this nor an earlier frontier has.
-    length : float
-        Mean entries a result.
-    pulled : bool
-        Whether the product before this one pulled.
-    wanted : int or None
-        Entries of the mask, if results are wanted at these alone.
-    edge_offsets : EdgeOffsets or None
-        What an earlier product left in the mask.
-    """
-
+    #: Size and entries of the vector that is multiplied: all vertices, and those of the frontier.
     size: int
     nvals: int
-    frontier_edges: int
-    exact: bool
+    frontier_edges: int  #: Matrix entries in the columns of these: the frontier's edges.
+    exact: bool  #: Whether `frontier_edges` was counted; else it is `nvals` mean columns.
+    #: Matrix entries, and vertices, that neither this nor an earlier frontier has.
     unexplored: int
     unvisited: int
-    length: float
-    pulled: bool
-    wanted: int | None = None
-    edge_offsets: EdgeOffsets | None = None
+    length: float  #: Mean entries a result.
+    pulled: bool  #: Whether the product before this one pulled.
+    wanted: int | None = None  #: Entries of the mask, if results are wanted at these alone.
+    edge_offsets: EdgeOffsets | None = None  #: What an earlier product left in the mask.
 
 
 def choose(A: CscMatrix, u: VectorStore, product: Product, desc: Descriptor | None = None) -> Plan:

@@ -1,4 +1,4 @@
-"""Masked products of a matrix with a vector: the value of iso results, and the launch."""
+"""Products of a matrix with a vector: the value of iso results, the launch, and selections."""
 
 from __future__ import annotations
 
@@ -8,14 +8,94 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import format_bytes
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, format_bytes
+from lagpu.backends.gpu.kernels import kernel
+from lagpu.backends.gpu.kernels.source import macros_of
 from lagpu.backends.gpu.ops.planner import Plan
 from lagpu.backends.gpu.ops.strategies import STRATEGIES, Job, ProductLaunch, by_inputs, sums_whole
-from lagpu.backends.gpu.storage.casts import cast_number
-from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.matrix import CscMatrix, cast_number
 from lagpu.backends.gpu.storage.vector import EdgeOffsets, ProductStats, VectorStore
-from lagpu.dtypes import DType
+from lagpu.dtypes import BOOL, DType
+from lagpu.errors import NotSupported
 from lagpu.operations import Product
+
+#: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).
+SELECTION_TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
+    "selection_gather": {"u_values": ("out", 1.0), "w_values": ("out", 1.0)},
+    "selection_scatter": {"u_values": ("edges", 1.0), "w_values": ("out", 1.0)},
+    "selection_reset": {},
+}
+
+
+def choose_selection(product: Product) -> Plan:
+    """Return the plan of a product with a selection; there is one kernel for each direction.
+
+    Raises
+    ------
+    NotSupported
+        If the author names a kernel or a policy.
+    """
+    if product.kernel is not None or product.policy is not None:
+        raise NotSupported(
+            f"{product.kernel or product.policy}: a selection has no such choice. "
+            "Leave kernel= and policy= out."
+        )
+    direction = "pull" if product.transpose else "push"
+    return Plan(direction, _SELECTION_KERNELS[direction], selection_reason(direction))
+
+
+_SELECTION_KERNELS = {"pull": "selection_gather", "push": "selection_scatter"}
+
+
+def selection_reason(direction: str) -> str:
+    """Return why a product with a selection pulls or pushes."""
+    if direction == "pull":
+        return "a selection: each result takes one entry"
+    return "a selection: each entry goes to one result"
+
+
+def multiply_selection(
+    w: VectorStore,
+    f: VectorStore,
+    u: VectorStore,
+    product: Product,
+    plan: Plan,
+    mask: tuple[Any, bool],
+    edges: Any,
+) -> VectorStore:
+    """Return ``P (+.x) u`` or ``P' (+.x) u`` where the mask keeps, as a new store.
+
+    P is the selection of `f`; spare buffers of the output `w` are used. `edges`, unless None,
+    counts the entries of P that are looked at.
+    """
+    made = VectorStore(w.device, w.counters, product.result, w.size)
+    if not (w.size and f.size and u.size):
+        return made
+    chosen, inputs = f.arguments("f_"), u.arguments("u_")
+    words, values, count = w.spare_words(), w.spare_values(product.result), w.counters.take()
+    types = f.dtype, u.dtype
+    if not product.transpose:
+        reset = _selection_launch(w.device, "selection_reset", w.size, product, types)
+        reset({"nrows": w.size, "w_words": words, "w_values": values})
+    run = _selection_launch(w.device, plan.kernel, f.size, product, types)
+    nrows = u.size if product.transpose else w.size
+    run({
+        "m": f.size, "nrows": nrows, **chosen, **inputs, "m_words": mask[0],
+        "complement": mask[1], "w_words": words, "w_values": values, "count": count, "edges": edges,
+    })  # fmt: skip
+    made.set_bitmap(words, values, None, count)
+    return made
+
+
+@functools.lru_cache(maxsize=1024)
+def _selection_launch(
+    device: Device, name: str, threads: int, product: Product, types: tuple[DType, DType]
+) -> CheckedLaunch:
+    """Return the launch of a kernel of spmv/selection.cu; `types` are those of f and u."""
+    macros, prelude = macros_of(product, types[1], BOOL)
+    macros["F"] = types[0].ctype
+    run = kernel("spmv/selection.cu", name, prelude=prelude, **macros)
+    return device.prepare(run, threads)
 
 
 def multiply(
@@ -34,8 +114,6 @@ def multiply(
     ----------
     w : VectorStore
         The output, whose spare buffers are used.
-    A, u, product, plan
-        The product and its plan.
     mask : (words or None, complement)
         Presence words of the mask.
     dtype : DType
@@ -59,25 +137,41 @@ def multiply(
         and not mask[1]
         and sums_whole(A, u, product)
     )
-    prepared, kept = _prepared(A, u, product, plan, dtype, iso is not None, whole), None
+    key = (
+        plan.kernel, plan.group, plan.variant, product.semiring, product.domain, product.transpose,
+        product.flip, u.dtype, u.values is None, dtype, iso is not None, whole,
+    )  # fmt: skip
+    found: tuple[Any, ProductLaunch] | None = A.kernels.get(key)
+    if found is None or found[0] != (A.symmetric, A.csr is None):  # it may use them now
+        strategy = STRATEGIES[plan.kernel]
+        job = Job(A, u, product, plan.group, dtype, iso is not None, plan.variant, whole)
+        made_now = strategy.bind(strategy, job)
+        found = A.kernels[key] = (A.symmetric, A.csr is None), made_now
+    prepared, kept = found[1], None
     if u.form == "sparse":
         u.to_bitmap()
     lists = prepared.lists
     if plan.keep and u.nvals:
-        lists = tuple(device.xp.empty(u.nvals, one.dtype) for one in lists)
-        kept = EdgeOffsets(weakref.ref(by_inputs(A, product)), *lists)
+        lists = {name: device.xp.empty(u.nvals, one.dtype) for name, one in lists.items()}
+        kept = EdgeOffsets(weakref.ref(by_inputs(A, product)), **lists)
     elif plan.edge_offsets is not None:
-        lists = (len(plan.edge_offsets.vertex), plan.edge_offsets.vertex, plan.edge_offsets.offset)
-    operand = (u.words, None, False) if iso is not None else (u.words, u.values, u.number)
+        vertex, offset = plan.edge_offsets[1:]
+        lists = {"listed": len(vertex), "vertex": vertex, "offset": offset}
     words = w.spare_words()
     values = None if iso is not None else w.spare_values(dtype)
     counts, notification = w.counters.take(prepared.counters), device.notification()
     if prepared.reset is not None:
-        prepared.reset(words, values)
-    prepared.launch(
-        *operand, *mask, *lists, words, values, counts, notification.memory, notification.serial,
-        edges,
-    )  # fmt: skip
+        prepared.reset({"w_words": words, "w_values": values})
+    given = {
+        "u_words": u.words, "m_words": mask[0], "complement": mask[1], "w_words": words,
+        "w_values": values, "counts": counts, "notification": notification.memory,
+        "serial": notification.serial, "edges": edges,
+    }  # fmt: skip
+    if lists:
+        given |= lists
+    if iso is None:
+        given["u_values"], given["u_iso"] = u.values, u.number
+    prepared.launch(given)
     if kept is not None:
         u.edge_offsets = kept
     made = VectorStore(device, w.counters, dtype, w.size)
@@ -98,43 +192,8 @@ def _stats(A: CscMatrix, u: VectorStore, plan: Plan) -> ProductStats:
     return ProductStats(weakref.ref(A), pulled, nvals, frontier_edges)
 
 
-def _prepared(
-    A: CscMatrix,
-    u: VectorStore,
-    product: Product,
-    plan: Plan,
-    dtype: DType,
-    iso: bool,
-    whole: bool,
-) -> ProductLaunch:
-    """Return the launch of a product, from those that ran on this matrix before."""
-    key = (
-        plan.kernel, plan.group, plan.variant, product.semiring, product.domain, product.transpose,
-        product.flip, u.dtype, u.values is None, dtype, iso, whole,
-    )  # fmt: skip
-    found: tuple[Any, ProductLaunch] | None = A.kernels.get(key)
-    if found is None or found[0] != (A.symmetric, A.csr is None):  # it may use them now
-        strategy = STRATEGIES[plan.kernel]
-        job = Job(A, u, product, plan.group, dtype, iso, plan.variant, whole)
-        made = strategy.bind(strategy, job)
-        found = A.kernels[key] = (A.symmetric, A.csr is None), made
-    return found[1]
-
-
 def iso_result(A: CscMatrix, has_values: bool, number: Any, product: Product) -> Any:
-    """Return the one value that all sums have, or None if they may differ.
-
-    Parameters
-    ----------
-    A : CscMatrix
-        The matrix.
-    has_values : bool
-        Whether the vector's entries may differ.
-    number : NumPy scalar
-        Their one value if they do not.
-    product : Product
-        The algebra.
-    """
+    """Return the one value that all sums have, or None if they may differ."""
     reads_u, reads_a, known = _operands_read(product)
     if not (reads_u or reads_a):
         return known

@@ -7,124 +7,69 @@ left for each product is the vector, the mask and the output; see `ProductLaunch
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import PER_CALL, PreparedLaunch
+from lagpu.backends.gpu.device.protocol import CheckedLaunch
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel
 from lagpu.backends.gpu.kernels.source import macros_of
+from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
-from lagpu.backends.gpu.storage.workspaces import (
-    CHUNK,
-    PullSpace,
-    columns_of,
-    edge_frontier,
-    heads_of,
-    index_types,
-    pull_space,
-    push_space,
-    ranked,
-    rows_by_degree,
-    scatter_space,
-)
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import NotSupported
 from lagpu.operations import Product
 
 
 class ProductLaunch(NamedTuple):
-    """A product that has been bound to a matrix: everything that serves the next one like it.
+    """A product that has been bound to a matrix: everything that serves the next one like it."""
 
-    Attributes
-    ----------
-    launch : PreparedLaunch
-        Takes the vector as (words, values, number), the mask as (words, complement), then lists if
-        the kernel has such, then words and values of the result, counters, the memory and the
-        serial of a notification, and the edge counter.
-    dtype : DType
-        Type of the values that it writes.
-    counters : int
-        How many counters it needs.
-    reset : PreparedLaunch or None
-        Clears words and values of the result before.
-    lists : tuple
-        The lists of the matrix' workspace.
-    """
-
-    launch: PreparedLaunch
-    dtype: DType
-    counters: int = 3
-    reset: PreparedLaunch | None = None
-    lists: tuple[Any, ...] = ()
+    #: Takes the vector, the mask, the lists if the kernel has such, the result, counters, the
+    #: memory and the serial of a notification, and the edge counter.
+    launch: CheckedLaunch
+    dtype: DType  #: Type of the values that it writes.
+    counters: int = 3  #: How many counters it needs.
+    reset: CheckedLaunch | None = None  #: Clears words and values of the result before.
+    #: The lists of the matrix' workspace, by parameter.
+    lists: Mapping[str, Any] = MappingProxyType({})
 
 
 class Job(NamedTuple):
-    """The product, types and options by which a launch is specialised.
+    """The product, types and options by which a launch is specialised."""
 
-    Attributes
-    ----------
-    A, u, product
-        Matrix, vector and algebra.
-    group : int
-        Entries a group, for ``push_virtual``.
-    dtype : DType
-        Type of the values that are written.
-    iso : bool
-        Whether all sums have one known value, so that none is computed.
-    variant : str
-        The form of the kernel that is asked for, of the strategy's `variants`.
-    whole : bool
-        Whether each entry of the matrix is one of a sum, and all sums are wanted.
-    """
-
+    #: Matrix, vector and algebra.
     A: CscMatrix
     u: VectorStore
     product: Product
-    group: int
-    dtype: DType
-    iso: bool
-    variant: str = ""
+    group: int  #: Entries a group, for ``push_virtual``.
+    dtype: DType  #: Type of the values that are written.
+    iso: bool  #: Whether all sums have one known value, so that none is computed.
+    variant: str = ""  #: The form of the kernel, one of the strategy's `variants`.
+    #: Whether each entry of the matrix is one of a sum, and all sums are wanted.
     whole: bool = False
 
 
 class Strategy(NamedTuple):
-    """One way to compute ``w<m> = A (+.x) u``; docs/kernels has a page for each.
+    """One way to compute ``w<m> = A (+.x) u``; docs/kernels has a page for each."""
 
-    Attributes
-    ----------
-    name : str
-        What authors and policies call it.
-    kernel : str
-        The kernel's name, in a file of ``kernels/spmv/``.
-    bind : callable
-        Binds the kernel for a job.
-    traffic : dict
-        For each array that the kernel reads or writes only in part: the count which the bytes are
-        proportional to (``edges`` looked at, entries that go ``in`` or come ``out``), and how many
-        elements for each. Arrays that are not named count whole.
-    atomic : bool
-        Whether sums are made by atomics, in the type of the sum and not in that of the output.
-    any_order : bool
-        Whether `any` is made so too.
-    needs_form : bool
-        Whether it needs the form of the matrix for its direction; else it goes through any.
-    whole : bool
-        Whether it looks at every entry of a column, also where the first hit is the sum.
-    variants : tuple of str
-        Other forms of the kernel: an author names one after a colon, as ``pull_scalar:order``.
-    """
-
-    name: str
-    kernel: str
-    bind: Callable[[Strategy, Job], ProductLaunch]
+    name: str  #: What authors and policies call it.
+    kernel: str  #: The kernel's name, in a file of ``kernels/spmv/``.
+    bind: Callable[[Strategy, Job], ProductLaunch]  #: Binds the kernel for a job.
+    #: For each array that the kernel reads or writes only in part: the count which the bytes are
+    #: proportional to (``edges`` looked at, entries that go ``in`` or come ``out``), and how many
+    #: elements for each. Arrays that are not named count whole.
     traffic: Mapping[str, tuple[str, float]]
+    #: Whether sums are made by atomics, in the type of the sum and not in that of the output.
     atomic: bool = False
-    any_order: bool = False
+    any_order: bool = False  #: Whether `any` is made so too.
+    #: Whether it needs the form of the matrix for its direction; else it goes through any.
     needs_form: bool = True
+    #: Whether it looks at every entry of a column, also where the first hit is the sum.
     whole: bool = False
+    #: Other forms of the kernel: an author names one after a colon, as ``pull_scalar:order``.
     variants: tuple[str, ...] = ()
 
     @property
@@ -161,22 +106,27 @@ def edges_of_outputs(A: CscMatrix, product: Product, form: CscMatrix) -> Any:
 
 def _kernel(file: str, name: str, form: CscMatrix, job: Job, **more: str) -> Kernel:
     """Return the kernel for these types; what it does not read does not specialise it."""
-    macros, prelude = index_types(form), ""
+    macros, prelude = workspaces.index_types(form), ""
     if not job.iso:
         types, prelude = macros_of(job.product, job.u.dtype, form.dtype)
         macros = {**macros, **types, "W": job.dtype.ctype}
     return kernel(file, name, prelude=prelude, **macros, **more)
 
 
-def _matrix_arguments(form: CscMatrix, iso: bool) -> tuple[Any, Any]:
-    """Return (values, iso) of the matrix for a kernel."""
-    return (None, False) if iso else (form.values, form.number)
+def _fixed(A: CscMatrix, form: CscMatrix, job: Job) -> dict[str, Any]:
+    """Return the arguments that every kernel of a product has; unread values are null."""
+    given: dict[str, Any] = {
+        "col_ptr": form.col_ptr,
+        "row_idx": form.row_idx,
+        "lengths": edges_of_outputs(A, job.product, form),
+    }
+    if job.iso:
+        return given | {"values": None, "a_iso": False, "u_values": None, "u_iso": False}
+    return given | {"values": form.values, "a_iso": form.number}
 
 
 # Grids of a pull, as often as they are resident: each thread block more adds to the same counters.
 _PULL_WAVES = 2
-# What each run gives: the vector and the mask, and after the workspace the result and its counts.
-_IN, _OUT = (PER_CALL,) * 5, (PER_CALL,) * 6
 
 
 def _cooperative(A: CscMatrix, run: Kernel, whole: bool) -> int:
@@ -187,7 +137,7 @@ def _cooperative(A: CscMatrix, run: Kernel, whole: bool) -> int:
 
 def _bind_pull(strategy: Strategy, job: Job) -> ProductLaunch:
     """Bind a strategy of a launch over the columns."""
-    A, product, iso = job.A, job.product, job.iso
+    A, product = job.A, job.product
     form = by_outputs(A, product)
     if job.whole:
         return _bind_sums(job, form)
@@ -198,52 +148,51 @@ def _bind_pull(strategy: Strategy, job: Job) -> ProductLaunch:
                 f"{strategy.name}:order: {product.semiring.name} needs more of a column than its "
                 f"first row with an entry. Use {strategy.name}."
             )
-        rows = rows_by_degree(form).idx
+        rows = workspaces.rows_by_degree(form).idx
     file, threads, most = "spmv/pull.cu", nwords(n) * 32, _PULL_WAVES * A.device.resident_threads
-    extra: tuple[Any, ...] = ()
+    given = _fixed(A, form, job) | {"n": n, "row_idx": rows}
     if strategy.name.startswith("pull_warp"):
         threads = nwords(n) * 256
     elif strategy.name == "pull_bitmap":
         space = _pull_space(A, form)
-        extra = (space.empty, space.hint if any_row and not job.variant else None)
+        given["empty"] = space.empty
+        given["hint"] = space.hint if any_row and not job.variant else None
         threads = min(threads, most)
     elif strategy.name == "pull_gather":
-        file, extra = "spmv/gather.cu", (_pull_space(A, form).empty,)
+        file, given["empty"] = "spmv/gather.cu", _pull_space(A, form).empty
         threads = min(nwords(n) * 8, most)  # a block for 32 words at least
     more = {"WHOLE": "1"} if strategy.whole else {}
     run = _kernel(file, strategy.kernel, form, job, **more)
-    launch = A.device.prepare(
-        run, threads, n, form.col_ptr, rows, *_matrix_arguments(form, iso), *_IN, *extra,
-        edges_of_outputs(A, product, form), *_OUT,
-    )  # fmt: skip
-    return ProductLaunch(launch, job.dtype)
+    return ProductLaunch(A.device.prepare(run, threads, **given), job.dtype)
 
 
 def _bind_sums(job: Job, form: CscMatrix) -> ProductLaunch:
     """Bind the kernel of ``pull_bitmap`` for sums of all entries."""
     A, product, device = job.A, job.product, job.A.device
-    xp, heads = device.xp, heads_of(form)
+    xp, heads = device.xp, workspaces.heads_of(form)
     assert heads is not None  # as `sums_whole` has found
     run = _kernel("spmv/sums.cu", "spmv_csc_sums", form, job)
     threads = _cooperative(A, run, whole=True)
-    lengths = edges_of_outputs(A, product, form)
+    given = _fixed(A, form, job)
+    lengths = given.pop("lengths")
     frontier_edges = 0 if lengths is None else int(xp.diff(lengths)[heads.column].sum())
     rows = A if form is not A else A.csr if not is_symmetric(A) else A
-    ranks = ranked(form, rows, job.u.dtype.numpy.itemsize)
+    ranks = workspaces.ranked(form, rows, job.u.dtype.numpy.itemsize)
     by_rank = None if ranks.words is None else ranks.words.view(job.u.dtype.numpy)
+    given["row_idx"] = form.row_idx if ranks.idx is None else ranks.idx
     launch = device.prepare(
-        run, threads, form.shape[1], form.shape[0], form.nvals, form.col_ptr,
-        form.row_idx if ranks.idx is None else ranks.idx, *_matrix_arguments(form, False),
-        *_IN, *heads,
-        xp.empty(threads // 32, product.result.numpy), ranks.rank, by_rank,
-        len(heads.column), frontier_edges, *_OUT, xp.zeros(GRID_BARRIER, np.uint32),
-        cooperative=True,
+        run, threads, cooperative=True, **given,
+        n=form.shape[1], nrows=form.shape[0], nvals=form.nvals,
+        heads=heads.bits, before=heads.before, column=heads.column, there=heads.there,
+        parts=xp.empty(threads // 32, product.result.numpy), rank=ranks.rank, by_rank=by_rank,
+        nw=len(heads.column), frontier_edges=frontier_edges,
+        barrier=xp.zeros(GRID_BARRIER, np.uint32),
     )  # fmt: skip
     return ProductLaunch(launch, job.dtype)
 
 
-def _pull_space(A: CscMatrix, form: CscMatrix) -> PullSpace:
-    return pull_space(form, A if form is not A else A.csr if not is_symmetric(A) else A)
+def _pull_space(A: CscMatrix, form: CscMatrix) -> workspaces.PullSpace:
+    return workspaces.pull_space(form, A if form is not A else A.csr if not is_symmetric(A) else A)
 
 
 def _any_row_will_do(form: CscMatrix, job: Job) -> bool:
@@ -258,54 +207,61 @@ def _any_row_will_do(form: CscMatrix, job: Job) -> bool:
 def _bind_push_edge(strategy: Strategy, job: Job) -> ProductLaunch:
     """Bind ``push_edge`` or ``push_cooc``, and what clears its result before."""
     A, product = job.A, job.product
-    places = columns_of(A) if strategy.name == "push_cooc" else A.col_ptr
+    places = workspaces.columns_of(A) if strategy.name == "push_cooc" else A.col_ptr
     more = {"TRANSPOSE": str(int(product.transpose))}
     prepare, size = A.device.prepare, A.shape[1 if product.transpose else 0]
     reset = _kernel("spmv/edge.cu", "spmv_edge_reset", A, job, **more)
     if strategy.name == "push_cooc":
         more["COL"] = "i32" if places.dtype == np.int32 else "i64"
     run = _kernel("spmv/edge.cu", strategy.kernel, A, job, **more)
-    launch = prepare(
-        run, A.nvals, A.shape[0], A.shape[1], A.nvals, places, A.row_idx,
-        *_matrix_arguments(A, job.iso), *_IN, edges_of_outputs(A, product, A), *_OUT,
-    )  # fmt: skip
-    return ProductLaunch(launch, job.dtype, reset=prepare(reset, size, size, PER_CALL, PER_CALL))
+    given = _fixed(A, A, job)
+    if strategy.name == "push_cooc":
+        del given["col_ptr"]
+        given["col_idx"] = places
+    launch = prepare(run, A.nvals, nrows=A.shape[0], ncols=A.shape[1], nvals_a=A.nvals, **given)
+    return ProductLaunch(launch, job.dtype, reset=prepare(reset, size, size=size))
 
 
 def _bind_listed(strategy: Strategy, job: Job) -> ProductLaunch:
-    """Bind a strategy of one cooperative launch, most of which list columns first."""
+    """Bind a strategy of one cooperative launch; most list columns first."""
     A, product = job.A, job.product
     pulls = strategy.direction == "pull"
     form = by_outputs(A, product) if pulls else by_inputs(A, product)
     if form.shape[1] >= 2**31:
         raise NotSupported(f"{strategy.name}: lists at most 2**31 columns. Use push_edge.")
-    space = push_space(form)
-    fixed: tuple[Any, ...] = (space.vertex, space.start, space.degree, space.chunks)
-    lists: tuple[Any, ...] = ()
+    space = workspaces.push_space(form)
+    given, lists = _fixed(A, form, job), {}
+    if pulls:
+        given["n"] = form.shape[1]
+    else:
+        given["n_u"], given["n_w"] = form.shape[::-1]
     file, more = "spmv/push.cu", {}
     if strategy.name in ("push_active", "pull_active"):
-        lists = (-1,) * pulls + (space.vertex, space.start)
-        fixed = (space.shares,) + (PER_CALL,) * len(lists)
+        lists = {"vertex": space.vertex, "offset": space.start}
+        lists |= {"listed": -1} if pulls else {}
+        given["shares"] = space.shares
         if job.variant:
             more["EACH"] = job.variant
     elif strategy.name == "push_virtual":
-        fixed = (space.groups(job.group),)
+        given["groups"] = space.groups(job.group)
         more["GROUP"] = str(job.group)
-    elif strategy.name == "push_vertex":
-        fixed = ()
     elif strategy.name in ("push_merrill", "push_scatter"):
-        rows = edge_frontier(form).arrays(not job.iso, not job.iso and form.values is not None)
-        file, fixed = "spmv/merrill.cu", (space.shares, space.vertex, space.start, *rows)
+        rows = workspaces.edge_frontier(form).arrays(
+            not job.iso, not job.iso and form.values is not None
+        )
+        given |= zip(("edge_row", "edge_column", "edge_place"), rows, strict=True)
+        given |= {"shares": space.shares, "vertex": space.vertex, "offset": space.start}
+        file = "spmv/merrill.cu"
         if strategy.name == "push_scatter":
-            scatter = scatter_space(form)
-            file, fixed = "spmv/scatter.cu", (*fixed, scatter.map, scatter.chosen)
+            scatter = workspaces.scatter_space(form)
+            file = "spmv/scatter.cu"
+            given |= {"map": scatter.map, "chosen": scatter.chosen}
+    elif strategy.name == "push_queue":
+        given |= {"vertex": space.vertex, "start": space.start}
+        given |= {"degree": space.degree, "chunks": space.chunks}
     run = _kernel(file, strategy.kernel, form, job, **more)
     threads = _cooperative(A, run, whole=strategy.name != "push_queue")
-    launch = A.device.prepare(
-        run, threads, *(form.shape[1:] if pulls else form.shape[::-1]), form.col_ptr,
-        form.row_idx, *_matrix_arguments(form, job.iso), *_IN,
-        edges_of_outputs(A, product, form), *fixed, *_OUT, space.barrier, cooperative=True,
-    )  # fmt: skip
+    launch = A.device.prepare(run, threads, cooperative=True, barrier=space.barrier, **given)
     return ProductLaunch(launch, job.dtype, counters=3 * constant("kCounterStride"), lists=lists)
 
 
@@ -322,7 +278,7 @@ def sums_whole(A: CscMatrix, u: VectorStore, product: Product) -> bool:
     return (
         u.form == "full"
         and sums_every_entry(product)
-        and heads_of(by_outputs(A, product)) is not None
+        and workspaces.heads_of(by_outputs(A, product)) is not None
     )
 
 
@@ -332,7 +288,7 @@ _PUSH = {
     **_PULL,
     "u_values": ("in", 1.0),
     **dict.fromkeys(("col_ptr", "vertex", "start", "offset", "degree", "groups"), ("in", 2.0)),
-    "chunks": ("edges", 2 / CHUNK),  # one for CHUNK edges, written and read
+    "chunks": ("edges", 2 / workspaces.CHUNK),  # one for CHUNK edges, written and read
     "shares": ("in", 0.0),
 }
 _PUSH_EDGES = {**_PUSH, **dict.fromkeys(("edge_row", "edge_column", "edge_place"), ("edges", 2.0))}

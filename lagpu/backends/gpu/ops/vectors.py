@@ -9,12 +9,11 @@ import numpy as np
 
 from lagpu.algebra.operators import Monoid, Semiring
 from lagpu.algebra.tables import binary
-from lagpu.backends.gpu.ops import bitmap, elementwise, selection, spmv
+from lagpu.backends.gpu.ops import bitmap, elementwise, spmv
 from lagpu.backends.gpu.ops.planner import choose
-from lagpu.backends.gpu.profile.meter import Runtime
-from lagpu.backends.gpu.storage.casts import cast_number
+from lagpu.backends.gpu.profile import Runtime
 from lagpu.backends.gpu.storage.forms import is_symmetric
-from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.matrix import CscMatrix, cast_number
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.host.columns import distinct
 from lagpu.operations import (
@@ -60,24 +59,12 @@ def _multiply_selection(
     run: Runtime, w: VectorStore, desc: Descriptor, op: MultiplySelection
 ) -> None:
     f, u, product = op.indices, op.operand, op.product
-    run.plan = plan = selection.choose(product)
-    t = selection.multiply(w, f, u, product, plan, elementwise.mask_words(desc), run.edges)
+    run.plan = plan = spmv.choose_selection(product)
+    t = spmv.multiply_selection(w, f, u, product, plan, elementwise.mask_words(desc), run.edges)
     if desc.is_fresh and t.dtype is w.dtype:
         w.adopt(t)
     else:
         elementwise.write(w, desc, t)
-
-
-def _ewise(_run: Runtime, w: VectorStore, desc: Descriptor, op: Ewise) -> None:
-    elementwise.combine(op.kind, w, desc, op.left, op.right, op.op, op.defaults)
-
-
-def _apply(_run: Runtime, w: VectorStore, desc: Descriptor, op: Apply) -> None:
-    elementwise.map_entries(w, desc, op.operand, op.function)
-
-
-def _select(_run: Runtime, w: VectorStore, desc: Descriptor, op: Select) -> None:
-    elementwise.select_entries(w, desc, op.operand, op.op, op.thunk)
 
 
 def _assign_scalar(run: Runtime, w: VectorStore, desc: Descriptor, op: AssignScalar) -> None:
@@ -146,9 +133,11 @@ def _reduce_rows(run: Runtime, w: VectorStore, desc: Descriptor, op: ReduceRows)
 RUN: dict[type, Callable[[Runtime, VectorStore, Descriptor, Any], None]] = {
     Multiply: _multiply,
     MultiplySelection: _multiply_selection,
-    Ewise: _ewise,
-    Apply: _apply,
-    Select: _select,
+    Ewise: lambda _, w, desc, op: elementwise.combine(
+        op.kind, w, desc, op.left, op.right, op.op, op.defaults
+    ),
+    Apply: lambda _, w, desc, op: elementwise.map_entries(w, desc, op.operand, op.function),
+    Select: lambda _, w, desc, op: elementwise.select_entries(w, desc, op.operand, op.op, op.thunk),
     Assign: _assign,
     AssignScalar: _assign_scalar,
     Extract: _extract,

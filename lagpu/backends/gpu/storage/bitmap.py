@@ -1,19 +1,21 @@
-"""Bitmap matrices, and the handle of a matrix in any form."""
+"""Bitmap matrices, the handle of a matrix in any form, and the levels of a search."""
 
 from __future__ import annotations
 
 import itertools
-from typing import Any
+import weakref
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device
-from lagpu.backends.gpu.kernels import constant
-from lagpu.backends.gpu.storage.casts import Counters, index_type
-from lagpu.backends.gpu.storage.matrix import CscMatrix
-from lagpu.backends.gpu.storage.vector import VectorStore
-from lagpu.dtypes import DType
+from lagpu.backends.gpu.kernels import constant, kernel
+from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix, index_type
+from lagpu.backends.gpu.storage.vector import EdgeOffsets, VectorStore
+from lagpu.dtypes import BOOL, DType
 
+Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 MOST_ROWS = constant("kMostRows")
 
 
@@ -59,14 +61,9 @@ def require(device: Device, shape: tuple[int, int], dtype: DType | None, what: s
 class BitmapMatrix:
     """A matrix stored position by position. It is changed in place, so nothing else may hold it.
 
-    Attributes
-    ----------
-    shape : tuple of int
-        (k, n).
-    entries : VectorStore
-        Entry (i, j) is at ``j * stride(k) + i``; the positions past k are empty.
-    alive : array of u64 or None
-        The rows that have entries, a bit each, 32 or 64 a number as the products take them.
+    Entry (i, j) is at ``j * stride(k) + i`` of `entries`; the positions past k are empty. `alive`
+    has the rows that have entries, a bit each, 32 or 64 a number as the products take them, or is
+    None.
     """
 
     def __init__(
@@ -148,17 +145,10 @@ def from_few_entries(
     return BitmapMatrix(device, dtype, shape, v)
 
 
-# ------------------------------------------------------------------------------------------
-# The handle of a matrix, which is stored by columns or as a bitmap matrix.
-
-
 class MatrixHandle:
     """The front end's object for a matrix; it stays the same when a statement writes the matrix.
 
-    Attributes
-    ----------
-    store : CscMatrix or BitmapMatrix
-        How the matrix is stored now.
+    `store` is how the matrix is stored now.
     """
 
     __slots__ = ("store",)
@@ -212,10 +202,7 @@ class MatrixHandle:
         store = self.store
         if isinstance(store, BitmapMatrix):
             return store
-        if "bitmap" not in store.cache:
-            store.cache["bitmap"] = _bitmap_of(counters, store)
-        found: BitmapMatrix = store.cache["bitmap"]
-        return found
+        return store.kept("bitmap", lambda: _bitmap_of(counters, store))
 
     def own_bitmap(self, counters: Counters) -> BitmapMatrix:
         """Return it as a bitmap matrix to change in place; the caller then sets `store` to it."""
@@ -247,15 +234,11 @@ def fit_as_bitmaps(*matrices: MatrixHandle | None) -> bool:
     )
 
 
-# ------------------------------------------------------------------------------------------
-# The first entries of an object, for display: no conversion, and small transfers only.
-
-
-Array = np.ndarray[Any, Any]
+HostArray = np.ndarray[Any, Any]
 FIRST, MOST = 1 << 10, 1 << 20  # presence words looked at in one step
 
 
-def head(v: VectorStore, count: int) -> tuple[Array, Array]:
+def head(v: VectorStore, count: int) -> tuple[HostArray, HostArray]:
     """Return (indices, values) of the first `count` entries; the vector keeps its form."""
     to = v.device
     if v.form == "bitmap":
@@ -274,7 +257,7 @@ def head(v: VectorStore, count: int) -> tuple[Array, Array]:
     return indices, to.to_host(values)
 
 
-def _first_bits(v: VectorStore, count: int) -> Array:
+def _first_bits(v: VectorStore, count: int) -> HostArray:
     """Return the first indices whose presence bit is set, looked for by growing steps."""
     xp, to = v.device.xp, v.device
     found: list[int] = []
@@ -289,7 +272,7 @@ def _first_bits(v: VectorStore, count: int) -> Array:
     return np.array(found[:count], np.int64)
 
 
-def corner(A: CscMatrix, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
+def corner(A: CscMatrix, nrows: int, ncols: int) -> tuple[HostArray, HostArray, HostArray]:
     """Return (rows, columns, values) of the entries in the first rows and columns."""
     to = A.device
     ends = to.to_host(A.col_ptr[: ncols + 1]).tolist()
@@ -324,3 +307,154 @@ def matrix_form(A: MatrixHandle) -> str:
         return "bitmap" + ", iso" * (store.entries.values is None and store.nvals > 0)
     both = "csc and csr" if store.csr is not None else "csc"
     return both + ", iso" * (store.values is None and store.nvals > 0)
+
+
+class VectorLevels:
+    """See `lagpu.operations.Levels`: `order` has the vertices by level, `level` their levels.
+
+    The order is INT32, INT64 past 2**31.
+    """
+
+    def __init__(self, counters: Counters, v: VectorStore) -> None:
+        self._counters, self._device, self.size = counters, v.device, v.size
+        xp = v.device.xp
+        indices, values = v.listed()
+        where = indices.astype(np.int32 if v.size < 2**31 else np.int64, copy=False)
+        if values is None:  # all of one level, or none
+            self.order, self.level = where, xp.full(len(where), v.number)
+        else:
+            by_level = xp.argsort(values, kind="stable")
+            self.order, self.level = where[by_level], values[by_level]
+        self.lowest, self.deepest = 0, -1
+        if len(where):
+            ends = self._device.to_host(self.level[:: max(1, len(where) - 1)])
+            self.lowest, self.deepest = int(ends[0]), int(ends[-1])
+        self._lists: tuple[weakref.ref[CscMatrix], Array] | None = None
+
+    @cached_property
+    def offsets(self) -> Array:
+        """Where each level begins in `order`, INT64, (deepest + 2,); on the device."""
+        xp = self._device.xp
+        bounds = xp.arange(self.deepest + 2, dtype=np.int64)
+        return xp.searchsorted(self.level.astype(np.int64, copy=False), bounds).astype(np.int64)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """`offsets` on the host."""
+        found: list[int] = self._device.to_host(self.offsets).tolist()
+        return found
+
+    def cut(self, d: int) -> VectorStore:
+        """See `lagpu.operations.Levels`."""
+        made = VectorStore(self._device, self._counters, BOOL, self.size)
+        with self._device.alone():
+            vertices = self.order[self.starts[d] : self.starts[d + 1]]
+            if len(vertices) == self.size:
+                made.set_full(None, np.True_)
+            else:
+                made.set_sparse(vertices.astype(np.int64), None, np.True_)
+        made.edge_offsets = LevelOffsets(self, d)
+        return made
+
+    def edge_offsets(self, d: int, form: CscMatrix) -> EdgeOffsets | None:
+        """Return level d with the entries of a matrix before each of its columns.
+
+        The columns of all levels are summed by one scan, at the first call.
+        """
+        if self.order.dtype != np.int32 or not len(self.order):
+            return None
+        if self._lists is None or self._lists[0]() is not form:
+            xp, ptr = self._device.xp, form.col_ptr
+            before = xp.zeros(len(self.order) + 1, ptr.dtype)
+            before[1:] = xp.cumsum(ptr[self.order + 1] - ptr[self.order])
+            self._lists = weakref.ref(form), before
+        first, last = self.starts[d], self.starts[d + 1]
+        if first == last:
+            return None
+        before = self._lists[1][first:last]
+        return EdgeOffsets(weakref.ref(form), self.order[first:last], before - before[0])
+
+
+class LevelOffsets(NamedTuple):
+    """The edge offsets of one level, computed when a product first needs them."""
+
+    levels: VectorLevels
+    d: int
+
+    def of(self, form: CscMatrix) -> EdgeOffsets | None:
+        """Return the edge offsets of the level for the columns of `form`."""
+        return self.levels.edge_offsets(self.d, form)
+
+
+class Ordered(NamedTuple):
+    """The vertices of each row by level."""
+
+    order: Array  #: array of INT32, (k * n,): row i begins at ``i * n``.
+    offsets: Array  #: array of INT32, (k * (deepest + 2),): where each level begins in its row.
+    last: Array  #: array of INT32, (k,): the deepest level of each row; -1 if it has none.
+    #: array of INT32, (k * n,): the place of each vertex in the order of its row; -1 if it has no
+    #: level.
+    ranks: Array
+
+
+class BitmapLevels:
+    """See `lagpu.operations.Levels`; `shape` is that of the matrix, (k, n)."""
+
+    def __init__(self, counters: Counters, A: MatrixHandle) -> None:
+        self._counters, self._device, self.shape = counters, A.device, A.shape
+        # Levels are read once, and a body may write them: bitmap matrices are changed in place.
+        self._bitmap = A.bitmap(counters)
+        if self._bitmap is A.store:
+            self._bitmap = self._bitmap.copy(A.dtype)
+        self.lowest, self.deepest = self._ends()
+
+    def _ends(self) -> tuple[int, int]:
+        v = self._bitmap.entries
+        if v.form == "sparse" and not v.nvals:
+            return 0, -1
+        bounds = np.iinfo(v.dtype.numpy)
+        none = np.array([bounds.max, bounds.min], v.dtype.numpy)
+        ends = self._device.from_host(none)
+        run = kernel("sweep/order.cu", "level_ends", U=v.dtype.ctype)
+        self._device.launch(run, v.size, v.size, *v.readable(), ends)
+        lowest, deepest = self._device.to_host(ends).tolist()
+        return (0, -1) if lowest > deepest else (lowest, deepest)
+
+    def cut(self, d: int) -> MatrixHandle:
+        """See `lagpu.operations.Levels`."""
+        v = self._bitmap.entries
+        made = VectorStore(self._device, self._counters, BOOL, v.size)
+        run = kernel("sweep/order.cu", "cut_level", U=v.dtype.ctype)
+        with self._device.alone():
+            require(self._device, self.shape, None, "sweep")
+            words, count = made.spare_words(), self._counters.take()
+            given = v.arguments() | {"d": v.dtype.numpy.type(d)}
+            self._device.launch(run, v.size, count=v.size, **given, out=words, nvals=count)
+        made.set_bitmap(words, None, np.True_, count)
+        return MatrixHandle(BitmapMatrix(self._device, BOOL, self.shape, made))
+
+    def order_bytes(self) -> int:
+        """Return the bytes of the arrays that `ordered` makes."""
+        k, n = self.shape
+        return 4 * k * (2 * n + self.deepest + 3)
+
+    def ordered(self) -> Ordered:
+        """Sort the vertices of each row by level; within a level they are nearly sorted."""
+        xp, (k, n), v = self._device.xp, self.shape, self._bitmap.entries
+        made = Ordered(
+            xp.empty(k * n, np.int32),
+            xp.empty(k * (self.deepest + 2), np.int32),
+            xp.empty(k, np.int32),
+            xp.empty(k * n, np.int32),
+        )
+        per = stride(k) // 32
+        run = kernel("sweep/order.cu", "level_rows", U=v.dtype.ctype)
+        self._device.launch(
+            run, n * per * 8, rows=k, n=n, per=per, **v.arguments(), levels=made.ranks
+        )
+        block = self._device.limits.order_block
+        run = kernel("sweep/order.cu", "order_rows")
+        self._device.launch(
+            run, k * block, block=block, rows=k, n=n, deepest=self.deepest, **made._asdict()
+        )
+        return made

@@ -10,15 +10,15 @@ import numpy as np
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.device.protocol import Device, format_bytes, has_free
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.storage.casts import (
+from lagpu.backends.gpu.storage.matrix import (
     Counters,
+    CscMatrix,
     are_nonzero,
     bits,
     cast_array,
     comparable,
     index_type,
 )
-from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types
 from lagpu.dtypes import DType, lookup
@@ -68,7 +68,7 @@ def _only_value(values: Any) -> Any:
 
 
 def _narrow(indices: Any, largest: int) -> Any:
-    """Return host indices in the type they are stored in, before they travel."""
+    """Return host indices in the type they are stored in, before they are copied."""
     if isinstance(indices, np.ndarray):
         return indices.astype(index_type(largest), copy=False)
     return indices
@@ -181,7 +181,7 @@ def on_device(device: Device, array: Any) -> Array:
 
 
 def own_on_device(device: Device, array: Any, kind: Any) -> Array:
-    """Return an array on the device that nobody else holds: vectors are written in place."""
+    """Return an array on the device that nothing else holds: vectors are written in place."""
     made: Array = on_device(device, array).astype(kind, copy=False)
     return made.copy() if made is array else made
 
@@ -208,7 +208,8 @@ def transpose(
     types |= {} if values is None else {"U": A.dtype.ctype}
     device.launch(
         kernel("elementwise/forms.cu", "transposed", **types), max(A.nvals, nrows + 1),
-        A.nvals, nrows, ncols, A.col_ptr, A.row_idx, A.values, order, ptr, cols, values,
+        nvals=A.nvals, nrows=nrows, ncols=ncols, col_ptr=A.col_ptr, row_idx=A.row_idx,
+        values=A.values, order=order, out_ptr=ptr, out_idx=cols, out_values=values,
     )  # fmt: skip
     return CscMatrix(device, A.dtype, (ncols, nrows), ptr, cols, values, A.iso)
 
@@ -271,10 +272,9 @@ def has_one_each(A: CscMatrix) -> bool:
     """Whether each column has one entry; the answer is remembered."""
     if A.nvals != A.shape[1]:
         return False
-    if "one each" not in A.cache:
-        each = A.device.xp.arange(A.nvals + 1, dtype=A.col_ptr.dtype)
-        A.cache["one each"] = _are_same(A.device, A.col_ptr, each)
-    return bool(A.cache["one each"])
+    xp, ptr = A.device.xp, A.col_ptr
+    each = lambda: _are_same(A.device, ptr, xp.arange(A.nvals + 1, dtype=ptr.dtype))  # noqa: E731
+    return bool(A.fact("one each", each))
 
 
 def _are_same(device: Device, x: Array, y: Array) -> bool:
@@ -302,7 +302,10 @@ def _is_mirrored(A: CscMatrix) -> bool:
     types = index_types(A) | ({} if values is None else {"U": lookup(values.dtype).ctype})
     run = kernel("elementwise/forms.cu", "find_unmirrored", **types)
     unmirrored = A.device.xp.zeros(2, np.uint64)
-    A.device.launch(run, A.nvals, A.nvals, A.shape[1], A.col_ptr, A.row_idx, values, unmirrored)
+    A.device.launch(
+        run, A.nvals, nvals=A.nvals, ncols=A.shape[1], col_ptr=A.col_ptr, row_idx=A.row_idx,
+        values=values, unmirrored=unmirrored,
+    )  # fmt: skip
     return not A.device.to_host(unmirrored).any()
 
 
@@ -311,18 +314,13 @@ def csr_of(A: CscMatrix) -> CscMatrix:
     if is_symmetric(A):
         return A
     if A.csr is None:
-        A.csr = _rows(A)
+        A.csr = transpose(A, "rows of the matrix", "")  # an error names no transpose
     return A.csr
 
 
 def rows_of(A: CscMatrix) -> CscMatrix:
     """Return ``A'``, kept beside `A` unless its author forbade that."""
     return csr_of(A) if A.may_keep_csr else transpose(A)
-
-
-def _rows(A: CscMatrix) -> CscMatrix:
-    """Return ``A'`` for a search; its error names no transpose, as the program has none."""
-    return transpose(A, "rows of the matrix", "")
 
 
 def may_make_csr(A: CscMatrix) -> bool:
@@ -346,12 +344,8 @@ def why_no_csr(A: CscMatrix) -> str:
 
 def _bytes_beside(A: CscMatrix) -> int:
     """Return the fewest bytes that sorting the entries by row takes, beside the result."""
-    at_once = _bytes_at_once(A)
+    at_once = 32 * A.nvals + 16 * A.shape[0]
     return min(at_once, least_bytes(A.nvals) + _beside_shares(A)) if _has_shares(A) else at_once
-
-
-def _bytes_at_once(A: CscMatrix) -> int:
-    return 32 * A.nvals + 16 * A.shape[0]
 
 
 def _beside_shares(A: CscMatrix) -> int:
@@ -365,13 +359,10 @@ def _has_shares(A: CscMatrix) -> bool:
 
 def _shares(A: CscMatrix) -> int:
     """Return in how many shares entries are sorted by row; 0: all at once, which is quicker."""
-    if not _has_shares(A) or has_free(A.device, A.nbytes + _bytes_at_once(A)):
+    at_once = 32 * A.nvals + 16 * A.shape[0]
+    if not _has_shares(A) or has_free(A.device, A.nbytes + at_once):
         return 0
     return shares_for(A.nvals, A.device.free_bytes() - A.nbytes - _beside_shares(A))
-
-
-# ------------------------------------------------------------------------------------------
-# Some of a matrix' entries, as bits in the order of its columns, and the matrix of these.
 
 
 def no_places(device: Device, nvals: int) -> Array:
@@ -396,7 +387,8 @@ def take(A: CscMatrix, kept: Array) -> CscMatrix:
     types = index_types(A) | ({} if values is None else {"U": A.dtype.ctype})
     device.launch(
         kernel("elementwise/take.cu", "take_entries", **types), max(A.nvals, A.shape[1] + 1),
-        A.nvals, A.shape[1], kept, upto, A.col_ptr, A.row_idx, A.values, ptr, idx, values,
+        nvals=A.nvals, ncols=A.shape[1], words=kept, upto=upto, col_ptr=A.col_ptr,
+        row_idx=A.row_idx, values=A.values, out_ptr=ptr, out_idx=idx, out_values=values,
     )  # fmt: skip
     return CscMatrix(device, A.dtype, A.shape, ptr, idx, values, A.iso)
 
@@ -405,14 +397,8 @@ def take_true(A: CscMatrix) -> CscMatrix:
     """Return the entries whose value is true, as a mask by value keeps them."""
     if A.values is None:
         everything = A.nvals == 0 or bool(are_nonzero(np.array([A.number]))[0])
-        return A if everything else _without_entries(A)
+        return A if everything else empty(A.device, A.dtype, A.shape)
     kept = no_places(A.device, A.nvals)
     run = kernel("elementwise/take.cu", "true_places")
     A.device.launch(run, A.nvals, A.nvals, are_nonzero(A.values), kept)
     return take(A, kept)
-
-
-def _without_entries(A: CscMatrix) -> CscMatrix:
-    xp = A.device.xp
-    ptr, idx = xp.zeros_like(A.col_ptr), xp.empty(0, A.row_idx.dtype)
-    return CscMatrix(A.device, A.dtype, A.shape, ptr, idx, None, A.number)

@@ -5,110 +5,47 @@ from __future__ import annotations
 import operator
 import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device, HostNotification
 from lagpu.backends.gpu.kernels import constant, kernel
-from lagpu.backends.gpu.storage.casts import Counters, cast_array, cast_number, comparable
-from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.matrix import (
+    Counters,
+    CscMatrix,
+    cast_array,
+    cast_number,
+    comparable,
+)
 from lagpu.dtypes import DType
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
 
 class ProductStats(NamedTuple):
-    """Statistics that a product attaches to its result: the planner of the next product reads them.
+    """Statistics that a product attaches to its result, for the planner of the next product."""
 
-    Attributes
-    ----------
-    matrix : callable
-        A weak reference to the matrix of the product.
-    pulled : bool
-        Whether the product pulled; not if it looked at all entries of its columns, top-down.
-    visited, explored : int
-        Vertices and edges of the frontiers before this one, as far as the host knows.
-    """
-
-    matrix: weakref.ref[CscMatrix]
+    matrix: weakref.ref[CscMatrix]  #: A weak reference to the matrix of the product.
+    #: Whether the product pulled; not if it looked at all entries of its columns, top-down.
     pulled: bool
+    #: Vertices and edges of the frontiers before this one, as far as the host knows.
     visited: int
     explored: int
 
 
 class EdgeOffsets(NamedTuple):
-    """The prefix sum of a frontier's degrees: its vertices, and where their edges begin.
+    """The prefix sum of a frontier's degrees: its vertices, and where their edges begin."""
 
-    Attributes
-    ----------
-    form : callable
-        A weak reference to the form of the matrix that has these columns.
-    vertex, offset : array
-        The columns, rising, and the number of matrix entries before each.
-    """
-
+    #: A weak reference to the form of the matrix that has these columns.
     form: weakref.ref[CscMatrix]
+    #: array: the columns, rising, and the number of matrix entries before each.
     vertex: Array
     offset: Array
 
     def of(self, form: CscMatrix) -> EdgeOffsets | None:
         """Return these offsets if they are of the columns of `form`."""
         return self if self.form() is form else None
-
-
-class OffsetsSource(Protocol):
-    """An object that has the edge offsets of a vector, or computes them on demand."""
-
-    def of(self, form: CscMatrix) -> EdgeOffsets | None:
-        """Return the edge offsets for the columns of `form`, or None."""
-
-
-class PendingCount:
-    """A number of entries that the device may still be counting; call it for the number.
-
-    Parameters
-    ----------
-    device : Device
-        The device.
-    known : int or None
-        The number, if it is known.
-    count : array of u64, or None
-        Where it will be.
-    notification : HostNotification or None
-        Where a kernel writes it.
-    read : callable, optional
-        Reads `count`, instead of the device.
-    """
-
-    __slots__ = ("_count", "_device", "_known", "_notification", "_read")
-
-    def __init__(
-        self,
-        device: Device,
-        known: int | None,
-        count: Array,
-        notification: HostNotification | None = None,
-        read: Callable[[Array], Any] | None = None,
-    ) -> None:
-        self._device, self._known, self._count = device, known, count
-        self._notification, self._read = notification, read
-
-    def __call__(self) -> int:
-        """Return the number; this may wait for the device."""
-        if self._known is not None:
-            return self._known
-        with self._device.alone():
-            if self._notification is not None:
-                return self._device.wait_for(self._notification, self._count)[0]
-            return int((self._read or self._device.read)(self._count[:1]))
-
-
-# ------------------------------------------------------------------------------------------
-# Vectors on a device: their storage forms, and the conversions from one form to another.
-
-
-# numpy.ndarray or cupy.ndarray, by the device
 
 
 def nwords(n: int) -> int:
@@ -149,28 +86,14 @@ class VectorStore:
         Statistics of the product that made it, from which the planner chooses the next direction.
     frontier_edges : int or None
         Matrix entries in the columns of its entries, known if a product counted them.
-    edge_offsets : OffsetsSource or None
+    edge_offsets : EdgeOffsets, or LevelOffsets, or None
         Offsets of these matrix entries, if a product was to keep them or the vector is a level.
     """
 
     __slots__ = (
-        "_count",
-        "_notification",
-        "_nvals",
-        "counters",
-        "device",
-        "dtype",
-        "edge_offsets",
-        "form",
-        "frontier_edges",
-        "indices",
-        "iso",
-        "single",
-        "size",
-        "spare",
-        "stats",
-        "values",
-        "words",
+        *("_count", "_notification", "_nvals", "counters", "device", "dtype", "edge_offsets"),
+        *("form", "frontier_edges", "indices", "iso", "single", "size", "spare", "stats"),
+        *("values", "words"),
     )
 
     form: str
@@ -180,7 +103,7 @@ class VectorStore:
     iso: Any
     stats: ProductStats | None
     frontier_edges: int | None
-    edge_offsets: OffsetsSource | None
+    edge_offsets: Any
     _nvals: int | None
     _count: Array
     _notification: HostNotification | None
@@ -271,17 +194,10 @@ class VectorStore:
         self.spare = spare
         self.form, self.indices, self.words = other.form, other.indices, other.words
         self.values, self.iso = other.values, other.iso
-        self._nvals, self._count, self._notification = (
-            other._nvals,
-            other._count,
-            other._notification,
-        )
-        self.stats, self.frontier_edges, self.edge_offsets = (
-            other.stats,
-            other.frontier_edges,
-            other.edge_offsets,
-        )
-        self.single = other.single
+        self._nvals, self._count = other._nvals, other._count
+        self._notification, self.single = other._notification, other.single
+        self.stats, self.frontier_edges = other.stats, other.frontier_edges
+        self.edge_offsets = other.edge_offsets
 
     def hold_product(
         self,
@@ -328,12 +244,22 @@ class VectorStore:
         """`nvals`, if it needs no asking."""
         return self._nvals
 
-    def pending_count(self, read: Callable[[Array], Any] | None = None) -> PendingCount:
-        """Return a pending count of the entries there are now; only reading it waits."""
+    def pending_count(self, read: Callable[[Array], Any] | None = None) -> Callable[[], int]:
+        """Return what returns the number of entries there are now, by `read`; only that waits."""
         if self._nvals is None and self._count is None:
             self._start_count()
+        device, known, count = self.device, self._nvals, self._count
         notification = self._notification if read is None else None
-        return PendingCount(self.device, self._nvals, self._count, notification, read)
+
+        def number() -> int:
+            if known is not None:
+                return known
+            with device.alone():
+                if notification is not None:
+                    return device.wait_for(notification, count)[0]
+                return int((read or device.read)(count[:1]))
+
+        return number
 
     def _start_count(self) -> None:
         self._count = self.counters.take()
@@ -417,7 +343,7 @@ class VectorStore:
 
     @property
     def bytes_to_write(self) -> int:
-        """Bytes that `to_writable` asks for."""
+        """Bytes that `to_writable` allocates."""
         words = 0 if self.form == "bitmap" else 4 * nwords(self.size)
         has_values = self.form == "bitmap" and self.values is not None
         return words + (0 if has_values else self.size * self.dtype.numpy.itemsize)
@@ -427,6 +353,11 @@ class VectorStore:
         if self.form == "sparse":
             self.to_bitmap()
         return self.words, self.values, self.number
+
+    def arguments(self, prefix: str = "") -> dict[str, Any]:
+        """Return what `readable` does as kernels name it: ``words``, ``values`` and ``iso``."""
+        words, values, number = self.readable()
+        return {f"{prefix}words": words, f"{prefix}values": values, f"{prefix}iso": number}
 
     @property
     def is_number(self) -> bool:
@@ -489,11 +420,8 @@ class VectorStore:
             made.set_full(values, iso)
         else:
             made.set_bitmap(self.words.copy(), values, iso, self.nvals)
-        made.stats, made.frontier_edges, made.edge_offsets = (
-            self.stats,
-            self.frontier_edges,
-            self.edge_offsets,
-        )
+        made.stats, made.frontier_edges = self.stats, self.frontier_edges
+        made.edge_offsets = self.edge_offsets
         return made
 
     # ------------------------------------------------------------------------- single entries

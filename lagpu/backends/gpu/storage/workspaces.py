@@ -9,8 +9,7 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device, has_free
 from lagpu.backends.gpu.kernels import GRID_BARRIER, constant, kernel
-from lagpu.backends.gpu.storage.casts import index_type
-from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.matrix import CscMatrix, index_type
 from lagpu.backends.gpu.storage.vector import nwords
 
 SMALL, CHUNK, LONG = constant("kSmall"), constant("kChunk"), constant("kLongColumn")
@@ -18,9 +17,6 @@ SMALL, CHUNK, LONG = constant("kSmall"), constant("kChunk"), constant("kLongColu
 SEARCH_COUNTERS = constant("kTurns") * constant("kSearchCounters") * constant("kCounterStride")
 MOST_BLOCKS = 4096  # of a cooperative launch
 MOST_ALONE = 16 * 512  # vertices of a frontier that a cluster of thread blocks searches alone
-# Shared memory for the frontier's bits in a pull that adds up; on sim so few words that small
-# graphs get beyond them.
-NEAR_BYTES, SIM_NEAR = 128 * 1024, 4
 _SORTING = 56  # bytes an entry that sorting by a key takes, with the result
 _SEARCHING = 28  # bytes an entry that searching for its column takes
 _AT_ONCE = 1 << 24  # entries whose columns are searched together
@@ -35,14 +31,11 @@ class PushSpace:
     vertex : array, (`list_room`,)
         A listed column.
     start, degree : array, (ncols,)
-        The place and number of its entries, made when they are asked for; `start` serves as offsets
-        too.
+        The place and number of its entries, made at the first use; `start` serves as offsets too.
     chunks : array of u64
         Room for the chunks of all long columns, and one more.
     barrier, shares : array
         The barrier of the grid, and two numbers a block.
-    nbytes : int
-        Bytes of all these.
     """
 
     def __init__(self, A: CscMatrix) -> None:
@@ -88,14 +81,8 @@ class PushSpace:
 class EdgeFrontier:
     """Room for all entries that a push follows, one after the other: an edge frontier.
 
-    Attributes
-    ----------
-    row : array
-        The row of each.
-    column, place : array or None
-        Its column, and its place in the matrix, once a product needs them.
-    nbytes : int
-        Bytes of all these.
+    `row` is the row of each; `column`, and `place` in the matrix, are there once a product needs
+    them.
     """
 
     def __init__(self, A: CscMatrix) -> None:
@@ -112,7 +99,7 @@ class EdgeFrontier:
         return self._device.xp.empty(self._count, kind)
 
     def arrays(self, column: bool, place: bool) -> tuple[Array, Array | None, Array | None]:
-        """Return rows, columns and places, None for what is not asked for."""
+        """Return rows, columns and places, None for what is not needed."""
         if column and self.column is None:
             self.column = self._room(np.int32)
         if place and self.place is None:
@@ -123,12 +110,7 @@ class EdgeFrontier:
 class ScatterSpace:
     """What ``push_scatter`` keeps of each row of a matrix.
 
-    Attributes
-    ----------
-    map, chosen : array, (nrows,)
-        The number of an entry that reached the row, and the list of those that are taken.
-    nbytes : int
-        Bytes of both.
+    `map` has the number of an entry that reached the row, `chosen` lists those that are taken.
     """
 
     def __init__(self, A: CscMatrix) -> None:
@@ -142,14 +124,9 @@ class ScatterSpace:
 class PullSpace:
     """Empty columns and hint neighbours of a matrix, for pulls.
 
-    Attributes
-    ----------
-    empty : array of u32
-        Bits of the columns without entries.
-    hint : array of i32
-        For each column one of its rows, of those that have the most entries; see common/hint.cuh.
-    targets, nbytes : int
-        Number of columns with entries; bytes of both arrays.
+    `empty` has bits of the columns without entries, `hint` for each column one of its rows, of
+    those that have the most entries (common/hint.cuh); `targets` is the number of columns with
+    entries.
     """
 
     def __init__(self, A: CscMatrix, lengths: Array) -> None:
@@ -164,7 +141,8 @@ class PullSpace:
         self.hint = device.xp.empty(n, np.int32)
         device.launch(
             kernel("elementwise/bitmap.cu", "heaviest_rows", **types),
-            32 * n, n, A.col_ptr, A.row_idx, lengths.astype(A.col_ptr.dtype, copy=False), self.hint,
+            32 * n, n=n, col_ptr=A.col_ptr, row_idx=A.row_idx, hint=self.hint,
+            lengths_ptr=lengths.astype(A.col_ptr.dtype, copy=False),
         )  # fmt: skip
 
 
@@ -176,10 +154,10 @@ def _count_parts(device: Device, col_ptr: Array, shortest: int, size: int) -> in
     return int(device.read(total)) + 1
 
 
-def near_words(device: Device, n: int) -> np.uint32:
+def near_words(device: Device, n: int) -> int:
     """Return the words of shared memory for the bits of `n` vertices, a power of two; 0: none."""
-    most = SIM_NEAR if device.name == "sim" else min(NEAR_BYTES, device.dynamic_shared_bytes) // 4
-    return np.uint32(min(_power_above(nwords(n)), _power_above(most + 1) // 2))
+    most = min(device.limits.near_bytes, device.dynamic_shared_bytes) // 4
+    return min(_power_above(nwords(n)), _power_above(most + 1) // 2)
 
 
 def _power_above(count: int) -> int:
@@ -229,58 +207,31 @@ def entries_left(device: Device, result: Array) -> int:
 
 def push_space(A: CscMatrix) -> PushSpace:
     """Return the lists of `A`, made at the first call."""
-    if "push" not in A.cache:
-        A.cache["push"] = PushSpace(A)
-    space: PushSpace = A.cache["push"]
-    return space
+    return A.kept("push", lambda: PushSpace(A))
 
 
 def edge_frontier(A: CscMatrix) -> EdgeFrontier:
     """Return the `EdgeFrontier` of `A`, made at the first call."""
-    if "edges" not in A.cache:
-        A.cache["edges"] = EdgeFrontier(A)
-    space: EdgeFrontier = A.cache["edges"]
-    return space
+    return A.kept("edges", lambda: EdgeFrontier(A))
 
 
 def scatter_space(A: CscMatrix) -> ScatterSpace:
     """Return the `ScatterSpace` of `A`, made at the first call."""
-    if "scatter" not in A.cache:
-        A.cache["scatter"] = ScatterSpace(A)
-    space: ScatterSpace = A.cache["scatter"]
-    return space
+    return A.kept("scatter", lambda: ScatterSpace(A))
 
 
 def pull_space(A: CscMatrix, rows: CscMatrix | None) -> PullSpace:
-    """Return the `PullSpace` of `A`, made at the first call.
-
-    Parameters
-    ----------
-    A : CscMatrix
-        The matrix by the columns that are pulled into.
-    rows : CscMatrix or None
-        The same matrix by rows, if it is there: it has the rows' lengths.
-    """
-    if "pull" not in A.cache:
-        A.cache["pull"] = PullSpace(A, _row_lengths(A) if rows is None else rows.col_ptr)
-    space: PullSpace = A.cache["pull"]
-    return space
+    """Return the `PullSpace` of `A`, made at the first call; `rows` has their lengths, if there."""
+    return A.kept("pull", lambda: PullSpace(A, rows.col_ptr if rows else _row_lengths(A)))
 
 
 class RowsByDegree(NamedTuple):
-    """A matrix' row indices once more, in each column those of most entries first.
+    """A matrix' row indices once more, in each column those of most entries first."""
 
-    Attributes
-    ----------
-    idx : array
-        They, in the type of `row_idx`: for pulls that end with the first row that has an entry, and
-        for nothing else, as matrix values stay in their places.
-    nbytes : int
-        Bytes of them.
-    """
-
+    #: array: they, in the type of `row_idx`: for pulls that end with the first row that has an
+    #: entry, and for nothing else, as matrix values stay in their places.
     idx: Array
-    nbytes: int
+    nbytes: int  #: Bytes of them.
 
 
 def rows_by_degree(A: CscMatrix) -> RowsByDegree:
@@ -371,21 +322,10 @@ ROUND = 128  # entries that a warp loads at once
 
 
 def batches(form: CscMatrix, groups: int) -> Array:
-    """Return the batches of 32 words, those with most entries first; made at the first call.
+    """Return the batches of 32 words, those with most entries first, u32; made at the first call.
 
     So thread blocks have equal work, and the last batches are short. Long columns do not count, as
-    they are taken by chunks.
-
-    Parameters
-    ----------
-    form : CscMatrix
-        The matrix by the columns that are pulled into.
-    groups : int
-        Words a vertex.
-
-    Returns
-    -------
-    array of u32
+    they are taken by chunks. `groups` are words a vertex.
     """
     place = f"batches, {groups} words a vertex"
     if place not in form.cache:
@@ -405,20 +345,11 @@ class Ranked(NamedTuple):
     """Vertices by out-degree, the largest first; all None where ranks do not pay.
 
     The words that are looked at most then share lines of L1.
-
-    Attributes
-    ----------
-    rank : array of i32
-        Of each vertex.
-    idx : array
-        The matrix's row indices by ranks.
-    words : array of u32
-        Room for a frontier's words by ranks.
     """
 
-    rank: Array | None
-    idx: Array | None
-    words: Array | None
+    rank: Array | None  #: array of i32: of each vertex.
+    idx: Array | None  #: array: the matrix's row indices by ranks.
+    words: Array | None  #: array of u32: room for a frontier's words by ranks.
 
     @property
     def nbytes(self) -> int:
@@ -427,22 +358,9 @@ class Ranked(NamedTuple):
 
 
 def ranked(form: CscMatrix, rows: CscMatrix | None, each: int) -> Ranked:
-    """Return the vertices by ranks, made at the first call, which may wait for the device.
-
-    Parameters
-    ----------
-    form : CscMatrix
-        The matrix by the columns that are pulled into.
-    rows : CscMatrix or None
-        The same matrix by rows, if it is there.
-    each : int
-        Bytes of a vertex' words.
-    """
+    """Return the vertices by ranks, made at the first call, which may wait for the device."""
     place = f"ranks, {each} bytes a vertex"
-    if place not in form.cache:
-        form.cache[place] = _rank(form, rows, each)
-    found: Ranked = form.cache[place]
-    return found
+    return form.kept(place, lambda: _rank(form, rows, each))
 
 
 def heaviest(form: CscMatrix, ranks: Ranked) -> Array | None:
@@ -468,32 +386,17 @@ def _rank(form: CscMatrix, rows: CscMatrix | None, each: int) -> Ranked:
     return Ranked(rank, rank.astype(idx.dtype, copy=False)[idx], room)
 
 
-# ------------------------------------------------------------------------------------------
-# Where the columns of a matrix begin among its entries: what sums of all entries need.
-
-
 TILE = constant("kSumTile")
 
 
 class Heads(NamedTuple):
-    """The first entries of columns; see kernels/spmv/sums.cuh.
+    """The first entries of columns; see kernels/spmv/sums.cuh."""
 
-    Attributes
-    ----------
-    bits : array of u32
-        A bit for each entry, for whole tiles: whether a column begins with it.
-    before : array of u32
-        How many do before each tile of entries; in the end all.
-    column : array of i32
-        The columns that have entries.
-    there : array of u32
-        Presence bits of these.
-    """
-
+    #: array of u32: a bit for each entry, for whole tiles: whether a column begins with it.
     bits: Array
-    before: Array
-    column: Array
-    there: Array
+    before: Array  #: array of u32: how many do before each tile of entries; in the end all.
+    column: Array  #: array of i32: the columns that have entries.
+    there: Array  #: array of u32: presence bits of these.
 
     @property
     def nbytes(self) -> int:

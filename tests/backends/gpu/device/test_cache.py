@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lagpu.backends.gpu.device.cache import cache_folder, kept
+from lagpu.backends.gpu.device.compiled import cache_folder, kept
 from lagpu.errors import BackendUnavailable
 
 

@@ -5,17 +5,15 @@ import struct
 import lagpu
 from lagpu import algorithms
 from lagpu.backends.gpu.device.cuda import SLOT
-from lagpu.backends.gpu.device.protocol import PER_CALL, CheckedLaunch
+from lagpu.backends.gpu.device.protocol import CheckedLaunch
 from lagpu.generators import kronecker
 
 
 def test_arguments_of_prepared_launches_can_be_packed(monkeypatch):
     packed, run = set(), CheckedLaunch.__call__
 
-    def packing(prepared, *new):
-        given = iter(new)
-        args = [next(given) if x is PER_CALL else x for x in prepared._args]
-        assert not list(given)
+    def packing(prepared, new):
+        args = prepared.all(new)
         slots = prepared.kernel.slots
         numbers = [0 if pointer else x for x, (_, pointer, _) in zip(args, slots, strict=True)]
         codes = [SLOT[pointer or dtype] for _, pointer, dtype in slots]
@@ -23,7 +21,7 @@ def test_arguments_of_prepared_launches_can_be_packed(monkeypatch):
         for x, (param, pointer, _) in zip(args, slots, strict=True):
             assert not pointer or x is None or hasattr(x, "dtype") or type(x) is int, param
         packed.add(prepared.kernel.name)
-        run(prepared, *new)
+        run(prepared, new)
 
     monkeypatch.setattr(CheckedLaunch, "__call__", packing)
     A = kronecker(6, 8, backend="sim")

@@ -288,6 +288,23 @@ def test_number_of_arguments(device):
         device.launch(device_kernel("fill"), 8, 1)
 
 
+def test_arguments_by_name(device):
+    x, fill = device.xp.zeros(4, np.int32), device_kernel("fill")
+    first, *others = fill.names
+    device.launch(fill, 4, x, **dict(zip(others, (4, 7), strict=True)))
+    launch = device.prepare(fill, 4, **{first: x, others[0]: 2})
+    launch({others[1]: 5})
+    assert device.to_host(x).tolist() == [5, 5, 7, 7]
+    with pytest.raises(KernelLaunchError, match=r"fill: arguments unexpected: y; missing: "):
+        device.launch(fill, 4, x, y=4)
+    with pytest.raises(KernelLaunchError, match=r"fill: arguments unexpected: y. It takes "):
+        device.prepare(fill, 4, y=x)
+    with pytest.raises(KernelLaunchError, match=f"unexpected: {first}"):
+        launch({first: x, others[1]: 5})
+    with pytest.raises(KernelLaunchError, match=f"missing: {others[1]}"):
+        device.prepare(fill, 4, **{first: x, others[0]: 2})({})
+
+
 @pytest.mark.parametrize("block", [0, 31, 48, 2048])
 def test_blocks_are_whole_warps(device, block):
     with pytest.raises(KernelLaunchError, match="Use a multiple of 32"):

@@ -9,7 +9,6 @@ import pytest
 from pieces_of_search import gpus_for
 
 from lagpu.backends.gpu.device.peers import Peers, posts_words
-from lagpu.backends.gpu.device.protocol import PER_CALL
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.kernels import GRID_BARRIER, constant, from_source
 from lagpu.errors import GridTimeout, KernelLaunchError
@@ -58,14 +57,11 @@ class Meetings:
         for p, device in enumerate(self.devices):
             with device.alone():
                 last = times + 1 if silent is None or p != silent[0] else silent[1]
-                launch = device.prepare(
-                    kernel, self.blocks * block, *(PER_CALL,) * 8, block=block, cooperative=True
-                )
-                piece, *rest = self.peers.arguments(p)
-                barrier = device.xp.zeros(GRID_BARRIER, np.uint32)
-                args = (piece, np.uint32(times), np.uint32(last), *rest, barrier)
+                launch = device.prepare(kernel, self.blocks * block, block=block, cooperative=True)
+                given = self.peers.arguments(p) | {"times": times, "silent": last}
+                given["barrier"] = device.xp.zeros(GRID_BARRIER, np.uint32)
                 np.asarray(self.peers._seen[p])[:] = 0  # at once: a kernel would do so later
-                launches.append((launch, (*args, self.peers.results[p])))
+                launches.append((launch, given | {"result": self.peers.results[p]}))
         return launches
 
     def run(self, launches):
@@ -81,7 +77,7 @@ def test_all_meet_and_add_up(meetings, pieces, seed):
     for times in (1, 7):  # the second time among the posts of the first
         for result in all_of.peers.run(all_of.launches(times)):
             assert result[: VERDICT + 1].tolist() == [times, 0, 0]
-    assert all_of.peers.arguments(0)[1] == 16
+    assert all_of.peers.arguments(0)["epoch"] == 16
 
 
 @pytest.mark.parametrize("absent", [{0}, {1}, {2}, {0, 2}])
@@ -158,10 +154,10 @@ def test_only_equal_cooperative_launches_run_together():
         '#include "common/prims.cuh"\nextern "C" __global__ void k(u32* x) { x[0] = 1; }', "k"
     )
     x = np.zeros(1, np.uint32)
-    some, other = device.prepare(kernel, 64, x, block=64), device.prepare(kernel, 96, x, block=32)
+    some, other = (device.prepare(kernel, n, x=x, block=b) for n, b in ((64, 64), (96, 32)))
     with pytest.raises(KernelLaunchError, match="is not how the first one runs"):
-        device.run_together([(some, ())])
+        device.run_together([(some, {})])
     some.cooperative = other.cooperative = True
     with pytest.raises(KernelLaunchError, match="is not how the first one runs"):
-        device.run_together([(some, ()), (other, ())])
+        device.run_together([(some, {}), (other, {})])
     assert x[0] == 0

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from lagpu.backends.gpu.device import shipped
-from lagpu.backends.gpu.device.nvrtc import compiled
+from lagpu.backends.gpu.device import compiled as shipped
+from lagpu.backends.gpu.device.compiled import compiled
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.errors import KernelCompileError
 
@@ -92,7 +92,7 @@ def test_an_error_has_the_log_and_leaves_nothing(cache):
 def test_what_was_shipped_is_not_compiled(cache):
     """It is kept like what was compiled, and only the same text and options find it."""
     name = shipped.member(shipped.options_of("sm_90", COUNT), COUNT)
-    shipped.write(90, 13000, {name: b"shipped"})
+    shipped.write_archive(90, 13000, {name: b"shipped"})
     nvrtc = Nvrtc()
     assert compile_with(nvrtc) == b"shipped"
     (kept,) = cache.iterdir()
@@ -106,5 +106,5 @@ def test_what_was_shipped_is_not_compiled(cache):
 
 def test_an_older_driver_gets_what_its_nvrtc_compiles(cache):
     name = shipped.member(shipped.options_of("sm_90", COUNT), COUNT)
-    shipped.write(90, 13010, {name: b"shipped"})
+    shipped.write_archive(90, 13010, {name: b"shipped"})
     assert compile_with(Nvrtc()).startswith(b"cubin")

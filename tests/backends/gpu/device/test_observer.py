@@ -1,5 +1,6 @@
 """Prepared launches of the CUDA device while a meter is on, on a device that only takes notes."""
 
+import ctypes
 import gc
 import threading
 from types import SimpleNamespace
@@ -7,11 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from lagpu.backends.gpu.device import protocol
 from lagpu.backends.gpu.device.cuda import CudaLaunch, Events, EventTimer
-from lagpu.backends.gpu.device.observer import Observed
-from lagpu.backends.gpu.device.protocol import PER_CALL
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.profile.meter import GpuMeter, MeterPool
+from lagpu.backends.gpu.profile import GpuMeter, MeterPool
 from lagpu.operations import Apply
 
 
@@ -41,10 +41,11 @@ class Array(SimpleNamespace):
         super().__init__(data=SimpleNamespace(ptr=ptr), nbytes=nbytes)
 
 
-class Device(Observed):
+class Device(protocol.Device):
     """What a `CudaLaunch` and a `GpuMeter` ask of a device; tells how each launch came."""
 
     compile_ms = 0.0
+    prepared_launch = CudaLaunch
 
     def __init__(self):
         super().__init__("fake")
@@ -89,12 +90,11 @@ def device():
 @pytest.fixture
 def prepared(device):
     """words -> total, with the number of words standing."""
-    return CudaLaunch(
-        device, kernel("elementwise/bitmap.cu", "count_bits"), 64, (PER_CALL, 2, PER_CALL)
-    )
+    return device.prepare(kernel("elementwise/bitmap.cu", "count_bits"), 64, nwords=2)
 
 
 WORDS, TOTAL = Array(4096, 8), Array(8192, 16)
+NEW = {"words": WORDS, "total": TOTAL}
 
 
 def metered(device):
@@ -107,41 +107,60 @@ def run(meter, work):
 
 def test_the_first_launch_is_checked_and_the_next_are_quick(device, prepared):
     for _ in range(3):
-        prepared(WORDS, TOTAL)
+        prepared(NEW)
     assert device.came == ["checked", "quick", "quick"]
     buffer = np.asarray(prepared._buffer)
     assert buffer.tolist() == [4096, 8192, 2]
 
 
+@pytest.mark.parametrize("varying", [0, 1, 5, 50])
+def test_each_argument_is_where_the_driver_finds_it(device, varying):
+    """The address of each parameter leads to its argument, fixed or given by a call."""
+    search = kernel("search/grid.cu", "grid_search")
+    drawn = np.random.default_rng(varying)
+    given = {p.name: k + 1 if p.dtype.kind != "b" else True for k, p in enumerate(search.params)}
+    args = {p.name: Array(given[p.name], 8) if p.pointer else given[p.name] for p in search.params}
+    names = set(drawn.permutation(search.names)[:varying].tolist())
+    launch = device.prepare(search, 64, **{k: x for k, x in args.items() if k not in names})
+    for _ in range(2):
+        launch({name: args[name] for name in names})
+    assert set(launch.varying) == names
+    assert device.came == ["checked", "quick"]
+    for param, place in zip(search.params, launch._places.tolist(), strict=True):
+        kind = np.dtype(np.uint64) if param.pointer else param.dtype
+        words = ctypes.string_at(place, kind.itemsize)
+        assert np.frombuffer(words, kind)[0] == given[param.name], param
+
+
 def test_a_meter_times_quick_launches_and_counts_their_bytes(device, prepared):
-    prepared(WORDS, TOTAL)
+    prepared(NEW)
     meter = metered(device)
-    measured = run(meter, lambda: prepared(WORDS, TOTAL))
+    measured = run(meter, lambda: prepared(NEW))
     assert device.came == ["checked", "quick"]
     assert (measured().kernel_ms, measured().bytes) == (0.25, 24)
     meter.stop()
     assert device.observer is None
-    prepared(WORDS, None)
+    prepared(NEW | {"total": None})
     assert device.came[-1] == "quick"
 
 
 def test_a_first_launch_under_a_meter_is_checked_and_measured(device, prepared):
     meter = metered(device)
-    measured = run(meter, lambda: prepared(WORDS, TOTAL))
-    again = run(meter, lambda: prepared(WORDS, TOTAL))
+    measured = run(meter, lambda: prepared(NEW))
+    again = run(meter, lambda: prepared(NEW))
     meter.stop()
     assert device.came == ["checked", "quick"]
     assert measured()._replace(host_ms=0) == again()._replace(host_ms=0)
 
 
 def test_whoever_else_watches_launches_sees_them(device, prepared):
-    prepared(WORDS, TOTAL)
+    prepared(NEW)
     seen = []
     device.observer = SimpleNamespace(prepared=lambda launch, new: seen.append((launch, new)))
-    prepared(WORDS, TOTAL)
-    assert seen == [(prepared, (WORDS, TOTAL))]
+    prepared(NEW)
+    assert seen == [(prepared, NEW)]
     assert (prepared.kernel.name, prepared.threads) == ("count_bits", 64)
-    assert prepared.all((WORDS, TOTAL)) == (WORDS, 2, TOTAL)
+    assert prepared.all(NEW) == (WORDS, 2, TOTAL)
     assert device.came == ["checked"]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import lagpu
-from lagpu.backends.gpu.device import shipped
+from lagpu.backends.gpu.device import compiled as shipped
 from lagpu.backends.gpu.kernels import kernel
 
 COUNT = kernel("elementwise/bitmap.cu", "count_bits")
@@ -23,17 +23,17 @@ def folder(tmp_path, monkeypatch):
 
 def test_an_archive_gives_back_what_it_got(folder):
     code = {shipped.member(OPTIONS, COUNT): b"one" * 1000, "another": b""}
-    path = shipped.write(90, 13000, code)
+    path = shipped.write_archive(90, 13000, code)
     assert path.parent == folder
-    assert shipped.find(90, OPTIONS, COUNT, 13000) == b"one" * 1000
-    assert shipped.find(80, OPTIONS, COUNT, 13000) is None
+    assert shipped.find_shipped(90, OPTIONS, COUNT, 13000) == b"one" * 1000
+    assert shipped.find_shipped(80, OPTIONS, COUNT, 13000) is None
     before = hashlib.sha256(path.read_bytes()).hexdigest()
-    assert hashlib.sha256(shipped.write(90, 13000, code).read_bytes()).hexdigest() == before
+    assert hashlib.sha256(shipped.write_archive(90, 13000, code).read_bytes()).hexdigest() == before
 
 
 @pytest.mark.parametrize("change", ["text", "options", "kernel"])
 def test_code_of_another_text_is_not_found(folder, change):
-    shipped.write(90, 13000, {shipped.member(OPTIONS, COUNT): b"code"})
+    shipped.write_archive(90, 13000, {shipped.member(OPTIONS, COUNT): b"code"})
     other, options = COUNT, OPTIONS
     if change == "text":
         other = kernel("elementwise/bitmap.cu", "count_bits", prelude="// a word")
@@ -41,11 +41,11 @@ def test_code_of_another_text_is_not_found(folder, change):
         other = kernel("elementwise/bitmap.cu", "set_all_bits")
     else:
         options = (*OPTIONS, "-lineinfo")
-    assert shipped.find(90, options, other, 13000) is None
+    assert shipped.find_shipped(90, options, other, 13000) is None
 
 
 def test_without_archives_nothing_is_found(folder):
-    assert shipped.find(90, OPTIONS, COUNT, 13000) is None
+    assert shipped.find_shipped(90, OPTIONS, COUNT, 13000) is None
 
 
 @pytest.mark.ci
@@ -70,5 +70,5 @@ def test_archives_are_of_the_kernels_that_there_are():
         kernels = cubins.common_kernels(cubins.blocks_of_cluster(capability))
         made = [(shipped.options_of(arch, k), k) for k in kernels]
         stale = [k for options, k in made
-                 if not shipped.find(capability, options, k, 99999)]  # fmt: skip
+                 if not shipped.find_shipped(capability, options, k, 99999)]  # fmt: skip
         assert not stale, f"{path}: run python .ci/cubins.py {arch}"

@@ -103,7 +103,7 @@ def test_four_assignments(backend):
 
 
 def test_a_matrix_is_asked_once_for_each_direction(place, monkeypatch):
-    from lagpu.backends.gpu.fused import policy
+    from lagpu.backends.gpu.fused import search_per_source as policy
 
     asked = []
     search = policy.grid_search
@@ -160,7 +160,7 @@ def test_without_room_to_ask(place, monkeypatch):
     f, levels = frontier_of(A, [(0, 3), (1, 5)], 2), Matrix(INT32, 2, 1000, like=A)
     bfs_levels_multi(generators.path(64, backend=place), [3, 5])
     with monkeypatch.context() as patch:
-        patch.setattr("lagpu.backends.gpu.fused.policy._PROBE_BYTES", 1 << 60)
+        patch.setattr("lagpu.backends.gpu.fused.search_per_source._PROBE_BYTES", 1 << 60)
         in_front(A, f, levels)
     assert place.last_loop == f"{OF_BITS}: the search that would count the levels does not fit"
     assert said_of(A) == f"{APART}: a search has more than 64 levels"  # it may be asked later

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from limits import set_limits
 from pieces_of_search import matrix, sims
 from searches import levels_and_paths, levels_behind
 
 import lagpu
 from lagpu import BOOL, INT32, INT64, Vector, algorithms, backends, generators, loop, semiring
 from lagpu.backends import grid
-from lagpu.backends.gpu.fused import search_grid, search_space
+from lagpu.backends.gpu.fused import search_grid
 from lagpu.backends.guard import overridden
 
 NOT_RUN = "none of which leads on: not run"
@@ -91,8 +92,7 @@ def searched(place, work, graph, there=False, sources=1, times=None):
 @pytest.fixture(autouse=True)
 def pushes(monkeypatch):
     """All levels are pushed, by all blocks, so that all frontiers are listed."""
-    for name in ("SOLO", "SIM_SOLO"):
-        monkeypatch.setattr(search_space, name, 0)
+    set_limits(monkeypatch, solo=0, cluster_solo=0)
     for module in (search_grid, grid.search):
         monkeypatch.setattr(module, "alpha_of", lambda *_, **__: -1e9)
         monkeypatch.setattr(module, "gamma_of", lambda *_: -1e9)

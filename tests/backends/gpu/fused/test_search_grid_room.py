@@ -21,10 +21,9 @@ def pushes(monkeypatch):
 @pytest.fixture
 def tight(place, monkeypatch):
     """Leave no more room for places than the kernels take, on sim, where these are few."""
-    if place.device.name != "sim":
-        return search_space.PLACED
-    monkeypatch.setattr(search_space, "PLACED", search_grid.SIM_PLACED)
-    return search_grid.SIM_PLACED
+    placed = place.device.limits.placed or search_space.PLACED
+    monkeypatch.setattr(search_space, "PLACED", placed)
+    return placed
 
 
 def undirected(rows, cols, n, backend):
@@ -183,7 +182,6 @@ def test_long_pointers_have_blocks_of_fewer_threads(place, pointers, n):
     check.check_parents(A, 0, algorithms.bfs_parents(A, 0), levels)
     paths = algorithms.count_shortest_paths(A, 0)
     assert paths.to("cpu").isequal(algorithms.count_shortest_paths(B, 0))
-    of_sim = search_space.SIM_BLOCK, search_space.SIM_LONG_BLOCK
-    of_gpu = search_space.FULL_BLOCK, search_space.LONG_BLOCK
-    threads = (of_sim if place.device.name == "sim" else of_gpu)[pointers == np.int64]
+    limits = place.device.limits
+    threads = limits.wide_search_block if pointers == np.int64 else limits.search_block
     assert A.data.csc().cache["grid search"].block == threads

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 from hubs import directions
+from limits import set_limits
 from samples import picked
 from searches import graph, levels_and_paths, levels_behind, parents, start
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Vector, algorithms, generators, loop, semiring
 from lagpu.backends import get
-from lagpu.backends.gpu.fused import search_space
 from lagpu.backends.guard import overridden
 from lagpu.errors import InvalidValue
 
@@ -115,7 +115,7 @@ RULES = {
     "policy", picked(list(RULES), "beamer:alpha=3,beta=9", "hiragushi", "bfs2d:ratio=0.3")
 )
 def test_directions_are_those_of_the_rule(place, policy, monkeypatch):
-    monkeypatch.setattr(search_space, "SOLO", 0)  # no block goes on alone, whatever the rule says
+    set_limits(monkeypatch, solo=0)  # no block goes on alone, whatever the rule says
     A = with_policy(generators.uniform(9, 4, seed=3, backend=place), policy)
     with lagpu.trace() as t:
         levels = algorithms.bfs_levels(A, 3)

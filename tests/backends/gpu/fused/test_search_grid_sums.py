@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from hubs import directions
+from limits import set_limits
 
 import lagpu
 from lagpu import Matrix, Vector, algorithms, loop, semiring
 from lagpu.backends.gpu.fused import search_grid
-from lagpu.backends.gpu.storage import workspaces
 
 SIZES = (1, 31, 32, 33, 1023, 1025)
 WORDS = {"none": 0, "folded": 4, "all": 64}  # of shared memory; 64 have all vertices of all sizes
@@ -42,8 +42,7 @@ def same(x, y):
 
 @pytest.fixture(params=WORDS)
 def words(request, monkeypatch):
-    monkeypatch.setattr(workspaces, "SIM_NEAR", WORDS[request.param])
-    monkeypatch.setattr(workspaces, "NEAR_BYTES", 4 * WORDS[request.param])
+    set_limits(monkeypatch, near_bytes=4 * WORDS[request.param])
     return WORDS[request.param]
 
 

@@ -5,11 +5,12 @@ import itertools
 import numpy as np
 import pytest
 from hubs import directions
+from limits import set_limits
 from searches import levels_behind
 
 import lagpu
 from lagpu import BOOL, INT32, Matrix, Vector, algorithms, check, generators, loop, semiring
-from lagpu.backends.gpu.fused import search_grid, search_space
+from lagpu.backends.gpu.fused import search_grid
 from lagpu.backends.gpu.ops.planner import alpha_of
 from lagpu.backends.gpu.storage.forms import csr_of, degree_behind_edges
 from lagpu.backends.guard import overridden
@@ -47,8 +48,7 @@ def products(t):
 @pytest.mark.parametrize("beta", [2.0, 1024.0])
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_words_and_lists_lead_to_the_same(place, wide, monkeypatch, graph, beta):
-    for name in ("SOLO", "SIM_SOLO"):
-        monkeypatch.setattr(search_space, name, 0)  # no block or cluster goes on alone
+    set_limits(monkeypatch, solo=0, cluster_solo=0)  # no block or cluster goes on alone
     monkeypatch.setattr(search_grid, "beta_of", lambda sums: beta)
     found = []
     for gamma in (NEVER, ALWAYS):

@@ -32,7 +32,8 @@ PROGRAM = GENERATED
 
 def tuned(monkeypatch, backend, **constants):
     if backend.name != "cpu":
-        from lagpu.backends.gpu.fused import policy, search_per_source
+        from lagpu.backends.gpu.fused import search_per_source
+        from lagpu.backends.gpu.fused import search_per_source as policy
 
         for name, value in constants.items():
             place = policy if name == "MOST_DEGREE" else search_per_source

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import stopped_loops as loops
 from faulty import with_kernels
+from limits import set_limits
 from pieces_of_search import gpu_grid, sims
 
-from lagpu.backends.gpu.fused import search_space
 from lagpu.backends.gpu.fused import search_space as whole
 from lagpu.backends.grid import fused
 
@@ -32,8 +32,7 @@ def stopped(monkeypatch):
         yield
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(search_space, "LASTS", 0)
-    monkeypatch.setattr(search_space, "SIM_LASTS", 0)
+    set_limits(monkeypatch, lasts=0)
 
     def run(work):
         with monkeypatch.context() as patch:

@@ -25,7 +25,8 @@ from sweeps import brandes, by_the_pulled, graph, heights, many
 import lagpu
 import lagpu.backends.gpu.fused.sweep as module
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, algorithms, binary, semiring, sweep
-from lagpu.backends.gpu.fused import policy
+from lagpu.backends.gpu.device.protocol import CUDA_LIMITS
+from lagpu.backends.gpu.fused import search_per_source as policy
 
 # ---- bodies that have matrices alone: functions without assert, so that pytest leaves their code
 
@@ -353,5 +354,5 @@ def test_nvrtc_compiles_sweeps_of_rows(count, arch, monkeypatch):
         body(A, algorithms.bfs_levels_multi(A, [1, 2]), *operands(2, 33, dtype, place, 1))
     assert kernels
     for kernel in kernels:
-        macros = (("LG_BLOCK", str(policy.BLOCK)), ("LG_BLOCKS", str(policy.BLOCKS)))
+        macros = (("LG_BLOCK", str(CUDA_LIMITS.row_block)), ("LG_BLOCKS", str(policy.BLOCKS)))
         assert nvrtc_compile(dataclasses.replace(kernel, macros=macros), arch)

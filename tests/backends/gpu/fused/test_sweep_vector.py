@@ -17,6 +17,7 @@ from sweeps import brandes, by_the_pulled, graph, heights, many
 import lagpu
 import lagpu.backends.gpu.fused.sweep as module
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, algorithms, binary, semiring, sweep
+from lagpu.backends.gpu.device.protocol import CUDA_LIMITS
 from lagpu.core.recorder import current_recorder
 
 FUSED = SWEEP
@@ -417,5 +418,5 @@ def test_nvrtc_compiles_sweeps(count, arch, made):
     for body, dtype in BODIES[: count : 1 if arch == "sm_90" else 4]:
         body(A, algorithms.bfs_levels(A, 1), *vectors(33, dtype, place, 1, True))
     for kernel in made:
-        macros = (("LG_BLOCK", str(module.BLOCK)),)
+        macros = (("LG_BLOCK", str(CUDA_LIMITS.loop_block)),)
         assert nvrtc_compile(dataclasses.replace(kernel, macros=macros), arch)

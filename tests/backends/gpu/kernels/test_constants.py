@@ -8,7 +8,7 @@ import pytest
 import lagpu.backends.gpu
 from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.kernels.source import FILE, read
-from lagpu.backends.gpu.profile.log import RECORD
+from lagpu.backends.gpu.profile import RECORD
 
 PACKAGE = Path(lagpu.backends.gpu.__file__).parent
 KERNELS = PACKAGE / "kernels"

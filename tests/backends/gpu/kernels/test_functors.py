@@ -7,12 +7,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from limits import set_limits
 from nvrtc import ARCHITECTURES, nvrtc_compile
 from samples import picked
 
 from lagpu import Matrix, Vector, binary, indexunary, monoid, semiring, unary
 from lagpu.algebra.operators import BinaryOp
-from lagpu.backends.gpu.fused import policy, search_per_source
+from lagpu.backends.gpu.device.protocol import CUDA_LIMITS
+from lagpu.backends.gpu.fused import search_per_source
 from lagpu.backends.gpu.fused.match import (
     DEPTH,
     NUMBER,
@@ -181,7 +183,7 @@ def test_traversals(s, dtype, arch):
     ids=str,
 )
 def test_row_searches(s, dtype, look, arch, monkeypatch):
-    monkeypatch.setattr(policy, "SIM_BLOCK", policy.BLOCK)
+    set_limits(monkeypatch, row_block=CUDA_LIMITS.row_block)
     monkeypatch.setattr(search_per_source, "LOOK", look)
     A, f, x = graph(dtype), Matrix(dtype, 2, 3, backend="sim"), Matrix(INT32, 2, 3, backend="sim")
     how = Product(s, *s.types(dtype, dtype), True, True)
@@ -197,7 +199,7 @@ def test_row_searches(s, dtype, look, arch, monkeypatch):
 @pytest.mark.ci
 @EVERY
 def test_row_searches_of_one_value(arch, monkeypatch):
-    monkeypatch.setattr(policy, "SIM_BLOCK", policy.BLOCK)
+    set_limits(monkeypatch, row_block=CUDA_LIMITS.row_block)
     A, f, x = (Matrix(dtype, 3, 3, backend="sim") for dtype in (BOOL, BOOL, INT64))
     how = Product(semiring.any_pair, BOOL, BOOL, True, True)
     assigned = (Assignment(x.data, DEPTH), Assignment(x.data, NUMBER, np.int64(7)))

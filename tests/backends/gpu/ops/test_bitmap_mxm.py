@@ -14,7 +14,7 @@ from lagpu import BOOL, INT64, Matrix
 from lagpu.backends.gpu.kernels import from_source
 
 ROWS = [1, 31, 32, 33, 64, 65, 100]
-USERS = ("fused.program.bitmap", "ops.bitmap")  # of the rule that chooses a direction
+USERS = ("fused.program.run", "ops.bitmap")  # of the rule that chooses a direction
 
 
 def bits(k, n, share, seed=1):
@@ -117,7 +117,7 @@ def test_one_rule_chooses_directions(place, k):
 
 def test_a_pull_looks_for_no_bit_of_an_empty_row(place, monkeypatch):
     """Each column finds the bit of row 0 at its first entry, and there is no other to be found."""
-    monkeypatch.setattr("lagpu.backends.gpu.fused.program.bitmap.BITS_PUSH_COST", 1 << 40)
+    monkeypatch.setattr("lagpu.backends.gpu.fused.program.run.BITS_PUSH_COST", 1 << 40)
     graph = random_graph(300, 20).apply("one").new()
     n, k = graph.nrows, 40
     rows, cols = np.zeros(n, np.int64), np.arange(n)

@@ -6,7 +6,7 @@ from samples import picked
 
 import lagpu
 from lagpu import BOOL, FP64, INT64, Matrix, semiring
-from lagpu.backends.gpu.ops import masked
+from lagpu.backends.gpu.ops import sparse as masked
 
 ENTRIES = (0, 1, 31, 32, 33, 64, 1023, 1024, 1025, 2049)  # of the mask's columns
 ROWS = (0, 1, 8, 9, 33, 1023, 1024, 1025, 3000, 5000)  # of the columns of B

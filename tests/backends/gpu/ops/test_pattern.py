@@ -5,7 +5,8 @@ import pytest
 
 import lagpu
 from lagpu import Matrix, algorithms, binary, generators, semiring
-from lagpu.backends.gpu.ops import masked, pattern
+from lagpu.backends.gpu.ops import sparse as masked
+from lagpu.backends.gpu.ops import sparse as pattern
 
 SHAPES = [(1, 1, 1), (31, 5, 33), (32, 40, 31), (33, 3, 1025), (1023, 64, 70)]
 

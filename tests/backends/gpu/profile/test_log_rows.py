@@ -16,7 +16,7 @@ from traces import LOGS, preprocessed, same
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, algorithms, binary, generators
 from lagpu.backends.gpu import kernels
-from lagpu.backends.gpu.profile import log
+from lagpu.backends.gpu import profile as log
 from lagpu.cli import main
 from lagpu.errors import DimensionMismatch
 

@@ -13,8 +13,8 @@ from traces import LOGS, preprocessed, same
 import lagpu
 from lagpu import BOOL, INT32, INT64, Matrix, algorithms, generators, loop, semiring
 from lagpu.backends.gpu import kernels
+from lagpu.backends.gpu import profile as log
 from lagpu.backends.gpu.fused import search_bits
-from lagpu.backends.gpu.profile import log
 
 
 def behind(A, sources, times):
@@ -263,7 +263,8 @@ def test_other_products_of_matrices(place):
 
 def test_products_count_only_for_a_trace(place, monkeypatch):
     from lagpu.backends.gpu.ops import bitmap as bitmap_mxm
-    from lagpu.backends.gpu.ops import masked, spgemm
+    from lagpu.backends.gpu.ops import sparse as masked
+    from lagpu.backends.gpu.ops import sparse as spgemm
 
     asked = []
     for module in (bitmap_mxm, masked, spgemm):

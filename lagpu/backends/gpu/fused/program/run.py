@@ -1,7 +1,4 @@
-"""The generated loop: one cooperative kernel for the recorded body of any loop over vectors.
-
-The kernel of a known loop is kept with its record, so that its text is not written again.
-"""
+"""The generated loop: one cooperative kernel for the body of any loop over vectors or matrices."""
 
 from __future__ import annotations
 
@@ -11,17 +8,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.backends.gpu.fused.emit import Run
+from lagpu.algebra.operators import IndexUnaryOp
+from lagpu.backends.gpu.device.protocol import has_free
+from lagpu.backends.gpu.fused.emit import Run, column_types, columns_of
 from lagpu.backends.gpu.fused.match import matched, method
-from lagpu.backends.gpu.fused.program.operands import Operands
+from lagpu.backends.gpu.fused.program.operands import (
+    Logged,
+    LoopScalars,
+    Operand,
+    Operands,
+    ProductText,
+    counted,
+    why_no_scalars,
+)
 from lagpu.backends.gpu.fused.program.text import Program, ProgramText, signature
-from lagpu.backends.gpu.fused.scalars import LoopScalars, why_no_scalars
 from lagpu.backends.gpu.fused.search_space import Prepared, run_whole
 from lagpu.backends.gpu.kernels import GRID_BARRIER, constant
-from lagpu.backends.gpu.ops import selection
-from lagpu.backends.gpu.ops.planner import PULL_FIRST, PULL_SUMS
-from lagpu.backends.gpu.profile.log import LoopLog, ProgramRows
-from lagpu.backends.gpu.storage.vector import VectorStore, bytes_of
+from lagpu.backends.gpu.ops import spmv
+from lagpu.backends.gpu.ops.planner import BITS_PUSH_COST, PULL_FIRST, PULL_SUMS
+from lagpu.backends.gpu.ops.spmv import iso_result
+from lagpu.backends.gpu.ops.strategies import by_inputs, by_outputs
+from lagpu.backends.gpu.profile import LoopLog, ProgramRows
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, stride, words_of
+from lagpu.backends.gpu.storage.forms import is_symmetric
+from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix
+from lagpu.backends.gpu.storage.vector import VectorStore, bytes_of, nwords
+from lagpu.backends.gpu.storage.workspaces import chunks_of, index_types
 from lagpu.operations import (
     Apply,
     Assign,
@@ -32,35 +44,30 @@ from lagpu.operations import (
     Handle,
     Multiply,
     MultiplySelection,
+    Product,
     RecordedBody,
     Reduce,
     Rejection,
     Select,
     Statement,
+    Until,
     once,
     operands_of,
 )
 
 NO_LIMIT = 2**64 - 1
-BLOCK, SIM_BLOCK = 1024, 256  # threads of a block
 _FLAGS = 2  # words beside the counters, by which all threads hear that the loop is stopped
-MOST_PROGRAMS = 256  # that are kept by signatures; then they are written anew
+MOST_PROGRAMS = 256  # that are kept by signatures; then they are written again
 
 _programs: dict[tuple[Any, ...], list[Program]] = {}
 
 
 def generated_loop(
-    statements: Sequence[Statement],
-    empty: VectorStore | None,
-    unchanged: VectorStore | None,
-    times: int | None,
-    why: str,
+    statements: Sequence[Statement], until: Until, why: str
 ) -> GeneratedLoop | Rejection:
     """Return the kernel of a loop over vectors, or why there is none; `why` no other one fits."""
     lacking = once(statements, why_not_generated)
-    if lacking:
-        return Rejection(lacking)
-    return GeneratedLoop(statements, empty, unchanged, times, why)
+    return Rejection(lacking) if lacking else GeneratedLoop(statements, until, why)
 
 
 def why_not_generated(statements: Sequence[Statement]) -> str:
@@ -106,6 +113,7 @@ class _Outputs(NamedTuple):
         return _Outputs(tuple([body.handles[x.number] for x in self.vectors]))
 
 
+@matched
 def _outputs(statements: Sequence[Statement], _: Any) -> _Outputs:
     written = {id(s.out): s.out for s in statements if not s.writes_scalar}
     return _Outputs(tuple(written.values()))
@@ -114,42 +122,21 @@ def _outputs(statements: Sequence[Statement], _: Any) -> _Outputs:
 class GeneratedLoop:
     """A kernel, its arguments, and the vectors it writes; see `FusedLoop`.
 
-    Parameters
-    ----------
-    statements : sequence of Statement
-        The body, which `why_not_generated` accepts.
-    empty, unchanged : VectorStore or None
-        The loop's condition.
-    times : int or None
-        Iterations, at most.
-    why : str
-        Why no other kernel runs the loop.
-
-    Attributes
-    ----------
-    one_way : str
-        Why a product has no direction to choose.
+    `one_way` is why a product has no direction to choose.
     """
 
     name = "generated loop"
     keeps_log = True
     one_way = "only one form of the matrix is stored"
 
-    def __init__(
-        self,
-        statements: Sequence[Statement],
-        empty: VectorStore | None,
-        unchanged: VectorStore | None,
-        times: int | None,
-        why: str,
-    ) -> None:
+    def __init__(self, statements: Sequence[Statement], until: Until, why: str) -> None:
         self.statements, self.why = statements, why
-        self._empty, self._unchanged, self._times = empty, unchanged, times
-        watched = [x for x in (empty, unchanged) if x is not None]
-        vectors = [*matched(_outputs, statements, None).vectors, *watched]
+        self._empty, self._unchanged, self._times = until
+        watched = [x for x in until[:2] if x is not None]
+        vectors = [*_outputs(statements, None).vectors, *watched]
         self.written: list[VectorStore] = list({id(x): x for x in vectors}.values())
         self.device = self.written[0].device
-        self._block = SIM_BLOCK if self.device.name == "sim" else BLOCK
+        self._block = self.device.limits.loop_block
         self._scalars: LoopScalars | None = None  # of the last run
 
     @property
@@ -183,9 +170,9 @@ class GeneratedLoop:
         for x in self.written:
             x.changes()
         launch = functools.partial(
-            self.device.launch,
-            kernel, grid * block, *given, np.uint64(times), counters, barrier, self.device.stop[0],
-            *(() if log is None else (log.words, log.is_new)), block=block, cooperative=True,
+            self.device.launch, kernel, grid * block, *given, block=block, cooperative=True,
+            times=times, counters=counters, barrier=barrier, stop=self.device.stop[0],
+            **({} if log is None else {"log_words": log.words, "log_is_new": log.is_new}),
         )  # fmt: skip
         return launch, lambda: self._settle(log, rows)
 
@@ -248,15 +235,14 @@ class GeneratedLoop:
         statements = self.statements
         inputs = [self._counted_input(s) for s in statements]
         seen = {id(x): x for x in (*(s.out for s in statements), *inputs)}
-        counts = {
-            of: log.count_of(x) if type(x) is VectorStore else _none for of, x in seen.items()
-        }
+        none = lambda: 0  # noqa: E731  # of a scalar, whose entries no row shows
+        counts = {of: log.count_of(x) if type(x) is VectorStore else none for of, x in seen.items()}
         bounds = {}
         why = dict.fromkeys(range(len(statements)), self.one_way)
         for k, s in enumerate(statements):
             if isinstance(s.operation, MultiplySelection):
                 direction = "pull" if s.operation.product.transpose else "push"
-                why[k] = selection.reason(direction)
+                why[k] = spmv.selection_reason(direction)
             elif isinstance(s.operation, Multiply):
                 bounds[k] = self._bound(s.operation)
         return ProgramRows(statements, inputs, counts, bounds, why)
@@ -272,6 +258,309 @@ class GeneratedLoop:
         return operation.matrix.nvals, PULL_FIRST if takes_any else PULL_SUMS
 
 
-def _none() -> int:
-    """Return 0, the entries of a scalar before a loop; no row shows them."""
-    return 0
+_NO_BITMAP = "a matrix is not a bitmap matrix, and does not fit as one"
+
+
+class OnEntries(NamedTuple):
+    """Statements on bitmap matrices, rewritten as statements on vectors."""
+
+    #: Outputs, masks and operands are vectors; a product has the same matrix.
+    statements: list[Statement]
+    #: list of (MatrixHandle, BitmapMatrix): the bitmap matrix that each handle gets once the
+    #: statements have run.
+    outputs: list[tuple[MatrixHandle, BitmapMatrix]]
+    bitmaps: dict[int, BitmapMatrix]  #: The bitmap matrix of each handle, by the handle's ``id``.
+
+    def store(self) -> None:
+        """Store the bitmap matrices written in the outputs' handles."""
+        for handle, made in self.outputs:
+            made.changed()
+            handle.store = made
+
+
+def on_entries(
+    counters: Counters,
+    statements: Sequence[Statement],
+    read: Sequence[MatrixHandle],
+    shape: tuple[int, int] | None = None,
+) -> OnEntries | Rejection:
+    """Return statements on entries, or why there are none.
+
+    `read` are matrices that a sweep or the loop's condition reads besides; `shape` is that of all
+    matrices, except those of products.
+    """
+    for s in statements:
+        why = _why_not_on_entries(s, shape)
+        if why:
+            return Rejection(why)
+    if not all(A.may_be_bitmap for A in read):
+        return Rejection(_NO_BITMAP)
+    written = {id(s.out): s.out for s in statements}
+    bitmaps = {of: C.own_bitmap(counters) for of, C in written.items()}
+    for A in (*read, *(A for s in statements for A in _by_position(s))):
+        if id(A) not in bitmaps:
+            bitmaps[id(A)] = A.bitmap(counters)
+    entries = {of: made.entries for of, made in bitmaps.items()}
+    outputs = [(C, bitmaps[of]) for of, C in written.items()]
+    return OnEntries([_on_entries(s, entries) for s in statements], outputs, bitmaps)
+
+
+def _by_position(s: Statement) -> tuple[MatrixHandle, ...]:
+    """Return the matrices that a statement reads position by position."""
+    operation = s.operation
+    mask = () if s.desc.mask is None else (s.desc.mask,)
+    if isinstance(operation, (Multiply, Apply, Select, Assign)):
+        return (operation.operand, *mask)
+    if isinstance(operation, Ewise):
+        return (operation.left, operation.right, *mask)
+    return mask
+
+
+def _why_not_on_entries(s: Statement, shape: tuple[int, int] | None) -> str:
+    """Return why a statement cannot be rewritten on entries, or an empty string."""
+    operation, what = s.operation, method(s)
+    if isinstance(operation, (Assign, AssignScalar)) and operation.indices is not None:
+        return f"{what} has indices"
+    if isinstance(operation, (Multiply, Assign)) and operation.transposed:
+        return f"{what} transposes its operand"
+    if isinstance(operation, Ewise) and any(operation.transposed):
+        return f"{what} transposes an operand"
+    if not isinstance(operation, (Multiply, Ewise, Apply, Select, Assign, AssignScalar)):
+        return f"{what} is not among the operations of a fused loop over matrices"
+    for A in (s.out, *_by_position(s)):
+        if shape is not None and A.shape != shape:
+            return f"{what} has an operand whose shape is not that of the levels"
+        if not A.may_be_bitmap:
+            return _NO_BITMAP
+    return ""
+
+
+def _on_entries(s: Statement, entries: dict[int, VectorStore]) -> Statement:
+    """Return one statement on entries."""
+    operation, mask = s.operation, s.desc.mask
+    if isinstance(operation, Ewise):
+        left, right = entries[id(operation.left)], entries[id(operation.right)]
+        operation = operation._replace(left=left, right=right)
+    elif isinstance(operation, (Multiply, Apply, Select, Assign)):
+        operation = operation._replace(operand=entries[id(operation.operand)])
+    desc = s.desc if mask is None else s.desc._replace(mask=entries[id(mask)])
+    return s._replace(out=entries[id(s.out)], desc=desc, operation=operation)
+
+
+# All statements but products are those of the vectors that store the entries of bitmap matrices.
+
+
+def generated_bitmap_loop(
+    counters: Counters, statements: Sequence[Statement], until: Until, why: str
+) -> GeneratedBitmapLoop | Rejection:
+    """Return the kernel of a loop over matrices, or why there is none; `why` no other one fits."""
+    for s in statements:
+        matrix = s.operation.matrix if isinstance(s.operation, Multiply) else None
+        if matrix is not None and any(other.out is matrix for other in statements):
+            return Rejection("the body writes the matrix of a product")
+    watched = [A for A in until[:2] if A is not None]
+    found = on_entries(counters, statements, watched)
+    if isinstance(found, Rejection):
+        return found
+    lacking = why_not_generated(found.statements)
+    lacking = lacking or next(filter(None, map(_why_not_bitmap, found.statements)), "")
+    if lacking:
+        return Rejection(lacking)
+    made = GeneratedBitmapLoop(found, until, why)
+    if not has_free(made.device, made.nbytes):
+        return Rejection("the workspace of a generated loop over matrices does not fit")
+    return made
+
+
+def _why_not_bitmap(s: Statement) -> str:
+    """Return why a statement on a matrix' entries cannot be fused, or an empty string."""
+    operation = s.operation
+    if nwords(s.out.size) >= 2**32:  # kernels number them so
+        return "a matrix has 2**32 words of presence bits or more"
+    if isinstance(operation, Multiply):
+        A = operation.matrix.csc()
+        if _bytes_of_rows(A, operation.product) and not A.may_keep_csr and not is_symmetric(A):
+            return "a product needs the matrix by rows, and its orientation is csc"
+    if isinstance(operation, (Apply, Select)):
+        op = operation.function.op if isinstance(operation, Apply) else operation.op
+        if isinstance(op, IndexUnaryOp) and (op.body or not op.name.startswith("value")):
+            return f"{method(s)} reads row or column indices"
+    return ""
+
+
+def _bytes_of_rows(A: CscMatrix, product: Product) -> int:
+    """Return the bytes for making the columns that a product pulls from; 0 if they are stored."""
+    is_stored = product.transpose or A.symmetric or A.csr is not None
+    return 0 if is_stored else A.nbytes + 32 * A.nvals
+
+
+class GeneratedBitmapLoop(GeneratedLoop):
+    """A kernel, its arguments, and the bitmap matrices it writes; see `GeneratedLoop`."""
+
+    one_way = "sums of bitmap matrices are pulled, and so is a matrix stored in one form"
+
+    def __init__(self, found: OnEntries, until: Until, why: str) -> None:
+        empty, unchanged = (None if A is None else found.bitmaps[id(A)].entries for A in until[:2])
+        super().__init__(found.statements, Until(empty, unchanged, until.times), why)
+        self._found = found
+        self._shapes = {id(A.entries): A.shape for A in found.bitmaps.values()}
+
+    @property
+    def nbytes(self) -> int:
+        """See `FusedLoop`."""
+        found, copied = self._found, self._unchanged
+        products = [(s, s.operation) for s in found.statements if isinstance(s.operation, Multiply)]
+        rows = {}
+        for _, operation in products:
+            A = operation.matrix.csc()
+            if not operation.product.transpose:
+                rows[id(A)] = _bytes_of_rows(A, operation.product)
+        return (
+            sum(A.entries.bytes_to_write for A in found.bitmaps.values())
+            + sum(rows.values())
+            + sum(bytes_of(s.out.size, operation.product.result) for s, operation in products)
+            + sum(4 * nwords(s.out.size) for s in found.statements if not s.desc.structure)
+            + (0 if copied is None else bytes_of(copied.size, copied.dtype))
+        )
+
+    def _kept(self) -> tuple[list[Program], Sequence[Handle]]:
+        """See `GeneratedLoop`: the arguments of such a program belong to its matrices."""
+        return [], []
+
+    def _operands(self, *given: Any) -> BitmapOperands:
+        return BitmapOperands(self._shapes, self.nbytes, *given)
+
+    def _settle(self, log: LoopLog | None, rows: ProgramRows | None) -> None:
+        self._found.store()
+        super()._settle(log, rows)
+
+    def _counted_input(self, s: Statement) -> Any:
+        """See `GeneratedLoop`: for a matrix, the first operand."""
+        found = [x for x in operands_of(s.operation) if type(x) is VectorStore]
+        return found[0] if found else s.out
+
+    def _bound(self, operation: Multiply) -> tuple[int, int]:
+        """See `GeneratedLoop`."""
+        k, _ = self._shapes[id(operation.operand)]
+        return operation.matrix.nvals * words_of(k)[1], BITS_PUSH_COST
+
+
+class BitmapOperands(Operands):
+    """What statements on entries of bitmap matrices name; see `Operands`.
+
+    `shapes` has each matrix' shape, by the ``id`` of the vector that stores its entries; `nbytes`
+    are those that the loop allocates beside its operands.
+    """
+
+    header = "program/bitmap.cuh"
+    most_held = 0  # a product may read a matrix of any size
+    shared = ("LG_SHARED(u64, sums, LG_BLOCK);", "LG_SHARED(u32, found, 32);",
+              "(void)sums; (void)found;")  # fmt: skip
+
+    def __init__(self, shapes: dict[int, tuple[int, int]], nbytes: int, *given: Any) -> None:
+        super().__init__(*given)
+        self._shapes, self._nbytes = shapes, nbytes
+
+    def space(self, s: Statement) -> Any:
+        """See `Operands`."""
+        return self._shapes[id(s.out)]
+
+    def filled(self, s: Statement) -> str:
+        """See `Operands`: the positions of rows."""
+        each, rows = self._rows_of(s)
+        return f"all & rows_of<u32>(u32(k) % u32({each} / 32), {rows})"
+
+    def filling(self, s: Statement, source: str) -> str:
+        """See `Operands`: restricted to the positions of rows."""
+        each, rows = self._rows_of(s)
+        return f"InRows<Filled<{s.out.dtype.ctype}>>{{{source}, {each}, {rows}}}"
+
+    def _rows_of(self, s: Statement) -> tuple[str, str]:
+        """Add the positions of a column of an output, and its rows; return their names."""
+        k, _ = self._shapes[id(s.out)]
+        return self.params.size(stride(k)), self.params.size(k)
+
+    def _by_matrix(self, s: Statement, operation: Multiply) -> ProductText:
+        A, u, product = operation.matrix.csc(), operation.operand, operation.product
+        params, kind = self.params, product.result.ctype
+        # vectors that the body writes have their values stored
+        known = iso_result(A, u.values is not None, u.number, product)
+        lines, mask, complement = self.mask_words(s.desc)
+        words = params.add("u32*", self.device.xp.zeros(nwords(s.out.size), np.uint32))
+        if known is None:
+            values = params.add(f"{kind}*", self.device.xp.empty(s.out.size, product.result.numpy))
+            number = f"{kind}(0)"
+            call, logged = self._sums(s, operation, f"{mask}, {complement}, {{{words}, {values}}}")
+        else:
+            values, number = f"({kind}*)nullptr", params.add(kind, known)
+            call, logged = self._bits(s, operation, f"{mask}, {complement}, {words}")
+        result = Operand(words, values, number, product.result)
+        return ProductText([*lines, call], result, logged)
+
+    def _sums(self, s: Statement, operation: Multiply, out: str) -> tuple[str, Logged]:
+        """Return the line of a product with values, and the numbers that are logged.
+
+        `out` has the mask and the result.
+        """
+        A, u, product = operation.matrix.csc(), operation.operand, operation.product
+        params, form, (k, n) = self.params, by_outputs(A, product), self._shapes[id(s.out)]
+        name = f"Product{len(params.structs)}"
+        params.product(product, u.dtype, A.dtype, name, **index_types(form))
+        x, long = params.entries(u), chunks_of(form).columns
+        shape = ", ".join(params.size(size) for size in (n, stride(k) // 32, k))
+        longs = f"{params.size(len(long))}, {params.add('const i64*', long)}"
+        kinds = column_types(index_types(form), A.dtype)
+        columns = ", ".join(params.made(kinds, lambda _: columns_of(form, A.dtype)))
+        count = self.new_counters(int(self.traced))
+        line = (
+            f"multiply_bitmap<{name}>({{{{{columns}}}, "
+            f"{{{x}}}, {{{shape}}}, {out}}}, {longs}, sums, found, "
+            f"now + {count} * kCounterStride, barrier);"
+        )
+        return line, Logged("kPulls", counted(count))
+
+    def _bits(self, s: Statement, operation: Multiply, out: str) -> tuple[str, Logged]:
+        """Return the same as `_sums`, for a product whose sums have one value."""
+        A, product, params = operation.matrix.csc(), operation.product, self.params
+        form, (k, n) = by_outputs(A, product), self._shapes[id(s.out)]
+        rows = self._by_inputs(A, product, form)
+        cut = f"CutColumns<{', '.join(index_types(form).values())}>"
+        columns = f"{cut}{self._cut(form, form, n)}"
+        pushed = f"{cut}{self._cut(rows, form, self._shapes[id(operation.operand)][1])}"
+        word, groups = words_of(k)
+        bits = f"BitProduct<{word}, {index_types(form)['PTR']}>"
+        sizes = f"{params.size(groups)}, {params.size(k)}"
+        nvals, cost = (params.add("u64", np.uint64(x)) for x in (A.nvals, BITS_PUSH_COST))
+        first = self.new_counters(2 + self.traced)
+        pulls = f"const bool pulls{first} = " if self.traced else ""
+        line = (
+            f"{pulls}multiply_bits({bits}{{{sizes}, {params.vector(operation.operand)}_words, "
+            f"{out}}}, {columns}, {pushed}, {nvals}, {cost}, now + {first} * kCounterStride, "
+            "barrier);"
+        )
+        out_edges = "kUnknown" if rows is None else counted(first)
+        return line, Logged(f"pulls{first} ? kPulls : kPushes", counted(first + 2), out_edges)
+
+    def _cut(self, form: CscMatrix | None, like: CscMatrix, n: int) -> str:
+        """Return the initialiser of a form's ``CutColumns``: null pointers if there is no form."""
+        arrays: tuple[Any, ...] = (None,) * 4
+        if form is not None:
+            chunks = chunks_of(form)
+            arrays = (form.col_ptr, form.row_idx, chunks.column, chunks.start)
+        types = index_types(like)
+        kinds = (types["PTR"], types["IDX"], "i64", "i64")
+        ptr, idx, column, start = (
+            self.params.add(f"const {kind}* __restrict__", x)
+            for kind, x in zip(kinds, arrays, strict=True)
+        )
+        count = self.params.size(0 if form is None else len(chunks.column))
+        return f"{{{self.params.size(n)}, {ptr}, {idx}, {count}, {column}, {start}}}"
+
+    def _by_inputs(self, A: CscMatrix, product: Product, form: CscMatrix) -> CscMatrix | None:
+        """Return the form that a push goes through, or None if there is none beside `form`."""
+        if product.transpose and not (is_symmetric(A) or A.csr is not None):
+            nbytes = self._nbytes + A.nbytes + 32 * A.nvals
+            if not (A.may_keep_csr and has_free(self.device, nbytes)):
+                return None
+        found = by_inputs(A, product)
+        return found if index_types(found) == index_types(form) else None

@@ -1,42 +1,451 @@
-"""The text of a generated loop's kernel, and what decides it."""
+"""The text of a generated loop's kernel, and which statements share a pass."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
 from lagpu.backends.gpu.fused.emit import Arguments, accum_type, expression
-from lagpu.backends.gpu.fused.program.operands import Logged, Operands, counted
-from lagpu.backends.gpu.fused.program.passes import Passes
+from lagpu.backends.gpu.fused.program.operands import Logged, Operand, Operands, counted
 from lagpu.backends.gpu.kernels import Kernel, from_source
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType
 from lagpu.operations import (
+    Apply,
     AssignScalar,
     Descriptor,
+    Ewise,
     Handle,
     Multiply,
     MultiplySelection,
     Reduce,
     ScalarRef,
     ScalarValue,
+    Select,
     Statement,
+    operands_of,
 )
+
+WORDS = 4  # at once, as kWords of common/entries.cuh
+BYTES = 32  # of one index that a thread may hold for so many words; for more bytes fewer words
+
+
+PRESENCE, VALUE = 1, 2  # what statements need of an entry as it is before the pass
+
+
+class _Entry:
+    """A vector of a pass, and the variables that it has in the lines, each with its suffix.
+
+    For each word ``k``: ``b``, the presence bits before the pass; ``w``, a bound of those by now;
+    ``a``, those after the pass, if it is written. For each index: ``x``, the entry before the pass,
+    for several words at once; ``e``, the entry by now; ``c``, whether its value has changed.
+    """
+
+    def __init__(self, suffix: int, operand: Operand) -> None:
+        self.suffix, self.operand = suffix, operand
+        self.needed = 0  # or PRESENCE, or VALUE and presence
+        self.known = False  # whether ``e`` has the value by now: it is loaded, or all is replaced
+        self.written = False
+
+    def need(self, what: int) -> None:
+        """Ask for the presence of the entry as it is by now, or for its value too."""
+        if not self.known:
+            self.needed = max(self.needed, what)
+            self.known = what == VALUE
+
+    @property
+    def kind(self) -> str:
+        """The C++ type of its values."""
+        return self.operand.dtype.ctype
+
+    @property
+    def constant(self) -> bool:
+        """Whether it is a number at every index."""
+        return not self.operand.values
+
+
+class _Sum(NamedTuple):
+    """A sum of a pass: its ``Entry`` in each thread, its functor and type, where its parts go."""
+
+    name: str
+    functor: str
+    kind: str
+    parts: str
+
+
+class Pass:
+    """Statements over one index space, on registers; it is the `Writer` of them.
+
+    `sums` have their values after the next barrier.
+    """
+
+    def __init__(self, operands: Operands, size: int) -> None:
+        self.params, self._operands = operands.params, operands
+        self.number, self.counter = operands.scalars.number, operands.scalars.counter
+        self._n = operands.params.size(size)
+        self._entries: dict[int, _Entry] = {}
+        self._by_word: list[str] = []  # lines that find where there is something to do: ``work``
+        self._by_index: list[str] = []  # lines that do it
+        self.sums: list[_Sum] = []
+
+    # ------------------------------------------------------------------------ statements
+    def add(self, s: Statement, result: Operand | None = None) -> None:
+        """Add an element-wise statement, or a product's, whose result is given."""
+        if result is None:
+            some = self._candidates(s)
+            z, t = expression(s, self)
+        else:
+            e = self._new_entry(id(result), result)
+            z, t, some = result.dtype, self._read(e), f"w{e.suffix}"
+        self._write(s, z, t, some)
+
+    def sum(self, s: Statement, operation: Reduce, name: str) -> str:
+        """Add the sum of a vector under a name; return the ``Entry`` that it is after a barrier."""
+        e = self._vector(operation.operand)
+        x, z = self._read(e), s.dtype.ctype
+        functor = self.params.prelude.functor(operation.monoid)
+        self._by_word.append(f"work |= w{e.suffix};")
+        self._by_index.append(
+            f"if (here[q] && {x}.there) {name} = "
+            f"join<{functor}>({name}, Entry<{z}>{{true, cast<{z}>({x}.value)}});"
+        )
+        return self._total(name, functor, z)
+
+    def _total(self, name: str, functor: str, z: str) -> str:
+        """Return the sum of what every thread has under a name."""
+        parts = self._operands.scalars.new_parts()
+        self.sums.append(_Sum(name, functor, z, parts))
+        return f"sum_of_blocks<{functor}, {z}>({parts})"
+
+    def _candidates(self, s: Statement) -> str:
+        """Return the bits of word ``k`` where a statement may have results, at most."""
+        operation = s.operation
+        if isinstance(operation, AssignScalar):
+            return self._operands.filled(s)
+        words = [f"w{self._vector(x).suffix}" for x in operands_of(operation)]
+        both = isinstance(operation, Ewise) and operation.kind == "ewise_mult"
+        return (" & " if both else " | ").join(words)
+
+    def _write(self, s: Statement, z: DType, t: str, some: str) -> None:
+        """Add the lines that write results `t` of type `z`, at most at the bits `some`."""
+        desc, w = s.desc, self._vector(s.out)
+        bits, kept = self._mask(desc)
+        accum = accum_type(self.params, desc, s.out.dtype, z)
+        if desc.accum is not None:
+            w.need(VALUE)
+        elif not desc.is_fresh:
+            w.need(PRESENCE)
+        replace, x = str(desc.replace).lower(), f"w{w.suffix}"
+        self._by_word += [
+            "{",
+            f"const u32 kept = {bits}, some = ({some}) & kept;",
+            f"{x} = staying<{accum}>({x}, kept, ~0u, {replace}) | some;",
+            "work |= some;",
+            "}",
+        ]
+        self._by_index += [
+            "{",
+            f"const Entry<{z.ctype}> t = {self._guarded(s, z, t, kept)};",
+            f"write_here<{accum}>(e{w.suffix}, c{w.suffix}, t, {kept}, {replace}, at);",
+            "}",
+        ]
+        w.known = w.known or desc.is_fresh
+        w.written = True
+
+    def _guarded(self, s: Statement, z: DType, t: str, kept: str) -> str:
+        """Return the result `t`; a user's function may be undefined at other indices."""
+        operation = s.operation
+        op = operation.function.op if isinstance(operation, Apply) else None
+        if isinstance(operation, (Ewise, Select)):
+            op = operation.op
+        if op is None or not op.of_numbers:
+            return t
+        return f"here[q] && {kept} ? {t} : Entry<{z.ctype}>{{false, {z.ctype}(0)}}"
+
+    def _mask(self, desc: Descriptor) -> tuple[str, str]:
+        """Return what a mask keeps: the bits of word ``k``, and whether it keeps the index.
+
+        The words of a mask by values say where it has entries, so there the entry is looked at.
+        """
+        if desc.mask is None:
+            return "all", "true"
+        where, complement = self._operands.mask_of(desc)
+        if where == "nowhere":
+            return ("0u", "false") if complement else ("all", "true")
+        m = self._vector(desc.mask)
+        bits, there = f"w{m.suffix}", f"e{m.suffix}.there"
+        if where == "values":
+            there = f"({there} && cast<bool>({self._read(m)}.value))"
+            self._by_word.append(f"work |= {bits};")
+        else:
+            m.need(PRESENCE)
+        return (f"all & ~{bits}", f"!{there}") if complement else (f"all & {bits}", there)
+
+    # --------------------------------------------------------------------------- vectors
+    def _vector(self, x: VectorStore) -> _Entry:
+        found = self._entries.get(id(x))
+        return found or self._new_entry(id(x), self._operands.named(x))
+
+    def _new_entry(self, key: int, operand: Operand) -> _Entry:
+        made = self._entries[key] = _Entry(len(self._entries), operand)
+        return made
+
+    def _read(self, e: _Entry) -> str:
+        """Return the name of an entry, and ask for its value as it is by now."""
+        e.need(VALUE)
+        return f"e{e.suffix}"
+
+    # --------------------------------------------------------------------- see `Writer`
+    def operand(self, x: VectorStore) -> str:
+        """See `Writer`: the entry in registers."""
+        return self._read(self._vector(x))
+
+    def constant(self, ctype: str, value: str) -> str:
+        """See `Writer`."""
+        return f"Entry<{ctype}>{{true, {value}}}"
+
+    def call(self, name: str, types: str, args: str) -> str:
+        """See `Writer`: a function of the entries of one index."""
+        return f"{name}<{types}>({args}, at, 0)"
+
+    # ------------------------------------------------------------------------------ text
+    def lines(self) -> list[str]:
+        """Return the lines of the pass; parts of sums are left in memory."""
+        entries = list(self._entries.values())
+        written = [e for e in entries if e.written]
+        stored = [(e.suffix, e.operand) for e in written]
+        loads = [e for e in entries if e.needed and not e.constant]
+        held = sum(e.operand.dtype.numpy.itemsize for e in loads if e.needed == VALUE)
+        words = WORDS if held <= BYTES else WORDS // 2 if held <= 2 * BYTES else 1
+        return [
+            *(f"Entry<{x.kind}> {x.name}{{false, {x.kind}(0)}};" for x in self.sums),
+            f"each_tile({self._n}, [&](i64 k, bool mine) {{",
+            f"const u32 all = mine ? entry_bits(nullptr, k, {self._n}) : 0;",
+            "(void)all;",
+            *(self._word(e) for e in entries),
+            "u32 work = 0;",
+            *self._by_word,
+            *(f"u32 a{e.suffix} = w{e.suffix} & ~work;" for e in written),
+            f"each_words<{words}>(work, k, [&](const u32(&from)[{words}], "
+            f"const i64(&i)[{words}]) {{",
+            f"bool here[{words}];",
+            *(f"Entry<{e.kind}> x{e.suffix}[{words}];" for e in loads),
+            "#pragma unroll",
+            f"for (u32 q = 0; q < {words}; ++q) {{",
+            "const u32 lane = from[q] % LG_WARP;",
+            "here[q] = from[q] < LG_WARP && warp_shfl(work, lane) >> lane_id() & 1;",
+            *(self._load(e) for e in loads),
+            "}",
+            "#pragma unroll",
+            f"for (u32 q = 0; q < {words}; ++q) {{",
+            "const i64 at = i[q];",
+            *(self._register(e) for e in entries),
+            *(f"bool c{e.suffix} = false;" for e in written),
+            *self._by_index,
+            *(line for e in written for line in self._store(e)),
+            "}",
+            "});",
+            *(f"if (a{k} != b{k}) {x.words}[k] = a{k};" for k, x in stored),
+            "});",
+            "warp_sync();",
+            *(f"leave_sum<{x.functor}>({x.name}, {x.parts});" for x in self.sums),
+        ]
+
+    def _word(self, e: _Entry) -> str:
+        if e.constant:
+            return f"const u32 w{e.suffix} = all;"
+        bits = f"const u32 b{e.suffix} = mine ? entry_bits({e.operand.words}, k, {self._n}) : 0;"
+        return f"{bits} {'' if e.written else 'const '}u32 w{e.suffix} = b{e.suffix};"
+
+    def _load(self, e: _Entry) -> str:
+        _, values, number, *_ = e.operand
+        there = f"here[q] && (word{e.suffix} >> lane_id() & 1)"
+        word = f"const u32 word{e.suffix} = warp_shfl(b{e.suffix}, lane);"
+        if e.needed == VALUE:
+            return f"{word} x{e.suffix}[q] = load_entry({there}, {values}, {number}, i[q]);"
+        return f"{word} x{e.suffix}[q] = {{{there}, {e.kind}(0)}};"
+
+    def _register(self, e: _Entry) -> str:
+        if e.constant:
+            return f"const Entry<{e.kind}> e{e.suffix}{{true, {e.operand.number}}};"
+        before = f" = x{e.suffix}[q]" if e.needed else f"{{false, {e.kind}(0)}}"
+        return f"{'' if e.written else 'const '}Entry<{e.kind}> e{e.suffix}{before};"
+
+    def _store(self, e: _Entry) -> list[str]:
+        k = e.suffix
+        return [
+            f"if (here[q] && c{k} && e{k}.there) {e.operand.values}[at] = e{k}.value;",
+            f"const u32 now{k} = warp_ballot(here[q] && e{k}.there);",
+            f"if (lane_id() == from[q]) a{k} |= now{k};",
+        ]
+
+
+class HeldPass(Pass):
+    """The same over at most 32 indices, whose entries every warp holds, a lane each.
+
+    So all warps have a sum at once, and no barrier comes before it is read. The lines for whole
+    words are not needed: each index is looked at.
+    """
+
+    def __init__(self, operands: Operands, size: int) -> None:
+        super().__init__(operands, size)
+        self._before: list[str] = []
+
+    def _total(self, name: str, functor: str, z: str) -> str:
+        """See `Pass`: a warp has the whole sum."""
+        self._before.append(f"Entry<{z}> {name}{{false, {z}(0)}};")
+        return f"warp_fold<{functor}>({name})"
+
+    def lines(self) -> list[str]:
+        """Return the lines of the pass."""
+        entries = list(self._entries.values())
+        written = [e.suffix for e in entries if e.written]
+        return [
+            *self._before,
+            "{",
+            "const u32 q = 0;",
+            "const i64 at = lane_id();",
+            f"const bool here[1] = {{at < {self._n}}};",
+            "(void)here, (void)q;",
+            *(f"auto& e{e.suffix} = {e.operand.held};" for e in entries),
+            *(f"bool c{k} = false;" for k in written),
+            *self._by_index,
+            *(f"e{k}.there = e{k}.there && here[0];" for k in written),
+            "}",
+        ]
+
+
+# The lines leave what the statements leave one after the other, since
+#
+# - a scalar that a pass sums has its value after the next barrier, which is that of a product if
+# one comes before the first statement that reads the scalar; - numbers given to scalars wait with
+# it where they read it, or write what lines that wait read; - what may end the loop is
+# between passes, where no sum waits for a barrier.
+
+
+BARRIER = "grid_sync(barrier);"
+
+
+@dataclass
+class _ScalarLines:
+    """Lines that give scalars values, in order, and the scalars they write and read, by `id`."""
+
+    lines: list[str] = field(default_factory=list)
+    writes: set[int] = field(default_factory=set)
+    reads: set[int] = field(default_factory=set)
+
+    def follow(self, others: _ScalarLines) -> bool:
+        """Whether these lines must come after `others`, which stand before them in the body."""
+        return bool(self.writes & (others.writes | others.reads) or self.reads & others.writes)
+
+    def extend(self, more: _ScalarLines) -> None:
+        """Add lines after these."""
+        self.lines += more.lines
+        self.writes |= more.writes
+        self.reads |= more.reads
+
+
+class Passes:
+    """The lines of a body, with a pass for statements in a row wherever they may share one."""
+
+    def __init__(self, operands: Operands) -> None:
+        self._operands, self._scalars = operands, operands.scalars
+        self._lines: list[str] = []
+        self._pass: Pass | None = None  # the open one
+        self._space: Any = None
+        self._reads: set[int] = set()  # the scalars that it reads, by `id`
+        self._after_pass = _ScalarLines()  # of statements that are in it, or stand after those
+        self._after_barrier = _ScalarLines()  # of passes that have ended, whose sums need one
+        self._sums = 0
+
+    def of(self, statements: Iterable[Statement]) -> list[str]:
+        """Return the lines of statements."""
+        for s in statements:
+            self._add(s)
+        self._end_pass()
+        self._synchronise()
+        return self._lines
+
+    def _add(self, s: Statement) -> None:
+        checks = self._scalars.checks(s)
+        if checks:  # they may end the loop, after all that comes before
+            self._end_pass()
+            self._synchronise()
+            self._lines += checks
+        refs = {id(ref.scalar) for ref in s.scalars}
+        if (refs | {id(s.out)}) & self._after_barrier.writes:
+            self._synchronise()
+        if isinstance(s.operation, (Multiply, MultiplySelection)):
+            self._end_pass()
+            lines, result, _ = self._operands.product(s)
+            self._add_barrier(lines)
+            self._in_pass(s, s.out.size).add(s, result)
+        elif isinstance(s.operation, Reduce):
+            open_pass = self._in_pass(s, s.operation.operand.size)
+            name = f"sum{self._sums}"
+            self._sums += 1
+            z = open_pass.sum(s, s.operation, name)
+            self._after_pass.extend(_ScalarLines([self._scalars.writes(s, z)], {id(s.out)}))
+        elif s.writes_scalar:
+            self._add_constant(s, refs)
+        else:
+            if refs & self._after_pass.writes:
+                self._end_pass()
+                self._synchronise()
+            self._in_pass(s, s.out.size).add(s)
+            self._reads |= refs
+
+    def _add_constant(self, s: Statement, refs: set[int]) -> None:
+        """Add a scalar that gets a number: before the open pass, or else after it."""
+        this = _ScalarLines([self._scalars.constant(s)], {id(s.out)}, refs)
+        if id(s.out) in self._after_barrier.reads:
+            self._synchronise()
+        if id(s.out) in self._reads or this.follow(self._after_pass):
+            self._after_pass.extend(this)
+        else:
+            self._lines += this.lines
+
+    def _in_pass(self, s: Statement, size: int) -> Pass:
+        """Return the pass for a statement: the open one if that is over the same index space."""
+        space = self._operands.space(s)
+        if self._pass is None or space != self._space:
+            self._end_pass()
+            held = self._operands.holds(size)
+            self._pass = (HeldPass if held else Pass)(self._operands, size)
+            self._space = space
+        return self._pass
+
+    def _end_pass(self) -> None:
+        """Add the lines of the open pass, and of scalars after it: now, or after the next barrier.
+
+        They wait for a barrier if the pass has sums, or if they follow others that wait for one.
+        """
+        if self._pass is not None:
+            self._lines += self._pass.lines()
+            if self._pass.sums or self._after_pass.follow(self._after_barrier):
+                self._after_barrier.extend(self._after_pass)
+            else:
+                self._lines += self._after_pass.lines
+        self._pass, self._space, self._after_pass = None, None, _ScalarLines()
+        self._reads.clear()
+
+    def _synchronise(self) -> None:
+        """Add a barrier before the open pass if lines wait for one."""
+        if self._after_barrier.lines:
+            self._add_barrier([BARRIER])
+
+    def _add_barrier(self, lines: list[str]) -> None:
+        """Add lines with a barrier, and those that wait for one."""
+        self._lines += [*lines, *self._after_barrier.lines]
+        self._after_barrier = _ScalarLines()
 
 
 class LogLines:
-    """The lines by which a generated loop logs its statements; none without a log.
-
-    Parameters
-    ----------
-    statements : int
-        How many the body has.
-    on : bool
-        Whether there is a log.
-    """
+    """The lines by which a generated loop logs its statements; none without a log."""
 
     def __init__(self, statements: int, on: bool) -> None:
         self._on, self._statements = on, statements
@@ -97,15 +506,7 @@ class LogLines:
 
 
 class Traced:
-    """The lines of statements that have records. It is the `Writer` of them, on whole vectors.
-
-    Parameters
-    ----------
-    operands : Operands
-        Of the program.
-    log : LogLines
-        The lines of its log.
-    """
+    """The lines of statements that have records. It is the `Writer` of them, on whole vectors."""
 
     def __init__(self, operands: Operands, log: LogLines) -> None:
         self._operands, self._log = operands, log
@@ -174,9 +575,6 @@ class Traced:
         return f"{struct}<{types}>{{{args}}}"
 
 
-# ------------------------------------------------------------------------------------------
-# The text of a generated loop's kernel.
-#
 # Each statement becomes some lines of the kernel, in order, with a barrier of the grid where a
 # statement reads words that other threads wrote: `order.Passes` makes the lines of statements, or
 # `traced.Traced` those of a traced loop, and both name what they read by `operands.Operands`. The
@@ -187,35 +585,15 @@ BLOCKS = 1  # of a multiprocessor: registers for each thread follow from this an
 
 
 class Program(NamedTuple):
-    """The kernel of a generated loop, and its arguments for run after run.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        The kernel.
-    arguments : Arguments
-        Those that come first.
-    counters : int
-        How many counters an iteration has.
-    """
+    """The kernel of a generated loop, and its arguments for run after run."""
 
     kernel: Kernel
-    arguments: Arguments
-    counters: int
+    arguments: Arguments  #: Those that come first.
+    counters: int  #: How many counters an iteration has.
 
 
 class ProgramText:
-    """The text of a kernel for the body of a loop.
-
-    Parameters
-    ----------
-    statements : sequence of Statement
-        The body.
-    operands : Operands
-        What the statements name; parameters, counters and lines are added to it.
-    empty, unchanged : VectorStore or None
-        The loop's condition.
-    """
+    """The text of a kernel for the body of a loop; `operands` collects its parameters and lines."""
 
     def __init__(
         self,
@@ -327,9 +705,6 @@ class ProgramText:
         return [f"remember({where}, (u64*)nullptr);"], [], end
 
 
-# ------------------------------------------------------------------------------------------
-# What decides the text of a program: two bodies with one signature have the same text.
-#
 # A record keeps its program (`RecordedBody`), but a loop with scalars is not kept as a record,
 # and writing the text takes longer than a short loop runs. So programs of such loops are kept by
 # this.

@@ -67,7 +67,7 @@ def test_hubs(backend, name):
 def test_products_of_one_known_value(backend, monkeypatch, k, cost):
     """They are made of bits; hubs too; pushed or pulled, or one of the two."""
     if backend.name != "cpu":
-        monkeypatch.setattr("lagpu.backends.gpu.fused.program.bitmap.BITS_PUSH_COST", cost)
+        monkeypatch.setattr("lagpu.backends.gpu.fused.program.run.BITS_PUSH_COST", cost)
     one = random_graph(2 * k + 9, 2, hub=1).apply("one").new()
     hubs = random_graph(1500, 1, hub=1499).apply("one").new()
     for graph in (one, hubs, hubs.T.new()):

@@ -15,8 +15,9 @@ from samples import picked
 from strategies import for_all
 
 import lagpu
-from lagpu.backends.gpu.fused import policy
-from lagpu.backends.gpu.fused.program import run, text
+from lagpu.backends.gpu.device.protocol import CUDA_LIMITS
+from lagpu.backends.gpu.fused import search_per_source as policy
+from lagpu.backends.gpu.fused.program import text
 
 
 @for_all(cpu=3, compiled=40)
@@ -52,7 +53,7 @@ def test_nvrtc_compiles_programs(arch, traced, monkeypatch):
         assert loop_name(place) == PROGRAM
     assert len(kernels) == len(chosen)
     for kernel in kernels:
-        macros = dict(kernel.macros) | {"LG_BLOCK": str(run.BLOCK)}
+        macros = dict(kernel.macros) | {"LG_BLOCK": str(CUDA_LIMITS.loop_block)}
         made = dataclasses.replace(kernel, macros=tuple(macros.items()))
         assert ("LG_LOG" in macros) == traced
         assert nvrtc_compile(made, arch)

@@ -1,25 +1,29 @@
-"""The log of a fused search: what each level did, and the bytes it moved."""
+"""Measure statements, kernels and fused loops on a device."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import Device
+from lagpu.backends.gpu.device.protocol import Device, DeviceObserver, Work
 from lagpu.backends.gpu.kernels import constant
-from lagpu.backends.gpu.storage.bitmap import stride
-from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, stride
+from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
-from lagpu.backends.profile import LoopRow, Measured
+from lagpu.backends.profile import LoopMeasured, LoopRow, Measured
 from lagpu.dtypes import BOOL, DType
 from lagpu.operations import (
     Constant,
     FusedLoop,
     Multiply,
     MultiplySelection,
+    Operation,
     Product,
+    Rejection,
     Statement,
     operands_of,
 )
@@ -49,23 +53,10 @@ class DeviceLoop(FusedLoop, Protocol):
 
 
 class LoopLog:
-    """Records of the loops of one trace on one device, in one buffer.
+    """Records of the loops of one trace on one device, in one buffer, `words`.
 
-    Parameters
-    ----------
-    device : Device
-        Where loops run.
-    unseen : callable
-        Returns a method of the device, such as ``"to_host"``, whose calls no trace shows.
-    spare : list of array
-        Buffers of earlier logs, for reuse.
-
-    Attributes
-    ----------
-    words : array of u64
-        For the kernels.
-    capacity : int
-        Records that fit.
+    `unseen` returns a method of the device, such as ``"to_host"``, whose calls no trace shows;
+    `spare` has buffers of earlier logs, for reuse; `capacity` records fit.
     """
 
     def __init__(
@@ -100,10 +91,10 @@ class LoopLog:
         """Return a callable that returns how many entries a vector has now; nothing waits yet."""
         return v.pending_count(self._unseen("read"))
 
-    def ran(self, rows_of: Callable[[np.ndarray[Any, Any]], list[LoopRow]]) -> None:
+    def ran(self, rows_of: Callable[[np.ndarray[Any, Any]], Iterable[LoopRow]]) -> None:
         """Note that a loop was launched; `rows_of` makes its rows of its records."""
         records = self.launched()
-        self._rows = lambda: rows_of(records())
+        self._rows = lambda: list(rows_of(records()))
 
     def launched(self) -> Callable[[], np.ndarray[Any, Any]]:
         """Note that a loop was launched; return what fetches its records."""
@@ -142,15 +133,7 @@ class LoopLog:
 
 
 def rows_without_log(are_products: Sequence[bool], kernel_ms: float) -> list[LoopRow]:
-    """Return a row for each statement of the body, for all iterations together.
-
-    Parameters
-    ----------
-    are_products : sequence of bool
-        Which statements multiply.
-    kernel_ms : float
-        The time of all launches; it is on the product's row.
-    """
+    """Return a row for each statement of the body, for all iterations together."""
     why = "one kernel for all levels, which keeps no log"
     timed = Measured(kernel_ms, None, kernel="fused", reason=why)
     untimed = Measured(0.0, None, kernel="fused", reason=f"{why}; timed with the product")
@@ -160,45 +143,23 @@ def rows_without_log(are_products: Sequence[bool], kernel_ms: float) -> list[Loo
     ]
 
 
-# ------------------------------------------------------------------------------------------
-# Estimate the bytes that statements of a fused loop move, from the counts in its log.
-
-
 _LISTED_VERTEX = 8  # bytes of a vertex and its degree in a list of vertices
 
 
 class SearchTraffic(NamedTuple):
-    """Bytes that a level of a search moves, except `vertices` and `positions`, which are counts.
+    """Bytes that a level of a search moves, except `vertices` and `positions`, which are counts."""
 
-    Attributes
-    ----------
-    edge : int
-        Of an edge that is looked at: its index, and the matrix' value if that is read.
-    word : int
-        Of presence bits that an edge leads to.
-    bits : int
-        Of all presence bits of the frontier.
-    offset : int
-        Of where a column begins.
-    listed : int
-        Of a vertex in the list of a frontier; 0 for a bitmap matrix, which has no lists.
-    value : int
-        Of a value that the frontier carries.
-    vertices, positions : int
-        How many the matrix and the frontier have.
-    assigned : list of int
-        Of a value that each of the other statements assigns.
-    """
-
-    edge: int
-    word: int
-    bits: int
-    offset: int
+    edge: int  #: Of an edge that is looked at: its index, and the matrix' value if that is read.
+    word: int  #: Of presence bits that an edge leads to.
+    bits: int  #: Of all presence bits of the frontier.
+    offset: int  #: Of where a column begins.
+    #: Of a vertex in the list of a frontier; 0 for a bitmap matrix, which has no lists.
     listed: int
-    value: int
+    value: int  #: Of a value that the frontier carries.
+    #: How many the matrix and the frontier have.
     vertices: int
     positions: int
-    assigned: list[int]
+    assigned: list[int]  #: Of a value that each of the other statements assigns.
 
     @classmethod
     def of(cls, statements: Sequence[Statement]) -> SearchTraffic:
@@ -244,25 +205,14 @@ class SearchTraffic(NamedTuple):
 
 
 class StatementTraffic(NamedTuple):
-    """Bytes that a statement of a generated loop moves in an iteration, except `columns`, a count.
+    """Bytes that a statement of a generated loop moves in an iteration; `columns` is a count."""
 
-    Attributes
-    ----------
-    bits : int
-        Of the presence bits of its vectors.
-    values : int
-        Of one value of each of them.
-    edge, offset : int
-        As in `SearchTraffic`; 0 if it is no product with a matrix.
-    columns : int
-        How many a pull looks at.
-    """
-
-    bits: int
-    values: int
+    bits: int  #: Of the presence bits of its vectors.
+    values: int  #: Of one value of each of them.
+    #: As in `SearchTraffic`; 0 if it is no product with a matrix.
     edge: int = 0
     offset: int = 0
-    columns: int = 0
+    columns: int = 0  #: How many a pull looks at.
 
     @classmethod
     def of(cls, s: Statement) -> StatementTraffic:
@@ -307,10 +257,6 @@ def value_bytes(dtype: DType) -> int:
     return 0 if dtype is BOOL else dtype.numpy.itemsize
 
 
-# ------------------------------------------------------------------------------------------
-# Make the rows of a trace from the records of a fused loop.
-
-
 _PUSHES_ALONE, _PULLS = constant("kPushesAlone"), constant("kPulls")
 _PUSHES_IN_CLUSTER = constant("kPushesInCluster")
 _PUSHES_INTO_WORDS = constant("kPushesIntoWords")
@@ -324,8 +270,6 @@ class SearchRows:
 
     Parameters
     ----------
-    statements : sequence of Statement
-        The body.
     had : list of callable or None
         For each assignment a callable that returns its output's entries before the loop, or None.
     why : callable
@@ -351,11 +295,8 @@ class SearchRows:
         # an assignment of the depth has no operand: its row counts its output's old entries
         self._reads_itself = [not operands_of(statements[k].operation) for k in self._others]
 
-    def __call__(self, records: np.ndarray[Any, Any]) -> list[LoopRow]:
-        """Return the rows."""
-        return list(self._rows(records))
-
-    def _rows(self, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
+    def __call__(self, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
+        """Yield the rows."""
         product, traffic = self._product, self._traffic
         assigns_after = self.assigns_after
         before = [0 if count is None else count() for count in self._had]
@@ -401,21 +342,7 @@ def _bytes_of_level(traffic: SearchTraffic, r: Any, left: int) -> int | None:
 
 
 def why_level(n: int, kind: str, alpha: float, beta: float, r: Any, before: int) -> str:
-    """Return why a level of a grid search went in its direction, in numbers.
-
-    Parameters
-    ----------
-    n : int
-        Vertices.
-    kind : str
-        The kernel's constant of the rule.
-    alpha, beta : float
-        The numbers of the rule.
-    r : record
-        The level.
-    before : int
-        How the level before was run.
-    """
+    """Return why a level of a fused search went in its direction, in numbers."""
     pulls, found, pulled = r["how"] == _PULLS, int(r["in"]), before == _PULLS
     if r["how"] == _FINDS_NOTHING:
         return f"vertices {found}, none of which leads on: not run"
@@ -452,8 +379,6 @@ class ProgramRows:
 
     Parameters
     ----------
-    statements : sequence of Statement
-        The body, on vectors.
     inputs : list
         For each statement the vector or scalar whose entries are the row's input.
     counts : dict
@@ -479,11 +404,8 @@ class ProgramRows:
         self._reads = [id(x) for x in inputs]
         self._operations = [type(s.operation) for s in statements]
 
-    def __call__(self, records: np.ndarray[Any, Any]) -> list[LoopRow]:
-        """Return the rows."""
-        return list(self._rows(records))
-
-    def _rows(self, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
+    def __call__(self, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
+        """Yield the rows."""
         counts = {of: count() for of, count in self._counts.items()}
         for r, ms in _timed(records):
             k = int(r["statement"])
@@ -521,3 +443,168 @@ def _timed(records: np.ndarray[Any, Any]) -> Iterator[tuple[Any, float]]:
 
 def _known(number: Any) -> int | None:
     return None if number == _UNKNOWN else int(number)
+
+
+class Runtime:
+    """The device of a backend, its counters, and the plan and measurements of its last product.
+
+    While a product is measured, `edges` counts the matrix entries that it looks at, and `product`
+    is the result of a product of matrices before it was written.
+    """
+
+    __slots__ = ("_plans", "counters", "device", "edges", "product")
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.counters = Counters(device)
+        self._plans = threading.local()
+        self.edges: Any = None
+        self.product: CscMatrix | BitmapMatrix | None = None
+
+    @property
+    def plan(self) -> Any:
+        """The plan of this thread's last product, or None."""
+        return getattr(self._plans, "last", None)
+
+    @plan.setter
+    def plan(self, plan: Any) -> None:
+        self._plans.last = plan
+
+
+class MeterPool:
+    """Observers and log buffers of stopped meters, for reuse."""
+
+    def __init__(self) -> None:
+        self.observers: list[DeviceObserver] = []
+        self.logs: list[Any] = []
+
+
+class GpuMeter:
+    """Measures statements on a device; see `Meter`."""
+
+    def __init__(self, runtime: Runtime, traffic: Mapping[str, Any], pool: MeterPool) -> None:
+        self._runtime, self._device, self._pool = runtime, runtime.device, pool
+        spare = pool.observers
+        self._observer = spare.pop() if spare else DeviceObserver(self._device, traffic)
+        self._outside = Work()
+        self._observer.enter(self._outside)
+        self._compiled = self._device.compile_ms  # before, and since then inside statements
+        self._log: LoopLog | None = None
+
+    def run(
+        self, work: Callable[[], None], out: Any, operation: Operation | None
+    ) -> Callable[[], Measured]:
+        """Run one statement; see `Meter`. No other thread's work comes between its parts."""
+        with self._device.alone():
+            if operation is None and out.known == 0 and out.form == "sparse":
+                start = time.perf_counter()  # a first entry: nothing is launched, nor copied
+                work()
+                first_ms = (time.perf_counter() - start) * 1e3
+                return lambda: Measured(0.0, first_ms, bytes=0)
+            if isinstance(operation, (Multiply, MultiplySelection)):
+                return self._run_product(work, out, operation.operand)
+            now = Work()
+            _, host_ms = self._observed(now, work, timed=True)
+            return lambda: now.measured(host_ms)
+
+    def _run_product(
+        self, work: Callable[[], None], out: VectorStore | MatrixHandle, operand: Any
+    ) -> Callable[[], Measured]:
+        """Run a product; of matrices, the result is counted before it is written."""
+        runtime, now = self._runtime, Work()
+        runtime.edges = counted = runtime.counters.take()
+        before = self.count(operand)
+        try:
+            _, host_ms = self._observed(now, work, timed=True)
+        finally:
+            runtime.edges = None
+        made, runtime.product = runtime.product, None
+        plan, read = runtime.plan, self._observer.unseen("read")
+        written: Any = out if isinstance(out, VectorStore) else made
+        after = self.count(written)
+
+        def measured() -> Measured:
+            with self._device.alone():
+                edges = int(read(counted))
+            counts = {"edges": edges, "in": before(), "out": after()}
+            found = now.measured(host_ms, **counts)._replace(edges=edges)
+            if plan is None:
+                return found
+            return found._replace(direction=plan.direction, kernel=plan.kernel, reason=plan.reason)
+
+        return measured
+
+    def run_loop(
+        self, plan: Callable[[], FusedLoop | Rejection]
+    ) -> tuple[FusedLoop | Rejection, LoopMeasured | None]:
+        """See `Meter`: a kernel that keeps a log has the times; launches of others are timed."""
+        now = Work()
+        loop, host_ms = self._observed(now, lambda: self._plan_and_run(plan), timed=False)
+        if isinstance(loop, Rejection):
+            return loop, None
+        rows = None if self._log is None else self._log.take_rows()
+        if not loop.keeps_log:  # of the loop nothing is kept: it holds matrices
+            multiply = [isinstance(s.operation, Multiply) for s in loop.statements]
+            rows = lambda: rows_without_log(multiply, now.measured(host_ms).kernel_ms)  # noqa: E731
+        if rows is None:  # it had no iteration
+            return cast(FusedLoop, loop), None
+        return cast(FusedLoop, loop), LoopMeasured(rows, lambda: now.measured(host_ms))
+
+    def _plan_and_run(self, plan: Callable[[], FusedLoop | Rejection]) -> DeviceLoop | Rejection:
+        found = plan()
+        if isinstance(found, Rejection):
+            return found
+        loop = cast(DeviceLoop, found)
+        if loop.keeps_log:
+            loop.run(self.log())
+        else:
+            self._observer.timed = True
+            loop.run()
+        return loop
+
+    def log(self) -> LoopLog:
+        """Return where the device's loops write records; made at the first call."""
+        if self._log is None:
+            self._log = LoopLog(self._device, self._observer.unseen, self._pool.logs)
+        return self._log
+
+    def _observed(self, now: Work, work: Callable[[], Any], timed: bool) -> tuple[Any, float]:
+        """Return what `work` returns, and the milliseconds the host took for it."""
+        device, observer = self._device, self._observer
+        observer.now, observer.timed = now, timed
+        compiled, start = device.compile_ms, time.perf_counter()
+        try:
+            found = work()
+        finally:
+            host_ms = (time.perf_counter() - start) * 1e3
+            now.compile_ms = device.compile_ms - compiled
+            self._compiled += now.compile_ms
+            observer.now, observer.timed = self._outside, False  # what is outside has no times
+        return found, host_ms
+
+    def unrecorded(self) -> int:
+        """See `Meter`."""
+        return 0 if self._log is None else self._log.lost
+
+    def count(self, x: VectorStore | MatrixHandle | CscMatrix | BitmapMatrix) -> Callable[[], int]:
+        """See `Meter`: a number on the host, or the counter that a kernel will have filled."""
+        store = x.store if isinstance(x, MatrixHandle) else x
+        v = store.entries if isinstance(store, BitmapMatrix) else store
+        if isinstance(v, CscMatrix) or v.known is not None:
+            known = v.nvals
+            return lambda: known
+        with self._device.alone():
+            compiled = self._device.compile_ms
+            try:
+                return v.pending_count(self._observer.unseen("read"))
+            finally:  # the count is the trace's, not the program's
+                self._compiled += self._device.compile_ms - compiled
+
+    def stop(self) -> Callable[[], Measured]:
+        """See `Meter`."""
+        with self._device.alone():
+            self._observer.leave()
+            self._pool.observers.append(self._observer)
+            outside = self._outside
+            outside.compile_ms = self._device.compile_ms - self._compiled
+        return lambda: outside.measured(outside.compile_ms)

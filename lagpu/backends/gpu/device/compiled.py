@@ -1,0 +1,229 @@
+"""Compiled kernels: kept on disk, shipped with a wheel, or compiled by NVRTC."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+import os
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lagpu.backends.gpu.kernels import Kernel
+from lagpu.errors import BackendUnavailable, KernelCompileError
+from lagpu.host import files, interrupt
+
+_DIGEST_BYTES = 32
+_ELSEWHERE = "or set LAGPU_CACHE_DIR to another folder."
+
+
+class Kept(NamedTuple):
+    """A file of the cache: its path, and its content without the hash at its end."""
+
+    path: Path
+    content: bytes
+
+
+def cache_folder(backend: str) -> Path:
+    """Return the folder of compiled kernels: ``LAGPU_CACHE_DIR``, or one under the user's cache.
+
+    Raises
+    ------
+    BackendUnavailable
+        If no variable names a folder, and the user has no home.
+    """
+    chosen = os.environ.get("LAGPU_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lagpu"
+    except RuntimeError as error:
+        raise BackendUnavailable(
+            f"{backend}: there is no home folder for the cache. "
+            "Set HOME, or LAGPU_CACHE_DIR to a folder."
+        ) from error
+
+
+def kept(
+    backend: str, decisive: tuple[str, ...], suffix: str, build: Callable[[str], bytes]
+) -> Kept:
+    """Return a file of the cache, built if it is not there or not whole.
+
+    Parameters
+    ----------
+    backend : str
+        What error messages call the backend.
+    decisive : tuple of str
+        All that decides the content; the file is named by the hash of it.
+    suffix : str
+        The end of the file's name.
+    build : callable
+        Makes the content. It gets the path of an empty folder, which is removed after it.
+
+    Raises
+    ------
+    BackendUnavailable
+        When there is no folder that only the user may write.
+    """
+    with _cache(backend) as folder:
+        path = folder / f"{hashlib.sha256(chr(0).join(decisive).encode()).hexdigest()}{suffix}"
+        content = _whole(path)
+        if content is None:
+            content = _build(path, build)
+    return Kept(path, content)
+
+
+@contextmanager
+def _cache(backend: str) -> Iterator[Path]:
+    """Yield the folder, made if it is missing; errors of the operating system become ours."""
+    folder = cache_folder(backend)
+    what = f"{backend}: the cache of compiled kernels"
+    try:
+        yield files.folder(folder)
+    except files.NotPrivate as error:
+        raise BackendUnavailable(
+            f"{what}: {error}. Its content is run: {error.remedy}, {_ELSEWHERE}"
+        ) from error
+    except OSError as error:
+        raise BackendUnavailable(
+            f"{what}: {error.filename or folder}: {error.strerror or error}. "
+            f"Make room or give permission there, {_ELSEWHERE}"
+        ) from error
+
+
+def _build(path: Path, build: Callable[[str], bytes]) -> bytes:
+    """Build aside, then rename: other processes see the whole file or none."""
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder, interrupt.removed(folder):
+        content = build(folder)
+        built = Path(folder) / path.name
+        built.write_bytes(content + hashlib.sha256(content).digest())
+        built.chmod(files.FILE_MODE)
+        built.replace(path)
+    return content
+
+
+def _whole(path: Path) -> bytes | None:
+    """Return the content of a file that ends in its own hash: a truncated one kills the process."""
+    try:
+        read = files.read_bytes(path)
+    except FileNotFoundError:
+        return None
+    content, digest = read[:-_DIGEST_BYTES], read[-_DIGEST_BYTES:]
+    return content if hashlib.sha256(content).digest() == digest else None
+
+
+# There is an archive for each GPU, a tar compressed as a whole: kernels are much alike. A member
+# is named by the hash of all that decides it, so one of another text is not found, and is
+# compiled. `.ci/cubins.py` makes the archives, which are part of a wheel and not of the
+# repository.
+
+
+FOLDER = Path(__file__).parent / "cubins"
+_TOOLKIT = "toolkit"  # the member that has the version of CUDA, as drivers tell theirs
+
+
+def options_of(arch: str, kernel: Kernel, flags: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return the options of NVRTC by which a kernel is compiled."""
+    return (f"-arch={arch}", *kernel.flags, *flags)
+
+
+def member(options: tuple[str, ...], kernel: Kernel) -> str:
+    """Return the name of a kernel in an archive."""
+    decisive = (*options, kernel.name, kernel.alone)
+    return hashlib.sha256(chr(0).join(decisive).encode()).hexdigest()
+
+
+def find_shipped(
+    capability: int, options: tuple[str, ...], kernel: Kernel, driver: int
+) -> bytes | None:
+    """Return the machine code of a kernel, or None if it was not compiled before.
+
+    `capability` is 90 for 9.0, and `driver` the newest CUDA that the driver knows, 13000 for 13.0:
+    an older one may not load the code.
+    """
+    members = _members(_archive(capability))
+    if driver < int(members.get(_TOOLKIT, b"0")):
+        return None
+    return members.get(member(options, kernel))
+
+
+def write_archive(capability: int, toolkit: int, code: Mapping[str, bytes]) -> Path:
+    """Write the archive of a GPU, the same bytes for the same code; return its path.
+
+    `toolkit` is the CUDA that compiled; `code` has machine code by the name from `member`.
+    """
+    path = _archive(capability)
+    path.parent.mkdir(exist_ok=True)
+    with tarfile.open(path, "w:xz", preset=9) as archive:
+        for name, content in sorted({_TOOLKIT: str(toolkit).encode(), **code}.items()):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    _members.cache_clear()
+    return path
+
+
+def _archive(capability: int) -> Path:
+    return FOLDER / f"sm_{capability}.tar.xz"
+
+
+@functools.cache
+def _members(path: Path) -> dict[str, bytes]:
+    """Return the content of each member; none if there is no archive, as in a clone."""
+    if not path.is_file():
+        return {}
+    with tarfile.open(path, "r:xz") as archive:
+        return {
+            entry.name: file.read() for entry in archive if (file := archive.extractfile(entry))
+        }
+
+
+# CuPy's own compiler takes FP32 numbers below 1.2e-38 for 0 (``-ftz=true``, which it adds to the
+# options of everybody), and links kernels that are launched cooperatively a second time.
+
+
+def compiled(
+    cupy: Any, kernel: Kernel, capability: int, flags: tuple[str, ...], backend: str
+) -> bytes:
+    """Return machine code of a kernel for CUDA's driver, or PTX where NVRTC is older than the GPU.
+
+    From the cache if it is there and whole, else from what lagpu was shipped with, or compiled.
+
+    Raises
+    ------
+    KernelCompileError
+        With the compiler's log.
+    BackendUnavailable
+        When there is no folder for compiled kernels that only the user may write.
+    """
+    nvrtc = cupy.cuda.nvrtc
+    known = max(int(arch) for arch in nvrtc.getSupportedArchs())
+    is_known = capability <= known
+    arch = f"sm_{capability}" if is_known else f"compute_{known}"
+    options = options_of(arch, kernel, flags)
+    version = ".".join(map(str, nvrtc.getVersion()))
+
+    def build(_folder: str) -> bytes:
+        driver = int(cupy.cuda.runtime.driverGetVersion())
+        return find_shipped(capability, options, kernel, driver) or compiled_now()
+
+    def compiled_now() -> bytes:
+        program = nvrtc.createProgram(kernel.alone, kernel.file, (), ())
+        try:
+            nvrtc.compileProgram(program, options)
+            module: bytes = nvrtc.getCUBIN(program) if is_known else nvrtc.getPTX(program)
+        except nvrtc.NVRTCError as error:
+            log = nvrtc.getProgramLog(program)
+            raise KernelCompileError(
+                f"{kernel!r}: does not compile. The log says:\n{log}"
+            ) from error
+        finally:
+            nvrtc.destroyProgram(program)
+        return module
+
+    decisive = (version, *options, kernel.name, kernel.alone)
+    return kept(backend, decisive, ".cubin" if is_known else ".ptx", build).content

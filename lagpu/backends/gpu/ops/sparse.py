@@ -1,0 +1,536 @@
+"""Sparse matrices: operations on one pattern, products, and products at the entries of a mask."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lagpu.algebra.operators import BinaryOp, Monoid
+from lagpu.algebra.tables import monoid
+from lagpu.backends.gpu.device.protocol import Device
+from lagpu.backends.gpu.kernels import kernel
+from lagpu.backends.gpu.kernels.source import Prelude
+from lagpu.backends.gpu.ops import elementwise
+from lagpu.backends.gpu.ops.planner import Plan
+from lagpu.backends.gpu.storage.forms import (
+    from_coo,
+    has_one_each,
+    has_same_pattern,
+    no_places,
+    rows_of,
+    take,
+    take_true,
+)
+from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix
+from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types
+from lagpu.dtypes import DType
+from lagpu.errors import NotSupported
+from lagpu.operations import Descriptor, Product
+
+Array = Any
+
+#: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).
+DOTS_TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
+    name: dict.fromkeys(("a_idx", "b_idx", "a_values", "b_values"), ("edges", 0.5))
+    for name in ("dot_products", "table_products")
+}
+#: Steps of dot products that take as long as one product that is listed and sorted.
+OF_A_PRODUCT = 8
+#: Steps from which columns are put in tables; two launches more take as long as some 100,000.
+TABLE_STEPS = 1 << 17
+#: Rows up to which a column is searched as fast as it is looked up.
+FEW_ROWS = 8
+#: Rows of a table at most, and the logarithm of its slots: eight fit on a multiprocessor.
+MOST_ROWS, TABLE_BITS = 1 << 10, 12
+
+
+class Left(NamedTuple):
+    """The left matrix of a product by columns, by rows, or both, as far as it is there."""
+
+    #: The matrix and its transpose.
+    cols: CscMatrix | None
+    rows: CscMatrix | None
+
+    @classmethod
+    def of(cls, A: CscMatrix, transposed: bool) -> Left:
+        """Return `A` or its transpose."""
+        other = A if A.symmetric else A.csr
+        return cls(other, A) if transposed else cls(A, other)
+
+    @property
+    def some(self) -> CscMatrix:
+        """One of both."""
+        form = self.cols or self.rows
+        assert form is not None
+        return form
+
+    @property
+    def nrows(self) -> int:
+        """Number of rows."""
+        return self.some.shape[0 if self.cols else 1]
+
+    def by_columns(self) -> CscMatrix:
+        """Return the matrix."""
+        return self.cols or rows_of(self.some)
+
+    def by_rows(self) -> CscMatrix:
+        """Return its transpose."""
+        return self.rows or rows_of(self.some)
+
+
+class AtMask(NamedTuple):
+    """A product at the entries of a mask."""
+
+    mask: CscMatrix
+    dtype: DType  #: Type of the values.
+    values: Array  #: array: a value for each entry of the mask, in the order of its columns.
+    found: Array  #: array of u32: bits of the entries where there is a product.
+
+    def csc(self) -> CscMatrix:
+        """Return the product by itself."""
+        return take(self.mask.with_values(self.dtype, self.values, None), self.found)
+
+
+class Steps(NamedTuple):
+    """The work of dot products."""
+
+    total: int  #: Entries of the mask, and of the shorter of row and column of each.
+    #: The steps, of `total`, in columns with a table; 0 if no table is worth its making.
+    in_tables: int
+
+
+def plan_at_mask(steps: Steps, products: int) -> Plan:
+    """Return how products at the entries of a mask are made."""
+    why = "steps of dot products at the mask's entries {} <= {} x products {}"
+    numbers = steps.total, OF_A_PRODUCT, products
+    if not steps.in_tables:
+        return Plan("", "dot_products", (why, *numbers))
+    why += "; {} of them in columns with a table"
+    return Plan("", "table_products", (why, *numbers, steps.in_tables))
+
+
+def count_products(A: Left, B: CscMatrix) -> int:
+    """Return the number of all products of ``A (+.x) B``."""
+    found = B.device.xp.zeros(1, np.uint64)
+    _add_products(A, B, found)
+    return int(B.device.read(found))
+
+
+def _add_products(A: Left, B: CscMatrix, found: Array) -> None:
+    lengths = _lengths(A.cols, A.some)
+    types = {"LEN": index_ctype(lengths), "IDX": index_ctype(B.row_idx)}
+    run = kernel("spgemm/steps.cu", "count_products", **types)
+    B.device.launch(run, B.nvals, B.nvals, B.row_idx, lengths, found)
+
+
+def count_steps(A: Left, B: CscMatrix, mask: CscMatrix) -> tuple[int, Steps]:
+    """Return the number of all products, and the work of dot products at a mask's entries."""
+    device = B.device
+    found = device.xp.zeros(3, np.uint64)
+    _add_products(A, B, found)
+    if A.rows is not None and has_one_each(A.rows) and has_one_each(B):
+        return int(device.read(found[:1])), Steps(2 * mask.nvals, 0)
+    lengths = _lengths(A.rows, A.some)
+    types = {"LEN": index_ctype(lengths), "B": index_ctype(B.col_ptr)} | index_types(mask)
+    run = kernel("spgemm/steps.cu", "count_steps", **types)
+    device.launch(
+        run, mask.nvals, nvals=mask.nvals, ncols=mask.shape[1], least=FEW_ROWS, most=MOST_ROWS,
+        col_ptr=mask.col_ptr, row_idx=mask.row_idx, a_lengths=lengths, b_ptr=B.col_ptr,
+        total=found[1:],
+    )  # fmt: skip
+    products, steps, in_tables = device.to_host(found).tolist()
+    return products, Steps(steps + mask.nvals, in_tables if in_tables >= TABLE_STEPS else 0)
+
+
+def _lengths(form: CscMatrix | None, other: CscMatrix) -> Array:
+    """Return the number of entries in each column of `form`; that is in each row of `other`."""
+    device, xp = other.device, other.device.xp
+    if form is not None:
+        return xp.diff(form.col_ptr)
+    lengths = xp.zeros(other.shape[0], other.col_ptr.dtype)
+    types = {"LEN": index_ctype(lengths), "IDX": index_ctype(other.row_idx)}
+    run = kernel("spgemm/steps.cu", "count_rows", **types)
+    device.launch(run, other.nvals, other.nvals, other.row_idx, lengths)
+    return lengths
+
+
+def macros_of_two(
+    A: CscMatrix, B: CscMatrix, add: Monoid, multiply: BinaryOp, domain: DType, result: DType
+) -> tuple[dict[str, str], str]:
+    """Return the macros of types and functors, and the prelude."""
+    prelude = Prelude()
+    types = {"A": A.dtype, "B": B.dtype, "T": domain, "Z": result}
+    macros = {"ADD": prelude.functor(add), "MUL": prelude.functor(multiply)}
+    return macros | {name: dtype.ctype for name, dtype in types.items()}, prelude.text
+
+
+def dot_products(
+    R: CscMatrix,
+    B: CscMatrix,
+    mask: CscMatrix,
+    product: Product,
+    steps: Steps,
+    edges: Array | None,
+) -> AtMask:
+    """Return the products of rows and columns at the entries of the mask; `R` is ``A'``."""
+    device, xp, n = R.device, R.device.xp, mask.nvals
+    semiring, domain, result = product.semiring, product.domain, product.result
+    device.require(n * (1 + result.numpy.itemsize), "mxm")
+    macros, prelude = macros_of_two(R, B, semiring.monoid, semiring.multiply, domain, result)
+    indices = {
+        "APTR": R.col_ptr, "AIDX": R.row_idx, "BPTR": B.col_ptr, "BIDX": B.row_idx,
+        "PTR": mask.col_ptr, "IDX": mask.row_idx,
+    }  # fmt: skip
+    macros |= {name: index_ctype(array) for name, array in indices.items()}
+    macros |= {} if edges is None else {"EDGES": "1"}
+    macros |= {name: "1" for name, M in (("A_ONE", R), ("B_ONE", B)) if has_one_each(M)}
+    values, found = xp.empty(n, result.numpy), no_places(device, n)
+    given = {
+        "ncols": mask.shape[1], "col_ptr": mask.col_ptr, "row_idx": mask.row_idx,
+        "a_ptr": R.col_ptr, "a_idx": R.row_idx, "a_values": R.values, "a_iso": R.number,
+        "b_ptr": B.col_ptr, "b_idx": B.row_idx, "b_values": B.values, "b_iso": B.number,
+        "z": values, "found": found, "edges": edges,
+    }  # fmt: skip
+    most = MOST_ROWS if steps.in_tables else 0
+    run = kernel("spgemm/dots.cu", "dot_products", prelude=prelude, **macros)
+    device.launch(run, n, least=FEW_ROWS, most=most, nvals=n, **given)
+    if steps.in_tables:
+        run = kernel("spgemm/dots.cu", "table_products", prelude=prelude, **macros)
+        shared = (B.row_idx.dtype.itemsize + 2) << TABLE_BITS  # an index and its place in a column
+        device.launch(
+            run, device.resident_threads, shared=shared, most_bits=TABLE_BITS,
+            upto=_parts(B, mask), next=xp.zeros(1, np.uint64), **given,
+        )  # fmt: skip
+    return AtMask(mask, result, values, found)
+
+
+def _parts(B: CscMatrix, mask: CscMatrix) -> Array:
+    """Return the parts into which the columns up to each one are divided, itself included."""
+    device, ncols = B.device, mask.shape[1]
+    parts = device.xp.empty(ncols, np.int64)
+    types = {"PTR": index_ctype(mask.col_ptr), "BPTR": index_ctype(B.col_ptr)}
+    run = kernel("spgemm/dots.cu", "list_parts", **types)
+    device.launch(
+        run, ncols, ncols=ncols, least=FEW_ROWS, most=MOST_ROWS, col_ptr=mask.col_ptr,
+        b_ptr=B.col_ptr, parts=parts,
+    )  # fmt: skip
+    return device.xp.cumsum(parts)
+
+
+# So mask, accumulator, replace and the element-wise combinations are the vectors' own kernels:
+# what lies outside these positions has no entry before and none after.
+
+
+def positions(A: CscMatrix) -> Array:
+    """Return the entries' positions column by column, as single numbers that rise."""
+    require_numbered(A.shape)
+    return A.columns() * np.int64(A.shape[0]) + A.row_idx
+
+
+def require_numbered(shape: tuple[int, int]) -> None:
+    """Raise unless each position of a matrix has an INT64 number."""
+    if shape[0] * shape[1] >= 2**63:
+        raise NotSupported(
+            f"gpu: a {shape[0]} x {shape[1]} result has 2**63 positions or more. "
+            "Use the cpu backend, or a smaller shape."
+        )
+
+
+def at_positions(
+    device: Device, dtype: DType, shape: tuple[int, int], where: Array, values: Any, iso: Any
+) -> CscMatrix:
+    """Return the matrix with entries at rising positions."""
+    xp, nrows = device.xp, max(shape[0], 1)
+    cols = where // nrows
+    ptr = xp.searchsorted(cols, xp.arange(shape[1] + 1, dtype=np.int64)).astype(np.int64)
+    return CscMatrix(device, dtype, shape, ptr, where - cols * nrows, values, iso)
+
+
+class Pattern:
+    """The positions over which matrices become vectors.
+
+    All `forms` have entries at exactly these; `numbers` are the positions, which rise, if known.
+    """
+
+    def __init__(self, forms: tuple[CscMatrix, ...], numbers: Array = None) -> None:
+        self.forms = forms
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        return self.forms[0].nvals if self.forms else len(self._numbers)
+
+    @property
+    def numbers(self) -> Array:
+        """The positions."""
+        if self._numbers is None:
+            self._numbers = positions(self.forms[0])
+        return self._numbers
+
+
+def _union(A: CscMatrix, B: CscMatrix) -> Pattern:
+    """Return the positions of both; nothing is sorted if one has all positions of the other."""
+    A.device.require((A.nvals + B.nvals) * 96, "matrix operation", "Use fewer or smaller matrices.")
+    if has_same_pattern(A, B):
+        return Pattern((A, B))
+    xp, a, b = A.device.xp, positions(A), positions(B)
+    if _within(xp, b, a):
+        return Pattern((A,), a)
+    if _within(xp, a, b):
+        return Pattern((B,), b)
+    return Pattern((), xp.unique(xp.concatenate([a, b])))
+
+
+def _within(xp: Any, part: Array, whole: Array) -> bool:
+    """Whether numbers that rise are all among others."""
+    if len(part) == 0 or len(part) > len(whole):
+        return len(part) == 0
+    at = xp.minimum(xp.searchsorted(whole, part), len(whole) - 1)
+    return bool((whole[at] == part).all())
+
+
+def _on_pattern(counters: Counters, A: CscMatrix, pattern: Pattern) -> VectorStore:
+    """Return `A` as a vector over `pattern`, which has all of its positions."""
+    v = VectorStore(A.device, counters, A.dtype, len(pattern))
+    if any(A is form for form in pattern.forms):
+        v.set_full(A.values, A.iso)
+    else:
+        at = A.device.xp.searchsorted(pattern.numbers, positions(A))
+        v.set_sparse(at, A.values, A.iso)
+    return v
+
+
+def _masking(counters: Counters, M: CscMatrix, pattern: Pattern) -> VectorStore:
+    """Return a mask as a vector over `pattern`; its entries elsewhere keep nothing."""
+    v = VectorStore(M.device, counters, M.dtype, len(pattern))
+    if pattern.forms and has_same_pattern(M, pattern.forms[0]):
+        v.set_full(M.values, M.iso)
+    elif len(pattern):
+        xp, numbers, own = M.device.xp, pattern.numbers, positions(M)
+        at = xp.searchsorted(numbers, own)
+        here = xp.flatnonzero(numbers[xp.minimum(at, len(numbers) - 1)] == own)
+        v.set_sparse(at[here], None if M.values is None else M.values[here], M.iso)
+    return v
+
+
+def _from_pattern(v: VectorStore, pattern: Pattern, shape: tuple[int, int]) -> CscMatrix:
+    """Return a vector over `pattern` as a matrix."""
+    if pattern.forms and v.nvals == v.size:
+        iso = v.iso if v.values is None else None
+        form = pattern.forms[0]
+        return CscMatrix(v.device, v.dtype, shape, form.col_ptr, form.row_idx, v.values, iso)
+    indices, values = v.listed()
+    return at_positions(v.device, v.dtype, shape, pattern.numbers[indices], values, v.iso)
+
+
+def accumulate(counters: Counters, C: CscMatrix, desc: Descriptor, product: AtMask) -> CscMatrix:
+    """Return `C` with a product at a mask's entries, which are those of `C`, accumulated to it."""
+    w, v = (VectorStore(C.device, counters, x.dtype, C.nvals) for x in (C, product))
+    w.set_full(None if C.values is None else C.values.copy(), C.iso)  # it is written to
+    v.set_bitmap(product.found, product.values, None, None)
+    elementwise.write(w, Descriptor(accum=desc.accum), v)
+    return _from_pattern(w, Pattern((C,)), C.shape)
+
+
+def combine(
+    kind: str,
+    counters: Counters,
+    A: CscMatrix,
+    B: CscMatrix,
+    op: BinaryOp,
+    defaults: tuple[Any, Any] | None = None,
+) -> CscMatrix:
+    """Return ``A (+) B`` or ``A (x) B``."""
+    pattern = _union(A, B)
+    w = VectorStore(A.device, counters, op.types(A.dtype, B.dtype)[1], len(pattern))
+    u, v = _on_pattern(counters, A, pattern), _on_pattern(counters, B, pattern)
+    elementwise.combine(kind, w, Descriptor(), u, v, op, defaults)
+    return _from_pattern(w, pattern, A.shape)
+
+
+def write(
+    counters: Counters,
+    C: CscMatrix,
+    desc: Descriptor,
+    T: CscMatrix,
+    rows: Array | None = None,
+    cols: Array | None = None,
+) -> CscMatrix:
+    """Return what ``C<M> = T`` makes of `C`; only in some rows and columns, if they are given.
+
+    `desc` has the mask, a matrix by columns.
+    """
+    pattern = _union(C, T)
+    if desc.mask is not None:
+        mask = _masking(counters, desc.mask, pattern)
+        if not desc.structure and desc.mask.values is None and not desc.mask.number:
+            mask.set_empty()  # all its entries are zero, so none is kept
+        desc = desc._replace(mask=mask)
+    w, v = _on_pattern(counters, C, pattern), _on_pattern(counters, T, pattern)
+    w.values = None if w.values is None else w.values.copy()  # it is written to
+    elementwise.write(w, desc, v, _region(counters, C, pattern, rows, cols))
+    return _from_pattern(w, pattern, C.shape)
+
+
+def _region(
+    counters: Counters, C: CscMatrix, pattern: Pattern, rows: Array | None, cols: Array | None
+) -> Array | None:
+    """Return presence words of the positions in these rows and columns, or None for all."""
+    if rows is None and cols is None:
+        return None
+    xp, nrows = C.device.xp, max(C.shape[0], 1)
+    inside = xp.ones(len(pattern), bool)
+    if cols is not None:
+        inside &= xp.isin(pattern.numbers // nrows, cols)
+    if rows is not None:
+        inside &= xp.isin(pattern.numbers % nrows, rows)
+    region = VectorStore(C.device, counters, C.dtype, len(pattern))
+    region.set_sparse(xp.flatnonzero(inside), None, C.dtype.numpy.type(0))
+    region.to_bitmap()
+    return region.words
+
+
+#: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).
+TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
+    "sum_products": dict.fromkeys(("a_values", "b_values", "b_rows"), ("edges", 1.0)),
+    **DOTS_TRAFFIC,
+}
+
+
+def mxm(
+    A: Left,
+    B: CscMatrix,
+    product: Product,
+    desc: Descriptor,
+    edges: Array | None = None,
+) -> tuple[CscMatrix | AtMask, Plan]:
+    """Return ``A (+.x) B`` and how it was made.
+
+    With a mask that is not complemented, the dot product of a row and a column for each entry of
+    the mask may take fewer steps than all products. `edges`, unless None, gets the number of
+    matrix entries that are looked at.
+    """
+    require_numbered((A.nrows, B.shape[1]))
+    mask = desc.mask
+    if mask is not None and not desc.structure:
+        mask = take_true(mask)
+    if mask is None or desc.complement:
+        all_ = count_products(A, B)
+        found = _plan(all_)
+    else:
+        all_, steps = count_steps(A, B, mask)
+        if steps.total <= OF_A_PRODUCT * all_:
+            made = dot_products(A.by_rows(), B, mask, product, steps, edges)
+            return made, plan_at_mask(steps, all_)
+        why = "{} x products {} < steps of dot products at the mask's entries {}"
+        numbers = OF_A_PRODUCT, all_, steps.total
+        found = _plan(all_)._replace(why=(why, *numbers))
+    if edges is not None:
+        edges.fill(all_)
+    return _all(A.by_columns(), B, product, mask, desc.complement), found
+
+
+def plan(A: Left, B: CscMatrix) -> Plan:
+    """Return how ``A (+.x) B`` would be made without a mask."""
+    return _plan(count_products(A, B))
+
+
+def _plan(count: int) -> Plan:
+    return Plan("", "sum_products", ("products {}, listed and sorted", count))
+
+
+def _all(
+    A: CscMatrix,
+    B: CscMatrix,
+    product: Product,
+    mask: CscMatrix | None,
+    complement: bool,
+) -> CscMatrix:
+    """List every product, sort those that the mask keeps by entry, add each run."""
+    xp, shape = A.device.xp, (A.shape[0], B.shape[1])
+    counts = xp.diff(A.col_ptr).astype(np.int64)[B.row_idx]
+    A.device.require(int(counts.sum()) * 64, "mxm", "Give a mask, or take fewer rows at a time.")
+    b, a = _expanded(xp, A.col_ptr[B.row_idx].astype(np.int64), counts)
+    key = B.columns()[b] * np.int64(shape[0]) + A.row_idx[a]
+    if mask is not None:
+        kept = xp.flatnonzero(xp.isin(key, positions(mask)) != complement)
+        a, b, key = a[kept], b[kept], key[kept]
+    order = xp.argsort(key, kind="stable")
+    key = key[order]
+    first = xp.ones(len(key), bool)
+    first[1:] = key[1:] != key[:-1]
+    starts = xp.flatnonzero(first)
+    semiring = product.semiring
+    algebra = semiring.monoid, semiring.multiply, product.domain, product.result
+    runs = a[order], b[order], starts, key[starts]
+    return _summed(A, B, runs, shape, algebra)
+
+
+def _expanded(xp: Any, starts: Array, counts: Array) -> tuple[Array, Array]:
+    """Return for ``counts[k]`` places from ``starts[k]`` on, for each k in turn: k, the place."""
+    ends = xp.cumsum(counts)
+    total = xp.arange(int(ends[-1]) if len(ends) else 0, dtype=np.int64)
+    owner = xp.searchsorted(ends, total, side="right")
+    return owner, starts[owner] + total - (ends - counts)[owner]
+
+
+def _summed(
+    A: CscMatrix,
+    B: CscMatrix,
+    runs: tuple[Array, Array, Array, Array],
+    shape: tuple[int, int],
+    algebra: tuple[Monoid, BinaryOp, DType, DType],
+) -> CscMatrix:
+    """Return the matrix of the sums of products, which lie in runs.
+
+    `runs` has the entries of `A` and of `B` in each product, where the runs begin, and the
+    positions of their sums; `algebra` the sum, the product, and their types.
+    """
+    xp, (a, b, starts, where), result = A.device.xp, runs, algebra[-1]
+    macros, prelude = macros_of_two(A, B, *algebra)
+    bidx = index_ctype(B.row_idx)
+    run = kernel("spgemm/mxm.cu", "sum_products", prelude=prelude, BIDX=bidx, **macros)
+    values = xp.empty(len(starts), result.numpy)
+    bounds = xp.append(starts, len(a)).astype(np.int64)
+    cols = where // max(shape[0], 1)
+    rows = where - cols * max(shape[0], 1)
+    A.device.launch(
+        run, len(starts), runs=len(starts), starts=bounds, a=a, b=b,
+        a_values=A.values, a_iso=A.number, b_values=B.values, b_iso=B.number,
+        b_rows=B.row_idx, rows=rows, cols=cols, z=values,
+    )  # fmt: skip
+    return at_positions(A.device, result, shape, where, values, None)
+
+
+def kronecker(A: CscMatrix, B: CscMatrix, op: BinaryOp) -> CscMatrix:
+    """Return a block ``A[i, j] (x) B`` for each entry of `A`."""
+    xp, (p, q) = A.device.xp, B.shape
+    shape = (A.shape[0] * p, A.shape[1] * q)
+    require_numbered(shape)
+    A.device.require(A.nvals * B.nvals * 80, "kronecker")
+    each = xp.arange(A.nvals * B.nvals, dtype=np.int64)
+    a, b = each // max(B.nvals, 1), each % max(B.nvals, 1)
+    rows = A.row_idx.astype(np.int64)[a] * p + B.row_idx[b]
+    key = (A.columns()[a] * q + B.columns()[b]) * np.int64(shape[0]) + rows
+    order = xp.argsort(key)
+    runs = a[order], b[order], each, key[order]  # each sum has one product
+    return _summed(A, B, runs, shape, (monoid.any, op, *op.types(A.dtype, B.dtype)))
+
+
+def extract(A: CscMatrix, rows: Array | None, cols: Array | None) -> CscMatrix:
+    """Return ``A(I, J)``; indices may repeat, None means all."""
+    xp = A.device.xp
+    columns = xp.arange(A.shape[1], dtype=np.int64) if cols is None else cols
+    starts = A.col_ptr[columns].astype(np.int64)
+    j, place = _expanded(xp, starts, A.col_ptr[columns + 1] - starts)
+    i = A.row_idx[place].astype(np.int64)
+    if rows is not None:  # each entry once for every time its row is listed
+        order = xp.argsort(rows, kind="stable")
+        listed = rows[order]
+        low = xp.searchsorted(listed, i, side="left")
+        entry, at = _expanded(xp, low, xp.searchsorted(listed, i, side="right") - low)
+        i, j, place = order[at], j[entry], place[entry]
+    shape = (A.shape[0] if rows is None else len(rows), len(columns))
+    values = A.number if A.values is None else A.values[place]
+    return from_coo(A.device, i, j, values, A.dtype, shape, None)

@@ -1,3 +1,0 @@
-"""Measurements of device work for traces."""
-
-__all__: list[str] = []
