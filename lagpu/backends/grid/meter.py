@@ -12,9 +12,9 @@ import numpy as np
 
 from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.profile.meter import GpuMeter
-from lagpu.backends.grid.fused import GridLoop, Logged
 from lagpu.backends.grid.handles import GridHandle
 from lagpu.backends.grid.pieces import Pieces
+from lagpu.backends.grid.search import GridLoop, Logged
 from lagpu.backends.grid.systems import SystemLoop
 from lagpu.backends.profile import LoopMeasured, LoopRow, Measured, Phase, Sent
 from lagpu.operations import (

@@ -7,7 +7,8 @@ from lagpu import BOOL, FP64, INT32, Matrix, Vector, algorithms, backends, gener
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.grid import make
-from lagpu.backends.grid.dealing import Ranks, anew, layout
+from lagpu.backends.grid import redistribute as anew
+from lagpu.backends.grid.partition import Ranks, layout
 from lagpu.backends.grid.pieces import entries_of
 from lagpu.errors import OutOfMemory
 
@@ -98,7 +99,7 @@ def test_parts_of_one_value_each(last):
         expected[own] = values
         ptr = np.arange(len(own) + 1)
         parts.append(place.matrix_from_csc(ptr, own, values, FP64, before.shape(p)))
-    made = anew.dealt_anew(pieces.engine, pieces.places, parts, FP64, before, after)
+    made = anew.redistributed(pieces.engine, pieces.places, parts, FP64, before, after)
     for p, (place, part) in enumerate(zip(pieces.places, made, strict=True)):
         i, j = after.index(p, *entries_of(place, part, 2)[:2])
         assert sorted(j.tolist()) == sorted(after.dims[1].own(p).tolist())

@@ -1,11 +1,13 @@
 """Every index has one owner and one place there, in small dimensions and past 2**31."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lagpu.backends.grid.dealing import Dealt, Ranks, Relabelled, Shuffle, dealt, layout
+from lagpu.backends.grid.partition import Partition, Ranks, Shuffle, block_cyclic, layout
 
 SIZES = [0, 1, 2, 31, 32, 33, 65, 1025, 5000]
 HUGE = 2**33 + 7
@@ -13,12 +15,12 @@ HUGE = 2**33 + 7
 
 def partitions(sizes):
     pieces = st.integers(1, 9)
-    runs = st.sampled_from([1, 2, 32, 1024])
-    dealt_by_runs = st.builds(Dealt, sizes, pieces, runs)
+    blocks = st.sampled_from([1, 2, 32, 1024])
+    of_blocks = st.builds(Partition, sizes, pieces, blocks)
     return st.one_of(
-        st.builds(dealt, sizes, pieces),
-        dealt_by_runs,
-        dealt_by_runs.map(lambda by: Relabelled(Shuffle(by.size), by)),
+        st.builds(block_cyclic, sizes, pieces),
+        of_blocks,
+        of_blocks.map(lambda by: dataclasses.replace(by, new=Shuffle(by.size))),
     )
 
 
@@ -84,18 +86,20 @@ def test_past_two_to_the_31(by, data):
 
 @given(st.integers(0, 2**34), st.integers(1, 999))
 def test_every_piece_has_its_share(size, pieces):
-    by = dealt(size, pieces)
+    by = block_cyclic(size, pieces)
     counts = [by.count(p) for p in range(pieces)]
-    assert max(counts) - min(counts) <= by.run
-    assert by.run & (by.run - 1) == 0
+    assert max(counts) - min(counts) <= by.block
+    assert by.block & (by.block - 1) == 0
     if size >= 4 * pieces:
         assert min(counts) > 0
-        assert 4 * by.run * pieces <= size
+        assert 4 * by.block * pieces <= size
 
 
-@pytest.mark.parametrize(("size", "run"), [(10, 1), (12 * 32, 32), (12 * 1024, 1024), (HUGE, 1024)])
-def test_runs_grow_with_the_dimension(size, run):
-    assert dealt(size, 3).run == run
+@pytest.mark.parametrize(
+    ("size", "block"), [(10, 1), (12 * 32, 32), (12 * 1024, 1024), (HUGE, 1024)]
+)
+def test_blocks_grow_with_the_dimension(size, block):
+    assert block_cyclic(size, 3).block == block
 
 
 # ------------------------------------------------------------------------ of several dimensions
@@ -154,7 +158,7 @@ def test_a_column_of_pieces_has_the_sources_and_a_row_the_targets(n, grid, order
             assert sum(vector.dims[0].count(q) for q in mates) == by.shape(p)[dim]
 
 
-def test_few_rows_are_dealt_as_vectors():
+def test_few_rows_are_distributed_as_vectors():
     flat, square = layout((16, 700), (2, 3)), layout((350, 700), (2, 3))
     assert flat.dims[1] == layout((700,), (2, 3)).dims[0]
     assert [dim.pieces for dim in flat.dims] == [1, 6]
@@ -200,7 +204,7 @@ def test_a_shuffle_past_two_to_the_31(size, data):
 
 
 @pytest.mark.parametrize("step", [1, 6, 1024, 6 * 1024, 4096])
-def test_a_shuffle_spreads_what_runs_would_not(step):
+def test_a_shuffle_spreads_what_blocks_would_not(step):
     """Hubs whose numbers are a multiple of something are not all with one piece."""
     by = layout((2**30,), (6, 1), numbering((2**30,), "random")).dims[0]
     counts = np.bincount(by.owner(np.arange(6000) * step), minlength=6)

@@ -8,8 +8,8 @@ from lagpu import FP64, INT32, Matrix, Vector, backends, binary, semiring
 from lagpu.backends import grid
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.backends.grid.dealing import dealt
-from lagpu.backends.grid.devices import collected
+from lagpu.backends.grid.exchange import Need, collected
+from lagpu.backends.grid.partition import block_cyclic
 
 SIZES = [1, 33, 1000, 5000]
 
@@ -103,7 +103,7 @@ def test_the_shorter_form_travels(count, iso, width):
 
 
 N = 5000
-FIRST, SECOND = (dealt(N, 2).own(p) for p in range(2))
+FIRST, SECOND = (block_cyclic(N, 2).own(p) for p in range(2))
 PARTS = {
     "one value each that differ": ((FIRST[7:8], 3.0), (SECOND[9:10], 5.0)),
     "the same value": ((FIRST[7:8], 3.0), (SECOND[9:10], 3.0)),
@@ -123,7 +123,8 @@ def test_each_piece_has_the_entries_of_all(parts):
     at = np.concatenate([at for at, _ in parts])
     values = np.concatenate([np.broadcast_to(x, at.shape) for at, x in parts])
     order = np.argsort(at)
-    for there, v in zip(place.pieces.places, collected(place.pieces, u, rows, [0, 0]), strict=True):
+    found_by_all = collected(place.pieces, u, Need(rows, (0, 0)))
+    for there, v in zip(place.pieces.places, found_by_all, strict=True):
         indices, found = there.vector_to_coo(v)
         assert indices.tolist() == at[order].tolist()
         assert found.tolist() == values[order].tolist()

@@ -8,7 +8,7 @@ from lagpu import BOOL, FP64, INT64, Matrix, Vector, algorithms, binary, check, 
 from lagpu.backends import grid
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.backends.grid.dealing import dealt
+from lagpu.backends.grid.partition import block_cyclic
 from lagpu.loops.loop import eager
 
 GRIDS = [(2, 2), (2, 3), (3, 2), (1, 2)]  # one row of pieces, several
@@ -118,8 +118,12 @@ def test_each_owner_is_given_its_own_alone(boards):
     u << 2.0
     engine, before = place.pieces.engine, place.pieces.engine.sent
     r << semiring.plus_first(u @ A)
-    operands = sum(4 * -(-dealt(n, 4).count(p) // 32) for p in range(4))  # all have one value
-    partial = sum((4 * -(-c // 32) + 8 * c) for c in (dealt(n, 4).count(p) for p in range(4)))
+    operands = sum(
+        4 * -(-block_cyclic(n, 4).count(p) // 32) for p in range(4)
+    )  # all have one value
+    partial = sum(
+        (4 * -(-c // 32) + 8 * c) for c in (block_cyclic(n, 4).count(p) for p in range(4))
+    )
     assert engine.sent - before == operands + partial
 
 

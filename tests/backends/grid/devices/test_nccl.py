@@ -12,11 +12,9 @@ from lagpu import FP64, Matrix, Vector, backends, binary, semiring
 from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.backends.grid import devices as nccl
+from lagpu.backends.grid import comm as nccl
 from lagpu.backends.grid.backend import GridBackend
-from lagpu.backends.grid.devices import NcclEngine, connected
-from lagpu.backends.grid.engine import to_each
-from lagpu.backends.grid.mpi import MpiEngine
+from lagpu.backends.grid.comm import MpiEngine, NcclEngine, connected
 from lagpu.errors import GridTimeout, ProcessFailed
 
 
@@ -40,8 +38,10 @@ def on_engines(ranks, pieces, program):
 
 
 def shared(engine, parts, groups):
-    """Hand the same arrays to all of a group."""
-    return engine.hand(to_each(parts, engine.local, groups), groups)
+    """Send the same arrays to all of a group."""
+    group = {p: group for group in groups for p in group}
+    to_each = [dict.fromkeys(group[p], x) for p, x in zip(engine.local, parts, strict=True)]
+    return engine.exchange(to_each, on_devices=True)
 
 
 def arrays_of(p):
@@ -69,7 +69,8 @@ def test_each_piece_has_what_its_group_gives(ranks, pieces):
         for p, received in zip(local, found, strict=True):
             group = next(group for group in groups if p in group)
             to_send += (len(group) - 1) * sum(x.nbytes for x in arrays_of(p))
-            for s, arrays in zip(group, received, strict=True):
+            assert [*received] == [*group]
+            for s, arrays in received.items():
                 for mine, want in zip(arrays, arrays_of(s), strict=True):
                     assert mine.dtype == want.dtype
                     assert mine.tolist() == want.tolist()
@@ -127,9 +128,14 @@ def test_products_of_a_grid(ranks, pieces, grid):
     def program(engine, devices):
         places = [GpuBackend(f"s{k}", device) for k, device in enumerate(devices)]
         place = GridBackend("grid", engine, places, grid)
-        hand, calls = engine.hand, []
-        engine.hand = lambda *given: calls.append(1) or hand(*given)
-        return products(place), len(calls)
+        exchange, calls = engine.exchange, []
+
+        def noted(parts, on_devices=False):
+            calls.append(on_devices)
+            return exchange(parts, on_devices)
+
+        engine.exchange = noted
+        return products(place), sum(calls)
 
     results, _ = on_engines(ranks, pieces, program)
     want = products(CpuBackend())

@@ -18,7 +18,7 @@ from test_start import Job, real, said
 
 from lagpu import INT64, Matrix, Vector, binary, loop
 from lagpu.backends.cpu import CpuBackend
-from lagpu.backends.grid.mpi.processes import checksum
+from lagpu.backends.grid.processes import checksum
 from lagpu.errors import ProcessFailed
 from lagpu.operations import Apply, Reduce
 
@@ -235,7 +235,7 @@ def test_checksums_are_those_of_any_process():
     """Not of its addresses, nor of its salt for the hashes of strings."""
     text = (
         "from lagpu import *; from lagpu.operations import *; import numpy as np\n"
-        "from lagpu.backends.grid.mpi.processes import checksum\n"
+        "from lagpu.backends.grid.processes import checksum\n"
         "print(checksum((semiring.min_plus, 'a', np.arange(9000), Apply(None, unary.abs), FP64)))"
     )
     assert len({command(text, PYTHONHASHSEED=str(k)) for k in range(2)}) == 1

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lagpu.backends.grid.mpi.processes import packed, unpacked
+from lagpu.backends.grid.comm import from_bytes, to_bytes
 
 TYPES = ("?", "i1", "u2", "i4", "u8", "f4", "f8")
 
@@ -15,7 +15,7 @@ def test_arrays_come_back(pieces, count):
         tuple((np.arange(count + p) * (p + 1)).astype(dtype) for dtype in TYPES)
         for p in range(pieces)
     ]
-    found = unpacked(packed(lists))
+    found = from_bytes(to_bytes(lists))
     assert len(found) == pieces
     for piece, mine in zip(found, lists, strict=True):
         assert [x.dtype for x in piece] == [x.dtype for x in mine]
@@ -25,11 +25,16 @@ def test_arrays_come_back(pieces, count):
 
 def test_a_part_of_an_array_is_sent_alone():
     array = np.arange(20)[::2]
-    ((found,),) = unpacked(packed([(array,)]))
+    ((found,),) = from_bytes(to_bytes([(array,)]))
     assert found.tolist() == array.tolist()
-    assert len(packed([(array,)])) == 16 + 16 + 80
+    assert len(to_bytes([(array,)])) == 16 + 16 + 80
 
 
 def test_pieces_may_have_other_types():
-    found = unpacked(packed([(np.array([1]),), (np.array([1.5]),)]))
+    found = from_bytes(to_bytes([(np.array([1]),), (np.array([1.5]),)]))
     assert [x.item() for (x,) in found] == [1, 1.5]
+
+
+def test_messages_may_have_other_numbers_of_arrays():
+    found = from_bytes(to_bytes([(), (np.array([1]), np.zeros(0)), (np.array([1.5]),)]))
+    assert [[x.tolist() for x in arrays] for arrays in found] == [[], [[1], []], [[1.5]]]

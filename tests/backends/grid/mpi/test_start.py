@@ -18,7 +18,8 @@ from samples import picked
 
 import lagpu
 from lagpu import backends
-from lagpu.backends.grid.mpi import MpiEngine, start
+from lagpu.backends.grid import start
+from lagpu.backends.grid.comm import MpiEngine
 from lagpu.errors import BackendUnavailable, InvalidValue
 
 HERE = Path(__file__).parent.parent
@@ -94,7 +95,7 @@ import numpy as np
 from test_backend import PROGRAMS, Few, plain
 import lagpu
 from lagpu import backends, check, versions
-from lagpu.backends.grid.mpi import start
+from lagpu.backends.grid import start
 from lagpu.bench import graph500
 from lagpu.errors import BackendUnavailable, CheckFailed, FileMissing, ProcessFailed
 from lagpu.host.job import launched
@@ -214,7 +215,7 @@ from grids import plain
 from masked import written
 import lagpu
 from lagpu import backends
-from lagpu.backends.grid import travel as masks
+from lagpu.backends.grid import exchange as masks
 
 pays = masks.pays
 for name in GRIDS:

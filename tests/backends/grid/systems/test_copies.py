@@ -11,12 +11,11 @@ from samples import picked
 from lagpu import BOOL, Matrix
 from lagpu.algorithms import betweenness as clusters
 from lagpu.backends.cpu import CpuBackend
+from lagpu.backends.grid import clusters as copies
 from lagpu.backends.grid.backend import GridBackend
-from lagpu.backends.grid.local import LocalEngine
-from lagpu.backends.grid.mpi import MpiEngine
+from lagpu.backends.grid.clusters import GridClusters
+from lagpu.backends.grid.comm import LocalEngine, MpiEngine
 from lagpu.backends.grid.pieces import Pieces
-from lagpu.backends.grid.systems import exchange as copies
-from lagpu.backends.grid.systems.policy import GridClusters
 from lagpu.errors import OutOfMemory
 
 N = 29

@@ -9,8 +9,8 @@ from lagpu import BOOL, Matrix, algorithms
 from lagpu.backends import grid
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.backends.grid.systems import exchange as device_copies
-from lagpu.backends.grid.systems import policy as clusters
+from lagpu.backends.grid import clusters
+from lagpu.backends.grid import clusters as device_copies
 from lagpu.errors import OutOfMemory
 
 N = 70

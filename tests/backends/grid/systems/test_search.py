@@ -9,7 +9,7 @@ import lagpu
 from lagpu import BOOL, Matrix, algorithms
 from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.grid.backend import GridBackend
-from lagpu.backends.grid.mpi import MpiEngine
+from lagpu.backends.grid.comm import MpiEngine
 from lagpu.backends.guard import overridden
 
 #: 256 vertices on 2 x 2 pieces: runs of 16, each piece has 64, whose bitmap is 8 bytes.

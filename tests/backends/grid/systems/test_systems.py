@@ -6,7 +6,7 @@ from grids import own_grid
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, algorithms, backends, loop, semiring
-from lagpu.backends.grid.systems.policy import SYSTEMS, system_of
+from lagpu.backends.grid.systems import SYSTEMS, system_of
 from lagpu.backends.guard import overridden
 from lagpu.errors import InvalidValue, NotSupported, OutOfMemory
 

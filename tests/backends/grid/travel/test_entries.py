@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from lagpu.backends.grid.travel import (
-    by_position,
+from lagpu.backends.grid.exchange import (
     fits,
-    heard,
-    nothing,
-    places,
-    told,
+    from_message,
+    from_numbers,
+    to_message,
+    to_numbers,
 )
 
 TYPES = ["?", "i4", "i8", "u4", "u8", "f4", "f8"]
@@ -21,14 +20,14 @@ def nbytes(message):
 
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("size", [1, 32, 33, 1000])
-def test_what_was_told(kind, size):
+def test_a_message_comes_back(kind, size):
     rng = np.random.default_rng(size)
     width = np.dtype(kind).itemsize
     for count in {0, 1, size // 32, min(size // 32 + 1, size), size}:
         numbers = rng.permutation(size)[:count]
         for values in (rng.integers(0, 2, count).astype(kind), np.full(count, 3).astype(kind)):
-            message = told(numbers, values, size)
-            there, found = heard(message, size)
+            message = to_message(numbers, values, size)
+            there, found = from_message(message, size)
             order = np.argsort(numbers)
             assert there.tolist() == numbers[order].tolist()
             assert found.dtype == values.dtype
@@ -40,25 +39,25 @@ def test_what_was_told(kind, size):
 
 def test_values_that_are_equal_in_other_bits_stay_apart():
     given = np.array([0.0, -0.0, 0.0])
-    assert heard(told(np.arange(3), given, 3), 3)[1].tobytes() == given.tobytes()
+    assert from_message(to_message(np.arange(3), given, 3), 3)[1].tobytes() == given.tobytes()
     given = np.full(3, np.nan)
-    assert len(told(np.arange(3), given, 3)[1]) == 1
-    assert np.isnan(heard(told(np.arange(3), given, 3), 3)[1]).tolist() == [True] * 3
+    assert len(to_message(np.arange(3), given, 3)[1]) == 1
+    assert np.isnan(from_message(to_message(np.arange(3), given, 3), 3)[1]).tolist() == [True] * 3
 
 
 def test_places_alone():
-    message = told(np.array([7, 2]), np.zeros(0), 9)
+    message = to_message(np.array([7, 2]), np.zeros(0), 9)
     assert nbytes(message) == 4
-    numbers, values = heard(message, 9)
+    numbers, values = from_message(message, 9)
     assert (numbers.tolist(), len(values)) == ([2, 7], 0)
-    assert nbytes(nothing(np.dtype("f8"), 9)) == 0
+    assert nbytes(to_message(np.zeros(0, np.int64), np.zeros(0), 9)) == 0
 
 
 @pytest.mark.parametrize("shape", [(6,), (3, 4), (1, 5), (4, 0), (0, 4)])
 def test_places_are_numbered_by_columns(shape):
     numbers = np.arange(np.prod(shape))
-    at = places(shape, numbers)
-    assert by_position(shape, at).tolist() == numbers.tolist()
+    at = from_numbers(shape, numbers)
+    assert to_numbers(shape, at).tolist() == numbers.tolist()
     if len(shape) == 2:
         assert np.array_equal(np.lexsort(at), numbers)
 

@@ -10,10 +10,10 @@ from samples import sampled
 
 import lagpu
 from lagpu import INT64, Matrix, Vector, binary, semiring
-from lagpu.backends.grid import travel as fold
-from lagpu.backends.grid import travel as masks
-from lagpu.backends.grid import travel as operands
-from lagpu.backends.grid.travel import pays
+from lagpu.backends.grid import exchange as fold
+from lagpu.backends.grid import exchange as masks
+from lagpu.backends.grid import exchange as operands
+from lagpu.backends.grid.exchange import pays
 from lagpu.operations import Multiply, ReduceRows
 
 GRIDS = [(1, 2), (1, 3), (2, 2), (2, 3), (3, 2), (4, 4)]
@@ -115,8 +115,8 @@ def test_a_search_sends_less_where_masks_travel(grid, monkeypatch):
 def test_a_search_sends_less_than_lists(search, times, grid, monkeypatch):
     shorter = bytes_of_search(search, grid)
     for module in (operands, fold):
-        monkeypatch.setattr(module, "told", lambda numbers, values, _: (numbers, values))
-        monkeypatch.setattr(module, "heard", lambda message, _: message)
+        monkeypatch.setattr(module, "to_message", lambda numbers, values, _: (numbers, values))
+        monkeypatch.setattr(module, "from_message", lambda message, _: message)
     assert times * shorter < bytes_of_search(search, grid)
 
 

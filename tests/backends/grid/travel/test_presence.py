@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lagpu.backends.grid import travel as presence
-from lagpu.backends.grid.travel import FORMS, form_of, length, packed, summed, unpacked
+from lagpu.backends.grid import exchange as presence
+from lagpu.backends.grid.exchange import FORMS, form_of, length, packed, summed, unpacked
 from lagpu.backends.profile import Sent
 
 
