@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copyreg
+import dataclasses
 import importlib
+import math
 import re
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import ContextDecorator, suppress
 from contextvars import ContextVar
 from typing import Any, cast
@@ -48,11 +50,8 @@ _COUNT = "[1-9][0-9]{0,2}"
 _ORDERS = ("random", "degree")
 # backend of each piece; after one with numbered devices, such as "sim", the numbers of these
 _ON = "(?::(?P<kind>.+?)(?:(?<=:gpu|:sim):(?P<devices>[0-9]+(?:,[0-9]+)*))?)?"
-# rows and columns of pieces, one column if only a number is given; order; backend of each piece
-_GRID = re.compile(
-    f"grid:(?P<rows>{_COUNT})(?:x(?P<columns>{_COUNT}))?(?:-(?P<order>{'|'.join(_ORDERS)}))?{_ON}"
-)
-_ALL = re.compile(f"grid(?P<order>-(?:{'|'.join(_ORDERS)}))?{_ON}")
+_SHAPE = f"(?P<rows>{_COUNT})(?:x(?P<columns>{_COUNT}))?"
+_GRID = re.compile(f"grid(?::{_SHAPE})?(?:-(?P<order>{'|'.join(_ORDERS)}))?{_ON}")
 _MOST_PIECES = _LAST_DEVICE = 999
 _loaded: dict[str, Backend] = {}
 _loading = threading.RLock()
@@ -68,7 +67,7 @@ def names() -> tuple[str, ...]:
 def _is_one_of_many(name: str) -> bool:
     """Whether a name is that of a numbered device, or of a grid."""
     kind, _, index = name.partition(":")
-    return _is_index(kind, index) or _ALL.fullmatch(kind) is not None
+    return _is_index(kind, index) or kind.partition("-")[0] == "grid"
 
 
 def get(backend: str | Backend | None = None) -> Backend:
@@ -147,26 +146,14 @@ def _made(name: str) -> Backend:
             return get("gpu")
         except BackendUnavailable:
             return get("cpu")
-    if name.startswith("grid") and launched() is not None:
-        end_together()
-    counted = _counted(name)
-    if counted != name:
-        return get(counted)
-    grid = _GRID.fullmatch(name)
-    if grid is not None and (grid["kind"] is None or grid["kind"] in names()):
-        shape = int(grid["rows"]), int(grid["columns"] or 1)
-        if shape[0] * shape[1] <= _MOST_PIECES:
-            if grid["devices"] is not None:
-                return _made_on_devices(name, shape, grid)
-            return _made_grid(name, shape, grid["order"], grid["kind"])
     kind, _, index = name.partition(":")
     if kind.partition("-")[0] == "grid":
-        raise InvalidValue(
-            f"backend: there is no {name!r}. A grid is grid, grid:KIND, grid:P or grid:P:KIND, "
-            f"with a number P of pieces from 1 to {_MOST_PIECES} or rows and columns as in "
-            "grid:2x3, in another order as in grid:3-random or grid:3-degree, each piece on one of "
-            f"{', '.join(names())}, or on numbered devices as in grid:2:gpu:3,1."
-        )
+        found = _GRID.fullmatch(name)
+        if found is None:
+            raise _no_grid(name)
+        devices = None if found["devices"] is None else found["devices"].split(",")
+        spec = GridSpec(*_numbers(found), found["order"], found["kind"], devices)
+        return _grid(spec, name)
     if kind not in _MAKERS or (kind != name and not _is_index(kind, index)):
         raise InvalidValue(f"backend: there is no {name!r}. Use one of auto, {', '.join(names())}.")
     if kind != name and int(index) == 0:
@@ -179,18 +166,71 @@ def _made(name: str) -> Backend:
     return make(int(index)) if index else make()
 
 
-def _made_on_devices(name: str, shape: tuple[int, int], grid: re.Match[str]) -> Backend:
-    """Return the grid with a piece on each of the devices that its name has, in this order."""
-    devices = _checked_devices(grid["devices"].split(","), shape[0] * shape[1])
-    named = ",".join(map(str, devices))
-    if devices == list(range(len(devices))):
-        return get(name.removesuffix(f":{grid['devices']}"))  # they are the first ones
-    if named != grid["devices"]:
-        return get(name.removesuffix(grid["devices"]) + named)
-    return _made_grid(name, shape, grid["order"], grid["kind"], devices)
+@dataclasses.dataclass(frozen=True)
+class GridSpec:
+    """A grid as it is requested."""
+
+    rows: int | None  # of pieces; None: a piece for each process or device
+    columns: int | None  # None: one
+    order: str | None  # in which indices are distributed
+    kind: str | None  # the backend of the pieces; None: auto
+    devices: Iterable[Any] | None  # their numbers; None: the first ones, or those of each process
+
+    @property
+    def name(self) -> str:
+        """The name by which `get` finds it."""
+        columns = "" if self.columns is None else f"x{self.columns}"
+        order = f"-{self.order}" if self.order else ""
+        devices = ",".join(map(str, self.devices or ()))
+        shape = "" if self.rows is None else f":{self.rows}{columns}"
+        return ":".join(filter(None, (f"grid{shape}{order}", self.kind, devices)))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of pieces."""
+        return self.rows or 1, self.columns or 1
 
 
-def _checked_devices(devices: Any, pieces: int | None = None) -> list[int]:
+def _numbers(found: re.Match[str] | None) -> tuple[int | None, int | None]:
+    """Return the rows and columns of pieces that a pattern has found."""
+    rows, columns = (None, None) if found is None else found.group("rows", "columns")
+    return None if rows is None else int(rows), None if columns is None else int(columns)
+
+
+def _no_grid(name: str) -> InvalidValue:
+    return InvalidValue(
+        f"backend: there is no {name!r}. A grid is grid, grid:KIND, grid:P or grid:P:KIND, "
+        f"with a number P of pieces from 1 to {_MOST_PIECES} or rows and columns as in "
+        "grid:2x3, in another order as in grid:3-random or grid:3-degree, each piece on one of "
+        f"{', '.join(names())}, or on numbered devices as in grid:2:gpu:3,1."
+    )
+
+
+def _grid(spec: GridSpec, name: str) -> Backend:
+    """Return the grid of a specification, which may leave pieces and kind open; `name` as given."""
+    if spec.kind not in (None, *names()) or math.prod(spec.shape) > _MOST_PIECES:
+        raise _no_grid(name)
+    job = launched()
+    if job is not None:
+        end_together()
+    devices = None if spec.devices is None else tuple(_checked_devices(spec.devices))
+    kind, rows = spec.kind or get("auto").name, spec.rows
+    if rows is None:
+        rows = len(devices) if devices else _devices(kind) if job is None else job.size
+    pieces = rows * spec.shape[1]
+    if devices and len(devices) != pieces:
+        raise InvalidValue(
+            f"grid: {pieces} pieces are not {len(devices)} devices. Name one for each piece."
+        )
+    if devices == tuple(range(pieces)):
+        devices = None  # they are the first ones
+    known = dataclasses.replace(spec, rows=rows, kind=kind, devices=devices)
+    if known.name not in _loaded:
+        _add(known.name, _made_grid(known))
+    return _loaded[known.name]
+
+
+def _checked_devices(devices: Any) -> list[int]:
     """Return the numbers of the devices of a grid's pieces, or raise what is wrong with them."""
     job = launched()
     if job is not None:
@@ -212,60 +252,34 @@ def _checked_devices(devices: Any, pieces: int | None = None) -> list[int]:
         found.append(int(device))
     if not found:
         raise InvalidValue("grid: devices=[] names none. Name one for each piece.")
-    if pieces not in (None, len(found)):
-        raise InvalidValue(
-            f"grid: {pieces} pieces are not {len(found)} devices. Name one for each piece."
-        )
     return found
 
 
-def _made_grid(
-    name: str,
-    shape: tuple[int, int],
-    order: str | None,
-    kind: str | None,
-    devices: Sequence[int] | None = None,
-) -> Backend:
-    """Return the grid on some devices of a kind, or with all pieces on its one backend.
-
-    Without their numbers they are the first ones, or those that each process of a job has.
-    """
-    if kind is None:
-        return get(f"{name}:{get('auto').name}")
-    pieces, job = shape[0] * shape[1], launched()
+def _made_grid(spec: GridSpec) -> Backend:
+    """Return a new grid on some devices of a kind, or with all pieces on its one backend."""
+    (rows, columns), job = spec.shape, launched()
     grid = importlib.import_module("lagpu.backends.grid")
 
     def place_on(device: int) -> Backend:
-        return get(f"{kind}:{device}" if kind in _NUMBERED else kind)
+        return get(f"{spec.kind}:{device}" if spec.kind in _NUMBERED else spec.kind)
 
     if job is None:
-        places = [place_on(device) for device in devices or range(pieces)]
-        return cast(Backend, grid.make(name, places, shape, order))
-    each, left = divmod(pieces, job.size)
+        places = [place_on(device) for device in spec.devices or range(rows * columns)]
+        return cast(Backend, grid.make(spec.name, places, spec.shape, spec.order))
+    each, left = divmod(rows * columns, job.size)
     if left:
         raise InvalidValue(
-            f"grid: {pieces} pieces cannot be dealt to {job.size} processes. Start a number of "
-            'processes that divides the pieces, or take "grid", which has a piece for each process.'
+            f"grid: {rows * columns} pieces cannot be dealt to {job.size} processes. Start a "
+            'number of processes that divides the pieces, or take "grid", which has a piece for '
+            "each process."
         )
-    return cast(Backend, grid.make_in_job(name, job, each, place_on, shape, order))
-
-
-def _counted(name: str) -> str:
-    """Return the name of a grid with the number of its pieces, if it has none; else the name."""
-    grid = _ALL.fullmatch(name)
-    if grid is None or grid["kind"] not in (None, *names()):
-        return name
-    job, kind, devices = launched(), grid["kind"] or "", grid["devices"]
-    if devices is not None:
-        pieces = len(_checked_devices(devices.split(",")))
-    else:
-        pieces = _devices(kind) if job is None else job.size
-    return ":".join(filter(None, ("grid", f"{pieces}{grid['order'] or ''}", kind, devices)))
+    made = grid.make_in_job(spec.name, job, each, place_on, spec.shape, spec.order)
+    return cast(Backend, made)
 
 
 def _devices(kind: str) -> int:
     """Return the number of devices of a kind that this process sees: one, but for GPUs."""
-    if (kind or get("auto").name) != "gpu":
+    if kind != "gpu":
         return 1
     found = 1
     with suppress(BackendUnavailable):
@@ -447,12 +461,21 @@ def use_grid(
     """
     if order not in (None, *_ORDERS):
         raise InvalidValue(f"grid: order {order!r} is not one of {', '.join(_ORDERS)}, or None.")
-    by = f"-{order}" if order else ""
-    count = f"grid{by}" if pieces == "all" else f"grid:{pieces}{by}"
-    kind = "" if backend == "auto" else backend
+    kind, _, numbers = backend.partition(":")
+    chosen: Any = devices
     if devices is not None:
-        kind = f"{_kind_of_devices(backend)}:{','.join(map(str, _checked_devices(devices)))}"
-    place = get(":".join(part for part in (count, kind) if part))
+        kind, chosen = _kind_of_devices(backend), _checked_devices(devices)
+    elif kind in _NUMBERED and numbers:
+        chosen = numbers.split(",")
+    else:
+        kind = backend
+    size = re.fullmatch(_SHAPE, str(pieces))
+    spec = GridSpec(*_numbers(size), order, None if kind == "auto" else kind, chosen)
+    name = spec.name
+    if pieces != "all" and size is None:
+        raise _no_grid(name.replace("grid", f"grid:{pieces}", 1))
+    with _loading:
+        place = _grid(spec, name)
     return use(overridden(place, None, policy))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
+import scipy.sparse as sp
 
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.grid import statements, systems
@@ -14,7 +15,6 @@ from lagpu.backends.grid.comm import Engine
 from lagpu.backends.grid.exchange import whole
 from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
 from lagpu.backends.grid.meter import GridMeter
-from lagpu.backends.grid.partition import Partition
 from lagpu.backends.grid.parts import Parts
 from lagpu.backends.grid.pieces import Pieces, collective, joined, on_host
 from lagpu.backends.grid.search import plan_loop, searches
@@ -213,15 +213,17 @@ class GridBackend:
         """See `Backend`: each piece takes its entries from what every process has."""
         by, parts = self.pieces.layout(shape), []
         col_ptr, row_idx, values = map(on_host, (col_ptr, row_idx, values))
+        data = values if np.ndim(values) else np.ones(len(row_idx), bool)
+        whole = sp.csc_array((data, row_idx, col_ptr), shape=shape)
         for _, p, place in self.pieces:
             (rows, cols), (of_row, of_col) = by.dims, by.parts(p)
-            mine, ptr = _columns(col_ptr, cols.own(of_col))
-            i = row_idx[mine]
+            own = whole[:, cols.own(of_col)]
             if not rows.whole:
-                mine, i, ptr = _rows(rows, of_row, mine, i, ptr)
-            own = values[mine] if np.ndim(values) else values
+                own = own[rows.own(of_row)]
+                own.sort_indices()
+            x = own.data if np.ndim(values) else values
             local: Any = by.shape(p)
-            parts.append(place.matrix_from_csc(ptr, i, own, dtype, local))
+            parts.append(place.matrix_from_csc(own.indptr, own.indices, x, dtype, local))
         made: GridMatrix = self.pieces.handle(parts, dtype, shape)
         made.symmetric = symmetric
         return self.pieces.ordered(made)
@@ -409,25 +411,3 @@ def _first(count: int, indices: Array, values: Array) -> tuple[Array, Array]:
     """Return the first entries of a list in any order."""
     first = np.argsort(indices)[:count]
     return indices[first], values[first]
-
-
-def _columns(col_ptr: Array, own: Array) -> tuple[Array, Array]:
-    """Return (numbers of the entries in some columns, the columns' own pointer array)."""
-    starts, lengths = col_ptr[own], col_ptr[own + 1] - col_ptr[own]
-    ptr = np.zeros(len(own) + 1, np.int64)
-    np.cumsum(lengths, out=ptr[1:])
-    return np.repeat(starts - ptr[:-1], lengths) + np.arange(ptr[-1]), ptr
-
-
-def _rows(
-    by: Partition, part: int, mine: Array, rows: Array, ptr: Array
-) -> tuple[Array, Array, Array]:
-    """Return (numbers, positions of the rows, pointers) of the entries in a part of the rows."""
-    there = by.owner(rows) == part
-    columns = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))[there]
-    mine, where = mine[there], by.position(rows[there])
-    ptr = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=len(ptr) - 1))])
-    if by.rises:
-        return mine, where, ptr
-    order = np.lexsort((where, columns))
-    return mine[order], where[order], ptr

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from lagpu.dtypes import DType
-from lagpu.host.interrupt import uninterrupted
 from lagpu.operations import Handle
 
 MADE_BITS = 20  # of an object's number, for those that one statement makes
@@ -53,10 +52,14 @@ class GridHandle:
 
 
 def become_all(new: Sequence[tuple[GridHandle, GridHandle]]) -> None:
-    """Have each handle take the parts of a new one; an interrupt waits for the last."""
-    with uninterrupted():
+    """Have each handle take the parts of a new one, all of them even if interrupted."""
+    try:
         for x, found in new:
             x.become(found)
+    except BaseException:  # an interrupt between two of them
+        for x, found in new:
+            x.become(found)
+        raise
 
 
 class GridVector(GridHandle):

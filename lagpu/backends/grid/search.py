@@ -45,7 +45,7 @@ from lagpu.backends.gpu.storage.forms import csr_of, transpose, why_no_csr
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import SEARCH_COUNTERS, pull_space, push_space
-from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
+from lagpu.backends.grid.handles import GridMatrix, GridVector, become_all
 from lagpu.backends.grid.partition import Partition
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.grid.systems import plan_system
@@ -243,9 +243,7 @@ def _on_piece(body: SearchBody, k: int) -> SearchBody:
 
 def kind_of(body: SearchBody, pieces: int, times: int | None) -> Kind:
     """Return the kind of a search from its body on handles of the grid, of so many local pieces."""
-    sends_values = body.reads[
-        0
-    ]  # the parts of a frontier may have one value each, but not the same
+    sends_values = body.reads[0]  # each part may have one value, but not the same one
     iso = not sends_values and all(_is_one(_on_piece(body, k)) for k in range(pieces))
     sums = not iso and body.sums
     return Kind(sums, iso, sends_values, sums or sends_values or (times is not None and not iso))
@@ -299,7 +297,7 @@ class PieceSearch:
     def __init__(
         self, space: PieceSpace, kind: Kind, k: int, piece: int, n: int, nvals: int
     ) -> None:
-        self._space, self.kind, self._k, self._piece = space, kind, k, piece
+        self._space, self._kind, self._k, self._piece = space, kind, k, piece
         self._n, self._nvals = n, nvals
         self._launches: dict[tuple[tuple[str, str], ...], PreparedLaunch] = {}  # by macros of logs
 
@@ -338,13 +336,13 @@ class PieceSearch:
             excluded.to_bitmap()
             left_out = excluded.words
         blank, outputs, marks, had = outputs_of(targets, log)
-        saved = save_values(body.overwrites(times is not None, self.kind.sums), targets, blank)
+        saved = save_values(body.overwrites(times is not None, self._kind.sums), targets, blank)
         launch = self._launch(body, logs_of(log, blank, len(targets)))
         flags, result = blank, peers.results[self._piece]
         if log is not None:
             result = log.words
             flags |= NEW_LOG if log.is_new else 0
-        kept = frontier.spare_values(f.dtype) if self.kind.keep else None
+        kept = frontier.spare_values(f.dtype) if self._kind.keep else None
         words = None if times is None else frontier.spare_words()
         # After `reach` no level would take a source's bit out of the words again, so a search from
         # there covers all vertices, as do several sources, which the host does not know.
@@ -361,7 +359,7 @@ class PieceSearch:
         """Take over the frontier that the kernel has left, by its report."""
         left = 0 if search.words is None else int(result[LEFT])
         if left:
-            number = None if self.kind.keep else search.frontier.dtype.numpy.type(1)
+            number = None if self._kind.keep else search.frontier.dtype.numpy.type(1)
             search.frontier.set_bitmap(search.words, search.values, number, left)
             if search.saved and search.frontier.device.enter is not None:
                 search.frontier.device.enter()
@@ -377,7 +375,7 @@ class PieceSearch:
 
     def _bound(self, body: SearchBody, logs: dict[str, str]) -> PreparedLaunch:
         """Prepare the launch with the arguments that all loops of this structure share."""
-        space, slots, kind, part = self._space, self._space.slots, self.kind, body.A
+        space, slots, kind, part = self._space, self._space.slots, self._kind, body.A
         device, made = part.device, self._kernel(body, logs)
         shared = pull_room(space.block, kind.sums)
         grid = device.max_cooperative_blocks(made, space.block, shared)
@@ -407,7 +405,7 @@ class PieceSearch:
     def _kernel(self, body: SearchBody, logs: dict[str, str]) -> Kernel:
         space = self._space
         form, _ = space.forms(body.A)
-        sums, iso, sends_values, keep = self.kind
+        sums, iso, sends_values, keep = self._kind
         macros, prelude = search_macros(body, form, iso, sums, keep)
         macros |= {"BLOCK": str(space.block), "PEERS": str(space.pieces)} | logs
         macros["TRAVEL"] = str(int(sends_values))
@@ -629,15 +627,6 @@ class GridLoop:
         """
         if self._times == 0:
             return
-        made = self._made(logs)
-        try:
-            _take(made)
-        except BaseException:  # an interrupt between two of them
-            _take(made)
-            raise
-
-    def _made(self, logs: Sequence[LoopLog]) -> list[tuple[GridHandle, GridHandle]]:
-        """Run the kernel; return each handle that the loop writes with what it becomes."""
         pieces, body, times = self._pieces, self._by_columns(), self._times
         space, search = self._known or self._learn(body)
         written = [a.target for a in body.assignments]
@@ -649,7 +638,8 @@ class GridLoop:
                 if device.enter is not None:
                     device.enter()
                 left = _blank(body.frontier.parts[k])
-                targets = [_renewed(x.parts[k]) for x in written]
+                old = [x.parts[k] for x in written]
+                targets = [x.copy(x.dtype) if x.nvals else _blank(x) for x in old]
                 log = logs[k] if logs else None
                 started.append(search[k].start(body, targets, left, times, space.peers, log))
                 made.append([left, *targets])
@@ -664,11 +654,13 @@ class GridLoop:
         for of_piece, s, result in zip(search, started, results, strict=True):
             of_piece.settle(s, result)
         if logs:
-            self.logged = self._log_of(body, space, search[0].kind, [s.had for s in started], logs)
-        return [
-            (x, GridVector(parts, x.dtype, x.shape))
-            for x, *parts in zip([body.frontier, *written], *made, strict=True)
-        ]
+            self.logged = self._log_of(body, space, [s.had for s in started], logs)
+        become_all(
+            [
+                (x, GridVector(parts, x.dtype, x.shape))
+                for x, *parts in zip([body.frontier, *written], *made, strict=True)
+            ]
+        )
 
     def _find(self) -> tuple[_Space, list[PieceSearch]] | None:
         """Return what a search of this structure has kept on the same parts, or None.
@@ -692,7 +684,12 @@ class GridLoop:
         """Return what searches of this structure on these parts share; it is kept."""
         pieces, A, structure = self._pieces, cast(Any, body.A), _structure(body, self._times)
         kind = kind_of(body, len(pieces.places), self._times)
-        space = self._space(A, body.frontier.dtype.numpy.itemsize if kind.sends_values else 0)
+        nbytes = body.frontier.dtype.numpy.itemsize if kind.sends_values else 0
+        space = _Space.of(A)
+        if space is None or space.value_bytes < nbytes:
+            kept: dict[str, Any] = A.parts[0].csc().cache
+            kept.pop(SPACE, None)  # which frees its memory first
+            space = kept[SPACE] = _Space(pieces, A, nbytes)
         if structure not in space.searches:
             space.searches[structure] = [
                 PieceSearch(space.of_piece[k], kind, k, p, A.shape[0], space.nvals)
@@ -704,18 +701,19 @@ class GridLoop:
         self,
         body: SearchBody,
         space: _Space,
-        kind: Kind,
         had: list[list[Count | None]],
         logs: Sequence[LoopLog],
     ) -> Logged:
         A: Any = body.A
-        n, first = A.shape[0], A.parts[0].csc()
+        n, first, kind = A.shape[0], A.parts[0].csc(), kind_of(body, len(had), self._times)
         alpha = alpha_of(space.nvals / max(n, 1), n, kind.sums, wide=True)
         why = functools.partial(why_level, n, "kByEdges", alpha, beta_of(kind.sums))
         assigned = [value_bytes(a.target.dtype) for a in body.assignments]
         traffic = SearchTraffic.of_vector(first, body.product, body.frontier.dtype, n, assigned)
         traffic = traffic._replace(bits=traffic.bits * len(had))  # each piece has them all
-        total = [_sum_of(of_pieces) for of_pieces in zip(*had, strict=True)]
+        # A function that counts the entries of all pieces before the loop; None without any.
+        known = [[count for count in each if count is not None] for each in zip(*had, strict=True)]
+        total = [(lambda of=of: sum(count() for count in of)) if of else None for of in known]
         return Logged(
             [log.launched() for log in logs],
             had,
@@ -723,32 +721,7 @@ class GridLoop:
             SearchRows(self.statements, total, why, traffic),
         )
 
-    def _space(self, A: GridMatrix, value_bytes: int) -> _Space:
-        """Return what searches of a matrix keep, made at the first one that needs so much."""
-        found = _Space.of(A)
-        if found is None or found.value_bytes < value_bytes:
-            kept: dict[str, Any] = A.parts[0].csc().cache
-            kept.pop(SPACE, None)
-            found = kept[SPACE] = _Space(self._pieces, A, value_bytes)
-        return found
-
-
-def _sum_of(counts: Sequence[Count | None]) -> Count | None:
-    """Return a function that counts the entries of all pieces before a loop; None without any."""
-    known = [count for count in counts if count is not None]
-    return (lambda: sum(count() for count in known)) if known else None
-
 
 def _blank(x: VectorStore) -> VectorStore:
     """Return a part without entries; the memory was reserved when `x` was made."""
     return VectorStore(x.device, x.counters, x.dtype, x.size)
-
-
-def _renewed(x: VectorStore) -> VectorStore:
-    """Return a new part with the entries of `x`."""
-    return x.copy(x.dtype) if x.nvals else _blank(x)
-
-
-def _take(made: list[tuple[GridHandle, GridHandle]]) -> None:
-    for x, new in made:
-        x.become(new)
