@@ -22,7 +22,7 @@ from lagpu.backends.grid import start
 from lagpu.backends.grid.comm import MpiEngine
 from lagpu.errors import BackendUnavailable, InvalidValue
 
-HERE = Path(__file__).parent.parent
+HERE = Path(__file__).parent
 BESIDE_PYTHON = Path(sys.executable).parent / "mpirun"
 MPIRUN = str(BESIDE_PYTHON) if BESIDE_PYTHON.exists() else shutil.which("mpirun")
 SECONDS = 300  # for machines that do much else; a job takes some two seconds of each process
