@@ -223,7 +223,8 @@ class GridBackend:
                 own.sort_indices()
             x = own.data if np.ndim(values) else values
             local: Any = by.shape(p)
-            parts.append(place.matrix_from_csc(own.indptr, own.indices, x, dtype, local))
+            ptr = own.indptr.astype(np.int64)
+            parts.append(place.matrix_from_csc(ptr, own.indices, x, dtype, local))
         made: GridMatrix = self.pieces.handle(parts, dtype, shape)
         made.symmetric = symmetric
         return self.pieces.ordered(made)

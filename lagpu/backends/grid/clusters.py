@@ -36,18 +36,9 @@ _BLOCK = 1 << 26  # entries that are copied at a time from device to device
 
 
 def cluster_size(pieces: Pieces, A: GridMatrix, asked: int | None, free: int) -> int:
-    """Return the number of pieces of a sub-cluster: as requested, or the smallest that fits.
+    """Return the number of pieces of a sub-cluster: as asked, or the smallest that fits.
 
-    A sub-cluster is a part of a process, or some processes.
-
-    Parameters
-    ----------
-    pieces, A
-        The pieces and the graph.
-    asked : int or None
-        The requested number.
-    free : int
-        Free bytes of the piece that has least.
+    `free` are the free bytes of the piece that has least.
 
     Raises
     ------
@@ -77,14 +68,8 @@ def cluster_size(pieces: Pieces, A: GridMatrix, asked: int | None, free: int) ->
 class GridClusters:
     """The sub-clusters of a grid that have pieces in this process; see `Clusters`.
 
-    Parameters
-    ----------
-    pieces : Pieces
-        The pieces.
-    size : int
-        Pieces of a sub-cluster: a divisor of those of a process, or a multiple.
-    make : callable
-        Returns the backend over some places, and the engine of all of its pieces.
+    Each has `size` pieces, a divisor of those of a process or a multiple. `make` returns the
+    backend over an engine and some places.
     """
 
     def __init__(
@@ -190,21 +175,8 @@ def copied(
 ) -> dict[int, tuple[Array, Array]]:
     """Return the parts of copies of a matrix' pattern for the local pieces, by their number.
 
-    Every process calls it.
-
-    Parameters
-    ----------
-    pieces, A
-        The pieces and the matrix.
-    by : Layout
-        The layout of a copy: the pieces of a sub-cluster are a column of pieces, rows are not cut.
-    clusters : sequence of int
-        The numbers of the sub-clusters that get a copy.
-
-    Returns
-    -------
-    dict of (col_ptr, row_idx)
-        Rows rise in each column.
+    A part is (col_ptr, row_idx), rows rising. Every process calls it, with the layout of a copy, by
+    which rows are not cut, and the numbers of the sub-clusters that get one.
     """
     before, columns = pieces.layout(A.shape), by.dims[1]
     kind = np.int32 if max(A.shape) < 2**31 else np.int64

@@ -45,19 +45,13 @@ class LocalEngine:
         The numbers of the pieces of this process, rising, from ``0 .. size-1``.
     sent : int
         Bytes that pieces of this process have sent to other pieces so far.
-    alone : bool
-        Whether all pieces are in this process.
-    beside : int
-        The number of processes of the grid on this host, which share its memory.
     between_devices : bool
         Whether it can exchange arrays of the pieces' devices.
-    turn : int
-        The number of the statement that runs.
     """
 
-    alone = True
-    beside = 1
-    turn = 0
+    alone = True  # whether all pieces are in this process
+    beside = 1  # processes of the grid on this host, which share its memory
+    turn = 0  # the number of the statement that runs
 
     def __init__(self, size: int, devices: Sequence[Device] = ()) -> None:
         self.size = size
@@ -169,19 +163,7 @@ def from_bytes(message: Bytes) -> list[Arrays]:
 class MpiEngine:
     """The pieces of a grid in the processes of a job, as many in each. See `LocalEngine`.
 
-    Parameters
-    ----------
-    processes : Processes
-        The processes of the job.
-    pieces : int
-        The number of pieces in each process.
-    first_device : int
-        The number, on this host, of the first local piece's device.
-
-    Attributes
-    ----------
-    devices : sequence of int
-        The number of the device of each local piece, among those of this host.
+    The local pieces have `devices` of these numbers on this host, from `first_device` on.
     """
 
     alone = False
@@ -267,16 +249,8 @@ PATIENCE, PATIENCE_TO_MEET = 10.0, 60.0
 def connected(joined: MpiEngine, devices: Sequence[Device], nccl: Any = None) -> MpiEngine:
     """Return an engine that exchanges arrays of devices by NCCL; `joined` itself if it cannot be.
 
-    Every process calls it. NCCL takes no GPU twice, and every process has to have it.
-
-    Parameters
-    ----------
-    joined : MpiEngine
-        The processes.
-    devices : sequence of Device
-        The device of each local piece.
-    nccl : module, optional
-        CuPy's binding, or a substitute.
+    Every process calls it, with the device of each local piece. NCCL takes no GPU twice, and every
+    process has to have it. `nccl` is CuPy's binding or a substitute.
 
     Raises
     ------
@@ -297,17 +271,7 @@ def connected(joined: MpiEngine, devices: Sequence[Device], nccl: Any = None) ->
 
 
 class NcclEngine(MpiEngine):
-    """Exchanges arrays of devices by NCCL, and does all else as `MpiEngine`.
-
-    Parameters
-    ----------
-    joined : MpiEngine
-        The processes.
-    devices : sequence of Device
-        The device of each local piece.
-    nccl : module
-        CuPy's binding.
-    """
+    """Exchanges arrays of devices by NCCL, and does all else as `MpiEngine`; see `connected`."""
 
     between_devices = True
 

@@ -55,18 +55,9 @@ def packed(vertices: Array, size: int, form: str = "shorter", used: int | None =
     """Return a set of positions as a message.
 
     Numbers of a list and words of a bitmap are u32, or u64 if there are more than 2**32 positions.
-
-    Parameters
-    ----------
-    vertices : array of int
-        Distinct positions in a part.
-    size : int
-        The number of the part's positions: the bits of a bitmap.
-    form : str
-        One of `FORMS`. The shorter one is a list only if it is shorter than the bitmap, so the
-        length of a message decides which it is.
-    used : int, optional
-        A bitmap has only so many bits if no vertex is after them.
+    The shorter form is a list only if it is shorter than the bitmap, so the length of a message
+    decides which it is. A bitmap has a bit for each position of the part, or for the first `used`
+    ones if no vertex is after them.
     """
     number = _number(size)
     words = _words(size if used is None else used, number)
@@ -214,16 +205,10 @@ def spread(
 
     Parameters
     ----------
-    pieces, x
-        The pieces; the vector or matrix.
-    need : Need
-        What each piece needs of one dimension.
+    need, dim
+        What each piece needs of a dimension of `x`, or of its transpose if `transposed`.
     what : str
         The operation, for messages.
-    dim : int
-        This dimension of `x`, or of its transpose.
-    transposed : bool
-        Whether the transpose of `x` is needed.
     numbered : int, optional
         Make the index in this dimension the value of each entry.
 
@@ -245,10 +230,10 @@ def spread(
         count = pieces.nvals(x) * handles * pieces.engine.beside // need.by.pieces
         remedy = "The grid collects this operand on every piece: use fewer of its rows at once."
         require((_COLLECTED + 2 * x.dtype.numpy.itemsize) * count, what, remedy)
-    if (as_vector or need.by.pieces == 1) and fits(x.shape):
-        received = _parts_received(pieces, x, need, numbered is None)
-    else:
-        received = _cuts_received(pieces, x, need, dim, transposed)
+    axis = dim % len(x.shape)
+    along = len(x.shape) - 1 - axis if transposed else axis
+    is_cut = not as_vector and need.by.pieces > 1
+    received = _received(pieces, x, need, along if is_cut else None, numbered is None)
     shape = x.shape[::-1] if transposed else x.shape
 
     def made(k: int, place: Backend, part: int) -> Handle:
@@ -264,47 +249,48 @@ def spread(
     return need.at_homes(pieces, made)
 
 
-def _parts_received(
-    pieces: Pieces, x: GridHandle, need: Need, with_values: bool
+def _received(
+    pieces: Pieces, x: GridHandle, need: Need, along: int | None, with_values: bool
 ) -> Callable[[int], Entries]:
-    """Send each part to all pieces that need it; return the entries of a local piece, by index."""
-    own, given = pieces.layout(x.shape), []
-    for k, p, place in pieces:
-        *at, values = entries_of(place, x.parts[k], len(x.shape))
-        shape = own.shape(p)
-        values = values if with_values else values[:0]
-        given.append(to_message(to_numbers(shape, tuple(at)), values, math.prod(shape)))
-    if need.by.pieces == 1:
-        received = [dict(enumerate(of)) for of in pieces.engine.gather(given)]
-    else:
-        local = zip(pieces.engine.local, given, strict=True)
-        received = pieces.engine.exchange([dict.fromkeys(need.group(p), m) for p, m in local])
+    """Send each piece the entries that it needs; return those of a local piece, by index.
 
-    def entries(k: int) -> Entries:
+    They are whole parts, or parts cut `along` a dimension by the partition that is needed.
+    """
+    own, numbered = pieces.layout(x.shape), fits(x.shape)
+
+    def message(shape: tuple[int, ...], entries: Entries) -> Arrays:
+        *at, values = entries
+        values = values if with_values else values[:0]
+        if not numbered:
+            return (*at, values)
+        return to_message(to_numbers(shape, tuple(at)), values, math.prod(shape))
+
+    given: list[dict[int, Arrays]] = []
+    for k, p, place in pieces:
+        shape, entries = own.shape(p), entries_of(place, x.parts[k], len(x.shape))
+        if along is None:
+            given.append(dict.fromkeys(need.group(p), message(shape, entries)))
+            continue
+        owner = need.by.owner(own.index(p, *entries[:-1])[along])
+        parts = [message(shape, of) for of in cut(entries, owner, need.by.pieces)]
+        given.append({q: parts[part] for q, part in enumerate(need.part)})
+    if need.by.pieces == 1:
+        every = pieces.engine.gather([messages[0] for messages in given])
+        received = [dict(enumerate(messages)) for messages in every]
+    else:
+        received = pieces.engine.exchange(given)
+
+    def entries_by_index(k: int) -> Entries:
         lists = []
-        for s, message in received[k].items():
-            shape = own.shape(s)
-            numbers, values = from_message(message, math.prod(shape))
-            lists.append((*own.index(s, *from_numbers(shape, numbers)), values))
+        for s, (*where, values) in received[k].items():
+            at = tuple(where)
+            if numbered:
+                numbers, values = from_message((*where, values), math.prod(own.shape(s)))
+                at = from_numbers(own.shape(s), numbers)
+            lists.append((*own.index(s, *at), values))
         return joined(lists)
 
-    return entries
-
-
-def _cuts_received(
-    pieces: Pieces, x: GridHandle, need: Need, dim: int, transposed: bool
-) -> Callable[[int], Entries]:
-    """Send each piece the entries of a matrix that it needs; return those of a local piece."""
-    given = pieces.entries(x)
-    if need.by.pieces == 1:
-        received = [dict(enumerate(of)) for of in pieces.engine.gather(given)]
-    else:
-        along = len(x.shape) - 1 - dim % len(x.shape) if transposed else dim
-        cuts = [cut(lists, need.by.owner(lists[:-1][along]), need.by.pieces) for lists in given]
-        received = pieces.engine.exchange(
-            [{p: parts[q] for p, q in enumerate(need.part)} for parts in cuts]
-        )
-    return lambda k: joined([*received[k].values()])
+    return entries_by_index
 
 
 # ------------------------------------------------------------------------------------------
@@ -368,14 +354,8 @@ def masks_for(
 def pays(count: int, left_out: int, size: int, expected: float, width: int) -> bool:
     """Whether the positions of a mask have fewer bytes than the results that it leaves out.
 
-    Parameters
-    ----------
-    count, left_out, size : int
-        Positions of the mask, and of the results that it leaves out, of `size` of an owner.
-    expected : float
-        About how many results a piece would send to the owner without the mask.
-    width : int
-        Bytes of the value of one.
+    Of `size` positions of an owner the mask has `count`, and leaves out `left_out` results. Without
+    it a piece would send about `expected` results, with a value of `width` bytes each.
     """
     if not left_out:
         return False
@@ -414,12 +394,8 @@ def folded(
 
     Parameters
     ----------
-    pieces : Pieces
-        The pieces.
-    local : sequence of Operation
-        Finds the partial result of each local piece.
-    need : Need
-        The part of the result's last dimension that each piece finds.
+    local, need
+        The operation of each local piece, and the part of the result's last dimension it finds.
     monoid, dtype, shape, desc
         Adds; type and shape of the result; how it is written.
     expected : sequence of float
@@ -477,25 +453,12 @@ def _terms_on_host(
 
 
 class Part(NamedTuple):
-    """A part as a message on a device: presence bits or a list, whichever is shorter.
-
-    Attributes
-    ----------
-    is_list : bool
-        Whether `where` has indices, INT64, with packed values; else presence words, with a value
-        for each index.
-    where, values : array
-        As above; no `values` if all are `number`.
-    number : NumPy scalar
-        The one value, where there is one.
-    nvals : int
-        How many entries there are.
-    """
+    """A part as a message on a device: presence bits or a list, whichever is shorter."""
 
     is_list: bool
-    where: DeviceArray
-    values: DeviceArray | None
-    number: Any
+    where: DeviceArray  # indices, INT64, or presence words
+    values: DeviceArray | None  # packed for a list, else one for each index; None: all are `number`
+    number: Any  # the one value, where there is one
     nvals: int
 
     @property

@@ -65,14 +65,8 @@ _NUMBERS = tuple(0x9E3779B97F4A7C15 * (k + 1) % 2**64 for k in range(4))  # one 
 class Ranks:
     """The vertices in the order of their degrees, those without an edge last.
 
-    Two tables of a number for each vertex, of 4 bytes, or 8 from 2**31 vertices on.
-
-    Attributes
-    ----------
-    used : int
-        The first so many new numbers have vertices with edges.
-    indices, numbers : array, (size,)
-        The vertex of each new number, and the new number of each vertex.
+    The tables `indices`, the vertex of each new number, and `numbers`, the new number of each
+    vertex, have 4 bytes an entry, or 8 from 2**31 vertices on. The first `used` have edges.
     """
 
     def __init__(self, order: Array, used: int) -> None:
@@ -296,18 +290,11 @@ def layout(
     The last dimension is distributed to all pieces. If there are several columns of pieces, a
     matrix with at least half as many rows as columns is cut in both dimensions instead: a column of
     pieces has the rows, and a row of pieces has the columns, whose vector entries are with one of
-    its pieces.
+    its pieces. `grid` is (R, C).
 
-    Parameters
-    ----------
-    shape : tuple of int
-        The shape of the vector or matrix.
-    grid : tuple of int
-        (R, C), the rows and columns of pieces.
-    new : tuple of Shuffle, Ranks or None, optional
-        For each dimension the new numbers by which its indices are distributed if it is cut, or
-        would be if there were a second piece. `Ranks` have blocks of one index, since a block of
-        the first ones would have all hubs.
+    `new` has for each dimension the new numbers by which its indices are distributed if it is cut,
+    or would be if there were a second piece. `Ranks` have blocks of one index, since a block of the
+    first ones would have all hubs.
     """
     R, C = grid
 

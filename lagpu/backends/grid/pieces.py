@@ -129,7 +129,7 @@ def _collective(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Pieces:
-    """The engine, and a local backend, its *place*, for each piece of this process.
+    """The collectives, and a local backend, its *place*, for each piece of this process.
 
     Parameters
     ----------
@@ -141,13 +141,6 @@ class Pieces:
         The rows and columns of pieces; by default one column of all.
     order : str, optional
         The order in which indices are distributed: ``"random"``, or ``"degree"``; see `ordered`.
-
-    Attributes
-    ----------
-    lock : context manager
-        The locks of all places as one.
-    one_kernel : bool
-        Whether one kernel may run on all places, once that was found.
     """
 
     def __init__(
@@ -168,7 +161,7 @@ class Pieces:
         locked = [by for _, by in sorted({id(by.lock): by for by in self.places}.items())]
         self.lock: AbstractContextManager[Any] = _Locks(locked)
         self.order = order
-        self.one_kernel = False
+        self.one_kernel = False  # whether one kernel may run on all places, once that was found
         self._ranks: dict[int, Ranks] = {}  # by size
         self._alive: weakref.WeakSet[GridHandle] = weakref.WeakSet()  # in the order of degrees
         self.watch: Callable[[int, Statement], None] | None = None  # a meter's, while it measures
@@ -210,21 +203,6 @@ class Pieces:
         """Return an empty vector or matrix."""
         by = self.layout(shape)
         parts = [empty(place, dtype, by.shape(p)) for _, p, place in self._each]
-        return self.handle(parts, dtype, shape)
-
-    def made(
-        self,
-        received: Sequence[Entries],
-        dtype: DType,
-        shape: tuple[int, ...],
-        by: Layout | None = None,
-    ) -> Any:
-        """Return the vector or matrix of entries that are with their owners, in any order."""
-        by, parts = by or self.layout(shape), []
-        for k, p, place in self:
-            *indices, values = received[k]
-            entries = (*by.position(*indices), values)
-            parts.append(from_entries(place, entries, dtype, by.shape(p)))
         return self.handle(parts, dtype, shape)
 
     def ordered(self, A: GridMatrix) -> GridMatrix:
@@ -306,7 +284,12 @@ class Pieces:
         """
         by = by or self.layout(shape)
         owners = [by.owner(*indices) for *indices, _ in given]
-        return self.made(self.routed(given, owners), dtype, shape, by)
+        parts = []
+        received = self.routed(given, owners)
+        for (_, p, place), (*where, values) in zip(self, received, strict=True):
+            entries = (*by.position(*where), values)
+            parts.append(from_entries(place, entries, dtype, by.shape(p)))
+        return self.handle(parts, dtype, shape)
 
     def collected(self, x: GridHandle) -> list[Entries]:
         """Return, for each local piece, all entries of a vector or matrix, by columns."""

@@ -179,7 +179,7 @@ class Processes:
     patience : float
         Seconds for which a process that ends by an error waits for the others.
     among : Processes, optional
-        All processes of the job, if these are a group of them; see `group`.
+        All processes of the job, if these are a group.
     """
 
     def __init__(
@@ -218,14 +218,10 @@ class Processes:
         self._checksum = checksum(tuple(given.values())) % 2**64 if given else 0
 
     def agree(self) -> None:
-        """Return when no process has failed in this statement.
+        """Return when no process has failed in this statement; else raise the error of one.
 
-        Raises
-        ------
-        LagpuError
-            The error of another process: of the same class if it is lagpu's, or memory was short,
-            so that a program that goes on after it goes on everywhere; else `ProcessFailed`. That
-            too if the processes' arguments differ.
+        It has the same class if it is lagpu's, or memory was short, so that a program that goes on
+        after it goes on everywhere; else it is `ProcessFailed`, as if the arguments differ.
         """
         self._synchronize()
         self._given = {}  # which may be large
@@ -406,9 +402,7 @@ class Processes:
         self._speaker = min(going, default=0)
         self._diverged = True
         self._over = self._reported(
-            other,
-            "",
-            f"grid: {', '.join(where)}. Run the same statements on every process.",
+            other, "", f"grid: {', '.join(where)}. Run the same statements on every process."
         )
         raise self._over
 

@@ -138,18 +138,8 @@ def _words_of(by: Partition) -> tuple[int, int]:
 class PieceSpace:
     """Arrays for the searches of a piece of a matrix; made once, and kept in the part's cache.
 
-    It does not hold the part, which would then hold itself. `_Space` sets what depends on all.
-
-    Parameters
-    ----------
-    part : CscMatrix, (n, m)
-        All rows of the piece's own columns.
-    slots : Slots
-        Of the n vertices.
-    pieces : int
-        The number of pieces.
-    degree : float
-        The mean degree of the whole matrix.
+    The part has all rows of the piece's own columns; the space does not hold it, which would then
+    hold itself. `degree` is the mean of the whole matrix. `_Space` sets what depends on all pieces.
 
     Attributes
     ----------
@@ -284,14 +274,7 @@ class Started(NamedTuple):
 class PieceSearch:
     """The searches of one structure on a piece; it keeps their launches, but not the part.
 
-    Parameters
-    ----------
-    space, kind : PieceSpace, Kind
-        Of the part; of the searches.
-    k, piece : int
-        Its position among the local pieces, and its number.
-    n, nvals : int
-        Vertices and entries of the whole matrix.
+    The piece has position `k` among the local ones; `n` and `nvals` are of the whole matrix.
     """
 
     def __init__(
@@ -491,24 +474,12 @@ def _why_no_search(pieces: Pieces, body: SearchBody, times: int | None) -> str:
 
 
 class Logged(NamedTuple):
-    """The records of a traced search.
+    """The records of a traced search."""
 
-    Attributes
-    ----------
-    records : list of callable
-        For each piece, returns its records.
-    had : list of list
-        For each piece its `Started.had`.
-    value_bytes : int
-        Bytes of the value that a piece sends with each vertex, or 0.
-    rows : SearchRows
-        Makes rows of the records of all as one.
-    """
-
-    records: list[Callable[[], np.ndarray[Any, Any]]]
-    had: list[list[Count | None]]
-    value_bytes: int
-    rows: SearchRows
+    records: list[Callable[[], np.ndarray[Any, Any]]]  # returns those of each piece
+    had: list[list[Count | None]]  # `Started.had` of each piece
+    value_bytes: int  # of the value that a piece sends with each vertex, or 0
+    rows: SearchRows  # makes rows of the records of all as one
 
 
 def _structure(body: SearchBody, times: int | None) -> tuple[Any, ...]:
@@ -582,16 +553,8 @@ class GridLoop:
     """A search that one kernel runs on the devices of all pieces together; see `FusedLoop`.
 
     Like a statement, it makes new parts, which the handles take once all devices have ended. The
-    caller holds the locks of all places.
-
-    Parameters
-    ----------
-    pieces : Pieces
-        All of them in this process.
-    body : SearchBody
-        The loop's body, on handles of the grid.
-    times : int or None
-        Iterations, at most.
+    caller holds the locks of all places. The body is on handles of the grid; `times` bounds the
+    iterations.
     """
 
     name = "search of pieces"

@@ -12,14 +12,7 @@ from lagpu.algebra.tables import binary
 from lagpu.backends.grid.exchange import folded, needed, spread, whole
 from lagpu.backends.grid.handles import GridHandle, GridMatrix
 from lagpu.backends.grid.partition import Layout
-from lagpu.backends.grid.pieces import (
-    Entries,
-    Pieces,
-    computed,
-    entries_of,
-    from_entries,
-    on_host,
-)
+from lagpu.backends.grid.pieces import Entries, Pieces, computed, entries_of, from_entries, on_host
 from lagpu.backends.grid.systems import require_no_system
 from lagpu.dtypes import BOOL, INT64, DType
 from lagpu.operations import (
@@ -366,9 +359,7 @@ def reduce(pieces: Pieces, op: Reduce) -> Any:
     x: GridHandle = op.operand
     dtype = op.monoid.types(x.dtype)[1]
     values = _known(
-        pieces,
-        [place.evaluate(Reduce(x.parts[k], op.monoid)) for k, _, place in pieces],
-        dtype,
+        pieces, [place.evaluate(Reduce(x.parts[k], op.monoid)) for k, _, place in pieces], dtype
     )
     if not len(values):
         return None

@@ -178,17 +178,7 @@ class Exchange:
     ) -> list[dict[int, Array]]:
         """Send each mate a set of vertices; return, by sender, what each local piece receives.
 
-        Parameters
-        ----------
-        given : sequence of mapping
-            For each local piece, by receiver, the positions of vertices.
-        along : int
-            `COLUMN` or `ROW`.
-        form : str
-            See `packed`.
-        of_receiver : bool
-            Whether the vertices, and the bits of a bitmap, are the receiver's own; else they are
-            the sender's.
+        A set has positions of the receiver's own vertices if `of_receiver`, else of the sender's.
         """
         parts = []
         for p, lists in zip(self._engine.local, given, strict=True):
@@ -420,29 +410,15 @@ class Piece:
 
 
 class Level(NamedTuple):
-    """One level in a trace.
+    """One level in a trace."""
 
-    Attributes
-    ----------
-    frontier, found : int
-        Vertices of the whole frontier, and of the next one.
-    pulls : int
-        Local pieces that pulled.
-    why : str
-        The reason, in the numbers of the first local piece or of all.
-    phases : tuple of Phase
-        Times of this process, and bytes that its pieces sent.
-    products, listed : int
-        Local pieces that multiplied; neighbours that the others have listed.
-    """
-
-    frontier: int
-    found: int
-    pulls: int
-    why: str
-    phases: tuple[Phase, ...]
-    products: int
-    listed: int
+    frontier: int  # vertices of the whole frontier
+    found: int  # of the next one
+    pulls: int  # local pieces that pulled
+    why: str  # in the numbers of the first local piece, or of all
+    phases: tuple[Phase, ...]  # times of this process, and bytes that its pieces sent
+    products: int  # local pieces that multiplied
+    listed: int  # neighbours that the others have listed
 
 
 class Search:
@@ -453,12 +429,8 @@ class Search:
 
     Parameters
     ----------
-    pieces : Pieces
-        The pieces.
     A : GridMatrix, (n, n)
         Entry (i, j) is the edge i -> j.
-    system : System
-        The policy.
     numbered : bool
         Whether parents are wanted.
 
@@ -852,13 +824,7 @@ class SystemLoop:
         pieces.changes.make(lambda: become_all(new))
 
     def rows(self, products: Sequence[Measured]) -> list[LoopRow]:
-        """Return a row for each statement and level, once the loop has run.
-
-        Parameters
-        ----------
-        products : sequence of Measured
-            The local products in their order, level by level.
-        """
+        """Return a row for each statement and level, from the local products level by level."""
         assert self._search is not None
         found, local, done = [], len(self._search.local), 0
         for depth, level in enumerate(self._search.levels):
