@@ -117,11 +117,9 @@ TARGETS = {
         "tests/io tests/generators --backend=cpu,sim",
     ),
     "grid": (
-        "lagpu/backends/grid/backend.py lagpu/backends/grid/products.py "
-        "lagpu/backends/grid/pieces.py lagpu/backends/grid/indexing.py "
-        "lagpu/backends/grid/fused.py lagpu/backends/grid/search.py "
-        "lagpu/backends/grid/dealing/partition.py lagpu/backends/grid/travel.py "
-        "lagpu/backends/grid/travel.py",
+        "lagpu/backends/grid/backend.py lagpu/backends/grid/statements.py "
+        "lagpu/backends/grid/pieces.py lagpu/backends/grid/search.py "
+        "lagpu/backends/grid/partition.py lagpu/backends/grid/exchange.py",
         "tests/backends/grid",
     ),
     "kernels of products": (

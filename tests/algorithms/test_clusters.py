@@ -11,9 +11,9 @@ from lagpu.algorithms import betweenness as clusters
 from lagpu.algorithms import betweenness_centrality, betweenness_estimate
 from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.grid.backend import GridBackend
-from lagpu.backends.grid.local import LocalEngine
-from lagpu.backends.grid.mpi import MpiEngine, Processes
-from lagpu.backends.grid.systems.policy import GridClusters
+from lagpu.backends.grid.clusters import GridClusters
+from lagpu.backends.grid.comm import LocalEngine, MpiEngine
+from lagpu.backends.grid.processes import Processes
 from lagpu.errors import InvalidValue, LagpuError, LimitExceeded, ProcessFailed
 
 EDGES = both_ways(random_edges(21, 32, 3))

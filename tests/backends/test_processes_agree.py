@@ -15,7 +15,7 @@ import lagpu
 from lagpu import Matrix, algorithms, generators, io
 from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.grid.backend import GridBackend
-from lagpu.backends.grid.mpi import MpiEngine
+from lagpu.backends.grid.comm import MpiEngine
 from lagpu.backends.processes import of_all
 from lagpu.bench import networkx_backend
 from lagpu.crosscheck import crosscheck

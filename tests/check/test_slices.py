@@ -13,7 +13,7 @@ from ranks import on_grids
 from lagpu import Matrix, algorithms, check
 from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.grid.backend import GridBackend
-from lagpu.backends.grid.local import LocalEngine
+from lagpu.backends.grid.comm import LocalEngine
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.check import graph as slices
 from lagpu.errors import CheckFailed, DimensionMismatch, InvalidValue

@@ -9,7 +9,7 @@ import pytest
 
 from lagpu.backends.gpu.ops.planner import POLICIES
 from lagpu.backends.gpu.ops.strategies import STRATEGIES
-from lagpu.backends.grid.systems.policy import SYSTEMS
+from lagpu.backends.grid.systems import SYSTEMS
 from lagpu.papers.experiments import PAPERS, experiments_of, paper_of
 from lagpu.papers.run import Request, run
 

@@ -7,7 +7,7 @@ import numpy as np
 from lagpu import INT64, Matrix, Scalar, Vector, binary
 from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.grid import GridBackend
-from lagpu.backends.grid.local import LocalEngine
+from lagpu.backends.grid.comm import LocalEngine
 from lagpu.operations import AssignScalar, operands_of
 
 
@@ -41,7 +41,7 @@ class Own(CpuBackend):
 
 
 class Checked(LocalEngine):
-    """A local engine that notes who gives to whom, and refuses what goes from group to group."""
+    """A local engine that notes the other pieces to which a piece sends."""
 
     def __init__(self, size):
         super().__init__(size)
@@ -52,15 +52,11 @@ class Checked(LocalEngine):
             self.partners[s].update(d for d in self.local if d != s)
         return super().gather(parts)
 
-    def exchange(self, parts, among=None):
-        group = {p: g for g, pieces in enumerate(among or [self.local]) for p in pieces}
-        assert sorted(group) == list(self.local)
+    def exchange(self, parts, on_devices=False):
         for s, given in enumerate(parts):
-            for d, arrays in enumerate(given):
-                if s != d and any(map(len, arrays)):
-                    assert group[s] == group[d]
-                    self.partners[s].add(d)
-        return super().exchange(parts, among)
+            sent = [d for d, arrays in given.items() if d != s and any(map(len, arrays))]
+            self.partners[s].update(sent)
+        return super().exchange(parts, on_devices)
 
 
 def own_grid(pieces, order=None):

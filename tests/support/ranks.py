@@ -10,7 +10,8 @@ import numpy as np
 from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.cpu.handles import LOCK
 from lagpu.backends.grid.backend import GridBackend
-from lagpu.backends.grid.mpi import MpiEngine, Processes
+from lagpu.backends.grid.comm import MpiEngine
+from lagpu.backends.grid.processes import Processes
 
 SECONDS = 120  # for machines that do much else, or compile kernels on the way
 

@@ -4,10 +4,9 @@ from collections.abc import Callable, Sequence
 
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.grid.backend import GridBackend
-from lagpu.backends.grid.devices import connected
-from lagpu.backends.grid.local import LocalEngine
-from lagpu.backends.grid.mpi import engine, require_same
-from lagpu.backends.grid.together import done_together
+from lagpu.backends.grid.comm import LocalEngine, connected
+from lagpu.backends.grid.pieces import done_together
+from lagpu.backends.grid.start import engine, require_same
 from lagpu.backends.protocol import Backend
 from lagpu.host.job import Job
 
@@ -31,7 +30,7 @@ def make(
     grid : tuple of int, optional
         (R, C), the rows and columns of pieces; by default one column of all.
     order : str, optional
-        The order in which indices are dealt, ``"random"`` or ``"degree"``.
+        The order in which indices are distributed, ``"random"`` or ``"degree"``.
     """
     devices = [place.device for place in places if isinstance(place, GpuBackend)]
     own = devices if len(devices) == len(places) else ()
@@ -57,14 +56,14 @@ def make_in_job(
     pieces : int
         The number of pieces in each.
     place_on : callable
-        Returns the backend on a device of this host, which has a number.
+        Returns the backend on the device of a number on this host.
     grid, order
         As of `make`.
 
     Raises
     ------
     BackendUnavailable
-        If a process has no such device, or not what the others have.
+        If a process has no such device, or other software than the first.
     """
     joined = engine(job, pieces)
 

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
+import scipy.sparse as sp
 
 from lagpu.algebra.operators import BinaryOp
-from lagpu.backends.grid import fused, indexing, products
-from lagpu.backends.grid.dealing import Partition
-from lagpu.backends.grid.engine import Engine
+from lagpu.backends.grid import statements, systems
+from lagpu.backends.grid.clusters import GridClusters, cluster_size
+from lagpu.backends.grid.comm import Engine
+from lagpu.backends.grid.exchange import whole
 from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
 from lagpu.backends.grid.meter import GridMeter
 from lagpu.backends.grid.parts import Parts
-from lagpu.backends.grid.pieces import Pieces, joined, on_host
-from lagpu.backends.grid.systems import (
-    SYSTEMS,
-    GridClusters,
-    cluster_size,
-    policies_with_systems,
-)
-from lagpu.backends.grid.together import together
-from lagpu.backends.grid.travel import whole
+from lagpu.backends.grid.pieces import Pieces, collective, joined, on_host
+from lagpu.backends.grid.search import plan_loop, searches
 from lagpu.backends.guard import guarded, out_of_memory
 from lagpu.backends.policies import sparse_batch_size
 from lagpu.backends.profile import Meter
@@ -30,24 +25,15 @@ from lagpu.backends.protocol import Backend, ProductPlan
 from lagpu.dtypes import DType
 from lagpu.errors import LagpuError
 from lagpu.operations import (
-    Apply,
     Assign,
     AssignScalar,
-    Descriptor,
-    Ewise,
-    Extract,
-    ExtractColumn,
     ExtractElement,
     FusedLoop,
-    Kronecker,
     Multiply,
     MultiplySelection,
     Operation,
     Reduce,
-    ReduceRows,
     Rejection,
-    Select,
-    SelectionToMatrix,
     Statement,
     Sweep,
     Until,
@@ -55,49 +41,19 @@ from lagpu.operations import (
 
 Array = np.ndarray[Any, Any]
 
-#: Each operation with the function that returns, for each local piece, the operation on its parts
-#: whose result is the piece's part of the result: ``localized(pieces, operation, out, desc)``.
-LOCALIZED: dict[type, Callable[[Pieces, Any, Any, Descriptor], list[Operation]]] = {
-    Multiply: products.multiply,
-    MultiplySelection: products.multiply_selection,
-    Ewise: indexing.ewise,
-    Kronecker: products.kronecker,
-    Apply: indexing.apply,
-    Select: indexing.select,
-    Assign: indexing.assign,
-    AssignScalar: indexing.assign_scalar,
-    Extract: indexing.extract,
-    ExtractColumn: indexing.extract_column,
-    ReduceRows: indexing.reduce_rows,
-    SelectionToMatrix: products.selection_to_matrix,
-}
-
 
 def _named_error(backend: GridBackend, error: Exception, method: str) -> LagpuError | None:
-    """Return lagpu's error for one of NumPy; those of places have their names already."""
+    """Return lagpu's error for one of NumPy; local backends raise named errors already."""
     return out_of_memory(error, method, backend.name) if isinstance(error, MemoryError) else None
 
 
 @guarded(_named_error)
-@together
+@collective
 class GridBackend:
-    """Vectors and matrices that are dealt to pieces. See `Backend`.
+    """Vectors and matrices that are distributed to pieces. See `Backend`; arguments as `Pieces`.
 
     A statement makes new parts, then the handle takes all of them at once: one that fails leaves
     every object as it was.
-
-    Parameters
-    ----------
-    name : str
-        Such as ``"grid:3:cpu"``.
-    engine : Engine
-        How pieces reach each other.
-    places : sequence of Backend
-        The local backend of each local piece.
-    grid : tuple of int, optional
-        The rows and columns of pieces; by default one column of all.
-    order : str, optional
-        The order in which indices are dealt, ``"random"`` or ``"degree"``.
     """
 
     device = None
@@ -117,9 +73,9 @@ class GridBackend:
         self.lock = self.pieces.lock
         self.capabilities = places[0].capabilities._replace(
             fuses=False,
-            policies=policies_with_systems(places[0]),
-            searches=fused.searches(self.pieces),
-            systems=tuple(SYSTEMS),
+            policies=systems.policies_with_systems(places[0]),
+            searches=searches(self.pieces),
+            systems=tuple(systems.SYSTEMS),
             parts=Parts(self.pieces),
             clusters=self._clusters,
         )
@@ -136,7 +92,7 @@ class GridBackend:
     def execute(self, statement: Statement) -> None:
         """See `Backend`."""
         out, desc, operation, _ = statement
-        localized = LOCALIZED[type(operation)](self.pieces, operation, out, desc)
+        localized = statements.LOCALIZED[type(operation)](self.pieces, operation, out, desc)
         keeps = not desc.is_fresh or (
             isinstance(operation, (Assign, AssignScalar)) and operation.indices is not None
         )
@@ -151,9 +107,9 @@ class GridBackend:
     def evaluate(self, operation: Operation) -> Any:
         """See `Backend`."""
         if isinstance(operation, ExtractElement):
-            return indexing.element(self.pieces, operation)
+            return statements.element(self.pieces, operation)
         assert isinstance(operation, Reduce)
-        return indexing.reduce(self.pieces, operation)
+        return statements.reduce(self.pieces, operation)
 
     def explain(self, operation: Operation) -> list[str]:
         """See `Backend`: the product of the first local piece."""
@@ -161,7 +117,7 @@ class GridBackend:
         first = self.pieces.places[0]
         size, how = self.pieces.engine.size, "collects the left operand"
         if isinstance(operation, Multiply):
-            A, inner, local = products.local_products(self.pieces, operation)
+            A, inner, local = statements.local_products(self.pieces, operation)
             parts = self.pieces.layout(A.shape).dims[inner].pieces
             if parts > 1:
                 how = f"collects one of {parts} parts of the left operand, and sends its sums"
@@ -175,7 +131,7 @@ class GridBackend:
 
     def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> FusedLoop | Rejection:
         """See `Backend`."""
-        return fused.plan_loop(self.pieces, body, turns)
+        return plan_loop(self.pieces, body, turns)
 
     def batch_size(
         self, A: GridMatrix, sources: int, levels: int, live: Sequence[tuple[DType, int]]
@@ -257,35 +213,38 @@ class GridBackend:
         """See `Backend`: each piece takes its entries from what every process has."""
         by, parts = self.pieces.layout(shape), []
         col_ptr, row_idx, values = map(on_host, (col_ptr, row_idx, values))
+        data = values if np.ndim(values) else np.ones(len(row_idx), bool)
+        whole = sp.csc_array((data, row_idx, col_ptr), shape=shape)
         for _, p, place in self.pieces:
             (rows, cols), (of_row, of_col) = by.dims, by.parts(p)
-            mine, ptr = _columns(col_ptr, cols.own(of_col))
-            i = row_idx[mine]
+            own = whole[:, cols.own(of_col)]
             if not rows.whole:
-                mine, i, ptr = _rows(rows, of_row, mine, i, ptr)
-            own = values[mine] if np.ndim(values) else values
+                own = own[rows.own(of_row)]
+                own.sort_indices()
+            x = own.data if np.ndim(values) else values
             local: Any = by.shape(p)
-            parts.append(place.matrix_from_csc(ptr, i, own, dtype, local))
+            ptr = own.indptr.astype(np.int64)
+            parts.append(place.matrix_from_csc(ptr, own.indices, x, dtype, local))
         made: GridMatrix = self.pieces.handle(parts, dtype, shape)
         made.symmetric = symmetric
         return self.pieces.ordered(made)
 
     def _clusters(self, A: GridMatrix, asked: int | None) -> GridClusters | None:
         """Return the sub-clusters for the searches of a graph; see `Capabilities`."""
-
-        def size() -> int:
-            return cluster_size(self.pieces, A, asked, self.free_bytes())
-
-        of = self.pieces.changes.run("clusters", size, {"graph": A, "pieces": asked})
-        if of == self.pieces.engine.size:
+        pieces = self.pieces
+        of = pieces.changes.run(
+            "clusters",
+            lambda: cluster_size(pieces, A, asked, self.free_bytes()),
+            {"graph": A, "pieces": asked},
+        )
+        if of == pieces.engine.size:
             return None
-        order = self.pieces.order
 
         def make(engine: Engine, places: Sequence[Backend]) -> Backend:
             name = f"{self.name}, {of} pieces"
-            return cast(Backend, GridBackend(name, engine, places, None, order))
+            return cast(Backend, GridBackend(name, engine, places, None, pieces.order))
 
-        return self.pieces.changes.run("clusters", lambda: GridClusters(self.pieces, of, make))
+        return pieces.changes.run("clusters", lambda: GridClusters(pieces, of, make))
 
     def matrix_from_diagonal(self, v: GridVector, k: int) -> GridMatrix:
         """See `Backend`."""
@@ -389,8 +348,7 @@ class GridBackend:
 
     def form(self, x: GridHandle) -> str:
         """See `Backend`: the number of pieces, and the form of the first local one."""
-        size = self.pieces.engine.size
-        return f"{size} pieces, {self.pieces.places[0].form(x.parts[0])}"
+        return f"{self.pieces.engine.size} pieces, {self.pieces.places[0].form(x.parts[0])}"
 
     def isequal(self, x: GridHandle, y: GridHandle) -> bool:
         """See `Backend`."""
@@ -415,32 +373,29 @@ class GridBackend:
         self.pieces.engine.barrier()
 
     def vector_resized(self, v: GridVector, size: int) -> GridVector:
-        """See `Backend`: entries travel, since who owns an index depends on the size."""
-        given = []
-        for indices, values in self.pieces.entries(v):
-            there = indices < size
-            given.append((indices[there], values[there]))
+        """See `Backend`: entries are redistributed, since the owner depends on the size."""
+        entries = self.pieces.entries(v)
+        given = [(at[at < size], values[at < size]) for at, values in entries]
         made: GridVector = self.pieces.sent(given, v.dtype, (size,))
         return made
 
     # ----------------------------------------------------------------------- objects: changed
     def vector_set(self, v: GridVector, i: int, value: Any) -> None:
-        """See `Backend`: in place, so all say first that they are about to do the same."""
-        self.pieces.engine.barrier()
-        by = self.pieces.partition(v.shape[0])
-        owner = by.owner(i)
-        for k, p, place in self.pieces:
-            if p == owner:
-                place.vector_set(v.parts[k], by.position(i), value)
+        """See `Backend`: in place, so all processes synchronize first."""
+        for place, part, at in self._owner_of(v, i):
+            place.vector_set(part, at, value)
 
     def vector_remove(self, v: GridVector, i: int) -> None:
         """See `Backend`: in place, as `vector_set`."""
+        for place, part, at in self._owner_of(v, i):
+            place.vector_remove(part, at)
+
+    def _owner_of(self, v: GridVector, i: int) -> list[tuple[Backend, Any, int]]:
+        """Return (place, part, position) of an index, if its owner is here."""
         self.pieces.engine.barrier()
         by = self.pieces.partition(v.shape[0])
-        owner = by.owner(i)
-        for k, p, place in self.pieces:
-            if p == owner:
-                place.vector_remove(v.parts[k], by.position(i))
+        owner, at = by.owner(i), by.position(i)
+        return [(place, v.parts[k], at) for k, p, place in self.pieces if p == owner]
 
     def vector_clear(self, v: GridVector) -> None:
         """See `Backend`."""
@@ -457,25 +412,3 @@ def _first(count: int, indices: Array, values: Array) -> tuple[Array, Array]:
     """Return the first entries of a list in any order."""
     first = np.argsort(indices)[:count]
     return indices[first], values[first]
-
-
-def _columns(col_ptr: Array, own: Array) -> tuple[Array, Array]:
-    """Return (numbers of the entries in some columns, the columns' own pointer array)."""
-    starts, lengths = col_ptr[own], col_ptr[own + 1] - col_ptr[own]
-    ptr = np.zeros(len(own) + 1, np.int64)
-    np.cumsum(lengths, out=ptr[1:])
-    return np.repeat(starts - ptr[:-1], lengths) + np.arange(ptr[-1]), ptr
-
-
-def _rows(
-    by: Partition, part: int, mine: Array, rows: Array, ptr: Array
-) -> tuple[Array, Array, Array]:
-    """Return (numbers, positions of the rows, pointers) of the entries in a part of the rows."""
-    there = by.owner(rows) == part
-    columns = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))[there]
-    mine, where = mine[there], by.position(rows[there])
-    ptr = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=len(ptr) - 1))])
-    if by.rises:
-        return mine, where, ptr
-    order = np.lexsort((where, columns))
-    return mine[order], where[order], ptr

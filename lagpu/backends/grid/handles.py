@@ -14,7 +14,7 @@ MADE_BITS = 20  # of an object's number, for those that one statement makes
 
 
 class GridHandle:
-    """A vector or a matrix whose last dimension is dealt to the pieces.
+    """A vector or a matrix whose last dimension is distributed to the pieces.
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ class GridHandle:
     Attributes
     ----------
     number : int
-        In a job, what every process calls the object: the statement that made it, and which of the
-        objects made in it this one is.
+        In a job the same in every process: the statement that made the object, and its number among
+        the objects of that statement.
     """
 
     __slots__ = ("__weakref__", "dtype", "number", "parts", "shape")
@@ -47,11 +47,19 @@ class GridHandle:
         return self.number >> MADE_BITS
 
     def become(self, other: GridHandle) -> None:
-        """Take the parts and the shape of another handle that nobody else has, all at once.
-
-        No other way writes more than one part.
-        """
+        """Take the parts and the shape of a new handle at once: the one way to write all parts."""
         self.parts, self.shape = other.parts, other.shape
+
+
+def become_all(new: Sequence[tuple[GridHandle, GridHandle]]) -> None:
+    """Have each handle take the parts of a new one, all of them even if interrupted."""
+    try:
+        for x, found in new:
+            x.become(found)
+    except BaseException:  # an interrupt between two of them
+        for x, found in new:
+            x.become(found)
+        raise
 
 
 class GridVector(GridHandle):
@@ -91,6 +99,6 @@ class GridMatrix(GridHandle):
             self.turned = None
 
     def become(self, other: GridHandle) -> None:
-        """See `GridHandle`; what was known of the earlier entries is forgotten first."""
+        """See `GridHandle`; facts about the earlier entries are forgotten first."""
         self.symmetric, self.turned, self.degrees, self.copies = None, None, None, {}
         super().become(other)

@@ -12,19 +12,12 @@ import numpy as np
 
 from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.profile import GpuMeter
-from lagpu.backends.grid.fused import GridLoop, Logged
 from lagpu.backends.grid.handles import GridHandle
 from lagpu.backends.grid.pieces import Pieces
+from lagpu.backends.grid.search import GridLoop, Logged
 from lagpu.backends.grid.systems import SystemLoop
 from lagpu.backends.profile import LoopMeasured, LoopRow, Measured, Phase, Sent
-from lagpu.operations import (
-    FusedLoop,
-    Multiply,
-    MultiplySelection,
-    Operation,
-    Rejection,
-    Statement,
-)
+from lagpu.operations import FusedLoop, Multiply, MultiplySelection, Operation, Rejection, Statement
 
 Array = np.ndarray[Any, Any]
 _MEETS = constant("kMeets")
@@ -33,15 +26,9 @@ _MEETS = constant("kMeets")
 class GridMeter:
     """Times statements to their end on every local piece; see `Meter`.
 
-    The time is the host's, of all pieces together; edges, bytes, compiling and copies are the sums
-    of what the places' own meters find, and the kernel is that of the first piece.
-
-    Parameters
-    ----------
-    pieces : Pieces
-        The pieces.
-    count : callable
-        Returns the number of entries of a vector or matrix.
+    The time is the host's, of all pieces; edges, bytes, compiling and copies are sums over the
+    places' own meters, and the kernel is that of the first piece. `count` returns the number of
+    entries of a vector or matrix.
     """
 
     def __init__(self, pieces: Pieces, count: Callable[[GridHandle], int]) -> None:
@@ -55,21 +42,16 @@ class GridMeter:
         self, work: Callable[[], None], out: GridHandle | None, operation: Operation | None
     ) -> Callable[[], Measured]:
         """Run one statement to its end, and time it; other threads' bytes do not count."""
-        with self._pieces.lock:
-            return self._run(work, out, operation)
-
-    def _run(
-        self, work: Callable[[], None], out: GridHandle | None, operation: Operation | None
-    ) -> Callable[[], Measured]:
         engine = self._pieces.engine
-        before, start = engine.sent, time.perf_counter()
-        with self._watched() as parts:
-            work()
-        if out is not None:
-            for k, _, place in self._pieces:
-                place.wait(out.parts[k])
-        ms = (time.perf_counter() - start) * 1e3
-        exchanged = f"{engine.size} pieces; {engine.sent - before} bytes sent"
+        with self._pieces.lock:
+            before, start = engine.sent, time.perf_counter()
+            with self._watched() as parts:
+                work()
+            if out is not None:
+                for k, _, place in self._pieces:
+                    place.wait(out.parts[k])
+            ms = (time.perf_counter() - start) * 1e3
+            exchanged = f"{engine.size} pieces; {engine.sent - before} bytes sent"
         said = exchanged if isinstance(operation, (Multiply, MultiplySelection)) else ""
         return lambda: _together([part() for part in parts], ms, said)
 
@@ -142,9 +124,9 @@ def _rows(logged: Logged) -> list[LoopRow]:
     levels, meets = [], []
     for read in logged.records:
         records = read()
-        is_meeting = records["how"] == _MEETS
-        levels.append(records[~is_meeting])
-        meets.append(records[is_meeting])
+        is_barrier = records["how"] == _MEETS
+        levels.append(records[~is_barrier])
+        meets.append(records[is_barrier])
     rows = logged.rows(_merged(levels, meets, logged.had, logged.rows.assigns_after))
     found, at = [], 0
     for row in rows:
@@ -175,15 +157,15 @@ def _merged(
 
 
 def _phases(at: int, meets: Sequence[Array], value_bytes: int) -> tuple[Phase, ...]:
-    """Return, for each piece, how long its part of a level took, and what it told the others."""
+    """Return, for each piece, how long its part of a level took, and what it sent to the others."""
     phases, others = [], len(meets) - 1
     for p, met in enumerate(meets):
         ms = max(int(met["other"][at]) - int(met["ns"][at - 1]), 0) / 1e6
         words, found = int(met["in"][at]), int(met["out"][at])
-        told = {"bitmap": 4 * words} if words else {"list": 4 * found}
+        forms = {"bitmap": 4 * words} if words else {"list": 4 * found}
         if value_bytes:
-            told["values"] = value_bytes * found
-        sent = [Sent(form, others if size else 0, others * size) for form, size in told.items()]
+            forms["values"] = value_bytes * found
+        sent = [Sent(form, others if size else 0, others * size) for form, size in forms.items()]
         phases.append(Phase(f"piece {p}", ms, tuple(sent)))
     return tuple(phases)
 
@@ -200,7 +182,7 @@ def _together(parts: Sequence[Measured], ms: float, said: str) -> Measured:
     if not parts:
         return found._replace(reason=said)
     first = parts[0]
-    # Behind the pieces' products there may be an assignment of their sums.
+    # After the pieces' products there may be an assignment of their sums.
     counted = [part for part in parts if part.kernel or not first.kernel]
     return found._replace(
         direction=first.direction,

@@ -1,18 +1,17 @@
-"""The parts of a grid, as those who make graphs or count in them see them; see `Parts`."""
+"""The parts of a grid's objects, for code that makes graphs or counts in them; see `Parts`."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from lagpu.backends.grid.dealing import Layout
-from lagpu.backends.grid.engine import Arrays
+from lagpu.backends.grid.comm import Arrays
 from lagpu.backends.grid.handles import GridMatrix
-from lagpu.backends.grid.pieces import Pieces, joined
-from lagpu.backends.grid.together import NOTHING
+from lagpu.backends.grid.partition import Layout
+from lagpu.backends.grid.pieces import NOTHING, Pieces
 from lagpu.backends.protocol import Backend
 from lagpu.dtypes import DType
 from lagpu.host.memory import mapped
@@ -43,7 +42,7 @@ class Parts:
         by = self._pieces.layout(shape)
 
         def attempt(piece: tuple[int, int, Backend]) -> Callable[[], Handle]:
-            """Make a part; return what returns it, or raises its error where all can hear of it."""
+            """Make a part; return what returns it, or raises its error inside the statement."""
             _, p, place = piece
             try:
                 made = part(place, by, p)
@@ -60,9 +59,8 @@ class Parts:
             made.symmetric = symmetric
             return self._pieces.ordered(made)
 
-        return self._run(
-            "matrix of parts", make, {"dtype": dtype, "shape": shape, "symmetric": symmetric}
-        )
+        given = {"dtype": dtype, "shape": shape, "symmetric": symmetric}
+        return self._run("matrix of parts", make, given)
 
     def owned(
         self, entries: Callable[[Backend, int], Arrays], shape: tuple[int, int]
@@ -70,29 +68,23 @@ class Parts:
         """See the protocol."""
         by = self._pieces.layout(shape)
 
-        def travel() -> dict[int, Arrays]:
+        def send() -> dict[int, Arrays]:
             given = [entries(place, p) for _, p, place in self._pieces]
-            owners = [by.owner(*lists[:2]) for lists in given]
-            received = map(joined, self._pieces.routed(given, owners))
-            local = self._pieces.engine.local
-            return {
-                p: (*by.position(*own[:2]), *own[2:])
-                for p, own in zip(local, received, strict=True)
-            }
+            received = self._pieces.routed(given, [by.owner(*lists[:2]) for lists in given])
+            local = zip(self._pieces.engine.local, received, strict=True)
+            return {p: (*by.position(*own[:2]), *own[2:]) for p, own in local}
 
-        return self._run("entries of parts", travel, {"shape": shape})
+        return self._run("entries of parts", send, {"shape": shape})
 
     def columns(self, A: GridMatrix) -> dict[int, tuple[Any, ...]]:
         """See the protocol."""
         by = self._pieces.layout(A.shape)
 
-        def index(dim: int, part: int) -> Array | None:
-            return None if by.dims[dim].whole else by.dims[dim].own(part)
-
         def read() -> dict[int, tuple[Any, ...]]:
             found = {}
             for k, p, place in self._pieces:
-                names = (index(dim, part) for dim, part in enumerate(by.parts(p)))
+                each = zip(by.dims, by.parts(p), strict=True)
+                names = [None if dim.whole else dim.own(part) for dim, part in each]
                 found[p] = (*place.matrix_to_csc(A.parts[k], narrow=True), *names)
             return found
 
@@ -106,24 +98,29 @@ class Parts:
         ufunc: np.ufunc,
     ) -> Array:
         """See the protocol."""
-        pieces, layout = self._pieces, self._pieces.layout(shape)
-        by, owners = layout.dims[dim], pieces.partition(shape[dim])
+        pieces, layout, size = self._pieces, self._pieces.layout(shape), shape[dim]
+        by, owners = layout.dims[dim], pieces.partition(size)
 
         def reduce() -> Array:
-            given, where = [], []
+            given = []
             for _, p, place in pieces:
-                index, values = by.own(layout.parts(p)[dim]), work(place, p)
-                given.append((owners.position(index), _each_as_one(values)))
-                where.append(owners.owner(index))
-            like = values[:0]  # an engine takes lists alone, so rows travel as single values
+                part, values = layout.parts(p)[dim], work(place, p)
+                columns = values[None] if values.ndim == 1 else values.T  # an engine sends lists
+                to = {}
+                for q in range(owners.pieces):
+                    # A part has all indices of an owner, or none.
+                    if owners.count(q) and by.owner(owners.index(q, 0)) == part:
+                        to[q] = tuple(columns[:, by.position(owners.own(q))])
+                given.append(to)
             totals = []
-            for p, lists in zip(pieces.engine.local, pieces.routed(given, where), strict=True):
-                received = [(at, _like(like, rows)) for at, rows in lists]
-                totals.append((_each_as_one(_reduced(owners.count(p), received, ufunc)),))
-            found = np.empty((shape[dim], *like.shape[1:]), like.dtype)
-            for p, (total,) in enumerate(pieces.engine.gather(totals)[0]):
-                found[owners.own(p)] = _like(like, total)
-            return found
+            for lists in pieces.engine.exchange(given):
+                each = zip(*lists.values(), strict=True)
+                totals.append(tuple(functools.reduce(ufunc, of) for of in each))
+            found = np.empty((len(columns), size), values.dtype)
+            for p, total in enumerate(pieces.engine.gather(totals)[0]):
+                for column, of in zip(found, total, strict=bool(total)):
+                    owners.put(p, of, column)
+            return np.ascontiguousarray(found.T).reshape(size, *values.shape[1:])
 
         return self._run("sums of parts", reduce, {"shape": shape, "dim": dim})
 
@@ -155,29 +152,3 @@ class Parts:
 
 def _raise(error: Exception) -> NoReturn:
     raise error
-
-
-def _reduced(size: int, lists: Sequence[Arrays], ufunc: np.ufunc) -> Array:
-    """Return the reduction of (positions, values) from several pieces; each position has one."""
-    like = lists[0][1]
-    found, known = np.empty((size, *like.shape[1:]), like.dtype), np.zeros(size, bool)
-    for where, values in lists:
-        first = ~known[where]
-        found[where[first]] = values[first]
-        again = where[~first]
-        found[again] = ufunc(found[again], values[~first])
-        known[where] = True
-    return found
-
-
-def _each_as_one(values: Array) -> Array:
-    """Return an array of rows as a list, each row one value of as many bytes."""
-    if values.ndim == 1:
-        return values
-    row = np.dtype((np.void, values.shape[1] * values.itemsize))
-    return np.ascontiguousarray(values).view(row)[:, 0]
-
-
-def _like(like: Array, values: Array) -> Array:
-    """Return the values again of which `_each_as_one` made a list."""
-    return values if like.ndim == 1 else values.view(like.dtype).reshape(-1, like.shape[1])

@@ -1,62 +1,146 @@
-"""The pieces of this process: their places, their entries by global index, and how these travel."""
+"""The pieces of this process: their local backends, statements of all processes, and entries."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from lagpu.backends.grid.dealing import (
-    Layout,
-    Numbering,
-    Partition,
-    Ranks,
-    Shuffle,
-    dealt_anew,
-    layout,
-    order_by_degree,
-)
-from lagpu.backends.grid.engine import Arrays, Engine
-from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
-from lagpu.backends.grid.together import Changes
+from lagpu.backends.grid.comm import Arrays, Engine, MpiEngine
+from lagpu.backends.grid.handles import MADE_BITS, GridHandle, GridMatrix, GridVector
+from lagpu.backends.grid.partition import Layout, Partition, Ranks, Shuffle, layout
+from lagpu.backends.grid.redistribute import order_by_degree, redistributed
 from lagpu.backends.protocol import Backend
 from lagpu.dtypes import DType
 from lagpu.errors import BackendMismatch
+from lagpu.host.interrupt import uninterrupted
 from lagpu.host.memory import require
 from lagpu.operations import Descriptor, Handle, Operation, Statement
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
 S = TypeVar("S")
+Class = TypeVar("Class", bound=type[Any])
 _MOST_GAPS = 16  # indices of a dimension for each that a vector has, to put it in order unsorted
-_DEALT_ANEW = 100  # bytes of an entry as it is listed, sorted by owner, received and stored
+_REDISTRIBUTED = 100  # bytes of an entry as it is listed, sorted by owner, received and stored
+# Methods of the protocol that need nothing of other pieces, and change nothing.
+_LOCAL = {"form", "levels", "meter", "plan_loop"}
+NOTHING: Mapping[str, Any] = {}
 Entries = Arrays
 """(indices, values) of a vector or (rows, columns, values) of a matrix."""
 
 
+# ------------------------------------------------------------------------------------------
+# One statement on all processes of a grid: done everywhere, or nowhere.
+
+
+class Changes:
+    """The changes of a statement, made once no process can fail; see `done_together`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._waiting: list[Callable[[], object]] | None = None
+        self._made = 0  # objects, in this statement
+
+    def next_number(self) -> int:
+        """Return the number of the next object that a statement makes; see `GridHandle`."""
+        self._made += 1
+        return self._engine.turn << MADE_BITS | self._made
+
+    def make(self, change: Callable[[], object]) -> None:
+        """Call a function that cannot fail, as soon as no process can fail any more."""
+        if self._waiting is None:
+            change()
+        else:
+            self._waiting.append(change)
+
+    def run(self, name: str, work: Callable[[], T], given: Mapping[str, Any] = NOTHING) -> T:
+        """Do some work of a name, with every other process, then make its changes.
+
+        What is `given`, by name, must be the same in all of them.
+        """
+        engine = self._engine
+        if not isinstance(engine, MpiEngine) or self._waiting is not None:  # the latter: nested
+            return work()
+        self._waiting, self._made = [], 0
+        try:
+            return done_together(engine, name, work, self._waiting, given)
+        finally:
+            self._waiting = None
+
+
+def done_together(
+    engine: MpiEngine,
+    name: str,
+    work: Callable[[], T],
+    changes: list[Callable[[], object]],
+    given: Mapping[str, Any] = NOTHING,
+) -> T:
+    """Return what `work` returns, if no process fails in it; only then the changes are made.
+
+    Each process calls it. `work` calls collectives, and all synchronize once more after it; a
+    process where it fails goes to the next synchronization and reports that.
+    """
+    agreed = False
+    engine.begin(name, given)
+    try:
+        found = work()
+        with uninterrupted():  # an interrupt between the two would leave this process behind
+            engine.agree()
+            agreed = True
+            for change in changes:
+                change()
+    except BaseException as error:
+        if not agreed:
+            engine.fail(error)
+        raise
+    return found
+
+
+def collective(cls: Class) -> Class:
+    """Have each method of the protocol that a grid's backend defines run with every process."""
+    for name, method in list(vars(cls).items()):
+        shared = name in vars(Backend) and not name.startswith("_") and name not in _LOCAL
+        if shared and inspect.isfunction(method):
+            setattr(cls, name, _collective(method))
+    return cls
+
+
+def _collective(method: Callable[..., Any]) -> Callable[..., Any]:
+    names = [*inspect.signature(method).parameters][1:]
+
+    @functools.wraps(method)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.pieces.engine.alone:
+            return method(self, *args, **kwargs)
+        work = functools.partial(method, self, *args, **kwargs)
+        given = dict(zip(names, args, strict=False)) | kwargs
+        return self.pieces.changes.run(method.__name__, work, given)
+
+    return run
+
+
+# ------------------------------------------------------------------------------------------
+
+
 class Pieces:
-    """The engine, and a place for each piece of this process.
+    """The collectives, and a local backend, its *place*, for each piece of this process.
 
     Parameters
     ----------
     engine : Engine
-        How pieces reach each other.
+        The collectives.
     places : sequence of Backend
-        The local backend on which each local piece lives; several may share one.
+        The local backend of each local piece; several may share one.
     grid : tuple of int, optional
         The rows and columns of pieces; by default one column of all.
     order : str, optional
-        The order in which indices are dealt: ``"random"``, or ``"degree"``; see `Pieces.ordered`.
-
-    Attributes
-    ----------
-    lock : context manager
-        The locks of all places as one.
-    together : bool
-        Whether one kernel may run on all places, once that was found.
+        The order in which indices are distributed: ``"random"``, or ``"degree"``; see `ordered`.
     """
 
     def __init__(
@@ -77,7 +161,7 @@ class Pieces:
         locked = [by for _, by in sorted({id(by.lock): by for by in self.places}.items())]
         self.lock: AbstractContextManager[Any] = _Locks(locked)
         self.order = order
-        self.together = False
+        self.one_kernel = False  # whether one kernel may run on all places, once that was found
         self._ranks: dict[int, Ranks] = {}  # by size
         self._alive: weakref.WeakSet[GridHandle] = weakref.WeakSet()  # in the order of degrees
         self.watch: Callable[[int, Statement], None] | None = None  # a meter's, while it measures
@@ -87,8 +171,8 @@ class Pieces:
         return iter(self._each)
 
     def layout(self, shape: tuple[int, ...]) -> Layout:
-        """Return who has which entries of an object of this shape."""
-        new: tuple[Numbering | None, ...] | None = None
+        """Return the ownership of an object of this shape."""
+        new: tuple[Shuffle | Ranks | None, ...] | None = None
         if self.order == "random":
             new = tuple(map(Shuffle, shape))
         elif self._ranks:
@@ -96,7 +180,7 @@ class Pieces:
         return layout(shape, self.grid, new)
 
     def partition(self, size: int) -> Partition:
-        """Return who has the indices of a vector."""
+        """Return the ownership of a vector's indices."""
         return self.layout((size,)).dims[0]
 
     def execute(self, k: int, statement: Statement) -> None:
@@ -121,36 +205,11 @@ class Pieces:
         parts = [empty(place, dtype, by.shape(p)) for _, p, place in self._each]
         return self.handle(parts, dtype, shape)
 
-    def evaluated(
-        self, operations: Sequence[Operation], dtype: DType, shape: tuple[int, ...]
-    ) -> Any:
-        """Return the vector or matrix whose parts are the results of local operations."""
-        out = self.empty(dtype, shape)
-        for k, _, place in self:
-            place.execute(Statement(out.parts[k], Descriptor(), operations[k], dtype))
-        return out
-
-    def made(
-        self,
-        received: Sequence[Entries],
-        dtype: DType,
-        shape: tuple[int, ...],
-        by: Layout | None = None,
-    ) -> Any:
-        """Return the vector or matrix of entries that are with their owners, in any order."""
-        by, parts = by or self.layout(shape), []
-        for k, p, place in self:
-            *indices, values = received[k]
-            entries = (*by.position(*indices), values)
-            parts.append(from_entries(place, entries, dtype, by.shape(p)))
-        return self.handle(parts, dtype, shape)
-
     def ordered(self, A: GridMatrix) -> GridMatrix:
         """Return a matrix that was just made, in the order of its vertices' degrees if that is due.
 
-        The first square matrix of a size gives all objects of this size its order. Later ones do
-        where none of these lives any more: the processes add up how many there are, so that all
-        choose alike.
+        The first square matrix of a size sets the order of all objects of this size; a later one
+        does where none of these is left, which is decided by their number in all processes.
         """
         n = A.shape[0]
         if self.order != "degree" or A.shape[1] != n:
@@ -159,29 +218,22 @@ class Pieces:
         if self.engine.sum([others if k == 0 else 0 for k, _, _place in self]):
             return A
         # Between devices an entry is a key of 32 bits for its row and 32 for its column.
-        on_devices = self.engine.alone and self.engine.between_devices and n < 2**31
-        ranks, made = (self._by_devices if on_devices else self._by_host)(A)
+        if self.engine.alone and self.engine.between_devices and n < 2**31:
+            before = self.layout(A.shape)
+            ranks = order_by_degree(A.parts, before)
+            by = layout(A.shape, self.grid, (ranks, ranks))
+            parts = redistributed(self.engine, self.places, A.parts, A.dtype, before, by)
+            made: GridMatrix = self.handle(parts, A.dtype, A.shape)
+        else:
+            here = self.engine.beside * sum(place.nvals(A.parts[k]) for k, _, place in self)
+            require(_REDISTRIBUTED * here + 40 * n, "grid", "Leave out the order of degrees.")
+            entries = self.entries(A)
+            ranks = Ranks.of(self._degrees(entries, n))
+            by = layout(A.shape, self.grid, (ranks, ranks))
+            made = self.sent(entries, A.dtype, A.shape, by)
         made.symmetric = A.symmetric
         self.changes.make(lambda: self._order_by(ranks))
         return made
-
-    def _by_devices(self, A: GridMatrix) -> tuple[Ranks, GridMatrix]:
-        """Return the order of degrees, and the matrix dealt by it from device to device."""
-        before = self.layout(A.shape)
-        ranks = order_by_degree(A.parts, before)
-        by = layout(A.shape, self.grid, (ranks, ranks))
-        parts = dealt_anew(self.engine, self.places, A.parts, A.dtype, before, by)
-        return ranks, self.handle(parts, A.dtype, A.shape)
-
-    def _by_host(self, A: GridMatrix) -> tuple[Ranks, GridMatrix]:
-        """Return the order of degrees, and the matrix dealt by it by way of the host."""
-        n = A.shape[0]
-        here = self.engine.beside * sum(place.nvals(A.parts[k]) for k, _, place in self)
-        require(_DEALT_ANEW * here + 40 * n, "grid", "Leave out the order of degrees.")
-        entries = self.entries(A)
-        ranks = Ranks.of(self._degrees(entries, n))
-        by = layout(A.shape, self.grid, (ranks, ranks))
-        return ranks, self.sent(entries, A.dtype, A.shape, by)
 
     def _order_by(self, ranks: Ranks) -> None:
         before, self._ranks[ranks.size] = self._ranks.get(ranks.size), ranks
@@ -193,8 +245,9 @@ class Pieces:
         by, given = self.partition(n), []
         for rows, cols, _ in entries:
             counts = np.bincount(rows, minlength=n) + np.bincount(cols, minlength=n)
-            given.append([(counts[by.own(d)],) for d in range(by.pieces)])
-        sums = [(np.sum([of for (of,) in lists], axis=0),) for lists in self.engine.exchange(given)]
+            given.append({d: (counts[by.own(d)],) for d in range(by.pieces)})
+        received = self.engine.exchange(given)
+        sums = [(np.sum([of for (of,) in lists.values()], axis=0),) for lists in received]
         degrees = np.empty(n, np.int64)
         for p, (of,) in enumerate(self.engine.gather(sums)[0]):
             degrees[by.own(p)] = of
@@ -209,16 +262,14 @@ class Pieces:
             found.append((*by.index(p, *where), values))
         return found
 
-    def routed(
-        self,
-        given: Sequence[Arrays],
-        owners: Sequence[Array],
-        among: Sequence[Sequence[int]] | None = None,
-    ) -> list[list[Arrays]]:
-        """Send each number of a list to the piece that `owners` says; see `Engine.exchange`."""
+    def routed(self, given: Sequence[Arrays], owners: Sequence[Array]) -> list[Arrays]:
+        """Send each number of a list to the piece in `owners`; return what local pieces receive."""
         size = self.engine.size
-        parts = [cut(lists, owner, size) for lists, owner in zip(given, owners, strict=True)]
-        return self.engine.exchange(parts, among)
+        parts = [
+            dict(enumerate(cut(lists, owner, size)))
+            for lists, owner in zip(given, owners, strict=True)
+        ]
+        return [joined([*lists.values()]) for lists in self.engine.exchange(parts)]
 
     def sent(
         self,
@@ -233,7 +284,12 @@ class Pieces:
         """
         by = by or self.layout(shape)
         owners = [by.owner(*indices) for *indices, _ in given]
-        return self.made(list(map(joined, self.routed(given, owners))), dtype, shape, by)
+        parts = []
+        received = self.routed(given, owners)
+        for (_, p, place), (*where, values) in zip(self, received, strict=True):
+            entries = (*by.position(*where), values)
+            parts.append(from_entries(place, entries, dtype, by.shape(p)))
+        return self.handle(parts, dtype, shape)
 
     def collected(self, x: GridHandle) -> list[Entries]:
         """Return, for each local piece, all entries of a vector or matrix, by columns."""
@@ -245,7 +301,7 @@ class Pieces:
         return int(self.engine.sum([place.nvals(x.parts[k]) for k, _, place in self]))
 
     def turned(self, A: GridMatrix) -> GridMatrix:
-        """Return the transpose, laid out by its own shape; the matrix remembers it."""
+        """Return the transpose, distributed by its own shape; the matrix remembers it."""
         if A.symmetric:
             return A
         if A.turned is not None:
@@ -258,7 +314,7 @@ class Pieces:
 
 
 class _Locks:
-    """The locks of several places, which are replaced in a forked process, so it asks for them."""
+    """The locks of several places; a forked process replaces them, so they are read each time."""
 
     def __init__(self, places: Sequence[Backend]) -> None:
         self._places, self._backwards = list(places), [*reversed(places)]
@@ -285,6 +341,13 @@ def empty(place: Backend, dtype: DType, shape: tuple[int, ...]) -> Handle:
     if len(shape) == 1:
         return place.vector(dtype, shape[0])
     return place.matrix(dtype, cast(tuple[int, int], shape))
+
+
+def computed(place: Backend, operation: Operation, dtype: DType, shape: tuple[int, ...]) -> Handle:
+    """Return the result of an operation on one place, in a new vector or matrix."""
+    out = empty(place, dtype, shape)
+    place.execute(Statement(out, Descriptor(), operation, dtype))
+    return out
 
 
 def entries_of(place: Backend, x: Handle, ndim: int) -> Entries:

@@ -22,7 +22,7 @@ from lagpu import (
     monoid,
     semiring,
 )
-from lagpu.backends.grid.backend import LOCALIZED
+from lagpu.backends.grid.statements import LOCALIZED
 from lagpu.errors import BackendMismatch, InvalidValue, NotSupported, OutOfMemory
 from lagpu.operations import Constant, ExtractElement, Operation, Reduce
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lagpu import backends
-from lagpu.backends.grid.local import LocalEngine
+from lagpu.backends.grid.comm import LocalEngine
 
 PIECES = [1, 2, 3, 5]
 
@@ -29,7 +29,7 @@ def test_gather(pieces):
 @pytest.mark.parametrize("pieces", PIECES)
 def test_exchange(pieces):
     engine = LocalEngine(pieces)
-    given = [[part(10 * s + d, 1 + d) for d in engine.local] for s in engine.local]
+    given = [{d: part(10 * s + d, 1 + d) for d in engine.local} for s in engine.local]
     received = engine.exchange(given)
     for d in engine.local:
         for s in engine.local:
@@ -52,9 +52,13 @@ def test_a_window_is_on_the_device_of_each_piece():
     assert backends.get("grid:2:cpu").pieces.engine.window(20) is None
 
 
-def test_a_local_engine_has_nothing_to_wait_for_or_to_give_back():
+def test_a_piece_receives_from_those_that_send_to_it():
+    engine = LocalEngine(3)
+    received = engine.exchange([{1: part(0, 2)}, {}, {1: part(2, 1), 2: part(2, 3)}])
+    assert [[*one] for one in received] == [[], [0, 2], [2]]
+
+
+def test_a_local_engine_has_nothing_to_wait_for():
     engine = LocalEngine(2)
     assert engine.window(64) is None
     engine.barrier()
-    engine.abort("nothing")
-    engine.close()

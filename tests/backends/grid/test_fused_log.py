@@ -10,7 +10,7 @@ from samples import picked
 import lagpu
 from lagpu import BOOL, INT32, Vector, algorithms, loop, semiring
 from lagpu.backends import grid
-from lagpu.backends.grid.dealing import dealt
+from lagpu.backends.grid.partition import block_cyclic
 
 
 def assigned_first(A, x, f):
@@ -68,7 +68,7 @@ def test_a_trace_has_a_row_a_level(work, there, pieces):
         assert (row.bytes > 0) == ("not run" not in row.reason)
         others = pieces - 1
         assert row.edges == one.edges if row.direction == "push" else row.edges >= row.nvals_out
-        own = [dealt(3000, pieces).count(p) for p in range(pieces)]
+        own = [block_cyclic(3000, pieces).count(p) for p in range(pieces)]
         told = {"list": 4 * row.nvals_out, "bitmap": sum(4 * -(-count // 32) for count in own)}
         assert [phase.name for phase in row.phases] == [f"piece {p}" for p in range(pieces)]
         sent = [sent for phase in row.phases for sent in phase.sent]
@@ -87,7 +87,7 @@ def test_words_behind_the_last_vertex_with_an_edge_into_it_do_not_travel(pieces,
     A = matrix(n, np.arange(used - 1), np.arange(1, used), sims(pieces))
     with lagpu.trace() as t:
         algorithms.bfs_levels(A, used - 5)
-    reach = [sum(dealt(n, pieces).owner(np.arange(used)) == p) for p in range(pieces)]
+    reach = [sum(block_cyclic(n, pieces).owner(np.arange(used)) == p) for p in range(pieces)]
     for row in [row for row in t.rows if row.direction == "pull"]:
         told = [[x.bytes for x in phase.sent] for phase in row.phases]
         assert sum(map(sum, told)) == sum(4 * -(-count // 32) for count in reach) * (pieces - 1)

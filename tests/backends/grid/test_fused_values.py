@@ -18,7 +18,7 @@ from lagpu import FP64, INT64, Matrix, Vector, algorithms, binary, loop, semirin
 from lagpu.backends import grid
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.backends.grid.dealing import dealt
+from lagpu.backends.grid.partition import block_cyclic
 from lagpu.errors import GridTimeout
 
 ADDS = {
@@ -101,7 +101,7 @@ def test_sums_of_floats_do_not_depend_on_the_order_of_threads():
     """By pushes and pulls, and with more hubs of one block than it puts off."""
     n = 4200
     i, j = edges_of("both ways", n)
-    hubs = dealt(n, 2).own(0)[: 3 * 40 : 3]
+    hubs = block_cyclic(n, 2).own(0)[: 3 * 40 : 3]
     into, through = np.repeat(hubs, 2200), np.tile(np.arange(1500, 3700), len(hubs))
     i, j = np.r_[np.full(2200, 4), through, i], np.r_[np.arange(1500, 3700), into, j]
     weights = np.random.default_rng(3).random(len(i))

@@ -16,7 +16,7 @@ import lagpu
 from lagpu import INT32, Matrix, Vector, backends
 from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.grid import GridBackend, make
-from lagpu.backends.grid.local import LocalEngine
+from lagpu.backends.grid.comm import LocalEngine
 from lagpu.errors import BackendUnavailable
 
 

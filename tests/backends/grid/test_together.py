@@ -292,7 +292,7 @@ def test_the_memory_of_all_pieces_counts():
 def test_a_host_holds_an_operand_for_each_of_its_processes(monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "lagpu.backends.grid.travel.require", lambda nbytes, *_: asked.append(nbytes)
+        "lagpu.backends.grid.exchange.require", lambda nbytes, *_: asked.append(nbytes)
     )
 
     def program(place):

@@ -13,7 +13,7 @@ from limits import set_limits
 from pieces_of_search import gpu_grid, sims
 
 from lagpu.backends.gpu.fused import search_space as whole
-from lagpu.backends.grid import fused
+from lagpu.backends.grid import search as fused
 
 AT = "const u32 kStopEvery = 1,"  # of sim, in common/stop.cuh
 PATIENCE = 300

@@ -1,0 +1,675 @@
+"""Operands, masks and partial sums sent between pieces: through the host, or between devices."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from lagpu.algebra.operators import Monoid
+from lagpu.algebra.tables import binary
+from lagpu.backends.gpu.device.protocol import Device
+from lagpu.backends.gpu.kernels import kernel
+from lagpu.backends.gpu.storage import bitmap
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
+from lagpu.backends.gpu.storage.vector import VectorStore, bytes_of, nwords
+from lagpu.backends.grid.comm import Arrays
+from lagpu.backends.grid.handles import GridHandle
+from lagpu.backends.grid.partition import Layout, Partition
+from lagpu.backends.grid.pieces import (
+    Entries,
+    Pieces,
+    computed,
+    cut,
+    each_once,
+    empty,
+    entries_of,
+    from_entries,
+    joined,
+)
+from lagpu.backends.profile import Sent
+from lagpu.backends.protocol import Backend
+from lagpu.dtypes import BOOL, INT64, DType
+from lagpu.host.memory import require
+from lagpu.operations import Assign, Descriptor, Ewise, Handle, Operation, Statement
+
+Array = np.ndarray[Any, Any]
+DeviceArray = Any
+
+#: How a set of positions is sent; "shorter" decides for each message.
+FORMS = ("shorter", "list", "bitmap")
+BITS = 32  # of a word on a device
+_NARROW = 2**32  # positions that a number of 4 bytes can mean
+_COLLECTED = 40  # bytes of an entry without its values, as it is received, sorted and stored
+
+
+# ------------------------------------------------------------------------------------------
+# Messages on the host: a set of positions, and their values, or the one value of all.
+
+
+def packed(vertices: Array, size: int, form: str = "shorter", used: int | None = None) -> Array:
+    """Return a set of positions as a message.
+
+    Numbers of a list and words of a bitmap are u32, or u64 if there are more than 2**32 positions.
+    The shorter form is a list only if it is shorter than the bitmap, so the length of a message
+    decides which it is. A bitmap has a bit for each position of the part, or for the first `used`
+    ones if no vertex is after them.
+    """
+    number = _number(size)
+    words = _words(size if used is None else used, number)
+    if form == "list" or (form == "shorter" and len(vertices) < words):
+        return np.sort(vertices).astype(number)
+    bits = 8 * number.itemsize
+    if len(vertices) and vertices.max() >= words * bits:
+        words = _words(size, number)
+    there = np.zeros(words * bits, bool)
+    there[vertices] = True
+    return np.packbits(there, bitorder="little").view(number)
+
+
+def unpacked(message: Array, size: int, form: str = "shorter", used: int | None = None) -> Array:
+    """Return the positions of a message of `packed`, rising."""
+    if form_of(message, size, form, used) == "list":
+        return message.astype(np.int64)
+    return np.flatnonzero(np.unpackbits(message.view(np.uint8), bitorder="little"))
+
+
+def length(count: float, size: int) -> float:
+    """Return the bytes of the shorter message of so many positions."""
+    number = _number(size)
+    return min(count, _words(size, number)) * number.itemsize
+
+
+def summed(messages: Iterable[tuple[str, int]]) -> tuple[Sent, ...]:
+    """Return the messages of a phase by form, from the (form, bytes) of each."""
+    found: dict[str, tuple[int, int]] = {}
+    for form, nbytes in messages:
+        if nbytes:
+            count, total = found.get(form, (0, 0))
+            found[form] = count + 1, total + nbytes
+    return tuple(Sent(form, *found[form]) for form in sorted(found))
+
+
+def form_of(message: Array, size: int, form: str, used: int | None = None) -> str:
+    """Return whether a message of `packed` is a ``"list"`` or a ``"bitmap"``."""
+    if form != "shorter":
+        return form
+    words = _words(size if used is None else used, _number(size))
+    return "bitmap" if size and len(message) >= words else "list"
+
+
+def _number(size: int) -> np.dtype[Any]:
+    """Return the type of a number in a list, and of a word."""
+    return np.dtype(np.uint32 if size <= _NARROW else np.uint64)
+
+
+def _words(size: int, number: np.dtype[Any]) -> int:
+    return -(-size // (8 * number.itemsize))
+
+
+def fits(shape: tuple[int, ...]) -> bool:
+    """Whether the positions in a part of this shape, or a smaller one, can be numbered."""
+    return math.prod(shape) < 2**63
+
+
+def to_numbers(shape: tuple[int, ...], at: Arrays) -> Array:
+    """Return the number of each position in a part, column after column."""
+    *rows, last = at
+    found: Array = last * shape[0] + rows[0] if rows else last
+    return found
+
+
+def from_numbers(shape: tuple[int, ...], numbers: Array) -> Arrays:
+    """Return the position of each number: the inverse of `to_numbers`."""
+    if len(shape) == 1:
+        return (numbers,)
+    columns, rows = np.divmod(numbers, max(shape[0], 1))
+    return rows, columns
+
+
+def to_message(numbers: Array, values: Array, size: int) -> Arrays:
+    """Return entries as a message: distinct numbers below `size`, and a value for each, or none.
+
+    Values that are all the same bits are sent once.
+    """
+    if len(values) > 1:
+        bits = values.view(f"u{values.itemsize}")
+        if (bits == bits[0]).all():
+            values = values[:1]
+        elif (np.diff(numbers) < 0).any():
+            order = np.argsort(numbers)
+            numbers, values = numbers[order], values[order]
+    return packed(numbers, size), values
+
+
+def from_message(message: Arrays, size: int) -> tuple[Array, Array]:
+    """Return (numbers rising, values) of a message; no values if it has none."""
+    numbers, values = unpacked(message[0], size), message[1]
+    return numbers, np.repeat(values, len(numbers)) if len(values) == 1 else values
+
+
+# ------------------------------------------------------------------------------------------
+# Operands are sent to the pieces that need them.
+
+
+@dataclass(frozen=True)
+class Need:
+    """What each piece needs of a dimension: the part ``part[piece]`` of the partition `by`."""
+
+    by: Partition
+    part: tuple[int, ...]
+
+    @functools.cached_property
+    def groups(self) -> list[list[int]]:
+        """For each part the pieces that need it."""
+        return [[p for p, q in enumerate(self.part) if q == r] for r in range(self.by.pieces)]
+
+    def group(self, piece: int) -> list[int]:
+        """Return the pieces that need the same part as this one."""
+        return self.groups[self.part[piece]]
+
+    def at_homes(self, pieces: Pieces, make: Callable[[int, Backend, int], Any]) -> list[Any]:
+        """Return ``make(k, place, part)`` for each local piece, once for each (place, part)."""
+        items = [(k, place, self.part[p]) for k, p, place in pieces]
+        return each_once(items, [(id(at), part) for _, at, part in items], lambda it: make(*it))
+
+
+@functools.lru_cache(maxsize=1024)
+def needed(layout: Layout, dim: int) -> Need:
+    """Return the need of every piece for the indices of its part of a dimension."""
+    return Need(layout.dims[dim], tuple(layout.parts(p)[dim] for p in range(layout.pieces)))
+
+
+def whole(pieces: Pieces, x: GridHandle, what: str) -> list[Handle]:
+    """Return, for each local piece, a handle of all of a vector or matrix; never written."""
+    return spread(pieces, x, Need(Partition(x.shape[-1], 1, 1), (0,) * pieces.engine.size), what)
+
+
+def spread(
+    pieces: Pieces,
+    x: GridHandle,
+    need: Need,
+    what: str,
+    dim: int = -1,
+    transposed: bool = False,
+    numbered: int | None = None,
+) -> list[Handle]:
+    """Return, for each local piece, a handle of all that it needs of a vector or matrix.
+
+    The handle is never written. Its indices in one dimension are positions in the part that the
+    piece needs, those in the other one are global.
+
+    Parameters
+    ----------
+    need, dim
+        What each piece needs of a dimension of `x`, or of its transpose if `transposed`.
+    what : str
+        The operation, for messages.
+    numbered : int, optional
+        Make the index in this dimension the value of each entry.
+
+    Raises
+    ------
+    OutOfMemory
+        If `x` is a matrix, and the host has not enough memory for what its pieces need of it.
+    """
+    own = pieces.layout(x.shape)
+    as_vector = not transposed and own.dims[dim] == pieces.partition(x.shape[dim])
+    if as_vector and numbered is None and need == needed(own, dim):
+        return x.parts
+    if as_vector and (numbered is None or len(x.shape) == 1):
+        found = collected(pieces, x, need, numbered is not None)
+        if found is not None:
+            return found
+    if len(x.shape) == 2:
+        handles = len({(id(place), need.part[p]) for _, p, place in pieces})
+        count = pieces.nvals(x) * handles * pieces.engine.beside // need.by.pieces
+        remedy = "The grid collects this operand on every piece: use fewer of its rows at once."
+        require((_COLLECTED + 2 * x.dtype.numpy.itemsize) * count, what, remedy)
+    axis = dim % len(x.shape)
+    along = len(x.shape) - 1 - axis if transposed else axis
+    is_cut = not as_vector and need.by.pieces > 1
+    received = _received(pieces, x, need, along if is_cut else None, numbered is None)
+    shape = x.shape[::-1] if transposed else x.shape
+
+    def made(k: int, place: Backend, part: int) -> Handle:
+        *at, values = received(k)
+        if transposed:
+            at.reverse()
+        dtype, local = x.dtype, list(shape)
+        if numbered is not None:
+            values, dtype = at[numbered], INT64
+        at[dim], local[dim] = need.by.position(at[dim]), need.by.count(part)
+        return from_entries(place, (*at, values), dtype, tuple(local))
+
+    return need.at_homes(pieces, made)
+
+
+def _received(
+    pieces: Pieces, x: GridHandle, need: Need, along: int | None, with_values: bool
+) -> Callable[[int], Entries]:
+    """Send each piece the entries that it needs; return those of a local piece, by index.
+
+    They are whole parts, or parts cut `along` a dimension by the partition that is needed.
+    """
+    own, numbered = pieces.layout(x.shape), fits(x.shape)
+
+    def message(shape: tuple[int, ...], entries: Entries) -> Arrays:
+        *at, values = entries
+        values = values if with_values else values[:0]
+        if not numbered:
+            return (*at, values)
+        return to_message(to_numbers(shape, tuple(at)), values, math.prod(shape))
+
+    given: list[dict[int, Arrays]] = []
+    for k, p, place in pieces:
+        shape, entries = own.shape(p), entries_of(place, x.parts[k], len(x.shape))
+        if along is None:
+            given.append(dict.fromkeys(need.group(p), message(shape, entries)))
+            continue
+        owner = need.by.owner(own.index(p, *entries[:-1])[along])
+        parts = [message(shape, of) for of in cut(entries, owner, need.by.pieces)]
+        given.append({q: parts[part] for q, part in enumerate(need.part)})
+    if need.by.pieces == 1:
+        every = pieces.engine.gather([messages[0] for messages in given])
+        received = [dict(enumerate(messages)) for messages in every]
+    else:
+        received = pieces.engine.exchange(given)
+
+    def entries_by_index(k: int) -> Entries:
+        lists = []
+        for s, (*where, values) in received[k].items():
+            at = tuple(where)
+            if numbered:
+                numbers, values = from_message((*where, values), math.prod(own.shape(s)))
+                at = from_numbers(own.shape(s), numbers)
+            lists.append((*own.index(s, *at), values))
+        return joined(lists)
+
+    return entries_by_index
+
+
+# ------------------------------------------------------------------------------------------
+# Masks are sent to the pieces that find partial results, which then find and send no others.
+
+
+def masks_for(
+    pieces: Pieces,
+    desc: Descriptor,
+    shape: tuple[int, ...],
+    need: Need,
+    expected: Sequence[float],
+    width: int,
+) -> list[Descriptor]:
+    """Return, for each local piece, how its partial result is written under the result's mask.
+
+    Between devices all masks are sent, where they can be put together there. Through the host each
+    owner decides by itself whether it sends the positions of its mask; without them none of its
+    results is left out. See `folded` for the arguments.
+    """
+    if desc.mask is None:
+        return [Descriptor() for _ in pieces]
+    parts = collected(pieces, cast(GridHandle, desc.mask), need)
+    if parts is not None:
+        return [Descriptor(one, desc.structure, desc.complement, None, True) for one in parts]
+    own, given = pieces.layout(shape), []
+    for k, p, place in pieces:
+        mask, numbers = desc.mask.parts[k], None
+        part, here = own.shape(p), math.prod(own.shape(p))
+        if not desc.structure:
+            numbers = _positions(place, mask, part, not_zero=True)
+        count = place.nvals(mask) if numbers is None else len(numbers)
+        left_out = count if desc.complement else here - count
+        messages: dict[int, Arrays] = {}
+        if pays(count, left_out, here, expected[k] / len(need.group(p)), width):
+            if numbers is None:
+                numbers = _positions(place, mask, part)
+            messages = dict.fromkeys(need.group(p), (packed(numbers, here),))
+        given.append(messages)
+    received = pieces.engine.exchange(given)
+
+    def made(k: int, place: Backend, part: int) -> Descriptor:
+        if not received[k]:
+            return Descriptor()
+        lists = []
+        for s in need.groups[part]:
+            shape_of = own.shape(s)
+            here = math.prod(shape_of)
+            if s in received[k]:
+                numbers = unpacked(received[k][s][0], here)
+            else:  # all of its results are kept
+                numbers = np.arange(0 if desc.complement else here)
+            *rows, last = own.index(s, *from_numbers(shape_of, numbers))
+            lists.append((*rows, need.by.position(last), np.ones(len(numbers), bool)))
+        mask = from_entries(place, joined(lists), BOOL, (*shape[:-1], need.by.count(part)))
+        return Descriptor(mask, True, desc.complement, None, True)
+
+    return need.at_homes(pieces, made)
+
+
+def pays(count: int, left_out: int, size: int, expected: float, width: int) -> bool:
+    """Whether the positions of a mask have fewer bytes than the results that it leaves out.
+
+    Of `size` positions of an owner the mask has `count`, and leaves out `left_out` results. Without
+    it a piece would send about `expected` results, with a value of `width` bytes each.
+    """
+    if not left_out:
+        return False
+    found = min(expected, size)
+    kept = found * (size - left_out) / size
+    saved = length(found, size) - length(kept, size) + width * (found - kept)
+    return length(count, size) + 1 < saved
+
+
+def _positions(place: Backend, x: Handle, shape: tuple[int, ...], not_zero: bool = False) -> Array:
+    """Return where a part has an entry, or one that is not zero."""
+    *at, values = entries_of(place, x, len(shape))
+    numbers = to_numbers(shape, tuple(at))
+    return numbers[values != 0] if not_zero else numbers
+
+
+# ------------------------------------------------------------------------------------------
+# Partial results are sent to their owners, who add them up.
+
+
+def folded(
+    pieces: Pieces,
+    local: Sequence[Operation],
+    need: Need,
+    monoid: Monoid,
+    dtype: DType,
+    shape: tuple[int, ...],
+    desc: Descriptor,
+    expected: Sequence[float],
+    width: int,
+) -> list[Operation]:
+    """Return, for each local piece, the assignment of its part of the sum of partial results.
+
+    A partial result comes from each piece that needs the same part; the owners add them in the
+    order of the pieces. Of several values `any` takes that of the first one.
+
+    Parameters
+    ----------
+    local, need
+        The operation of each local piece, and the part of the result's last dimension it finds.
+    monoid, dtype, shape, desc
+        Adds; type and shape of the result; how it is written.
+    expected : sequence of float
+        About how many entries the partial result of each local piece has without a mask.
+    width : int
+        Bytes of a value as it is sent; 0 if all have the same one.
+    """
+    descs = masks_for(pieces, desc, shape, need, expected, width)
+    found = []
+    for k, p, place in pieces:
+        found.append(empty(place, dtype, (*shape[:-1], need.by.count(need.part[p]))))
+        pieces.execute(k, Statement(found[-1], descs[k], local[k], dtype))
+    terms = terms_on_devices(pieces, found, shape, need, dtype)
+    if terms is None:
+        terms = _terms_on_host(pieces, found, shape, need, dtype)
+    op = binary.first if monoid.op.name == "any" else monoid.op
+    own = pieces.layout(shape)
+    sums: list[Operation] = []
+    for k, p, place in pieces:
+        total = terms[k][0] if terms[k] else empty(place, dtype, own.shape(p))
+        for term in terms[k][1:]:
+            total = computed(place, Ewise("ewise_add", total, term, op), dtype, own.shape(p))
+        sums.append(Assign(total))
+    return sums
+
+
+def _terms_on_host(
+    pieces: Pieces, found: Sequence[Handle], shape: tuple[int, ...], need: Need, dtype: DType
+) -> list[list[Handle]]:
+    """Return, for each local piece, what each of its group has found of its entries, if any."""
+    own, given = pieces.layout(shape), []
+    for k, p, place in pieces:
+        *rows, where, values = entries_of(place, found[k], len(shape))
+        index = need.by.index(need.part[p], where)
+        lists = cut((*rows, index, values), own.owner(*rows, index), pieces.engine.size)
+        messages = {}
+        for d in need.group(p):
+            *at, mine = lists[d]
+            if len(mine):
+                numbers = to_numbers(own.shape(d), own.position(*at))
+                messages[d] = to_message(numbers, mine, math.prod(own.shape(d)))
+        given.append(messages)
+    terms: list[list[Handle]] = []
+    for (_, p, place), received in zip(pieces, pieces.engine.exchange(given), strict=True):
+        here, mine = own.shape(p), []
+        for message in received.values():
+            numbers, values = from_message(message, math.prod(here))
+            mine.append(from_entries(place, (*from_numbers(here, numbers), values), dtype, here))
+        terms.append(mine)
+    return terms
+
+
+# ------------------------------------------------------------------------------------------
+# The same between devices: vectors and bitmap matrices whose owners have blocks in turn.
+
+
+class Part(NamedTuple):
+    """A part as a message on a device: presence bits or a list, whichever is shorter."""
+
+    is_list: bool
+    where: DeviceArray  # indices, INT64, or presence words
+    values: DeviceArray | None  # packed for a list, else one for each index; None: all are `number`
+    number: Any  # the one value, where there is one
+    nvals: int
+
+    @property
+    def arrays(self) -> Arrays:
+        """The arrays to send."""
+        return (self.where,) if self.values is None else (self.where, self.values)
+
+
+def _shared_block(own: Partition, need: Need) -> int:
+    """Return the block that the owners of each needed part have there in turn; 0 without one."""
+    by, part = need.by, list(need.part)
+    each = len(part) // by.pieces
+    if own.new != by.new:
+        return 0
+    consecutive = by.block == own.block * each and part == [p // each for p in range(len(part))]
+    in_turn = by.block == own.block and part == [p % by.pieces for p in range(len(part))]
+    return own.block if by.pieces == 1 or consecutive or in_turn else 0
+
+
+def _part_of(v: VectorStore, block: int) -> Part:
+    """Return the shorter form of a part, which is kept for the next time."""
+    each = 0 if v.values is None else v.dtype.numpy.itemsize
+    if block % BITS or v.nvals * (8 + each) < 4 * nwords(v.size) + each * v.size:
+        indices, values = v.listed()
+        return Part(True, indices, values, v.number, v.nvals)
+    v.to_bitmap()
+    return Part(False, v.words, v.values, v.number, v.nvals)
+
+
+def _headers(pieces: Pieces, own: list[Part], is_stored: bool, dtype: DType) -> list[Part] | None:
+    """Return every piece's part without the arrays of other processes; None if one has none."""
+    if pieces.engine.alone:
+        return own if is_stored else None
+    given = [
+        (np.array([m.is_list, m.nvals, is_stored], np.int64), np.array([m.number], dtype.numpy))
+        for m in own
+    ]
+    absent = (np.zeros(3, np.int64), np.zeros(1, dtype.numpy))
+    given += [absent] * (len(pieces.engine.local) - len(given))
+    found = pieces.engine.gather(given)[0]
+    if not all(head[2] for head, _ in found):
+        return None
+    return [Part(bool(head[0]), None, None, number[0], int(head[1])) for head, number in found]
+
+
+def collected(
+    pieces: Pieces, x: GridHandle, need: Need, numbered: bool = False
+) -> list[Handle] | None:
+    """Return, for each local piece, a handle of its part, put together on its device; or None.
+
+    None where the host has to do it: without exchange between devices, for owners that do not have
+    blocks in turn, for indices in another order as values (`numbered`), and matrices by columns.
+    """
+    block = _shared_block(pieces.partition(x.shape[-1]), need)
+    if not block or not pieces.engine.between_devices or (numbered and need.by.new is not None):
+        return None
+    parts = [v for v in map(_stored, x.parts) if v is not None]
+    each = 1 if len(x.shape) == 1 else bitmap.stride(x.shape[0])
+    own = []
+    for v in parts:
+        with v.device.alone():
+            own.append(_part_of(v, block * each))
+    headers = _headers(pieces, own, len(parts) == len(x.parts), x.dtype)
+    if headers is None:
+        return None
+    given = [
+        dict.fromkeys(need.group(p), message.arrays)
+        for p, message in zip(pieces.engine.local, own, strict=True)
+    ]
+    received = pieces.engine.exchange(given, on_devices=True)
+    found: list[Handle] = []
+    for k, p, _ in pieces:
+        device, count = parts[k].device, need.by.count(need.part[p])
+        messages = [
+            headers[s]._replace(where=where, values=values[0] if values else None)
+            for s, (where, *values) in received[k].items()
+        ]
+        with device.alone():
+            if len(x.shape) == 2:
+                bitmap.require(device, (x.shape[0], count), x.dtype, "mxm")
+            else:
+                device.require(bytes_of(count, x.dtype), "mxv")
+            v = VectorStore(device, parts[k].counters, x.dtype, count * each)
+            _put_together(v, messages, block * each)
+            if numbered:
+                v = _numbered(v, need.by, need.part[p])
+            is_vector = len(x.shape) == 1
+            shape = x.shape[0], count
+            found.append(v if is_vector else MatrixHandle(BitmapMatrix(device, x.dtype, shape, v)))
+    return found
+
+
+def _stored(handle: Any) -> VectorStore | None:
+    """Return the entries of a vector or a bitmap matrix, position by position."""
+    if isinstance(handle, VectorStore):
+        return handle
+    return handle.store.entries if isinstance(handle.store, BitmapMatrix) else None
+
+
+def _put_together(v: VectorStore, messages: Sequence[Part], block: int) -> None:
+    """Become the vector whose blocks the senders of messages have in turn."""
+    xp, turns = v.device.xp, len(messages)
+    rounds = -(-v.size // (block * turns))
+    numbers = [m.number for m in messages if m.nvals]
+    iso = all(m.values is None for m in messages if m.nvals) and len(set(numbers)) <= 1
+    number = numbers[0] if numbers else v.dtype.zero
+    length = rounds * turns * block
+    words = xp.zeros(nwords(length), np.uint32)
+    values = None if iso else xp.empty(length, v.dtype.numpy)
+    for turn, m in enumerate(messages):
+        if not m.nvals:
+            continue
+        if m.is_list:
+            at = (m.where // block * turns + turn) * block + m.where % block
+            packed = m.values
+            if values is not None and packed is None:
+                packed = xp.full(m.nvals, m.number, v.dtype.numpy)
+            scatter = kernel("elementwise/bitmap.cu", "scatter_entries", U=v.dtype.ctype)
+            v.device.launch(scatter, m.nvals, m.nvals, at, packed, words, values)
+            continue
+        _put_blocks(words.reshape(rounds, turns, block // BITS)[:, turn], m.where)
+        if values is not None:
+            target = values.reshape(rounds, turns, block)[:, turn]
+            if m.values is None:
+                target[:] = m.number
+            else:
+                _put_blocks(target, m.values)
+    kept = None if values is None else values[: v.size]
+    count = sum(m.nvals for m in messages)
+    v.set_bitmap(words[: nwords(v.size)], kept, number if iso else None, count)
+
+
+def _put_blocks(rows: DeviceArray, blocks: DeviceArray) -> None:
+    """Put blocks into rows, one each; the last one may be shorter."""
+    width = rows.shape[1]
+    whole, rest = divmod(len(blocks), width)
+    rows[:whole] = blocks[: whole * width].reshape(whole, width)
+    if rest:
+        rows[whole, :rest] = blocks[whole * width :]
+
+
+def _numbered(v: VectorStore, by: Partition, part: int) -> VectorStore:
+    """Return a vector of the same entries, whose values are the indices of a part's positions."""
+    made = VectorStore(v.device, v.counters, INT64, v.size)
+    if v.nvals:
+        at, _ = v.listed()
+        v.device.require(2 * at.nbytes, "mxv")
+        made.set_sparse(at, by.index(part, at))
+    return made
+
+
+def terms_on_devices(
+    pieces: Pieces, found: Sequence[Handle], shape: tuple[int, ...], need: Need, dtype: DType
+) -> list[list[Handle]] | None:
+    """Return what `_terms_on_host` does, by exchange between devices; None where it cannot be."""
+    own = pieces.partition(shape[-1])
+    block = _shared_block(own, need)
+    if len(shape) > 1 or not block or not pieces.engine.between_devices:
+        return None
+    partial = cast("Sequence[VectorStore]", found)
+    messages, given = [], []
+    for k, p, _ in pieces:
+        with partial[k].device.alone():
+            message, group = _part_of(partial[k], block), need.group(p)
+            cuts = _cuts_for(partial[k].device, message, block, [own.count(d) for d in group])
+            messages.append(message)
+            given.append(dict(zip(group, cuts, strict=True)))
+    headers = _headers(pieces, messages, True, dtype)
+    assert headers is not None
+    received = pieces.engine.exchange(given, on_devices=True)
+    terms: list[list[Handle]] = []
+    for k, p, _ in pieces:
+        device, counters, count = partial[k].device, partial[k].counters, own.count(p)
+        mine: list[Handle] = []
+        with device.alone():
+            device.require(len(received[k]) * bytes_of(count, dtype), "mxv")
+            for s, (where, *values) in received[k].items():
+                if not headers[s].nvals or (headers[s].is_list and not len(where)):
+                    continue
+                term = VectorStore(device, counters, dtype, count)
+                one = None if values else headers[s].number
+                if headers[s].is_list:
+                    term.set_sparse(where, *values or (None, one))
+                else:
+                    term.set_bitmap(where, values[0] if values else None, one, None)
+                mine.append(term)
+        terms.append(mine)
+    return terms
+
+
+def _cuts_for(device: Device, message: Part, block: int, counts: Sequence[int]) -> list[Arrays]:
+    """Return the arrays for each owner of so many indices, which have blocks in turn."""
+    if message.is_list:
+        lists: list[Arrays] = []
+        turns = len(counts)
+        turn, round_ = message.where // block % turns, message.where // (block * turns)
+        at = round_ * block + message.where % block
+        for t in range(turns):
+            mine = turn == t
+            lists.append(tuple(x[mine] for x in (at, *message.arrays[1:])))
+        return lists
+    words = _in_turn(device.xp, message.where, block // BITS, [nwords(count) for count in counts])
+    if message.values is None:
+        return [(of,) for of in words]
+    return list(zip(words, _in_turn(device.xp, message.values, block, counts), strict=True))
+
+
+def _in_turn(xp: Any, array: DeviceArray, width: int, counts: Sequence[int]) -> list[DeviceArray]:
+    """Return, for each owner, the blocks of an array that it has in turn, one after the other."""
+    rounds = -(-len(array) // (width * len(counts)))
+    padded = xp.zeros(rounds * len(counts) * width, array.dtype)
+    padded[: len(array)] = array
+    rows = padded.reshape(rounds, len(counts), width)
+    return [xp.ascontiguousarray(rows[:, t]).reshape(-1)[:count] for t, count in enumerate(counts)]

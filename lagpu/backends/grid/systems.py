@@ -1,0 +1,854 @@
+"""The papers' systems of many GPUs: searches by levels, with the host's loop and messages."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from lagpu.algebra.tables import semiring
+from lagpu.backends.gpu import GpuBackend
+from lagpu.backends.gpu.fused.match import DEPTH, NUMBER, SearchBody, match_search
+from lagpu.backends.gpu.ops.planner import (
+    BEAMER,
+    BFS2D_RATIO,
+    HIRAGUSHI,
+    WARP_LENGTH,
+    pulls_by_edges,
+)
+from lagpu.backends.gpu.storage.forms import csr_of
+from lagpu.backends.grid.comm import Arrays
+from lagpu.backends.grid.exchange import FORMS, form_of, needed, packed, summed, unpacked
+from lagpu.backends.grid.handles import GridMatrix, GridVector, become_all
+from lagpu.backends.grid.pieces import Entries, Pieces, cut, entries_of, from_entries
+from lagpu.backends.policies import choice, number, read_arguments, require_policy
+from lagpu.backends.profile import LoopRow, Measured, Phase, Sent
+from lagpu.backends.protocol import Backend
+from lagpu.dtypes import BOOL, DType
+from lagpu.errors import InvalidValue, NotSupported
+from lagpu.operations import (
+    Assign,
+    AssignScalar,
+    Descriptor,
+    Handle,
+    Multiply,
+    Product,
+    Rejection,
+    Statement,
+    Sweep,
+    Until,
+    once,
+)
+
+Array = np.ndarray[Any, Any]
+T = TypeVar("T")
+
+
+# ------------------------------------------------------------------------------------------
+# Policies.
+
+
+_CHOICES = {
+    "rule": ("push", "ratio", "edges"),
+    "messages": (*FORMS, "direction"),
+    "parents": ("late", "sent"),
+    "share": ("no", "yes"),
+    "claims": ("atomic", "scatter", "sort"),
+}
+_NUMBERS = ("ratio", "alpha", "beta")
+
+
+@dataclass(frozen=True)
+class System:
+    """A search of many pieces by a paper.
+
+    Attributes
+    ----------
+    rule : str
+        ``"push"`` at each level; ``"ratio"``: each piece by itself pulls where its frontier over
+        its unvisited vertices is at least `ratio`; ``"edges"``: all pieces alike, by `alpha` and
+        `beta` over the sums of all.
+    messages : str
+        Sets of vertices are sent as a ``"list"``, as a ``"bitmap"``, or as the ``"shorter"`` of the
+        two, message by message; ``"direction"``: lists in a level that pushes, else bitmaps.
+    parents : str
+        ``"sent"`` with each vertex, or requested ``"late"``: after the last level.
+    share : str
+        ``"yes"``: before it pulls, a row of pieces gets the vertices that the owners have visited.
+    claims : str
+        How a push has each vertex once: by ``"atomic"`` claims; by a ``"scatter"`` in which any
+        source of a vertex wins, compacted; or the list of all neighbours is ``"sort"`` ed.
+    kernels : tuple of str
+        The kernels for a push and for a pull of few and of many entries a column, where the places
+        offer a choice.
+    """
+
+    rule: str
+    messages: str
+    parents: str
+    share: str
+    kernels: tuple[str, str, str]
+    ratio: float = BFS2D_RATIO
+    alpha: float = BEAMER[0]
+    beta: float = BEAMER[1]
+    claims: str = "atomic"
+
+
+#: Bisson and others 2016; Bernaschi and others 2018; Hiragushi and Takahashi 2013.
+SYSTEMS = {
+    "kepler": System(
+        "push", "shorter", "late", "no", ("push_active", "pull_scalar", "pull_warp")
+    ),
+    "bfs2d": System(
+        "ratio", "shorter", "late", "yes", ("push_active", "pull_scalar", "pull_warp")
+    ),
+    "hiragushi": System(
+        "edges", "direction", "sent", "yes", ("push_queue", "pull_bitmap", "pull_bitmap"),
+        alpha=HIRAGUSHI[0], beta=HIRAGUSHI[1],
+    ),
+}  # fmt: skip
+
+
+_ARGUMENTS = {
+    name: {key: choice(getattr(system, key), *words) for key, words in _CHOICES.items()}
+    | {key: number(getattr(system, key)) for key in _NUMBERS}
+    for name, system in SYSTEMS.items()
+}
+
+
+def policies_with_systems(place: Backend) -> tuple[str, ...]:
+    """Return the names that a policy may have on a grid of such places."""
+    return tuple(dict.fromkeys((*place.capabilities.policies, *SYSTEMS)))
+
+
+def system_of(policy: str | None) -> System | None:
+    """Return the system that a policy names, as ``"bfs2d:ratio=0.1,share=no"``, or None.
+
+    Raises
+    ------
+    InvalidValue
+        If the system has no such argument, or not this value of it, or its text is no policy.
+    """
+    name, _, text = (policy or "").partition(":")
+    system = SYSTEMS.get(name)
+    if policy is None or system is None:
+        return None
+    require_policy(tuple(SYSTEMS), policy)
+    found = dataclasses.replace(system, **read_arguments(name, text, _ARGUMENTS[name]))
+    if found.messages == "direction" and found.rule == "ratio":
+        raise InvalidValue(
+            "policy: messages=direction needs one direction for all pieces, which rule=ratio does "
+            "not give. Use rule=edges, or messages=shorter."
+        )
+    return found
+
+
+# ------------------------------------------------------------------------------------------
+# Messages among the pieces of a row or a column.
+
+
+COLUMN, ROW = 0, 1  # pieces with the same sources; pieces with the same targets
+
+
+class Exchange:
+    """Sends messages among the pieces of each row or column of a matrix, and counts bytes."""
+
+    def __init__(self, pieces: Pieces, A: GridMatrix) -> None:
+        self._engine, self._by = pieces.engine, pieces.partition(A.shape[0])
+        self._needs = [needed(pieces.layout(A.shape), dim) for dim in (COLUMN, ROW)]
+        self._noted: list[tuple[str, int]] = []
+
+    def mates(self, piece: int, along: int) -> list[int]:
+        """Return the other pieces of a piece's column or row, rising."""
+        return [q for q in self._needs[along].group(piece) if q != piece]
+
+    def noted(self) -> tuple[Sent, ...]:
+        """Return what was sent since the last call, by form."""
+        noted, self._noted = self._noted, []
+        return summed(noted)
+
+    def sets(
+        self, given: Sequence[Mapping[int, Array]], along: int, form: str, of_receiver: bool
+    ) -> list[dict[int, Array]]:
+        """Send each mate a set of vertices; return, by sender, what each local piece receives.
+
+        A set has positions of the receiver's own vertices if `of_receiver`, else of the sender's.
+        """
+        parts = []
+        for p, lists in zip(self._engine.local, given, strict=True):
+            to: dict[int, Arrays] = {}
+            for d in self.mates(p, along):
+                size, used = self._sizes(d if of_receiver else p)
+                message = packed(lists[d], size, form, used)
+                self._noted.append((form_of(message, size, form, used), message.nbytes))
+                to[d] = (message,)
+            parts.append(to)
+        found = []
+        for p, received in zip(self._engine.local, self._engine.exchange(parts), strict=True):
+            sizes = {s: self._sizes(p if of_receiver else s) for s in received}
+            found.append(
+                {s: unpacked(m, sizes[s][0], form, sizes[s][1]) for s, (m,) in received.items()}
+            )
+        return found
+
+    def _sizes(self, piece: int) -> tuple[int, int]:
+        """Return the vertices of a piece, and how many of the first ones may have edges."""
+        return self._by.count(piece), self._by.used(piece)
+
+    def own_sets(self, own: Sequence[Array], along: int, form: str) -> list[dict[int, Array]]:
+        """Send all mates one set of own vertices of each local piece; see `sets`."""
+        local = zip(self._engine.local, own, strict=True)
+        given = [dict.fromkeys(self.mates(p, along), vertices) for p, vertices in local]
+        return self.sets(given, along, form, of_receiver=False)
+
+    def numbers(
+        self, given: Sequence[Mapping[int, Arrays]], along: int, name: str
+    ) -> list[dict[int, Arrays]]:
+        """Send each mate lists of numbers below 2**32; return, by sender, INT64."""
+        parts = []
+        for p, lists in zip(self._engine.local, given, strict=True):
+            short = {d: tuple(x.astype(np.uint32) for x in lists[d]) for d in self.mates(p, along)}
+            self._noted += [(name, sum(x.nbytes for x in arrays)) for arrays in short.values()]
+            parts.append(short)
+        return [
+            {s: tuple(x.astype(np.int64) for x in arrays) for s, arrays in lists.items()}
+            for lists in self._engine.exchange(parts)
+        ]
+
+    def totals(self, numbers: Sequence[tuple[int, ...]]) -> list[int]:
+        """Return the sums over all pieces of the numbers of each local one."""
+        given = [(np.array(of_piece, np.int64),) for of_piece in numbers]
+        others = self._engine.size - 1
+        self._noted += [("counts", counts.nbytes) for (counts,) in given for _ in range(others)]
+        received = self._engine.gather(given)[0]
+        return [int(total) for total in np.sum([counts for (counts,) in received], axis=0)]
+
+
+# ------------------------------------------------------------------------------------------
+# A piece of a search.
+
+
+class Listed(NamedTuple):
+    """The entries (targets[e], sources[e]) that leave a frontier, by position, on the place."""
+
+    targets: Any
+    sources: Any
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of both lists."""
+        return int(self.targets.nbytes + self.sources.nbytes)
+
+
+class Neighbours:
+    """A piece's part by its sources: claims by sorting the list of all neighbours of a frontier.
+
+    Paper: Mastrostefano and Bernaschi 2013, to which Bisson and others 2016 compare their atomics.
+    """
+
+    def __init__(self, place: Backend, part: Any, shape: tuple[int, ...]) -> None:
+        self._device = place.device if isinstance(place, GpuBackend) else None
+        self._xp: Any = np if self._device is None else self._device.xp
+        with self._alone():
+            if self._device is None:
+                col_ptr, rows, _ = place.matrix_to_csc(part)
+                ones = np.ones(len(rows), bool)
+                size = shape[0], shape[1]
+                form = sp.csc_array((ones, rows, col_ptr), shape=size).tocsr()
+                self._ptr, self._targets = form.indptr, form.indices
+            else:
+                by_rows = csr_of(part.csc())
+                self._ptr, self._targets = by_rows.col_ptr, by_rows.row_idx
+
+    def listed(self, front: Array) -> Listed:
+        """Return the entries in the rows of a frontier, rising sources first."""
+        xp = self._xp
+        with self._alone():
+            rows = xp.asarray(np.sort(front).astype(np.int64))
+            starts, ends = self._ptr[rows].astype(np.int64), self._ptr[rows + 1].astype(np.int64)
+            before = xp.cumsum(ends - starts)
+            total = int(before[-1]) if len(front) else 0
+            if self._device is not None:
+                self._device.require(48 * total, "claims=sort")
+            place = xp.arange(total)
+            of = xp.searchsorted(before, place, side="right")
+            at = (ends - before)[of] + place
+            return Listed(self._targets[at], rows[of])
+
+    def distinct(self, listed: Listed) -> tuple[Array, Array]:
+        """Return, on the host, the targets rising and each once, with the first source of each."""
+        xp = self._xp
+        with self._alone():
+            order = xp.argsort(listed.targets, kind="stable")
+            targets, sources = listed.targets[order], listed.sources[order]
+            new = xp.ones(len(order), bool)
+            new[1:] = targets[1:] != targets[:-1]
+            found = targets[new], sources[new]
+            if self._device is not None:
+                found = self._device.to_host(found[0]), self._device.to_host(found[1])
+        return found[0].astype(np.int64), found[1].astype(np.int64)
+
+    def _alone(self) -> AbstractContextManager[Any]:
+        return nullcontext() if self._device is None else self._device.alone()
+
+
+class Piece:
+    """The state of a local piece: its *sources* are the rows of its part, *targets* the columns.
+
+    Targets that belong to other pieces of its row are visited once this piece has found them, so
+    that each is sent to its owner once. Paper: Bisson and others 2016, section 3.4.
+
+    Attributes
+    ----------
+    own : array of int
+        The target that each of its own vertices is, by position.
+    front : array of int
+        The own vertices of the frontier, by position, rising.
+    unvisited : int
+        Targets that are not visited, as far as the piece knows.
+    via : array of INT64, (targets,)
+        The source by which the piece has found a target.
+    giver, source : array of INT64, (own vertices,)
+        The piece that has found an own vertex, -1 before; and the source there, once it is known.
+    neighbours : Neighbours or None
+        For claims by sorting.
+    """
+
+    def __init__(self, pieces: Pieces, k: int, A: GridMatrix, own: Array, system: System) -> None:
+        self._pieces, self._k, self._part, self._dtype = pieces, k, A.parts[k], A.dtype
+        self._place, self.own = pieces.places[k], own
+        shape = pieces.layout(A.shape).shape(pieces.engine.local[k])
+        self._sources, targets = shape
+        self._kernels: tuple[str | None, str | None] = None, None
+        if self._place.capabilities.kernels:
+            push, few, many = system.kernels
+            push = "push_scatter" if system.claims == "scatter" else push
+            is_long = self._place.nvals(self._part) >= WARP_LENGTH * targets
+            self._kernels = push, many if is_long else few
+        sorts = system.claims == "sort"
+        self.neighbours = Neighbours(self._place, self._part, shape) if sorts else None
+        self._visited = self._place.vector(BOOL, targets)
+        self._seen = np.zeros(targets, bool)
+        self.unvisited = targets
+        self.front: Array = np.zeros(0, np.int64)
+        self.via = np.zeros(targets, np.int64)
+        self.giver, self.source = np.full(len(own), -1), np.zeros(len(own), np.int64)
+        self._unshared: list[Array] = [self.front]
+
+    def out_degrees(self) -> Array:
+        """Return the number of entries in each row of the part."""
+        rows = entries_of(self._place, self._part, 2)[0]
+        return np.bincount(rows, minlength=self._sources)
+
+    def find(self, sources: Array, pulls: bool, numbered: bool) -> tuple[Array, Array]:
+        """Return the targets next to these sources that are not visited, and the source of each.
+
+        They are visited from now on. The sources mean nothing unless `numbered`.
+        """
+        place = self._place
+        algebra = semiring.any_secondi if numbered else semiring.any_pair
+        domain, result = algebra.types(BOOL, self._dtype)
+        product = Product(algebra, domain, result, True, True, self._kernels[pulls])
+        u = place.vector_from_coo(np.sort(sources), np.True_, BOOL, self._sources)
+        out = place.vector(result, len(self._seen))
+        desc = Descriptor(self._visited, complement=True, replace=True)
+        multiply = Multiply(self._part, u, product)
+        self._pieces.execute(self._k, Statement(out, desc, multiply, result))
+        return self._found(*place.vector_to_coo(out))
+
+    def claim(self, listed: Listed) -> tuple[Array, Array]:
+        """Return what `find` returns, from the list of neighbours."""
+        assert self.neighbours is not None
+        targets, sources = self.neighbours.distinct(listed)
+        new = ~self._seen[targets]
+        return self._found(targets[new], sources[new])
+
+    def _found(self, targets: Array, sources: Array) -> tuple[Array, Array]:
+        self._visit(targets)
+        self.via[targets] = sources
+        return targets, sources
+
+    def visit_own(self, vertices: Array) -> Array:
+        """Visit own vertices; return those that were not visited before, as a mask."""
+        new: Array = ~self._seen[self.own[vertices]]
+        self._visit(self.own[vertices[new]])
+        self._unshared.append(vertices[new])
+        return new
+
+    def take(self, vertices: Array, giver: int) -> None:
+        """Note the piece that has found own vertices, which are visited."""
+        self.giver[vertices] = giver
+        self._unshared.append(vertices)
+
+    def take_unshared(self) -> Array:
+        """Return the own vertices that were visited since the last call."""
+        unshared, self._unshared = np.concatenate(self._unshared), [np.zeros(0, np.int64)]
+        return unshared
+
+    def visit(self, targets: Array) -> None:
+        """Visit targets, of which some may be visited."""
+        self._visit(targets[~self._seen[targets]])
+
+    def _visit(self, targets: Array) -> None:
+        """Mark targets that are not visited."""
+        if len(targets):
+            self._seen[targets] = True
+            self.unvisited -= len(targets)
+            at = self._place.vector_from_coo(np.sort(targets), np.True_, BOOL, len(self._seen))
+            visit = AssignScalar(np.True_)
+            self._place.execute(Statement(self._visited, Descriptor(at), visit, BOOL))
+
+
+# ------------------------------------------------------------------------------------------
+# A search: the host's loop over levels.
+
+
+class Level(NamedTuple):
+    """One level in a trace."""
+
+    frontier: int  # vertices of the whole frontier
+    found: int  # of the next one
+    pulls: int  # local pieces that pulled
+    why: str  # in the numbers of the first local piece, or of all
+    phases: tuple[Phase, ...]  # times of this process, and bytes that its pieces sent
+    products: int  # local pieces that multiplied
+    listed: int  # neighbours that the others have listed
+
+
+class Search:
+    """One search, level by level. Every process makes it and calls the methods, in step.
+
+    A level is: expand along the column of pieces, expansion, fold along the row, update; Bisson and
+    others 2016, algorithm 2. Messages have positions of vertices in a piece.
+
+    Parameters
+    ----------
+    A : GridMatrix, (n, n)
+        Entry (i, j) is the edge i -> j.
+    numbered : bool
+        Whether parents are wanted.
+
+    Attributes
+    ----------
+    local : dict of Piece
+        The local pieces by their number.
+    total : int
+        Vertices of the frontier, in all pieces.
+    levels : list of Level
+        The levels so far.
+    """
+
+    def __init__(self, pieces: Pieces, A: GridMatrix, system: System, numbered: bool) -> None:
+        self._pieces, self._system, self._numbered = pieces, system, numbered
+        self._layout, self._by = pieces.layout(A.shape), pieces.partition(A.shape[0])
+        self._exchange = Exchange(pieces, A)
+        targets = self._layout.dims[ROW]
+        self.local = {
+            p: Piece(pieces, k, A, targets.position(self._by.own(p)), system) for k, p, _ in pieces
+        }
+        self._nvals, self._degrees = 0, [np.zeros(0, np.int64)] * len(self.local)
+        if system.rule == "edges":
+            self._nvals, self._degrees = pieces.nvals(A), self._out_degrees(A)
+        self._explored, self._pulled = 0, False
+        self._phases: list[Phase] = []
+        self.total, self._edges = 0, 0
+        self.levels: list[Level] = []
+
+    def begin(self, fronts: list[Array], visited: list[Array]) -> None:
+        """Take the first frontier, and the visited vertices: own ones of the local pieces."""
+        for piece, front, before in zip(self.local.values(), fronts, visited, strict=True):
+            piece.visit_own(before)
+            piece.front = front
+        self.total, self._edges = self._agreed()
+        self._exchange.noted()
+
+    def advance(self) -> None:
+        """Replace the frontier by the vertices next to it that are not visited, and visit these."""
+        system, before, self._phases = self._system, self.total, []
+        why = self._one_direction()
+        form = system.messages
+        if form == "direction":
+            form = "bitmap" if self._pulled else "list"
+        sources = self._timed("expand", lambda: self._expand(form))
+        pulls = [self._pulled] * len(self.local)
+        if system.rule == "ratio":
+            found = [
+                len(of) / piece.unvisited if piece.unvisited else float("inf")
+                for of, piece in zip(sources, self.local.values(), strict=True)
+            ]
+            pulls = [ratio >= system.ratio for ratio in found]
+            why = f"frontier / unvisited {found[0]:.3g}, threshold {system.ratio:g}"
+        if system.share == "yes" and self._any_pulls(pulls):
+            self._timed("share", lambda: self._share(form))
+        lists: list[Listed | None] = [None] * len(pulls)
+        if system.claims == "sort" and not all(pulls):
+            lists = self._timed("expansion", lambda: self._lists(sources, pulls))
+        known = [of for of in lists if of is not None]
+        reached = self._timed(
+            "sort" if known else "expansion", lambda: self._expansion(sources, pulls, lists)
+        )
+        given = self._timed("fold", lambda: self._fold(reached, form))
+        self._timed("update", lambda: self._update(reached, given))
+        self.total, self._edges = self._timed("agree", self._agreed)
+        listed = sum(len(of.targets) for of in known)
+        if known:
+            why += f"; {listed} neighbours sorted, {sum(of.nbytes for of in known)} bytes"
+        phases, products = tuple(self._phases), len(lists) - len(known)
+        self.levels.append(Level(before, self.total, sum(pulls), why, phases, products, listed))
+
+    def parents(self) -> list[Array]:
+        """Return, for each local piece, the parents of its own vertices that the search has found.
+
+        The others have any number. Parents that were not sent with their vertices are sent now.
+        """
+        if self._system.parents == "late":
+            self._phases = []
+            self._timed("parents", self._request)
+            if self.levels:
+                last = self.levels[-1]
+                self.levels[-1] = last._replace(phases=(*last.phases, *self._phases))
+        found = []
+        for p, piece in self.local.items():
+            here = np.flatnonzero(piece.giver == p)
+            piece.source[here] = piece.via[piece.own[here]]
+            index = np.zeros(len(piece.own), np.int64)
+            for s in (p, *self._exchange.mates(p, ROW)):
+                at = np.flatnonzero(piece.giver == s)
+                part = self._layout.parts(s)[COLUMN]
+                index[at] = self._layout.dims[COLUMN].index(part, piece.source[at])
+            found.append(index)
+        return found
+
+    # ---------------------------------------------------------------------------- the direction
+    def _one_direction(self) -> str:
+        """Choose the direction of all pieces, where the rule is such; return why."""
+        if self._system.rule != "edges":
+            return "always pushes"
+        self._explored += self._edges
+        left, system = self._nvals - self._explored, self._system
+        self._pulled = pulls_by_edges(
+            self.total, self._by.size, self._edges, left, self._pulled, system.alpha, system.beta
+        )
+        return f"frontier {self.total}, its edges {self._edges}, unexplored {left}"
+
+    def _any_pulls(self, pulls: list[bool]) -> bool:
+        """Whether any piece pulls; a sum over all if each decides by itself."""
+        if self._system.rule == "ratio":
+            count = [(int(pull),) for pull in pulls]
+            return self._timed("agree", lambda: self._exchange.totals(count))[0] > 0
+        return self._pulled
+
+    def _agreed(self) -> tuple[int, int]:
+        """Return the vertices of the whole frontier, and the edges that leave them if needed."""
+        numbers = [
+            (len(piece.front), int(degrees[piece.front].sum()) if len(degrees) else 0)
+            for piece, degrees in zip(self.local.values(), self._degrees, strict=True)
+        ]
+        vertices, edges = self._exchange.totals(numbers)
+        return vertices, edges
+
+    def _out_degrees(self, A: GridMatrix) -> list[Array]:
+        """Return the edges that leave each own vertex, to any piece; the matrix remembers them."""
+        if A.degrees is None:
+            counts = {p: piece.out_degrees() for p, piece in self.local.items()}
+            given = [
+                {d: (of[self._sources_of(d)],) for d in self._exchange.mates(p, COLUMN)}
+                for p, of in counts.items()
+            ]
+            received = self._exchange.numbers(given, COLUMN, "counts")
+            found = [
+                of[self._sources_of(p)] + sum(count for (count,) in lists.values())
+                for (p, of), lists in zip(counts.items(), received, strict=True)
+            ]
+            self._pieces.changes.make(lambda: setattr(A, "degrees", found))
+            return found
+        return A.degrees
+
+    # ------------------------------------------------------------------------------- the phases
+    def _timed(self, name: str, work: Callable[[], T]) -> T:
+        start = time.perf_counter()
+        made = work()
+        ms = (time.perf_counter() - start) * 1e3
+        self._phases.append(Phase(name, ms, self._exchange.noted()))
+        return made
+
+    def _expand(self, form: str) -> list[Array]:
+        """Return, for each local piece, the sources in the frontier of its column of pieces."""
+        own = [piece.front for piece in self.local.values()]
+        received = self._exchange.own_sets(own, COLUMN, form)
+        return [
+            np.concatenate(
+                [self._at(COLUMN, s, vertices) for s, vertices in ({p: front} | lists).items()]
+            )
+            for p, front, lists in zip(self.local, own, received, strict=True)
+        ]
+
+    def _share(self, form: str) -> None:
+        """Send the row of pieces the own vertices that were visited since the last time."""
+        own = [piece.take_unshared() for piece in self.local.values()]
+        received = self._exchange.own_sets(own, ROW, form)
+        for piece, lists in zip(self.local.values(), received, strict=True):
+            for s, vertices in lists.items():
+                piece.visit(self._at(ROW, s, vertices))
+
+    def _lists(self, sources: list[Array], pulls: list[bool]) -> list[Listed | None]:
+        """Return, for each local piece that pushes, the neighbours of its sources."""
+        of_piece = zip(self.local.values(), sources, pulls, strict=True)
+        return [
+            None if pull or piece.neighbours is None else piece.neighbours.listed(of)
+            for piece, of, pull in of_piece
+        ]
+
+    def _expansion(
+        self, sources: list[Array], pulls: list[bool], lists: list[Listed | None]
+    ) -> list[dict[int, Any]]:
+        """Return, for each local piece and owner, the vertices found and the source of each."""
+        reached = []
+        of_piece = zip(self.local.items(), sources, pulls, lists, strict=True)
+        for (p, piece), of, pull, listed in of_piece:
+            if listed is None:
+                targets, via = piece.find(of, pull, self._numbered)
+            else:
+                targets, via = piece.claim(listed)
+            index = self._layout.dims[ROW].index(self._layout.parts(p)[ROW], targets)
+            by_owner = cut((self._by.position(index), via), self._by.owner(index), self._by.pieces)
+            reached.append(dict(enumerate(by_owner)))
+        return reached
+
+    def _fold(self, reached: list[dict[int, Any]], form: str) -> list[dict[int, Any]]:
+        """Send each vertex to its owner, with its source if parents are sent."""
+        if self._numbered and self._system.parents == "sent":
+            return self._exchange.numbers(reached, ROW, "pairs")
+        vertices = [{d: lists[0] for d, lists in of.items()} for of in reached]
+        received = self._exchange.sets(vertices, ROW, form, of_receiver=True)
+        return [{s: (at,) for s, at in lists.items()} for lists in received]
+
+    def _update(self, reached: list[dict[int, Any]], given: list[dict[int, Any]]) -> None:
+        """Make the next frontier: what a piece has found itself, then what others sent, by rank."""
+        for (p, piece), of, lists in zip(self.local.items(), reached, given, strict=True):
+            own = of[p][0]
+            piece.take(own, p)
+            fresh = [own]
+            for s, (vertices, *sources) in lists.items():
+                new = piece.visit_own(vertices)
+                piece.giver[vertices[new]] = s
+                if sources:
+                    piece.source[vertices[new]] = sources[0][new]
+                fresh.append(vertices[new])
+            piece.front = np.sort(np.concatenate(fresh))
+
+    def _request(self) -> None:
+        """Request the sources of the vertices that mates found: two messages for each pair."""
+        wanted = [
+            {s: np.flatnonzero(piece.giver == s) for s in self._exchange.mates(p, ROW)}
+            for p, piece in self.local.items()
+        ]
+        requests = self._exchange.sets(wanted, ROW, "shorter", of_receiver=False)
+        answers = [
+            {s: (piece.via[self._at(ROW, s, vertices)],) for s, vertices in lists.items()}
+            for piece, lists in zip(self.local.values(), requests, strict=True)
+        ]
+        received = self._exchange.numbers(answers, ROW, "parents")
+        for piece, lists, own in zip(self.local.values(), received, wanted, strict=True):
+            for s, (sources,) in lists.items():
+                piece.source[own[s]] = sources
+
+    def _at(self, along: int, piece: int, vertices: Array) -> Array:
+        """Return the sources, or the targets, that vertices of a piece are for its mates."""
+        found: Array = self._layout.dims[along].position(self._by.index(piece, vertices))
+        return found
+
+    def _sources_of(self, piece: int) -> Array:
+        return self._at(COLUMN, piece, np.arange(self._by.count(piece)))
+
+
+# ------------------------------------------------------------------------------------------
+# A recorded loop as such a search.
+
+
+def plan_system(
+    pieces: Pieces, statements: Sequence[Statement], turns: Until | Sweep
+) -> SystemLoop | None:
+    """Return the loop as a search by the system that its product names; None if it names none.
+
+    Raises
+    ------
+    InvalidValue
+        If the system has no such argument.
+    NotSupported
+        If the loop is not such a search.
+    """
+    policy = once(statements, _policy_of)
+    system = None if policy is None else system_of(policy)
+    if system is None:
+        return None
+    body: SearchBody | Rejection
+    if isinstance(turns, Sweep) or not isinstance(turns.empty, GridVector):
+        body = Rejection("the loop has no frontier that is a vector")
+    else:
+        body = match_search(list(map(_without_policy, statements)), turns.empty)
+    why = body.why if isinstance(body, Rejection) else _why_no_search(body)
+    if why:
+        raise _refused(str(policy), why)
+    assert isinstance(body, SearchBody)
+    assert isinstance(turns, Until)
+    return SystemLoop(pieces, body, system, str(policy), turns.times)
+
+
+def _policy_of(statements: Sequence[Statement]) -> str | None:
+    """Return the policy of the first product."""
+    products = (s.operation.product for s in statements if isinstance(s.operation, Multiply))
+    return next((product.policy for product in products), None)
+
+
+def require_no_system(place: Backend, policy: str | None) -> None:
+    """Raise `NotSupported` if a product by itself names a system; `InvalidValue` if no policy."""
+    if policy is not None:
+        require_policy(policies_with_systems(place), policy)
+    if system_of(policy) is not None:
+        raise _refused(str(policy), "a product that runs by itself is no search")
+
+
+def _refused(policy: str, why: str) -> NotSupported:
+    return NotSupported(
+        f"policy {policy}: {why}. Search for levels or parents from one vertex by a loop that is "
+        "recorded, on a grid that lagpu.grid(policy=...) or --policy gave it, or leave it out."
+    )
+
+
+def _without_policy(s: Statement) -> Statement:
+    if not isinstance(s.operation, Multiply):
+        return s
+    product = s.operation.product._replace(policy=None)
+    return s._replace(operation=s.operation._replace(product=product))
+
+
+def _why_no_search(body: SearchBody) -> str:
+    """Return why a body is no search for levels or parents, or an empty string."""
+    multiply, monoid = body.product.semiring.multiply, body.product.semiring.monoid
+    if body.sums:
+        return "products of a level add up"
+    if multiply.positional == "k" and monoid.op.name == "any":
+        return ""
+    if multiply.positional or any(body.reads) or not monoid.idempotent:
+        return "the values of the product are neither ones nor predecessors"
+    return ""
+
+
+class SystemLoop:
+    """A search that runs by a system, as named by a policy; see `FusedLoop`.
+
+    It makes new parts, which the handles take once no process can fail any more.
+    """
+
+    def __init__(
+        self, pieces: Pieces, body: SearchBody, system: System, policy: str, times: int | None
+    ) -> None:
+        self._pieces, self._body, self._system, self._times = pieces, body, system, times
+        self._search: Search | None = None
+        R, C = pieces.grid
+        self.name = policy
+        self.why = f"the body is a search from one frontier; {R} x {C} pieces"
+        self.nbytes = 0  # each place checks its own memory
+
+    def run(self) -> None:
+        """See `FusedLoop`."""
+        body = self._body._replace(statements=())  # from which the other fields were made
+        given = {"policy": self.name, "body": body, "times": self._times}
+        self._pieces.changes.run("search", self._run, given)
+
+    def _run(self) -> None:
+        if self._times == 0:
+            return
+        body, pieces = self._body, self._pieces
+        matrix: Any = body.A
+        A = matrix if body.product.transpose else pieces.turned(matrix)
+        numbered = body.product.semiring.multiply.positional == "k"
+        search = self._search = Search(pieces, A, self._system, numbered)
+        first, visited = [], []
+        for k, _, place in pieces:
+            front, values = place.vector_to_coo(body.frontier.parts[k])
+            excluded = place.vector_to_coo(body.excluded.parts[k])[0]  # by the first mask
+            first.append((front, values))
+            visited.append(np.union1d(excluded, front) if body.assigns_first else excluded)
+        search.begin([front for front, _ in first], visited)
+        fronts: list[list[Array]] = []  # of each depth, the own vertices to be assigned
+        while search.total and len(search.levels) != self._times:
+            before = [piece.front for piece in search.local.values()]
+            search.advance()
+            after = [piece.front for piece in search.local.values()]
+            fronts.append(before if body.assigns_first else after)
+        self._write(search, fronts, self._values(search, first, numbered))
+
+    def _values(self, search: Search, first: Sequence[Entries], numbered: bool) -> list[Array]:
+        """Return the value in the frontier of each own vertex that was in one, by local piece."""
+        dtype, found = self._body.frontier.dtype.numpy, []
+        local = search.local.values()
+        parents = search.parents() if numbered else [1] * len(first)
+        for piece, (front, values), of in zip(local, first, parents, strict=True):
+            own = np.empty(len(piece.own), dtype)
+            own[:] = of
+            given = piece.giver[front] < 0  # not found once more
+            own[front[given]] = values[given]
+            found.append(own)
+        return found
+
+    def _write(self, search: Search, fronts: list[list[Array]], values: list[Array]) -> None:
+        """Make the new parts of the frontier and of what is assigned; the handles take them."""
+        body, pieces = self._body, self._pieces
+        frontier = pieces.empty(body.frontier.dtype, body.frontier.shape)
+        targets = [pieces.empty(a.target.dtype, a.target.shape) for a in body.assignments]
+        for k, p, place in pieces:
+            size, at = len(values[k]), search.local[p].front
+            frontier.parts[k] = _vector(place, at, values[k][at], frontier.dtype, size)
+            at = np.concatenate([at[:0], *(of[k] for of in fronts)])
+            depths = np.repeat(np.arange(len(fronts)), [len(of[k]) for of in fronts])
+            for a, target in zip(body.assignments, targets, strict=True):
+                given = depths if a.what == DEPTH else values[k][at]
+                if a.what == NUMBER:
+                    given = np.full(len(at), a.number)
+                part, old = _vector(place, at, given, target.dtype, size), a.target.parts[k]
+                if place.nvals(old):  # elsewhere its entries stay
+                    made = place.dup(old, target.dtype)
+                    place.execute(Statement(made, Descriptor(part), Assign(part), target.dtype))
+                    part = made
+                target.parts[k] = part
+        written = [body.frontier, *(a.target for a in body.assignments)]
+        new = list(zip(written, [frontier, *targets], strict=True))
+        pieces.changes.make(lambda: become_all(new))
+
+    def rows(self, products: Sequence[Measured]) -> list[LoopRow]:
+        """Return a row for each statement and level, from the local products level by level."""
+        assert self._search is not None
+        found, local, done = [], len(self._search.local), 0
+        for depth, level in enumerate(self._search.levels):
+            parts = products[done : done + level.products]
+            done += level.products
+            edges = [level.listed, *(part.edges for part in parts)]
+            known = all(count is not None for count in edges)
+            measured = Measured(
+                kernel_ms=sum(phase.ms for phase in level.phases),
+                host_ms=None,
+                direction={0: "push", local: "pull"}.get(level.pulls, "both"),
+                kernel=(parts[0].kernel if parts else "") or self.name,
+                reason=f"{level.why}; {level.pulls} of {local} pieces pull",
+                edges=sum(count or 0 for count in edges) if known else None,
+                phases=level.phases,
+            )
+            assigned = Measured(0.0, None, reason="timed with the product")
+            for k, s in enumerate(self._body.statements):
+                is_product = isinstance(s.operation, Multiply)
+                out = level.found if is_product else level.frontier
+                of = measured if is_product else assigned
+                found.append(LoopRow(k, depth, level.frontier, out, of))
+        return found
+
+
+def _vector(place: Backend, at: Array, values: Array, dtype: DType, size: int) -> Handle:
+    return from_entries(place, (at, values.astype(dtype.numpy)), dtype, (size,))

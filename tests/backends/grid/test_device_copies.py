@@ -1,0 +1,103 @@
+"""A sub-cluster of one device gets its copy of a graph from device to device."""
+
+import numpy as np
+import pytest
+from graphs import both_ways, random_edges
+from pieces_of_search import gpu_grid, matrix
+
+from lagpu import BOOL, Matrix, algorithms
+from lagpu.backends import grid
+from lagpu.backends.gpu import GpuBackend
+from lagpu.backends.gpu.device.sim import SimDevice
+from lagpu.backends.grid import clusters
+from lagpu.backends.grid import clusters as device_copies
+from lagpu.errors import OutOfMemory
+
+N = 70
+EDGES = list(dict.fromkeys(random_edges(N, 300, 3)))
+
+
+def sims(pieces, order=None, shape=None):
+    places = [GpuBackend(f"s{p}", SimDevice(backend=f"s{p}")) for p in range(pieces)]
+    return grid.make(f"grid of {pieces}", places, shape, order)
+
+
+def copies_of(A):
+    shared = A.backend.capabilities.clusters(A.data, 1)
+    found = []
+    for k, place in enumerate(shared.backends):
+        copy = Matrix._of(shared.copy(A.data, k), BOOL, A.shape, place, None)
+        rows, cols, values = copy.to_coo()
+        assert values.all()
+        found.append((copy, sorted(zip(rows.tolist(), cols.tolist(), strict=True))))
+    return found
+
+
+@pytest.fixture
+def not_by_the_host(monkeypatch):
+    monkeypatch.setattr(clusters, "copied", lambda *_: pytest.fail("it went by the host"))
+
+
+@pytest.mark.parametrize("block", [7, 1 << 26])
+@pytest.mark.parametrize("edges", [EDGES, both_ways(EDGES), [], [(N - 1, 0)]])
+@pytest.mark.parametrize("order", [None, "random", "degree"])
+@pytest.mark.parametrize("pieces", [2, 3])
+def test_each_copy_is_the_graph(pieces, order, edges, block, monkeypatch, not_by_the_host):
+    monkeypatch.setattr(device_copies, "_BLOCK", block)
+    i, j = np.array(edges, int).reshape(-1, 2).T
+    A = matrix(N, i, j, sims(pieces, order))
+    symmetric = A.is_symmetric
+    for copy, found in copies_of(A):
+        assert found == sorted(set(edges))
+        form = copy.data.csc()
+        assert form.col_ptr.dtype == form.row_idx.dtype == np.int32
+        for v in range(N):
+            rows = form.row_idx[form.col_ptr[v] : form.col_ptr[v + 1]]
+            assert (np.diff(rows) > 0).all()
+        assert copy.is_symmetric is symmetric
+
+
+def test_rows_and_columns_of_pieces_go_by_the_host():
+    i, j = np.array(EDGES).T
+    for _, found in copies_of(matrix(N, i, j, sims(4, shape=(2, 2)))):
+        assert found == sorted(EDGES)
+
+
+def test_a_matrix_keeps_its_copies_until_it_is_written():
+    i, j = np.array(EDGES).T
+    A = matrix(N, i, j, sims(2))
+    first = [copy.data for copy, _ in copies_of(A)]
+    assert [copy.data for copy, _ in copies_of(A)] == first
+    A[0, 1] = True
+    del A[int(i[0]), int(j[0])]
+    assert all(found == sorted({*EDGES[1:], (0, 1)}) for _, found in copies_of(A))
+
+
+def test_copies_are_not_kept_where_there_is_little_room(monkeypatch):
+    i, j = np.array(EDGES).T
+    A = matrix(N, i, j, sims(2))
+    for home in A.backend.capabilities.parts.homes:
+        monkeypatch.setattr(home, "free_bytes", lambda: 64)
+    first = [copy.data for copy, _ in copies_of(A)]
+    assert all(
+        copy.data is not before for (copy, _), before in zip(copies_of(A), first, strict=True)
+    )
+
+
+def test_a_device_without_room_refuses_and_keeps_nothing(monkeypatch):
+    i, j = np.array(EDGES).T
+    place = sims(2)
+    A = matrix(N, i, j, place)
+    first = place.capabilities.parts.homes[0].device
+    monkeypatch.setattr(first, "free_bytes", lambda: 100)
+    monkeypatch.setattr(first, "pooled_bytes", lambda: 0)
+    with pytest.raises(OutOfMemory, match="a copy of the graph"):
+        copies_of(A)
+
+
+@pytest.mark.gpu
+def test_betweenness_on_gpus(not_by_the_host):
+    i, j = np.array(both_ways(EDGES)).T
+    A, B = (matrix(N, i, j, x) for x in (gpu_grid(2), "cpu"))
+    found, want = (algorithms.betweenness_centrality(x, pieces=1).to_dense() for x in (A, B))
+    assert np.allclose(found, want, rtol=1e-12)
