@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from lagpu.errors import FileFormatError, NotSupported
 from lagpu.io.csc import CSC, bytes_for_entries, from_entries
 from lagpu.io.reading import Budget, Edges, Options, Parsed, errors_named
-from lagpu.io.text import Fault, fortran, line_number, number, parsed, show
+from lagpu.io.text import Fault, fortran, line_number, number, show
 
 BANNER = b"%%MatrixMarket"
 _REAL = (
@@ -75,12 +75,16 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
     """
     name, sizes = budget.name, sizes_of(data, budget.name)
     shape, field = (sizes.nrows, sizes.ncols), sizes.field
-    stored = data.count(b"\n", sizes.start) * (2 if sizes.mirror else 1)
+    room = (len(data) - sizes.start) // (2 * _width(field))  # a number and a separator
+    stored = min(sizes.nvals, room) * (2 if sizes.mirror else 1)
     triplets = 40 * stored  # as the parser returns them, joined and expanded
     beside = len(data) + triplets
     need = triplets + bytes_for_entries(stored, shape[1], values=field != "pattern", held=beside)
     budget.require(need, f"{shape[0]} x {shape[1]}", held=len(data))
-    edges = Edges.join(parsed(data, sizes.start, lambda text: edges_of(text, sizes), name))
+    try:
+        edges = edges_of(data, sizes, sizes.start)
+    except Fault as fault:
+        raise fault.named(name, line_number(data, sizes.start) - 1) from None
     require_count(sizes, len(edges.u), name)
     u, v, values = edges.mirrored(sizes.mirror)
     if values is None and field != "pattern":
@@ -158,26 +162,38 @@ def _why(data: bytes, at: int, field: str) -> str:
     return f"{show(line)} is not {_width(field)} numbers, which the field {field} needs"
 
 
-def _rows_end(data: bytes, start: int, field: str) -> int:
+def _rows_end(text: bytes, start: int, field: str) -> int:
     """Return where the first line begins that no entry of a field can be, or the end."""
-    rows = _rows_of(field).match(data, start)
+    rows = _patterns_of(field)[1].match(text, start)
     return start if rows is None else rows.end()
 
 
 @functools.cache
-def _rows_of(field: str) -> re.Pattern[bytes]:
-    """Return the pattern of the lines that an entry of a field may be, as many as there are."""
+def _patterns_of(field: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """Return the patterns of many lines of entries: as usual, and all that the format allows."""
     value = _VALUES[field]
-    usual = rb"[0-9]++ [0-9]++" + value.replace(rb"[ \t]++", b" ") + rb"\n"  # twice as fast
+    usual = rb"(?:[0-9]++ [0-9]++" + value.replace(rb"[ \t]++", b" ") + rb"\n)*+"
     row = rb"-?[0-9]++[ \t]++-?[0-9]++" + value
-    return re.compile(rb"(?:" + usual + rb"|[ \t]*+(?:" + row + rb")?[ \t\r]*+\n)*+")
+    return re.compile(usual), re.compile(rb"(?:[ \t]*+(?:" + row + rb")?[ \t\r]*+\n)*+")
 
 
-_BLANK = re.compile(rb"\n[ \t\r]*+(?=\n)")
+_BLANK = re.compile(rb"(?:\A|\n)[ \t\r]*+(?=\n)")
 _LINE = re.compile(r"Line ([0-9]+): ")
 
 
-def edges_of(text: bytes, sizes: Sizes) -> Edges:
+class _Headed:
+    """A stream of a text from an offset on, after a head: without a copy."""
+
+    def __init__(self, head: str, text: bytes, start: int) -> None:
+        self._head, self._text = head.encode(), io.BytesIO(text)
+        self._text.seek(start)
+
+    def read(self, size: int) -> bytes:
+        head, self._head = self._head, b""
+        return head or self._text.read(size)
+
+
+def edges_of(text: bytes, sizes: Sizes, start: int = 0) -> Edges:
     """Return the entries of whole lines, those across the diagonal not among them.
 
     Raises
@@ -186,29 +202,34 @@ def edges_of(text: bytes, sizes: Sizes) -> Edges:
         If a line is no entry of the matrix. SciPy's parser sees no other line: it reads ``3abc`` as
         3, and reads beyond its memory to find the end of a last line that is cut.
     """
-    text = fortran(text) if sizes.field == "real" else text
-    stop = _rows_end(text, 0, sizes.field)
-    if stop < len(text):
-        raise Fault(line_number(text, stop), _why(text, stop, sizes.field))
-    body = b"\n" + text
-    count = text.count(b"\n") - len(_BLANK.findall(body))
+    field = sizes.field
+    if field == "real" and (text.find(b"D", start) >= 0 or text.find(b"d", start) >= 0):
+        text, start = fortran(text[start:]), 0
+    lines = np.frombuffer(text, np.uint8, offset=start) == ord("\n") if start < len(text) else []
+    count = np.count_nonzero(lines)  # faster than `bytes.count`
+    if not _patterns_of(field)[0].fullmatch(text, start):  # which takes half the time
+        stop = _rows_end(text, start, field)
+        if stop < len(text):
+            line = text.count(b"\n", start, stop) + 1
+            raise Fault(line, _why(text, stop, field))
+        count -= len(_BLANK.findall(text, max(start - 1, 0)))
     if not count:
         return Edges.join([])
-    head = f"{BANNER.decode()} matrix coordinate {sizes.field} general\n"
-    head += f"{sizes.nrows} {sizes.ncols} {count}"
+    head = f"{BANNER.decode()} matrix coordinate {field} general\n"
+    head += f"{sizes.nrows} {sizes.ncols} {count}\n"
     try:
-        entries: Any = scipy.io.mmread(io.BytesIO(head.encode() + body), spmatrix=False)
+        entries: Any = scipy.io.mmread(_Headed(head, text, start), spmatrix=False)
     except (ValueError, OverflowError) as error:
         found = _LINE.match(str(error))
         line = int(found[1]) - 2 if found else 1  # without the head
-        shown = next(itertools.islice(io.BytesIO(text), line - 1, None), b"").strip()
+        shown = next(itertools.islice(io.BytesIO(text[start:]), line - 1, None), b"").strip()
         i, j = map(number, shown.split()[:2])
         why = "has a value that is not of 64 bits"
         if not (1 <= i <= sizes.nrows and 1 <= j <= sizes.ncols):
             shape = f"{sizes.nrows} x {sizes.ncols}"
             why = f"is outside {shape}, the shape in the header; indices count from 1"
         raise Fault(line, f"{show(shown)} {why}") from error
-    return Edges(entries.row, entries.col, None if sizes.field == "pattern" else entries.data)
+    return Edges(entries.row, entries.col, None if field == "pattern" else entries.data)
 
 
 def require_count(sizes: Sizes, count: int, name: str) -> None:
