@@ -263,3 +263,4 @@ def test_pieces_end_with_their_lines(monkeypatch):
     lines = b"aa\nbb\ncccccc\ndd\nlonger than a piece"
     found = [(0, b"aa\nbb\n"), (6, b"cccccc\n"), (13, b"dd\n"), (16, b"longer than a piece")]
     assert list(text.pieces(lines)) == found
+    assert list(text.pieces(b"\nlonger\n1\n")) == [(0, b"\n"), (1, b"longer\n"), (8, b"1\n")]
