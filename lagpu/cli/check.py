@@ -20,7 +20,7 @@ from lagpu.cli.options import SHORTEST
 from lagpu.cli.start import Begin
 from lagpu.core.matrix import Matrix
 from lagpu.errors import FileFormatError, InvalidValue
-from lagpu.io.vectors import read_named_vector, read_vector
+from lagpu.io.files import read_named_vector, read_vector
 
 # Checkers of searches from one source, by the option that names the file.
 _FROM_ONE: dict[str, Callable[..., Any]] = {

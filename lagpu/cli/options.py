@@ -29,7 +29,7 @@ class Forms(StrEnum):
     CSC = "csc"
 
 
-# The suffixes are those of lagpu.io.formats.table, whose import would take time (a test compares).
+# The suffixes are those of lagpu.io.formats, whose import would take time (a test compares).
 FILES = (
     ".mtx, .npz, .graphml, .gml, .gr, .col, .graph, .metis, .sg, .wsg, .parquet, .h5, .hdf5, .csv, "
     ".tsv, .el, .wel, .txt; text also .gz"

@@ -3,17 +3,20 @@
 ``read`` and ``write`` handle the formats of :doc:`/files`.
 """
 
-from lagpu.io.arrays import from_arrays, from_scipy, to_scipy, to_scipy_sparse
-from lagpu.io.files import read, write, write_vector
-from lagpu.io.networkx_graphs import from_networkx, to_networkx
-from lagpu.io.objects import (
+from lagpu.io.arrays import (
+    from_arrays,
     from_cupyx,
     from_edgelist,
     from_igraph,
     from_pandas_edgelist,
+    from_scipy,
     to_cupyx,
     to_igraph,
+    to_scipy,
+    to_scipy_sparse,
 )
+from lagpu.io.files import read, write, write_vector
+from lagpu.io.networkx_graphs import from_networkx, to_networkx
 
 from_scipy_sparse = from_scipy  # the name in python-graphblas
 

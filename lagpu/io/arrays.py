@@ -1,18 +1,29 @@
-"""Convert matrices from and to SciPy, and from arrays on the host or a device."""
+"""Convert matrices from and to SciPy, cupyx and igraph, arrays, lists of edges and tables."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 
 from lagpu import backends
+from lagpu.algebra.operators import BinaryOp, Monoid
 from lagpu.backends.protocol import Backend
-from lagpu.core.arguments import array_in
+from lagpu.core.arguments import array_in, binary_operator
 from lagpu.core.matrix import Matrix
-from lagpu.dtypes import lookup
-from lagpu.errors import DomainMismatch, InvalidValue
-from lagpu.io.csc import compress
+from lagpu.dtypes import BOOL, FP32, FP64, lookup
+from lagpu.errors import (
+    BackendMismatch,
+    BackendUnavailable,
+    DimensionMismatch,
+    DomainMismatch,
+    InvalidValue,
+    LimitExceeded,
+)
+from lagpu.host import memory
+from lagpu.io.csc import CSC, asymmetry, compress, from_entries, symmetrise
+from lagpu.io.reading import BYTES_OF_NAME, Names, needed, renumbered
 
 
 def from_scipy(
@@ -150,3 +161,408 @@ def from_arrays(
         ncols=ncols,
         backend=place,
     )
+
+
+# ------------------------------------------------------------------------------------------
+# Graphs from lists of edges with any ids, tables of pandas, igraph and cupyx.
+
+
+Array = np.ndarray[Any, Any]
+
+
+def from_edgelist(
+    edges: Any,
+    values: Any = None,
+    *,
+    directed: bool = True,
+    dup_op: BinaryOp | Monoid | str | None = None,
+    backend: str | Backend | None = None,
+) -> tuple[Matrix, Array]:
+    """Return the graph of edges between vertices with any ids, and the id of each vertex.
+
+    Parameters
+    ----------
+    edges : iterable of pairs or triples, or array, (k, 2) or (k, 3)
+        ``(source, target)`` or ``(source, target, weight)``; ids are anything that can be hashed,
+        such as texts, or numbers of any size.
+    values : array_like, (k,), or scalar, optional
+        Weights, if the edges are pairs; by default the matrix is BOOL.
+    directed : bool
+        False adds the reverse of every edge.
+    dup_op : BinaryOp, Monoid or str, optional
+        Combines the weights of an edge that is given twice; by default they are summed.
+    backend : str or Backend, optional
+        Where the matrix will live.
+
+    Returns
+    -------
+    A : Matrix, (n, n)
+        Entry (i, j) is the edge ``ids[i] -> ids[j]``.
+    ids : ndarray, (n,)
+        Ascending: INT64, UINT64 or FP64 for numbers, objects for other ids. Ids without an order
+        among each other, as ``1`` and ``"a"``, stand in the order of first sight.
+
+    Raises
+    ------
+    DimensionMismatch
+        If edges are not all pairs or triples, or `values` differ in length.
+    DomainMismatch
+        If an id cannot be hashed, is None or NaN, or a weight is no number.
+    InvalidValue
+        If `directed` is False and an edge has a different weight in each direction.
+    """
+    what = "from_edgelist"
+    columns = _columns(edges, what)
+    if len(columns) == 3:
+        if values is not None:
+            raise DimensionMismatch(f"{what}: edges with weights, and values too. Give one.")
+        values = columns[2]
+    return _graph(columns[0], columns[1], values, what, directed, dup_op, backend)
+
+
+def from_pandas_edgelist(
+    df: Any,
+    source: str = "source",
+    target: str = "target",
+    weight: str | None = None,
+    *,
+    directed: bool = True,
+    dup_op: BinaryOp | Monoid | str | None = None,
+    backend: str | Backend | None = None,
+) -> tuple[Matrix, Array]:
+    """Return the graph of a table with an edge in each row, and the id of each vertex.
+
+    Parameters
+    ----------
+    df : pandas.DataFrame, or anything with columns by name
+        The table; a dict of arrays is one too.
+    source, target : str
+        Columns with the ids of the ends.
+    weight : str, optional
+        Column with the weights; by default the matrix is BOOL.
+    directed, dup_op, backend
+        As in `from_edgelist`.
+
+    Returns
+    -------
+    A : Matrix, (n, n)
+        Entry (i, j) is the edge ``ids[i] -> ids[j]``.
+    ids : ndarray, (n,)
+        As in `from_edgelist`.
+
+    Raises
+    ------
+    InvalidValue
+        If there is no such column, or a weight is missing.
+    DomainMismatch, DimensionMismatch
+        As in `from_edgelist`.
+    """
+    what = "from_pandas_edgelist"
+    names = [source, target] if weight is None else [source, target, weight]
+    for name in names:
+        if name not in df:
+            known = ", ".join(map(str, list(df)[:20]))
+            raise InvalidValue(f"{what}: there is no column {name!r}. It has {known}.")
+    values = None if weight is None else _plain(df[weight])
+    return _graph(_plain(df[source]), _plain(df[target]), values, what, directed, dup_op, backend)
+
+
+def _columns(edges: Any, what: str) -> list[Any]:
+    """Return the columns of edges."""
+    if isinstance(edges, np.ndarray):
+        if edges.ndim != 2 or edges.shape[1] not in (2, 3):
+            raise DimensionMismatch(f"{what}: edges {edges.shape}, not (k, 2) or (k, 3).")
+        return [edges[:, k] for k in range(edges.shape[1])]
+    rows = [tuple(edge) for edge in edges]
+    if not rows:
+        return [[], []]
+    width = len(rows[0])
+    if width not in (2, 3) or any(len(row) != width for row in rows):
+        odd = next(row for row in rows if len(row) != width or width not in (2, 3))
+        raise DimensionMismatch(
+            f"{what}: the edge {odd!r} has {len(odd)} items, not 2 or 3 as all others."
+        )
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _plain(column: Any) -> Any:
+    """Return a column of a table as an array of numbers, or as a list of anything."""
+    kind = getattr(column, "dtype", None)
+    if isinstance(kind, np.dtype) and kind.kind in "biuf":
+        return np.asarray(column)
+    return column.tolist() if hasattr(column, "tolist") else list(column)
+
+
+def _graph(
+    sources: Any,
+    targets: Any,
+    values: Any,
+    what: str,
+    directed: bool,
+    dup_op: BinaryOp | Monoid | str | None,
+    backend: str | Backend | None,
+) -> tuple[Matrix, Array]:
+    count = len(sources)
+    if len(targets) != count:
+        raise DimensionMismatch(f"{what}: {count} sources != {len(targets)} targets.")
+    u, v, ids = _numbered(sources, targets, what)
+    weights = None if values is None or values is True else _weights(values, count, what)
+    op = None if dup_op is None else binary_operator(dup_op)
+    if not directed:  # an edge that is given in either direction is the same edge
+        u, v = np.minimum(u, v), np.maximum(u, v)
+    csc = from_entries(u, v, weights, len(ids), len(ids), op)
+    if not directed:
+        csc = symmetrise(csc, what)
+    return csc.matrix(backend), ids
+
+
+def _numbered(sources: Any, targets: Any, what: str) -> tuple[Array, Array, Array]:
+    ends = [_array(column) for column in (sources, targets)]
+    if all(end is not None for end in ends) and ends[0].dtype.kind == ends[1].dtype.kind:
+        u, v = ends
+        if any(end.dtype.kind == "f" and np.isnan(end).any() for end in (u, v)):
+            raise DomainMismatch(f"{what}: an id is NaN, which is equal to nothing. Drop its row.")
+        memory.require(72 * len(u), what)
+        return renumbered(u, v)
+    memory.require(2 * BYTES_OF_NAME * len(sources), what)
+    # Numbers of two kinds would meet in FP64, which does not hold them all.
+    sources, targets = (
+        column if e is None else e.tolist()
+        for column, e in zip((sources, targets), ends, strict=True)
+    )
+    names = Names()
+    try:
+        u, v = (names.codes(column, len(column)) for column in (sources, targets))
+    except TypeError as error:
+        raise DomainMismatch(f"{what}: an id is not hashable: {error}.") from error
+    # Missing values of pandas are equal to nothing, or cannot say.
+    missing = [name for name in names if name is None or not _is_itself(name)]
+    if missing:
+        raise DomainMismatch(
+            f"{what}: an id is {missing[0]!r}, which names no vertex. Drop its row."
+        )
+    return names.ordered(u, v)
+
+
+def _is_itself(name: Any) -> bool:
+    try:
+        return bool(name == name)
+    except (TypeError, ValueError):
+        return False
+
+
+def _array(column: Any) -> Any:
+    """Return a column of numbers, or None for one of anything else."""
+    is_numbers = isinstance(column, np.ndarray) and column.dtype.kind in "iuf"
+    return column if is_numbers else None
+
+
+def _weights(values: Any, count: int, what: str) -> Array:
+    found = np.asarray(values)
+    if found.dtype.kind == "O":
+        found = np.array([np.nan if value is None else value for value in found.tolist()])
+    if found.ndim == 0:
+        found = np.full(count, found)
+    if found.shape != (count,):
+        raise DimensionMismatch(f"{what}: values {found.shape} != ({count},) edges.")
+    if found.dtype.kind not in "biuf":
+        raise DomainMismatch(f"{what}: a weight is no number.")
+    if found.dtype.kind == "f" and np.isnan(found).any():
+        k = int(np.flatnonzero(np.isnan(found))[0])
+        raise InvalidValue(f"{what}: the weight of edge {k} is missing (NaN). Fill or drop it.")
+    return found
+
+
+def from_igraph(
+    g: Any,
+    weight: str | None = None,
+    *,
+    dup_op: BinaryOp | Monoid | str | None = None,
+    backend: str | Backend | None = None,
+) -> Matrix:
+    """Return the adjacency matrix of an igraph graph; vertex k is vertex k.
+
+    Parameters
+    ----------
+    g : igraph.Graph
+        A graph, directed or not. An undirected edge gives two entries, a self-loop one.
+    weight : str, optional
+        Edge attribute with the value. By default the matrix is BOOL, where parallel edges
+        are one entry.
+    dup_op : BinaryOp, Monoid or str, optional
+        Combines the values of parallel edges; by default they are summed.
+    backend : str or Backend, optional
+        Where the matrix will live.
+
+    Raises
+    ------
+    DomainMismatch
+        If `g` is no igraph graph, or a weight is no number.
+    InvalidValue
+        If there is no such attribute, or a weight is missing.
+    """
+    what = "from_igraph"
+    if not hasattr(g, "get_edgelist") or not hasattr(g, "vcount"):
+        raise DomainMismatch(f"{what}: {type(g).__name__} is no igraph.Graph.")
+    n, m = g.vcount(), g.ecount()
+    memory.require(200 * m + 16 * n, what)  # measured: a list of pairs, then arrays
+    if weight is not None and weight not in g.es.attributes():
+        known = ", ".join(g.es.attributes()) or "none"
+        raise InvalidValue(f"{what}: edges have no attribute {weight!r}. They have {known}.")
+    pairs = np.array(g.get_edgelist(), np.int64).reshape(-1, 2)
+    weights = None if weight is None else _weights(g.es[weight], m, what)
+    op = None if dup_op is None else binary_operator(dup_op)
+    u, v = pairs[:, 0], pairs[:, 1]
+    if not g.is_directed():
+        u, v = np.minimum(u, v), np.maximum(u, v)
+    csc = from_entries(u, v, weights, n, n, op)
+    return (csc if g.is_directed() else symmetrise(csc, what)).matrix(backend)
+
+
+def to_igraph(A: Matrix, *, directed: bool | None = None) -> Any:
+    """Return a matrix as an igraph graph.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        A matrix on any backend. Unless BOOL, values become the edge attribute ``weight``.
+    directed : bool, optional
+        Whether the graph is directed; by default it is unless the matrix is symmetric.
+
+    Raises
+    ------
+    InvalidValue
+        If the matrix is not square, or not symmetric where it must be.
+    BackendUnavailable
+        If igraph is not installed.
+    """
+    igraph = needed("igraph", "to_igraph: it")
+    if A.nrows != A.ncols:
+        raise InvalidValue(f"to_igraph: nrows {A.nrows} != ncols {A.ncols}. Give a square matrix.")
+    csc = CSC.of(A)
+    symmetric = asymmetry(csc) is None
+    if directed is False and not symmetric:
+        raise InvalidValue("to_igraph: the matrix is not symmetric. Give directed=True.")
+    memory.require(200 * csc.nvals + 16 * csc.nrows, "to_igraph")
+    undirected = symmetric if directed is None else not directed
+    rows, cols = csc.row_idx, csc.columns()
+    kept = rows <= cols if undirected else np.ones(csc.nvals, bool)
+    g = igraph.Graph(csc.nrows, directed=not undirected)
+    g.add_edges(np.column_stack([rows[kept], cols[kept]]).tolist())
+    if not csc.dtype.is_bool:
+        g.es["weight"] = csc.dense_values()[kept].tolist()
+    return g
+
+
+# ------------------------------------------------------------------------------------------
+# Convert matrices from and to `cupyx.scipy.sparse`, whose arrays are on a GPU.
+
+
+_MOST = 2**31 - 1  # cupyx counts in 32 bits
+
+
+def from_cupyx(S: Any, *, backend: str | Backend | None = None) -> Matrix:
+    """Return the matrix of a `cupyx.scipy.sparse` matrix, of any format.
+
+    On the gpu backend nothing goes through the host. There a sorted ``csc_matrix`` is not even
+    copied: the matrix has the same memory, so do not write to the arrays of `S` afterwards, or give
+    ``S.copy()``. Rows (``csr_matrix``) and triplets (``coo_matrix``) are sorted by columns on the
+    device.
+
+    Parameters
+    ----------
+    S : csc_matrix, csr_matrix, coo_matrix or another one, (nrows, ncols)
+        Stored zeros stay entries; duplicates are summed. `S` itself is not changed.
+    backend : str or Backend, optional
+        Where the matrix will live; a backend on the host gets a copy.
+
+    Raises
+    ------
+    DomainMismatch
+        If `S` is not a sparse matrix, or lagpu lacks the type of its values.
+    """
+    kind = getattr(S, "format", None)
+    if kind is None or not hasattr(S, "tocoo"):
+        raise DomainMismatch(
+            f"from_cupyx: {type(S).__name__} is not a sparse matrix. "
+            "Wrap it in cupyx.scipy.sparse.coo_matrix."
+        )
+    place = backends.get(backend)
+    nrows, ncols = map(int, S.shape)
+    if kind not in ("csc", "csr"):
+        S = S.tocoo()
+        rows, cols, values = (_taken(x, place) for x in (S.row, S.col, S.data))
+        dup_op = "lor" if values.dtype == bool else "plus"
+        return Matrix.from_coo(
+            rows, cols, values, nrows=nrows, ncols=ncols, dup_op=dup_op, backend=place
+        )
+    if not S.has_canonical_format:
+        S = S.copy()  # the next line sorts in place
+        S.sum_duplicates()
+    ptr, idx, values = (_taken(x, place) for x in (S.indptr, S.indices, S.data))
+    make = Matrix.from_csc if kind == "csc" else Matrix.from_csr
+    return make(ptr, idx, values, nrows=nrows, ncols=ncols, backend=place)
+
+
+def _taken(array: Any, place: Backend) -> Any:
+    return array_in(array, place, "from_cupyx", copies=True)
+
+
+def to_cupyx(A: Matrix, *, format: str = "csc") -> Any:
+    """Return a matrix on a GPU as a `cupyx.scipy.sparse` matrix; nothing goes through the host.
+
+    Parameters
+    ----------
+    A : Matrix, (nrows, ncols)
+        A matrix on the gpu backend, of type BOOL, FP32 or FP64.
+    format : str
+        ``"csc"``, ``"csr"`` or ``"coo"``. ``"csc"`` is a copy of the columns that the backend
+        stores; the others are made of it on the device.
+
+    Raises
+    ------
+    BackendMismatch
+        If the matrix is not on a GPU.
+    DomainMismatch
+        If it is of an integer type, which cupyx lacks.
+    LimitExceeded
+        If it has more rows, columns or entries than 32 bits count.
+    InvalidValue
+        If there is no such format.
+    BackendUnavailable
+        If CuPy is not installed.
+    """
+    if format not in ("csc", "csr", "coo"):
+        raise InvalidValue(f"to_cupyx: there is no format {format!r}. Use csc, csr or coo.")
+    place = A.backend
+    if place.device is None or not _has_cupy_arrays(place):
+        raise BackendMismatch(
+            f"to_cupyx: {A.name} is on {place.name}. Move it first: A.to('gpu'), or use to_scipy."
+        )
+    if A.dtype not in (BOOL, FP32, FP64):
+        raise DomainMismatch(
+            f"to_cupyx: cupyx has no matrices of {A.dtype}. Convert it: A.dup('FP64')."
+        )
+    if max(A.nrows, A.ncols, A.nvals) > _MOST:
+        raise LimitExceeded(
+            f"to_cupyx: {A.nrows} x {A.ncols} with {A.nvals} entries; cupyx counts in 32 bits. "
+            "Take a part, A[I, J], or use to_scipy."
+        )
+    try:
+        import cupyx.scipy.sparse as cs
+    except ImportError as error:
+        raise BackendUnavailable("to_cupyx: needs CuPy. Install lagpu[gpu].") from error
+    if format == "csr":  # the columns of the transpose are the rows
+        A = A.T.new()
+    ptr, idx, values = A.to_csc(on_device=True)
+    if format == "csc":
+        return cs.csc_matrix((values, idx, ptr), shape=A.shape)
+    if format == "csr":
+        return cs.csr_matrix((values, idx, ptr), shape=A.shape[::-1])
+    xp = place.device.xp
+    cols = xp.searchsorted(ptr, xp.arange(len(idx), dtype=ptr.dtype), side="right") - 1
+    return cs.coo_matrix((values, (idx, cols)), shape=A.shape)
+
+
+def _has_cupy_arrays(place: Backend) -> bool:
+    return place.device.xp is not np

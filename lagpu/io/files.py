@@ -1,4 +1,4 @@
-"""Read graph files by their content, and write them by their suffix, atomically."""
+"""Read graph files by their content, and write them by their suffix, atomically; vectors too."""
 
 from __future__ import annotations
 
@@ -24,12 +24,11 @@ from lagpu.core.matrix import Matrix
 from lagpu.errors import DimensionMismatch, FileFormatError, FileMissing, InvalidValue, LagpuError
 from lagpu.host import memory
 from lagpu.host.files import probe, replacing
-from lagpu.io import slices
+from lagpu.io import formats, matrix_market, slices, suites
 from lagpu.io.csc import CSC, bytes_for_entries, symmetrise
-from lagpu.io.formats import metis, table, tar
-from lagpu.io.formats.kinds import kind_of, kind_of_text, needed
-from lagpu.io.formats.table import Format
-from lagpu.io.reading import Budget, Options, Parsed
+from lagpu.io.formats import Format
+from lagpu.io.npz import Archive
+from lagpu.io.reading import Budget, Options, Parsed, errors_named, kind_of, kind_of_text, needed
 from lagpu.io.text import PIECE, is_binary, write_rows
 
 Array = np.ndarray[Any, Any]
@@ -101,7 +100,7 @@ def read(
         Return (matrix, ids) instead, where ids[v] is the id of vertex v in the file: a number, with
         gaps or beyond 2**53, or a text. Vertices without an edge are not there.
     columns : sequence of str, optional
-        Names of the columns with the sources, the targets, and maybe the weights, of a table. By
+        Names of the columns with the sources, the targets, and maybe the weights, of a formats. By
         default ``source`` and ``target`` (or ``src`` and ``dst``, ``from`` and ``to``) and
         ``weight``, or else the two that are not called as weights are.
     format : str, optional
@@ -144,7 +143,7 @@ def read(
         renumber,
         _three(columns),
     )
-    asked = None if format is None else table.asked_for(format)
+    asked = None if format is None else formats.asked_for(format)
     grid = backends.choose(None, backend)
     with memory.shortage_named(f"read: {file.name}"):
         if grid.capabilities.parts is not None and str(file) != "-":
@@ -221,21 +220,22 @@ def _parse(
 ) -> Parsed:
     """Return the graph in an open file."""
     start = stream.peek(_MANY)[:_MANY]
-    form = table.of_start(start)
+    form = formats.of_start(start)
     if form is not None:
         _require_heeded(form, options, budget.name)
-        return form.read(stream if stream.seekable() else _copy(stream, budget), budget, options)
+        seekable = stream if stream.seekable() else io.BytesIO(_whole(stream, budget))
+        return form.read(seekable, budget, options)
     if kind := kind_of(start):
         raise FileFormatError(f"read: {budget.name} is {kind}.")
     data = _content(stream, budget)
-    if tar.is_tar(data):
-        data, file = tar.matrix_of(data, budget), Path(".mtx")
-    form = asked or table.of_text(data, file)
+    if matrix_market.is_tar(data):
+        data, file = matrix_market.matrix_of(data, budget), Path(".mtx")
+    form = asked or formats.of_text(data, file)
     if asked is not None and asked.magic:
         raise FileFormatError(f"read: {budget.name} is no {asked.name}.")
     if not form.binary and is_binary(data[: 1 << 16]):
         raise FileFormatError(
-            f"read: {budget.name} is binary. Give one of {table.names()} (text also gzipped)."
+            f"read: {budget.name} is binary. Give one of {formats.names()} (text also gzipped)."
         )
     if form.guessed and asked is None and (kind := kind_of_text(data)):
         raise FileFormatError(f"read: {budget.name} is {kind}.")
@@ -243,7 +243,7 @@ def _parse(
     try:
         return form.read(data, budget, options)
     except FileFormatError as error:
-        if form.guessed and metis.looks_like_metis(data):
+        if form.guessed and suites.looks_like_metis(data):
             raise FileFormatError(
                 f'{error} If it is a METIS graph, name it .graph, or give format=".graph".'
             ) from None
@@ -252,22 +252,13 @@ def _parse(
 
 def _require_heeded(form: Format, options: Options, name: str) -> None:
     """Raise for an option that has no effect on a format."""
-    given = {
-        "renumber": options.renumber,
-        "columns": options.columns is not None,
-    }
-    for option in given:
-        if given[option] and option not in form.heeds:
-            why = {
-                "renumber": "numbers its vertices without gaps",
-                "columns": "has no columns with names",
-            }[option]
+    rows = (
+        ("renumber", options.renumber, "numbers its vertices without gaps"),
+        ("columns", options.columns is not None, "has no columns with names"),
+    )
+    for option, given, why in rows:
+        if given and option not in form.heeds:
             raise InvalidValue(f"read: {name}: {form.name} {why}. Leave {option} out.")
-
-
-def _copy(stream: Any, budget: Budget) -> IO[bytes]:
-    """Return what a pipe holds, for readers that seek."""
-    return io.BytesIO(_whole(stream, budget))
 
 
 def _content(stream: io.BufferedReader, budget: Budget) -> bytes:
@@ -354,9 +345,9 @@ _USUAL = (".mtx", ".npz", ".txt")  # the suffixes that a message names first
 
 def _format_of(file: Path) -> Format:
     """Return the format that a file is to be written in, by its suffix."""
-    form = table.by_suffix(file)
+    form = formats.by_suffix(file)
     if form is None:
-        others = ", ".join(x for x in table.suffixes().split(", ") if x not in _USUAL)
+        others = ", ".join(x for x in formats.suffixes().split(", ") if x not in _USUAL)
         raise InvalidValue(
             f"write: {file.name}: use {_USUAL[0]}, {_USUAL[1]} or {_USUAL[2]}, or else {others}; "
             ".gz after a text."
@@ -440,3 +431,105 @@ def _named_errors(operation: str, path: Path) -> Iterator[None]:
         raise InvalidValue(f"{operation}: {path} is a folder. Give a file.") from error
     except OSError as error:
         raise InvalidValue(f"{operation}: {path}: {error.strerror or error}.") from error
+
+
+# ------------------------------------------------------------------------------------------
+# Vectors, from files of `write_vector` and of other programs.
+
+
+def read_vector(path: str | os.PathLike[str]) -> tuple[Array, Array]:
+    """Return the entries of a vector: INT64 indices in the order of the file, and values.
+
+    ``.npz`` has the arrays ``indices`` and ``values``; any other file has lines of an index and a
+    value, separated by a space or a comma. The first line may be a header of names, and lines that
+    begin with ``#`` are comments. Values are INT64 if all are whole, else FP64; from ``.npz`` in
+    the type of the archive.
+
+    Raises
+    ------
+    FileMissing, InvalidValue
+        If there is no such file, or it may not be read.
+    FileFormatError
+        If the file has another format.
+    """
+    file = Path(path)
+    with _named_errors("read", file):
+        if file.suffix == ".npz":
+            indices, values = _archive(file)
+            return indices.astype(np.int64), values
+        content = file.read_bytes()
+    return _lines(content, file.name)
+
+
+def read_named_vector(path: str | os.PathLike[str], *, texts: bool = False) -> tuple[Array, Array]:
+    """Return the entries of a vector whose indices are ids, numbers or texts.
+
+    The file is as for `read_vector`, and so are the errors; ids of ``.csv`` may be in quotes.
+    With `texts` the values are ids too.
+    """
+    file = Path(path)
+    with _named_errors("read", file):
+        if file.suffix == ".npz":
+            return _archive(file, "US")
+        content = file.read_bytes().decode("utf-8", "replace")
+    name = file.name
+    if file.suffix == ".csv":
+        rows = [row for row in csv.reader(io.StringIO(content, newline="")) if row]
+        rows = rows[1:] if rows[:1] == [["index", "value"]] else rows
+    else:
+        rows = [line.split() for line in content.splitlines() if line.strip()]
+    for number, row in enumerate(rows, 1):
+        if len(row) != 2:
+            raise FileFormatError(f"read: {name}: row {number} is not an id and a value.")
+    ids = np.fromiter((row[0] for row in rows), object, len(rows))
+    values = [row[1] for row in rows]
+    if texts:
+        return ids, np.fromiter(values, object, len(rows))
+    try:
+        return ids, np.array([_number(value.encode()) for value in values])
+    except (ValueError, OverflowError):
+        raise FileFormatError(f"read: {name}: a value is no number of 64 bits.") from None
+
+
+def _archive(file: Path, kinds: str = "") -> tuple[Array, Array]:
+    with file.open("rb") as stream:
+        budget = Budget.of(file.name, stream)
+        with errors_named(f"read: {file.name} has no arrays `indices` and `values`"):
+            archive = Archive(stream, budget, texts=bool(kinds))
+            indices, values = archive["indices"], archive["values"]
+    if indices.ndim != 1 or indices.shape != values.shape or indices.dtype.kind not in "iu" + kinds:
+        raise FileFormatError(
+            f"read: {file.name}: indices {indices.dtype} {indices.shape} do not fit "
+            f"values {values.shape}."
+        )
+    return indices, values
+
+
+def _lines(content: bytes, name: str) -> tuple[Array, Array]:
+    indices: list[int] = []
+    values: list[int | float] = []
+    for number, line in enumerate(content.splitlines(), 1):
+        words = line.split(b"#", 1)[0].replace(b",", b" ").split()
+        if not words or (number == 1 and words == [b"index", b"value"]):
+            continue
+        try:
+            index, value = words
+            indices.append(int(index))
+            values.append(_number(value))
+        except ValueError:
+            raise FileFormatError(
+                f"read: {name}: line {number} is not an index and a value."
+            ) from None
+    if not indices:
+        raise FileFormatError(f"read: {name} has no entry.")
+    try:
+        return np.array(indices, np.int64), np.array(values)
+    except OverflowError:
+        raise FileFormatError(f"read: {name}: a number is beyond 64 bits.") from None
+
+
+def _number(word: bytes) -> int | float:
+    try:
+        return int(word)
+    except ValueError:
+        return float(word)

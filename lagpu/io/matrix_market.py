@@ -1,4 +1,4 @@
-"""Matrix Market coordinate files: checks around SciPy's parser.
+"""Matrix Market coordinate files: checks around SciPy's parser; also inside a tar archive.
 
 Source: Boisvert, Pozo, Remington 1996, The Matrix Market exchange formats (NISTIR 5935).
 """
@@ -9,16 +9,17 @@ import functools
 import io
 import itertools
 import re
+import tarfile
+from pathlib import PurePosixPath
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 import scipy.io
 import scipy.sparse as sp
 
-from lagpu.algebra.operators import BinaryOp
 from lagpu.errors import FileFormatError, NotSupported
 from lagpu.io.csc import CSC, bytes_for_entries, from_entries
-from lagpu.io.reading import Budget, Edges
+from lagpu.io.reading import Budget, Edges, Options, Parsed, errors_named
 from lagpu.io.text import Fault, fortran, line_number, number, show
 
 BANNER = b"%%MatrixMarket"
@@ -26,15 +27,14 @@ _REAL = (
     rb"[+-]?(?:(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
     rb"|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?|[nN][aA][nN])"
 )
-# The value of an entry, by the field.
+# The value of an entry, by the field, and its type.
 _VALUES = {
     "pattern": b"",
     "integer": rb"[ \t]++-?[0-9]++",
     "unsigned-integer": rb"[ \t]++[0-9]++",
     "real": rb"[ \t]++" + _REAL,
 }
-
-
+KINDS = {"integer": np.int64, "unsigned-integer": np.uint64, "real": np.float64}
 _KIND = [BANNER.decode().lower(), "matrix", "coordinate"]
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 # The size line, after comments and blank lines.
@@ -51,24 +51,17 @@ class Sizes(NamedTuple):
     symmetry: str
     start: int
 
+    @property
+    def mirror(self) -> int:
+        """1 if each entry is there across the diagonal too, -1 with the other sign, else 0."""
+        return {"general": 0, "skew-symmetric": -1}.get(self.symmetry, 1)
 
-def parse(data: bytes, budget: Budget, dup_op: BinaryOp | None = None) -> CSC:
+
+def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
     """Return the matrix of a coordinate file.
 
-    Parameters
-    ----------
-    data : bytes
-        Content of the file, from its banner on; its last line has an end.
-    budget : Budget
-        Name of the file in messages, and the memory that it may take.
-    dup_op : BinaryOp, optional
-        Combines duplicates instead of summing them.
-
-    Returns
-    -------
-    CSC
-        BOOL for the field ``pattern``, INT64 for ``integer``, FP64 for ``real``. Symmetric and
-        skew-symmetric files are expanded; duplicates are summed (merged for ``pattern``).
+    BOOL for the field ``pattern``, INT64 for ``integer``, FP64 for ``real``. Symmetric and
+    skew-symmetric files are expanded; duplicates are summed (merged for ``pattern``).
 
     Raises
     ------
@@ -80,32 +73,41 @@ def parse(data: bytes, budget: Budget, dup_op: BinaryOp | None = None) -> CSC:
     OutOfMemory, LimitExceeded
         If a matrix of the size in the header does not fit.
     """
-    sizes = _header(data, budget.name)
-    nrows, ncols, nvals, field, symmetry, start = sizes
-    if field == "real" and (data.find(b"D", start) >= 0 or data.find(b"d", start) >= 0):
-        budget.require(len(data), "its lines", held=len(data))
-        data = data[:start] + fortran(data[start:])
-    _check_body(data, start, budget.name, nvals, field)
-    stored = nvals if symmetry == "general" else 2 * nvals
-    triplets = stored * 16 + 24 * nvals  # as the parser returns them, expanded where symmetric
+    name, sizes = budget.name, sizes_of(data, budget.name)
+    shape, field = (sizes.nrows, sizes.ncols), sizes.field
+    room = (len(data) - sizes.start) // (2 * _width(field))  # a number and a separator
+    stored = min(sizes.nvals, room) * (2 if sizes.mirror else 1)
+    triplets = 40 * stored  # as the parser returns them, joined and expanded
     beside = len(data) + triplets
-    need = triplets + bytes_for_entries(stored, ncols, values=field != "pattern", held=beside)
-    budget.require(need, f"{nrows} x {ncols}", held=len(data))
+    need = triplets + bytes_for_entries(stored, shape[1], values=field != "pattern", held=beside)
+    budget.require(need, f"{shape[0]} x {shape[1]}", held=len(data))
     try:
-        entries: Any = scipy.io.mmread(io.BytesIO(data), spmatrix=False)
-    except (ValueError, OverflowError) as error:
-        line, why = _refusal(data, 0, sizes, error)
-        if not why:
-            rows = data[start:]
-            require_count(sizes, rows.count(b"\n") - len(_BLANK.findall(rows)), budget.name)
-        raise FileFormatError(f"read: {budget.name}, line {line}: {why or error}.") from error
-    values = None if field == "pattern" else entries.data
-    both = symmetry == "symmetric"
-    return from_entries(entries.row, entries.col, values, nrows, ncols, dup_op, symmetric=both)
+        edges = edges_of(data, sizes, sizes.start)
+    except Fault as fault:
+        raise fault.named(name, line_number(data, sizes.start) - 1) from None
+    require_count(sizes, len(edges.u), name)
+    u, v, values = edges.mirrored(sizes.mirror)
+    if values is None and field != "pattern":
+        values = np.empty(0, KINDS[field])
+    both = sizes.mirror == 1
+    csc = from_entries(u, v, values, *shape, options.dup_op, symmetric=both)
+    return Parsed(csc)
 
 
-def _header(data: bytes, name: str) -> Sizes:
-    """Return what the first lines say."""
+def has_sizes(head: bytes) -> bool:
+    """Return whether the size line is among the first lines of a file."""
+    top = _SIZES.match(head, head.find(b"\n") + 1)
+    return bool(top and top[1])
+
+
+def sizes_of(data: bytes, name: str) -> Sizes:
+    """Return what the first lines of a file say.
+
+    Raises
+    ------
+    FileFormatError, NotSupported
+        As `parse`.
+    """
     end = data.find(b"\n")
     banner = data[:end]
     words = banner.decode("utf-8", "replace").lower().split()
@@ -148,25 +150,6 @@ def _header(data: bytes, name: str) -> Sizes:
     return Sizes(nrows, ncols, nvals, field, symmetry, min(top.end() + 1, len(data)))
 
 
-def _check_body(data: bytes, start: int, name: str, nvals: int, field: str) -> None:
-    """Check the count before the parser allocates, and each line, since the parser does not.
-
-    It reads ``3abc`` as 3 and ignores what follows a number; at the end of the file it reads beyond
-    its memory to find the end of the line, and ends the process.
-    """
-    stop = _rows_end(data, start, field)
-    if stop < len(data):
-        where = f"read: {name}, line {line_number(data, stop)}"
-        raise FileFormatError(f"{where}: {_why(data, stop, field)}.")
-    # A number and a separator, each one byte.
-    room = (len(data) - start) // (2 * _width(field))
-    if nvals > room:
-        raise FileFormatError(
-            f"read: {name}: the header says {nvals} entries, the file has room for at most {room}. "
-            "It is truncated, or its header is wrong."
-        )
-
-
 def _width(field: str) -> int:
     return 2 if field == "pattern" else 3
 
@@ -179,89 +162,78 @@ def _why(data: bytes, at: int, field: str) -> str:
     return f"{show(line)} is not {_width(field)} numbers, which the field {field} needs"
 
 
-def _rows_end(data: bytes, start: int, field: str) -> int:
+def _rows_end(text: bytes, start: int, field: str) -> int:
     """Return where the first line begins that no entry of a field can be, or the end."""
-    rows = _rows_of(field).match(data, start)
+    rows = _patterns_of(field)[1].match(text, start)
     return start if rows is None else rows.end()
 
 
 @functools.cache
-def _rows_of(field: str) -> re.Pattern[bytes]:
-    """Return the pattern of the lines that an entry of a field may be, as many as there are."""
+def _patterns_of(field: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """Return the patterns of many lines of entries: as usual, and all that the format allows."""
     value = _VALUES[field]
-    usual = rb"[0-9]++ [0-9]++" + value.replace(rb"[ \t]++", b" ") + rb"\n"  # twice as fast
+    usual = rb"(?:[0-9]++ [0-9]++" + value.replace(rb"[ \t]++", b" ") + rb"\n)*+"
     row = rb"-?[0-9]++[ \t]++-?[0-9]++" + value
-    return re.compile(rb"(?:" + usual + rb"|[ \t]*+(?:" + row + rb")?[ \t\r]*+\n)*+")
+    return re.compile(usual), re.compile(rb"(?:[ \t]*+(?:" + row + rb")?[ \t\r]*+\n)*+")
 
 
-def _refusal(text: bytes, above: int, sizes: Sizes, error: Exception) -> tuple[int, str]:
-    """Return the line that the parser refuses, and why; an empty text for a wrong count of lines.
-
-    The parser has read some lines `above` the text.
-    """
-    found = _LINE.match(str(error))
-    k = int(found[1]) - above if found else 1
-    line = next(itertools.islice(io.BytesIO(text), k - 1, None), b"")
-    if found is None or "lines" in found[2]:
-        return k, ""
-    i, j = map(number, line.split()[:2])
-    if 1 <= i <= sizes.nrows and 1 <= j <= sizes.ncols:
-        return k, f"{show(line.strip())} has a value that is not of 64 bits"
-    shape = f"{sizes.nrows} x {sizes.ncols}, the shape in the header"
-    return k, f"{show(line.strip())} is outside {shape}; indices count from 1"
+_BLANK = re.compile(rb"(?:\A|\n)[ \t\r]*+(?=\n)")
+_LINE = re.compile(r"Line ([0-9]+): ")
 
 
-# ------------------------------------------------------------------------------ in shares
-_BLANK = re.compile(rb"^[ \t\r]*\n", re.MULTILINE)
-_LINE = re.compile(r"Line ([0-9]+): (.*)")
-_HEAD = 2  # lines before those of a share
+class _Headed:
+    """A stream of a text from an offset on, after a head: without a copy."""
+
+    def __init__(self, head: str, text: bytes, start: int) -> None:
+        self._head, self._text = head.encode(), io.BytesIO(text)
+        self._text.seek(start)
+
+    def read(self, size: int) -> bytes:
+        head, self._head = self._head, b""
+        return head or self._text.read(size)
 
 
-def sizes_of(head: bytes, name: str) -> Sizes | None:
-    """Return what the first lines of a file say; None if its size line is not among them.
-
-    Raises
-    ------
-    FileFormatError, NotSupported
-        As `parse`.
-    """
-    top = _SIZES.match(head, head.find(b"\n") + 1)
-    return _header(head, name) if top and top[1] else None
-
-
-def edges_of(text: bytes, sizes: Sizes) -> Edges:
+def edges_of(text: bytes, sizes: Sizes, start: int = 0) -> Edges:
     """Return the entries of whole lines, those across the diagonal not among them.
 
     Raises
     ------
     Fault
-        If a line is no entry of the matrix.
+        If a line is no entry of the matrix. SciPy's parser sees no other line: it reads ``3abc`` as
+        3, and reads beyond its memory to find the end of a last line that is cut.
     """
-    text = fortran(text) if sizes.field == "real" else text
-    stop = _rows_end(text, 0, sizes.field)
-    if stop < len(text):
-        raise Fault(line_number(text, stop), _why(text, stop, sizes.field))
-    count = text.count(b"\n") - len(_BLANK.findall(text))
+    field = sizes.field
+    if field == "real" and (text.find(b"D", start) >= 0 or text.find(b"d", start) >= 0):
+        text, start = fortran(text[start:]), 0
+    lines = np.frombuffer(text, np.uint8, offset=start) == ord("\n") if start < len(text) else []
+    count = np.count_nonzero(lines)  # faster than `bytes.count`
+    if not _patterns_of(field)[0].fullmatch(text, start):  # which takes half the time
+        stop = _rows_end(text, start, field)
+        if stop < len(text):
+            line = text.count(b"\n", start, stop) + 1
+            raise Fault(line, _why(text, stop, field))
+        count -= len(_BLANK.findall(text, max(start - 1, 0)))
     if not count:
         return Edges.join([])
-    size = f"general\n{sizes.nrows} {sizes.ncols} {count}\n"
-    head = b"%s matrix coordinate %s " % (BANNER, sizes.field.encode()) + size.encode()
+    head = f"{BANNER.decode()} matrix coordinate {field} general\n"
+    head += f"{sizes.nrows} {sizes.ncols} {count}\n"
     try:
-        entries: Any = scipy.io.mmread(io.BytesIO(head + text), spmatrix=False)
+        entries: Any = scipy.io.mmread(_Headed(head, text, start), spmatrix=False)
     except (ValueError, OverflowError) as error:
-        line, why = _refusal(text, _HEAD, sizes, error)
-        raise Fault(line, why or str(error)) from error
-    return Edges(entries.row, entries.col, None if sizes.field == "pattern" else entries.data)
+        found = _LINE.match(str(error))
+        line = int(found[1]) - 2 if found else 1  # without the head
+        shown = next(itertools.islice(io.BytesIO(text[start:]), line - 1, None), b"").strip()
+        i, j = map(number, shown.split()[:2])
+        why = "has a value that is not of 64 bits"
+        if not (1 <= i <= sizes.nrows and 1 <= j <= sizes.ncols):
+            shape = f"{sizes.nrows} x {sizes.ncols}"
+            why = f"is outside {shape}, the shape in the header; indices count from 1"
+        raise Fault(line, f"{show(shown)} {why}") from error
+    return Edges(entries.row, entries.col, None if field == "pattern" else entries.data)
 
 
 def require_count(sizes: Sizes, count: int, name: str) -> None:
-    """Raise if a file has not as many entries as its size line says.
-
-    Raises
-    ------
-    FileFormatError
-        ``read: a.mtx: the header says 10 entries, the file has 9. ...``
-    """
+    """Raise `FileFormatError` if a file has not as many entries as its size line says."""
     if count != sizes.nvals:
         raise FileFormatError(
             f"read: {name}: the header says {sizes.nvals} entries, the file has {count}. "
@@ -282,3 +254,61 @@ def dump(csc: CSC, file: IO[bytes]) -> None:
     entries = sp.coo_array((values, (csc.row_idx, csc.columns())), shape=(csc.nrows, csc.ncols))
     # Symmetry is not tested: a general file reads back the same.
     scipy.io.mmwrite(file, entries, field="pattern" if pattern else None, symmetry="general")
+
+
+# ------------------------------------------------------------------------------------------
+# The matrix in a tar archive, as the SuiteSparse Collection has them: ``name/name.mtx``. Nothing is
+# unpacked to a disk, and no name in the archive is a path here.
+
+
+_NAMED = re.compile(r"(.*?)(\.mtx)?(\.tar|\.tar\.gz|\.tgz)", re.IGNORECASE)
+_MOST = 1000  # members
+
+
+def is_tar(data: bytes) -> bool:
+    """Return whether a content is a tar archive."""
+    return data[257:262] == b"ustar"
+
+
+def matrix_of(data: bytes, budget: Budget) -> bytes:
+    """Return the content of the Matrix Market file in an archive; its last line has an end.
+
+    It is the only one, or else the one that is called as the archive is.
+
+    Raises
+    ------
+    FileFormatError
+        If the archive is damaged, or has no such file, or several.
+    OutOfMemory, LimitExceeded
+        If the file does not fit beside the archive.
+    """
+    name = budget.name
+    files: list[tarfile.TarInfo] = []
+    with (
+        errors_named(f"read: {name} is a damaged tar archive"),
+        tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive,
+    ):
+        for member in archive:
+            if member.size < 0 or len(files) == _MOST:  # Python might never end
+                raise ValueError(f"it has a size below 0, or more than {_MOST} files")
+            if member.isreg():
+                files.append(member)
+    matrices = [x for x in files if PurePosixPath(x.name).suffix.lower() == ".mtx"]
+    if len(matrices) > 1:
+        stem = _NAMED.fullmatch(name)
+        alike = [x for x in matrices if stem and PurePosixPath(x.name).stem == stem[1]]
+        matrices = alike if len(alike) == 1 else matrices
+    if len(matrices) != 1:
+        shown = ", ".join(repr(x.name[:60]) for x in (matrices or files)[:8])
+        what = f"{len(matrices)} .mtx files" if matrices else "no .mtx file"
+        raise FileFormatError(
+            f"read: {name} is a tar archive with {what} ({shown}). Unpack it, and give the one "
+            "that is the graph."
+        )
+    (found,) = matrices
+    end = found.offset_data + found.size
+    if found.issparse() or end > len(data):
+        raise FileFormatError(f"read: {name}: {found.name[:60]!r} is truncated or has holes.")
+    budget.require(found.size, "its matrix", held=len(data))
+    text = data[found.offset_data : end]
+    return text if text.endswith(b"\n") else text + b"\n"

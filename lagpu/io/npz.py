@@ -17,17 +17,15 @@ from __future__ import annotations
 
 import math
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from lagpu import dtypes
-from lagpu.errors import DomainMismatch, FileFormatError, LagpuError, NotSupported
+from lagpu.errors import DomainMismatch, NotSupported
 from lagpu.io.csc import CSC, bytes_for_entries, compress
-from lagpu.io.reading import Budget
+from lagpu.io.reading import Budget, Options, Parsed, errors_named
 
 _VERSION = 1
 _LONGEST = 64  # characters of a word, such as the name of a type
@@ -132,33 +130,8 @@ def _header(
     return shape, dtype, size
 
 
-@contextmanager
-def errors_named(what: str) -> Iterator[None]:
-    """Turn an error of reading an archive into `FileFormatError`, ``what: cause``.
-
-    The libraries that read archives, trees and tables raise some fifteen types of error for damaged
-    files, and none for anything else.
-    """
-    try:
-        yield
-    except (LagpuError, MemoryError):
-        raise
-    except Exception as error:
-        fact = " ".join(str(error).split()).rstrip(".")[:200] or type(error).__name__
-        if isinstance(error, RecursionError):
-            fact = "it is nested too deeply"
-        raise FileFormatError(f"{what}: {fact}.") from error
-
-
-def parse(file: IO[bytes], budget: Budget) -> CSC:
-    """Return the matrix in an archive.
-
-    Parameters
-    ----------
-    file : binary file
-        The archive, from its first byte; it must allow seeking.
-    budget : Budget
-        Name of the file in messages, and the memory that it may take.
+def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
+    """Return the matrix in an archive; no option counts.
 
     Raises
     ------
@@ -173,7 +146,7 @@ def parse(file: IO[bytes], budget: Budget) -> CSC:
         with errors_named(f"read: {budget.name} is not a matrix archive"):
             archive = Archive(file, budget)
             read = _from_lagpu if "lagpu_format" in archive else _from_scipy
-            return read(archive, budget)
+            return Parsed(read(archive, budget))
     except DomainMismatch as error:
         raise NotSupported(f"read: {budget.name}: {error}") from error
 

@@ -1,24 +1,39 @@
-"""Lines of text files as bytes, and their words as numbers."""
+"""Lines of text files: their numbers by NumPy's parser, and the first line at fault."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import warnings
-from collections.abc import Iterator
-from typing import IO, Any
+from collections.abc import Callable, Iterator
+from typing import IO, Any, TypeVar
 
 import numpy as np
 
+from lagpu.errors import FileFormatError
+
 Array = np.ndarray[Any, Any]
+T = TypeVar("T")
 
 _LINES = 1 << 16  # written at a time
 PIECE = 1 << 24  # bytes; the temporaries of a piece are small compared with a large file
 # Control characters that no text has: all but tab, line feed, vertical tab, form feed, return.
 _CONTROL = bytes([*range(9), *range(14, 32), 127])
+# A return inside a line is a space; Python's other separators are not.
+_PLAIN = bytes.maketrans(b"\r\x1c\x1d\x1e\x1f", b" \0\0\0\0")
+_WHOLE = b"0123456789+-,; \t\n\v\f"  # all characters of whole numbers and what separates them
+COMMENT = re.compile(rb"^[ \t]*[#%][^\n]*", re.MULTILINE)
+_REAL = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?(nan|inf)", re.IGNORECASE)
+_FORTRAN = re.compile(rb"(?<=[0-9.])[dD](?=[+-]?[0-9]+[ \t\r]*$)", re.MULTILINE)
+
+
+class Malformed(Exception):
+    """Some words are not what a format needs; its reader then finds the line."""
 
 
 class Fault(Exception):
-    """A line of a part of a text is malformed; whoever knows the rest of the file names it.
+    """A line of a part of a text is malformed.
 
     Attributes
     ----------
@@ -31,6 +46,10 @@ class Fault(Exception):
     def __init__(self, line: int, why: str) -> None:
         super().__init__(why)
         self.line, self.why = line, why
+
+    def named(self, name: str, above: int = 0) -> FileFormatError:
+        """Return the error of a file that has some lines above the part."""
+        return FileFormatError(f"read: {name}, line {above + self.line}: {self.why}.")
 
 
 def is_binary(start: bytes) -> bool:
@@ -51,6 +70,24 @@ def pieces(data: bytes, start: int = 0) -> Iterator[tuple[int, bytes]]:
             stop = stop if cut < 0 else cut + 1
         yield start, data[start:stop]
         start = stop
+
+
+def parsed(data: bytes, start: int, parse: Callable[[bytes], T], name: str) -> list[T]:
+    """Return what a parser makes of each piece of a text, or raise its `Fault` by the line."""
+    found = []
+    for at, text in pieces(data, start):
+        try:
+            require_short(next(data_lines(text), (0, b""))[1])
+            found.append(parse(text))
+        except Fault as fault:
+            raise fault.named(name, line_number(data, at) - 1) from None
+    return found
+
+
+def require_short(line: bytes) -> None:
+    """Raise `Fault` for a line that is longer than a piece of a text."""
+    if len(line) > PIECE:
+        raise Fault(1, f"{show(line)} is longer than {PIECE} bytes")
 
 
 def data_lines(data: bytes, start: int = 0) -> Iterator[tuple[int, bytes]]:
@@ -75,17 +112,30 @@ def show(line: bytes) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
+def fault_in(text: bytes, parse: Callable[[bytes], Any], why: Callable[[bytes], str]) -> Fault:
+    """Return the fault of the first line of a text that a parser refuses, by bisection."""
+    lines = text.split(b"\n")
+    low, high = 0, len(lines)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            parse(b"\n".join(lines[low:middle]) + b"\n")
+        except Malformed:
+            high = middle
+        else:
+            low = middle
+    line = lines[low].strip()
+    return Fault(low + 1, f"{show(line)} {why(line)}")
+
+
 def write_rows(file: IO[bytes], columns: list[Array], separator: str, prefix: str = "") -> None:
     """Write arrays of equal length as the columns of a table, after a prefix.
 
     BOOL is written as 0 and 1, and objects as texts.
     """
     plain = [column.astype(np.int8) if column.dtype.kind == "b" else column for column in columns]
-    line = (
-        prefix
-        + separator.join("%s" if column.dtype.kind == "O" else "%r" for column in plain)
-        + "\n"
-    )
+    words = separator.join("%s" if column.dtype.kind == "O" else "%r" for column in plain)
+    line = f"{prefix}{words}\n"
     for k in range(0, len(plain[0]), _LINES):
         part = [column[k : k + _LINES].tolist() for column in plain]
         # Formatting many lines at once is several times faster than line by line.
@@ -94,85 +144,43 @@ def write_rows(file: IO[bytes], columns: list[Array], separator: str, prefix: st
 
 
 # ------------------------------------------------------------------------------------------
-# Words of text lines as numbers, many lines at a time.
+# Numbers.
 
 
-COMMENT = re.compile(rb"^[ \t]*[#%][^\n]*", re.MULTILINE)
-WHOLE = re.compile(rb"[+-]?[0-9]+")
-REAL = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?(nan|inf)", re.IGNORECASE)
-_FORTRAN = re.compile(rb"(?<=[0-9.])[dD](?=[+-]?[0-9]+[ \t\r]*$)", re.MULTILINE)
-_INTEGER = np.zeros(256, bool)
-_INTEGER[list(b"0123456789- \t\n\v\f\r")] = True
+def table(text: bytes, separator: str | None = None) -> Array:
+    """Return the numbers of lines, (lines, numbers of each), blank lines aside.
 
-
-class Malformed(Exception):
-    """Some words are not what a format needs; its reader then finds the line."""
-
-
-def shape_of(raw: Array) -> tuple[int, int]:
-    """Return how many lines are not blank, and how many words each of them has, 2 or 3.
-
-    Parameters
-    ----------
-    raw : ndarray of UINT8
-        Whole lines without comments.
+    They are INT64, or FP64 if one is not a whole number.
 
     Raises
     ------
     Malformed
-        If lines differ, or have another number of words.
+        If lines have different numbers of words, a word is not a number, or one is beyond 64 bits
+        where all are whole.
     """
-    full = raw > 32
-    begins = full.copy()
-    begins[1:] &= ~full[:-1]
-    line = np.cumsum(raw == 10, dtype=np.int32)[begins]  # the line of each word
-    if line.size == 0:
-        return 0, 2
-    width = int(np.searchsorted(line, line[0], side="right"))
-    if width not in (2, 3) or line.size % width:
-        raise Malformed
-    grid = line.reshape(-1, width)
-    if (grid[:, 0] != grid[:, -1]).any() or (np.diff(grid[:, 0]) <= 0).any():
-        raise Malformed
-    return line.size // width, width
-
-
-def numbers(text: bytes, raw: Array) -> Array:
-    """Return the words of a text as INT64, or FP64 if one is no whole number.
-
-    Raises
-    ------
-    Malformed
-        If a word is no number, or is a whole number beyond 64 bits among whole numbers.
-    """
-    whole = bool(_INTEGER[raw].all())
-    if whole:
-        minus = np.flatnonzero(raw == ord("-"))
-        after = raw[np.minimum(minus + 1, raw.size - 1)]
-        if (after < ord("0")).any():  # a "-" alone, which NumPy parses as 0
-            raise Malformed
+    if not text.strip():
+        return np.empty((0, 0), np.int64)
+    plain = text.translate(_PLAIN)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", DeprecationWarning)  # NumPy < 2.3 warns instead of raising
-        try:
-            found = np.fromstring(text, np.int64 if whole else np.float64, sep=" ")
-        except (ValueError, DeprecationWarning):
-            raise Malformed from None
-    limits = np.iinfo(np.int64)
-    if whole and found.size and (found.max() == limits.max or found.min() == limits.min):
-        words = text.split()  # the parser saturates, so the text decides what is out of range
-        last = np.flatnonzero((found == limits.max) | (found == limits.min)).tolist()
-        if not all(fits(number(words[k])) for k in last):
-            raise Malformed
-    return found
+        warnings.simplefilter("error")  # of a fraction that is to be an integer
+        for kind in ("i8", "f8"):
+            if kind == "f8" and not plain.translate(None, _WHOLE):
+                break
+            with contextlib.suppress(ValueError):
+                lines = io.BytesIO(plain)
+                found: Array = np.loadtxt(
+                    lines, kind, comments=None, delimiter=separator, ndmin=2, encoding="ascii"
+                )
+                return found
+    raise Malformed
 
 
 def numbers_of(words: list[bytes]) -> Array:
     """Return weights as INT64, or FP64 if necessary; raise `Malformed` if one is no number."""
-    text = fortran(b"\n".join(words))
-    found = numbers(text, np.frombuffer(text, np.uint8))
-    if len(found) != len(words):
+    found = table(fortran(b"\n".join(words)))
+    if words and found.shape != (len(words), 1):
         raise Malformed
-    return found
+    return found.ravel()
 
 
 def fortran(text: bytes) -> bytes:
@@ -182,14 +190,19 @@ def fortran(text: bytes) -> bytes:
 
 def is_number(word: bytes) -> bool:
     """Return whether a word may be a weight."""
-    return REAL.fullmatch(fortran(word.strip())) is not None
+    return _REAL.fullmatch(fortran(word.strip())) is not None
 
 
-def number(token: bytes) -> int | float:
+def are_vertices(words: list[bytes]) -> bool:
+    """Return whether words are numbers as vertices may be written, without a Fortran exponent."""
+    return all(map(_REAL.fullmatch, words))
+
+
+def number(word: bytes) -> int | float:
     """Return the number of a word that `is_number`."""
-    if WHOLE.fullmatch(token) and len(token) < 1000:  # Python converts up to 4300 digits
-        return int(token)
-    return float(fortran(token))
+    if re.fullmatch(rb"[+-]?[0-9]{1,1000}", word):  # Python converts up to 4300 digits
+        return int(word)
+    return float(fortran(word))
 
 
 def fits(value: int | float) -> bool:

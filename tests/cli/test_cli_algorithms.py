@@ -13,7 +13,7 @@ from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.cli.check import WHOLE
 from lagpu.generators import from_spec
-from lagpu.io.vectors import read_vector
+from lagpu.io.files import read_vector
 from lagpu.operations import Multiply
 
 WEIGHTED = "# weighted\n0 1 1.5\n1 2 0.25\n0 2 9\n3 0 1\n"

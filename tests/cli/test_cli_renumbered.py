@@ -9,7 +9,7 @@ from lagpu.cli.names import Names
 from lagpu.cli.options import FILES
 from lagpu.errors import FileFormatError
 from lagpu.io import read
-from lagpu.io.formats.table import suffixes
+from lagpu.io.formats import suffixes
 
 TEXT = "ann bob 2\nbob cid 1\nbob eve 3\neve zed 1\n"
 

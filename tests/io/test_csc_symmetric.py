@@ -165,3 +165,13 @@ def test_a_number_that_is_none_has_no_equal_one_across():
     values = np.array([2.0, np.nan])
     assert csc.asymmetry(csc.CSC(2, 2, np.array([0, 1, 2]), one, values)) == (1, 1)
     assert csc.asymmetry(csc.CSC(2, 2, np.array([0, 1, 2]), one, values[[0, 0]])) is None
+
+
+@pytest.mark.parametrize(("row", "col"), [(0, 1), (1, 0)])
+def test_one_entry_is_united_with_one_elsewhere(row, col):
+    own = csc.from_entries(np.array([row]), np.array([col]), np.array([5]), 2, 2)
+    back = csc.from_entries(np.array([col]), np.array([row]), np.array([5]), 2, 2)
+    merged, conflict = csc.united(own, back)
+    assert (merged.row_idx.tolist(), merged.col_ptr.tolist(), conflict) == ([1, 0], [0, 1, 2], None)
+    other = csc.from_entries(np.array([row]), np.array([col]), np.array([6]), 2, 2)
+    assert csc.united(own, other)[1] == (row, col, 5, 6)

@@ -16,8 +16,8 @@ from lagpu.errors import (
     InvalidValue,
     LimitExceeded,
 )
+from lagpu.io import arrays as cupyx_matrices
 from lagpu.io import from_cupyx, to_cupyx
-from lagpu.io import objects as cupyx_matrices
 
 
 def random_matrix(form, dtype=float, seed=3):

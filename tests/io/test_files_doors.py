@@ -151,7 +151,7 @@ def test_packed_arrays_of_hdf5(tmp_path, how):
 
 @pytest.mark.extra
 def test_a_chunk_that_unpacks_to_more_than_its_size(tmp_path, monkeypatch):
-    monkeypatch.setattr("lagpu.io.formats.binsparse._LARGE", 1000)
+    monkeypatch.setattr("lagpu.io.binsparse._LARGE", 1000)
 
     def values(_, h5):
         how = {"chunks": (16,), "compression": "gzip"}

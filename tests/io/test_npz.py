@@ -12,7 +12,7 @@ from readback import entries, read_cpu
 
 from lagpu.errors import FileFormatError, LimitExceeded, OutOfMemory
 from lagpu.host import memory
-from lagpu.io.vectors import read_vector
+from lagpu.io.files import read_vector
 
 
 def archive(path, how=zipfile.ZIP_STORED, **members):

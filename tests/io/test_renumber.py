@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lagpu.io.renumber import Names, renumbered, whole_numbers
+from lagpu.io.reading import Names, renumbered, whole_numbers
 
 
 def test_numbers_ascend_and_those_without_gaps_stay():

@@ -11,10 +11,18 @@ import numpy as np
 from lagpu.errors import FileFormatError
 from lagpu.host import memory
 from lagpu.io.csc import CSC, asymmetry
-from lagpu.io.formats.kinds import needed
-from lagpu.io.npz import errors_named
-from lagpu.io.reading import NAMES_HINT, Budget, Edges, Options, Parsed, graph_of
-from lagpu.io.renumber import Names, whole_numbers
+from lagpu.io.reading import (
+    NAMES_HINT,
+    Budget,
+    Edges,
+    Names,
+    Options,
+    Parsed,
+    errors_named,
+    graph_of,
+    needed,
+    whole_numbers,
+)
 
 Array = np.ndarray[Any, Any]
 

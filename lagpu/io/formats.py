@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from lagpu.errors import InvalidValue
-from lagpu.io import edge_list, matrix_market, npz
+from lagpu.io import binsparse, delimited, edge_list, markup, matrix_market, npz, parquet, suites
 from lagpu.io.csc import CSC, asymmetry
-from lagpu.io.formats import binsparse, delimited, dimacs, gap, markup, metis, parquet
 from lagpu.io.reading import Budget, Options, Parsed
 
 Read = Callable[[Any, Budget, Options], Parsed]
@@ -90,14 +90,7 @@ def _last(csc: CSC) -> int:
     return max(int(csc.row_idx.max(initial=-1)), int(columns) - 1)
 
 
-def _matrix_market(data: bytes, budget: Budget, options: Options) -> Parsed:
-    return Parsed(matrix_market.parse(data, budget, options.dup_op))
-
-
-def _archive(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
-    return Parsed(npz.parse(file, budget))
-
-
+_with = functools.partial
 _LIST = frozenset({"header", "renumber", "dup_op"})
 _TABLE = _LIST | {"columns"}
 _ALL = frozenset({"rectangular", "last", "directed", "values"})
@@ -106,11 +99,11 @@ _ENTRIES = frozenset({"directed", "values"})
 
 FORMATS: tuple[Format, ...] = (
     Format(
-        "Matrix Market", (".mtx",), _matrix_market, matrix_market.dump,
+        "Matrix Market", (".mtx",), matrix_market.parse, matrix_market.dump,
         lambda data: data.startswith(matrix_market.BANNER), (), frozenset({"dup_op"}), _ALL,
     ),
     Format(
-        "NumPy archive", (".npz",), _archive, npz.dump,
+        "NumPy archive", (".npz",), npz.parse, npz.dump,
         None, (b"PK\x03\x04", b"PK\x05\x06"), frozenset(), _ALL,  # with members, without members
     ),
     Format(
@@ -122,24 +115,24 @@ FORMATS: tuple[Format, ...] = (
         markup.is_gml, (), frozenset({"renumber", "dup_op"}), _SQUARE, "nx",
     ),
     Format(
-        "DIMACS arcs", (".gr",), dimacs.parse, dimacs.dump_arcs,
-        dimacs.is_dimacs, (), frozenset({"dup_op"}), _SQUARE,
+        "DIMACS arcs", (".gr",), suites.parse_dimacs, suites.dump_arcs,
+        suites.is_dimacs, (), frozenset({"dup_op"}), _SQUARE,
     ),
     Format(
-        "DIMACS edges", (".col",), dimacs.parse, dimacs.dump_edges,
-        dimacs.is_dimacs, (), frozenset({"dup_op"}), frozenset({"last"}),
+        "DIMACS edges", (".col",), suites.parse_dimacs, suites.dump_edges,
+        suites.is_dimacs, (), frozenset({"dup_op"}), frozenset({"last"}),
     ),
     Format(
-        "METIS", (".graph", ".metis"), metis.parse, metis.dump,
+        "METIS", (".graph", ".metis"), suites.parse_metis, suites.dump_metis,
         None, (), frozenset({"dup_op"}), frozenset({"last", "values"}),
     ),
     Format(
-        "GAP serialized", (".sg",), gap.parse, gap.dump,
-        gap.is_serialized, (), frozenset(), _SQUARE - {"values"}, "", True,
+        "GAP serialized", (".sg",), suites.parse_gap, suites.dump_gap,
+        suites.is_serialized, (), frozenset(), _SQUARE - {"values"}, "", True,
     ),
     Format(
-        "GAP serialized with weights", (".wsg",), gap.parse, gap.dump_weights,
-        gap.is_serialized, (), frozenset(), _SQUARE, "", True,
+        "GAP serialized with weights", (".wsg",), suites.parse_gap, suites.dump_gap_weights,
+        suites.is_serialized, (), frozenset(), _SQUARE, "", True,
     ),
     Format(
         "Parquet", (".parquet",), parquet.parse, parquet.dump,
@@ -150,11 +143,11 @@ FORMATS: tuple[Format, ...] = (
         None, (binsparse.MAGIC,), frozenset({"dup_op"}), _ALL, "hdf5",
     ),
     Format(
-        "CSV", (".csv",), delimited.parse, delimited.dump_commas,
+        "CSV", (".csv",), delimited.parse, _with(edge_list.dump_delimited, separator=","),
         delimited.is_table, (), _TABLE, _ENTRIES, "", False, True,
     ),
     Format(
-        "TSV", (".tsv",), delimited.parse, delimited.dump_tabs,
+        "TSV", (".tsv",), delimited.parse, _with(edge_list.dump_delimited, separator="\t"),
         None, (), _TABLE, _ENTRIES, "", False, True,
     ),
     Format(
@@ -162,8 +155,8 @@ FORMATS: tuple[Format, ...] = (
         None, (), _LIST, frozenset({"directed"}), "", False, True,
     ),
     Format(
-        "GAP edge list with weights", (".wel",), edge_list.parse, edge_list.dump_weights,
-        None, (), _LIST, _ENTRIES, "", False, True,
+        "GAP edge list with weights", (".wel",), edge_list.parse,
+        _with(edge_list.dump_plain, weights=True), None, (), _LIST, _ENTRIES, "", False, True,
     ),
     # Last, since any other text is one.
     Format(

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from lagpu.io.formats.table import FORMATS
+from lagpu.io.formats import FORMATS
 
-PAGE = Path(__file__).parents[3] / "docs" / "files.md"
+PAGE = Path(__file__).parents[2] / "docs" / "files.md"
 LOST = {
     "directed": "directed",
     "values": "values",

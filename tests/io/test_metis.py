@@ -79,8 +79,7 @@ def test_malformed_graphs(save, lines, message):
 
 
 def test_graphs_in_several_pieces(save, monkeypatch):
-    for module in ("text", "formats.metis"):
-        monkeypatch.setattr(f"lagpu.io.{module}.PIECE", 8)
+    monkeypatch.setattr("lagpu.io.text.PIECE", 8)
     assert edges(read_cpu(graph(save, "7 11", *LINES))) == EDGES
 
 

@@ -19,9 +19,7 @@ import numpy as np
 from lagpu.errors import NotSupported
 from lagpu.host import memory
 from lagpu.io.csc import CSC, bytes_for_entries, from_entries
-from lagpu.io.formats.kinds import needed
-from lagpu.io.npz import errors_named
-from lagpu.io.reading import Budget, Options, Parsed
+from lagpu.io.reading import Budget, Options, Parsed, errors_named, needed
 from lagpu.io.text import PIECE
 
 MAGIC = b"\x89HDF\r\n\x1a\n"

@@ -80,6 +80,13 @@ def test_standard_input(monkeypatch, tmp_path):
         assert edges(read_cpu("-")) == [(0, 1), (1, 2)]
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a.el", "a.graph", "a.gr"])
+def test_a_text_with_control_characters_is_no_graph(save, name):
+    for text in (b"0,1\n\x01,2\n", b"p sp 2 1\na 1 2 \x01\n", b"0\t1\n\x01\t2\n"):
+        with pytest.raises(FileFormatError, match=r"is binary\. Give one of"):
+            read_cpu(save(text, name))
+
+
 def test_what_is_no_path(tmp_path):
     with pytest.raises(InvalidValue, match=r"https://a/b.mtx is an address. Download it first"):
         read("https://a/b.mtx")

@@ -12,11 +12,18 @@ import numpy as np
 from lagpu.errors import FileFormatError
 from lagpu.host import memory
 from lagpu.io.csc import CSC
-from lagpu.io.formats.kinds import needed
-from lagpu.io.formats.named_edges import chosen
-from lagpu.io.npz import errors_named
-from lagpu.io.reading import NAMES_HINT, Budget, Edges, Options, Parsed, graph_of
-from lagpu.io.renumber import Names
+from lagpu.io.edge_list import chosen
+from lagpu.io.reading import (
+    NAMES_HINT,
+    Budget,
+    Edges,
+    Names,
+    Options,
+    Parsed,
+    errors_named,
+    graph_of,
+    needed,
+)
 
 MAGIC = b"PAR1"
 _WIDTHS = (8, 16, 32, 64)

@@ -9,9 +9,9 @@ from readback import entries, read_cpu
 
 from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT32, UINT64
 from lagpu.errors import FileFormatError, InvalidValue
+from lagpu.io import formats as table
 from lagpu.io import from_scipy, write
-from lagpu.io.formats import table
-from lagpu.io.formats.table import FORMATS
+from lagpu.io.formats import FORMATS
 
 LIBRARIES = {"nx": "networkx", "parquet": "pyarrow", "hdf5": "h5py"}
 SUFFIXES = [(suffix, form) for form in FORMATS for suffix in form.suffixes]

@@ -5,16 +5,16 @@ import gzip
 import pytest
 
 from lagpu.errors import FileFormatError
-from lagpu.io.slices import share
-from lagpu.io.slices.share import Text
+from lagpu.io import slices
+from lagpu.io.slices import Text
 
 LINES = [b"x" * (k % 7) + b"%d\n" % k for k in range(60)]
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(share, "PIECE", 50)
-    monkeypatch.setattr(share, "_BLOCK", 5)
+    monkeypatch.setattr(slices, "PIECE", 50)
+    monkeypatch.setattr(slices, "_BLOCK", 5)
 
 
 def read(path, start, packed, count):
@@ -37,7 +37,7 @@ def test_each_line_is_in_one_share(tmp_path, count, skipped, end, packed):
     in_order = b"".join(text for _, _, text in sorted(found, key=lambda x: x[1]))
     assert in_order == data[start:] + (b"\n" if end else b"")
     assert all(text.endswith(b"\n") for _, _, text in found)
-    assert all(len(text) <= 2 * share.PIECE for _, _, text in found)
+    assert all(len(text) <= 2 * slices.PIECE for _, _, text in found)
     if not packed:
         by_piece = [b"".join(t for p, _, t in found if p == piece) for piece in range(count)]
         assert max(map(len, by_piece)) <= (len(data) - start) / count + 20
