@@ -32,7 +32,7 @@ from lagpu import backends, errors
 from lagpu.backends import protocol
 from lagpu.bench import graphs, harness, peers, questions
 from lagpu.bench.graphs import Problem, Summary
-from lagpu.bench.harness import Clock, Report, Row, Tell, one_line, used_bytes
+from lagpu.bench.harness import Clock, Report, Row, Say, one_line, used_bytes
 from lagpu.bench.questions import Answer, Question
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import FP32, INT64
@@ -273,12 +273,12 @@ class Plan:
 
 def run(
     plan: Plan,
-    tell: Tell = lambda _text: None,
+    say: Say = lambda _text: None,
     keep: Callable[[Report], None] = lambda _report: None,
 ) -> tuple[Report, list[str]]:
     """Ask every system every question about every graph.
 
-    All names are checked before anything runs. `tell` is called with a description of each step,
+    All names are checked before anything runs. `say` is called with a description of each step,
     `keep` with the report after each graph, and before an error ends the run.
 
     Returns
@@ -330,7 +330,7 @@ def run(
         try:
             with tempfile.TemporaryDirectory(prefix="lagpu-") as folder, removed(folder):
                 tested = _TestGraph(plan, Path(folder), end, failures)
-                for row in tested.rows(name, places, others, asked, tell):
+                for row in tested.rows(name, places, others, asked, say):
                     rows.append(row)
         except (Failed, errors.OutOfMemory) as error:  # other graphs may be smaller
             failures.append(f"{name}: {error}")
@@ -351,10 +351,10 @@ class _TestGraph:
     broken: dict[str, str] = field(default_factory=dict)
 
     def rows(
-        self, name: str, places: list[str], others: list[str], asked: list[Question], tell: Tell
+        self, name: str, places: list[str], others: list[str], asked: list[Question], say: Say
     ) -> Iterator[Row]:
         """Yield the rows of one graph."""
-        tell(f"{name}: loading the graph")
+        say(f"{name}: loading the graph")
         with contextlib.closing(Worker(self.plan.bench)) as maker:
             what = (name, places[0], self.plan.seed, self.folder, self.plan.renumber)
             facts = maker.require("make", *what)
@@ -366,7 +366,7 @@ class _TestGraph:
                 for system in (*places, *others):
                     if system in others and question.key not in peers.PEERS[system].keys:
                         continue
-                    tell(f"{facts.graph}: {question.key} on {system}")
+                    say(f"{facts.graph}: {question.key} on {system}")
                     row, answer = self._row(facts, question, system)
                     if answer is not None and not wrong:
                         answers.append((row, answer))

@@ -23,7 +23,7 @@ import numpy as np
 from lagpu import algorithms, backends, check
 from lagpu.backends.protocol import Backend
 from lagpu.bench.graphs import drawn
-from lagpu.bench.harness import Clock, Report, Tell, envelope
+from lagpu.bench.harness import Clock, Report, Say, envelope
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import CheckFailed, InvalidValue
@@ -48,7 +48,7 @@ def run(
     backend: str = "auto",
     roots: int | None = None,
     seed: int | None = None,
-    tell: Tell = lambda _text: None,
+    say: Say = lambda _text: None,
 ) -> Report:
     """Run the benchmark on ``2**scale`` vertices with ``edge_factor`` tuples each.
 
@@ -63,10 +63,10 @@ def run(
     place = backends.get(backend)
     first_seed = 1 if seed is None else seed
     wall = Clock(place).wall
-    tell("generating tuples")
+    say("generating tuples")
     generation, tuples = wall(lambda: Tuples.drawn(place, scale, edge_factor, first_seed))
     algorithms.bfs_parents(path(64, backend=place), 0)  # compiles kernels
-    tell("kernel 1: construction")
+    say("kernel 1: construction")
     construction, A = wall(tuples.searched)
     keys = _roots(tuples.linked(A.nrows), roots, first_seed)
     algorithms.bfs_parents(A, keys[0])
@@ -74,13 +74,13 @@ def run(
     edges: list[int] = []
     validations: list[float] = []
     for number, root in enumerate(keys, 1):
-        tell(f"kernel 2: search {number} of {len(keys)}")
+        say(f"kernel 2: search {number} of {len(keys)}")
         ms, parents = wall(functools.partial(algorithms.bfs_parents, A, root))
         times.append(ms / 1e3)
         ms, m = wall(functools.partial(_proof, tuples, root, parents))
         validations.append(ms / 1e3)
         edges.append(m)
-    tell("proving the last search again, on the graph")
+    say("proving the last search again, on the graph")
     check.check_parents(A, keys[-1], parents)
     processes = job.launched()
     fields = {

@@ -36,7 +36,7 @@ from lagpu.host.memory import mapped
 Array = np.ndarray[Any, Any]
 Row = dict[str, Any]
 Report = dict[str, Any]
-Tell = Callable[[str], None]
+Say = Callable[[str], None]
 Columns = Sequence[tuple[str, str | Callable[[Row], Any]]]
 Result = TypeVar("Result")
 

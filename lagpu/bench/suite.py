@@ -15,7 +15,7 @@ from lagpu.backends.guard import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.bench import harness, peers
 from lagpu.bench.graphs import SMALL_SUITE, SUITE, HostGraph, require_graph
-from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Tell, used_bytes
+from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Say, used_bytes
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import FileFormatError, InvalidValue, NotSupported, OutOfMemory
@@ -136,7 +136,7 @@ class Tested:
         }
 
 
-def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[Report, list[str]]:
+def run(plan: Plan, say: Say = lambda _text: None) -> tuple[Report, list[str]]:
     """Run all measurements of a plan, which is checked as a whole before anything runs.
 
     Returns
@@ -179,7 +179,7 @@ def run(plan: Plan, tell: Tell = lambda _text: None) -> tuple[Report, list[str]]
     refusals: list[str] = []
     for name in names:
         try:
-            for row, refusal in _graph(name, plan, runners, others, tell):
+            for row, refusal in _graph(name, plan, runners, others, say):
                 rows += [row] if row else []
                 refusals += [refusal] if refusal else []
         except (OutOfMemory, FileFormatError) as error:
@@ -243,14 +243,14 @@ def placed_on(A: Matrix, place: Backend) -> Matrix:
 
 
 def _graph(
-    name: str, plan: Plan, runners: list[_Runner], others: list[str], tell: Tell
+    name: str, plan: Plan, runners: list[_Runner], others: list[str], say: Say
 ) -> Iterator[tuple[Row | None, str]]:
     """Yield a row, if there is one, and why it is not checked, or an empty string."""
-    tell(f"{name}: loading the graph")
+    say(f"{name}: loading the graph")
     gc.collect()
     before = used_bytes(runners[0].place)
     first = load(name, runners[0].place, seed=plan.seed, renumber=plan.renumber)
-    tell(f"{name}: counting edges and drawing roots")
+    say(f"{name}: counting edges and drawing roots")
     host = HostGraph.of(first)
     few = name.startswith(_DEEP)
     count = plan.roots or (_FEW_ROOTS if few else _ROOTS)
@@ -264,7 +264,7 @@ def _graph(
             A.orientation = plan.orientation
         for mode in runner.modes:
             for output in plan.outputs:
-                tell(f"{name}: {output} on {place.name}, {runner.kernel or runner.policy or mode}")
+                say(f"{name}: {output} on {place.name}, {runner.kernel or runner.policy or mode}")
                 found = searched(tested, A, mode, output, before)
                 row = tested.row(place.name, found)
                 row |= {"kernel": runner.kernel, "policy": runner.policy}
@@ -273,9 +273,9 @@ def _graph(
                 yield row, f"{who}: {found.refusal}" if found.refusal else ""
     for peer in others:
         if host.facts.entries > peers.PEERS[peer].most_searched:
-            tell(f"{name}: too large for {peer}")
+            say(f"{name}: too large for {peer}")
             continue
-        tell(f"{name}: {peer}")
+        say(f"{name}: {peer}")
         try:
             found = searched_by(tested, peer)
         except Exception as error:  # any error of another library; the other rows stay

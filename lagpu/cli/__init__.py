@@ -1,4 +1,4 @@
-"""The command line ``lagpu``; each command imports its modules when it runs."""
+"""The command line ``lagpu``."""
 
 from lagpu.cli.commands import app
 from lagpu.cli.entry import main

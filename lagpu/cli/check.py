@@ -1,92 +1,118 @@
-"""``lagpu check`` and ``lagpu selftest``."""
+"""``lagpu check``, ``lagpu crosscheck`` and ``lagpu selftest``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import typer
 
+from lagpu import algorithms, backends, io
 from lagpu import check as checkers
-from lagpu import io
+from lagpu import crosscheck as crosschecked
 from lagpu.algorithms.betweenness import is_directed
 from lagpu.algorithms.inputs import source_vertex, source_vertices
-from lagpu.cli.console import busy, console, print_json, tell_written
-from lagpu.cli.graphs import load_named, require_no_device
-from lagpu.cli.names import Names
-from lagpu.cli.options import SHORTEST
-from lagpu.cli.start import Begin
+from lagpu.backends.guard import overridden
+from lagpu.backends.protocol import Backend
+from lagpu.cli.commands import RESULTS, SHORTEST, Options
+from lagpu.cli.console import busy, console, print_json, print_written
+from lagpu.cli.graphs import Begin, Names, load, require_no_device
 from lagpu.core.matrix import Matrix
-from lagpu.errors import FileFormatError, InvalidValue
+from lagpu.errors import CrosscheckFailed, FileFormatError, InvalidValue, NotSupported
+from lagpu.host.files import require_writable, write_json
 from lagpu.io.files import read_named_vector, read_vector
 
-# Checkers of searches from one source, by the option that names the file.
-_FROM_ONE: dict[str, Callable[..., Any]] = {
-    "levels": checkers.check_levels,
-    "parents": checkers.check_parents,
-    "paths": checkers.check_paths,
-    "distances": checkers.check_distances,
-}
-_JOINTLY: dict[str, Callable[..., Any]] = {"levels": checkers.check_levels_joint}
-_OF_EACH: dict[str, Callable[..., Any]] = {
-    "levels": checkers.check_levels_multi,
-    "parents": checkers.check_parents_multi,
-}
-_BESIDE_LEVELS = ("parents", "paths")
 
-
-def _betweenness(A: Matrix, found: Any) -> Any:
-    return checkers.check_betweenness(A, found, directed=is_directed(A))
-
-
-def _strong(A: Matrix, found: Any) -> Any:
-    return checkers.check_components(A, found, strong=True)
-
-
-def _closeness(A: Matrix, found: Any) -> Any:
-    return checkers.check_remoteness(A, found, "closeness")
-
-
-def _harmonic(A: Matrix, found: Any) -> Any:
-    return checkers.check_remoteness(A, found, "harmonic")
-
-
-def prove_sides(A: Matrix, found: tuple[Any, Any]) -> Any:
-    """Prove a result of `lagpu.algorithms.bipartite_sides`: sides, or an odd cycle."""
+def _sides(A: Matrix, found: tuple[Any, Any]) -> Any:
     sides, cycle = found
-    if sides is None:
-        return checkers.check_odd_cycle(A, cycle)
-    return checkers.check_sides(A, sides)
+    return checkers.check_odd_cycle(A, cycle) if sides is None else checkers.check_sides(A, sides)
 
 
-#: Checkers of results without a source, by the option that names the file.
-WHOLE: dict[str, Callable[[Matrix, Any], Any]] = {
-    "components": checkers.check_components,
-    "strong": _strong,
-    "sides": checkers.check_sides,
-    "cores": checkers.check_core_numbers,
-    "order": checkers.check_topological_levels,
-    "independent": checkers.check_independent_set,
+#: Checkers of (matrix, *vertices, result), by the name of the algorithm, with its defaults.
+PROOFS: dict[str, Callable[..., Any]] = {
+    "bfs_levels": checkers.check_levels,
+    "bfs_parents": checkers.check_parents,
+    "count_shortest_paths": checkers.check_paths,
+    "bfs_levels_joint": checkers.check_levels_joint,
+    "bfs_levels_multi": checkers.check_levels_multi,
+    "bfs_parents_multi": checkers.check_parents_multi,
+    "sssp": checkers.check_distances,
+    "shortest_path": checkers.check_route,
+    "connected_components": checkers.check_components,
+    "strongly_connected_components": lambda A, found: checkers.check_components(
+        A, found, strong=True
+    ),
+    "bipartite_sides": _sides,
+    "core_number": checkers.check_core_numbers,
+    "topological_levels": checkers.check_topological_levels,
+    "maximal_independent_set": checkers.check_independent_set,
     "triangles": checkers.check_triangles,
     "clustering": checkers.check_clustering,
     "pagerank": checkers.check_pagerank,
-    "betweenness": _betweenness,
-    "closeness": _closeness,
-    "harmonic": _harmonic,
+    "betweenness_centrality": lambda A, found: checkers.check_betweenness(
+        A, found, directed=is_directed(A)
+    ),
+    "closeness_centrality": lambda A, found: checkers.check_remoteness(A, found, "closeness"),
+    "harmonic_centrality": lambda A, found: checkers.check_remoteness(A, found, "harmonic"),
+    "diameter": checkers.check_diameter,
 }
+#: Searches by the kind of their begin and by what they find.
+SEARCHES = {
+    "": {
+        "levels": "bfs_levels",
+        "parents": "bfs_parents",
+        "paths": "count_shortest_paths",
+        "distances": "sssp",
+    },
+    "jointly": {"levels": "bfs_levels_joint"},
+    "of each": {"levels": "bfs_levels_multi", "parents": "bfs_parents_multi"},
+}
+#: Algorithms without a source, by the option for a file with their result.
+WHOLE = {
+    "components": "connected_components",
+    "strong": "strongly_connected_components",
+    "sides": "bipartite_sides",
+    "cores": "core_number",
+    "order": "topological_levels",
+    "independent": "maximal_independent_set",
+    "triangles": "triangles",
+    "clustering": "clustering",
+    "pagerank": "pagerank",
+    "betweenness": "betweenness_centrality",
+    "closeness": "closeness_centrality",
+    "harmonic": "harmonic_centrality",
+}
+#: Algorithms of ``lagpu crosscheck``, by their commands.
+CROSSCHECKED = {
+    "bfs": "bfs_levels",
+    "sssp": "sssp",
+    "path": "shortest_path",
+    "pagerank": "pagerank",
+    "bc": "betweenness_centrality",
+    "closeness": "closeness_centrality",
+    "components": "connected_components",
+    "diameter": "diameter",
+    "bipartite": "bipartite_sides",
+    "cores": "core_number",
+    "order": "topological_levels",
+    "triangles": "triangles",
+    "independent": "maximal_independent_set",
+}
+_FROM_ONE = ("bfs", "sssp", "path")
+_BESIDE_LEVELS = ("parents", "paths")
+_OF_VERTICES = ("parents", "components", "strong")  # results whose values are vertices
 
 
-def prove(
-    graph: str,
-    begin: Begin,
-    files: dict[str, Path],
-    *,
-    directed: bool | None,
-    renumber: bool,
-    seed: int | None,
+def check(
+    options: Options,
+    source: str | None,
+    sources: str | None,
+    each: bool,
     as_json: bool,
+    **results: Path | None,
 ) -> None:
     """Check the results in some files, and print the rules that hold.
 
@@ -95,49 +121,46 @@ def prove(
     CheckFailed
         At the first broken rule.
     """
+    begin = Begin(source, sources, each)
+    files = {name: path for name, path in results.items() if path is not None}
     if not files:
-        *most, last = (f"--{name}" for name in (*_FROM_ONE, *WHOLE))
+        *most, last = (f"--{name}" for name in RESULTS.split())
         raise InvalidValue(
             f"check: there is nothing to check. Give {', '.join(most)} or {last} with a file."
         )
-    searched = [name for name in files if name in _FROM_ONE]
-    if begin.is_given and not searched:
-        option = "--source" if begin.source is not None else "--sources and --each"
+    searched = [name for name in files if name in SEARCHES[""]]
+    if begin != Begin() and not searched:
+        option = "--source" if source is not None else "--sources and --each"
         raise InvalidValue(f"{option}: no given result is of a search. Leave it out.")
     if searched:
         begin.require_one("check")
-        if not renumber:  # wrong words are told before a graph is read
+        if not options.renumber:
             begin.start("check")
-    checks = {"": _FROM_ONE, "jointly": _JOINTLY, "of each": _OF_EACH}[begin.kind]
+    searches = SEARCHES[begin.kind]
     for name in searched:
-        if name not in checks:
+        if name not in searches:
             raise InvalidValue(f"--{name}: is for one source. Give --source 0.")
-    how: dict[str, Any] = {"directed": directed, "renumber": renumber, "seed": seed}
-    A, names = load_named(graph, "cpu", **how)
+    A, names, _ = load(options)
     start = begin.start("check", names) if searched else None
-    lengths = A
-    if "distances" in files:
-        lengths = load_named(graph, "cpu", **how, dup_op=SHORTEST)[0]
+    lengths = load(options, dup_op=SHORTEST).A if "distances" in files else A
     if start is not None:
         (source_vertices if isinstance(start, list) else source_vertex)(A, start)
-    results = {
-        name: _read(path, begin.each and name in checks, names, name in _OF_VERTICES)
+    found = {
+        name: _read(path, each and name in searches, names, name in _OF_VERTICES)
         for name, path in files.items()
     }
     reports: dict[str, Any] = {}
     with busy("checking"):
-        for name in searched:
-            beside = name in _BESIDE_LEVELS and not begin.kind and "levels" in results
-            more = (results["levels"],) if beside else ()
-            weighted = lengths if name == "distances" else A
-            reports[name] = checks[name](weighted, start, results[name], *more)
-        for name in files.keys() - checks.keys():
-            reports[name] = WHOLE[name](A, results[name])
-    _show(graph, begin, names.shown(start), {name: reports[name] for name in files}, as_json)
-
-
-# Results whose values are vertices.
-_OF_VERTICES = ("parents", "components", "strong")
+        for name in files:
+            if name in searched:
+                beside = name in _BESIDE_LEVELS and not begin.kind and "levels" in found
+                more = (found["levels"],) if beside else ()
+                weighted = lengths if name == "distances" else A
+                reports[name] = PROOFS[searches[name]](weighted, start, found[name], *more)
+            else:
+                result = (found[name], None) if name == "sides" else found[name]
+                reports[name] = PROOFS[WHOLE[name]](A, result)
+    _show(options.graph, begin, names.shown(start), reports, as_json)
 
 
 def _read(path: Path, is_matrix: bool, names: Names, of_vertices: bool) -> Any:
@@ -200,16 +223,111 @@ def _rows(report: Any) -> list[checkers.CheckReport]:
     return [row for row in rows if isinstance(row, checkers.CheckReport)]
 
 
-def prove_installation(backend: str, json_file: Path | None, *, quick: bool = False) -> None:
+def crosscheck(
+    options: Options,
+    algorithm: str,
+    source: str | None,
+    backends: str,
+    output: str | None,
+    target: str | None,
+    as_json: bool,
+) -> None:
+    """Crosscheck, print the report, and prove the oracle's result.
+
+    Raises
+    ------
+    CrosscheckFailed
+        After printing, at the first difference.
+    CheckFailed
+        After printing, if the backends agree on a wrong result.
+    LagpuError
+        For wrong input.
+    """
+    if algorithm not in CROSSCHECKED:
+        raise InvalidValue(
+            f"crosscheck: there is no algorithm {algorithm!r}. Use {', '.join(CROSSCHECKED)}."
+        )
+    if output is not None and algorithm != "bfs":
+        raise InvalidValue(f"--output: {algorithm} has only one result. Leave it out.")
+    if (target is None) is (algorithm == "path"):
+        raise InvalidValue(
+            "--target: path needs it. Give --target 0."
+            if target is None
+            else f"--target: {algorithm} does not take it. Leave it out."
+        )
+    if source is not None and algorithm not in _FROM_ONE:
+        raise InvalidValue(f"--source: {algorithm} does not take it. Leave it out.")
+    name = CROSSCHECKED[algorithm] if output is None else SEARCHES[""][output]
+    run, prove = getattr(algorithms, name), PROOFS[name]
+    vertices = {"--source": source or "0"} if algorithm in _FROM_ONE else {}
+    vertices |= {} if target is None else {"--target": target}
+    is_random = algorithm == "independent"
+    more = {"seed": options.seed or 0} if is_random else {}
+    places = _places(backends, options.kernel, options.policy)
+
+    def start(names: Names) -> list[int]:
+        return [names.vertex(text, option) for option, text in vertices.items()]
+
+    if not options.renumber:
+        start(Names())
+    dup_op = SHORTEST if algorithm == "sssp" else None
+    seed_for = "the algorithm" if is_random else ""
+    A, names, _ = load(options, dup_op=dup_op, seed_for=seed_for)
+    args = start(names)
+    failed = None
+    with busy(f"crosschecking on {backends}"):
+        try:
+            report = crosschecked(run, A, *args, backends=places, **more)
+        except CrosscheckFailed as error:
+            failed, report = error, error.report
+    if as_json:
+        print_json({"ok": report.ok, "graph": options.graph} | asdict(replace(report, result=None)))
+    else:
+        console().print(repr(report), markup=False, soft_wrap=True)
+    if failed is not None:
+        raise failed
+    with busy("checking"):
+        prove(A, *args, report.result)
+        if len(places) == 1:  # the fused result, of which maybe only indices were compared
+            prove(A, *args, run(A.to(places[0]), *args, **more))
+
+
+def _places(names: str, kernel: str | None, policy: str | None) -> list[Backend]:
+    """Return the backends; those with kernels are overridden to use the requested one."""
+    words = [name.strip() for name in names.split(",")]
+    if not all(words):
+        what = "is empty" if not any(words) else f"{names!r} has an empty name"
+        raise InvalidValue(f"--backends: {what}. Give names with commas, as in cpu,sim.")
+    places = [backends.get(name) for name in words]
+    for k, place in enumerate(places):
+        if place in places[:k]:
+            raise InvalidValue(
+                f"--backends: {place.name} is compared with itself. Give two backends, or one "
+                "backend once, whose fused loops are compared with its eager ones."
+            )
+    if kernel is None and policy is None:
+        return places
+    if not any(place.capabilities.kernels for place in places):
+        option = "--kernel" if policy is None else "--policy"
+        raise NotSupported(
+            f"{option}: none of {', '.join(words)} has kernels to choose from. "
+            f"Add gpu or sim to --backends, or leave out {option}."
+        )
+    return [
+        overridden(place, kernel, policy) if place.capabilities.kernels else place
+        for place in places
+    ]
+
+
+def selftest(backend: str, quick: bool, json_file: Path | None) -> None:
     """Run the self-test, `quick` or whole, print its table, and exit with 1 if a case fails."""
-    from lagpu import selftest
-    from lagpu.host.files import require_writable, write_json
+    from lagpu import selftest as tests  # every case: much to import for the other commands
 
     require_writable(json_file, "selftest")
-    report = selftest.run(backend, quick=quick)
+    report = tests.run(backend, quick=quick)
     if json_file is not None:
         write_json(report, json_file, "selftest")
-    selftest.show(report, console())
-    tell_written({"--json": json_file})
+    tests.show(report, console())
+    print_written({"--json": json_file})
     if report["totals"]["failed"]:
         raise typer.Exit(1)

@@ -1,35 +1,157 @@
-"""The commands and their options; each command imports its body when it runs."""
+"""The commands and their options, as data: each row names the function that a command runs.
+
+For a quick start this module, `lagpu.cli.algorithms` and `lagpu.cli.entry` import only typer and
+`lagpu`, which imports its algorithms, checkers, generators and readers when they are first used.
+`run` imports the other modules of this package when a command runs.
+"""
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from lagpu.cli.options import (
-    FILES,
-    AsJson,
-    Backend,
-    Check,
-    Directed,
-    Each,
-    Forms,
-    Graph,
-    Grid,
-    Kernel,
-    OneSource,
-    Orientation,
-    Output,
-    Policy,
-    Renumber,
-    Report,
-    Save,
-    Seed,
-    Sources,
-    Steps,
-    placed,
+from lagpu.errors import InvalidValue
+from lagpu.versions import __version__
+
+SHORTEST = "min"  # combines the lengths of an edge that a file gives twice
+
+
+class Output(StrEnum):
+    """The results of a search."""
+
+    LEVELS = "levels"
+    PARENTS = "parents"
+    PATHS = "paths"
+
+
+class Forms(StrEnum):
+    """The forms of a directed graph that are kept."""
+
+    AUTO = "auto"
+    CSC = "csc"
+
+
+class Mode(StrEnum):
+    """The ways to run loops."""
+
+    FUSED = "fused"
+    EAGER = "eager"
+    BOTH = "both"
+
+
+class Options(NamedTuple):
+    """The options of a graph and its backend; a command has some of them."""
+
+    graph: str
+    backend: str = "cpu"
+    kernel: str | None = None
+    policy: str | None = None
+    orientation: str = Forms.AUTO
+    directed: bool | None = None
+    renumber: bool = False
+    seed: int | None = None
+
+
+Declared = tuple[Any, Any]  # the type of an option, annotated with its help, and its default
+REQUIRED = inspect.Parameter.empty
+
+
+def argument(metavar: str, help: str, kind: Any = str, default: Any = REQUIRED) -> Declared:
+    """Return an argument."""
+    return Annotated[kind, typer.Argument(metavar=metavar, help=help)], default
+
+
+def value(kind: Any, default: Any, help: str, *names: str, **how: Any) -> Declared:
+    """Return an option with a value."""
+    return Annotated[kind, typer.Option(*names, help=help, **how)], default
+
+
+def option(kind: Any, help: str, *names: str, **how: Any) -> Declared:
+    """Return an option that may be left out; its value is then None."""
+    return value(kind | None, None, help, *names, show_default=False, **how)
+
+
+def flag(name: str, help: str) -> Declared:
+    """Return an option without a value."""
+    return value(bool, False, help, name)
+
+
+def source(help: str = "Vertex to start from.") -> Declared:
+    """Return the option ``--source``, which may be left out."""
+    return option(str, help, "--source", "-s", metavar="VERTEX")
+
+
+# The suffixes are those of lagpu.io.formats, whose import would take time (a test compares).
+FILES = (
+    ".mtx, .npz, .graphml, .gml, .gr, .col, .graph, .metis, .sg, .wsg, .parquet, .h5, .hdf5, .csv, "
+    ".tsv, .el, .wel, .txt; text also .gz"
 )
+_GRAPH_HELP = (
+    f"A file ({FILES}; - is the standard input), or kron:16, urand:16, gnm:99:500, road:512, "
+    "grid:30x40, delaunay:16, mycielskian:11, path:9, cycle:9, star:9, complete:9; "
+    "kron16 is the same as kron:16, and kron16e8 as kron:16:8."
+)
+#: The options that several commands have, by the names of their values.
+OPTIONS: dict[str, Declared] = {
+    "graph": argument("GRAPH", _GRAPH_HELP),
+    "source": source(),
+    "sources": option(str, "Several vertices, as in 0,5,9: levels from the nearest."),
+    "each": flag("--each", "A search from each of --sources, all at once."),
+    "backend": value(
+        str,
+        "auto",
+        "auto, cpu, gpu or sim.",
+        "--backend",
+        "-b",
+        metavar="NAME",
+        autocompletion=lambda: ["auto", "cpu", "gpu", "sim"],
+    ),
+    "grid": option(
+        str,
+        "In pieces: all (GPUs, or processes of mpirun), 2, 2x3, or 4:cpu, 2:sim on that backend, "
+        "all:gpu:3,1 on these GPUs; vertices dealt by degree or at random: all-degree, 2x3-random.",
+        metavar="PIECES",
+    ),
+    "kernel": option(str, "Use this kernel for every product (gpu, sim)."),
+    "policy": option(
+        str,
+        "Choose directions and kernels by this policy, as beamer, on gpu and sim also hiragushi, "
+        "bfs2d:ratio=0.1, tdbu:vector or vbfs:64; or search a grid by a paper's system: "
+        "kepler, bfs2d:ratio=0.1 or hiragushi.",
+    ),
+    "orientation": value(
+        Forms,
+        Forms.AUTO,
+        "csc: keep a directed graph in one form alone, in half of the memory, so that a search has "
+        "one direction; auto: in both forms where that pays.",
+        metavar="FORMS",
+    ),
+    "directed": option(
+        bool,
+        "Take the entries of a file as they are, or add each edge's reverse; "
+        "by default the file decides.",
+        "--directed/--undirected",
+    ),
+    "renumber": flag(
+        "--renumber", "Vertices of the file have names, or numbers with gaps: take and show these."
+    ),
+    "seed": option(int, "Seed of a generated graph.", min=0),
+    "save": option(Path, "Write the result here: .npz, .txt or .csv."),
+    "check": flag("--check", "Prove the result."),
+    "trace_file": option(Path, "Write the cost of each statement: .html or .json.", "--trace"),
+    "step_file": option(
+        Path, "Write a page to step through the algorithm on a small graph: .html.", "--step"
+    ),
+    "as_json": flag("--json", "Print one JSON object and nothing else."),
+    "json_file": option(Path, "Write the report here.", "--json"),
+}
 
 app = typer.Typer(
     name="lagpu",
@@ -41,8 +163,6 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from lagpu.versions import __version__
-
         print(f"lagpu {__version__}")
         raise typer.Exit
 
@@ -65,213 +185,233 @@ def root(
         print(context.get_help())
 
 
-@app.command()
-def bfs(
-    graph: Graph,
-    source: OneSource = None,
-    sources: Sources = None,
-    each: Each = False,
-    backend: Backend = "auto",
-    grid: Grid = None,
-    output: Annotated[
+def add(
+    name: str, help: str, options: Mapping[str, Declared], command: Callable[..., None]
+) -> None:
+    """Add a command, which is called with the values of its options by name."""
+
+    def call(**given: Any) -> None:
+        command(**given)
+
+    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=of)
+            for name, (of, default) in options.items()
+        ]
+    )
+    call.__annotations__ = {name: of for name, (of, _) in options.items()}
+    app.command(name, help=help)(call)
+
+
+def run(body: str, given: dict[str, Any]) -> None:
+    """Call a function of this package, such as ``search.bfs``, with the values of options.
+
+    Those of a graph are packed as `Options`, the first argument; `grid` is part of the backend.
+    """
+    if "grid" in given:
+        grid = given.pop("grid")
+        if grid is not None or "backend" in given:
+            given["backend"] = placed(given.get("backend", "auto"), grid)
+    module, _, function = body.rpartition(".")
+    call = getattr(importlib.import_module(f"lagpu.cli.{module}"), function)
+    if "graph" not in given:
+        call(**given)
+        return
+    packed = {name: given.pop(name) for name in Options._fields if name in given}
+    call(Options(**packed), **given)
+
+
+def row(command: str, body: str, help: str, options: str, /, **own: Declared) -> None:
+    """Add a command that runs a body; `options` are named in order, and some are its own."""
+    known = OPTIONS | own
+    declared = {key: known[key] for key in options.split()}
+    add(command, help, declared, lambda **given: run(body, given))
+
+
+def placed(backend: str, grid: str | None) -> str:
+    """Return the name of the backend that ``--backend`` and ``--grid`` say together.
+
+    Raises
+    ------
+    InvalidValue
+        If both name the backend of the pieces, or ``--grid`` does not have its form.
+    """
+    if grid is None:
+        return backend
+    pieces, colon, kind = grid.partition(":")
+    known = re.fullmatch("(all|[1-9][0-9]*(x[1-9][0-9]*)?)(-random|-degree)?", pieces)
+    if known is None or bool(colon) != bool(kind):
+        raise InvalidValue(f"--grid: {grid!r} is not all, 2, 2x3, 4-degree:cpu or the like.")
+    if kind and backend != "auto":
+        raise InvalidValue(
+            f"--grid: {grid} names the backend of the pieces, and so does --backend {backend}. "
+            "Leave one of them out."
+        )
+    count = f"grid{known[3] or ''}" if known[1] == "all" else f"grid:{pieces}"
+    if not kind and backend != "auto":
+        kind = backend
+    return ":".join(part for part in (count, kind) if part)
+
+
+_PLACED = "kernel policy orientation directed renumber seed"
+_OUT = argument("OUT", f"{FILES}.", Path)
+_FAMILY = "With --algorithm: "
+#: The results that ``lagpu check`` proves.
+RESULTS = (
+    "levels parents paths distances components strong sides cores order independent triangles "
+    "clustering pagerank betweenness closeness harmonic"
+)
+
+row(
+    "bfs",
+    "search.bfs",
+    "Search a graph from one vertex or several, and show the cost of each level.",
+    f"graph source sources each backend grid output {_PLACED} save check trace_file step_file "
+    "as_json",
+    output=value(
         Output,
-        typer.Option(metavar="WHAT", help="levels, parents, or paths: numbers of shortest paths."),
-    ] = Output.LEVELS,
-    kernel: Kernel = None,
-    policy: Policy = None,
-    orientation: Orientation = Forms.AUTO,
-    directed: Directed = None,
-    renumber: Renumber = False,
-    seed: Seed = None,
-    save: Save = None,
-    check: Check = False,
-    trace_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--trace", help="Write the cost of each statement: .html or .json.", show_default=False
-        ),
-    ] = None,
-    step_file: Steps = None,
-    as_json: AsJson = False,
-) -> None:
-    """Search a graph from one vertex or several, and show the cost of each level."""
-    from lagpu.cli.search import Request, search
-    from lagpu.cli.start import Begin
-
-    begin = Begin(source, sources, each)
-    place = placed(backend, grid)
-    how = (output.value, kernel, policy, orientation.value, directed, renumber, seed)
-    request = Request(graph, begin, place, *how)
-    files = {"trace_file": trace_file, "step_file": step_file}
-    search(request, check=check, save=save, as_json=as_json, **files)
-
-
-@app.command()
-def info(
-    graph: Graph,
-    grid: Grid = None,
-    directed: Directed = None,
-    renumber: Renumber = False,
-    seed: Seed = None,
-    as_json: AsJson = False,
-) -> None:
-    """Describe a graph and the memory it needs."""
-    from lagpu.cli.describe import describe
-
-    place = "cpu" if grid is None else placed("auto", grid)
-    describe(graph, place, directed=directed, renumber=renumber, seed=seed, as_json=as_json)
-
-
-@app.command()
-def convert(
-    graph: Graph,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help=f"{FILES}.")],
-    directed: Directed = None,
-    renumber: Renumber = False,
-    ids: Annotated[
-        Path | None,
-        typer.Option(help="Write the id of each vertex: .npz, .txt or .csv.", show_default=False),
-    ] = None,
-    seed: Seed = None,
-) -> None:
-    """Write a graph to a file of another format, by the suffix."""
-    from lagpu.cli.describe import convert
-
-    convert(graph, out, directed=directed, renumber=renumber, ids=ids, seed=seed)
-
-
-@app.command()
-def generate(
-    spec: Annotated[str, typer.Argument(metavar="SPEC", help="Such as kron:16 or road:512.")],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help=f"{FILES}.")],
-    seed: Seed = None,
-) -> None:
-    """Make a graph and write it to a file in the format of the suffix."""
-    from lagpu.cli.describe import make
-
-    make(spec, out, seed=seed)
-
-
-Result = Annotated[Path | None, typer.Option(help="A saved result.", show_default=False)]
-
-
-@app.command()
-def check(
-    graph: Graph,
-    source: OneSource = None,
-    sources: Sources = None,
-    each: Each = False,
-    levels: Result = None,
-    parents: Result = None,
-    paths: Result = None,
-    distances: Result = None,
-    components: Result = None,
-    strong: Annotated[
-        Path | None, typer.Option(help="A saved result: strong components.", show_default=False)
-    ] = None,
-    sides: Result = None,
-    cores: Result = None,
-    order: Result = None,
-    independent: Result = None,
-    triangles: Result = None,
-    clustering: Result = None,
-    pagerank: Result = None,
-    betweenness: Result = None,
-    closeness: Result = None,
-    harmonic: Result = None,
-    directed: Directed = None,
-    renumber: Renumber = False,
-    seed: Seed = None,
-    as_json: AsJson = False,
-) -> None:
+        Output.LEVELS,
+        "levels, parents, or paths: numbers of shortest paths.",
+        metavar="WHAT",
+    ),
+)
+row(
+    "info",
+    "describe.info",
+    "Describe a graph and the memory it needs.",
+    "graph grid directed renumber seed as_json",
+)
+row(
+    "convert",
+    "describe.convert",
+    "Write a graph to a file of another format, by the suffix.",
+    "graph out directed renumber ids seed",
+    out=_OUT,
+    ids=option(Path, "Write the id of each vertex: .npz, .txt or .csv."),
+)
+row(
+    "generate",
+    "describe.generate",
+    "Make a graph and write it to a file in the format of the suffix.",
+    "spec out seed",
+    spec=argument("SPEC", "Such as kron:16 or road:512."),
+    out=_OUT,
+)
+row(
+    "check",
+    "check.check",
     """Prove the results in files, which --save or any other program wrote.
 
     The options of the algorithm are taken to be the defaults.
-    """
-    # every option with a path is a result
-    given = {name: path for name, path in locals().items() if isinstance(path, Path)}
-    from lagpu.cli.check import prove
-    from lagpu.cli.start import Begin
-
-    begin = Begin(source, sources, each)
-    prove(
-        graph,
-        begin,
-        given,
-        directed=directed,
-        renumber=renumber,
-        seed=seed,
-        as_json=as_json,
-    )
-
-
-@app.command()
-def crosscheck(
-    algorithm: Annotated[
+    """,
+    f"graph source sources each {RESULTS} directed renumber seed as_json",
+    **dict.fromkeys(RESULTS.split(), option(Path, "A saved result."))
+    | {"strong": option(Path, "A saved result: strong components.")},
+)
+row(
+    "crosscheck",
+    "check.crosscheck",
+    "Run an algorithm on several backends, and stop at the first statement that differs.",
+    "algorithm graph source backends output target kernel policy directed renumber seed as_json",
+    algorithm=argument("ALGORITHM", "Name of a command: bfs, sssp, pagerank, ..."),
+    backends=value(
         str,
-        typer.Argument(metavar="ALGORITHM", help="Name of a command: bfs, sssp, pagerank, ..."),
-    ],
-    graph: Graph,
-    source: OneSource = None,
-    backends: Annotated[
-        str,
-        typer.Option(
-            help="The oracle, and the backends compared with it; for a single backend, its fused "
-            "loops are compared with its eager ones.",
-        ),
-    ] = "cpu,gpu",
-    output: Annotated[
-        Output | None,
-        typer.Option(
-            metavar="WHAT", help="For bfs: levels, parents, or paths.", show_default=False
-        ),
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option("--target", "-t", metavar="VERTEX", help="For path.", show_default=False),
-    ] = None,
-    kernel: Kernel = None,
-    policy: Policy = None,
-    directed: Directed = None,
-    renumber: Renumber = False,
-    seed: Seed = None,
-    as_json: AsJson = False,
-) -> None:
-    """Run an algorithm on several backends, and stop at the first statement that differs."""
-    from lagpu.cli.compare import call, compare
-
-    wanted = None if output is None else output.value
-    compare(
-        call(algorithm, source, target=target, output=wanted, seed=seed),
-        graph,
-        backends,
-        kernel=kernel,
-        policy=policy,
-        directed=directed,
-        renumber=renumber,
-        seed=seed,
-        as_json=as_json,
-    )
-
-
-@app.command()
-def selftest(
-    backend: Backend = "auto",
-    grid: Grid = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="One case of each kind: seconds instead of minutes.")
-    ] = False,
-    json_file: Report = None,
-) -> None:
-    """Prove an installation: every kernel, operation and algorithm against python-graphblas."""
-    from lagpu.cli.check import prove_installation
-
-    prove_installation(placed(backend, grid), json_file, quick=quick)
-
-
-@app.command()
-def backends(as_json: AsJson = False) -> None:
-    """List the backends, and why a backend is unavailable."""
-    from lagpu.cli.describe import list_backends
-
-    list_backends(as_json=as_json)
+        "cpu,gpu",
+        "The oracle, and the backends compared with it; for a single backend, its fused loops are "
+        "compared with its eager ones.",
+    ),
+    output=option(Output, "For bfs: levels, parents, or paths.", metavar="WHAT"),
+    target=option(str, "For path.", "--target", "-t", metavar="VERTEX"),
+)
+row(
+    "selftest",
+    "check.selftest",
+    "Prove an installation: every kernel, operation and algorithm against python-graphblas.",
+    "backend grid quick json_file",
+    quick=flag("--quick", "One case of each kind: seconds instead of minutes."),
+)
+row(
+    "backends",
+    "describe.list_backends",
+    "List the backends, and why a backend is unavailable.",
+    "as_json",
+)
+row(
+    "bench",
+    "measure.bench",
+    "Measure searches from many roots, or every algorithm; results are proved and compared.",
+    "graphs backend roots mode output kernel policy orientation renumber seed json_file peers "
+    "algorithm repeats seconds limit budget",
+    graphs=argument(
+        "[GRAPH]...",
+        "Graphs such as kron20e16 (which is kron:20:16) and road2048, or files; by default seven "
+        "large graphs on a GPU, five small ones elsewhere.",
+        list[str] | None,
+        None,
+    ),
+    backend=option(
+        list[str], "auto, cpu, gpu or sim; repeatable.", "--backend", "-b", metavar="NAME"
+    ),
+    roots=option(int, "Searches; by default 32, 8 on road and delaunay."),
+    mode=option(
+        Mode,
+        "Loops as one kernel, statement by statement, or both; "
+        "by default fused if the backend can.",
+    ),
+    output=option(list[Output], "levels, parents, or paths; repeatable.", metavar="WHAT"),
+    policy=option(
+        list[str],
+        "Choose directions and kernels by this policy, as beamer or bfs2d:ratio=0.1; "
+        "all, or repeatable.",
+    ),
+    renumber=flag("--renumber", "Vertices of the files have names, or numbers with gaps."),
+    peers=option(
+        list[str],
+        "all (that are installed), or some of scipy, networkx, python-graphblas, igraph, "
+        "networkit, pylibcugraph, and for products cusparse; or FILE.json, recorded figures in "
+        "the form of a report of lagpu bench; repeatable.",
+    ),
+    algorithm=option(
+        list[str],
+        "Instead of searches measure all, or these functions of lagpu.algorithms, "
+        "beside the cpu backend; repeatable.",
+        metavar="NAME",
+    ),
+    repeats=option(int, f"{_FAMILY}runs; by default 3."),
+    seconds=option(float, f"{_FAMILY}no more runs after these; by default 1."),
+    limit=option(float, f"{_FAMILY}a measurement ends after these seconds; by default 10."),
+    budget=option(float, f"{_FAMILY}seconds of the whole; by default 480."),
+)
+row(
+    "graph500",
+    "measure.run_graph500",
+    "Run the Graph500 benchmark: construction, and searches proved by its five rules.",
+    "scale edge_factor backend grid roots seed json_file",
+    scale=value(int, REQUIRED, "2**SCALE vertices."),
+    edge_factor=value(int, 16, "Tuples per vertex."),
+    roots=option(int, "Searches; by default 64, or one from each vertex with an edge to another."),
+)
+row(
+    "paper",
+    "measure.run_paper",
+    "Run a paper's tables and figures again: its variants, its metric, its figures beside ours.",
+    "name table figure section quick backend files only roots memory seed json_file",
+    name=argument(
+        "PAPER", "000 (hiragushi), 001 (vbfs), 002 (mgbc or bfs2d), 003 (turbobfs), 004 (kepler)."
+    ),
+    table=option(str, "This table alone.", metavar="N"),
+    figure=option(str, "This figure alone.", metavar="N"),
+    section=option(str, "This section alone.", metavar="N"),
+    quick=flag("--quick", "Small graphs and few searches."),
+    files=option(
+        list[str],
+        "The file of the paper's graph of this name; repeatable.",
+        "--graph",
+        metavar="NAME=FILE",
+    ),
+    only=option(list[str], "This graph alone; repeatable.", metavar="NAME"),
+    roots=option(int, "Searches a graph; by default the paper's."),
+    memory=option(
+        float, "What a GPU's arrays hold at most in a search, the graph included.", metavar="GB"
+    ),
+)

@@ -1,11 +1,11 @@
-"""Output of commands: results on stdout, progress on stderr."""
+"""Output of commands: results on stdout, progress on stderr, and files."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,11 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from lagpu.errors import plain
+from lagpu.errors import InvalidValue, plain
+from lagpu.host.files import require_writable
 from lagpu.host.job import launched
 
+SAVED = (".npz", ".txt", ".csv")  # suffixes for a vector
 _WIDE = 140  # columns where nothing is a terminal
 
 
@@ -51,21 +53,19 @@ def console() -> Console:
 @contextmanager
 def busy(what: str) -> Iterator[None]:
     """Show a description and the elapsed time on stderr, if that is a terminal."""
-    with telling(what):
+    with progress(what):
         yield
 
 
 @contextmanager
-def telling(what: str) -> Iterator[Callable[[str], None]]:
+def progress(what: str) -> Iterator[Callable[[str], None]]:
     """Do the same as `busy`, and yield a function that replaces the description."""
     errors = Console(stderr=True)
     description = TextColumn("{task.description}", markup=False)
     columns = (SpinnerColumn(), description, TimeElapsedColumn())
-    with Progress(
-        *columns, console=errors, transient=True, disable=not errors.is_terminal
-    ) as progress:
-        task = progress.add_task(plain(what), total=None)
-        yield lambda text: progress.update(task, description=plain(text))
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
+        task = bar.add_task(plain(what), total=None)
+        yield lambda text: bar.update(task, description=plain(text))
 
 
 def print_json(found: dict[str, Any]) -> None:
@@ -73,8 +73,15 @@ def print_json(found: dict[str, Any]) -> None:
     print(json.dumps(found))
 
 
-def tell_written(files: dict[str, Path | None], *, as_json: bool = False) -> None:
-    """Say which files the options of a command have written; on stderr if stdout is JSON."""
+def print_lines(lines: Mapping[str, str]) -> None:
+    """Print texts below each other, each after its name."""
+    out, width = console(), max(map(len, lines))
+    for name, text in lines.items():
+        out.print(f"{name:>{width}}  {text}", markup=False, soft_wrap=True)
+
+
+def print_written(files: Mapping[str, Path | None], *, as_json: bool = False) -> None:
+    """Print which files the options of a command have written; on stderr if stdout is JSON."""
     job = launched()
     for option, file in files.items():
         if file is None or (job is not None and job.rank > 0):
@@ -83,3 +90,21 @@ def tell_written(files: dict[str, Path | None], *, as_json: bool = False) -> Non
             print(plain(f"lagpu: {option}: wrote {file}"), file=sys.stderr)
         else:
             console().print(f"{option}: wrote {file}", soft_wrap=True)
+
+
+def require_file(option: str, file: Path | None, suffixes: tuple[str, ...]) -> None:
+    """Check, before any work, that a file has a valid suffix and can be written.
+
+    Raises
+    ------
+    InvalidValue
+        For another suffix, or if the file cannot be written.
+    FileMissing
+        If the file's folder does not exist.
+    """
+    if file is None:
+        return
+    if file.suffix not in suffixes:
+        wanted = " or ".join(suffixes)
+        raise InvalidValue(f"{option}: {file.name} does not end in {wanted}. Rename it.")
+    require_writable(file, option)

@@ -1,4 +1,4 @@
-"""``lagpu info``, ``lagpu generate`` and ``lagpu backends``."""
+"""``lagpu info``, ``lagpu convert``, ``lagpu generate``, ``lagpu backends`` and ``lagpu list``."""
 
 from __future__ import annotations
 
@@ -8,31 +8,30 @@ from typing import Any
 import numpy as np
 from rich.filesize import decimal
 
-from lagpu import backends, generators, io
+from lagpu import algorithms, backends, generators, io
 from lagpu.backends.protocol import Backend
-from lagpu.cli.console import busy, console, print_json
-from lagpu.cli.graphs import facts_of, load, load_named
-from lagpu.cli.pages import SAVED, require_file
+from lagpu.cli.commands import Options
+from lagpu.cli.console import (
+    SAVED,
+    busy,
+    console,
+    print_json,
+    print_lines,
+    require_file,
+)
+from lagpu.cli.graphs import facts_of, load, require_random
 from lagpu.core.matrix import Matrix
 from lagpu.errors import InvalidValue
 from lagpu.generators.load import Facts
-from lagpu.generators.spec import is_random, is_spec
+from lagpu.host.fitting import FittingTable
 from lagpu.io.files import require_writable
 
 
-def describe(
-    graph: str,
-    backend: str,
-    *,
-    directed: bool | None,
-    renumber: bool,
-    seed: int | None,
-    as_json: bool,
-) -> None:
+def info(options: Options, as_json: bool) -> None:
     """Print the sizes, the degrees and the memory of a graph, on a grid of each piece too."""
-    A = load(graph, backend, directed=directed, renumber=renumber, seed=seed)
+    A = load(options).A
     facts = facts_of(A)
-    found = _summary(graph, facts)
+    found = _summary(options.graph, facts)
     pieces = _pieces(A)
     if pieces:
         found["pieces"] = pieces
@@ -42,7 +41,7 @@ def describe(
     degrees = f"min {found['degree_min']}, mean {found['degree_mean']:.2f}"
     kind = "symmetric, so an undirected graph" if facts.symmetric else "not symmetric: directed"
     lines = {
-        "graph": graph,
+        "graph": options.graph,
         "vertices": f"{found['vertices']:,}",
         "edges": f"{found['edges']:,} {facts.kind}",
         "entries": f"{found['entries']:,} stored, {kind}",
@@ -61,9 +60,7 @@ def describe(
             f"{len(pieces)} of {A.backend.name}, each with at most {entries:,} entries, "
             f"{decimal(nbytes)} as columns without values"
         )
-    out = console()
-    for name, text in lines.items():
-        out.print(f"{name:>10}  {text}", markup=False, soft_wrap=True)
+    print_lines(lines)
 
 
 def _summary(graph: str, facts: Facts) -> dict[str, Any]:
@@ -99,35 +96,27 @@ def _pieces(A: Matrix) -> list[dict[str, int]]:
         entries = np.diff(columns.pop(piece)[0])
         return (np.array([entries.sum(), backends.bytes_on_gpu(entries, False)[0]]),)
 
-    told = [numbers.tolist() for (numbers,) in parts.gather(of_piece)]
-    return [{"entries": entries, "csc_bytes": nbytes} for entries, nbytes in told]
+    found = [numbers.tolist() for (numbers,) in parts.gather(of_piece)]
+    return [{"entries": entries, "csc_bytes": nbytes} for entries, nbytes in found]
 
 
-def make(spec: str, out: Path, *, seed: int | None) -> None:
+def generate(spec: str, out: Path, seed: int | None) -> None:
     """Make a graph and write it; raise first if the file cannot be written."""
     require_writable(out)
-    if seed is not None and is_spec(spec) and not is_random(spec):
-        raise InvalidValue(f"--seed: nothing about {spec} is random. Leave it out.")
+    if seed is not None and generators.is_spec(spec):
+        require_random(spec)
     with busy(f"making {spec}"):
         A = generators.from_spec(spec, seed=seed, backend="cpu")
     _write(A, out)
 
 
-def convert(
-    graph: str,
-    out: Path,
-    *,
-    directed: bool | None,
-    renumber: bool,
-    ids: Path | None,
-    seed: int | None,
-) -> None:
+def convert(options: Options, out: Path, ids: Path | None) -> None:
     """Read a graph and write it, and the ids of its vertices if they are wanted."""
     require_writable(out)
-    if ids is not None and not renumber:
+    if ids is not None and not options.renumber:
         raise InvalidValue("--ids: vertices have no ids. Add --renumber, or leave it out.")
     require_file("--ids", ids, SAVED)
-    A, names = load_named(graph, "cpu", directed=directed, renumber=renumber, seed=seed)
+    A, names, _ = load(options)
     _write(A, out)
     if ids is not None and names.ids is not None:
         io.write_vector(np.arange(A.nrows), names.ids, ids)
@@ -141,11 +130,25 @@ def _write(A: Matrix, out: Path) -> None:
     )
 
 
-def list_backends(*, as_json: bool) -> None:
+def list_backends(as_json: bool) -> None:
     """Print each backend, and why it is unavailable."""
     found = backends.available()
     if as_json:
         print_json(found)
+    else:
+        print_lines({f"{name:>5}": state for name, state in found.items()})
+
+
+def list_algorithms(as_json: bool) -> None:
+    """Print each algorithm with the first line of its docstring."""
+    lines = {
+        name: (getattr(algorithms, name).__doc__ or "").strip().splitlines()[0]
+        for name in algorithms.__all__
+    }
+    if as_json:
+        print_json(lines)
         return
-    for name, state in found.items():
-        console().print(f"{name:>5}  {state}", markup=False, soft_wrap=True)
+    table = FittingTable("algorithm", "result")
+    for name, line in lines.items():
+        table.add_row(name, line)
+    console().print(table)

@@ -1,7 +1,8 @@
 """Run a command and return its exit code: 0, 1 for a wrong result, 2 for wrong input.
 
 An error is one line on stderr; ``--debug``, anywhere among the arguments, shows where it arose.
-Of the processes of mpirun or srun the first prints results and writes files, and one says an error.
+Of the processes of mpirun or srun the first one prints results and writes files, and one prints
+the error.
 """
 
 from __future__ import annotations
@@ -11,24 +12,34 @@ import functools
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import typer
 
-from lagpu.cli import benches, papers, rankings, structure
+from lagpu.cli import algorithms as _  # noqa: F401  (adds its commands)
 from lagpu.cli.commands import app
-from lagpu.cli.interrupt import interruptible
-from lagpu.cli.messages import as_options
 from lagpu.errors import CheckFailed, LagpuError, plain
-from lagpu.host.interrupt import INTERRUPTED
+from lagpu.host import children, files
+from lagpu.host.interrupt import INTERRUPTED, before_end, end, on_interrupt
 from lagpu.host.job import first_reports, launched, owner, running, speaks
 
-for _more in (benches.app, papers.app, rankings.app, structure.app):
-    app.add_typer(_more)
-
 _REFUSED, _WRONG = 1, 2
-_NOBODY_READS = 128 + signal.SIGPIPE  # as a shell says it of a program that SIGPIPE ended
+_CLOSED_PIPE = 128 + signal.SIGPIPE  # the code by which a shell reports this signal
+_GRACE_SECONDS = 0.7  # after Ctrl-C, for the running code to stop by itself
+before_end(children.end_all)
+before_end(files.discard)
+# Phrases in messages of algorithms, with the options of commands that replace them.
+_OPTIONS = {
+    "as A.ewise_add(A.T, 'max').new()": "with --undirected",
+    "or leave directed= out": "or leave it out",
+    "max_iter=": "--max-iter",
+    "tol=": "--tol",
+    "weight=False": "--no-weight",
+    "or pseudo_diameter": "or --pseudo",
+    "sources with k and seed": "sources with --sources and --seed",
+}
 # In words, by pydantic's name of the error.
 _WRONG_VALUES = {
     "int_parsing": "is not a whole number",
@@ -38,9 +49,9 @@ _WRONG_VALUES = {
     "less_than_equal": "is above {le}",
     "value_error": "{error}",
 }
-# Options that processes of a job may have been given differently: only the first process prints and
-# writes, so its report is its own matter, and so are the names of files. Whether there is a file is
-# not, since a result that is saved or shown is collected from all.
+# Options that may differ between the processes of a job: only the first process prints and writes,
+# so the report and the names of files are its own. Whether there is a file must not differ, since
+# a result that is saved or shown is collected from all.
 _OF_ONE, _FILES = "--json", ("--save", "--trace", "--step")
 # The error of typer for wrong arguments, which has no public name.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -74,13 +85,13 @@ def _main(args: Sequence[str] | None) -> int:
     except BrokenPipeError:  # the reader has closed the pipe, as in `lagpu ... | head`
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = _NOBODY_READS
+        code = _CLOSED_PIPE
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except LagpuError as error:
         if debug:
             raise
-        _print_error(as_options(str(error)), error)
+        _print_error(_as_options(str(error)), error)
         return _REFUSED if isinstance(error, CheckFailed) else _WRONG
     except _UsageError as error:
         if debug:
@@ -109,7 +120,7 @@ def _run(words: list[str]) -> int:
 
 @functools.cache
 def _command() -> Any:
-    """Return the commands; each tells its options to the grid that begins while it runs.
+    """Return the commands; a grid that begins while one runs sees its options.
 
     In their help a flag, which takes no value, has no type.
     """
@@ -120,19 +131,19 @@ def _command() -> Any:
             if getattr(option, "is_flag", False):
                 option.metavar = ""
     for one in command.commands.values():  # type: ignore[attr-defined]
-        one.invoke = functools.partial(_told, one.invoke)
+        one.invoke = functools.partial(_invoke, one.invoke)
     return command
 
 
-def _told(invoke: Callable[[Any], Any], context: Any) -> Any:
+def _invoke(invoke: Callable[[Any], Any], context: Any) -> Any:
     """Run a command; the processes of its grid see whether they were given the same."""
-    _tell_who_does_all(context)
+    _warn_without_grid(context)
     with running(_given(context)):
         return invoke(context)
 
 
-def _tell_who_does_all(context: Any) -> None:
-    """Say in the first of several processes that none of them shares the work with the others.
+def _warn_without_grid(context: Any) -> None:
+    """Print in the first of several processes that none of them shares the work with the others.
 
     Such a job is no error, but mostly a forgotten option: each result is right, and one is printed.
     """
@@ -188,11 +199,44 @@ def _usage(error: Exception, words: Sequence[str]) -> str:
 
 
 def _print_error(message: str, error: BaseException) -> None:
-    """Print the first line of a message, if it is this process that says the error of its job."""
+    """Print the first line of a message, if this process reports the error of its job."""
     if not speaks(error):
         return
-    interrupted = isinstance(error, KeyboardInterrupt)  # by the user, whoever hears it first
+    interrupted = isinstance(error, KeyboardInterrupt)  # by the user, in any process
     message = message if interrupted else owner(error) + message
     first, *rest = plain(message).splitlines() or [""]
     more = f" ({len(rest)} more lines with --debug)" if rest else ""
     print(f"lagpu: {first}{more}", file=sys.stderr)
+
+
+def _as_options(message: str) -> str:
+    """Return a message in which options of a command replace arguments of Python."""
+    for argument, option in _OPTIONS.items():
+        message = message.replace(argument, option)
+    return message
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """End the process soon after Ctrl-C, even from inside a long call of compiled code.
+
+    Python handles an interrupt only between bytecodes, by `lagpu.host.interrupt`; a sort, a kernel
+    or a transfer of a large graph can take too long to wait. So a thread watches for the signal,
+    and ends the process if the interrupt is not handled soon. No file is half-written then: files
+    are renamed when complete, and incomplete ones are removed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    timer = threading.Timer(_GRACE_SECONDS, end)
+    timer.daemon = True
+
+    def start() -> None:
+        if timer.ident is None:
+            timer.start()
+
+    try:
+        with on_interrupt(start):
+            yield
+    finally:
+        timer.cancel()

@@ -1,83 +1,124 @@
-"""``lagpu bench`` and ``lagpu graph500``."""
+"""``lagpu bench``, ``lagpu graph500`` and ``lagpu paper``."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from lagpu.bench import algorithms, graph500, suite
 from lagpu.bench.graphs import SMALL_SUITE, SUITE
-from lagpu.cli.console import console, tell_written, telling
+from lagpu.cli.commands import Forms, Output
+from lagpu.cli.console import console, print_written, progress
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.host.files import require_writable, write_json
+from lagpu.papers.experiments import experiments_of, paper_of
+from lagpu.papers.run import Request, lines_of, run, table_of
+
+Report = dict[str, Any]
+_QUICK = "--quick shows that everything runs and is right: its times say nothing of the paper's."
 
 
-def measure(plan: suite.Plan, json_file: Path | None) -> None:
-    """Run a benchmark, print its table, and write its report.
+def _measure(
+    what: str,
+    file: Path | None,
+    work: Callable[..., tuple[Report, Sequence[str]]],
+    show: Callable[[Report], None],
+    *,
+    written: bool = True,
+) -> None:
+    """Run a measurement, write its report, print it, and refuse what is not checked.
 
-    Raises
-    ------
-    CheckFailed
-        At the end, if any row is not checked.
+    `work` is called with two functions: one that shows what runs, and one that writes the report,
+    for measurements that write it after each graph.
     """
-    require_writable(json_file, "bench")
-    with telling("beginning") as tell:
-        found, refusals = suite.run(plan, tell)
+    require_writable(file, what)
+
+    def keep(found: Report) -> None:
+        if file is not None:
+            write_json(found, file, what)
+
+    with progress("beginning") as say:
+        found, refusals = work(say, keep)
     try:
-        if json_file is not None:
-            write_json(found, json_file, "bench")
+        keep(found)
     finally:  # show the result even if writing it fails
+        show(found)
+    if written:
+        print_written({"--json": file})
+    if refusals:
+        more = f" (and {len(refusals) - 1} more)" if len(refusals) > 1 else ""
+        raise CheckFailed(f"{what}: {refusals[0]}{more}")
+
+
+def bench(
+    graphs: Sequence[str] | None,
+    backend: Sequence[str] | None,
+    mode: str | None,
+    output: Sequence[str] | None,
+    policy: Sequence[str] | None,
+    orientation: str,
+    algorithm: Sequence[str] | None,
+    peers: Sequence[str] | None,
+    seed: int | None,
+    renumber: bool,
+    json_file: Path | None,
+    **given: Any,
+) -> None:
+    """Measure searches, or every algorithm."""
+    times = {name: given.pop(name) for name in ("repeats", "seconds", "limit", "budget")}
+    csc = orientation if orientation == Forms.CSC else None
+    chosen = {"mode": mode, "output": output, "policy": policy, "orientation": csc, **given}
+    if algorithm:
+        _refuse_options("without --algorithm", chosen)
+        places = tuple(backend or ("auto", "cpu"))
+        known = {name: value for name, value in times.items() if value is not None}
+        family = algorithms.Plan(
+            graphs or (), algorithm, places, peers or (), **known, renumber=renumber, seed=seed
+        )
+        _measure("bench", json_file, lambda *how: algorithms.run(family, *how), _show_family)
+        return
+    _refuse_options("with --algorithm", times)
+    plan = suite.Plan(
+        graphs=graphs or (),
+        backends=tuple(dict.fromkeys(backend or ["auto"])),
+        mode=None if mode is None else str(mode),
+        outputs=tuple(dict.fromkeys(map(str, output or [Output.LEVELS]))),
+        policies=tuple(dict.fromkeys(policy or ())),
+        orientation=str(orientation),
+        seed=seed,
+        peers=peers or (),
+        renumber=renumber,
+        **given,
+    )
+
+    def show(found: Report) -> None:
         out = console()
         out.print(suite.table(found["rows"]))
         out.print(
             "ms is device time if there is a device, wall ms ends when the device has ended",
             soft_wrap=True,
         )
-        if not plan.graphs and {row["graph"] for row in found["rows"]} <= {*SMALL_SUITE}:
+        if not graphs and {row["graph"] for row in found["rows"]} <= {*SMALL_SUITE}:
             out.print(
                 "These are small graphs, since no GPU takes part. On one, the default is "
                 f"{' '.join(SUITE)}; any of them can be named here too.",
                 soft_wrap=True,
             )
-    tell_written({"--json": json_file})
-    _refuse(refusals)
+
+    _measure("bench", json_file, lambda say, _: suite.run(plan, say), show)
 
 
-def measure_family(
-    what: tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[str]],
-    times: dict[str, Any],
-    seed: int | None,
-    json_file: Path | None,
-) -> None:
-    """Measure every algorithm, write the report after each graph, and print a table for each.
+def _refuse_options(when: str, options: dict[str, Any]) -> None:
+    """Raise for an option of another kind of measurement."""
+    for name, value in options.items():
+        if value not in (None, []):
+            raise InvalidValue(f"--{name}: is only for lagpu bench {when}. Leave it out.")
 
-    Parameters
-    ----------
-    what : tuple of sequences of str
-        Graphs, algorithms, backends and peers.
-    times : dict
-        ``repeats seconds limit budget renumber``, as far as they are given.
-    seed : int, optional
-        Seed of generated graphs and of the choice of sources.
-    json_file : Path, optional
-        The file of the report, which is complete at any time.
 
-    Raises
-    ------
-    CheckFailed
-        If two systems contradict each other; at the end, if a measurement raised an error.
-    """
-    require_writable(json_file, "bench")
-
-    def keep(found: dict[str, Any]) -> None:
-        if json_file is not None:
-            write_json(found, json_file, "bench")
-
-    with telling("beginning") as tell:
-        found, failures = algorithms.run(algorithms.Plan(*what, **times, seed=seed), tell, keep)
+def _show_family(found: Report) -> None:
     out = console()
     for table in algorithms.tables(found["rows"]):
         out.print(table)
@@ -86,32 +127,9 @@ def measure_family(
         "the answer",
         soft_wrap=True,
     )
-    tell_written({"--json": json_file})
-    _refuse(failures)
 
 
-def only(when: str, options: dict[str, Any]) -> None:
-    """Raise `InvalidValue` if an option is given that belongs to another kind of measurement."""
-    for name, value in options.items():
-        if value not in (None, []):
-            raise InvalidValue(f"--{name}: is only for lagpu bench {when}. Leave it out.")
-
-
-def _refuse(refusals: Sequence[str]) -> None:
-    if refusals:
-        more = f" (and {len(refusals) - 1} more)" if len(refusals) > 1 else ""
-        raise CheckFailed(f"bench: {refusals[0]}{more}")
-
-
-def measure_graph500(
-    scale: int,
-    edge_factor: int,
-    *,
-    backend: str,
-    roots: int | None,
-    seed: int | None,
-    json_file: Path | None,
-) -> None:
+def run_graph500(json_file: Path | None, **how: Any) -> None:
     """Run Graph500, print the required fields, and write the report.
 
     Raises
@@ -119,20 +137,72 @@ def measure_graph500(
     CheckFailed
         If a search is invalid; nothing is written then.
     """
-    require_writable(json_file, "graph500")
-    with telling("beginning") as tell:
-        found = graph500.run(scale, edge_factor, backend=backend, roots=roots, seed=seed, tell=tell)
-    try:
-        if json_file is not None:
-            write_json(_without_nan(found), json_file, "graph500")
-    finally:
+
+    def work(say: Callable[[str], None], _: object) -> tuple[Report, list[str]]:
+        return _without_nan(graph500.run(**how, say=say)), []
+
+    def show(found: Report) -> None:
         print("\n".join(graph500.lines(found["fields"])))
 
+    _measure("graph500", json_file, work, show, written=False)
 
-def _without_nan(found: dict[str, Any]) -> dict[str, Any]:
+
+def _without_nan(found: Report) -> Report:
     """Return a report for JSON, in which NaN is null."""
     fields = {
         name: None if isinstance(value, float) and math.isnan(value) else value
         for name, value in found["fields"].items()
     }
     return json.loads(json.dumps(found | {"fields": fields}))  # type: ignore[no-any-return]
+
+
+def run_paper(
+    name: str,
+    table: str | None,
+    figure: str | None,
+    section: str | None,
+    files: Sequence[str] | None,
+    only: Sequence[str] | None,
+    memory: float | None,
+    json_file: Path | None,
+    **how: Any,
+) -> None:
+    """Run experiments of a paper, print their tables, and write the report after each graph.
+
+    Raises
+    ------
+    CheckFailed
+        At the end, if any row is not checked.
+    """
+    sources = _files_of(files or ())
+    if memory is not None and not 0 < memory < 1e9:
+        raise InvalidValue(f"--memory: {memory:g} GB. Give more than 0, as 12.")
+    limit = None if memory is None else int(memory * 1e9)
+    request = Request(files=sources, only=tuple(only or ()), memory=limit, **how)
+    paper = paper_of(name)
+    experiments = experiments_of(paper, table=table, figure=figure, section=section)
+
+    def show(found: Report) -> None:
+        out = console()
+        out.print(f"{paper.number}: {paper.title}. {paper.where}", soft_wrap=True)
+        said: set[str] = set()
+        for experiment in found["experiments"]:
+            out.print(table_of(experiment) if experiment["rows"] else experiment["part"])
+            new = [line for line in lines_of(experiment) if line not in said]
+            said.update(new)
+            out.print("\n".join(new), soft_wrap=True)
+        if request.quick:
+            out.print(_QUICK, soft_wrap=True)
+
+    _measure("paper", json_file, lambda *calls: run(paper, experiments, request, *calls), show)
+
+
+def _files_of(given: Sequence[str]) -> dict[str, str]:
+    """Return the files of ``--graph NAME=FILE`` by name."""
+    found = {}
+    for text in given:
+        name, equals, file = text.partition("=")
+        if not (name and equals and file):
+            raise InvalidValue(f"--graph: {text!r} does not have the form NAME=FILE.")
+        found[name] = file
+    return found

@@ -20,7 +20,7 @@ from lagpu.backends.guard import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.bench import harness, peers, suite
 from lagpu.bench.graphs import HostGraph, require_graph
-from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Tell, used_bytes
+from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Say, used_bytes
 from lagpu.bench.suite import ALGORITHMS, Searched, Tested, placed_on, searched, searched_by
 from lagpu.core.matrix import Matrix
 from lagpu.errors import BackendUnavailable, InvalidValue, LagpuError, NotSupported
@@ -253,7 +253,7 @@ def run(
     paper: Paper,
     experiments: Sequence[Experiment],
     request: Request,
-    tell: Tell = lambda _text: None,
+    say: Say = lambda _text: None,
     keep: Callable[[Report], None] = lambda _report: None,
 ) -> tuple[Report, list[str]]:
     """Run some experiments of a paper; `keep` is called with the report after each graph.
@@ -292,7 +292,7 @@ def run(
     failed: list[LagpuError] = []
     known: dict[tuple[object, ...], _Known] = {}
     for experiment in experiments:
-        work = _Work(experiment, request, place, known, tell)
+        work = _Work(experiment, request, place, known, say)
         rows: list[Row] = []
         whole["experiments"].append(work.report(rows))
         for graph in work.graphs:
@@ -333,7 +333,7 @@ class _Work:
     _request: Request
     _place: Backend
     _known: dict[tuple[object, ...], _Known]
-    _tell: Tell
+    _say: Say
 
     def __post_init__(self) -> None:
         experiment, request, place = self._experiment, self._request, self._place
@@ -408,7 +408,7 @@ class _Work:
                 "variants of one direction are the same"
             )
         source = str(self._source(graph))
-        self._tell(f"{graph.name}: loading {source}")
+        self._say(f"{graph.name}: loading {source}")
         gc.collect()
         before = used_bytes(place) if place.device else 0
         again = functools.partial(load, source, place, seed=request.seed)
@@ -420,7 +420,7 @@ class _Work:
             columns = CSC(A.nrows, A.ncols, *host.columns, symmetric=host.facts.symmetric or None)
             again = functools.partial(columns.matrix, place)
         for runner in runners:
-            self._tell(f"{graph.name}: {runner.variant.name}")
+            self._say(f"{graph.name}: {runner.variant.name}")
             if memory is not None and runner.place is not None:
                 del A  # with what the variants before have left at it, which would count
                 gc.collect()

@@ -20,7 +20,6 @@ from lagpu import algorithms, check, io
 from lagpu.algorithms import bfs_levels
 from lagpu.backends.gpu.ops.planner import POLICIES
 from lagpu.backends.gpu.ops.strategies import STRATEGIES
-from lagpu.cli import search as search_module
 
 SHIPPED = Path(__file__).parents[2] / "examples" / "data" / "stdlib-imports.txt.gz"
 
@@ -128,11 +127,8 @@ def test_a_search_from_the_nearest_of_several_vertices(run, tmp_path):
 
 
 def test_a_wrong_row_is_refused(run, tmp_path, monkeypatch):
-    monkeypatch.setitem(
-        search_module._ALGORITHMS,
-        "levels of each",
-        lambda A, sources: algorithms.bfs_levels_multi(A, sources[::-1]),
-    )
+    right = algorithms.bfs_levels_multi
+    monkeypatch.setattr(algorithms, "bfs_levels_multi", lambda A, sources: right(A, sources[::-1]))
     code, out, err = run("bfs", "path:3", "-b", "cpu", "--sources", "0,2", "--each", "--check")
     assert (code, "FAILED" in out) == (1, True)
     assert err.startswith("lagpu: check_levels_multi: row 0, source 0: check_levels: the source")
@@ -150,7 +146,7 @@ def test_a_wrong_result_is_refused_and_not_saved(run, tmp_path, monkeypatch):
         levels[source] = 1
         return levels
 
-    monkeypatch.setitem(search_module._ALGORITHMS, "levels", wrong)
+    monkeypatch.setattr(algorithms, "bfs_levels", wrong)
     saved = tmp_path / "levels.txt"
     args = ["bfs", "path:3", "-s", 0, "-b", "cpu", "--check", "--save", saved]
     code, out, err = run(*args, "--json")

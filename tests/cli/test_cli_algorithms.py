@@ -263,7 +263,7 @@ def test_a_wrong_result_is_refused_and_not_saved(run, tmp_path, monkeypatch):
 
 
 def test_a_wrong_pseudo_diameter_is_refused(run, monkeypatch):
-    monkeypatch.setattr(algorithms, "pseudo_diameter", lambda A, source: (4, 0, 2))
+    monkeypatch.setattr(algorithms, "pseudo_diameter", lambda A, source=0: (4, 0, 2))
     code, _, err = run("diameter", "path:3", "--pseudo", "-b", "cpu", "--check")
     assert (code, err) == (1, "lagpu: pseudo_diameter: 4, but the path has 2 edges.\n")
 
@@ -292,13 +292,13 @@ def test_a_policy_reaches_each_product_of_betweenness(run, monkeypatch):
 
 
 def test_what_is_long_runs_once(run, monkeypatch):
-    """A run that compiles kernels may be longer, and has less to tell."""
-    monkeypatch.setattr("lagpu.cli.analysis._AGAIN_MS", 0.0)
+    """A run that compiles kernels may be longer, and may be repeated."""
+    monkeypatch.setattr("lagpu.cli.run._AGAIN_MS", 0.0)
     found = json.loads(run("cores", "path:3", "-b", "cpu", "--json")[1])
     assert found["warm"] is False
     assert "the first run" in run("cores", "path:3", "-b", "cpu")[1]
     assert json.loads(run("cores", "path:3", "-b", "sim", "--json")[1])["warm"] is True
-    monkeypatch.setattr("lagpu.cli.analysis._AGAIN_COMPILED_MS", 0.0)
+    monkeypatch.setattr("lagpu.cli.run._AGAIN_COMPILED_MS", 0.0)
     assert json.loads(run("cores", "path:3", "-b", "sim", "--json")[1])["warm"] is False
 
 

@@ -13,7 +13,7 @@ import pytest
 from command import spawn
 
 import lagpu
-from lagpu.cli import search as search_module
+from lagpu.cli import run as run_module
 
 WRONG_ARGUMENTS = {
     "no source": (["bfs", "path:3"], "give one of --source 0 and --sources 0,5,9"),
@@ -194,5 +194,5 @@ def test_allocations_that_fail_are_one_line(refused, monkeypatch):
     def fail(*_):
         raise MemoryError
 
-    monkeypatch.setattr(search_module, "timed_load", lambda *_, **__: fail())
+    monkeypatch.setattr(run_module, "load", lambda *_, **__: fail())
     assert "out of memory" in refused("bfs", "path:3", "-s", 0, "-b", "cpu")

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from lagpu.cli.names import Names
-from lagpu.cli.options import FILES
+from lagpu.cli.commands import FILES
+from lagpu.cli.graphs import Names
 from lagpu.errors import FileFormatError
 from lagpu.io import read
 from lagpu.io.formats import suffixes

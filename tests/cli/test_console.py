@@ -12,10 +12,10 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from lagpu import Vector, errors
+from lagpu import Vector, algorithms, errors
 from lagpu.algorithms import bfs_levels
 from lagpu.cli import console as module
-from lagpu.cli.console import busy, console, tell_written
+from lagpu.cli.console import busy, console, print_written
 
 EVIL = "\x1b[31m\x1b]0;title\x07\x9b2J\r[bold]:smile:[/x]"
 SHOWN = r"\x1b[31m\x1b]0;title\x07\x9b2J\r[bold]:smile:[/x]"
@@ -117,9 +117,7 @@ def test_the_crosscheck_of_a_function_with_such_a_name(run, monkeypatch):
         return bfs_levels(A, source)
 
     named.__name__ = EVIL
-    from lagpu.cli import compare
-
-    monkeypatch.setitem(compare.BFS, "levels", (named, compare.BFS["levels"][1]))
+    monkeypatch.setattr(algorithms, "bfs_levels", named)
     code, out, _ = run("crosscheck", "bfs", "path:3", "--backends", "cpu,sim")
     assert code == 0
     assert SHOWN in out.replace("\n", "")
@@ -169,6 +167,6 @@ def test_the_first_process_of_a_job_says_what_was_written(monkeypatch, capsys, r
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "3")
     monkeypatch.setenv("OMPI_COMM_WORLD_RANK", str(rank))
     for as_json in (False, True):
-        tell_written({"--trace": Path("trace.html"), "--step": None}, as_json=as_json)
+        print_written({"--trace": Path("trace.html"), "--step": None}, as_json=as_json)
     said = "--trace: wrote trace.html\n"
     assert capsys.readouterr() == (("", "") if rank else (said, f"lagpu: {said}"))

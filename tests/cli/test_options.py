@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lagpu.cli.options import placed
+from lagpu.cli.commands import placed
 from lagpu.errors import InvalidValue
 
 
