@@ -9,39 +9,13 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from types import CodeType
 
+from lagpu.draw.svg import fill, text
 from lagpu.errors import LimitExceeded
-from lagpu.host.pages import fill, text
 from lagpu.host.source import SYNTAX, file_name
-from lagpu.observe.step.drawing import LARGEST, Layout, draw
-from lagpu.observe.step.graph import GraphDrawing
-from lagpu.observe.step.state import StepRecord
-from lagpu.observe.step.svg import legend
+from lagpu.observe.step.drawing import LARGEST, GraphDrawing, Layout, Step, draw, legend
 
 #: Most steps on a page.
 MOST = 1000
-
-
-def _require_small(steps: Iterable[StepRecord], what: str) -> list[StepRecord]:
-    """Return the steps as a list, once they are known to fit a page.
-
-    Raises
-    ------
-    LimitExceeded
-        If there are more than `MOST`, or a vector or matrix is larger than `LARGEST`.
-    """
-    small: list[StepRecord] = []
-    for step in steps:
-        for name, state in step.vectors.items():
-            require_size(state.size, name, what)
-        for name, A in step.matrices.items():
-            require_size(max(A.shape), name, what)
-        small.append(step)
-    if len(small) > MOST:
-        raise LimitExceeded(
-            f"{what}: {len(small):,} steps > {MOST}, the most that a page shows. "
-            "Use a graph of fewer levels, or fewer iterations."
-        )
-    return small
 
 
 def require_size(size: int, name: str, what: str) -> None:
@@ -54,7 +28,7 @@ def require_size(size: int, name: str, what: str) -> None:
 
 
 def page(
-    steps: Iterable[StepRecord],
+    steps: Iterable[Step],
     title: str,
     facts: Mapping[str, object] | None = None,
     *,
@@ -78,7 +52,18 @@ def page(
     LimitExceeded
         If there are more than `MOST` steps, or a vector or matrix is larger than `LARGEST`.
     """
-    small = _require_small(steps, what)
+    small = []
+    for step in steps:
+        for name, state in step.vectors.items():
+            require_size(state.size, name, what)
+        for name, A in step.matrices.items():
+            require_size(max(A.shape), name, what)
+        small.append(step)
+    if len(small) > MOST:
+        raise LimitExceeded(
+            f"{what}: {len(small):,} steps > {MOST}, the most that a page shows. "
+            "Use a graph of fewer levels, or fewer iterations."
+        )
     layout = Layout.of(small)
     codes = list(dict.fromkeys(step.code for step in small if step.code is not None))
     shared: dict[str, str] = {}
@@ -111,40 +96,26 @@ def page(
     )
 
 
-def framed(made: str) -> str:
-    """Return a page in a frame of its own, as HTML for a notebook."""
-    look = "width:100%;height:56rem;border:1px solid #d8dee5"
-    return f'<iframe title="steps" style="{look}" srcdoc="{text(made)}"></iframe>'
-
-
-def refused(error: Exception) -> str:
-    """Return, as HTML for a notebook, why there is no page."""
-    return f"<p>{text(error)}</p>"
-
-
-def _graph(layout: Layout, steps: list[StepRecord]) -> GraphDrawing | None:
+def _graph(layout: Layout, steps: list[Step]) -> GraphDrawing | None:
     """Return the drawing of the graph whose matrix the products use, if it is square."""
-    name = layout.matrix
-    found = [step.matrices[name] for step in steps if name in step.matrices] if name else []
-    if not found or not name or found[0].nrows != found[0].ncols:
-        return None
-    return GraphDrawing(name, steps)
+    name = layout.matrix or ""
+    found = next((step.matrices[name] for step in steps if name in step.matrices), None)
+    return None if found is None or found.nrows != found.ncols else GraphDrawing(name, steps)
 
 
-def _section(step: StepRecord, codes: list[CodeType], drawing: str, graph: str) -> str:
+def _section(step: Step, codes: list[CodeType], drawing: str, graph: str) -> str:
     code = codes.index(step.code) if step.code is not None else -1
     level = str(step.level) if step.level >= 0 else ""
-    where = f"level {step.level}, {step.place}" if level else step.place
     return (
         f'<section class="step" data-code="{code}" data-line="{step.line}" '
         f'data-last="{step.last_line}" data-level="{level}">'
-        f'<div class="state"><h2>step {step.number}, {text(where)}</h2>'
+        f'<div class="state"><h2>step {step.number}, {text(step.where)}</h2>'
         f'<p>{text(step.source or step.formula)}</p>{drawing}</div><div class="graph">{graph}</div>'
         "</section>"
     )
 
 
-def _listing(number: int, code: CodeType, steps: list[StepRecord]) -> str:
+def _listing(number: int, code: CodeType, steps: list[Step]) -> str:
     """Return a function's source as HTML, with only the first line of its docstring.
 
     Of a module, which may be a whole script, the statements that the steps are in.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from lagpu.draw.svg import data, fill, text
 from lagpu.errors import BackendUnavailable
-from lagpu.host.pages import data, fill, text
 from lagpu.observe.trace.rows import Row, Totals
 from lagpu.observe.trace.table import KINDS, kind, not_by_level, of_levels, sentences, sums
 

@@ -1,15 +1,72 @@
-"""Places of a graph's vertices in the plane, the same in each run."""
+"""A graph on a canvas: places of its vertices, the same in each run, its edges and vertices."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+
+from lagpu.draw.cells import GREY, INK, VERMILION, Kind
 
 _ROUNDS = 150
 _NEAR = 1.5  # edges between the nearest vertices of two components
 _LINE = 12  # edges of a path that lies straight; a longer one is bent
 Array = np.ndarray[Any, Any]
+
+
+class Line(NamedTuple):
+    """The style of edges, with the beginning of their ids; the width is in points."""
+
+    name: str
+    colour: str
+    width: float
+
+
+EDGE = Line("edges", GREY, 1.1)
+TREE = Line("tree", VERMILION, 2.6)
+DROPPED = Line("dropped", "#F0B27A", 2.4)
+
+
+class Canvas(Protocol):
+    """What draws graphs: an SVG, or axes of Matplotlib."""
+
+    def lines(
+        self, line: Line, at: Array, tails: Array, heads: Array, radius: float, arrows: bool
+    ) -> None:
+        """Draw edges, or arrows, between vertices of a radius in places `at`, (n, 2)."""
+
+    def loops(self, line: Line, at: Array, radius: float) -> None:
+        """Draw a circle above each vertex."""
+
+    def discs(self, kind: Kind, at: Array, radius: float) -> None:
+        """Draw vertices."""
+
+    def words(
+        self, x: float, y: float, content: str, size: float, ink: str = INK, align: str = "center"
+    ) -> None:
+        """Write text around a place."""
+
+
+def edges(
+    canvas: Canvas, line: Line, at: Array, tails: Array, heads: Array, radius: float, arrows: bool
+) -> None:
+    """Draw edges, self-loops as circles, between vertices at the places `at`, (n, 2)."""
+    own = tails == heads
+    if own.any():
+        canvas.loops(line, at[np.unique(tails[own])], radius)
+    canvas.lines(line, at, tails[~own], heads[~own], radius, arrows)
+
+
+def vertices(
+    canvas: Canvas, kinds: Sequence[Kind], of: Array, at: Array, radius: float, size: float
+) -> None:
+    """Draw vertex v as a disc of ``kinds[of[v]]``, with its number in text of a size, unless 0."""
+    for k, kind in enumerate(kinds):
+        if (of == k).any():
+            canvas.discs(kind, at[of == k], radius)
+    for v, (x, y) in enumerate(at.tolist() if size else ()):
+        canvas.words(x, y, str(v), size, kinds[of[v]].ink)
 
 
 def places(rows: Array, cols: Array, n: int) -> Array:

@@ -1,0 +1,254 @@
+"""Cells and colours: a matrix, a vector, a mask or a frontier on a canvas of SVG or Matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from lagpu.host.display import short
+
+# The palette of Okabe and Ito, and greys; distinct under every common form of colour-blindness.
+BLUE, GREEN, ORANGE, VERMILION = "#0072B2", "#009E73", "#E69F00", "#D55E00"
+INK, MUTED, GREY, PALE = "#222222", "#5B6775", "#AAB4BE", "#E3E7EB"
+
+Array = np.ndarray[Any, Any]
+Point = tuple[float, float]
+
+
+class Kind(NamedTuple):
+    """The style of one kind of cell, square or vertex.
+
+    Attributes
+    ----------
+    name : str
+        End of the cell's id in a picture: ``A-2-3-entry``.
+    label : str
+        Text in the legend.
+    face, edge, ink : str
+        Colours of the shape, its border and its text.
+    dashed, hatched : bool
+        Pattern of the border, and of the shape.
+    width, opacity : float
+        Width of the border in points, and opacity of the face.
+    side : float
+        Side of the square, relative to its cell.
+    """
+
+    name: str
+    label: str
+    face: str
+    edge: str = "none"
+    ink: str = INK
+    dashed: bool = False
+    hatched: bool = False
+    width: float = 0.9
+    opacity: float = 1.0
+    side: float = 0.92  # so that the borders of neighbours do not overlap
+
+
+NONE = Kind("none", "no entry", "white", PALE, side=1)
+ENTRY = Kind("entry", "entry", "#CFE5F5", BLUE)
+ZERO = Kind("zero", "entry that is zero", "#FFF4D6", "#8A5200", "#8A5200", dashed=True, width=1.6)
+USED = Kind("used", "entry that takes part", "#C25100", "#C25100", "white")
+MET = Kind("met", "edge that the mask drops", "#FBD3AE", "#C25100", width=1.2)
+IDLE = Kind("idle", "edge from outside the frontier", GREY)
+TOUCHED = Kind("touched", "row of an entry", "#BFDDF2", opacity=0.7, side=1)
+RESULT = Kind("result", "result", "#BFE6DA", GREEN)
+KEPT = Kind("kept", "kept by the mask", "#BFE6DA", GREEN)
+OUT = Kind("out", "not kept by the mask", "#F1F2F4", GREY, MUTED, hatched=True)
+VEIL = Kind("veil", "column that the mask drops", PALE, side=1)
+CHANGED = Kind("changed", "changed", "none", VERMILION, width=3)
+FRAME = Kind("frame", "", "none", MUTED, width=1, side=1)
+
+
+class Canvas(Protocol):
+    """What draws shapes: an SVG, or axes of Matplotlib; y grows downward."""
+
+    def squares(
+        self, kind: Kind, centres: Sequence[Point], w: float, h: float, names: Sequence[str] | str
+    ) -> None:
+        """Draw rectangles of one size, each with its id, or all with one."""
+
+    def words(
+        self, x: float, y: float, content: str, size: float, ink: str = INK, align: str = "center"
+    ) -> None:
+        """Write text beside or around a place."""
+
+    def font(self, side: float) -> tuple[float, float]:
+        """Return the size of text in a cell, and the side of the cell in the same unit."""
+
+
+def entry(value: Any) -> Kind:
+    """Return the kind of an entry of this value."""
+    return ZERO if value == 0 else ENTRY
+
+
+def fitting(value: Any) -> str:
+    """Return a value for a cell: 1 and 0 for BOOL, a float of two digits if it is longer."""
+    number = value.item() if hasattr(value, "item") else value
+    if isinstance(number, bool):
+        return str(int(number))
+    if isinstance(number, float) and np.isfinite(number):
+        words = [f"{number:.{digits}g}" for digits in (4, 3, 2)]
+        return next((word for word in words if len(word.lstrip("-")) <= 4), words[-1])
+    if isinstance(number, float):
+        return short(number)
+    if abs(number) < 1_000_000:
+        return str(number)
+    return f"{number:.1e}".replace("e+0", "e").replace("e+", "e")
+
+
+class Cells:
+    """A grid of cells at a place on a canvas.
+
+    Parameters
+    ----------
+    name : str
+        Name of the object, with which the ids of its cells begin.
+    nrows, ncols : int
+        Shape.
+    x, y : float
+        Centre of cell (0, 0).
+    side : float
+        Side of a cell.
+    """
+
+    def __init__(
+        self, name: str, nrows: int, ncols: int, x: float = 0, y: float = 0, side: float = 1
+    ) -> None:
+        self.name, self.nrows, self.ncols = name, nrows, ncols
+        self.x, self.y, self.side = x, y, side
+        self.cells: dict[tuple[int, int], tuple[Kind, str]] = {}
+
+    def put(self, i: int, j: int, kind: Kind, value: Any = None) -> None:
+        """Set the kind and the value of cell (i, j); other cells have no entry."""
+        self.cells[int(i), int(j)] = (kind, "" if value is None else fitting(value))
+
+    def fill(self, entries: Iterable[tuple[int, int, Any]]) -> Cells:
+        """Set cells to the entries (row, column, value) of an object; return itself."""
+        for i, j, value in entries:
+            self.put(i, j, entry(value), value)
+        return self
+
+    def at(self, i: float, j: float) -> Point:
+        """Return the centre of cell (i, j)."""
+        return self.x + j * self.side, self.y + i * self.side
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """The kinds that occur, each once."""
+        found = [kind for kind, _ in self.cells.values()]
+        if len(self.cells) < self.nrows * self.ncols:
+            found.append(NONE)
+        return list(dict.fromkeys(found))
+
+    def _places(self) -> Iterator[tuple[int, int]]:
+        return ((i, j) for i in range(self.nrows) for j in range(self.ncols))
+
+    def draw(self, canvas: Canvas, *, tall: float = 1, blank: bool = True) -> None:
+        """Draw every cell, `tall` times as high as wide, and a frame; `blank`: empty ones, too."""
+        by_kind: dict[Kind, list[tuple[int, int]]] = {NONE: [], TOUCHED: []}  # below the others
+        for place in self._places() if blank else self.cells:
+            by_kind.setdefault(self.cells.get(place, (NONE,))[0], []).append(place)
+        for kind, places in by_kind.items():
+            ids = [f"{self.name}-{i}-{j}-{kind.name}" for i, j in places]
+            w = self.side * kind.side
+            canvas.squares(kind, [self.at(*place) for place in places], w, w * tall, ids)
+        size, room = canvas.font(self.side)
+        for place, (kind, text) in self.cells.items():
+            if text:
+                canvas.words(*self.at(*place), text, min(size, 1.5 * room / len(text)), kind.ink)
+        self.frame(canvas, tall)
+
+    def frame(self, canvas: Canvas, tall: float = 1) -> None:
+        """Draw a frame around the grid."""
+        middle = self.at((self.nrows - 1) / 2, (self.ncols - 1) / 2)
+        w, h = self.ncols * self.side, self.nrows * self.side * tall
+        canvas.squares(FRAME, [middle], w, h, [f"{self.name}-frame"])
+
+    def pattern(
+        self,
+        canvas: Canvas,
+        rows: Array,
+        cols: Array,
+        front: Array | None = None,
+        kept: Array | None = None,
+        *,
+        by_rows: bool = True,
+    ) -> tuple[Array, Array]:
+        """Draw the entries of a matrix as squares, and those that a product with a vector uses.
+
+        Parameters
+        ----------
+        canvas : Canvas
+            Where to draw.
+        rows, cols : ndarray of int, (nvals,)
+            The entries.
+        front : ndarray of BOOL, optional
+            Where the vector has entries: along the rows, or the columns without `by_rows`.
+        kept : ndarray of BOOL, optional
+            What the mask keeps of the result, along the other side.
+
+        Returns
+        -------
+        tuple of ndarray of BOOL, (nvals,)
+            Which entries meet one of the vector, but are dropped; and which take part.
+        """
+        met = used = np.zeros(len(rows), bool)
+        if front is not None:
+            begins, ends = (rows, cols) if by_rows else (cols, rows)
+            met, used = meeting(begins, ends, front, kept)
+            if kept is not None:
+                self._bands(canvas, VEIL, np.flatnonzero(~kept), not by_rows, "seen")
+            self._bands(canvas, TOUCHED, np.flatnonzero(front), by_rows, "front")
+        side = 0.76 * self.side
+        for kind, name, which in (
+            (IDLE, "idle", ~met & ~used),
+            (MET, "back", met),
+            (USED, "new", used),
+        ):
+            pairs = zip(rows[which].tolist(), cols[which].tolist(), strict=True)
+            canvas.squares(kind, [self.at(i, j) for i, j in pairs], side, side, name)
+        return met, used
+
+    def _bands(self, canvas: Canvas, kind: Kind, which: Array, rows: bool, name: str) -> None:
+        """Mark whole rows or columns."""
+        i, j = (self.nrows - 1) / 2, (self.ncols - 1) / 2
+        w, h = (self.ncols, 1) if rows else (1, self.nrows)
+        places = [self.at(k, j) if rows else self.at(i, k) for k in which.tolist()]
+        ids = [f"{name}-{k}" for k in which.tolist()]
+        canvas.squares(kind, places, w * self.side, h * self.side, ids)
+
+    def number(
+        self, canvas: Canvas, *, rows: bool = True, cols: bool = True, every: int = 1
+    ) -> None:
+        """Write the indices on the left of the rows and above the columns."""
+        size = 0.9 * canvas.font(self.side)[0]
+        for i in range(0, self.nrows * rows, every):
+            canvas.words(*self.at(i, -0.62), str(i), size, MUTED, "right")
+        for j in range(0, self.ncols * cols, every):
+            canvas.words(*self.at(-0.85, j), str(j), size, MUTED)
+
+
+def meeting(begins: Array, ends: Array, front: Array, kept: Array | None) -> tuple[Array, Array]:
+    """Return which entries of a matrix meet a vector's but are dropped, and which take part.
+
+    Parameters
+    ----------
+    begins, ends : ndarray of int, (nvals,)
+        Of each entry, its index in the vector, and in the result.
+    front, kept : ndarray of BOOL
+        Where the vector has entries, and what the mask keeps of the result.
+    """
+    met = front[begins]
+    lets = np.ones(len(ends), bool) if kept is None else kept[ends]
+    return met & ~lets, met & lets
+
+
+def triplets(x: Any) -> Iterator[tuple[int, int, Any]]:
+    """Yield row, column and value of each entry of a matrix, or of a vector as a row."""
+    *where, values = x.to_coo()
+    cells = where if len(where) == 2 else (np.zeros_like(where[0]), *where)
+    yield from zip(*(index.tolist() for index in cells), values.tolist(), strict=True)

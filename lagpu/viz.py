@@ -1,0 +1,804 @@
+"""Pictures of matrices, vectors, masks, products and searches, for lectures and notebooks.
+
+Each function takes lagpu objects of any backend and returns Matplotlib `Axes` (or a `Figure` with
+several panels); ``ax=`` draws into given axes. The extra ``viz`` is required
+(``pip install "lagpu[viz]"``), else they raise `BackendUnavailable`. No entry and an explicit zero
+never look the same, and the colours can be told apart by colour-blind readers (Okabe and Ito 2008).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lagpu.core.expr import Call, Mask, format_formula, mark_used
+from lagpu.core.matrix import Matrix
+from lagpu.core.vector import Vector
+from lagpu.core.views import SelectionMatrix, TransposedMatrix
+from lagpu.draw.axes import (
+    AS_IT_IS,
+    LABEL,
+    Canvas,
+    axes,
+    legend,
+    level_colours,
+    pyplot,
+    save,
+)
+from lagpu.draw.cells import (
+    BLUE,
+    ENTRY,
+    IDLE,
+    INK,
+    KEPT,
+    MET,
+    MUTED,
+    NONE,
+    OUT,
+    RESULT,
+    TOUCHED,
+    USED,
+    VEIL,
+    ZERO,
+    Array,
+    Cells,
+    Kind,
+    triplets,
+)
+from lagpu.draw.graph import EDGE, TREE, edges, places, vertices
+from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
+from lagpu.operations import Multiply, MultiplySelection
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "draw",
+    "frontier",
+    "frontiers",
+    "graph",
+    "level_histogram",
+    "mask",
+    "matrix",
+    "product",
+    "save",
+    "vector",
+]
+
+_LONGEST = 40  # cells of a vector
+_CELLS = 20  # most rows and columns for which values are written
+_SQUARES = 120  # most rows and columns for which each entry is a square
+_BINS = 128  # most rows and columns of a density
+_FETCHED = 100_000_000  # most entries that are fetched for a density: 1.6 GB
+_VERTICES, _EDGES, _LABELLED = 500, 5000, 60
+_PANELS = 12
+_LAYOUTS = ("aligned", "equation")
+_PART = "Draw a part of it, or a smaller graph."
+
+_Extent = tuple[float, float, float, float]  # left, right, top, bottom
+_Sign = tuple[float, float, str, float]  # x, y, text, size relative to the text of a cell
+
+
+def _refuse_larger(what: str, found: int, most: int, unit: str, remedy: str) -> None:
+    if found > most:
+        raise InvalidValue(f"viz.{what}: {found:,} {unit} > {most:,}. {remedy}")
+
+
+def _entries(A: Any, what: str) -> tuple[Matrix, Array, Array, Array]:
+    """Return a matrix, also made of a view, with its triplets, or raise if it is too large."""
+    if isinstance(A, TransposedMatrix | SelectionMatrix):
+        _refuse_larger(what, A.nvals, _FETCHED, "entries", _PART)
+        A = A.new(name=A.name)
+    if not isinstance(A, Matrix):
+        raise DomainMismatch(f"viz.{what}: {type(A).__name__} is not a Matrix. Give one.")
+    _refuse_larger(what, A.nvals, _FETCHED, "entries", _PART)
+    return A, *A.to_coo()
+
+
+# ---------------------------------------------------------------------------------- matrices
+
+
+def matrix(A: Matrix | TransposedMatrix | SelectionMatrix, *, ax: Axes | None = None) -> Axes:
+    """Draw the pattern of a matrix, and values if it is small.
+
+    Parameters
+    ----------
+    A : Matrix, its transpose or a selection, (m, n)
+        Up to 20 rows and columns each entry is a cell with its value; up to 120 it is a square,
+        hollow if the value is zero; beyond that, the picture is the number of entries in each of
+        at most 128 x 128 parts.
+    ax : Axes, optional
+        By default those of a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    DomainMismatch
+        If `A` is not a matrix.
+    InvalidValue
+        If `A` has more than 100 million entries.
+    """
+    pyplot()
+    A, rows, cols, values = _entries(A, "matrix")
+    largest = max(A.nrows, A.ncols)
+    if largest <= _CELLS:
+        return _matrix_cells(A, ax)
+    canvas = Canvas(axes(ax, 5, 5))
+    if largest <= _SQUARES:
+        full, hollow = ENTRY._replace(face=BLUE, edge="none"), ZERO._replace(dashed=False)
+        for kind, name, which in (
+            (full, "entry", values != 0),
+            (hollow, "entry-zero", values == 0),
+        ):
+            centres = list(zip(cols[which].tolist(), rows[which].tolist(), strict=True))
+            side = 0.84 if kind is full else 0.62
+            canvas.squares(kind, centres, side, side, name)
+        canvas.plane(A.shape)
+    else:
+        _density(canvas, A.shape, rows, cols)
+    title = f"{A.name}: {A.nrows:,} x {A.ncols:,}, {A.nvals:,} entries"
+    canvas.ax.set_title(title, fontsize=11, **AS_IT_IS)
+    return canvas.ax
+
+
+def _matrix_cells(A: Matrix, ax: Axes | None) -> Axes:
+    canvas = Canvas(axes(ax, max(4.5, 1.2 + 0.42 * A.ncols), 1.3 + 0.42 * A.nrows))
+    grid = Cells(A.name, A.nrows, A.ncols).fill(triplets(A))
+    x, y = _name_place(A.name)
+    canvas.bare(-1.4, A.ncols - 0.3, y - 0.5, A.nrows - 0.3)
+    grid.draw(canvas)
+    grid.number(canvas)
+    canvas.words(x, y, A.name, canvas.font(1)[0])
+    canvas.legend(grid.kinds)
+    return canvas.ax
+
+
+def _name_place(name: str) -> tuple[float, float]:
+    """Return the middle of a matrix's name: in the corner, a longer one above the numbers."""
+    return (-0.9, -0.9) if len(name) <= 3 else (0.15 * len(name) - 0.5, -1.6)
+
+
+def _density(canvas: Canvas, shape: tuple[int, int], rows: Array, cols: Array) -> None:
+    """Draw the number of entries in each part; parts without entries are white."""
+    from matplotlib.colors import LogNorm
+
+    nrows, ncols = max(shape[0], 1), max(shape[1], 1)
+    tall, wide = min(nrows, _BINS), min(ncols, _BINS)
+    part = rows * tall // nrows * wide + cols * wide // ncols
+    counts = np.bincount(part, minlength=tall * wide).reshape(tall, wide)
+    image = canvas.ax.imshow(
+        np.ma.masked_equal(counts, 0),
+        cmap="viridis_r",
+        norm=LogNorm(1, max(int(counts.max(initial=0)), 2)),
+        extent=(-0.5, ncols - 0.5, nrows - 0.5, -0.5),
+        interpolation="nearest",
+        aspect="equal",
+        gid="density",
+    )
+    canvas.plane(shape)
+    label = f"entries in {-(-nrows // tall):,} x {-(-ncols // wide):,} positions"
+    _colour_bar(canvas.ax, image, label, shrink=0.8, pad=0.03)
+
+
+def _colour_bar(ax: Axes, scale: Any, label: str, **more: Any) -> None:
+    figure: Any = ax.get_figure()
+    bar = figure.colorbar(scale, ax=ax, **more)
+    bar.set_label(label, size=LABEL)
+    bar.ax.tick_params(labelsize=LABEL)
+
+
+# ------------------------------------------------------------------------- vectors and masks
+
+
+def vector(*vectors: Vector, ax: Axes | None = None) -> Axes:
+    """Draw vectors as rows of cells: blank without an entry, dashed where an entry is zero.
+
+    Parameters
+    ----------
+    *vectors : Vector, (n,), n <= 40
+        One vector, or several of one size, drawn below one another.
+    ax : Axes, optional
+        By default those of a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    DomainMismatch, DimensionMismatch
+        If an argument is not a vector, or the vectors differ in size.
+    InvalidValue
+        If the vectors are too long for a picture, or there is none.
+    """
+    for v in vectors:
+        if not isinstance(v, Vector):
+            remedy = "See viz.matrix." if isinstance(v, Matrix) else "Give a Vector."
+            raise DomainMismatch(f"viz.vector: {type(v).__name__} is not a Vector. {remedy}")
+    return _below_one_another([_cells(v, "vector") for v in vectors], "vector", ax)
+
+
+def mask(*masks: Mask, ax: Axes | None = None) -> Axes:
+    """Draw masks: a vector or matrix, and below it the positions that each mask keeps.
+
+    Parameters
+    ----------
+    *masks : Mask, (n,), n <= 40, or (m, n), both <= 20
+        ``v.S``, ``v.V``, ``~v.S`` or ``~v.V``, or masks of a matrix; a vector is drawn once for
+        all its masks that follow.
+    ax : Axes, optional
+        By default those of a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    DomainMismatch, DimensionMismatch
+        If an argument is not a mask, or the masks differ in size.
+    InvalidValue
+        If the masks are too long for a picture, or there is none.
+    """
+    grids: list[Cells] = []
+    source = None
+    for m in masks:
+        if not isinstance(m, Mask):
+            raise DomainMismatch(f"viz.mask: {type(m).__name__} is not a mask. Write v.S or ~v.V.")
+        if m.vector is not source:
+            source = m.vector
+            grids.append(_cells(source, "mask"))
+        lets = Cells(format_formula(m.formula), grids[-1].nrows, grids[-1].ncols)
+        lets.cells = dict.fromkeys(np.ndindex(lets.nrows, lets.ncols), (OUT, ""))
+        lets.cells |= {(i, j): (KEPT, "") for i, j, _ in triplets(m.new())}
+        grids.append(lets)
+    return _below_one_another(grids, "mask", ax)
+
+
+def _cells(x: Vector | Matrix, what: str) -> Cells:
+    """Return the cells of a vector, or of a matrix."""
+    if isinstance(x, Vector):
+        _refuse_larger(what, x.size, _LONGEST, "cells", "Draw a part, such as v[:20].new().")
+    else:
+        remedy = "Draw a part, such as A[:20, :20].new()."
+        _refuse_larger(what, max(x.shape), _CELLS, "rows or columns", remedy)
+    shape = x.shape if isinstance(x, Matrix) else (1, x.size)
+    return Cells(x.name, *shape).fill(triplets(x))
+
+
+def _below_one_another(grids: list[Cells], what: str, ax: Axes | None) -> Axes:
+    """Draw grids of cells with their names, and indices above the first."""
+    if not grids:
+        raise InvalidValue(f"viz.{what}: there is nothing to draw. Give at least one.")
+    first = grids[0]
+    for grid in grids:
+        _require_alike(first, grid, what)
+    tall = first.nrows > 1
+    right = -1.6 if tall else -0.8  # of the names; between them and the cells are row numbers
+    left = right - 0.3 - 0.28 * max(len(grid.name) for grid in grids)
+    step = first.nrows + 0.35
+    bottom = step * len(grids) - 0.65
+    canvas = Canvas(axes(ax, max(5.5, 0.42 * (first.ncols - left)), 0.42 * (bottom + 1.2) + 0.9))
+    canvas.bare(left, first.ncols - 0.3, -1.2, bottom)
+    for k, grid in enumerate(grids):
+        grid.y = step * k
+        grid.draw(canvas)
+        grid.number(canvas, rows=tall, cols=grid is first)
+        canvas.words(right, grid.at((grid.nrows - 1) / 2, 0)[1], grid.name, canvas.font(1)[0],
+                     align="right")  # fmt: skip
+    canvas.legend([kind for grid in grids for kind in grid.kinds])
+    return canvas.ax
+
+
+def _require_alike(first: Cells, other: Cells, what: str) -> None:
+    if first.nrows == other.nrows == 1 and first.ncols != other.ncols:
+        raise DimensionMismatch(
+            f"viz.{what}: {first.name}.size {first.ncols} != {other.name}.size {other.ncols}."
+        )
+    if (first.nrows, first.ncols) != (other.nrows, other.ncols):
+        raise DimensionMismatch(
+            f"viz.{what}: {first.name} has {first.nrows} x {first.ncols} cells != "
+            f"{other.nrows} x {other.ncols} of {other.name}. Draw them separately."
+        )
+
+
+# ---------------------------------------------------------------------------------- products
+
+
+def product(
+    call: Call,
+    *,
+    mask: Mask | None = None,
+    layout: str = "aligned",
+    name: str = "w",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw one product of a vector and a small matrix, with its result.
+
+    Cells in strong colour are the entries of the vector and the entries of the matrix that they
+    multiply; columns (for ``A @ u`` rows) that the mask does not keep are hatched.
+
+    Parameters
+    ----------
+    call : Call
+        The deferred product, such as ``semiring.any_pair(q @ A)``; at most 20 rows and columns.
+    mask : Mask, optional
+        The mask of the result.
+    layout : str
+        ``"aligned"`` draws the vector along the rows that it multiplies, and the result along the
+        columns; ``"equation"`` draws vector, matrix and result side by side.
+    name : str
+        Name of the result.
+    ax : Axes, optional
+        By default those of a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    DomainMismatch
+        If `call` is not the product of a vector and a matrix.
+    InvalidValue
+        If the matrix is too large for a picture, or there is no such layout.
+
+    Notes
+    -----
+    The product is computed by the backend of the operands; the picture shows the result.
+    """
+    mark_used(call)  # one error is enough
+    operation = call.operation if isinstance(call, Call) and len(call.shape) == 1 else None
+    if not isinstance(operation, (Multiply, MultiplySelection)):
+        raise DomainMismatch(
+            f"viz.product: {call!r} is not a product of a vector and a matrix. "
+            "Give one such as semiring.any_pair(q @ A)."
+        )
+    if layout not in _LAYOUTS:
+        raise InvalidValue(f"viz.product: there is no layout {layout!r}. Use one of {_LAYOUTS}.")
+    left, right = call.formula[0], call.formula[2]
+    largest = max(*left.shape, *right.shape)
+    _refuse_larger("product", largest, _CELLS, "rows or columns", "Use a small graph.")
+    pyplot()
+    grids = _ProductCells(left, right, call.new(mask=mask, name=name), mask)
+    (first, last, top, bottom), signs = getattr(grids, layout)()
+    canvas = Canvas(axes(ax, max(5.5, 0.42 * (last - first)), 0.42 * (bottom - top) + 1.1))
+    canvas.bare(first, last, top, bottom)
+    for grid in grids.all:
+        grid.draw(canvas)
+    for x, y, text, share in signs:
+        ink = MUTED if text.isdigit() else INK
+        canvas.words(x, y, text, share * canvas.font(1)[0], ink)
+    under = "" if mask is None else f"({format_formula(mask.formula)})"
+    title = f"{name}{under} << {operation.product.semiring.name}({left.name} @ {right.name})"
+    canvas.ax.set_title(title, fontsize=11, family="monospace", **AS_IT_IS)
+    canvas.legend(grids.kinds)
+    return canvas.ax
+
+
+class _ProductCells:
+    """The three grids of a product: vector, matrix, result."""
+
+    def __init__(self, left: Any, right: Any, w: Vector, mask: Mask | None) -> None:
+        self.vector_first = isinstance(left, Vector)
+        u, A = (left, right) if self.vector_first else (right, left)
+        self.u, self.w = self._line(u.name, u.size), self._line(w.name, w.size)
+        self.A = Cells(A.name, A.nrows, A.ncols)
+        for i, x in zip(*u.to_coo(), strict=True):
+            self.u.put(*self._cell(i), USED, x)
+        kept = set(range(w.size) if mask is None else mask.new().to_coo()[0].tolist())
+        for j in set(range(w.size)) - kept:
+            self.w.put(*self._cell(j), OUT)
+        for j, x in zip(*w.to_coo(), strict=True):
+            self.w.put(*self._cell(j), RESULT, x)
+        self._fill_matrix(A, set(u.to_coo()[0].tolist()), kept)
+
+    def _line(self, name: str, size: int) -> Cells:
+        return Cells(name, 1, size) if self.vector_first else Cells(name, size, 1)
+
+    def _cell(self, i: int) -> tuple[int, int]:
+        """Return the cell of a vector's index: in a row, or in a column for ``A @ u``."""
+        return (0, i) if self.vector_first else (i, 0)
+
+    def _fill_matrix(self, A: Any, touched: set[int], kept: set[int]) -> None:
+        found = {(i, j): x for i, j, x in triplets(_entries(A, "product")[0])}
+        for i, j in np.ndindex(A.nrows, A.ncols):
+            meets, goes = (i, j) if self.vector_first else (j, i)
+            x = found.get((i, j))
+            if goes not in kept:
+                kind = OUT
+            elif meets in touched:
+                kind = TOUCHED if x is None else USED
+            elif x is None:
+                continue
+            else:
+                kind = ZERO if x == 0 else ENTRY
+            self.A.put(i, j, kind, x)
+
+    @property
+    def all(self) -> tuple[Cells, Cells, Cells]:
+        """The grids from left to right."""
+        return (self.u, self.A, self.w) if self.vector_first else (self.A, self.u, self.w)
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """The kinds of cells for the legend, operands first."""
+        line = "row" if self.vector_first else "column"
+        found = [kind for grid in self.all for kind in grid.kinds]
+        order = (USED, TOUCHED, ENTRY, ZERO, OUT, RESULT, NONE)
+        named = TOUCHED._replace(label=f"{line} of an entry of {self.u.name}")
+        return [named if kind is TOUCHED else kind for kind in order if kind in found]
+
+    def equation(self) -> tuple[_Extent, list[_Sign]]:
+        """Place the grids side by side; return the extent and the signs between them."""
+        x, signs = 0.0, []
+        tall = max(grid.nrows for grid in self.all)
+        for grid, sign in zip(self.all, ("@", "=", ""), strict=True):
+            grid.x, grid.y = x, (tall - grid.nrows) / 2
+            above = 1.55 if grid.ncols > 1 else 0.95
+            signs.append((x + (grid.ncols - 1) / 2, grid.y - above, grid.name, 1.0))
+            signs += _numbers(grid)
+            x += grid.ncols + 2.2
+            signs.append((x - 1.85, (tall - 1) / 2, sign, 1.4))
+        return (-1.4, x - 2.4, -1.9, tall - 0.3), signs
+
+    def aligned(self) -> tuple[_Extent, list[_Sign]]:
+        """Place the vector along the lines that it multiplies; return the extent and the signs."""
+        A, w = self.A, self.w
+        u = Cells(self.u.name, self.u.ncols, self.u.nrows)
+        u.cells = {(j, i): cell for (i, j), cell in self.u.cells.items()}
+        self.u = u
+        x, y = _name_place(A.name)
+        if self.vector_first:  # left of the rows; the result below the columns
+            u.x, w.y = -2.6, A.nrows + 0.6
+            extent = (-4.0, A.ncols - 0.3, y - 0.7, A.nrows + 1.3)
+            names = [(u.x, -0.9, u.name, 1.0), (_beside(w.name), w.y, w.name, 1.0)]
+        else:  # above the columns; the result right of the rows
+            u.y, w.x = -2.4, A.ncols + 0.6
+            extent = (-1.4, A.ncols + 1.3, -3.2, A.nrows - 0.3)
+            names = [(_beside(u.name), u.y, u.name, 1.0), (w.x, -0.9, w.name, 1.0)]
+        return extent, [*names, *_numbers(A), (x, y, A.name, 1.0)]
+
+
+def _beside(name: str) -> float:
+    """Return the middle of a name that ends on the left of a row of cells."""
+    return -0.8 - 0.15 * len(name)
+
+
+def _numbers(grid: Cells) -> list[_Sign]:
+    """Return the indices of the rows and columns of a grid, if there are several."""
+    rows = range(grid.nrows if grid.nrows > 1 else 0)
+    cols = range(grid.ncols if grid.ncols > 1 else 0)
+    return [(grid.x - 0.85, grid.y + i, str(i), 0.9) for i in rows] + [
+        (grid.x + j, grid.y - 0.8, str(j), 0.9) for j in cols
+    ]
+
+
+# ---------------------------------------------------------------------------------- searches
+
+
+def frontier(A: Matrix, levels: Vector, depth: int, *, ax: Axes | None = None) -> Axes:
+    """Draw one level of a search on the adjacency matrix.
+
+    Rows of the frontier are blue; columns of vertices that already have a level are grey, which is
+    the mask. An entry where a blue row crosses a white column leads to a new vertex, and is red.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n), n <= 120
+        The graph.
+    levels : Vector, (n,)
+        Levels of a finished search, as `lagpu.algorithms.bfs_levels` returns them.
+    depth : int
+        The level whose vertices are the frontier.
+    ax : Axes, optional
+        By default those of a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    DimensionMismatch, DomainMismatch
+        If `levels` are not levels of this graph.
+    InvalidValue
+        If the graph is too large for a picture, or the search has no such level.
+    """
+    pyplot()
+    rows, cols, level = _searched(A, levels, "frontier")
+    _require_levels("frontier", level, [depth])
+    ax = axes(ax, 5, 5.4)
+    _panel(ax, level, rows, cols, depth)
+    legend(ax, _PANEL_KINDS, "upper center", bbox_to_anchor=(0.5, -0.02))
+    return ax
+
+
+def frontiers(A: Matrix, levels: Vector, depths: Iterable[int] | None = None) -> Figure:
+    """Draw all levels of a search side by side; see `frontier`.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n), n <= 120
+        The graph.
+    levels : Vector, (n,)
+        Levels of a finished search.
+    depths : iterable of int, optional
+        The levels to draw, at most 12; by default all.
+
+    Returns
+    -------
+    Figure
+
+    Raises
+    ------
+    DimensionMismatch, DomainMismatch, InvalidValue
+        As `frontier` raises them; also for more than 12 levels.
+    """
+    plt = pyplot()
+    rows, cols, level = _searched(A, levels, "frontiers")
+    shown = list(range(int(level.max(initial=-1)) + 1) if depths is None else depths)
+    _refuse_larger("frontiers", len(shown), _PANELS, "levels", "Choose some with depths=.")
+    _require_levels("frontiers", level, shown)
+    wide = min(math.ceil(len(shown) ** 0.5), 4)
+    tall = math.ceil(len(shown) / wide)
+    size = max(3.1 * wide, 6), 3.5 * tall
+    figure, panels = plt.subplots(tall, wide, figsize=size, layout="constrained", squeeze=False)
+    for ax, depth in zip(panels.flat, shown, strict=False):
+        _panel(ax, level, rows, cols, depth)
+    for ax in panels.flat[len(shown) :]:
+        ax.set_axis_off()
+    figure.get_layout_engine().set(h_pad=0.12, w_pad=0.06)
+    legend(figure, _PANEL_KINDS, "outside lower center", 2 if wide > 2 else 1)
+    drawn: Figure = figure
+    return drawn
+
+
+def _searched(A: Matrix, levels: Vector, what: str) -> tuple[Array, Array, Array]:
+    """Return rows and columns of the entries, and the level of each vertex, after checks."""
+    size = max(getattr(A, "shape", (0,)))
+    _refuse_larger(what, size, _SQUARES, "vertices", "Use viz.level_histogram, or a smaller graph.")
+    A, rows, cols, _ = _entries(A, what)
+    return rows, cols, _level_array(what, A, levels)
+
+
+def _level_array(what: str, A: Matrix, levels: Vector) -> Array:
+    """Return each vertex's level, or -1, after checks against the graph."""
+    if not isinstance(levels, Vector) or levels.dtype.is_float or levels.dtype.is_bool:
+        raise DomainMismatch(f"viz.{what}: levels are a Vector of integers. See bfs_levels.")
+    if not A.nrows == A.ncols == levels.size:
+        raise DimensionMismatch(
+            f"viz.{what}: {A.nrows} x {A.ncols} matrix != {levels.size} levels. "
+            "Give the levels of this graph."
+        )
+    found: Array = levels.to_dense(-1, "INT64")
+    return found
+
+
+def _require_levels(what: str, level: Array, depths: Sequence[Any]) -> None:
+    count = int(level.max(initial=-1)) + 1
+    if not (count and depths):
+        raise InvalidValue(f"viz.{what}: no vertex has a level. Give levels of a search.")
+    for depth in depths:
+        if depth not in range(count):
+            raise InvalidValue(
+                f"viz.{what}: there is no level {depth}. Use one of 0 .. {count - 1}."
+            )
+
+
+_PANEL_KINDS = (
+    TOUCHED._replace(label="row of a vertex of the frontier"),
+    VEIL._replace(label="column of a vertex that has a level: masked"),
+    USED._replace(label="edge to a new vertex"),
+    MET,
+    IDLE,
+)
+
+
+def _panel(ax: Axes, level: Array, rows: Array, cols: Array, depth: int) -> None:
+    """Draw one level: bands of rows and columns, then entries coloured by their end."""
+    canvas, front = Canvas(ax), level == depth
+    unseen = (level < 0) | (level > depth)
+    _, new = Cells("A", len(level), len(level)).pattern(canvas, rows, cols, front, unseen)
+    canvas.plane((len(level), len(level)))
+    count = int(front.sum())
+    title = f"level {depth}: {count} {'vertex' if count == 1 else 'vertices'}, "
+    ax.set_title(f"{title}{len(np.unique(cols[new]))} new", fontsize=LABEL, color=INK)
+
+
+def level_histogram(levels: Vector, *, ax: Axes | None = None) -> Axes:
+    """Draw how many vertices each level has, and how many vertices have no level.
+
+    Parameters
+    ----------
+    levels : Vector, (n,), of integers
+        Levels of a search, of any size.
+    ax : Axes, optional
+        By default those of a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    DomainMismatch
+        If `levels` are not integers from 0.
+    """
+    pyplot()
+    if not isinstance(levels, Vector) or levels.dtype.is_float or levels.dtype.is_bool:
+        raise DomainMismatch("viz.level_histogram: levels are a Vector of integers.")
+    values = levels.to_coo()[1].astype(np.int64)
+    if values.min(initial=0) < 0:
+        raise DomainMismatch(f"viz.level_histogram: level {values.min()} < 0. Levels begin at 0.")
+    from matplotlib.ticker import MaxNLocator
+
+    counts = np.bincount(values)
+    n, without = len(counts), levels.size - len(values)
+    few = n <= 20
+    ax = axes(ax, 6.4, 3.2)
+    colours = level_colours(n) if few else BLUE
+    bars = ax.bar(range(n), counts, width=0.8 if few else 1.0, color=colours)
+    for depth, bar in enumerate(bars):
+        bar.set_gid(f"level-{depth}")
+    if without:
+        place, width = (n + 0.2, 0.8) if few else (1.03 * n, max(1.0, 0.02 * n))
+        style = {"color": "white", "edgecolor": MUTED, "hatch": "////"}
+        ax.bar([place], [without], width, label="no level", gid="no-level", **style)
+        ax.legend(frameon=False, fontsize=LABEL)
+    if few:
+        ax.set_xticks(range(n))
+        for container in ax.containers:
+            ax.bar_label(container, fmt="{:,.0f}", fontsize=LABEL, padding=2)
+    ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+    ax.set_xlabel("level: edges from the source", fontsize=LABEL)
+    ax.set_ylabel("vertices", fontsize=LABEL)
+    ax.tick_params(labelsize=LABEL)
+    ax.margins(y=0.12)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+# ------------------------------------------------------------------------------------ graphs
+
+
+def graph(
+    A: Matrix,
+    levels: Vector | None = None,
+    *,
+    parents: Vector | None = None,
+    layout: Any = None,
+    labels: bool | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a graph of up to some hundred vertices, coloured by level.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n), n <= 500
+        Entry (i, j) is the edge i -> j; a symmetric matrix is drawn without arrows. At most 5000
+        edges.
+    levels : Vector, (n,), optional
+        Levels of a search; a vertex without a level is white.
+    parents : Vector, (n,), optional
+        Parents of a search; the edges of this tree are drawn thick.
+    layout : array_like, (n, 2), or str, optional
+        Positions of the vertices; ``"levels"`` puts each level in a column. By default distances
+        in the plane follow distances in the graph (see Notes); the same in each run.
+    labels : bool, optional
+        Whether to write vertex numbers; by default if there are at most 60 vertices.
+    ax : Axes, optional
+        By default those of a new figure.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    DimensionMismatch, DomainMismatch
+        If the matrix is not square, or levels or parents are not those of this graph.
+    InvalidValue
+        If the graph is too large for a picture, or the layout is wrong.
+
+    Notes
+    -----
+    The default layout is stress majorization. Source: Gansner, Koren and North 2004.
+    """
+    pyplot()
+    remedy = "Draw viz.matrix(A), or a smaller graph."
+    _refuse_larger("graph", max(getattr(A, "shape", (0,))), _VERTICES, "vertices", remedy)
+    _refuse_larger("graph", getattr(A, "nvals", 0), 2 * _EDGES, "entries", remedy)
+    A, rows, cols, _ = _entries(A, "graph")
+    n = A.nrows
+    if n != A.ncols:
+        raise DimensionMismatch(f"viz.graph: {n} rows != {A.ncols} columns. A graph is square.")
+    level = None if levels is None else _level_array("graph", A, levels)
+    above = np.full(n, -1) if parents is None else _level_array("graph", A, parents)
+    at = _graph_places(A, rows, cols, level, layout)
+    labels = n <= _LABELLED if labels is None else labels
+    radius = 9.1 if labels else max(12, min(120, 5000 / max(n, 1))) ** 0.5 / 2
+    canvas = Canvas(axes(ax, 6.4, 5.2))
+    symmetric = bool(A.is_symmetric)
+    in_tree = (above[cols] == rows) | (symmetric & (above[rows] == cols))
+    once = rows <= cols if symmetric else np.ones(len(rows), bool)
+    for line, which in ((EDGE, once & ~in_tree), (TREE, once & in_tree)):
+        edges(canvas, line, at, rows[which], cols[which], radius, not symmetric)
+    _graph_vertices(canvas, at, level, radius, labels)
+    canvas.ax.set_axis_off()
+    canvas.ax.margins(0.08)
+    if not isinstance(layout, str):
+        canvas.ax.set_aspect("equal")
+    return canvas.ax
+
+
+draw = graph  # the name in python-graphblas
+
+
+def _graph_places(A: Matrix, rows: Array, cols: Array, level: Array | None, layout: Any) -> Array:
+    """Return the position (x, y) of each vertex in the given layout."""
+    n = A.nrows
+    if isinstance(layout, str):
+        if layout != "levels" or level is None:
+            raise InvalidValue(
+                f"viz.graph: layout {layout!r} is not 'levels', or levels= is missing. "
+                "Give both, or an array of positions."
+            )
+        return _by_level(level)
+    if layout is not None:
+        given = np.asarray(layout, dtype=float)
+        if given.shape != (n, 2) or not np.isfinite(given).all():
+            raise InvalidValue(
+                f"viz.graph: layout has shape {given.shape} != ({n}, 2), or is not finite."
+            )
+        return given
+    return places(rows, cols, n)
+
+
+def _by_level(level: Array) -> Array:
+    """Return positions in columns, one per level; vertices without a level are in the last."""
+    column = np.where(level < 0, level.max(initial=-1) + 1.5, level)
+    found = np.zeros((len(level), 2))
+    for x in np.unique(column):
+        (here,) = np.nonzero(column == x)
+        found[here, 0] = x
+        found[here, 1] = np.linspace(0, -1, len(here) + 2)[1:-1] * len(here) ** 0.5
+        found[here, 1] -= found[here, 1].mean()
+    return found
+
+
+def _graph_vertices(
+    canvas: Canvas, at: Array, level: Array | None, radius: float, labels: bool
+) -> None:
+    """Draw dots coloured by level, white without a level, with a legend or a colour bar."""
+    most = -1 if level is None else int(level.max(initial=-1))
+    colours = level_colours(most + 1)
+    without = Kind("no-level", "no level", "white", MUTED)
+    kinds = [without if level is not None else without._replace(face=ENTRY.face)]
+    for depth, colour in enumerate(colours):
+        dark = np.dot(colour[:3], (0.299, 0.587, 0.114)) < 0.5
+        ink = "white" if dark else INK
+        kinds.append(Kind(f"level-{depth}", f"level {depth}", colour, MUTED, ink))
+    of = np.zeros(len(at), int) if level is None else level + 1
+    vertices(canvas, kinds, of, at, radius, LABEL if labels else 0)
+    if level is None:
+        return
+    if most < 12:
+        scale = min(1, 70**0.5 / (2 * radius))
+        style = {"frameon": False, "fontsize": LABEL, "markerscale": scale}
+        canvas.ax.legend(loc="upper left", bbox_to_anchor=(1, 1), **style)
+        return
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import ListedColormap, Normalize
+    from matplotlib.ticker import MaxNLocator
+
+    shades = ScalarMappable(Normalize(-0.5, most + 0.5), ListedColormap(colours))
+    ticks = MaxNLocator(8, integer=True)
+    _colour_bar(canvas.ax, shades, "level", shrink=0.6, ticks=ticks)
