@@ -201,7 +201,7 @@ class Trace(Observer):
 
     def table(self) -> str:
         """Return the rows as a plain text table, a long one folded, with the totals below."""
-        from lagpu.observe.trace.table import plain
+        from lagpu.observe.trace.page import plain
 
         return Lines(plain(self.rows, self.totals()))
 
@@ -245,7 +245,7 @@ class Trace(Observer):
         return plot(self.rows, ax)
 
     def __rich__(self) -> Table:
-        from lagpu.observe.trace.table import rich_table
+        from lagpu.observe.trace.page import rich_table
 
         return rich_table(self.rows, self.totals())
 
