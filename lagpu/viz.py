@@ -18,6 +18,7 @@ from lagpu.core.expr import Call, Mask, format_formula, mark_used
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
+from lagpu.draw import cells
 from lagpu.draw.axes import (
     AS_IT_IS,
     LABEL,
@@ -28,27 +29,8 @@ from lagpu.draw.axes import (
     pyplot,
     save,
 )
-from lagpu.draw.cells import (
-    BLUE,
-    ENTRY,
-    IDLE,
-    INK,
-    KEPT,
-    MET,
-    MUTED,
-    NONE,
-    OUT,
-    RESULT,
-    TOUCHED,
-    USED,
-    VEIL,
-    ZERO,
-    Array,
-    Cells,
-    Kind,
-    triplets,
-)
-from lagpu.draw.graph import EDGE, TREE, edges, places, vertices
+from lagpu.draw.cells import Array, Cells, Kind, triplets
+from lagpu.draw.graph import edges, places, vertices
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.operations import Multiply, MultiplySelection
 
@@ -78,9 +60,6 @@ _VERTICES, _EDGES, _LABELLED = 500, 5000, 60
 _PANELS = 12
 _LAYOUTS = ("aligned", "equation")
 _PART = "Draw a part of it, or a smaller graph."
-
-_Extent = tuple[float, float, float, float]  # left, right, top, bottom
-_Sign = tuple[float, float, str, float]  # x, y, text, size relative to the text of a cell
 
 
 def _refuse_larger(what: str, found: int, most: int, unit: str, remedy: str) -> None:
@@ -114,10 +93,6 @@ def matrix(A: Matrix | TransposedMatrix | SelectionMatrix, *, ax: Axes | None = 
     ax : Axes, optional
         By default those of a new figure.
 
-    Returns
-    -------
-    Axes
-
     Raises
     ------
     DomainMismatch
@@ -132,14 +107,11 @@ def matrix(A: Matrix | TransposedMatrix | SelectionMatrix, *, ax: Axes | None = 
         return _matrix_cells(A, ax)
     canvas = Canvas(axes(ax, 5, 5))
     if largest <= _SQUARES:
-        full, hollow = ENTRY._replace(face=BLUE, edge="none"), ZERO._replace(dashed=False)
-        for kind, name, which in (
-            (full, "entry", values != 0),
-            (hollow, "entry-zero", values == 0),
-        ):
+        full = cells.ENTRY._replace(face=cells.BLUE, edge="none")
+        hollow = cells.ZERO._replace(name="entry-zero", dashed=False)
+        for kind, side, which in ((full, 0.84, values != 0), (hollow, 0.62, values == 0)):
             centres = list(zip(cols[which].tolist(), rows[which].tolist(), strict=True))
-            side = 0.84 if kind is full else 0.62
-            canvas.squares(kind, centres, side, side, name)
+            canvas.squares(kind, centres, side, side, kind.name)
         canvas.plane(A.shape)
     else:
         _density(canvas, A.shape, rows, cols)
@@ -207,10 +179,6 @@ def vector(*vectors: Vector, ax: Axes | None = None) -> Axes:
     ax : Axes, optional
         By default those of a new figure.
 
-    Returns
-    -------
-    Axes
-
     Raises
     ------
     DomainMismatch, DimensionMismatch
@@ -236,10 +204,6 @@ def mask(*masks: Mask, ax: Axes | None = None) -> Axes:
     ax : Axes, optional
         By default those of a new figure.
 
-    Returns
-    -------
-    Axes
-
     Raises
     ------
     DomainMismatch, DimensionMismatch
@@ -256,8 +220,8 @@ def mask(*masks: Mask, ax: Axes | None = None) -> Axes:
             source = m.vector
             grids.append(_cells(source, "mask"))
         lets = Cells(format_formula(m.formula), grids[-1].nrows, grids[-1].ncols)
-        lets.cells = dict.fromkeys(np.ndindex(lets.nrows, lets.ncols), (OUT, ""))
-        lets.cells |= {(i, j): (KEPT, "") for i, j, _ in triplets(m.new())}
+        lets.cells = dict.fromkeys(np.ndindex(lets.nrows, lets.ncols), (cells.OUT, ""))
+        lets.cells |= {(i, j): (cells.KEPT, "") for i, j, _ in triplets(m.new())}
         grids.append(lets)
     return _below_one_another(grids, "mask", ax)
 
@@ -339,10 +303,6 @@ def product(
     ax : Axes, optional
         By default those of a new figure.
 
-    Returns
-    -------
-    Axes
-
     Raises
     ------
     DomainMismatch
@@ -367,118 +327,90 @@ def product(
     largest = max(*left.shape, *right.shape)
     _refuse_larger("product", largest, _CELLS, "rows or columns", "Use a small graph.")
     pyplot()
-    grids = _ProductCells(left, right, call.new(mask=mask, name=name), mask)
-    (first, last, top, bottom), signs = getattr(grids, layout)()
+    place = _equation if layout == "equation" else _aligned
+    row = isinstance(left, Vector)
+    u, w, A = _product_cells(left, right, call.new(mask=mask, name=name), mask)
+    numbered, (first, last, top, bottom), signs = place(u, w, A, row)
     canvas = Canvas(axes(ax, max(5.5, 0.42 * (last - first)), 0.42 * (bottom - top) + 1.1))
     canvas.bare(first, last, top, bottom)
-    for grid in grids.all:
+    for grid in (u, A, w):
         grid.draw(canvas)
-    for x, y, text, share in signs:
-        ink = MUTED if text.isdigit() else INK
-        canvas.words(x, y, text, share * canvas.font(1)[0], ink)
+    for grid in numbered:
+        grid.number(canvas, rows=grid.nrows > 1, cols=grid.ncols > 1)
+    for x, y, text in signs:
+        canvas.words(x, y, text, canvas.font(1)[0])
     under = "" if mask is None else f"({format_formula(mask.formula)})"
     title = f"{name}{under} << {operation.product.semiring.name}({left.name} @ {right.name})"
     canvas.ax.set_title(title, fontsize=11, family="monospace", **AS_IT_IS)
-    canvas.legend(grids.kinds)
+    label = f"{'row' if row else 'column'} of an entry of {u.name}"
+    order = ("used", "touched", "entry", "zero", "out", "result", "none")
+    kinds = {kind.name: kind for grid in (u, A, w) for kind in grid.kinds}
+    if "touched" in kinds:
+        kinds["touched"] = cells.TOUCHED._replace(label=label)
+    canvas.legend([kinds[each] for each in order if each in kinds])
     return canvas.ax
 
 
-class _ProductCells:
-    """The three grids of a product: vector, matrix, result."""
-
-    def __init__(self, left: Any, right: Any, w: Vector, mask: Mask | None) -> None:
-        self.vector_first = isinstance(left, Vector)
-        u, A = (left, right) if self.vector_first else (right, left)
-        self.u, self.w = self._line(u.name, u.size), self._line(w.name, w.size)
-        self.A = Cells(A.name, A.nrows, A.ncols)
-        for i, x in zip(*u.to_coo(), strict=True):
-            self.u.put(*self._cell(i), USED, x)
-        kept = set(range(w.size) if mask is None else mask.new().to_coo()[0].tolist())
-        for j in set(range(w.size)) - kept:
-            self.w.put(*self._cell(j), OUT)
-        for j, x in zip(*w.to_coo(), strict=True):
-            self.w.put(*self._cell(j), RESULT, x)
-        self._fill_matrix(A, set(u.to_coo()[0].tolist()), kept)
-
-    def _line(self, name: str, size: int) -> Cells:
-        return Cells(name, 1, size) if self.vector_first else Cells(name, size, 1)
-
-    def _cell(self, i: int) -> tuple[int, int]:
-        """Return the cell of a vector's index: in a row, or in a column for ``A @ u``."""
-        return (0, i) if self.vector_first else (i, 0)
-
-    def _fill_matrix(self, A: Any, touched: set[int], kept: set[int]) -> None:
-        found = {(i, j): x for i, j, x in triplets(_entries(A, "product")[0])}
-        for i, j in np.ndindex(A.nrows, A.ncols):
-            meets, goes = (i, j) if self.vector_first else (j, i)
-            x = found.get((i, j))
-            if goes not in kept:
-                kind = OUT
-            elif meets in touched:
-                kind = TOUCHED if x is None else USED
-            elif x is None:
-                continue
-            else:
-                kind = ZERO if x == 0 else ENTRY
-            self.A.put(i, j, kind, x)
-
-    @property
-    def all(self) -> tuple[Cells, Cells, Cells]:
-        """The grids from left to right."""
-        return (self.u, self.A, self.w) if self.vector_first else (self.A, self.u, self.w)
-
-    @property
-    def kinds(self) -> list[Kind]:
-        """The kinds of cells for the legend, operands first."""
-        line = "row" if self.vector_first else "column"
-        found = [kind for grid in self.all for kind in grid.kinds]
-        order = (USED, TOUCHED, ENTRY, ZERO, OUT, RESULT, NONE)
-        named = TOUCHED._replace(label=f"{line} of an entry of {self.u.name}")
-        return [named if kind is TOUCHED else kind for kind in order if kind in found]
-
-    def equation(self) -> tuple[_Extent, list[_Sign]]:
-        """Place the grids side by side; return the extent and the signs between them."""
-        x, signs = 0.0, []
-        tall = max(grid.nrows for grid in self.all)
-        for grid, sign in zip(self.all, ("@", "=", ""), strict=True):
-            grid.x, grid.y = x, (tall - grid.nrows) / 2
-            above = 1.55 if grid.ncols > 1 else 0.95
-            signs.append((x + (grid.ncols - 1) / 2, grid.y - above, grid.name, 1.0))
-            signs += _numbers(grid)
-            x += grid.ncols + 2.2
-            signs.append((x - 1.85, (tall - 1) / 2, sign, 1.4))
-        return (-1.4, x - 2.4, -1.9, tall - 0.3), signs
-
-    def aligned(self) -> tuple[_Extent, list[_Sign]]:
-        """Place the vector along the lines that it multiplies; return the extent and the signs."""
-        A, w = self.A, self.w
-        u = Cells(self.u.name, self.u.ncols, self.u.nrows)
-        u.cells = {(j, i): cell for (i, j), cell in self.u.cells.items()}
-        self.u = u
-        x, y = _name_place(A.name)
-        if self.vector_first:  # left of the rows; the result below the columns
-            u.x, w.y = -2.6, A.nrows + 0.6
-            extent = (-4.0, A.ncols - 0.3, y - 0.7, A.nrows + 1.3)
-            names = [(u.x, -0.9, u.name, 1.0), (_beside(w.name), w.y, w.name, 1.0)]
-        else:  # above the columns; the result right of the rows
-            u.y, w.x = -2.4, A.ncols + 0.6
-            extent = (-1.4, A.ncols + 1.3, -3.2, A.nrows - 0.3)
-            names = [(_beside(u.name), u.y, u.name, 1.0), (w.x, -0.9, w.name, 1.0)]
-        return extent, [*names, *_numbers(A), (x, y, A.name, 1.0)]
+def _product_cells(left: Any, right: Any, result: Vector, mask: Mask | None) -> list[Cells]:
+    """Return the cells of the vector and of the result, both as rows, and of the matrix."""
+    row = isinstance(left, Vector)
+    factor, A = (left, right) if row else (right, left)
+    kept = set(range(result.size) if mask is None else mask.new().to_coo()[0].tolist())
+    u, w = Cells(factor.name, 1, factor.size), Cells(result.name, 1, result.size)
+    for _, i, x in triplets(factor):
+        u.put(0, i, cells.USED, x)
+    for j in set(range(result.size)) - kept:
+        w.put(0, j, cells.OUT)
+    for _, j, x in triplets(result):
+        w.put(0, j, cells.RESULT, x)
+    entries = list(triplets(_entries(A, "product")[0]))
+    grid, values = Cells(A.name, *A.shape).fill(entries), {(i, j): x for i, j, x in entries}
+    for i, j in np.ndindex(A.shape):
+        meets, goes = (i, j) if row else (j, i)
+        x = values.get((i, j))
+        if goes not in kept:
+            grid.put(i, j, cells.OUT, x)
+        elif (0, meets) in u.cells:
+            grid.put(i, j, cells.TOUCHED if x is None else cells.USED, x)
+    return [u, w, grid]
 
 
-def _beside(name: str) -> float:
-    """Return the middle of a name that ends on the left of a row of cells."""
-    return -0.8 - 0.15 * len(name)
+# The grids with numbers; left, right, top, bottom of the picture; texts with their places.
+_Placed = tuple[Sequence[Cells], tuple[float, ...], list[tuple[float, float, str]]]
 
 
-def _numbers(grid: Cells) -> list[_Sign]:
-    """Return the indices of the rows and columns of a grid, if there are several."""
-    rows = range(grid.nrows if grid.nrows > 1 else 0)
-    cols = range(grid.ncols if grid.ncols > 1 else 0)
-    return [(grid.x - 0.85, grid.y + i, str(i), 0.9) for i in rows] + [
-        (grid.x + j, grid.y - 0.8, str(j), 0.9) for j in cols
-    ]
+def _equation(u: Cells, w: Cells, A: Cells, row: bool) -> _Placed:
+    """Place the grids side by side, with signs between them."""
+    if not row:
+        u.turn()
+        w.turn()
+    x, signs = 0.0, []
+    grids = (u, A, w) if row else (A, u, w)
+    tall = max(grid.nrows for grid in grids)
+    for grid, sign in zip(grids, ("@", "=", ""), strict=True):
+        grid.x, grid.y = x, (tall - grid.nrows) / 2
+        above = 1.55 if grid.ncols > 1 else 0.95
+        signs.append((x + (grid.ncols - 1) / 2, grid.y - above, grid.name))
+        x += grid.ncols + 2.2
+        signs.append((x - 1.85, (tall - 1) / 2, sign))
+    return grids, (-1.4, x - 2.4, -1.9, tall - 0.3), signs
+
+
+def _aligned(u: Cells, w: Cells, A: Cells, row: bool) -> _Placed:
+    """Place the vector along the lines that it multiplies, and the result along the others."""
+    x, y = _name_place(A.name)
+    if row:  # the vector left of the rows; the result below the columns
+        u.turn()
+        u.x, w.y = -2.6, A.nrows + 0.6
+        extent = (-4.0, A.ncols - 0.3, y - 0.7, A.nrows + 1.3)
+    else:  # above the columns; right of the rows
+        w.turn()
+        u.y, w.x = -2.4, A.ncols + 0.6
+        extent = (-1.4, A.ncols + 1.3, -3.2, A.nrows - 0.3)
+    upright, flat = (u, w) if row else (w, u)
+    beside = -0.8 - 0.15 * len(flat.name)  # the middle of a name that ends left of the cells
+    names = [(upright.x, -0.9, upright.name), (beside, flat.y, flat.name)]
+    return (A,), extent, [*names, (x, y, A.name)]
 
 
 # ---------------------------------------------------------------------------------- searches
@@ -500,10 +432,6 @@ def frontier(A: Matrix, levels: Vector, depth: int, *, ax: Axes | None = None) -
         The level whose vertices are the frontier.
     ax : Axes, optional
         By default those of a new figure.
-
-    Returns
-    -------
-    Axes
 
     Raises
     ------
@@ -594,11 +522,11 @@ def _require_levels(what: str, level: Array, depths: Sequence[Any]) -> None:
 
 
 _PANEL_KINDS = (
-    TOUCHED._replace(label="row of a vertex of the frontier"),
-    VEIL._replace(label="column of a vertex that has a level: masked"),
-    USED._replace(label="edge to a new vertex"),
-    MET,
-    IDLE,
+    cells.TOUCHED._replace(label="row of a vertex of the frontier"),
+    cells.VEIL._replace(label="column of a vertex that has a level: masked"),
+    cells.USED._replace(label="edge to a new vertex"),
+    cells.MET,
+    cells.IDLE,
 )
 
 
@@ -606,11 +534,11 @@ def _panel(ax: Axes, level: Array, rows: Array, cols: Array, depth: int) -> None
     """Draw one level: bands of rows and columns, then entries coloured by their end."""
     canvas, front = Canvas(ax), level == depth
     unseen = (level < 0) | (level > depth)
-    _, new = Cells("A", len(level), len(level)).pattern(canvas, rows, cols, front, unseen)
+    new = Cells("A", len(level), len(level)).pattern(canvas, rows, cols, front, unseen)
     canvas.plane((len(level), len(level)))
     count = int(front.sum())
     title = f"level {depth}: {count} {'vertex' if count == 1 else 'vertices'}, "
-    ax.set_title(f"{title}{len(np.unique(cols[new]))} new", fontsize=LABEL, color=INK)
+    ax.set_title(f"{title}{len(np.unique(cols[new]))} new", fontsize=LABEL, color=cells.INK)
 
 
 def level_histogram(levels: Vector, *, ax: Axes | None = None) -> Axes:
@@ -622,10 +550,6 @@ def level_histogram(levels: Vector, *, ax: Axes | None = None) -> Axes:
         Levels of a search, of any size.
     ax : Axes, optional
         By default those of a new figure.
-
-    Returns
-    -------
-    Axes
 
     Raises
     ------
@@ -644,13 +568,13 @@ def level_histogram(levels: Vector, *, ax: Axes | None = None) -> Axes:
     n, without = len(counts), levels.size - len(values)
     few = n <= 20
     ax = axes(ax, 6.4, 3.2)
-    colours = level_colours(n) if few else BLUE
+    colours = level_colours(n) if few else cells.BLUE
     bars = ax.bar(range(n), counts, width=0.8 if few else 1.0, color=colours)
     for depth, bar in enumerate(bars):
         bar.set_gid(f"level-{depth}")
     if without:
         place, width = (n + 0.2, 0.8) if few else (1.03 * n, max(1.0, 0.02 * n))
-        style = {"color": "white", "edgecolor": MUTED, "hatch": "////"}
+        style = {"color": "white", "edgecolor": cells.MUTED, "hatch": "////"}
         ax.bar([place], [without], width, label="no level", gid="no-level", **style)
         ax.legend(frameon=False, fontsize=LABEL)
     if few:
@@ -697,10 +621,6 @@ def graph(
     ax : Axes, optional
         By default those of a new figure.
 
-    Returns
-    -------
-    Axes
-
     Raises
     ------
     DimensionMismatch, DomainMismatch
@@ -729,7 +649,7 @@ def graph(
     symmetric = bool(A.is_symmetric)
     in_tree = (above[cols] == rows) | (symmetric & (above[rows] == cols))
     once = rows <= cols if symmetric else np.ones(len(rows), bool)
-    for line, which in ((EDGE, once & ~in_tree), (TREE, once & in_tree)):
+    for line, which in ((cells.EDGE, once & ~in_tree), (cells.TREE, once & in_tree)):
         edges(canvas, line, at, rows[which], cols[which], radius, not symmetric)
     _graph_vertices(canvas, at, level, radius, labels)
     canvas.ax.set_axis_off()
@@ -780,12 +700,12 @@ def _graph_vertices(
     """Draw dots coloured by level, white without a level, with a legend or a colour bar."""
     most = -1 if level is None else int(level.max(initial=-1))
     colours = level_colours(most + 1)
-    without = Kind("no-level", "no level", "white", MUTED)
-    kinds = [without if level is not None else without._replace(face=ENTRY.face)]
+    without = Kind("no-level", "no level", "white", cells.MUTED)
+    kinds = [without if level is not None else without._replace(face=cells.ENTRY.face)]
     for depth, colour in enumerate(colours):
         dark = np.dot(colour[:3], (0.299, 0.587, 0.114)) < 0.5
-        ink = "white" if dark else INK
-        kinds.append(Kind(f"level-{depth}", f"level {depth}", colour, MUTED, ink))
+        ink = "white" if dark else cells.INK
+        kinds.append(Kind(f"level-{depth}", f"level {depth}", colour, cells.MUTED, ink))
     of = np.zeros(len(at), int) if level is None else level + 1
     vertices(canvas, kinds, of, at, radius, LABEL if labels else 0)
     if level is None:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lagpu.draw.cells import GREY, INK, MUTED, NONE, Array, Kind, Point
-from lagpu.draw.graph import EDGE, Line
+from lagpu.draw.cells import EDGE, GREY, INK, MUTED, NONE, Array, Kind, Line, Point
 from lagpu.errors import BackendUnavailable, DomainMismatch, FileMissing, InvalidValue
 
 if TYPE_CHECKING:
@@ -166,16 +165,12 @@ class Canvas:
 
 def _look(kind: Kind) -> dict[str, Any]:
     return {
-        "facecolor": _with_opacity(kind),
+        "facecolor": (kind.face, kind.opacity) if kind.opacity < 1 else kind.face,
         "edgecolor": kind.edge,
         "hatch": "////" if kind.hatched else "",
         "linewidth": 0 if kind.edge == "none" else kind.width,
         "linestyle": "dashed" if kind.dashed else "solid",
     }
-
-
-def _with_opacity(kind: Kind) -> Any:
-    return kind.face if kind.opacity == 1 else (kind.face, kind.opacity)
 
 
 def legend(place: Any, kinds: Sequence[Kind], loc: str, columns: int = 1, **more: Any) -> None:

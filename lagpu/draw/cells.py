@@ -18,34 +18,18 @@ Point = tuple[float, float]
 
 
 class Kind(NamedTuple):
-    """The style of one kind of cell, square or vertex.
+    """The style of one kind of cell, square or vertex."""
 
-    Attributes
-    ----------
-    name : str
-        End of the cell's id in a picture: ``A-2-3-entry``.
-    label : str
-        Text in the legend.
-    face, edge, ink : str
-        Colours of the shape, its border and its text.
-    dashed, hatched : bool
-        Pattern of the border, and of the shape.
-    width, opacity : float
-        Width of the border in points, and opacity of the face.
-    side : float
-        Side of the square, relative to its cell.
-    """
-
-    name: str
-    label: str
+    name: str  # end of a cell's id in a picture: ``A-2-3-entry``
+    label: str  # in a legend
     face: str
     edge: str = "none"
     ink: str = INK
     dashed: bool = False
     hatched: bool = False
-    width: float = 0.9
-    opacity: float = 1.0
-    side: float = 0.92  # so that the borders of neighbours do not overlap
+    width: float = 0.9  # of the border, in points
+    opacity: float = 1.0  # of the face
+    side: float = 0.92  # relative to the cell, so that the borders of neighbours do not overlap
 
 
 NONE = Kind("none", "no entry", "white", PALE, side=1)
@@ -63,8 +47,21 @@ CHANGED = Kind("changed", "changed", "none", VERMILION, width=3)
 FRAME = Kind("frame", "", "none", MUTED, width=1, side=1)
 
 
+class Line(NamedTuple):
+    """The style of edges, with the beginning of their ids; the width is in points."""
+
+    name: str
+    colour: str
+    width: float
+
+
+EDGE = Line("edges", GREY, 1.1)
+TREE = Line("tree", VERMILION, 2.6)
+DROPPED = Line("dropped", "#F0B27A", 2.4)
+
+
 class Canvas(Protocol):
-    """What draws shapes: an SVG, or axes of Matplotlib; y grows downward."""
+    """What draws shapes, as SVG or with Matplotlib."""
 
     def squares(
         self, kind: Kind, centres: Sequence[Point], w: float, h: float, names: Sequence[str] | str
@@ -74,15 +71,21 @@ class Canvas(Protocol):
     def words(
         self, x: float, y: float, content: str, size: float, ink: str = INK, align: str = "center"
     ) -> None:
-        """Write text beside or around a place."""
+        """Write text beside a place, or around it."""
 
     def font(self, side: float) -> tuple[float, float]:
         """Return the size of text in a cell, and the side of the cell in the same unit."""
 
+    def lines(
+        self, line: Line, at: Array, tails: Array, heads: Array, radius: float, arrows: bool
+    ) -> None:
+        """Draw edges, or arrows, between vertices of a radius in places `at`, (n, 2)."""
 
-def entry(value: Any) -> Kind:
-    """Return the kind of an entry of this value."""
-    return ZERO if value == 0 else ENTRY
+    def loops(self, line: Line, at: Array, radius: float) -> None:
+        """Draw a circle above each vertex."""
+
+    def discs(self, kind: Kind, at: Array, radius: float) -> None:
+        """Draw vertices."""
 
 
 def fitting(value: Any) -> str:
@@ -90,30 +93,17 @@ def fitting(value: Any) -> str:
     number = value.item() if hasattr(value, "item") else value
     if isinstance(number, bool):
         return str(int(number))
-    if isinstance(number, float) and np.isfinite(number):
-        words = [f"{number:.{digits}g}" for digits in (4, 3, 2)]
-        return next((word for word in words if len(word.lstrip("-")) <= 4), words[-1])
     if isinstance(number, float):
-        return short(number)
+        words = [f"{number:.{digits}g}" for digits in (4, 3, 2)]
+        fits = (word for word in words if len(word.lstrip("-")) <= 4)
+        return next(fits, words[-1]) if np.isfinite(number) else short(number)
     if abs(number) < 1_000_000:
         return str(number)
     return f"{number:.1e}".replace("e+0", "e").replace("e+", "e")
 
 
 class Cells:
-    """A grid of cells at a place on a canvas.
-
-    Parameters
-    ----------
-    name : str
-        Name of the object, with which the ids of its cells begin.
-    nrows, ncols : int
-        Shape.
-    x, y : float
-        Centre of cell (0, 0).
-    side : float
-        Side of a cell.
-    """
+    """A grid of cells whose ids begin with `name`; (x, y) is the centre of cell (0, 0)."""
 
     def __init__(
         self, name: str, nrows: int, ncols: int, x: float = 0, y: float = 0, side: float = 1
@@ -129,8 +119,13 @@ class Cells:
     def fill(self, entries: Iterable[tuple[int, int, Any]]) -> Cells:
         """Set cells to the entries (row, column, value) of an object; return itself."""
         for i, j, value in entries:
-            self.put(i, j, entry(value), value)
+            self.put(i, j, ZERO if value == 0 else ENTRY, value)
         return self
+
+    def turn(self) -> None:
+        """Exchange rows and columns."""
+        self.nrows, self.ncols = self.ncols, self.nrows
+        self.cells = {(j, i): cell for (i, j), cell in self.cells.items()}
 
     def at(self, i: float, j: float) -> Point:
         """Return the centre of cell (i, j)."""
@@ -144,18 +139,16 @@ class Cells:
             found.append(NONE)
         return list(dict.fromkeys(found))
 
-    def _places(self) -> Iterator[tuple[int, int]]:
-        return ((i, j) for i in range(self.nrows) for j in range(self.ncols))
-
     def draw(self, canvas: Canvas, *, tall: float = 1, blank: bool = True) -> None:
         """Draw every cell, `tall` times as high as wide, and a frame; `blank`: empty ones, too."""
+        places = np.ndindex(self.nrows, self.ncols) if blank else self.cells
         by_kind: dict[Kind, list[tuple[int, int]]] = {NONE: [], TOUCHED: []}  # below the others
-        for place in self._places() if blank else self.cells:
+        for place in places:
             by_kind.setdefault(self.cells.get(place, (NONE,))[0], []).append(place)
-        for kind, places in by_kind.items():
-            ids = [f"{self.name}-{i}-{j}-{kind.name}" for i, j in places]
+        for kind, found in by_kind.items():
+            ids = [f"{self.name}-{i}-{j}-{kind.name}" for i, j in found]
             w = self.side * kind.side
-            canvas.squares(kind, [self.at(*place) for place in places], w, w * tall, ids)
+            canvas.squares(kind, [self.at(*place) for place in found], w, w * tall, ids)
         size, room = canvas.font(self.side)
         for place, (kind, text) in self.cells.items():
             if text:
@@ -177,29 +170,15 @@ class Cells:
         kept: Array | None = None,
         *,
         by_rows: bool = True,
-    ) -> tuple[Array, Array]:
-        """Draw the entries of a matrix as squares, and those that a product with a vector uses.
+    ) -> Array:
+        """Draw a matrix's entries as squares; return which of them a product uses, (nvals,).
 
-        Parameters
-        ----------
-        canvas : Canvas
-            Where to draw.
-        rows, cols : ndarray of int, (nvals,)
-            The entries.
-        front : ndarray of BOOL, optional
-            Where the vector has entries: along the rows, or the columns without `by_rows`.
-        kept : ndarray of BOOL, optional
-            What the mask keeps of the result, along the other side.
-
-        Returns
-        -------
-        tuple of ndarray of BOOL, (nvals,)
-            Which entries meet one of the vector, but are dropped; and which take part.
+        `front` is where the product's vector has entries, along the rows or, without `by_rows`,
+        the columns; `kept` is what the mask keeps of the result.
         """
         met = used = np.zeros(len(rows), bool)
         if front is not None:
-            begins, ends = (rows, cols) if by_rows else (cols, rows)
-            met, used = meeting(begins, ends, front, kept)
+            met, used = meeting(*((rows, cols) if by_rows else (cols, rows)), front, kept)
             if kept is not None:
                 self._bands(canvas, VEIL, np.flatnonzero(~kept), not by_rows, "seen")
             self._bands(canvas, TOUCHED, np.flatnonzero(front), by_rows, "front")
@@ -211,7 +190,7 @@ class Cells:
         ):
             pairs = zip(rows[which].tolist(), cols[which].tolist(), strict=True)
             canvas.squares(kind, [self.at(i, j) for i, j in pairs], side, side, name)
-        return met, used
+        return used
 
     def _bands(self, canvas: Canvas, kind: Kind, which: Array, rows: bool, name: str) -> None:
         """Mark whole rows or columns."""
@@ -221,26 +200,19 @@ class Cells:
         ids = [f"{name}-{k}" for k in which.tolist()]
         canvas.squares(kind, places, w * self.side, h * self.side, ids)
 
-    def number(
-        self, canvas: Canvas, *, rows: bool = True, cols: bool = True, every: int = 1
-    ) -> None:
+    def number(self, canvas: Canvas, *, rows: bool = True, cols: bool = True) -> None:
         """Write the indices on the left of the rows and above the columns."""
         size = 0.9 * canvas.font(self.side)[0]
-        for i in range(0, self.nrows * rows, every):
+        for i in range(self.nrows * rows):
             canvas.words(*self.at(i, -0.62), str(i), size, MUTED, "right")
-        for j in range(0, self.ncols * cols, every):
+        for j in range(self.ncols * cols):
             canvas.words(*self.at(-0.85, j), str(j), size, MUTED)
 
 
 def meeting(begins: Array, ends: Array, front: Array, kept: Array | None) -> tuple[Array, Array]:
     """Return which entries of a matrix meet a vector's but are dropped, and which take part.
 
-    Parameters
-    ----------
-    begins, ends : ndarray of int, (nvals,)
-        Of each entry, its index in the vector, and in the result.
-    front, kept : ndarray of BOOL
-        Where the vector has entries, and what the mask keeps of the result.
+    `begins` and `ends` are the indices of each entry in the vector and in the result.
     """
     met = front[begins]
     lets = np.ones(len(ends), bool) if kept is None else kept[ends]

@@ -3,49 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from lagpu.draw.cells import GREY, INK, VERMILION, Kind
+from lagpu.draw.cells import Array, Canvas, Kind, Line
 
 _ROUNDS = 150
 _NEAR = 1.5  # edges between the nearest vertices of two components
 _LINE = 12  # edges of a path that lies straight; a longer one is bent
-Array = np.ndarray[Any, Any]
-
-
-class Line(NamedTuple):
-    """The style of edges, with the beginning of their ids; the width is in points."""
-
-    name: str
-    colour: str
-    width: float
-
-
-EDGE = Line("edges", GREY, 1.1)
-TREE = Line("tree", VERMILION, 2.6)
-DROPPED = Line("dropped", "#F0B27A", 2.4)
-
-
-class Canvas(Protocol):
-    """What draws graphs: an SVG, or axes of Matplotlib."""
-
-    def lines(
-        self, line: Line, at: Array, tails: Array, heads: Array, radius: float, arrows: bool
-    ) -> None:
-        """Draw edges, or arrows, between vertices of a radius in places `at`, (n, 2)."""
-
-    def loops(self, line: Line, at: Array, radius: float) -> None:
-        """Draw a circle above each vertex."""
-
-    def discs(self, kind: Kind, at: Array, radius: float) -> None:
-        """Draw vertices."""
-
-    def words(
-        self, x: float, y: float, content: str, size: float, ink: str = INK, align: str = "center"
-    ) -> None:
-        """Write text around a place."""
 
 
 def edges(
@@ -70,24 +35,12 @@ def vertices(
 
 
 def places(rows: Array, cols: Array, n: int) -> Array:
-    """Return a place for each vertex, so that distances follow those in the graph.
+    """Return a place for each of n vertices, (n, 2), so that distances follow those in the graph.
 
-    Stress majorization from a start by classical scaling; the distance of vertices that no path
-    joins is 0.6 times the longest path plus one, and then smaller components move towards the
-    largest until they are near it. Where all would lie on one long line, distances
-    count less the longer they are, so that the line bends. Sources: Torgerson 1952; Gansner, Koren
-    and North 2004.
-
-    Parameters
-    ----------
-    rows, cols : ndarray of int
-        Edges, of which the directions do not count.
-    n : int
-        Vertices.
-
-    Returns
-    -------
-    ndarray of float, (n, 2)
+    Stress majorization from a start by classical scaling, without regard to directions. Vertices
+    that no path joins are 0.6 times the longest path plus one apart; then smaller components move
+    towards the largest. Where all would lie on one long line, distances count less the longer they
+    are, so that the line bends. Sources: Torgerson 1952; Gansner, Koren and North 2004.
     """
     wanted, joined = _distances(rows, cols, n)
     found = _settled(wanted)

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from importlib import resources
 from typing import Any
 
-from lagpu.draw.cells import GREY, INK, Array, Kind, Point
-from lagpu.draw.graph import Line
+from lagpu.draw.cells import GREY, INK, Array, Kind, Line, Point
 
 _MARKUP = re.compile("<(?=[/!])")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
@@ -18,14 +17,9 @@ _ANCHORS = {"left": "", "center": ' text-anchor="middle"', "right": ' text-ancho
 
 
 def fill(template: str, **slots: str) -> str:
-    """Return a template of this package with each ``{{name}}`` replaced.
+    """Return a file of this package, such as ``"trace.html"``, with each ``{{name}}`` replaced.
 
-    Parameters
-    ----------
-    template : str
-        A file of this package, such as ``"trace.html"``.
-    **slots : str
-        HTML for each name: the result of `text` or `data`, or markup made of these.
+    Each slot is the result of `text` or `data`, or markup made of these.
     """
     page = resources.files("lagpu.draw").joinpath(template).read_text(encoding="utf-8")
     return _SLOT.sub(lambda slot: slots[slot[1]], page)  # one pass: filled text stays
@@ -58,10 +52,7 @@ def stroke(line: Line) -> str:
 class Canvas:
     """A drawing in SVG, in pixels; squares of one style become one path.
 
-    Parameters
-    ----------
-    share : callable, optional
-        Called with an element that other drawings may share; returns the element to draw.
+    `share` is called with an element that other drawings may share; it returns what to draw.
     """
 
     def __init__(self, share: Callable[[str], str] | None = None) -> None:

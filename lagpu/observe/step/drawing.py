@@ -11,25 +11,9 @@ import numpy as np
 
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
-from lagpu.draw.cells import (
-    CHANGED,
-    ENTRY,
-    INK,
-    KEPT,
-    MET,
-    MUTED,
-    NONE,
-    OUT,
-    USED,
-    VERMILION,
-    ZERO,
-    Array,
-    Cells,
-    fitting,
-    meeting,
-    triplets,
-)
-from lagpu.draw.graph import DROPPED, EDGE, TREE, edges, places, vertices
+from lagpu.draw import cells
+from lagpu.draw.cells import Array, Cells, fitting, meeting, triplets
+from lagpu.draw.graph import edges, places, vertices
 from lagpu.draw.svg import Canvas, text
 from lagpu.dtypes import BOOL, DType
 from lagpu.host.source import file_name
@@ -200,7 +184,7 @@ class Step:
             return f"<pre>{text(repr(self))}</pre>"
         where = f"step {self.number}, {self.where}"
         head = f"<div><code>{text(self.formula)}</code> <small>{text(where)}</small></div>"
-        return f"<div style='background:#fff;color:{INK}'>{head}{draw(self)}</div>"
+        return f"<div style='background:#fff;color:{cells.INK}'>{head}{draw(self)}</div>"
 
 
 # ------------------------------------------------------------------------------- as text
@@ -228,11 +212,11 @@ def _lines(step: Step) -> Iterator[str]:
 def _words(state: State) -> str:
     """Return the values of a vector, a dot where there is no entry."""
     entries = state.to_dict()
-    cells = [_shown(entries[k]) if k in entries else "." for k in range(min(state.size, _CELLS))]
-    width = max(map(len, cells), default=0)
-    rest = state.size - len(cells)
+    words = [_shown(entries[k]) if k in entries else "." for k in range(min(state.size, _CELLS))]
+    width = max(map(len, words), default=0)
+    rest = state.size - len(words)
     more = f"  ... {rest} more, {state.nvals} entries" if rest else ""
-    return " ".join(f"{cell:>{width}}" for cell in cells) + more
+    return " ".join(f"{word:>{width}}" for word in words) + more
 
 
 def _shown(value: Any) -> str:
@@ -247,34 +231,18 @@ def _shown(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Layout:
-    """The places of all objects, the same for all steps of a page so that nothing moves.
+    """The places of all objects, the same for all steps of a page so that nothing moves."""
 
-    Attributes
-    ----------
-    matrix : str or None
-        Name of the matrix that is drawn in steps without a product.
-    transposed : bool
-        Whether this matrix is drawn transposed.
-    nrows, ncols : int
-        The largest shape of the matrices that are drawn in this place.
-    written : int
-        Most rows of any other matrix that a statement writes; it is drawn below all else.
-    beside, above : bool
-        Whether there is room for a factor on the left of the matrix and for one above.
-    names, scalars, matrices : tuple of str
-        The vectors, from top to bottom; the scalars; and the matrices, if there are several.
-    """
-
-    matrix: str | None
+    matrix: str | None  # drawn in steps without a product
     transposed: bool
-    nrows: int
+    nrows: int  # the largest shape of the matrices that are drawn in this place
     ncols: int
-    written: int
-    beside: bool
-    above: bool
-    names: tuple[str, ...]
+    written: int  # most rows of another matrix that a statement writes, drawn below all else
+    beside: bool  # there is room for a factor on the left of the matrix
+    above: bool  # and above it
+    names: tuple[str, ...]  # of the vectors, from top to bottom
     scalars: tuple[str, ...]
-    matrices: tuple[str, ...]
+    matrices: tuple[str, ...]  # if there are several
 
     @classmethod
     def of(cls, steps: Iterable[Step]) -> Layout:
@@ -313,17 +281,7 @@ def _drawn_shape(A: Matrix | None, transposed: bool) -> tuple[int, int]:
 def draw(
     step: Step, layout: Layout | None = None, share: Callable[[str], str] | None = None
 ) -> str:
-    """Return a step as SVG: the matrix with what a product uses, the mask, every vector.
-
-    Parameters
-    ----------
-    step : Step
-        The step, without vectors and matrices larger than `LARGEST`.
-    layout : Layout, optional
-        By default a layout that fits this step.
-    share : callable, optional
-        As for `Canvas`.
-    """
+    """Return a step as SVG: the matrix with what a product uses, the mask, every vector."""
     return _Drawing(step, layout or Layout.of([step]), Canvas(share)).svg()
 
 
@@ -373,10 +331,10 @@ class _Drawing:
         self.canvas.grow_to(0, y)
         return self.canvas.svg(f"step {step.number}: {step.formula}")
 
-    def _words(self, content: str, y: float, ink: str = INK, *, bold: bool = False) -> None:
+    def _words(self, content: str, y: float, ink: str = cells.INK, *, bold: bool = False) -> None:
         self.canvas.words(2, y, content, 15, ink, "left", bold=bold)
 
-    def _name(self, name: str, y: float, ink: str = INK, *, bold: bool = False) -> None:
+    def _name(self, name: str, y: float, ink: str = cells.INK, *, bold: bool = False) -> None:
         """Write the name of an object on the left, shortened if it is long."""
         short = name if len(name) <= 19 else name[:18] + "\u2026"
         self._words(self._arrow(name, short), y, ink, bold=bold)
@@ -395,9 +353,9 @@ class _Drawing:
     def _numbers(self, grid: Cells, *, cols: bool) -> None:
         every = 1 if self.c >= 20 else 2 if self.c >= 16 else 4
         for i in range(0, grid.nrows, every):
-            self.canvas.words(self.left - 6, grid.at(i, 0)[1], str(i), 14, MUTED, "right")
+            self.canvas.words(self.left - 6, grid.at(i, 0)[1], str(i), 14, cells.MUTED, "right")
         for j in range(0, grid.ncols * cols, every):
-            self.canvas.words(grid.at(0, j)[0], 9, str(j), 14, MUTED)
+            self.canvas.words(grid.at(0, j)[0], 9, str(j), 14, cells.MUTED)
 
     def _matrix(self) -> None:
         """Draw the matrix, the entries that a product uses, its factor and its result."""
@@ -442,7 +400,7 @@ class _Drawing:
         """Draw which positions the mask keeps."""
         assert self.step.kept is not None
         for k, kept in enumerate(self.step.kept.tolist()):
-            grid.put(*((0, k) if grid.nrows == 1 else (k, 0)), KEPT if kept else OUT)
+            grid.put(*((0, k) if grid.nrows == 1 else (k, 0)), cells.KEPT if kept else cells.OUT)
         grid.draw(self.canvas, tall=tall)
 
     def _line(self, state: State, left: float, top: float, *, upright: bool = False) -> Cells:
@@ -457,18 +415,18 @@ class _Drawing:
     def _vector(self, name: str, state: State, y: float) -> None:
         """Draw a vector with its name, and an outline around entries that the statement changed."""
         written = name == self.step.output
-        self._name(name, y + self.c / 2, VERMILION if written else INK, bold=written)
+        self._name(name, y + self.c / 2, cells.VERMILION if written else cells.INK, bold=written)
         grid = self._line(state, self.left, y)
         if written:
             changed = [grid.at(0, j) for j in _changed(self.step.before[name], state)]
-            self.canvas.squares(CHANGED, changed, self.c, self.c)
+            self.canvas.squares(cells.CHANGED, changed, self.c, self.c)
 
     def _written(self, y: float) -> None:
         """Draw the written matrix with its values, its columns below those of the matrix above."""
         name = self.step.output
         A = self.step.matrices[name]
         grid = self._cells(name, A.nrows, A.ncols, self.left, y).fill(triplets(A))
-        self._name(name, y + A.nrows * self.c / 2, VERMILION, bold=True)
+        self._name(name, y + A.nrows * self.c / 2, cells.VERMILION, bold=True)
         self._numbers(grid, cols=False)
         grid.draw(self.canvas, blank=False)
 
@@ -482,15 +440,7 @@ def _changed(before: State, after: State) -> list[int]:
 
 
 class GraphDrawing:
-    """The graph of a matrix, with its vertices in the same places in each step.
-
-    Parameters
-    ----------
-    name : str
-        Name of the matrix.
-    steps : iterable of Step
-        Steps of which one at least has the matrix.
-    """
+    """The graph of a matrix of some steps, with its vertices in the same places in each step."""
 
     def __init__(self, name: str, steps: Iterable[Step]) -> None:
         A = next(step.matrices[name] for step in steps if name in step.matrices)
@@ -520,8 +470,8 @@ class GraphDrawing:
             flows = (heads, tails) if p.transposed == p.vector_left else flows
             dropped, used = meeting(*flows, step.before[p.vector].pattern, step.kept)
         rest = ~dropped & ~used
-        edges(canvas, EDGE, at, tails[rest], heads[rest], radius, not A.is_symmetric)
-        for line, which in ((DROPPED, dropped), (TREE, used)):
+        edges(canvas, cells.EDGE, at, tails[rest], heads[rest], radius, not A.is_symmetric)
+        for line, which in ((cells.DROPPED, dropped), (cells.TREE, used)):
             edges(canvas, line, at, flows[0][which], flows[1][which], radius, True)
         caption = f"the graph of {self._name}"
         state = step.vectors.get(step.output)
@@ -529,7 +479,7 @@ class GraphDrawing:
             uses = p is not None and p.matrix == self._name
             caption = f"filled: {step.output}" + ("; orange edges: the product" if uses else "")
         self._vertices(canvas, step, state)
-        canvas.words(_WIDTH / 2, _HEIGHT + 13, caption, 15, MUTED)
+        canvas.words(_WIDTH / 2, _HEIGHT + 13, caption, 15, cells.MUTED)
         return canvas.svg(f"the graph of {self._name} after step {step.number}; {caption}")
 
     def _vertices(self, canvas: Canvas, step: Step, state: State | None) -> None:
@@ -538,26 +488,30 @@ class GraphDrawing:
         fits = state is not None and state.size == self._n
         if state is not None and fits:
             of[state.indices] = np.where(state.values != 0, 1, 2)
-        kinds = (NONE._replace(edge=MUTED), ENTRY, ZERO)
+        kinds = (cells.NONE._replace(edge=cells.MUTED), cells.ENTRY, cells.ZERO)
         vertices(canvas, kinds, of, self._at, self._radius, 14)
         if state is None or not fits:
             return
         changed = self._at[_changed(step.before[step.output], state)]
-        canvas.discs(CHANGED, changed, self._radius)
+        canvas.discs(cells.CHANGED, changed, self._radius)
         if state.dtype is not BOOL:
             for i, value in state.to_dict().items():
                 x, y = self._at[i] + (0.75 * self._radius, -0.75 * self._radius - 5)
-                canvas.words(x, y, fitting(value), 14, VERMILION, "left", bold=True)
+                canvas.words(x, y, fitting(value), 14, cells.VERMILION, "left", bold=True)
 
 
 def legend() -> str:
     """Return the legend of the cells, an SVG for each, which wrap like words."""
     samples = (
-        (ENTRY, "7", "entry"), (ZERO, "0", "explicit zero"), (NONE, "", "no entry"),
-        (CHANGED, "", "changed"), (USED, "", "meets the vector, and is kept"),
-        (MET, "", "meets it, but the mask drops it"), (KEPT, "", "mask keeps"),
-        (OUT, "", "mask blocks"),
-    )  # fmt: skip
+        (cells.ENTRY, "7", "entry"),
+        (cells.ZERO, "0", "explicit zero"),
+        (cells.NONE, "", "no entry"),
+        (cells.CHANGED, "", "changed"),
+        (cells.USED, "", "meets the vector, and is kept"),
+        (cells.MET, "", "meets it, but the mask drops it"),
+        (cells.KEPT, "", "mask keeps"),
+        (cells.OUT, "", "mask blocks"),
+    )
     drawn = []
     for kind, word, meaning in samples:
         canvas = Canvas()

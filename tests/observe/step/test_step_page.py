@@ -15,6 +15,8 @@ from lagpu.cli import main
 from lagpu.draw import svg
 from lagpu.draw.cells import (
     CHANGED,
+    DROPPED,
+    EDGE,
     ENTRY,
     IDLE,
     KEPT,
@@ -22,12 +24,12 @@ from lagpu.draw.cells import (
     NONE,
     OUT,
     TOUCHED,
+    TREE,
     USED,
     VEIL,
     ZERO,
     fitting,
 )
-from lagpu.draw.graph import DROPPED, EDGE, TREE
 from lagpu.errors import LimitExceeded
 from lagpu.observe.step import drawing
 from lagpu.observe.step import page as step_page
