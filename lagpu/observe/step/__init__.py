@@ -153,15 +153,7 @@ _SHOWN = (Vector, Matrix, Scalar, SelectionMatrix)
 
 
 class Steps(Observer):
-    """The steps of the statements that ran inside ``with``, in order.
-
-    Parameters
-    ----------
-    limit : int, optional
-        Most statements to record.
-    what : str, optional
-        The caller, with which an error message begins.
-    """
+    """The steps of the statements that ran inside ``with``, in order; see `steps`."""
 
     why_eager = "it is stepped through"
 
@@ -327,14 +319,8 @@ class Steps(Observer):
     ) -> str | None:
         """Return one self-contained HTML page that shows one step at a time, and prints all.
 
-        Parameters
-        ----------
-        path : str or Path, optional
-            Write the page to this file instead and return None.
-        title : str
-            Heading of the page.
-        facts : mapping, optional
-            Names and values to show beside the heading, such as the name of the graph.
+        It is written to the file `path` instead if that is given; `facts` are names and values to
+        show beside the heading, such as the name of the graph.
 
         Raises
         ------

@@ -36,21 +36,8 @@ def page(
 ) -> str:
     """Return a page that shows one step at a time, and prints all of them.
 
-    Parameters
-    ----------
-    steps : iterable of Step
-        As `lagpu.step` yields them.
-    title : str
-        Heading.
-    facts : mapping, optional
-        Names and values to show below the heading, such as the name of the graph.
-    what : str, optional
-        The caller, with which an error message begins.
-
-    Raises
-    ------
-    LimitExceeded
-        If there are more than `MOST` steps, or a vector or matrix is larger than `LARGEST`.
+    An error message begins with `what`. Raises `LimitExceeded` if there are more than `MOST` steps,
+    or a vector or matrix is larger than `LARGEST`.
     """
     small = []
     for step in steps:

@@ -214,14 +214,8 @@ class Trace(Observer):
     ) -> str | None:
         """Return one self-contained HTML page: totals, a chart and a table to sort.
 
-        Parameters
-        ----------
-        path : str or Path, optional
-            Write the page to this file instead and return None.
-        title : str
-            Heading of the page.
-        facts : mapping, optional
-            Names and values to show below the heading, such as the name of the graph.
+        It is written to the file `path` instead if that is given; `facts` are names and values to
+        show below the heading, such as the name of the graph.
         """
         from lagpu.observe.trace.page import page
 
@@ -230,15 +224,7 @@ class Trace(Observer):
     def plot(self, ax: Any = None) -> Any:
         """Draw kernel time by level, and the entries of the multiplied vectors; return the axes.
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            The axes to draw on; by default those of a new figure.
-
-        Raises
-        ------
-        BackendUnavailable
-            If Matplotlib is missing.
+        They are `ax`, or those of a new figure. Without Matplotlib `BackendUnavailable` is raised.
         """
         from lagpu.observe.trace.page import plot
 
