@@ -19,16 +19,7 @@ from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.draw import cells
-from lagpu.draw.axes import (
-    AS_IT_IS,
-    LABEL,
-    Canvas,
-    axes,
-    legend,
-    level_colours,
-    pyplot,
-    save,
-)
+from lagpu.draw.axes import AS_IT_IS, LABEL, Canvas, axes, legend, level_colours, pyplot, save
 from lagpu.draw.cells import Array, Cells, Kind, triplets
 from lagpu.draw.graph import edges, places, vertices
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
@@ -338,7 +329,7 @@ def product(
     for grid in numbered:
         grid.number(canvas, rows=grid.nrows > 1, cols=grid.ncols > 1)
     for x, y, text in signs:
-        canvas.words(x, y, text, canvas.font(1)[0])
+        canvas.words(x, y, text, canvas.font(1)[0] * (1.4 if text in ("@", "=") else 1))
     under = "" if mask is None else f"({format_formula(mask.formula)})"
     title = f"{name}{under} << {operation.product.semiring.name}({left.name} @ {right.name})"
     canvas.ax.set_title(title, fontsize=11, family="monospace", **AS_IT_IS)
@@ -441,8 +432,7 @@ def frontier(A: Matrix, levels: Vector, depth: int, *, ax: Axes | None = None) -
         If the graph is too large for a picture, or the search has no such level.
     """
     pyplot()
-    rows, cols, level = _searched(A, levels, "frontier")
-    _require_levels("frontier", level, [depth])
+    rows, cols, level, _ = _searched(A, levels, [depth], "frontier")
     ax = axes(ax, 5, 5.4)
     _panel(ax, level, rows, cols, depth)
     legend(ax, _PANEL_KINDS, "upper center", bbox_to_anchor=(0.5, -0.02))
@@ -471,10 +461,7 @@ def frontiers(A: Matrix, levels: Vector, depths: Iterable[int] | None = None) ->
         As `frontier` raises them; also for more than 12 levels.
     """
     plt = pyplot()
-    rows, cols, level = _searched(A, levels, "frontiers")
-    shown = list(range(int(level.max(initial=-1)) + 1) if depths is None else depths)
-    _refuse_larger("frontiers", len(shown), _PANELS, "levels", "Choose some with depths=.")
-    _require_levels("frontiers", level, shown)
+    rows, cols, level, shown = _searched(A, levels, depths, "frontiers")
     wide = min(math.ceil(len(shown) ** 0.5), 4)
     tall = math.ceil(len(shown) / wide)
     size = max(3.1 * wide, 6), 3.5 * tall
@@ -489,18 +476,35 @@ def frontiers(A: Matrix, levels: Vector, depths: Iterable[int] | None = None) ->
     return drawn
 
 
-def _searched(A: Matrix, levels: Vector, what: str) -> tuple[Array, Array, Array]:
-    """Return rows and columns of the entries, and the level of each vertex, after checks."""
+def _searched(
+    A: Matrix, levels: Vector, depths: Iterable[int] | None, what: str
+) -> tuple[Array, Array, Array, list[int]]:
+    """Return rows and columns of the entries, the level of each vertex, and the depths to draw."""
     size = max(getattr(A, "shape", (0,)))
     _refuse_larger(what, size, _SQUARES, "vertices", "Use viz.level_histogram, or a smaller graph.")
     A, rows, cols, _ = _entries(A, what)
-    return rows, cols, _level_array(what, A, levels)
+    level = _level_array(what, A, levels)
+    count = int(level.max(initial=-1)) + 1
+    shown = list(range(count) if depths is None else depths)
+    _refuse_larger(what, len(shown), _PANELS, "levels", "Choose some with depths=.")
+    if not (count and shown):
+        raise InvalidValue(f"viz.{what}: no vertex has a level. Give levels of a search.")
+    for depth in shown:
+        if depth not in range(count):
+            raise InvalidValue(
+                f"viz.{what}: there is no level {depth}. Use one of 0 .. {count - 1}."
+            )
+    return rows, cols, level, shown
+
+
+def _require_integers(what: str, levels: Vector) -> None:
+    if not isinstance(levels, Vector) or levels.dtype.is_float or levels.dtype.is_bool:
+        raise DomainMismatch(f"viz.{what}: levels are a Vector of integers. See bfs_levels.")
 
 
 def _level_array(what: str, A: Matrix, levels: Vector) -> Array:
     """Return each vertex's level, or -1, after checks against the graph."""
-    if not isinstance(levels, Vector) or levels.dtype.is_float or levels.dtype.is_bool:
-        raise DomainMismatch(f"viz.{what}: levels are a Vector of integers. See bfs_levels.")
+    _require_integers(what, levels)
     if not A.nrows == A.ncols == levels.size:
         raise DimensionMismatch(
             f"viz.{what}: {A.nrows} x {A.ncols} matrix != {levels.size} levels. "
@@ -508,17 +512,6 @@ def _level_array(what: str, A: Matrix, levels: Vector) -> Array:
         )
     found: Array = levels.to_dense(-1, "INT64")
     return found
-
-
-def _require_levels(what: str, level: Array, depths: Sequence[Any]) -> None:
-    count = int(level.max(initial=-1)) + 1
-    if not (count and depths):
-        raise InvalidValue(f"viz.{what}: no vertex has a level. Give levels of a search.")
-    for depth in depths:
-        if depth not in range(count):
-            raise InvalidValue(
-                f"viz.{what}: there is no level {depth}. Use one of 0 .. {count - 1}."
-            )
 
 
 _PANEL_KINDS = (
@@ -557,8 +550,7 @@ def level_histogram(levels: Vector, *, ax: Axes | None = None) -> Axes:
         If `levels` are not integers from 0.
     """
     pyplot()
-    if not isinstance(levels, Vector) or levels.dtype.is_float or levels.dtype.is_bool:
-        raise DomainMismatch("viz.level_histogram: levels are a Vector of integers.")
+    _require_integers("level_histogram", levels)
     values = levels.to_coo()[1].astype(np.int64)
     if values.min(initial=0) < 0:
         raise DomainMismatch(f"viz.level_histogram: level {values.min()} < 0. Levels begin at 0.")
@@ -637,16 +629,15 @@ def graph(
     _refuse_larger("graph", max(getattr(A, "shape", (0,))), _VERTICES, "vertices", remedy)
     _refuse_larger("graph", getattr(A, "nvals", 0), 2 * _EDGES, "entries", remedy)
     A, rows, cols, _ = _entries(A, "graph")
-    n = A.nrows
+    n, symmetric = A.nrows, bool(A.is_symmetric)
     if n != A.ncols:
         raise DimensionMismatch(f"viz.graph: {n} rows != {A.ncols} columns. A graph is square.")
     level = None if levels is None else _level_array("graph", A, levels)
     above = np.full(n, -1) if parents is None else _level_array("graph", A, parents)
-    at = _graph_places(A, rows, cols, level, layout)
+    at = _graph_places(n, rows, cols, level, layout)
     labels = n <= _LABELLED if labels is None else labels
     radius = 9.1 if labels else max(12, min(120, 5000 / max(n, 1))) ** 0.5 / 2
     canvas = Canvas(axes(ax, 6.4, 5.2))
-    symmetric = bool(A.is_symmetric)
     in_tree = (above[cols] == rows) | (symmetric & (above[rows] == cols))
     once = rows <= cols if symmetric else np.ones(len(rows), bool)
     for line, which in ((cells.EDGE, once & ~in_tree), (cells.TREE, once & in_tree)):
@@ -662,9 +653,8 @@ def graph(
 draw = graph  # the name in python-graphblas
 
 
-def _graph_places(A: Matrix, rows: Array, cols: Array, level: Array | None, layout: Any) -> Array:
+def _graph_places(n: int, rows: Array, cols: Array, level: Array | None, layout: Any) -> Array:
     """Return the position (x, y) of each vertex in the given layout."""
-    n = A.nrows
     if isinstance(layout, str):
         if layout != "levels" or level is None:
             raise InvalidValue(

@@ -49,7 +49,8 @@ def step(
     Parameters
     ----------
     algorithm : callable
-        Any function of lagpu's statements, such as `bfs_levels` or your own, unchanged.
+        Any function of lagpu's statements, such as `bfs_levels` or your own, unchanged. It runs to
+        its end before the first step is yielded, its loops statement by statement.
     *args, **options
         Arguments of the algorithm.
     limit : int, optional
@@ -58,13 +59,8 @@ def step(
     Yields
     ------
     Step
-        In order. The algorithm runs to its end before the first step is yielded, its loops
-        statement by statement; if it raised, the error follows the last step.
-
-    Returns
-    -------
-    Any
-        What the algorithm returned, the value of ``yield from``.
+        In order. If the algorithm raised, the error follows the last step. What it returned is the
+        value of ``yield from``.
 
     Raises
     ------
@@ -108,17 +104,7 @@ def steps(*, limit: int = STATEMENTS) -> Steps:
 
     The program runs unchanged, its loops statement by statement. For a graph of up to 64 vertices
     ``s.to_html("steps.html")`` writes the page that ``--step`` writes for the commands of lagpu,
-    and a notebook shows this page for ``s``.
-
-    Parameters
-    ----------
-    limit : int, optional
-        Most statements to record.
-
-    Returns
-    -------
-    Steps
-        The steps in order, with ``len(s)``, ``s[k]``, ``for step in s`` and ``to_html()``.
+    and a notebook shows this page for ``s``. The steps are ``len(s)``, ``s[k]``, ``for step in s``.
 
     Raises
     ------
