@@ -3,7 +3,7 @@
 Each function takes lagpu objects of any backend and returns Matplotlib `Axes` (or a `Figure` with
 several panels); ``ax=`` draws into given axes. The extra ``viz`` is required
 (``pip install "lagpu[viz]"``), else they raise `BackendUnavailable`. No entry and an explicit zero
-never look the same, and the colours can be told apart by colour-blind readers (Okabe and Ito 2008).
+never look the same, and colour-blind readers can distinguish the colours (Okabe and Ito 2008).
 """
 
 from __future__ import annotations
@@ -357,11 +357,11 @@ def _product_cells(left: Any, right: Any, result: Vector, mask: Mask | None) -> 
     entries = list(triplets(_entries(A, "product")[0]))
     grid, values = Cells(A.name, *A.shape).fill(entries), {(i, j): x for i, j, x in entries}
     for i, j in np.ndindex(A.shape):
-        meets, goes = (i, j) if row else (j, i)
+        begin, end = (i, j) if row else (j, i)
         x = values.get((i, j))
-        if goes not in kept:
+        if end not in kept:
             grid.put(i, j, cells.OUT, x)
-        elif (0, meets) in u.cells:
+        elif (0, begin) in u.cells:
             grid.put(i, j, cells.TOUCHED if x is None else cells.USED, x)
     return [u, w, grid]
 
@@ -518,7 +518,7 @@ _PANEL_KINDS = (
     cells.TOUCHED._replace(label="row of a vertex of the frontier"),
     cells.VEIL._replace(label="column of a vertex that has a level: masked"),
     cells.USED._replace(label="edge to a new vertex"),
-    cells.MET,
+    cells.DROP,
     cells.IDLE,
 )
 

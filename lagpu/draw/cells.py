@@ -36,7 +36,7 @@ NONE = Kind("none", "no entry", "white", PALE, side=1)
 ENTRY = Kind("entry", "entry", "#CFE5F5", BLUE)
 ZERO = Kind("zero", "entry that is zero", "#FFF4D6", "#8A5200", "#8A5200", dashed=True, width=1.6)
 USED = Kind("used", "entry that takes part", "#C25100", "#C25100", "white")
-MET = Kind("met", "edge that the mask drops", "#FBD3AE", "#C25100", width=1.2)
+DROP = Kind("dropped", "edge that the mask drops", "#FBD3AE", "#C25100", width=1.2)
 IDLE = Kind("idle", "edge from outside the frontier", GREY)
 TOUCHED = Kind("touched", "row of an entry", "#BFDDF2", opacity=0.7, side=1)
 RESULT = Kind("result", "result", "#BFE6DA", GREEN)
@@ -176,16 +176,18 @@ class Cells:
         `front` is where the product's vector has entries, along the rows or, without `by_rows`,
         the columns; `kept` is what the mask keeps of the result.
         """
-        met = used = np.zeros(len(rows), bool)
+        dropped = used = np.zeros(len(rows), bool)
         if front is not None:
-            met, used = meeting(*((rows, cols) if by_rows else (cols, rows)), front, kept)
+            dropped, used = dropped_and_used(
+                *((rows, cols) if by_rows else (cols, rows)), front, kept
+            )
             if kept is not None:
                 self._bands(canvas, VEIL, np.flatnonzero(~kept), not by_rows, "seen")
             self._bands(canvas, TOUCHED, np.flatnonzero(front), by_rows, "front")
         side = 0.76 * self.side
         for kind, name, which in (
-            (IDLE, "idle", ~met & ~used),
-            (MET, "back", met),
+            (IDLE, "idle", ~dropped & ~used),
+            (DROP, "back", dropped),
             (USED, "new", used),
         ):
             pairs = zip(rows[which].tolist(), cols[which].tolist(), strict=True)
@@ -209,14 +211,17 @@ class Cells:
             canvas.words(*self.at(-0.85, j), str(j), size, MUTED)
 
 
-def meeting(begins: Array, ends: Array, front: Array, kept: Array | None) -> tuple[Array, Array]:
-    """Return which entries of a matrix meet a vector's but are dropped, and which take part.
+def dropped_and_used(
+    begins: Array, ends: Array, front: Array, kept: Array | None
+) -> tuple[Array, Array]:
+    """Return the entries that a product multiplies: those the mask drops, and those it keeps.
 
-    `begins` and `ends` are the indices of each entry in the vector and in the result.
+    `begins` and `ends` are the indices of each entry in the vector and in the result; `front` is
+    where the vector has entries, `kept` what the mask keeps. Both arrays are BOOL, (nvals,).
     """
-    met = front[begins]
-    lets = np.ones(len(ends), bool) if kept is None else kept[ends]
-    return met & ~lets, met & lets
+    multiplied = front[begins]
+    kept_ends = np.ones(len(ends), bool) if kept is None else kept[ends]
+    return multiplied & ~kept_ends, multiplied & kept_ends
 
 
 def triplets(x: Any) -> Iterator[tuple[int, int, Any]]:

@@ -155,7 +155,7 @@ def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
             f"the graph has {edges} edges, and below {least} NetworkX is about as fast; "
             "nx.config.backends.lagpu.least_edges sets the limit."
         )
-    if rules.quick and converted is None and not _asked_often(G):
+    if rules.quick and converted is None and not _searched_often(G):
         return f"{name} of NetworkX takes less time than to convert the graph for one call."
     return True
 
@@ -167,7 +167,7 @@ def _converted(G: Any) -> Graph | None:
     return next((found for found in kept if isinstance(found, Graph)), None)
 
 
-def _asked_often(G: Any) -> bool:
+def _searched_often(G: Any) -> bool:
     """Return True if searches of this graph have cost NetworkX as much as a conversion.
 
     A program then loses half its time at most, whether or not more searches follow.
@@ -175,8 +175,8 @@ def _asked_often(G: Any) -> bool:
     cache = getattr(G, "__networkx_cache__", None)
     if cache is None:  # a converted graph would not be kept
         return False
-    before: int = cache.get("lagpu asked", 0)
-    cache["lagpu asked"] = before + 1  # NetworkX clears it when the graph changes
+    before: int = cache.get("lagpu searches", 0)
+    cache["lagpu searches"] = before + 1  # NetworkX clears it when the graph changes
     return before >= _SEARCHES
 
 

@@ -71,12 +71,12 @@ def harmonic_centrality(
     G: Graph, nbunch: Any = None, distance: None = None, sources: Any = None
 ) -> dict[Any, float]:
     """Return the sum of the reciprocals of the distances to each node."""
-    asked = [G.nodes[v] for v in G.bunch(nbunch)]
+    wanted = [G.nodes[v] for v in G.bunch(nbunch)]
     counted = None if sources is None else G.bunch(sources)
-    ordered = set(asked)  # as NetworkX orders its result, and each process otherwise
-    if not asked or counted == []:
+    ordered = set(wanted)  # as NetworkX orders its result, and each process otherwise
+    if not wanted or counted == []:
         return dict.fromkeys(ordered, 0)
-    chosen = [G.index[node] for node in asked]
+    chosen = [G.index[node] for node in wanted]
     found = algorithms.harmonic_centrality(G.matrix(), chosen, sources=counted).to_dense(0)
     return {node: found[G.index[node]].item() for node in ordered}
 

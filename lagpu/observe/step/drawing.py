@@ -12,7 +12,7 @@ import numpy as np
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.draw import cells
-from lagpu.draw.cells import Array, Cells, fitting, meeting, triplets
+from lagpu.draw.cells import Array, Cells, dropped_and_used, fitting, triplets
 from lagpu.draw.graph import edges, places, vertices
 from lagpu.draw.svg import Canvas, text
 from lagpu.dtypes import BOOL, DType
@@ -468,7 +468,7 @@ class GraphDrawing:
         p = step.product
         if p is not None and p.matrix == self._name:
             flows = (heads, tails) if p.transposed == p.vector_left else flows
-            dropped, used = meeting(*flows, step.before[p.vector].pattern, step.kept)
+            dropped, used = dropped_and_used(*flows, step.before[p.vector].pattern, step.kept)
         rest = ~dropped & ~used
         edges(canvas, cells.EDGE, at, tails[rest], heads[rest], radius, not A.is_symmetric)
         for line, which in ((cells.DROPPED, dropped), (cells.TREE, used)):
@@ -508,7 +508,7 @@ def legend() -> str:
         (cells.NONE, "", "no entry"),
         (cells.CHANGED, "", "changed"),
         (cells.USED, "", "meets the vector, and is kept"),
-        (cells.MET, "", "meets it, but the mask drops it"),
+        (cells.DROP, "", "meets it, but the mask drops it"),
         (cells.KEPT, "", "mask keeps"),
         (cells.OUT, "", "mask blocks"),
     )

@@ -30,7 +30,7 @@ _KINDS = {
     "other products": GREEN,
     "other statements": GREY,
 }
-_BARS = 240  # in a longer search a bar stands for several levels
+_BARS = 240  # in a longer search a bar shows several levels
 _LEFT, _ABOVE, _BELOW, _LEAST = 70, 30, 44, 160  # pixels around the bars, and their least width
 
 

@@ -156,7 +156,9 @@ class Seen:
 
 def _described(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> Description:
     left, right = to.formula, call.formula
-    counter = _name_of_counter(right[0], named) if type(right[0]) is Counter else ""
+    counter = ""
+    if type(right[0]) is Counter:
+        counter = next((name for name, x in (named or {}).items() if x is right[0]), "iteration")
     parts = (*left, " << ") if counter else (*left, " << ", *right)
     shapes = (to.out.shape, *(x.shape for x in call.inputs))
     formula = format_formula(parts, _names_of(parts, named))
@@ -165,17 +167,15 @@ def _described(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> 
     return Description(method, formula, where, shapes, counter)
 
 
-def _name_of_counter(counter: Counter, named: dict[str, Any] | None) -> str:
-    return next((name for name, x in (named or {}).items() if x is counter), "iteration")
-
-
 def row_of(description: Description, row: LoopRow, mode: str) -> Row:
     """Return the row of a statement in one iteration, or in all."""
-    lacks = description.counter and (description.counter if row.level is None else str(row.level))
+    counter = description.counter
+    if counter and row.level is not None:
+        counter = str(row.level)
     return Row(
         level=row.level,
         method=description.method,
-        formula=description.formula + lacks,
+        formula=description.formula + counter,
         where=description.where,
         shapes=description.shapes,
         nvals_in=row.nvals_in,

@@ -15,12 +15,12 @@ from lagpu.cli import main
 from lagpu.draw import svg
 from lagpu.draw.cells import (
     CHANGED,
+    DROP,
     DROPPED,
     EDGE,
     ENTRY,
     IDLE,
     KEPT,
-    MET,
     NONE,
     OUT,
     TOUCHED,
@@ -77,7 +77,7 @@ def cells(drawn, kind):
 def test_a_drawing_shows_what_a_product_touches(A):
     s = list(lagpu.step(algorithms.bfs_levels, A, 1))[4]  # frontier {0, 2}, levels {0, 1, 2}
     drawn = drawing.draw(s)
-    assert (len(cells(drawn, USED)), len(cells(drawn, MET))) == (
+    assert (len(cells(drawn, USED)), len(cells(drawn, DROP))) == (
         1,
         2,
     )  # 2 -> 3; 0 -> 1 and 2 -> 1
@@ -100,7 +100,7 @@ def test_a_drawing_of_a_product_from_the_right(backend):
     A = Matrix.from_coo([0, 1, 1], [0, 0, 2], 2.0, nrows=2, ncols=3, backend=backend)
     (s,) = lagpu.step(right, A)
     drawn = drawing.draw(s)
-    assert (len(cells(drawn, USED)), len(cells(drawn, MET)), len(cells(drawn, IDLE))) == (
+    assert (len(cells(drawn, USED)), len(cells(drawn, DROP)), len(cells(drawn, IDLE))) == (
         1,
         1,
         1,
