@@ -1,9 +1,10 @@
 """Pictures of matrices, vectors, masks, products and searches, for lectures and notebooks.
 
 Each function takes lagpu objects of any backend and returns Matplotlib `Axes` (or a `Figure` with
-several panels); ``ax=`` draws into given axes. The extra ``viz`` is required
-(``pip install "lagpu[viz]"``), else they raise `BackendUnavailable`. No entry and an explicit zero
-never look the same, and colour-blind readers can distinguish the colours (Okabe and Ito 2008).
+several panels): those given as ``ax=``, by default those of a new figure. The extra ``viz`` is
+required (``pip install "lagpu[viz]"``), else they raise `BackendUnavailable`. No entry and an
+explicit zero never look the same, and colour-blind readers can distinguish the colours (Okabe and
+Ito 2008).
 """
 
 from __future__ import annotations
@@ -81,8 +82,6 @@ def matrix(A: Matrix | TransposedMatrix | SelectionMatrix, *, ax: Axes | None = 
         Up to 20 rows and columns each entry is a cell with its value; up to 120 it is a square,
         hollow if the value is zero; beyond that, the picture is the number of entries in each of
         at most 128 x 128 parts.
-    ax : Axes, optional
-        By default those of a new figure.
 
     Raises
     ------
@@ -167,8 +166,6 @@ def vector(*vectors: Vector, ax: Axes | None = None) -> Axes:
     ----------
     *vectors : Vector, (n,), n <= 40
         One vector, or several of one size, drawn below one another.
-    ax : Axes, optional
-        By default those of a new figure.
 
     Raises
     ------
@@ -192,8 +189,6 @@ def mask(*masks: Mask, ax: Axes | None = None) -> Axes:
     *masks : Mask, (n,), n <= 40, or (m, n), both <= 20
         ``v.S``, ``v.V``, ``~v.S`` or ``~v.V``, or masks of a matrix; a vector is drawn once for
         all its masks that follow.
-    ax : Axes, optional
-        By default those of a new figure.
 
     Raises
     ------
@@ -291,8 +286,6 @@ def product(
         columns; ``"equation"`` draws vector, matrix and result side by side.
     name : str
         Name of the result.
-    ax : Axes, optional
-        By default those of a new figure.
 
     Raises
     ------
@@ -421,8 +414,6 @@ def frontier(A: Matrix, levels: Vector, depth: int, *, ax: Axes | None = None) -
         Levels of a finished search, as `lagpu.algorithms.bfs_levels` returns them.
     depth : int
         The level whose vertices are the frontier.
-    ax : Axes, optional
-        By default those of a new figure.
 
     Raises
     ------
@@ -435,7 +426,7 @@ def frontier(A: Matrix, levels: Vector, depth: int, *, ax: Axes | None = None) -
     rows, cols, level, _ = _searched(A, levels, [depth], "frontier")
     ax = axes(ax, 5, 5.4)
     _panel(ax, level, rows, cols, depth)
-    legend(ax, _PANEL_KINDS, "upper center", bbox_to_anchor=(0.5, -0.02))
+    Canvas(ax).legend(_PANEL_KINDS)
     return ax
 
 
@@ -541,8 +532,6 @@ def level_histogram(levels: Vector, *, ax: Axes | None = None) -> Axes:
     ----------
     levels : Vector, (n,), of integers
         Levels of a search, of any size.
-    ax : Axes, optional
-        By default those of a new figure.
 
     Raises
     ------
@@ -610,8 +599,6 @@ def graph(
         in the plane follow distances in the graph (see Notes); the same in each run.
     labels : bool, optional
         Whether to write vertex numbers; by default if there are at most 60 vertices.
-    ax : Axes, optional
-        By default those of a new figure.
 
     Raises
     ------

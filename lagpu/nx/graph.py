@@ -80,13 +80,7 @@ class Graph:
             return None
 
     def bunch(self, nodes: Any) -> list[int]:
-        """Return the vertices that an argument such as ``nodes=`` of NetworkX selects.
-
-        Raises
-        ------
-        networkx.NetworkXError
-            If it is neither a node, nor nodes.
-        """
+        """Return the vertices that an argument such as ``nodes=`` of NetworkX selects."""
         if nodes is None:
             return list(range(len(self)))
         if nodes in self:

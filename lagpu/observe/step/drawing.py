@@ -37,10 +37,8 @@ class State:
         Length of the vector.
     dtype : DType
         Type of the values.
-    indices : ndarray of INT64, (nvals,)
-        Indices of the entries, rising.
-    values : ndarray, (nvals,)
-        Values of the entries; a zero is an entry like any other.
+    indices, values : ndarray of INT64, ndarray of `dtype`, (nvals,)
+        The entries, their indices rising; a zero is an entry like any other.
     """
 
     size: int

@@ -103,10 +103,7 @@ def _section(step: Step, codes: list[CodeType], drawing: str, graph: str) -> str
 
 
 def _listing(number: int, code: CodeType, steps: list[Step]) -> str:
-    """Return a function's source as HTML, with only the first line of its docstring.
-
-    Of a module, which may be a whole script, the statements that the steps are in.
-    """
+    """Return the source of a function as HTML, or those statements of a script that ran."""
     whole = code.co_name == "<module>"
     try:
         lines, first = (
@@ -114,49 +111,36 @@ def _listing(number: int, code: CodeType, steps: list[Step]) -> str:
         )
     except OSError:
         lines, first = [], code.co_firstlineno
-    lines = lines or ["# the source cannot be read"]
-    shown = {
-        first + k: line.rstrip()
-        for k, line in enumerate(textwrap.dedent("".join(lines)).splitlines())
-    }
-    if whole:
-        ran = {step.line for step in steps if step.code is code}
-        kept = _around(list(shown.values()), ran)
-        shown = {n: line for n, line in shown.items() if n in kept} if kept else shown
-    else:
-        for k in _docstring(list(shown.values())):
-            del shown[first + k]
-    spans = "".join(
-        f'<span id="c{number}-{n}" data-n="{n}">{_code(line)}</span>' for n, line in shown.items()
-    )
+    lines = textwrap.dedent("".join(lines) or "# the source cannot be read").splitlines()
+    hidden = _hidden(lines, {step.line for step in steps if step.code is code} if whole else None)
+    spans = ""
+    for k, line in enumerate(lines):
+        if k + 1 not in hidden:
+            bare, n = line.strip(), first + k
+            indent = len(line) - len(line.lstrip())  # of the line's continuation where it wraps
+            shown = f'<code style="--in:{indent}">{text(bare)}</code>'
+            spans += f'<span id="c{number}-{n}" data-n="{n}">{shown}</span>'
     name = text(file_name(code.co_filename))
     return f'<div class="code"><h2>{name}</h2><pre>{spans}</pre></div>'
 
 
-def _code(line: str) -> str:
-    """Return a line as HTML, whose continuation is indented where it wraps."""
-    return f'<code style="--in:{len(line) - len(line.lstrip())}">{text(line.lstrip())}</code>'
+def _hidden(lines: list[str], ran: set[int] | None) -> set[int]:
+    """Return the lines, from 1, that a listing leaves out.
 
-
-def _body(lines: list[str]) -> list[ast.stmt]:
-    """Return the statements of a source text; none if it is not valid Python."""
+    Those of a function's docstring after the first; or, of a script, the outermost statements
+    without one of the lines `ran`.
+    """
     try:
         with SYNTAX:
-            return ast.parse("\n".join(lines)).body
+            body = ast.parse("\n".join(lines)).body
     except SyntaxError:
-        return []
-
-
-def _around(lines: list[str], ran: set[int]) -> set[int]:
-    """Return the lines, from 1, of the outermost statements that contain the lines `ran`."""
-    spans = (range(node.lineno, (node.end_lineno or 0) + 1) for node in _body(lines))
-    return {n for span in spans if ran.intersection(span) for n in span}
-
-
-def _docstring(lines: list[str]) -> range:
-    """Return the indices of the lines of a function's docstring after the first."""
-    function = next(iter(_body(lines)), None)
-    body = getattr(function, "body", None)
-    if not isinstance(body, list) or ast.get_docstring(function) is None:  # type: ignore[arg-type]
-        return range(0)
-    return range(body[0].lineno, body[0].end_lineno)
+        return set()
+    if ran is not None:
+        spans = [range(node.lineno, (node.end_lineno or 0) + 1) for node in body]
+        kept = {n for span in spans if ran.intersection(span) for n in span}
+        return set(range(1, len(lines) + 1)) - kept if kept else set()
+    function = next(iter(body), None)
+    if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(function):
+        docstring = function.body[0]
+        return set(range(docstring.lineno + 1, (docstring.end_lineno or 0) + 1))
+    return set()
