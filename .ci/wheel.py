@@ -16,7 +16,7 @@ MUST = (
     "lagpu/backends/gpu/kernels/spmv/push.cu",
     "lagpu/backends/gpu/kernels/program/program.cuh",
     "lagpu/backends/gpu/device/sim_runtime/runtime.cpp",
-    "lagpu/host/pages/step.html",
+    "lagpu/draw/step.html",
     "lagpu/py.typed",
 )
 

@@ -31,6 +31,7 @@ ORDER = (
     ("backends",),
     ("core",),
     ("loops",),
+    ("draw",),
     ("observe",),
     ("io",),
     ("generators",),

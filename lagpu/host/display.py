@@ -16,7 +16,7 @@ from typing import Any
 
 FEW = 8  # rows, columns, and entries of a vector that are shown
 SHORT = 16  # size up to which every position of a vector is shown
-GAP = 3  # in a longer vector, the longest run without entries of which every position is shown
+GAP = 3  # in a longer vector, the longest run without entries that is shown position by position
 
 _LINE = "1px solid rgba(128,128,128,0.45)"
 _CELL = "padding:1px 6px;min-width:1.1em;text-align:center;border:"
@@ -25,7 +25,7 @@ _NONE = f'<td title="no entry" style="{_CELL}{_LINE};color:rgba(128,128,128,0.7)
 
 
 class Unnamed(str):
-    """The name of an object that has been given none: a letter, as it stands in a formula."""
+    """The name of an object without one of its own: a letter, as in a formula."""
 
     __slots__ = ()
 
@@ -41,9 +41,9 @@ _numbers = itertools.count()
 
 
 def own_name(x: Any) -> str:
-    """Return the name of an object, which is numbered now, as ``v_0``, if it has been given none.
+    """Return the name of an object; one without a name of its own is numbered now, as ``v_0``.
 
-    So whoever reads two messages can tell two objects apart, and making an object costs nothing.
+    Two objects then differ in messages, and making an object costs nothing.
     """
     if type(x.name) is Unnamed:
         x.name = f"{x.name}_{next(_numbers)}"

@@ -86,7 +86,7 @@ def _widths(needs: Sequence[tuple[int, int]], room: int) -> list[int]:
 
 
 def _lines(table: Table, console: Console, width: int) -> Iterator[str]:
-    """Yield the rows as lines of pairs; the first line of a row stands at the margin."""
+    """Yield the rows as lines of pairs; the first line of a row starts at the margin."""
     headings = [_text(column.header, console) for column in table.columns]
     room = width - len(_INDENT)
     for row in zip(*(column.cells for column in table.columns), strict=True):

@@ -1,11 +1,11 @@
-"""What a function of the backend declares of itself, and lagpu's errors as NetworkX has them."""
+"""Which calls lagpu answers for NetworkX, and which are worth it; each refusal is a sentence."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar, cast
 
 import networkx as nx
@@ -18,6 +18,7 @@ from lagpu.errors import (
     LimitExceeded,
     OutOfMemory,
 )
+from lagpu.nx.graph import Graph, empty_like
 
 #: The version of NetworkX, as (3, 6).
 NETWORKX = tuple(int(number) for number in nx.__version__.split(".")[:2])
@@ -25,7 +26,7 @@ NETWORKX = tuple(int(number) for number in nx.__version__.split(".")[:2])
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# What lagpu refuses NetworkX may take: it runs its own function, or raises its own error.
+# After these NetworkX runs its own function, which may have an answer or another error.
 _PASSED_ON = (
     DimensionMismatch,
     DomainMismatch,
@@ -38,27 +39,16 @@ _PASSED_ON = (
 
 @dataclass(frozen=True)
 class Declared:
-    """What a function of the backend can, and when it is worth while.
+    """What a function of the backend supports, and when it is worth calling."""
 
-    Attributes
-    ----------
-    signature : inspect.Signature
-        The arguments, named as in NetworkX.
-    only : dict
-        Arguments of which lagpu has some values alone: a tuple of them for each name.
-    not_for : tuple of str
-        ``"directed"``, ``"multigraph"``.
-    quick : bool
-        Whether NetworkX takes less time than the conversion of the graph.
-    """
-
-    signature: inspect.Signature
-    only: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    not_for: tuple[str, ...] = ()
-    quick: bool = False
+    function: Callable[..., Any]
+    signature: inspect.Signature  # with NetworkX' names
+    only: Mapping[str, tuple[Any, ...]]  # supported values of arguments that lagpu restricts
+    not_for: tuple[str, ...]  # of "directed", "multigraph"
+    quick: bool  # NetworkX takes less time than the conversion of the graph
 
     def known(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the keywords without those of a newer NetworkX that nobody has given."""
+        """Return the keywords without those of a newer NetworkX that are None."""
         own = self.signature.parameters
         return {name: x for name, x in kwargs.items() if name in own or x is not None}
 
@@ -67,7 +57,7 @@ _DECLARED: dict[str, Declared] = {}
 
 
 def declared(name: str) -> Declared:
-    """Return what the function of a name declares of itself."""
+    """Return the declaration of a function by name."""
     return _DECLARED[name]
 
 
@@ -78,26 +68,19 @@ def answers(
     iterator: bool = False,
     **only: tuple[Any, ...],
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator that declares a function and passes on what lagpu refuses.
+    """Return a decorator that declares a function, and leaves to NetworkX what lagpu refuses.
 
-    Parameters
-    ----------
-    not_for, quick
-        As in `Declared`.
-    iterator : bool
-        Whether NetworkX has a generator, which raises its errors when it is first asked.
-    **only : tuple
-        The values that lagpu has of an argument, such as ``weight=(None,)``.
+    The arguments are those of `Declared`, such as ``weight=(None,)``; `iterator`: NetworkX has a
+    generator, which raises its errors at the first ``next``.
     """
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
         name = function.__name__
-        rules = _DECLARED[name] = Declared(inspect.signature(function), only, not_for, quick)
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             graph: Any = args[0] if args else kwargs["G"]
-            if not len(graph):  # what NetworkX says of it changes with its versions
+            if not len(graph):  # its error changes with the version of NetworkX
                 return cast(R, _of_networkx(name, graph, args[1:], kwargs))
             try:
                 return function(*args, **rules.known(kwargs))
@@ -108,21 +91,115 @@ def answers(
                     return cast(R, _raising(error))
                 raise
 
+        rules = Declared(call, inspect.signature(function), only, not_for, quick)
+        _DECLARED[name] = rules
         return call
 
     return declare
 
 
 def _of_networkx(name: str, graph: Any, args: Any, kwargs: Any) -> Any:
-    """Return what NetworkX' own function returns of a graph without nodes."""
+    """Call NetworkX' own function on a graph without nodes."""
     function: Any = getattr(nx, name, None) or getattr(nx.bipartite, name)
-    kinds: Any = (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph)
-    kind = kinds[2 * graph.is_multigraph() + graph.is_directed()]
     rest = {key: x for key, x in kwargs.items() if key != "G"}
-    return function(kind(), *args, **rest, backend="networkx")
+    return function(empty_like(graph), *args, **rest, backend="networkx")
 
 
 def _raising(error: Exception) -> Iterator[Any]:
-    """Return an iterator that raises an error when it is first asked."""
+    """Return an iterator that raises an error at the first ``next``."""
     raise error
     yield
+
+
+_SEARCHES = 4  # of NetworkX, in the time of a conversion: docs/benchmarks, three to seven
+
+
+def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
+    """Return True if lagpu has the function for these arguments, else why not.
+
+    NetworkX calls this before it converts graphs.
+    """
+    rules = declared(name)
+    try:
+        given = rules.signature.bind(*args, **rules.known(kwargs))
+    except TypeError as error:
+        return f"{name}: {error}."
+    given.apply_defaults()
+    G = given.arguments["G"]
+    if not isinstance(G, (nx.Graph, Graph)):
+        return f"{type(G).__name__} is not a graph that lagpu converts."
+    if "directed" in rules.not_for and G.is_directed():
+        return f"{name} of lagpu is for undirected graphs."
+    if "multigraph" in rules.not_for and G.is_multigraph():
+        return f"{name} of lagpu is for graphs without parallel edges."
+    for argument, values in rules.only.items():
+        value = given.arguments[argument]
+        if not any(value is x or (type(value) is type(x) and value == x) for x in values):
+            return f"{name} of lagpu takes {argument}={' or '.join(map(repr, values))} alone."
+    if callable(given.arguments.get("weight")):
+        return f"{name} of lagpu takes the name of an edge attribute, not a function, as weight."
+    return True
+
+
+def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
+    """Return True if a call that can run is likely faster than NetworkX' own, else why not."""
+    rules = declared(name)
+    G = rules.signature.bind(*args, **rules.known(kwargs)).arguments["G"]
+    if isinstance(G, Graph):
+        return True
+    settings: Any = nx.config.backends["lagpu"]
+    least, converted = settings.least_edges, _converted(G)
+    edges = G.number_of_edges() if converted is None else converted.number_of_edges()
+    if edges < least:
+        return (
+            f"the graph has {edges} edges, and below {least} NetworkX is about as fast; "
+            "nx.config.backends.lagpu.least_edges sets the limit."
+        )
+    if rules.quick and converted is None and not _searched_often(G):
+        return f"{name} of NetworkX takes less time than to convert the graph for one call."
+    return True
+
+
+def _converted(G: Any) -> Graph | None:
+    """Return a converted graph that NetworkX keeps, perhaps without the attribute of this call."""
+    cache = getattr(G, "__networkx_cache__", None) or {}
+    kept = list(cache.get("backends", {}).get("lagpu", {}).values())
+    return next((found for found in kept if isinstance(found, Graph)), None)
+
+
+def _searched_often(G: Any) -> bool:
+    """Return True if searches of this graph have cost NetworkX as much as a conversion.
+
+    A program then loses half its time at most, whether or not more searches follow.
+    """
+    cache = getattr(G, "__networkx_cache__", None)
+    if cache is None:  # a converted graph would not be kept
+        return False
+    before: int = cache.get("lagpu searches", 0)
+    cache["lagpu searches"] = before + 1  # NetworkX clears it when the graph changes
+    return before >= _SEARCHES
+
+
+_REASONS = {
+    "test_dag.py::TestDAG::test_topological_sort6": (
+        "a graph that changes while it is iterated: lagpu reads the graph at the call"
+    ),
+}
+if NETWORKX >= (3, 7):
+    _REASONS |= dict.fromkeys(
+        (
+            "test_bfs.py::TestBFS::test_predecessor",
+            "test_bfs.py::TestBreadthLimitedSearch::test_limited_bfs_predecessor",
+        ),
+        "a warning of NetworkX' own function, which does not run",
+    )
+
+
+def on_start_tests(items: Any) -> None:
+    """Mark tests that are expected to fail; NetworkX calls this with the tests that it runs."""
+    import pytest
+
+    for item in items:
+        for name, reason in _REASONS.items():
+            if item.nodeid.endswith(name):
+                item.add_marker(pytest.mark.xfail(reason=reason, strict=True))

@@ -1,4 +1,4 @@
-"""The graph that NetworkX hands to the algorithms: converted once, with a matrix on each backend.
+"""The graph that NetworkX passes to the algorithms: converted once, with a matrix a backend.
 
 NetworkX keeps the converted graph in ``G.__networkx_cache__`` until `G` changes.
 """
@@ -22,16 +22,9 @@ Array = np.ndarray[Any, Any]
 
 
 class Graph:
-    """A NetworkX graph as arrays, and as matrices on the backends that have asked for one.
+    """A NetworkX graph as arrays, and as matrices on the backends that use it.
 
-    Parameters
-    ----------
-    edges : Adjacency
-        Names of nodes, edges and values of attributes, in NetworkX' order.
-    directed, multigraph : bool
-        What kind of graph it is.
-    whole : networkx.Graph, optional
-        The graph itself, where a function returns a part of it with all attributes.
+    `whole` is the graph itself, where a function returns a subgraph with all attributes.
     """
 
     __networkx_backend__ = "lagpu"
@@ -57,7 +50,7 @@ class Graph:
         return self._multigraph
 
     def number_of_edges(self) -> int:
-        """Return about the number of edges: of undirected self-loops two count once."""
+        """Return the number of edges, where two undirected self-loops count once."""
         return len(self.edges.cols) // (1 if self._directed else 2)
 
     @property
@@ -83,17 +76,11 @@ class Graph:
         """Return the vertex of a name, or None if there is none."""
         try:
             return self.index.get(node)
-        except TypeError:  # no name: it cannot be a key
+        except TypeError:  # not hashable: no node
             return None
 
     def bunch(self, nodes: Any) -> list[int]:
-        """Return the vertices that an argument such as ``nodes=`` of NetworkX selects.
-
-        Raises
-        ------
-        networkx.NetworkXError
-            If it is neither a node, nor nodes.
-        """
+        """Return the vertices that an argument such as ``nodes=`` of NetworkX selects."""
         if nodes is None:
             return list(range(len(self)))
         if nodes in self:
@@ -103,6 +90,11 @@ class Graph:
         except TypeError as error:
             raise nx.NetworkXError(f"Node {nodes} is not in the graph.") from error
 
+    def where(self, chosen: Array) -> set[Any]:
+        """Return the nodes of the vertices at which an array, (n,), is True."""
+        nodes = self.nodes
+        return {nodes[v] for v in np.flatnonzero(chosen).tolist()}
+
     def named(self, values: Iterable[Any], vertices: Iterable[int] | None = None) -> dict[Any, Any]:
         """Return values by names, of all vertices or of some."""
         nodes = self.nodes
@@ -110,12 +102,7 @@ class Graph:
         return dict(zip(names, values, strict=True))
 
     def matrix(
-        self,
-        weight: Any = None,
-        dup_op: Any = None,
-        *,
-        back: bool = False,
-        counted: bool = False,
+        self, weight: Any = None, dup_op: Any = None, *, back: bool = False, counted: bool = False
     ) -> Matrix:
         """Return the matrix on the default backend.
 
@@ -138,7 +125,7 @@ class Graph:
         return found
 
     def weights(self, name: Any) -> Array | None:
-        """Return the values of an edge attribute in NetworkX' order, (m,), where lacking 1."""
+        """Return an edge attribute in NetworkX' order, (m,), 1 for an edge without it."""
         if name is None:
             return None
         if name not in self.edges.values:
@@ -167,12 +154,9 @@ def convert_from_nx(
     graph: Any,
     *,
     edge_attrs: Mapping[Any, Any] | None = None,
-    node_attrs: Mapping[Any, Any] | None = None,
     preserve_edge_attrs: bool = False,
     preserve_node_attrs: bool = False,
-    preserve_graph_attrs: bool = False,
-    name: str | None = None,
-    graph_name: str | None = None,
+    **_others: Any,
 ) -> Graph:
     """Return a NetworkX graph as a `Graph`; NetworkX calls this with what a function reads.
 
@@ -198,6 +182,12 @@ def convert_from_nx(
     )
 
 
+def empty_like(graph: Any) -> Any:
+    """Return an empty NetworkX graph of the same kind, directed or not, multigraph or not."""
+    kinds: Any = (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph)
+    return kinds[2 * graph.is_multigraph() + graph.is_directed()]()
+
+
 def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
     """Return a `Graph` as a NetworkX graph with the attributes it has, and anything else as it is.
 
@@ -207,20 +197,13 @@ def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
         return result
     if result.whole is not None:
         return result.whole
-    kinds = {
-        (False, False): nx.Graph,
-        (True, False): nx.DiGraph,
-        (False, True): nx.MultiGraph,
-        (True, True): nx.MultiDiGraph,
-    }
-    G: Any = kinds[result.is_directed(), result.is_multigraph()]()
+    G = empty_like(result)
     G.add_nodes_from(result.nodes)
     rows, cols = result.along()
     kept = np.full(len(rows), True) if result.is_directed() else rows <= cols
-    data = [x[kept].tolist() for x in result.edges.values.values()]
-    nodes, attributes = result.nodes, list(result.edges.values)
+    values = {name: x[kept].tolist() for name, x in result.edges.values.items()}
     ends = zip(rows[kept].tolist(), cols[kept].tolist(), strict=True)
     for k, (u, v) in enumerate(ends):
-        values = {name: x[k] for name, x in zip(attributes, data, strict=True)}
-        G.add_edge(nodes[u], nodes[v], **values)
+        own = {name: x[k] for name, x in values.items()}
+        G.add_edge(result.nodes[u], result.nodes[v], **own)
     return G

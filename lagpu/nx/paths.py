@@ -1,29 +1,306 @@
-"""`shortest_path` and `shortest_path_length`, which choose by their arguments."""
+"""Breadth-first traversals, and shortest paths and their lengths, in edges and over weights."""
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import networkx as nx
+import numpy as np
+
+from lagpu import algorithms
+from lagpu.errors import CycleFound, NoPath
 from lagpu.nx.answers import answers
 from lagpu.nx.graph import Graph
-from lagpu.nx.searches import require
-from lagpu.nx.unweighted import (
-    all_pairs_shortest_path_length,
-    bidirectional_shortest_path,
-    single_source_shortest_path,
-    single_source_shortest_path_length,
-    single_target_shortest_path,
-    single_target_shortest_path_length,
-)
-from lagpu.nx.weighted import (
-    all_pairs_bellman_ford_path_length,
-    all_pairs_dijkstra_path_length,
-    bellman_ford_path_length,
-    dijkstra_path_length,
-    lengths,
-    single_source_bellman_ford_path_length,
-    single_source_dijkstra_path_length,
-)
+from lagpu.nx.searches import levels_from, require, visited
+
+_UNKNOWN = "The node {} is not in the graph."
+
+
+def _edges(G: Graph, source: Any, depth_limit: Any, reverse: bool) -> list[tuple[Any, Any]]:
+    """Return (parent, child) for each node that a search reaches, in NetworkX' order."""
+    if reverse and G.is_directed():
+        raise NotImplementedError("lagpu: the order of edges into a node is not kept")
+    start = require(G, source, _UNKNOWN, nx.NetworkXError)
+    order, parents, _ = visited(G, [start], depth_limit)
+    nodes = G.nodes
+    ends = zip(parents[1:].tolist(), order[1:].tolist(), strict=True)
+    return [(nodes[u], nodes[v]) for u, v in ends]
+
+
+@answers(quick=True, iterator=True, sort_neighbors=(None,))
+def bfs_edges(
+    G: Graph,
+    source: Any,
+    reverse: bool = False,
+    depth_limit: Any = None,
+    sort_neighbors: None = None,
+) -> Iterator[tuple[Any, Any]]:
+    """Return an iterator over (parent, child) of a breadth-first tree."""
+    return iter(_edges(G, source, depth_limit, reverse))
+
+
+@answers(quick=True, sort_neighbors=(None,))
+def bfs_tree(
+    G: Graph,
+    source: Any,
+    reverse: bool = False,
+    depth_limit: Any = None,
+    sort_neighbors: None = None,
+) -> Any:
+    """Return a breadth-first tree as a NetworkX graph."""
+    edges = _edges(G, source, depth_limit, reverse)
+    T: Any = nx.DiGraph()
+    T.add_node(source)
+    T.add_edges_from(edges)
+    return T
+
+
+@answers(quick=True, iterator=True, sort_neighbors=(None,))
+def bfs_predecessors(
+    G: Graph, source: Any, depth_limit: Any = None, sort_neighbors: None = None
+) -> Iterator[tuple[Any, Any]]:
+    """Return an iterator over (child, parent) of a breadth-first tree."""
+    return iter([(v, u) for u, v in _edges(G, source, depth_limit, False)])
+
+
+@answers(quick=True, iterator=True, sort_neighbors=(None,))
+def bfs_successors(
+    G: Graph, source: Any, depth_limit: Any = None, sort_neighbors: None = None
+) -> Iterator[tuple[Any, list[Any]]]:
+    """Return an iterator over (parent, list of children) of a breadth-first tree."""
+    edges = _edges(G, source, depth_limit, False)
+    groups = itertools.groupby(edges, key=lambda edge: edge[0])
+    return iter([(u, [v for _, v in group]) for u, group in groups] or [(source, [])])
+
+
+@answers(quick=True, iterator=True)
+def bfs_layers(G: Graph, sources: Any) -> Iterator[list[Any]]:
+    """Return an iterator over the lists of nodes of each distance from some nodes."""
+    first = list({sources} if sources in G else set(sources))
+    starts = [require(G, node, _UNKNOWN, nx.NetworkXError) for node in first]
+    order, _, levels = visited(G, starts)
+    cuts = np.flatnonzero(np.diff(levels[order])) + 1
+    nodes = G.nodes
+    return iter([[nodes[v] for v in part.tolist()] for part in np.split(order, cuts) if part.size])
+
+
+@answers(quick=True)
+def descendants_at_distance(G: Graph, source: Any, distance: Any) -> set[Any]:
+    """Return the nodes of one distance from a node."""
+    start = require(G, source, _UNKNOWN, nx.NetworkXError)
+    chosen = levels_from(G, [start]) == distance if distance >= 0 else np.zeros(len(G), bool)
+    return G.where(chosen)
+
+
+@answers(quick=True)
+def descendants(G: Graph, source: Any) -> set[Any]:
+    """Return the nodes that can be reached from a node."""
+    return _reached(G, source, back=False)
+
+
+@answers(quick=True)
+def ancestors(G: Graph, source: Any) -> set[Any]:
+    """Return the nodes from which a node can be reached."""
+    return _reached(G, source, back=True)
+
+
+def _reached(G: Graph, source: Any, back: bool) -> set[Any]:
+    kind = "digraph" if G.is_directed() else "graph"
+    start = require(G, source, f"The node {{}} is not in the {kind}.", nx.NetworkXError)
+    return G.where(levels_from(G, [start], back=back) > 0)
+
+
+_SOURCES = 64  # searched together
+
+
+def _lengths(G: Graph, start: int, cutoff: Any, *, back: bool = False) -> dict[Any, int]:
+    order, _, levels = visited(G, [start], cutoff, back=back)
+    return G.named(levels[order].tolist(), order.tolist())
+
+
+def _paths(G: Graph, start: int, cutoff: Any, *, back: bool = False) -> dict[Any, list[Any]]:
+    """Return the nodes of a shortest path from `start` to each node, or back to it."""
+    order, parents, _ = visited(G, [start], cutoff, back=back)
+    nodes, found = G.nodes, {G.nodes[start]: [G.nodes[start]]}
+    for v, parent in zip(order[1:].tolist(), parents[1:].tolist(), strict=True):
+        before = found[nodes[parent]]
+        found[nodes[v]] = [nodes[v], *before] if back else [*before, nodes[v]]
+    return found
+
+
+@answers(quick=True)
+def single_source_shortest_path_length(G: Graph, source: Any, cutoff: Any = None) -> dict[Any, int]:
+    """Return the distance of each node from a node."""
+    return _lengths(G, require(G, source, "Source {} is not in G"), cutoff)
+
+
+@answers(quick=True)
+def single_target_shortest_path_length(G: Graph, target: Any, cutoff: Any = None) -> dict[Any, int]:
+    """Return the distance of each node to a node."""
+    return _lengths(G, require(G, target, "Target {} is not in G"), cutoff, back=True)
+
+
+@answers()
+def all_pairs_shortest_path_length(
+    G: Graph, cutoff: Any = None
+) -> Iterator[tuple[Any, dict[Any, int]]]:
+    """Return an iterator over each node with the distances from it."""
+    return ((node, _lengths(G, v, cutoff)) for v, node in enumerate(G.nodes))
+
+
+@answers(quick=True)
+def single_source_shortest_path(G: Graph, source: Any, cutoff: Any = None) -> dict[Any, list[Any]]:
+    """Return a shortest path from a node to each node."""
+    return _paths(G, require(G, source, "Source {} not in G"), cutoff)
+
+
+@answers(quick=True)
+def single_target_shortest_path(G: Graph, target: Any, cutoff: Any = None) -> dict[Any, list[Any]]:
+    """Return a shortest path from each node to a node."""
+    return _paths(G, require(G, target, "Target {} not in G"), cutoff, back=True)
+
+
+@answers(quick=True)
+def bidirectional_shortest_path(G: Graph, source: Any, target: Any) -> list[Any]:
+    """Return the nodes of a shortest path between two nodes."""
+    start = require(G, source, "Source {} is not in G")
+    end = require(G, target, "Target {} is not in G")
+    try:
+        path = algorithms.shortest_path(G.matrix(), start, end)
+    except NoPath as error:
+        raise nx.NetworkXNoPath(f"No path between {source} and {target}.") from error
+    return [G.nodes[v] for v in path]
+
+
+@answers(quick=True)
+def has_path(G: Graph, source: Any, target: Any) -> bool:
+    """Return True if there is a path from a node to another one."""
+    start = require(G, source, "Source {} is not in G")
+    end = require(G, target, "Target {} is not in G")
+    return algorithms.has_path(G.matrix(), start, end)
+
+
+@answers(weight=(None,), method=(None, "unweighted"))
+def average_shortest_path_length(G: Graph, weight: None = None, method: Any = None) -> float:
+    """Return the mean distance of two nodes."""
+    n, total = len(G), 0
+    if n == 0:
+        raise nx.NetworkXPointlessConcept(
+            "the null graph has no paths, thus there is no average shortest path length"
+        )
+    if n == 1:
+        return 0
+    A = G.matrix()
+    for begin in range(0, n, _SOURCES):
+        levels = algorithms.bfs_levels_multi(A, list(range(begin, min(n, begin + _SOURCES))))
+        if levels.nvals < levels.nrows * n:
+            what = "strongly connected" if G.is_directed() else "connected"
+            raise nx.NetworkXError(f"Graph is not {what}.")
+        total += levels.to_csc()[2].sum(dtype="int64").item()
+    return total / (n * (n - 1))
+
+
+_NOT_FOUND, _NO_SOURCE = "Node {} not found in graph", "Source {} not in G"
+
+
+def _distances(
+    G: Graph, start: int, weight: Any, *, cutoff: Any = None, nearest: bool, back: bool = False
+) -> dict[Any, Any]:
+    """Return the distance of each node that is reached, the vertex itself first, then ascending.
+
+    Of parallel edges the shortest counts. `nearest`: no length may be negative, as for Dijkstra's
+    algorithm; `back`: search against the edges.
+    """
+    values = G.weights(weight)
+    if values is not None and values.dtype.kind == "f" and np.isnan(values).any():
+        raise NotImplementedError("lagpu: lengths that are NaN")  # min would pass over them
+    if nearest and values is not None and values.size and values.min() < 0:
+        raise NotImplementedError("lagpu: Dijkstra's algorithm with negative weights")
+    A = G.matrix(weight, "min", back=back)
+    try:
+        found = algorithms.bellman_ford(A, start)
+    except CycleFound as error:
+        raise nx.NetworkXUnbounded("Negative cycle detected.") from error
+    reached, distances = found.to_coo()
+    if cutoff is not None and cutoff != math.inf:
+        kept = (distances <= cutoff) | (reached == start)
+        reached, distances = reached[kept], distances[kept]
+    order = np.argsort(distances, kind="stable")
+    named = G.named(distances[order].tolist(), reached[order].tolist())
+    named.pop(G.nodes[start])
+    return {G.nodes[start]: 0} | named
+
+
+@answers()
+def single_source_dijkstra_path_length(
+    G: Graph, source: Any, cutoff: Any = None, weight: Any = "weight"
+) -> dict[Any, Any]:
+    """Return the distance of each node from a node, over weights that are not negative."""
+    start = require(G, source, _NOT_FOUND)
+    return _distances(G, start, weight, cutoff=cutoff, nearest=True)
+
+
+@answers()
+def dijkstra_path_length(G: Graph, source: Any, target: Any, weight: Any = "weight") -> Any:
+    """Return the distance of two nodes over weights that are not negative."""
+    start = require(G, source, _NOT_FOUND)
+    return _between(G, start, source, target, weight, True, "Node {} not reachable from {}")
+
+
+@answers(iterator=True)
+def all_pairs_dijkstra_path_length(
+    G: Graph, cutoff: Any = None, weight: Any = "weight"
+) -> Iterator[tuple[Any, dict[Any, Any]]]:
+    """Return an iterator over each node with the distances from it."""
+    return _of_each(G, lambda v: _distances(G, v, weight, cutoff=cutoff, nearest=True))
+
+
+@answers()
+def single_source_bellman_ford_path_length(
+    G: Graph, source: Any, weight: Any = "weight"
+) -> dict[Any, Any]:
+    """Return the distance of each node from a node."""
+    return _distances(G, require(G, source, _NO_SOURCE), weight, nearest=False)
+
+
+@answers()
+def bellman_ford_path_length(G: Graph, source: Any, target: Any, weight: Any = "weight") -> Any:
+    """Return the distance of two nodes."""
+    start = require(G, source, _NOT_FOUND if source == target else _NO_SOURCE)
+    return _between(G, start, source, target, weight, False, "node {} not reachable from {}")
+
+
+def _between(
+    G: Graph, start: int, source: Any, target: Any, weight: Any, nearest: bool, unreached: str
+) -> Any:
+    """Return the distance of two nodes, or raise with NetworkX' words, which differ."""
+    if source == target:
+        return 0
+    found = _distances(G, start, weight, nearest=nearest)
+    if target not in G or target not in found:
+        raise nx.NetworkXNoPath(unreached.format(target, source))
+    return found[target]
+
+
+@answers(iterator=True)
+def all_pairs_bellman_ford_path_length(
+    G: Graph, weight: Any = "weight"
+) -> Iterator[tuple[Any, dict[Any, Any]]]:
+    """Return an iterator over each node with the distances from it."""
+    return _of_each(G, lambda v: _distances(G, v, weight, nearest=False))
+
+
+def _of_each(G: Graph, of: Callable[[int], Any]) -> Iterator[tuple[Any, Any]]:
+    """Return an iterator over each node with what `of` gives for it, the first one at once.
+
+    Weights that lagpu refuses are refused before anything is taken from the iterator.
+    """
+    pairs = ((node, of(v)) for v, node in enumerate(G.nodes))
+    return itertools.chain(list(itertools.islice(pairs, 1)), pairs)
+
 
 _METHODS = ("dijkstra", "bellman-ford")
 
@@ -56,21 +333,16 @@ def shortest_path_length(
 ) -> Any:
     """Return the distance of two nodes, or by nodes from or to one, or of all pairs."""
     nearest = method == "dijkstra"
+    missing = _NOT_FOUND if nearest else _NO_SOURCE
     if weight is None:
         return _in_edges(G, source, target)
     if source is not None and target is not None:
         one = dijkstra_path_length if nearest else bellman_ford_path_length
         return one(G, source, target, weight)
-    if source is not None:
-        from_one = (
-            single_source_dijkstra_path_length
-            if nearest
-            else single_source_bellman_ford_path_length
-        )
-        return from_one(G, source, weight=weight)
-    if target is not None:
-        message = "Node {} not found in graph" if nearest else "Source {} not in G"
-        return lengths(G, require(G, target, message), weight, nearest=nearest, back=True)
+    if source is not None or target is not None:
+        back = source is None
+        start = require(G, target if back else source, missing)
+        return _distances(G, start, weight, nearest=nearest, back=back)
     every = all_pairs_dijkstra_path_length if nearest else all_pairs_bellman_ford_path_length
     return every(G, weight=weight)
 

@@ -27,7 +27,7 @@ def require(G: Graph, node: Any, message: str, kind: type[Exception] = nx.NodeNo
     return vertex
 
 
-def steps(limit: Any) -> int | None:
+def _steps(limit: Any) -> int | None:
     """Return a limit of NetworkX as a number of levels, None for none."""
     if limit is None or limit == math.inf:
         return None
@@ -41,7 +41,7 @@ def levels_from(
     """Return the distance of each vertex from the nearest source, (n,), -1 if not reached."""
     if not sources:
         return np.full(len(G), -1)
-    A, most = G.matrix(back=back), steps(limit)
+    A, most = G.matrix(back=back), _steps(limit)
     if most is not None:
         found = algorithms.neighborhood(A, list(sources), most)
     elif len(sources) == 1:
@@ -57,7 +57,7 @@ def visited(
 ) -> tuple[Array, Array, Array]:
     """Return the vertices in NetworkX' order, their parents, and the level of every vertex."""
     levels = levels_from(G, sources, limit, back=back)
-    return *breadth_first(*G.along(back=back), levels, sources), levels
+    return *_breadth_first(*G.along(back=back), levels, sources), levels
 
 
 class _Down:
@@ -76,19 +76,12 @@ class _Down:
         return np.repeat(parents, count), self.cols[shift + np.arange(len(shift))]
 
 
-def breadth_first(
+def _breadth_first(
     rows: Array, cols: Array, levels: Array, sources: Sequence[int]
 ) -> tuple[Array, Array]:
     """Return the vertices as a queue visits them, and the parent of each, -1 for the sources.
 
-    Parameters
-    ----------
-    rows, cols : ndarray of int, (m,)
-        The edges in NetworkX' order, those of a vertex side by side.
-    levels : ndarray of int, (n,)
-        Distance of each vertex, -1 where it is not reached.
-    sources : sequence of int
-        The vertices of level 0.
+    The edges of a vertex are side by side in `rows` and `cols`, in NetworkX' order.
     """
     down, place = _Down(rows, cols, levels), np.empty(len(levels), np.int64)
     layer = np.asarray(sources, np.int64)
@@ -107,10 +100,7 @@ def breadth_first(
 def generations(rows: Array, cols: Array, levels: Array) -> list[Array]:
     """Return the vertices of each level of a DAG in the order in which their last edge is taken.
 
-    Parameters
-    ----------
-    rows, cols, levels
-        As in `breadth_first`; a level is the length of the longest path that ends there.
+    A level is the length of the longest path that ends there.
     """
     down, place = _Down(rows, cols, levels), np.empty(len(levels), np.int64)
     layer = np.flatnonzero(levels == 0)

@@ -58,7 +58,7 @@ class Ranges(Observer):
 
 
 def _text() -> str:
-    """Return the running statement as it stands in its file, and where."""
+    """Return the source text of the running statement, and its place."""
     file, line, text = line_of_author()
     return f"{text} ({Path(file).name}:{line})"
 

@@ -12,6 +12,8 @@ from pictures import small, world
 from lagpu import BOOL, INT32, Matrix, Vector, generators, semiring, viz
 from lagpu.algorithms import bfs, bfs_levels
 from lagpu.core.expr import format_formula
+from lagpu.draw.axes import level_colours
+from lagpu.draw.cells import ENTRY, NONE, USED
 from lagpu.errors import DomainMismatch, InvalidValue
 
 mpl = pytest.importorskip("matplotlib")  # of the group test
@@ -371,8 +373,8 @@ def test_colours_stay_apart_for_the_colour_blind():
     """By lightness alone, which every reader sees, or by a border or hatch."""
     looks = [
         mpl.colors.to_rgb(kind.face) @ np.array([0.299, 0.587, 0.114])
-        for kind in (viz.cells.USED, viz.cells.ENTRY, viz.cells.NONE)
+        for kind in (USED, ENTRY, NONE)
     ]
     assert min(np.diff(sorted(looks))) > 0.1
-    levels = [np.dot(c[:3], (0.299, 0.587, 0.114)) for c in viz.style.level_colours(8)]
+    levels = [np.dot(c[:3], (0.299, 0.587, 0.114)) for c in level_colours(8)]
     assert min(np.diff(levels)) > 0.03

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
-from types import CodeType, FrameType
-from typing import Any, NamedTuple, overload
+from types import FrameType
+from typing import Any, overload
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from lagpu.core.recorder import Observer, current_observer, run_statement, set_o
 from lagpu.core.scalar import Scalar
 from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix
+from lagpu.draw.svg import text
 from lagpu.dtypes import BOOL
 from lagpu.errors import DomainMismatch, InvalidValue, LimitExceeded
 from lagpu.host.files import return_or_write
@@ -28,10 +29,8 @@ from lagpu.host.source import (
     source_between,
     target_of,
 )
-from lagpu.observe.step.displayed import Step
-from lagpu.observe.step.page import framed, refused
+from lagpu.observe.step.drawing import Masking, Multiplied, State, Step
 from lagpu.observe.step.page import page as page_of
-from lagpu.observe.step.state import Masking, Multiplied, State
 from lagpu.operations import Descriptor, Multiply, MultiplySelection, SelectionToMatrix, Statement
 
 __all__ = ["ENTRIES", "STATEMENTS", "Steps", "step", "steps"]
@@ -50,7 +49,8 @@ def step(
     Parameters
     ----------
     algorithm : callable
-        Any function of lagpu's statements, such as `bfs_levels` or your own, unchanged.
+        Any function of lagpu's statements, such as `bfs_levels` or your own, unchanged. It runs to
+        its end before the first step is yielded, its loops statement by statement.
     *args, **options
         Arguments of the algorithm.
     limit : int, optional
@@ -59,13 +59,8 @@ def step(
     Yields
     ------
     Step
-        In order. The algorithm runs to its end before the first step is yielded, its loops
-        statement by statement; if it raised, the error follows the last step.
-
-    Returns
-    -------
-    Any
-        What the algorithm returned, the value of ``yield from``.
+        In order. If the algorithm raised, the error follows the last step. What it returned is the
+        value of ``yield from``.
 
     Raises
     ------
@@ -109,17 +104,7 @@ def steps(*, limit: int = STATEMENTS) -> Steps:
 
     The program runs unchanged, its loops statement by statement. For a graph of up to 64 vertices
     ``s.to_html("steps.html")`` writes the page that ``--step`` writes for the commands of lagpu,
-    and a notebook shows this page for ``s``.
-
-    Parameters
-    ----------
-    limit : int, optional
-        Most statements to record.
-
-    Returns
-    -------
-    Steps
-        The steps in order, with ``len(s)``, ``s[k]``, ``for step in s`` and ``to_html()``.
+    and a notebook shows this page for ``s``. The steps are ``len(s)``, ``s[k]``, ``for step in s``.
 
     Raises
     ------
@@ -153,33 +138,8 @@ def steps(*, limit: int = STATEMENTS) -> Steps:
 _SHOWN = (Vector, Matrix, Scalar, SelectionMatrix)
 
 
-class _Record(NamedTuple):
-    """A statement as the observer saw it, with objects by their ``id``."""
-
-    level: int
-    to: Any
-    call: Any
-    code: CodeType | None
-    lines: tuple[int, int]
-    source: str
-    names: dict[int, str]
-    scope: dict[int, Any]
-    before: dict[int, State]
-    after: dict[int, State]
-    scalars: dict[int, Any]
-    matrices: dict[int, Matrix]
-
-
 class Steps(Observer):
-    """The steps of the statements that ran inside ``with``, in order.
-
-    Parameters
-    ----------
-    limit : int, optional
-        Most statements to record.
-    what : str, optional
-        The caller, with which an error message begins.
-    """
+    """The steps of the statements that ran inside ``with``, in order; see `steps`."""
 
     why_eager = "it is stepped through"
 
@@ -194,7 +154,7 @@ class Steps(Observer):
         self._mentioned: frozenset[str] = frozenset()
         self._touched: dict[int, Any] = {}
         self._entries = 0
-        self._records: list[_Record] = []
+        self._steps: list[Step] = []
         self._last: dict[int, State] = {}
         self._views: dict[int, tuple[SelectionMatrix, State, Matrix]] = {}
         self._copies: dict[int, tuple[Matrix, Matrix]] = {}
@@ -213,7 +173,7 @@ class Steps(Observer):
 
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """See `Observer`."""
-        if len(self._records) >= self._limit:
+        if len(self._steps) >= self._limit:
             raise LimitExceeded(
                 f"{self._what}: more than {self._limit:,} statements. "
                 "Use a smaller graph, or raise limit=."
@@ -232,20 +192,27 @@ class Steps(Observer):
         views = {k: self._viewed(x) for k, x in scope.items() if isinstance(x, SelectionMatrix)}
         work()
         self._copies.pop(id(to.out), None)
-        self._records.append(
-            _Record(
-                self.level,
-                to,
-                call,
-                code,
-                lines,
-                "" if code is None else source_between(code.co_filename, *lines),
-                names,
-                scope,
-                before,
-                self._states(scope),
-                {k: x.value for k, x in scope.items() if isinstance(x, Scalar)},
-                {k: self._copy(x) for k, x in scope.items() if isinstance(x, Matrix)} | views,
+        source = "" if code is None else source_between(code.co_filename, *lines)
+        names = named(names, to.out, target_of(code, source), scope)
+        matrices = {k: self._copy(x) for k, x in scope.items() if isinstance(x, Matrix)} | views
+        mask = to.mask
+        self._steps.append(
+            Step(
+                number=len(self._steps) + 1,
+                level=self.level,
+                formula=" << ".join(format_formula(x.formula, names) for x in (to, call)),
+                source=source,
+                code=code,
+                file="" if code is None else code.co_filename,
+                line=lines[0],
+                last_line=lines[1],
+                output=names[id(to.out)],
+                vectors={names[k]: state for k, state in self._states(scope).items()},
+                before={names[k]: state for k, state in before.items()},
+                scalars={names[k]: x.value for k, x in scope.items() if isinstance(x, Scalar)},
+                matrices={names[k]: A for k, A in matrices.items()},
+                mask=None if mask is None else _masking(mask, before.get(id(mask.vector)), names),
+                product=_multiplied(call, names),
             )
         )
 
@@ -315,11 +282,10 @@ class Steps(Observer):
 
     # ------------------------------------------------------------------------------ reading
     def __len__(self) -> int:
-        return len(self._records)
+        return len(self._steps)
 
     def __iter__(self) -> Iterator[Step]:
-        for number, record in enumerate(self._records, 1):
-            yield self._step(number, record)
+        return iter(self._steps)
 
     @overload
     def __getitem__(self, k: int) -> Step: ...
@@ -328,7 +294,7 @@ class Steps(Observer):
     def __getitem__(self, k: slice) -> list[Step]: ...
 
     def __getitem__(self, k: int | slice) -> Step | list[Step]:
-        return list(self)[k]
+        return self._steps[k]
 
     def to_html(
         self,
@@ -339,14 +305,8 @@ class Steps(Observer):
     ) -> str | None:
         """Return one self-contained HTML page that shows one step at a time, and prints all.
 
-        Parameters
-        ----------
-        path : str or Path, optional
-            Write the page to this file instead and return None.
-        title : str
-            Heading of the page.
-        facts : mapping, optional
-            Names and values to show beside the heading, such as the name of the graph.
+        It is written to the file `path` instead if that is given; `facts` are names and values to
+        show beside the heading, such as the name of the graph.
 
         Raises
         ------
@@ -355,56 +315,31 @@ class Steps(Observer):
         InvalidValue
             If no statement was recorded.
         """
-        return return_or_write(path, page_of(self._some(), title, facts, what=self._what))
+        return return_or_write(path, self._page(title, facts))
 
-    def _some(self) -> Steps:
-        if not self._records:
+    def _page(self, title: str, facts: Mapping[str, object] | None = None) -> str:
+        if not self._steps:
             raise InvalidValue(
                 f"{self._what}: no statement ran inside with. "
                 "Write with lagpu.steps() as s:, and call the algorithm in its body."
             )
-        return self
+        return page_of(self, title, facts, what=self._what)
 
     def _repr_html_(self) -> str:
         try:
-            return framed(page_of(self._some(), "Steps", what=self._what))
+            page = text(self._page("Steps"))
         except (LimitExceeded, InvalidValue) as error:
-            return refused(error)
+            return f"<p>{text(error)}</p>"
+        look = "width:100%;height:56rem;border:1px solid #d8dee5"
+        return f'<iframe title="steps" style="{look}" srcdoc="{page}"></iframe>'
 
     def __repr__(self) -> str:
         return f"Steps({len(self)} statements)"
 
-    def _step(self, number: int, r: _Record) -> Step:
-        names = named(r.names, r.to.out, target_of(r.code, r.source), r.scope)
-        code = r.code
-        mask = r.to.mask
-        return Step(
-            number=number,
-            level=r.level,
-            formula=" << ".join(format_formula(x.formula, names) for x in (r.to, r.call)),
-            source=r.source,
-            code=code,
-            file="" if code is None else code.co_filename,
-            line=r.lines[0],
-            last_line=r.lines[1],
-            output=names[id(r.to.out)],
-            vectors={names[k]: state for k, state in r.after.items()},
-            before={names[k]: state for k, state in r.before.items()},
-            scalars={names[k]: value for k, value in r.scalars.items()},
-            matrices={names[k]: A for k, A in r.matrices.items()},
-            mask=None if mask is None else _masking(mask, r.before.get(id(mask.vector)), names),
-            product=_multiplied(r.call, names),
-        )
-
 
 def _masking(mask: Any, state: State | None, names: Mapping[int, str]) -> Masking:
     formula = f"{'~' * mask.complement}{names[id(mask.vector)]}.{'S' if mask.structure else 'V'}"
-    if state is None:  # of a matrix
-        return Masking(formula, None)
-    kept = state.pattern
-    if not mask.structure:
-        kept[state.indices] = state.values != 0
-    return Masking(formula, ~kept if mask.complement else kept)
+    return Masking(formula, state, mask.structure, mask.complement)
 
 
 def _multiplied(call: Any, names: Mapping[int, str]) -> Multiplied | None:

@@ -1,61 +1,249 @@
-"""Draw a step as SVG: the matrix with the entries that a product uses, the mask, every vector."""
+"""A step: the state after a statement, as text and as drawings of the matrix and the graph."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from types import CodeType
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lagpu.core.matrix import Matrix
-from lagpu.host.pages import text
-from lagpu.observe.step.state import State, StepRecord
-from lagpu.observe.step.svg import INK, SOFT, TOUCHED, Canvas, Grid
-from lagpu.observe.step.text import fitting, shown
+from lagpu.core.vector import Vector
+from lagpu.draw import cells
+from lagpu.draw.cells import Array, Cells, dropped_and_used, fitting, triplets
+from lagpu.draw.graph import edges, places, vertices
+from lagpu.draw.svg import Canvas, text
+from lagpu.dtypes import BOOL, DType
+from lagpu.host.source import file_name
 
 #: Longest vector, and most rows or columns of a matrix, that are drawn.
 LARGEST = 64
 
-_LABEL = 132  # pixels on the left, for names
-_GAP = 10
+_CELLS = 24  # of a vector on a line of text
+_ROWS = 8  # of a matrix
+_NAMES, _GAP = 132, 10  # pixels on the left, for names; and between objects
+_WIDTH, _HEIGHT, _EDGE = 460.0, 300.0, 30.0  # pixels; the last one is left free on each side
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """The entries of a vector at one moment.
+
+    Attributes
+    ----------
+    size : int
+        Length of the vector.
+    dtype : DType
+        Type of the values.
+    indices, values : ndarray of INT64, ndarray of `dtype`, (nvals,)
+        The entries, their indices rising; a zero is an entry like any other.
+    """
+
+    size: int
+    dtype: DType
+    indices: Array
+    values: Array
+
+    @property
+    def nvals(self) -> int:
+        """Number of entries."""
+        return len(self.indices)
+
+    @property
+    def pattern(self) -> Array:
+        """Where there is an entry, BOOL, (size,)."""
+        found = np.zeros(self.size, bool)
+        found[self.indices] = True
+        return found
+
+    def to_dict(self) -> dict[int, Any]:
+        """Return {index: value} of the entries."""
+        return dict(zip(self.indices.tolist(), self.values.tolist(), strict=True))
+
+    def to_dense(self, missing_value: Any) -> Array:
+        """Return all values, (size,), with `missing_value` where there is no entry."""
+        kind = np.result_type(self.values.dtype, np.min_scalar_type(missing_value))
+        dense = np.full(self.size, missing_value, kind)
+        dense[self.indices] = self.values
+        return dense
+
+    def same_as(self, other: State) -> bool:
+        """Return True if both have the same entries with the same values; NaN equals NaN."""
+        return (
+            self.size == other.size
+            and self.dtype is other.dtype
+            and self.indices.tobytes() == other.indices.tobytes()
+            and self.values.tobytes() == other.values.tobytes()
+        )
+
+
+class Masking(NamedTuple):
+    """The mask of a statement: its formula with the author's names, and what it is made of."""
+
+    formula: str
+    state: State | None  # None for the mask of a matrix
+    structure: bool
+    complement: bool
+
+    @property
+    def kept(self) -> Array | None:
+        """The positions of a vector that the mask keeps, BOOL, (size,); None for a matrix."""
+        if self.state is None:
+            return None
+        kept = self.state.pattern
+        if not self.structure:
+            kept[self.state.indices] = self.state.values != 0
+        return ~kept if self.complement else kept
+
+
+class Multiplied(NamedTuple):
+    """The operands of a product, ``u @ A`` if `vector_left`, else ``A @ u``."""
+
+    matrix: str
+    transposed: bool
+    vector: str
+    vector_left: bool
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Step:
+    """The state of a program after one statement.
+
+    Attributes
+    ----------
+    number : int
+        Number of the statement, from 1.
+    level : int
+        Iteration of the enclosing `loop`, from 0; -1 outside of a loop.
+    formula : str
+        The statement as mathematics, with the author's names.
+    source : str
+        The source text of the statement, on one line; empty if it cannot be read.
+    code : CodeType or None
+        The function that contains the statement.
+    file : str
+        The file of the function.
+    line, last_line : int
+        The first and the last line of the statement.
+    output : str
+        Name of the object that the statement wrote.
+    vectors, before : dict of str to State
+        Every vector in scope by its name, after the statement and before it.
+    scalars : dict of str to number or None
+        Every `Scalar` in scope; None if it is empty.
+    matrices : dict of str to Matrix
+        Every matrix in scope; a selection as a matrix, from before the statement.
+    mask : Masking or None
+        The mask of the statement.
+    product : Multiplied or None
+        The operands, if the statement is a product of a matrix and a vector.
+    """
+
+    number: int
+    level: int
+    formula: str
+    source: str
+    code: CodeType | None
+    file: str
+    line: int
+    last_line: int
+    output: str
+    vectors: dict[str, State]
+    before: dict[str, State]
+    scalars: dict[str, Any]
+    matrices: dict[str, Matrix]
+    mask: Masking | None
+    product: Multiplied | None
+
+    @property
+    def kept(self) -> Array | None:
+        """The positions that the mask keeps; None without a mask, or for a matrix."""
+        return None if self.mask is None else self.mask.kept
+
+    @property
+    def place(self) -> str:
+        """``file.py:line``."""
+        return f"{file_name(self.file)}:{self.line}"
+
+    @property
+    def where(self) -> str:
+        """``level 3, file.py:line``."""
+        return f"level {self.level}, {self.place}" if self.level >= 0 else self.place
+
+    def __repr__(self) -> str:
+        return "\n".join(_lines(self))
+
+    def _repr_html_(self) -> str:
+        sizes = [state.size for state in self.vectors.values()]
+        sizes += [n for A in self.matrices.values() for n in A.shape]
+        if max(sizes, default=0) > LARGEST:
+            return f"<pre>{text(repr(self))}</pre>"
+        where = f"step {self.number}, {self.where}"
+        head = f"<div><code>{text(self.formula)}</code> <small>{text(where)}</small></div>"
+        return f"<div style='background:#fff;color:{cells.INK}'>{head}{draw(self)}</div>"
+
+
+# ------------------------------------------------------------------------------- as text
+
+
+def _lines(step: Step) -> Iterator[str]:
+    """Yield the statement, a line for each vector, and the first rows of a written matrix."""
+    yield f"step {step.number}: {step.where}"
+    yield f"  {step.formula}"
+    width = max(map(len, [*step.vectors, *step.scalars]), default=0)
+    words = {name: _words(state) for name, state in step.vectors.items()}
+    words |= {name: "." if x is None else _shown(x) for name, x in step.scalars.items()}
+    for name, shows in words.items():
+        yield f"{'>' if name == step.output else ' '} {name:<{width}}  {shows}"
+    A = step.matrices.get(step.output)
+    if A is None:
+        return
+    for k in range(min(A.nrows, _ROWS)):
+        row: Vector = A[k, :].new()
+        yield f"> {step.output}[{k}]  {_words(State(row.size, row.dtype, *row.to_coo()))}"
+    if A.nrows > _ROWS:
+        yield f"> ... {A.nrows - _ROWS} more rows, {A.nvals} entries"
+
+
+def _words(state: State) -> str:
+    """Return the values of a vector, a dot where there is no entry."""
+    entries = state.to_dict()
+    words = [_shown(entries[k]) if k in entries else "." for k in range(min(state.size, _CELLS))]
+    width = max(map(len, words), default=0)
+    rest = state.size - len(words)
+    more = f"  ... {rest} more, {state.nvals} entries" if rest else ""
+    return " ".join(f"{word:>{width}}" for word in words) + more
+
+
+def _shown(value: Any) -> str:
+    """Return a value in few characters: 1 and 0 for BOOL, whole numbers, or four digits."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(int(value) if isinstance(value, bool) else value)
+
+
+# ------------------------------------------------------------------------- as a drawing
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The places of all objects, the same for all steps of a page so that nothing moves.
+    """The places of all objects, the same for all steps of a page so that nothing moves."""
 
-    Attributes
-    ----------
-    matrix : str or None
-        Name of the matrix that is drawn in steps without a product.
-    transposed : bool
-        Whether this matrix is drawn transposed.
-    nrows, ncols : int
-        The largest shape of the matrices that are drawn in this place.
-    written : int
-        Most rows of any other matrix that a statement writes; it is drawn below all else.
-    beside, above : bool
-        Whether there is room for a factor on the left of the matrix and for one above.
-    names : tuple of str
-        The vectors, from top to bottom.
-    scalars, matrices : tuple of str
-        The scalars; and the matrices, if there are several, of which one at a time is drawn.
-    """
-
-    matrix: str | None
+    matrix: str | None  # drawn in steps without a product
     transposed: bool
-    nrows: int
+    nrows: int  # the largest shape of the matrices that are drawn in this place
     ncols: int
-    written: int
-    beside: bool
-    above: bool
-    names: tuple[str, ...]
+    written: int  # most rows of another matrix that a statement writes, drawn below all else
+    beside: bool  # there is room for a factor on the left of the matrix
+    above: bool  # and above it
+    names: tuple[str, ...]  # of the vectors, from top to bottom
     scalars: tuple[str, ...]
-    matrices: tuple[str, ...]
+    matrices: tuple[str, ...]  # if there are several
 
     @classmethod
-    def of(cls, steps: Iterable[StepRecord]) -> Layout:
+    def of(cls, steps: Iterable[Step]) -> Layout:
         """Return a layout that fits each of these steps."""
         steps = list(steps)
         products = [s.product for s in steps if s.product is not None]
@@ -89,200 +277,156 @@ def _drawn_shape(A: Matrix | None, transposed: bool) -> tuple[int, int]:
 
 
 def draw(
-    step: StepRecord, layout: Layout | None = None, share: Callable[[str], str] | None = None
+    step: Step, layout: Layout | None = None, share: Callable[[str], str] | None = None
 ) -> str:
-    """Return a step as SVG.
-
-    Parameters
-    ----------
-    step : Step
-        The step, without vectors and matrices larger than `LARGEST`.
-    layout : Layout, optional
-        By default a layout that fits this step.
-    share : callable, optional
-        Called with an SVG element that other drawings may share; returns the element to draw.
-    """
-    layout = layout or Layout.of([step])
-    canvas = Canvas(share)
-    grid = _matrix(canvas, step, layout)
-    y = grid.y(layout.nrows) + _GAP + 4
-    if step.kept is not None and not _is_column(step):
-        _mask_cells(canvas, step, grid, y)
-    y += grid.cell + _GAP
-    for name in layout.names:
-        state = step.vectors.get(name)
-        if state is not None:
-            _vector(canvas, step, name, state, grid, y)
-        y += grid.cell + 8
-    for name in layout.scalars:
-        if name in step.scalars:
-            value = step.scalars[name]
-            shows = f"{name} is empty" if value is None else f"{name} = {shown(value)}"
-            canvas.words(2, y + 14, _with_arrow(step, name, shows), 15)
-        y += 22
-    for name in layout.matrices:
-        A = step.matrices.get(name)
-        if A is not None:
-            shows = f"{name}: {A.nrows} x {A.ncols}, {A.nvals} entries"
-            canvas.words(2, y + 14, _with_arrow(step, name, shows), 15)
-        y += 22
-    if layout.written:
-        if step.output in step.matrices and step.output != layout.matrix:
-            _written(canvas, step, grid, y + _GAP)
-        y += layout.written * grid.cell + 2 * _GAP
-    canvas.grow_to(0, y)
-    return canvas.svg(f"step {step.number}: {step.formula}")
+    """Return a step as SVG: the matrix with what a product uses, the mask, every vector."""
+    return _Drawing(step, layout or Layout.of([step]), Canvas(share)).svg()
 
 
-def _with_arrow(step: StepRecord, name: str, shows: str) -> str:
-    """Return the label of an object, with an arrow if the statement wrote it."""
-    return f"\u25b6 {shows}" if name == step.output else shows
+class _Drawing:
+    """The drawing of a step; `left` and `top` are the corner of the matrix, `c` a cell's side."""
 
+    def __init__(self, step: Step, layout: Layout, canvas: Canvas) -> None:
+        self.step, self.layout, self.canvas = step, layout, canvas
+        self.longest = max((state.size for state in step.vectors.values()), default=1)
+        widest = max(layout.nrows, layout.ncols, self.longest, 1)
+        self.c = c = float(min(34, max(11, 600 // widest)))
+        self.left = _NAMES + (c + _GAP + 26 if layout.beside else 26)
+        self.top = 22 + (c + _GAP if layout.above else 0)
+        right = self.left + max(layout.ncols, self.longest) * c
+        canvas.grow_to(right + (2.5 * c + 2 * _GAP if layout.above else 0), 0)
 
-def _is_column(step: StepRecord) -> bool:
-    """Return True for a step ``A @ u``, whose vectors are drawn as columns beside the matrix."""
-    return step.product is not None and not step.product.vector_left
+    def svg(self) -> str:
+        """Draw all objects from top to bottom."""
+        step, layout, c = self.step, self.layout, self.c
+        self._matrix()
+        y = self.top + layout.nrows * c + _GAP + 4
+        if step.mask is not None and step.kept is not None and not self._upright():
+            self._name(f"mask {step.mask.formula}", y + c / 2, "#2F7D4F")
+            self._mask(self._cells("mask", 1, step.kept.size, self.left, y), tall=0.6)
+        y += c + _GAP
+        for name in layout.names:
+            state = step.vectors.get(name)
+            if state is not None:
+                self._vector(name, state, y)
+            y += c + 8
+        scalars = {
+            k: f"{k} is empty" if x is None else f"{k} = {_shown(x)}"
+            for k, x in step.scalars.items()
+        }
+        matrices = {
+            k: f"{k}: {A.nrows} x {A.ncols}, {A.nvals} entries" for k, A in step.matrices.items()
+        }
+        for names, words in ((layout.scalars, scalars), (layout.matrices, matrices)):
+            for name in names:
+                if name in words:
+                    self._words(self._arrow(name, words[name]), y + 9)
+                y += 22
+        if layout.written:
+            if step.output in step.matrices and step.output != layout.matrix:
+                self._written(y + _GAP)
+            y += layout.written * c + 2 * _GAP
+        self.canvas.grow_to(0, y)
+        return self.canvas.svg(f"step {step.number}: {step.formula}")
 
+    def _words(self, content: str, y: float, ink: str = cells.INK, *, bold: bool = False) -> None:
+        self.canvas.words(2, y, content, 15, ink, "left", bold=bold)
 
-def _matrix(canvas: Canvas, step: StepRecord, layout: Layout) -> Grid:
-    """Draw the matrix, and the entries that a product uses; return the grid of cells."""
-    p = step.product
-    name = p.matrix if p is not None else layout.matrix
-    transposed = p.transposed if p is not None else layout.transposed
-    if p is None and name not in step.matrices:
-        name, transposed = next((x for x in step.matrices if x != step.output), None), False
-    A = step.matrices.get(name) if name is not None else None
-    longest = max((state.size for state in step.vectors.values()), default=1)
-    nrows, ncols = (0, longest) if A is None else _drawn_shape(A, transposed)
-    cell = float(min(34, max(11, 600 // max(layout.nrows, layout.ncols, longest, 1))))
-    left = _LABEL + (cell + _GAP + 26 if layout.beside else 26)
-    top = 22 + (cell + _GAP if layout.above else 0)
-    grid = Grid(cell, left, top, nrows, ncols)
-    canvas.grow_to(
-        grid.x(max(layout.ncols, longest)) + (2.5 * cell + 2 * _GAP if layout.above else 0), 0
-    )
-    for j in range(0, ncols, _every(grid)):
-        canvas.words(grid.x(j + 0.5), 14, str(j), 14, _MIDDLE)
-    _numbers(canvas, grid)
-    if A is not None and name is not None:
+    def _name(self, name: str, y: float, ink: str = cells.INK, *, bold: bool = False) -> None:
+        """Write the name of an object on the left, shortened if it is long."""
+        short = name if len(name) <= 19 else name[:18] + "\u2026"
+        self._words(self._arrow(name, short), y, ink, bold=bold)
+
+    def _arrow(self, name: str, shows: str) -> str:
+        """Return the label of an object, with an arrow if the statement wrote it."""
+        return f"\u25b6 {shows}" if name == self.step.output else shows
+
+    def _upright(self) -> bool:
+        """Return True for ``A @ u``, whose mask and result are columns beside the matrix."""
+        return self.step.product is not None and not self.step.product.vector_left
+
+    def _cells(self, name: str, nrows: int, ncols: int, left: float, top: float) -> Cells:
+        return Cells(name, nrows, ncols, left + self.c / 2, top + self.c / 2, self.c)
+
+    def _numbers(self, grid: Cells, *, cols: bool) -> None:
+        every = 1 if self.c >= 20 else 2 if self.c >= 16 else 4
+        for i in range(0, grid.nrows, every):
+            self.canvas.words(self.left - 6, grid.at(i, 0)[1], str(i), 14, cells.MUTED, "right")
+        for j in range(0, grid.ncols * cols, every):
+            self.canvas.words(grid.at(0, j)[0], 9, str(j), 14, cells.MUTED)
+
+    def _matrix(self) -> None:
+        """Draw the matrix, the entries that a product uses, its factor and its result."""
+        step, p = self.step, self.step.product
+        name = p.matrix if p is not None else self.layout.matrix
+        transposed = p.transposed if p is not None else self.layout.transposed
+        if p is None and name not in step.matrices:
+            name, transposed = next((x for x in step.matrices if x != step.output), None), False
+        A = step.matrices.get(name) if name is not None else None
+        shape = (0, self.longest) if A is None else _drawn_shape(A, transposed)
+        grid = self._cells("matrix", *shape, self.left, self.top)
+        self._numbers(grid, cols=True)
+        if A is None or name is None:
+            return
+        if name == step.output:
+            self._written(self.top)
+            return
         shows = f"{name}'" if transposed else name
         if p is not None:
             shows = f"{p.vector} @ {shows}" if p.vector_left else f"{shows} @ {p.vector}"
-        if name == step.output:
-            _written(canvas, step, grid, top)
-            return grid
-        canvas.words(2, grid.y(nrows / 2) + 5, _short(shows), 15)
-        rows, cols = (np.asarray(x) for x in A.to_coo()[:2])
-        if transposed:
-            rows, cols = cols, rows
-        _entries(canvas, step, grid, rows, cols)
-    return grid
-
-
-_MIDDLE = f'text-anchor="middle" fill="{SOFT}"'
-_END = f'text-anchor="end" fill="{SOFT}"'
-_WRITTEN = f'font-weight="600" fill="{TOUCHED}"'
-
-
-def _every(grid: Grid) -> int:
-    """Return the distance of the rows and columns whose numbers are written."""
-    return 1 if grid.cell >= 20 else 2 if grid.cell >= 16 else 4
-
-
-def _numbers(canvas: Canvas, grid: Grid) -> None:
-    """Write the number of each row beside it."""
-    for i in range(0, grid.nrows, _every(grid)):
-        canvas.words(grid.left - 6, grid.y(i + 0.5) + 5, str(i), 14, _END)
-
-
-def _written(canvas: Canvas, step: StepRecord, above: Grid, y: float) -> None:
-    """Draw the written matrix with its values, its columns below those of the grid `above`."""
-    A = step.matrices[step.output]
-    grid = Grid(above.cell, above.left, y, A.nrows, A.ncols)
-    name = _with_arrow(step, step.output, _short(step.output))
-    canvas.words(2, grid.y(A.nrows / 2) + 5, name, 15, _WRITTEN)
-    _numbers(canvas, grid)
-    rows, cols, values = A.to_coo()
-    places = [(grid.x(j), grid.y(i)) for i, j in zip(rows.tolist(), cols.tolist(), strict=True)]
-    state = State(len(places), A.dtype, np.arange(len(places)), values)
-    _cells(canvas, state, places, grid.cell)
-    canvas.squares("frame", [(grid.left, grid.top)], grid.ncols * grid.cell, grid.nrows * grid.cell)
-
-
-def _entries(canvas: Canvas, step: StepRecord, grid: Grid, rows: Any, cols: Any) -> None:
-    """Draw the entries; in a product mark those that it uses, and those that the mask keeps."""
-    c, m, n = grid.cell, grid.nrows, grid.ncols
-    p = step.product
-    inset = max(1.5, c * 0.2)
-
-    def at(chosen: Any) -> Iterable[tuple[float, float]]:
-        pairs = zip(rows[chosen].tolist(), cols[chosen].tolist(), strict=True)
-        return [(grid.x(j) + inset, grid.y(i) + inset) for i, j in pairs]
-
-    size = c - 2 * inset
-    everything = np.ones(len(rows), bool)
-    if p is None:
-        canvas.squares("dot", at(everything), size, size)
-    else:
-        factor = step.before[p.vector]
-        met, kept = step.meeting(*((rows, cols) if p.vector_left else (cols, rows)))
-        if p.vector_left:
-            canvas.squares(
-                "band", [(grid.left, grid.y(i)) for i in factor.indices.tolist()], n * c, c
-            )
-            _cells(canvas, factor, [(grid.left - 24 - _GAP - c, grid.y(i)) for i in range(m)], c)
+        self._name(shows, self.top + grid.nrows * self.c / 2)
+        rows, cols = A.to_coo()[1::-1] if transposed else A.to_coo()[:2]
+        if p is None:
+            grid.pattern(self.canvas, rows, cols)
         else:
-            canvas.squares(
-                "band", [(grid.x(j), grid.top) for j in factor.indices.tolist()], c, m * c
-            )
-            _cells(canvas, factor, [(grid.x(j), grid.top - _GAP - c) for j in range(n)], c)
-            _mask_and_result(canvas, step, grid)
-        canvas.squares("dot", at(~met), size, size)
-        canvas.squares("met", at(met & ~kept), size, size)
-        canvas.squares("used", at(met & kept), size, size)
-        if step.kept is not None:
-            blocked = np.flatnonzero(~step.kept).tolist()
-            if p.vector_left:
-                canvas.squares("veil", [(grid.x(j), grid.top) for j in blocked], c, m * c)
+            factor = step.before[p.vector]
+            by_rows = p.vector_left
+            kept = step.kept
+            grid.pattern(self.canvas, rows, cols, factor.pattern, kept, by_rows=by_rows)
+            if by_rows:
+                self._line(factor, self.left - 24 - _GAP - self.c, self.top, upright=True)
             else:
-                canvas.squares("veil", [(grid.left, grid.y(i)) for i in blocked], n * c, c)
-    canvas.squares("frame", [(grid.left, grid.top)], n * c, m * c)
+                self._line(factor, self.left, self.top - _GAP - self.c)
+                x = self.left + grid.ncols * self.c + _GAP
+                if kept is not None:
+                    self._mask(self._cells("mask", kept.size, 1, x, self.top))
+                    x += self.c + _GAP
+                self._line(step.vectors[step.output], x, self.top, upright=True)
+        grid.frame(self.canvas)
 
+    def _mask(self, grid: Cells, tall: float = 1) -> None:
+        """Draw which positions the mask keeps."""
+        assert self.step.kept is not None
+        for k, kept in enumerate(self.step.kept.tolist()):
+            grid.put(*((0, k) if grid.nrows == 1 else (k, 0)), cells.KEPT if kept else cells.OUT)
+        grid.draw(self.canvas, tall=tall)
 
-def _mask_and_result(canvas: Canvas, step: StepRecord, grid: Grid) -> None:
-    """Draw mask and result of ``A @ u`` as columns on the right of the matrix."""
-    x, c = grid.x(grid.ncols) + _GAP, grid.cell
-    if step.kept is not None:
-        for style, wanted in (("kept", True), ("blocked", False)):
-            places = np.flatnonzero(step.kept == wanted).tolist()
-            canvas.squares(style, [(x, grid.y(i)) for i in places], c * 0.5, c)
-    out = step.vectors[step.output]
-    _cells(canvas, out, [(x + c * 0.5 + _GAP, grid.y(i)) for i in range(out.size)], c)
+    def _line(self, state: State, left: float, top: float, *, upright: bool = False) -> Cells:
+        """Draw the cells of a vector in a row, or in a column."""
+        shape = (state.size, 1) if upright else (1, state.size)
+        grid = self._cells("vector", *shape, left, top)
+        entries = state.to_dict().items()
+        grid.fill((k, 0, x) if upright else (0, k, x) for k, x in entries)
+        grid.draw(self.canvas)
+        return grid
 
+    def _vector(self, name: str, state: State, y: float) -> None:
+        """Draw a vector with its name, and an outline around entries that the statement changed."""
+        written = name == self.step.output
+        self._name(name, y + self.c / 2, cells.VERMILION if written else cells.INK, bold=written)
+        grid = self._line(state, self.left, y)
+        if written:
+            changed = [grid.at(0, j) for j in _changed(self.step.before[name], state)]
+            self.canvas.squares(cells.CHANGED, changed, self.c, self.c)
 
-def _mask_cells(canvas: Canvas, step: StepRecord, grid: Grid, y: float) -> None:
-    """Draw the mask below the columns of the matrix."""
-    assert step.mask is not None
-    c = grid.cell
-    canvas.words(2, y + c * 0.5 + 5, _short(f"mask {step.mask.formula}"), 15, 'fill="#2f7d4f"')
-    for style, wanted in (("kept", True), ("blocked", False)):
-        places = np.flatnonzero(step.kept == wanted).tolist()
-        canvas.squares(style, [(grid.x(j), y + c * 0.2) for j in places], c, c * 0.6)
-
-
-def _vector(
-    canvas: Canvas, step: StepRecord, name: str, state: State, grid: Grid, y: float
-) -> None:
-    """Draw a vector with its name, and an outline around entries that the statement changed."""
-    c, written = grid.cell, name == step.output
-    shows = _with_arrow(step, name, _short(name))
-    canvas.words(2, y + c * 0.5 + 5, shows, 15, _WRITTEN if written else "")
-    places = [(grid.x(j), y) for j in range(state.size)]
-    _cells(canvas, state, places, c)
-    if written:
-        before = step.before[name]
-        canvas.squares("changed", [places[j] for j in _changed(before, state)], c, c)
-    canvas.grow_to(grid.x(state.size), 0)
+    def _written(self, y: float) -> None:
+        """Draw the written matrix with its values, its columns below those of the matrix above."""
+        name = self.step.output
+        A = self.step.matrices[name]
+        grid = self._cells(name, A.nrows, A.ncols, self.left, y).fill(triplets(A))
+        self._name(name, y + A.nrows * self.c / 2, cells.VERMILION, bold=True)
+        self._numbers(grid, cols=False)
+        grid.draw(self.canvas, blank=False)
 
 
 def _changed(before: State, after: State) -> list[int]:
@@ -290,36 +434,89 @@ def _changed(before: State, after: State) -> list[int]:
     return [j for j in range(after.size) if old.get(j) != new.get(j) or (j in old) != (j in new)]
 
 
-def _cells(canvas: Canvas, state: State, places: list[tuple[float, float]], c: float) -> None:
-    """Draw the cells of a vector."""
-    entries = state.to_dict()
-    looks: dict[str, list[tuple[float, float]]] = {"none": [], "entry": [], "zero": []}
-    for j, place in enumerate(places):
-        looks["none" if j not in entries else "entry" if entries[j] else "zero"].append(place)
-    for style, corners in looks.items():
-        canvas.squares(style, corners, c, c)
-    for j, value in entries.items():
-        x, y = places[j]
-        word = fitting(value)
-        size = min(max(c * 0.5, min(c * 0.8, 14)), 1.5 * c / len(word), 16)
-        bold = "" if value else ' font-weight="700"'
-        canvas.words(x + c / 2, y + c / 2 + size * 0.36, word, size, f'text-anchor="middle"{bold}')
+# --------------------------------------------------------------------------- as a graph
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= 19 else name[:18] + "\u2026"
+class GraphDrawing:
+    """The graph of a matrix of some steps, with its vertices in the same places in each step."""
+
+    def __init__(self, name: str, steps: Iterable[Step]) -> None:
+        A = next(step.matrices[name] for step in steps if name in step.matrices)
+        self._name, self._n = name, A.nrows
+        found = places(*A.to_coo()[:2], A.nrows)
+        low, high = found.min(0), found.max(0)
+        room = np.array([_WIDTH - 2 * _EDGE, _HEIGHT - 2 * _EDGE])
+        scale = float((room / np.maximum(high - low, 1e-9)).min())
+        self._at = (found - (low + high) / 2) * min(scale, 1e6) + np.array([_WIDTH, _HEIGHT]) / 2
+        apart = np.hypot(*(self._at[:, None] - self._at[None]).transpose(2, 0, 1))
+        np.fill_diagonal(apart, np.inf)
+        most = 18.0 if A.nrows <= 20 else 13.0
+        self._radius = min(most, max(9.0, float(apart.min(initial=np.inf)) / 2))
+
+    def draw(self, step: Step, share: Callable[[str], str] | None = None) -> str:
+        """Return a step as SVG; an empty string for a step without the matrix."""
+        A = step.matrices.get(self._name)
+        if A is None or A.shape != (self._n, self._n):
+            return ""
+        canvas, at, radius = Canvas(share), self._at, self._radius
+        canvas.grow_to(_WIDTH, _HEIGHT + 26)
+        tails, heads = A.to_coo()[:2]
+        flows = tails, heads
+        dropped = used = np.zeros(len(tails), bool)
+        p = step.product
+        if p is not None and p.matrix == self._name:
+            flows = (heads, tails) if p.transposed == p.vector_left else flows
+            dropped, used = dropped_and_used(*flows, step.before[p.vector].pattern, step.kept)
+        rest = ~dropped & ~used
+        edges(canvas, cells.EDGE, at, tails[rest], heads[rest], radius, not A.is_symmetric)
+        for line, which in ((cells.DROPPED, dropped), (cells.TREE, used)):
+            edges(canvas, line, at, flows[0][which], flows[1][which], radius, True)
+        caption = f"the graph of {self._name}"
+        state = step.vectors.get(step.output)
+        if state is not None and state.size == self._n:
+            uses = p is not None and p.matrix == self._name
+            caption = f"filled: {step.output}" + ("; orange edges: the product" if uses else "")
+        self._vertices(canvas, step, state)
+        canvas.words(_WIDTH / 2, _HEIGHT + 13, caption, 15, cells.MUTED)
+        return canvas.svg(f"the graph of {self._name} after step {step.number}; {caption}")
+
+    def _vertices(self, canvas: Canvas, step: Step, state: State | None) -> None:
+        """Draw the vertices, with the entries of a vector that has one for each."""
+        of = np.zeros(self._n, int)
+        fits = state is not None and state.size == self._n
+        if state is not None and fits:
+            of[state.indices] = np.where(state.values != 0, 1, 2)
+        kinds = (cells.NONE._replace(edge=cells.MUTED), cells.ENTRY, cells.ZERO)
+        vertices(canvas, kinds, of, self._at, self._radius, 14)
+        if state is None or not fits:
+            return
+        changed = self._at[_changed(step.before[step.output], state)]
+        canvas.discs(cells.CHANGED, changed, self._radius)
+        if state.dtype is not BOOL:
+            for i, value in state.to_dict().items():
+                x, y = self._at[i] + (0.75 * self._radius, -0.75 * self._radius - 5)
+                canvas.words(x, y, fitting(value), 14, cells.VERMILION, "left", bold=True)
 
 
-def step_html(step: StepRecord) -> str:
-    """Return a step as HTML for a notebook: the drawing, or text if it would be too large."""
-    sizes = [state.size for state in step.vectors.values()]
-    sizes += [n for A in step.matrices.values() for n in A.shape]
-    head = f"<div><code>{text(step.formula)}</code> <small>{text(_head(step))}</small></div>"
-    if max(sizes, default=0) > LARGEST:
-        return f"<pre>{text(repr(step))}</pre>"
-    return f"<div style='background:#fff;color:{INK}'>{head}{draw(step)}</div>"
-
-
-def _head(step: StepRecord) -> str:
-    where = f"level {step.level}, " if step.level >= 0 else ""
-    return f"step {step.number}, {where}{step.place}"
+def legend() -> str:
+    """Return the legend of the cells, an SVG for each, which wrap like words."""
+    samples = (
+        (cells.ENTRY, "7", "entry"),
+        (cells.ZERO, "0", "explicit zero"),
+        (cells.NONE, "", "no entry"),
+        (cells.CHANGED, "", "changed"),
+        (cells.USED, "", "meets the vector, and is kept"),
+        (cells.DROP, "", "meets it, but the mask drops it"),
+        (cells.KEPT, "", "mask keeps"),
+        (cells.OUT, "", "mask blocks"),
+    )
+    drawn = []
+    for kind, word, meaning in samples:
+        canvas = Canvas()
+        canvas.squares(kind, [(11, 12)], 18, 18)
+        if word:
+            canvas.words(11, 12, word, 12, kind.ink)
+        canvas.words(26, 12, meaning, 14, align="left")
+        canvas.grow_to(26 + 7.6 * len(meaning) + 12, 24)
+        drawn.append(canvas.svg(meaning))
+    return "".join(drawn)

@@ -9,39 +9,13 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from types import CodeType
 
+from lagpu.draw.svg import fill, text
 from lagpu.errors import LimitExceeded
-from lagpu.host.pages import fill, text
 from lagpu.host.source import SYNTAX, file_name
-from lagpu.observe.step.drawing import LARGEST, Layout, draw
-from lagpu.observe.step.graph import GraphDrawing
-from lagpu.observe.step.state import StepRecord
-from lagpu.observe.step.svg import legend
+from lagpu.observe.step.drawing import LARGEST, GraphDrawing, Layout, Step, draw, legend
 
 #: Most steps on a page.
 MOST = 1000
-
-
-def _require_small(steps: Iterable[StepRecord], what: str) -> list[StepRecord]:
-    """Return the steps as a list, once they are known to fit a page.
-
-    Raises
-    ------
-    LimitExceeded
-        If there are more than `MOST`, or a vector or matrix is larger than `LARGEST`.
-    """
-    small: list[StepRecord] = []
-    for step in steps:
-        for name, state in step.vectors.items():
-            require_size(state.size, name, what)
-        for name, A in step.matrices.items():
-            require_size(max(A.shape), name, what)
-        small.append(step)
-    if len(small) > MOST:
-        raise LimitExceeded(
-            f"{what}: {len(small):,} steps > {MOST}, the most that a page shows. "
-            "Use a graph of fewer levels, or fewer iterations."
-        )
-    return small
 
 
 def require_size(size: int, name: str, what: str) -> None:
@@ -54,7 +28,7 @@ def require_size(size: int, name: str, what: str) -> None:
 
 
 def page(
-    steps: Iterable[StepRecord],
+    steps: Iterable[Step],
     title: str,
     facts: Mapping[str, object] | None = None,
     *,
@@ -62,23 +36,21 @@ def page(
 ) -> str:
     """Return a page that shows one step at a time, and prints all of them.
 
-    Parameters
-    ----------
-    steps : iterable of Step
-        As `lagpu.step` yields them.
-    title : str
-        Heading.
-    facts : mapping, optional
-        Names and values to show below the heading, such as the name of the graph.
-    what : str, optional
-        The caller, with which an error message begins.
-
-    Raises
-    ------
-    LimitExceeded
-        If there are more than `MOST` steps, or a vector or matrix is larger than `LARGEST`.
+    An error message begins with `what`. Raises `LimitExceeded` if there are more than `MOST` steps,
+    or a vector or matrix is larger than `LARGEST`.
     """
-    small = _require_small(steps, what)
+    small = []
+    for step in steps:
+        for name, state in step.vectors.items():
+            require_size(state.size, name, what)
+        for name, A in step.matrices.items():
+            require_size(max(A.shape), name, what)
+        small.append(step)
+    if len(small) > MOST:
+        raise LimitExceeded(
+            f"{what}: {len(small):,} steps > {MOST}, the most that a page shows. "
+            "Use a graph of fewer levels, or fewer iterations."
+        )
     layout = Layout.of(small)
     codes = list(dict.fromkeys(step.code for step in small if step.code is not None))
     shared: dict[str, str] = {}
@@ -111,44 +83,27 @@ def page(
     )
 
 
-def framed(made: str) -> str:
-    """Return a page in a frame of its own, as HTML for a notebook."""
-    look = "width:100%;height:56rem;border:1px solid #d8dee5"
-    return f'<iframe title="steps" style="{look}" srcdoc="{text(made)}"></iframe>'
-
-
-def refused(error: Exception) -> str:
-    """Return, as HTML for a notebook, why there is no page."""
-    return f"<p>{text(error)}</p>"
-
-
-def _graph(layout: Layout, steps: list[StepRecord]) -> GraphDrawing | None:
+def _graph(layout: Layout, steps: list[Step]) -> GraphDrawing | None:
     """Return the drawing of the graph whose matrix the products use, if it is square."""
-    name = layout.matrix
-    found = [step.matrices[name] for step in steps if name in step.matrices] if name else []
-    if not found or not name or found[0].nrows != found[0].ncols:
-        return None
-    return GraphDrawing(name, steps)
+    name = layout.matrix or ""
+    found = next((step.matrices[name] for step in steps if name in step.matrices), None)
+    return None if found is None or found.nrows != found.ncols else GraphDrawing(name, steps)
 
 
-def _section(step: StepRecord, codes: list[CodeType], drawing: str, graph: str) -> str:
+def _section(step: Step, codes: list[CodeType], drawing: str, graph: str) -> str:
     code = codes.index(step.code) if step.code is not None else -1
     level = str(step.level) if step.level >= 0 else ""
-    where = f"level {step.level}, {step.place}" if level else step.place
     return (
         f'<section class="step" data-code="{code}" data-line="{step.line}" '
         f'data-last="{step.last_line}" data-level="{level}">'
-        f'<div class="state"><h2>step {step.number}, {text(where)}</h2>'
+        f'<div class="state"><h2>step {step.number}, {text(step.where)}</h2>'
         f'<p>{text(step.source or step.formula)}</p>{drawing}</div><div class="graph">{graph}</div>'
         "</section>"
     )
 
 
-def _listing(number: int, code: CodeType, steps: list[StepRecord]) -> str:
-    """Return a function's source as HTML, with only the first line of its docstring.
-
-    Of a module, which may be a whole script, the statements that the steps are in.
-    """
+def _listing(number: int, code: CodeType, steps: list[Step]) -> str:
+    """Return the source of a function as HTML, or those statements of a script that ran."""
     whole = code.co_name == "<module>"
     try:
         lines, first = (
@@ -156,49 +111,36 @@ def _listing(number: int, code: CodeType, steps: list[StepRecord]) -> str:
         )
     except OSError:
         lines, first = [], code.co_firstlineno
-    lines = lines or ["# the source cannot be read"]
-    shown = {
-        first + k: line.rstrip()
-        for k, line in enumerate(textwrap.dedent("".join(lines)).splitlines())
-    }
-    if whole:
-        ran = {step.line for step in steps if step.code is code}
-        kept = _around(list(shown.values()), ran)
-        shown = {n: line for n, line in shown.items() if n in kept} if kept else shown
-    else:
-        for k in _docstring(list(shown.values())):
-            del shown[first + k]
-    spans = "".join(
-        f'<span id="c{number}-{n}" data-n="{n}">{_code(line)}</span>' for n, line in shown.items()
-    )
+    lines = textwrap.dedent("".join(lines) or "# the source cannot be read").splitlines()
+    hidden = _hidden(lines, {step.line for step in steps if step.code is code} if whole else None)
+    spans = ""
+    for k, line in enumerate(lines):
+        if k + 1 not in hidden:
+            bare, n = line.strip(), first + k
+            indent = len(line) - len(line.lstrip())  # of the line's continuation where it wraps
+            shown = f'<code style="--in:{indent}">{text(bare)}</code>'
+            spans += f'<span id="c{number}-{n}" data-n="{n}">{shown}</span>'
     name = text(file_name(code.co_filename))
     return f'<div class="code"><h2>{name}</h2><pre>{spans}</pre></div>'
 
 
-def _code(line: str) -> str:
-    """Return a line as HTML, whose continuation is indented where it wraps."""
-    return f'<code style="--in:{len(line) - len(line.lstrip())}">{text(line.lstrip())}</code>'
+def _hidden(lines: list[str], ran: set[int] | None) -> set[int]:
+    """Return the lines, from 1, that a listing leaves out.
 
-
-def _body(lines: list[str]) -> list[ast.stmt]:
-    """Return the statements of a source text; none if it is not valid Python."""
+    Those of a function's docstring after the first; or, of a script, the outermost statements
+    without one of the lines `ran`.
+    """
     try:
         with SYNTAX:
-            return ast.parse("\n".join(lines)).body
+            body = ast.parse("\n".join(lines)).body
     except SyntaxError:
-        return []
-
-
-def _around(lines: list[str], ran: set[int]) -> set[int]:
-    """Return the lines, from 1, of the outermost statements that contain the lines `ran`."""
-    spans = (range(node.lineno, (node.end_lineno or 0) + 1) for node in _body(lines))
-    return {n for span in spans if ran.intersection(span) for n in span}
-
-
-def _docstring(lines: list[str]) -> range:
-    """Return the indices of the lines of a function's docstring after the first."""
-    function = next(iter(_body(lines)), None)
-    body = getattr(function, "body", None)
-    if not isinstance(body, list) or ast.get_docstring(function) is None:  # type: ignore[arg-type]
-        return range(0)
-    return range(body[0].lineno, body[0].end_lineno)
+        return set()
+    if ran is not None:
+        spans = [range(node.lineno, (node.end_lineno or 0) + 1) for node in body]
+        kept = {n for span in spans if ran.intersection(span) for n in span}
+        return set(range(1, len(lines) + 1)) - kept if kept else set()
+    function = next(iter(body), None)
+    if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(function):
+        docstring = function.body[0]
+        return set(range(docstring.lineno + 1, (docstring.end_lineno or 0) + 1))
+    return set()

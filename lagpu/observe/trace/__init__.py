@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
@@ -25,15 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["Row", "Totals", "Trace", "names_in", "trace"]
 
 
-# A statement that ran by itself: its level, and callables for entries before, after, measurement.
-_Ran = tuple[Seen, int, Callable[[], int], Callable[[], int], Callable[[], Measured]]
-
-
-def _row(ran: _Ran) -> Row:
-    seen, level, before, after, measured = ran
-    return row_of(seen.description(), LoopRow(0, level, before(), after(), measured()), "eager")
-
-
 class Trace(Observer):
     """The rows of the statements that ran inside ``with``, in order.
 
@@ -49,7 +40,7 @@ class Trace(Observer):
         self.why_eager = "" if fuse else "a trace of single statements is on"
         self.level = -1
         self._rows: list[Row] = []
-        self._pending: deque[_Ran | Callable[[], Iterable[Row]]] = deque()
+        self._pending: deque[Callable[[], list[Row]]] = deque()
         self._meters: dict[int, tuple[Backend, Meter]] = {}
         self._stopped: list[Meter] = []
         self._between: list[Callable[[], Measured]] = []  # measured outside of single statements
@@ -86,13 +77,14 @@ class Trace(Observer):
             before = meter.count(inputs[0].stored.data)
         operation: Operation = call.operation
         measured = meter.run(work, None if out.ndim == 0 else out.data, operation)
-        after = _known(out.nvals) if out.ndim == 0 else meter.count(out.data)
+        count: int = out.nvals if out.ndim == 0 else 0
+        after = (lambda: count) if out.ndim == 0 else meter.count(out.data)
         seen = Seen((to, call), frame, line)
         if inputs:
             seen.description()  # so that the row keeps no vector alive
         else:
             self._format_later(seen, out)
-        self._pending.append((seen, self.level, before, after, measured))
+        self._later(seen, before, after, measured)
 
     def entry(
         self, v: Any, describe: Callable[[], tuple[Any, Any]], work: Callable[[], None]
@@ -104,7 +96,23 @@ class Trace(Observer):
         meter = self._meter(v.backend)
         measured = meter.run(work, v.data, None)
         self._format_later(seen, v)
-        self._pending.append((seen, self.level, _nothing, meter.count(v.data), measured))
+        self._later(seen, _nothing, meter.count(v.data), measured)
+
+    def _later(
+        self,
+        seen: Seen,
+        before: Callable[[], int],
+        after: Callable[[], int],
+        measured: Callable[[], Measured],
+    ) -> None:
+        """Put off the row of a statement that ran by itself until its measurement is read."""
+        level = self.level
+
+        def rows() -> list[Row]:
+            row = LoopRow(0, level, before(), after(), measured())
+            return [row_of(seen.description(), row, "eager")]
+
+        self._pending.append(rows)
 
     def _format_later(self, seen: Seen, out: Any) -> None:
         """Put off formatting a statement that assigns a constant; keep only its output's name."""
@@ -170,9 +178,8 @@ class Trace(Observer):
     def rows(self) -> list[Row]:
         """A row for each statement and level, in order; waits for the device."""
         while self._pending:
-            next_ = self._pending[0]
-            self._rows.extend([_row(next_)] if isinstance(next_, tuple) else next_())
-            self._pending.popleft()
+            self._rows.extend(self._pending[0]())
+            self._pending.popleft()  # after it was read: an interrupted read can be repeated
         return self._rows
 
     def totals(self) -> Totals:
@@ -201,7 +208,7 @@ class Trace(Observer):
 
     def table(self) -> str:
         """Return the rows as a plain text table, a long one folded, with the totals below."""
-        from lagpu.observe.trace.table import plain
+        from lagpu.observe.trace.page import plain
 
         return Lines(plain(self.rows, self.totals()))
 
@@ -214,14 +221,8 @@ class Trace(Observer):
     ) -> str | None:
         """Return one self-contained HTML page: totals, a chart and a table to sort.
 
-        Parameters
-        ----------
-        path : str or Path, optional
-            Write the page to this file instead and return None.
-        title : str
-            Heading of the page.
-        facts : mapping, optional
-            Names and values to show below the heading, such as the name of the graph.
+        It is written to the file `path` instead if that is given; `facts` are names and values to
+        show below the heading, such as the name of the graph.
         """
         from lagpu.observe.trace.page import page
 
@@ -230,22 +231,14 @@ class Trace(Observer):
     def plot(self, ax: Any = None) -> Any:
         """Draw kernel time by level, and the entries of the multiplied vectors; return the axes.
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            The axes to draw on; by default those of a new figure.
-
-        Raises
-        ------
-        BackendUnavailable
-            If Matplotlib is missing.
+        They are `ax`, or those of a new figure. Without Matplotlib `BackendUnavailable` is raised.
         """
         from lagpu.observe.trace.page import plot
 
         return plot(self.rows, ax)
 
     def __rich__(self) -> Table:
-        from lagpu.observe.trace.table import rich_table
+        from lagpu.observe.trace.page import rich_table
 
         return rich_table(self.rows, self.totals())
 
@@ -260,10 +253,6 @@ class Trace(Observer):
 
 def _nothing() -> int:
     return 0
-
-
-def _known(count: int) -> Callable[[], int]:
-    return lambda: count
 
 
 def trace(*, fuse: bool = True) -> Trace:

@@ -26,11 +26,8 @@ class Row:
     ----------
     level : int or None
         Iteration of the enclosing `loop`, from 0; -1 outside of a loop; None for all iterations.
-    method : str
-        Name of the operation.
-    formula : str
-        The statement as mathematics, with the author's names.
-    where : str
+    method, formula, where : str
+        Name of the operation; the statement as mathematics, with the author's names;
         ``file.py:line``.
     shapes : tuple of tuple of int
         Shape of the output, then of the inputs.
@@ -40,21 +37,17 @@ class Row:
     direction, kernel, reason : str
         The choice made for a product, and why; empty for other operations. The kernel of a
         statement in a loop that ran as one kernel is ``"fused"``.
-    edges : int or None
-        Matrix entries that the product looked at.
-    bytes : int or None
-        Memory moved, estimated (docs/design/trace.md); None in a row for all iterations, and on
-        cpu for statements other than products.
+    edges, bytes : int or None
+        Matrix entries that the product looked at, and memory moved, estimated
+        (docs/design/trace.md). Bytes are None in a row for all iterations, and on cpu for
+        statements other than products.
     kernel_ms : float
         Time of the statement's kernels: by events on a GPU, else by the host's clock; in a fused
         loop by the device's own clock. Among rows for all iterations, the product's row has the
         time of the whole loop, by events.
-    host_ms : float or None
-        Time the host was busy with the statement, without compiling; None in a fused loop.
-    compile_ms : float
-        Time spent compiling kernels for the statement.
-    copy_ms, copy_bytes : float, int
-        Copies between host and device for the statement.
+    host_ms, compile_ms, copy_ms, copy_bytes : float or None, float, float, int
+        For the statement, the time of the host without compiling, None in a fused loop; of
+        compiling; of copies between host and device; and their bytes.
     mode : str
         ``"fused"`` if the statement ran as part of one kernel for the whole loop, else ``"eager"``.
     phases : tuple of Phase
@@ -116,12 +109,8 @@ class Totals:
 class Description(NamedTuple):
     """The fields of a row that are known before the statement runs.
 
-    Attributes
-    ----------
-    method, formula, where, shapes
-        As in `Row`; the formula of a statement that assigns the loop's counter ends in ``<< ``.
-    counter : str
-        The author's name of this counter; an empty string for other statements.
+    The formula of a statement that assigns the loop's counter ends in ``<< ``; `counter` is the
+    author's name of it, else empty.
     """
 
     method: str
@@ -132,18 +121,9 @@ class Description(NamedTuple):
 
 
 class Seen:
-    """A statement with its place in the source; the description is formatted on demand.
+    """A statement, or a callable that returns it, whose description is formatted on demand.
 
     Construction costs next to nothing: the device may be waiting for the loop that follows.
-
-    Parameters
-    ----------
-    of : tuple of Updater and Call, or callable
-        The statement, or a callable that returns it.
-    frame : FrameType or None
-        The author's frame.
-    line : int
-        The line of the statement in the author's file.
     """
 
     _named: dict[str, Any] | None = None
@@ -176,7 +156,9 @@ class Seen:
 
 def _described(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> Description:
     left, right = to.formula, call.formula
-    counter = _name_of_counter(right[0], named) if type(right[0]) is Counter else ""
+    counter = ""
+    if type(right[0]) is Counter:
+        counter = next((name for name, x in (named or {}).items() if x is right[0]), "iteration")
     parts = (*left, " << ") if counter else (*left, " << ", *right)
     shapes = (to.out.shape, *(x.shape for x in call.inputs))
     formula = format_formula(parts, _names_of(parts, named))
@@ -185,17 +167,15 @@ def _described(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> 
     return Description(method, formula, where, shapes, counter)
 
 
-def _name_of_counter(counter: Counter, named: dict[str, Any] | None) -> str:
-    return next((name for name, x in (named or {}).items() if x is counter), "iteration")
-
-
 def row_of(description: Description, row: LoopRow, mode: str) -> Row:
     """Return the row of a statement in one iteration, or in all."""
-    lacks = description.counter and (description.counter if row.level is None else str(row.level))
+    counter = description.counter
+    if counter and row.level is not None:
+        counter = str(row.level)
     return Row(
         level=row.level,
         method=description.method,
-        formula=description.formula + lacks,
+        formula=description.formula + counter,
         where=description.where,
         shapes=description.shapes,
         nvals_in=row.nvals_in,

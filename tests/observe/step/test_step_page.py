@@ -12,11 +12,28 @@ from browser import browse, check_page, needs_browser
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Scalar, Vector, algorithms, generators, semiring
 from lagpu.cli import main
+from lagpu.draw import svg
+from lagpu.draw.cells import (
+    CHANGED,
+    DROP,
+    DROPPED,
+    EDGE,
+    ENTRY,
+    IDLE,
+    KEPT,
+    NONE,
+    OUT,
+    TOUCHED,
+    TREE,
+    USED,
+    VEIL,
+    ZERO,
+    fitting,
+)
 from lagpu.errors import LimitExceeded
-from lagpu.observe.step import drawing, graph, svg
+from lagpu.observe.step import drawing
 from lagpu.observe.step import page as step_page
-from lagpu.observe.step.graph import GraphDrawing
-from lagpu.observe.step.text import fitting
+from lagpu.observe.step.drawing import GraphDrawing
 
 
 @pytest.fixture
@@ -50,27 +67,27 @@ def test_long_vectors_and_scalars_as_text(backend):
     assert repr(last).splitlines()[-1].startswith("> s  -0.83")
 
 
-def cells(drawn, style):
-    """Return the upper left corners of the squares of a style."""
+def cells(drawn, kind):
+    """Return the upper left corners of the squares of a kind."""
     paths = re.findall(r'<path d="([^"]*)" ([^>]*)/>', drawn)
-    found = [d for d, look in paths if look.strip() == svg.STYLES[style].strip()]
+    found = [d for d, look in paths if look == svg.look(kind)]
     return [tuple(map(float, xy)) for d in found for xy in re.findall(r"M([\d.]+) ([\d.]+)", d)]
 
 
 def test_a_drawing_shows_what_a_product_touches(A):
     s = list(lagpu.step(algorithms.bfs_levels, A, 1))[4]  # frontier {0, 2}, levels {0, 1, 2}
     drawn = drawing.draw(s)
-    assert (len(cells(drawn, "used")), len(cells(drawn, "met"))) == (
+    assert (len(cells(drawn, USED)), len(cells(drawn, DROP))) == (
         1,
         2,
     )  # 2 -> 3; 0 -> 1 and 2 -> 1
-    assert len(cells(drawn, "dot")) == A.nvals - 3
-    assert len(cells(drawn, "band")) == 2
-    assert len(cells(drawn, "veil")) == len(cells(drawn, "blocked")) == 3
-    assert len(cells(drawn, "kept")) == 1
-    assert len(cells(drawn, "changed")) == 3
-    assert len(cells(drawn, "zero")) == 1
-    assert len(cells(drawn, "none")) == 2 + 1 + 3  # factor, levels, frontier
+    assert len(cells(drawn, IDLE)) == A.nvals - 3
+    assert len(cells(drawn, TOUCHED)) == 2
+    assert len(cells(drawn, VEIL)) == len(cells(drawn, OUT)) == 3
+    assert len(cells(drawn, KEPT)) == 1
+    assert len(cells(drawn, CHANGED)) == 3
+    assert len(cells(drawn, ZERO)) == 1
+    assert len(cells(drawn, NONE)) == 2 + 1 + 3  # factor, levels, frontier
 
 
 def test_a_drawing_of_a_product_from_the_right(backend):
@@ -83,15 +100,15 @@ def test_a_drawing_of_a_product_from_the_right(backend):
     A = Matrix.from_coo([0, 1, 1], [0, 0, 2], 2.0, nrows=2, ncols=3, backend=backend)
     (s,) = lagpu.step(right, A)
     drawn = drawing.draw(s)
-    assert (len(cells(drawn, "used")), len(cells(drawn, "met")), len(cells(drawn, "dot"))) == (
+    assert (len(cells(drawn, USED)), len(cells(drawn, DROP)), len(cells(drawn, IDLE))) == (
         1,
         1,
         1,
     )
-    ((x, y),) = cells(drawn, "band")
-    assert len(cells(drawn, "kept")) == 1
+    ((x, y),) = cells(drawn, TOUCHED)
+    assert len(cells(drawn, KEPT)) == 1
     assert s.product == ("A", False, "u", False)
-    assert all(px >= x for px, _ in cells(drawn, "used"))
+    assert all(px >= x for px, _ in cells(drawn, USED))
     assert y > 0
 
 
@@ -104,8 +121,8 @@ def test_a_matrix_that_is_written_is_drawn_and_all_are_listed(A):
 
     first, last = lagpu.step(squares, A)
     drawn = drawing.draw(first)
-    assert len(cells(drawn, "entry")) == first.matrices["M"].nvals + 1  # and of q
-    assert len(cells(drawn, "dot")) == A.nvals
+    assert len(cells(drawn, ENTRY)) == first.matrices["M"].nvals + 1  # and of q
+    assert len(cells(drawn, IDLE)) == A.nvals
     texts = re.findall(r">([^<>]*)</text>", drawn)
     assert "\u25b6 M" in texts
     values = sorted(map(str, first.matrices["M"].to_coo()[2].tolist()))
@@ -222,9 +239,9 @@ def test_a_graph_shows_what_a_product_touches(A):
             Vector(BOOL, 3, like=A) @ Matrix(BOOL, 3, 2, like=A)
         )
 
-    looks = graph._LINES
+    looks = {"used": svg.stroke(TREE), "met": svg.stroke(DROPPED), "dot": svg.stroke(EDGE)}
     s = list(lagpu.step(algorithms.bfs_levels, A, 1))[4]  # frontier {0, 2}, levels {0, 1, 2}
-    drawn = graph.GraphDrawing("A", [s]).draw(s)
+    drawn = GraphDrawing("A", [s]).draw(s)
     lines = {
         look: sum(
             d.count("M") for d in re.findall(rf'<path d="([^"]*)" {re.escape(text)}/>', drawn)
@@ -234,8 +251,8 @@ def test_a_graph_shows_what_a_product_touches(A):
     assert lines == {"used": 3 * 1, "met": 3 * 2, "dot": A.nvals - 3}  # arrows have three strokes
     B = Matrix.from_coo([0, 0, 2], [0, 1, 0], 1, nrows=3, ncols=3, backend=A.backend)
     (s,) = lagpu.step(right, B)  # entry (2, 0) leads from 0 to 2
-    drawn = graph.GraphDrawing("A", [s]).draw(s)
-    (used,) = re.findall(rf'<path d="([^"]*)" {re.escape(looks["used"])}/>', drawn)
+    drawn = GraphDrawing("A", [s]).draw(s)
+    used = "".join(re.findall(rf'<path d="([^"]*)" {re.escape(looks["used"])}/>', drawn))
     assert used.count("M") == 1 + 3 + 3  # a self-loop, 1 -> 0 and 0 -> 2
     made = step_page.page(lagpu.step(rectangle, B), "no graph")
     assert '<div class="graph"></div>' in made
@@ -404,5 +421,5 @@ def test_a_step_without_the_matrix_of_the_products_draws_another(backend):
     layout = drawing.Layout.of(steps)
     assert layout.matrix == "B"
     drawn = drawing.draw(steps[0], layout)
-    assert len(cells(drawn, "dot")) == 6
+    assert len(cells(drawn, IDLE)) == 6
     assert ">A</text>" in drawn

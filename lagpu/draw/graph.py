@@ -1,36 +1,46 @@
-"""Places of a graph's vertices in the plane, the same in each run."""
+"""A graph on a canvas: places of its vertices, the same in each run, its edges and vertices."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
+
+from lagpu.draw.cells import Array, Canvas, Kind, Line
 
 _ROUNDS = 150
 _NEAR = 1.5  # edges between the nearest vertices of two components
 _LINE = 12  # edges of a path that lies straight; a longer one is bent
-Array = np.ndarray[Any, Any]
+
+
+def edges(
+    canvas: Canvas, line: Line, at: Array, tails: Array, heads: Array, radius: float, arrows: bool
+) -> None:
+    """Draw edges, self-loops as circles, between vertices at the places `at`, (n, 2)."""
+    own = tails == heads
+    if own.any():
+        canvas.loops(line, at[np.unique(tails[own])], radius)
+    canvas.lines(line, at, tails[~own], heads[~own], radius, arrows)
+
+
+def vertices(
+    canvas: Canvas, kinds: Sequence[Kind], of: Array, at: Array, radius: float, size: float
+) -> None:
+    """Draw vertex v as a disc of ``kinds[of[v]]``, with its number in text of a size, unless 0."""
+    for k, kind in enumerate(kinds):
+        if (of == k).any():
+            canvas.discs(kind, at[of == k], radius)
+    for v, (x, y) in enumerate(at.tolist() if size else ()):
+        canvas.words(x, y, str(v), size, kinds[of[v]].ink)
 
 
 def places(rows: Array, cols: Array, n: int) -> Array:
-    """Return a place for each vertex, so that distances follow those in the graph.
+    """Return a place for each of n vertices, (n, 2), so that distances follow those in the graph.
 
-    Stress majorization from a start by classical scaling; the distance of vertices that no path
-    joins is 0.6 times the longest path plus one, and then smaller components move towards the
-    largest until they are near it. Where all would lie on one long line, distances
-    count less the longer they are, so that the line bends. Sources: Torgerson 1952; Gansner, Koren
-    and North 2004.
-
-    Parameters
-    ----------
-    rows, cols : ndarray of int
-        Edges, of which the directions do not count.
-    n : int
-        Vertices.
-
-    Returns
-    -------
-    ndarray of float, (n, 2)
+    Stress majorization from a start by classical scaling, without regard to directions. Vertices
+    that no path joins are 0.6 times the longest path plus one apart; then smaller components move
+    towards the largest. Where all would lie on one long line, distances count less the longer they
+    are, so that the line bends. Sources: Torgerson 1952; Gansner, Koren and North 2004.
     """
     wanted, joined = _distances(rows, cols, n)
     found = _settled(wanted)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lagpu.host.layout import places
+from lagpu.draw.graph import places
 
 
 def lengths(found):

@@ -1,4 +1,4 @@
-"""Centralities: betweenness of nodes and edges, closeness, harmonic centrality, PageRank."""
+"""Centralities, eccentricities and clustering of nodes, and what follows from them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from lagpu import algorithms
 from lagpu.algorithms.pagerank import MOST
-from lagpu.errors import NotConverged
+from lagpu.errors import NoPath, NotConverged
 from lagpu.nx.answers import answers
 from lagpu.nx.graph import Graph
 from lagpu.nx.searches import require
@@ -71,12 +71,12 @@ def harmonic_centrality(
     G: Graph, nbunch: Any = None, distance: None = None, sources: Any = None
 ) -> dict[Any, float]:
     """Return the sum of the reciprocals of the distances to each node."""
-    asked = [G.nodes[v] for v in G.bunch(nbunch)]
+    wanted = [G.nodes[v] for v in G.bunch(nbunch)]
     counted = None if sources is None else G.bunch(sources)
-    ordered = set(asked)  # as NetworkX orders its result, and each process otherwise
-    if not asked or counted == []:
+    ordered = set(wanted)  # as NetworkX orders its result, and each process otherwise
+    if not wanted or counted == []:
         return dict.fromkeys(ordered, 0)
-    chosen = [G.index[node] for node in asked]
+    chosen = [G.index[node] for node in wanted]
     found = algorithms.harmonic_centrality(G.matrix(), chosen, sources=counted).to_dense(0)
     return {node: found[G.index[node]].item() for node in ordered}
 
@@ -110,3 +110,92 @@ def pagerank(
             raise NotImplementedError("lagpu: NetworkX stops at larger changes") from error
         raise nx.PowerIterationFailedConvergence(max_iter) from error
     return G.named(found.to_dense().tolist())
+
+
+def _error(G: Graph) -> nx.NetworkXError:
+    kind = "digraph is not strongly connected" if G.is_directed() else "graph is not connected"
+    return nx.NetworkXError(f"Found infinite path length because the {kind}")
+
+
+@answers(sp=(None,), weight=(None,))
+def eccentricity(G: Graph, v: Any = None, sp: None = None, weight: None = None) -> Any:
+    """Return the distance from a node, or by nodes from each, to the farthest node."""
+    chosen = G.bunch(v)
+    if not chosen:
+        return {}
+    try:
+        found = algorithms.eccentricity(G.matrix(), chosen)
+    except NoPath as error:
+        raise _error(G) from error
+    values = found.to_dense(-1)[chosen].tolist()
+    return values[0] if v is not None and v in G else G.named(values, chosen)
+
+
+@answers(e=(None,), weight=(None,))
+def diameter(G: Graph, e: None = None, usebounds: bool = False, weight: None = None) -> int:
+    """Return the largest eccentricity."""
+    try:
+        return algorithms.diameter(G.matrix())
+    except NoPath as error:
+        raise _error(G) from error
+
+
+@answers(e=(None,), weight=(None,))
+def radius(G: Graph, e: None = None, usebounds: bool = False, weight: None = None) -> int:
+    """Return the least eccentricity."""
+    return int(min(eccentricity(G).values()))
+
+
+@answers(e=(None,), weight=(None,))
+def center(G: Graph, e: None = None, usebounds: bool = False, weight: None = None) -> list[Any]:
+    """Return the nodes of the least eccentricity."""
+    found = eccentricity(G)
+    least = min(found.values())
+    return [node for node, value in found.items() if value == least]
+
+
+@answers(e=(None,), weight=(None,))
+def periphery(G: Graph, e: None = None, usebounds: bool = False, weight: None = None) -> list[Any]:
+    """Return the nodes of the largest eccentricity."""
+    found = eccentricity(G)
+    most = max(found.values())
+    return [node for node, value in found.items() if value == most]
+
+
+_SIMPLE = ("directed", "multigraph")
+
+
+def _of(G: Graph, values: list[Any], nodes: Any) -> Any:
+    """Return the value of a node, or values by nodes."""
+    if nodes is not None and nodes in G:
+        return values[G.index[nodes]]
+    chosen = G.bunch(nodes)
+    return G.named((values[v] for v in chosen), chosen)
+
+
+@answers(not_for=_SIMPLE)
+def triangles(G: Graph, nodes: Any = None) -> Any:
+    """Return the number of triangles of a node, or by nodes of each."""
+    return _of(G, algorithms.triangles(G.matrix()).to_dense().tolist(), nodes)
+
+
+@answers(not_for=_SIMPLE, weight=(None,))
+def clustering(G: Graph, nodes: Any = None, weight: None = None) -> Any:
+    """Return the share of joined pairs of neighbours of a node, or by nodes of each."""
+    return _of(G, algorithms.clustering(G.matrix()).to_dense().tolist(), nodes)
+
+
+@answers(not_for=_SIMPLE, weight=(None,))
+def average_clustering(
+    G: Graph, nodes: Any = None, weight: None = None, count_zeros: bool = True
+) -> float:
+    """Return the mean of the clustering of nodes."""
+    every = algorithms.clustering(G.matrix()).to_dense()[G.bunch(nodes)].tolist()
+    counted = every if count_zeros else [x for x in every if x > 0]
+    return float(sum(counted) / len(counted))
+
+
+@answers(not_for=_SIMPLE)
+def transitivity(G: Graph) -> float:
+    """Return the share of joined pairs among all pairs of a common neighbour."""
+    return algorithms.transitivity(G.matrix())

@@ -1,11 +1,11 @@
-"""What the backend runs, what it does not, and what it says of it."""
+"""Which calls the backend runs, which it refuses, and its reasons."""
 
 import networkx as nx
 import pytest
 from networkx_door import door  # noqa: F401
 
 from lagpu.nx import convert_from_nx
-from lagpu.nx.rules import can_run, should_run
+from lagpu.nx.answers import can_run, should_run
 
 KARATE = nx.karate_club_graph()
 

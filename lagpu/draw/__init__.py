@@ -1,0 +1,1 @@
+"""How matrices, vectors, masks, frontiers and graphs look, on a page in SVG and in Matplotlib."""
