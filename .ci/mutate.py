@@ -50,8 +50,7 @@ TARGETS = {
         "tests/core tests/loops tests/host/test_display.py --backend=cpu,sim",
     ),
     "loops": (
-        "lagpu/loops/loop.py lagpu/loops/loop.py lagpu/loops/purity.py lagpu/loops/loop.py "
-        "lagpu/loops/loop.py lagpu/loops/loop.py",
+        "lagpu/loops/loop.py lagpu/loops/purity.py",
         "tests/loops tests/observe/trace/test_trace.py --backend=cpu,sim",
     ),
     "planner": (
@@ -98,10 +97,10 @@ TARGETS = {
         "tests/core/test_matrix.py tests/backends/gpu/ops/test_spmv.py --backend=sim",
     ),
     "cpu": (
-        "lagpu/backends/cpu/vectors.py lagpu/backends/cpu/matrices.py "
+        "lagpu/backends/cpu/statements.py "
         "lagpu/backends/cpu/handles.py lagpu/backends/cpu/workarounds.py",
         "tests/backends/cpu tests/algebra/test_operators_logic.py "
-        "tests/algebra/test_registry.py tests/core/test_vector.py "
+        "tests/algebra/test_operators_table.py tests/core/test_vector.py "
         "tests/core/test_matrix.py tests/core/test_matrix_empty.py tests/core/test_matmul.py "
         "tests/core/test_matmul_matrices.py tests/core/test_views.py --backend=cpu",
     ),

@@ -1,3 +1,1 @@
 """Operators, and the tables of them that anyone can read."""
-
-__all__: list[str] = []

@@ -1,3 +1,1 @@
 """Vectors, matrices and scalars, their notation, and every check of a statement."""
-
-__all__: list[str] = []

@@ -1,3 +1,1 @@
 """Services that know nothing of linear algebra: memory, files, programs, pages, source text."""
-
-__all__: list[str] = []

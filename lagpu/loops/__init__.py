@@ -1,3 +1,1 @@
 """`loop` and `sweep`, and the proof that a backend may run a body as a whole."""
-
-__all__: list[str] = []
