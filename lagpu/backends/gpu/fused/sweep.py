@@ -346,7 +346,8 @@ class SweepText:
 def vector_sweep(statements: Sequence[Statement], turns: Sweep) -> VectorSweep | Rejection:
     """Return the sweep over a vector's levels, or why the statements do not fit."""
     here, above, _ = turns
-    assert isinstance(here, VectorStore) and isinstance(above, VectorStore)
+    assert isinstance(here, VectorStore)
+    assert isinstance(above, VectorStore)
     body = match_sweep(statements, here, above)
     if isinstance(body, Rejection):
         return body
@@ -446,7 +447,8 @@ def per_source_sweep(
 ) -> PerSourceSweep | Rejection:
     """Return the sweep over a matrix' levels, or why the statements do not fit."""
     here, above, levels = turns
-    assert isinstance(here, MatrixHandle) and isinstance(above, MatrixHandle)
+    assert isinstance(here, MatrixHandle)
+    assert isinstance(above, MatrixHandle)
     assert isinstance(levels, BitmapLevels)
     found = on_entries(counters, statements, (here, above), here.shape)
     if isinstance(found, Rejection):

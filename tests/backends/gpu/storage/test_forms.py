@@ -95,8 +95,8 @@ def test_one_entry_without_its_mirror_image_is_found(place, size):
 def test_rows_are_sorted_once(monkeypatch):
     """Whether a matrix is symmetric is known before."""
     place = of_gpu.GpuBackend("roomy", SimDevice())
-    sorted_, sort = [], forms._rows
-    monkeypatch.setattr(forms, "_rows", lambda A: sorted_.append(A) or sort(A))
+    sorted_, sort = [], forms.transpose
+    monkeypatch.setattr(forms, "transpose", lambda A, *how: sorted_.append(A) or sort(A, *how))
     L = directed(place).select("tril", -1).new()
     known = kronecker(5, backend=place)  # as every generated graph says
     symmetric = Matrix.from_csc(*known.to_csc(), nrows=32, backend=place)
