@@ -316,8 +316,11 @@ class Piece:
         The source by which the piece has found a target.
     giver, source : array of INT64, (own vertices,)
         The piece that has found an own vertex, -1 before; and the source there, once it is known.
-    neighbours : Neighbours or None
-        For claims by sorting.
+    neighbours, listed
+        For claims by sorting: the part by its sources; in a level those of the frontier.
+    sources, pulls, reached
+        In a level: the sources in the frontier; whether it pulls; by owner the vertices found and
+        the source of each.
     """
 
     def __init__(self, pieces: Pieces, k: int, A: GridMatrix, own: Array, system: System) -> None:
@@ -340,39 +343,37 @@ class Piece:
         self.via = np.zeros(targets, np.int64)
         self.giver, self.source = np.full(len(own), -1), np.zeros(len(own), np.int64)
         self._unshared: list[Array] = [self.front]
+        self.sources, self.pulls, self.reached = self.front, False, dict[int, Arrays]()
+        self.listed: Listed | None = None
 
     def out_degrees(self) -> Array:
         """Return the number of entries in each row of the part."""
         rows = entries_of(self._place, self._part, 2)[0]
         return np.bincount(rows, minlength=self._sources)
 
-    def find(self, sources: Array, pulls: bool, numbered: bool) -> tuple[Array, Array]:
-        """Return the targets next to these sources that are not visited, and the source of each.
+    def find(self, numbered: bool) -> tuple[Array, Array]:
+        """Visit and return the unvisited targets next to the frontier, and the source of each.
 
-        They are visited from now on. The sources mean nothing unless `numbered`.
+        The sources mean nothing unless `numbered`.
         """
-        place = self._place
-        algebra = semiring.any_secondi if numbered else semiring.any_pair
-        domain, result = algebra.types(BOOL, self._dtype)
-        product = Product(algebra, domain, result, True, True, self._kernels[pulls])
-        u = place.vector_from_coo(np.sort(sources), np.True_, BOOL, self._sources)
-        out = place.vector(result, len(self._seen))
-        desc = Descriptor(self._visited, complement=True, replace=True)
-        multiply = Multiply(self._part, u, product)
-        self._pieces.execute(self._k, Statement(out, desc, multiply, result))
-        return self._found(*place.vector_to_coo(out))
-
-    def claim(self, listed: Listed) -> tuple[Array, Array]:
-        """Return what `find` returns, from the list of neighbours."""
-        assert self.neighbours is not None
-        targets, sources = self.neighbours.distinct(listed)
-        new = ~self._seen[targets]
-        return self._found(targets[new], sources[new])
-
-    def _found(self, targets: Array, sources: Array) -> tuple[Array, Array]:
+        if self.neighbours is not None and self.listed is not None:
+            targets, via = self.neighbours.distinct(self.listed)
+            new = ~self._seen[targets]
+            targets, via = targets[new], via[new]
+        else:
+            place = self._place
+            algebra = semiring.any_secondi if numbered else semiring.any_pair
+            domain, result = algebra.types(BOOL, self._dtype)
+            product = Product(algebra, domain, result, True, True, self._kernels[self.pulls])
+            u = place.vector_from_coo(np.sort(self.sources), np.True_, BOOL, self._sources)
+            out = place.vector(result, len(self._seen))
+            desc = Descriptor(self._visited, complement=True, replace=True)
+            multiply = Multiply(self._part, u, product)
+            self._pieces.execute(self._k, Statement(out, desc, multiply, result))
+            targets, via = place.vector_to_coo(out)
         self._visit(targets)
-        self.via[targets] = sources
-        return targets, sources
+        self.via[targets] = via
+        return targets, via
 
     def visit_own(self, vertices: Array) -> Array:
         """Visit own vertices; return those that were not visited before, as a mask."""
@@ -475,32 +476,32 @@ class Search:
         form = system.messages
         if form == "direction":
             form = "bitmap" if self._pulled else "list"
-        sources = self._timed("expand", lambda: self._expand(form))
-        pulls = [self._pulled] * len(self.local)
+        self._timed("expand", lambda: self._expand(form))
+        local = [*self.local.values()]
+        for piece in local:
+            piece.pulls, piece.listed = self._pulled, None
         if system.rule == "ratio":
-            found = [
-                len(of) / piece.unvisited if piece.unvisited else float("inf")
-                for of, piece in zip(sources, self.local.values(), strict=True)
-            ]
-            pulls = [ratio >= system.ratio for ratio in found]
-            why = f"frontier / unvisited {found[0]:.3g}, threshold {system.ratio:g}"
-        if system.share == "yes" and self._any_pulls(pulls):
+            ratios = [len(of.sources) / of.unvisited if of.unvisited else np.inf for of in local]
+            for piece, ratio in zip(local, ratios, strict=True):
+                piece.pulls = ratio >= system.ratio
+            why = f"frontier / unvisited {ratios[0]:.3g}, threshold {system.ratio:g}"
+        if system.share == "yes" and self._any_pulls():
             self._timed("share", lambda: self._share(form))
-        lists: list[Listed | None] = [None] * len(pulls)
-        if system.claims == "sort" and not all(pulls):
-            lists = self._timed("expansion", lambda: self._lists(sources, pulls))
-        known = [of for of in lists if of is not None]
-        reached = self._timed(
-            "sort" if known else "expansion", lambda: self._expansion(sources, pulls, lists)
-        )
-        given = self._timed("fold", lambda: self._fold(reached, form))
-        self._timed("update", lambda: self._update(reached, given))
+        pushing = [piece for piece in local if not piece.pulls]
+        sorting = system.claims == "sort" and bool(pushing)
+        if sorting:
+            self._timed("expansion", lambda: self._list(pushing))
+        self._timed("sort" if sorting else "expansion", self._expansion)
+        given = self._timed("fold", lambda: self._fold(form))
+        self._timed("update", lambda: self._update(given))
         self.total, self._edges = self._timed("agree", self._agreed)
+        known = [piece.listed for piece in local if piece.listed is not None]
         listed = sum(len(of.targets) for of in known)
         if known:
             why += f"; {listed} neighbours sorted, {sum(of.nbytes for of in known)} bytes"
-        phases, products = tuple(self._phases), len(lists) - len(known)
-        self.levels.append(Level(before, self.total, sum(pulls), why, phases, products, listed))
+        phases, products = tuple(self._phases), len(local) - len(known)
+        pulls = len(local) - len(pushing)
+        self.levels.append(Level(before, self.total, pulls, why, phases, products, listed))
 
     def parents(self) -> list[Array]:
         """Return, for each local piece, the parents of its own vertices that the search has found.
@@ -537,10 +538,10 @@ class Search:
         )
         return f"frontier {self.total}, its edges {self._edges}, unexplored {left}"
 
-    def _any_pulls(self, pulls: list[bool]) -> bool:
+    def _any_pulls(self) -> bool:
         """Whether any piece pulls; a sum over all if each decides by itself."""
         if self._system.rule == "ratio":
-            count = [(int(pull),) for pull in pulls]
+            count = [(int(piece.pulls),) for piece in self.local.values()]
             return self._timed("agree", lambda: self._exchange.totals(count))[0] > 0
         return self._pulled
 
@@ -578,16 +579,13 @@ class Search:
         self._phases.append(Phase(name, ms, self._exchange.noted()))
         return made
 
-    def _expand(self, form: str) -> list[Array]:
-        """Return, for each local piece, the sources in the frontier of its column of pieces."""
+    def _expand(self, form: str) -> None:
+        """Give each local piece the sources in the frontier of its column of pieces."""
         own = [piece.front for piece in self.local.values()]
         received = self._exchange.own_sets(own, COLUMN, form)
-        return [
-            np.concatenate(
-                [self._at(COLUMN, s, vertices) for s, vertices in ({p: front} | lists).items()]
-            )
-            for p, front, lists in zip(self.local, own, received, strict=True)
-        ]
+        for (p, piece), lists in zip(self.local.items(), received, strict=True):
+            fronts = ({p: piece.front} | lists).items()
+            piece.sources = np.concatenate([self._at(COLUMN, s, front) for s, front in fronts])
 
     def _share(self, form: str) -> None:
         """Send the row of pieces the own vertices that were visited since the last time."""
@@ -597,42 +595,33 @@ class Search:
             for s, vertices in lists.items():
                 piece.visit(self._at(ROW, s, vertices))
 
-    def _lists(self, sources: list[Array], pulls: list[bool]) -> list[Listed | None]:
-        """Return, for each local piece that pushes, the neighbours of its sources."""
-        of_piece = zip(self.local.values(), sources, pulls, strict=True)
-        return [
-            None if pull or piece.neighbours is None else piece.neighbours.listed(of)
-            for piece, of, pull in of_piece
-        ]
+    def _list(self, pushing: Sequence[Piece]) -> None:
+        """List the neighbours of the sources of the pieces that push."""
+        for piece in pushing:
+            assert piece.neighbours is not None
+            piece.listed = piece.neighbours.listed(piece.sources)
 
-    def _expansion(
-        self, sources: list[Array], pulls: list[bool], lists: list[Listed | None]
-    ) -> list[dict[int, Any]]:
-        """Return, for each local piece and owner, the vertices found and the source of each."""
-        reached = []
-        of_piece = zip(self.local.items(), sources, pulls, lists, strict=True)
-        for (p, piece), of, pull, listed in of_piece:
-            if listed is None:
-                targets, via = piece.find(of, pull, self._numbered)
-            else:
-                targets, via = piece.claim(listed)
+    def _expansion(self) -> None:
+        """Find the vertices next to the frontier, for each local piece by owner."""
+        for p, piece in self.local.items():
+            targets, via = piece.find(self._numbered)
             index = self._layout.dims[ROW].index(self._layout.parts(p)[ROW], targets)
-            by_owner = cut((self._by.position(index), via), self._by.owner(index), self._by.pieces)
-            reached.append(dict(enumerate(by_owner)))
-        return reached
+            lists = self._by.position(index), via
+            piece.reached = dict(enumerate(cut(lists, self._by.owner(index), self._by.pieces)))
 
-    def _fold(self, reached: list[dict[int, Any]], form: str) -> list[dict[int, Any]]:
+    def _fold(self, form: str) -> list[dict[int, Any]]:
         """Send each vertex to its owner, with its source if parents are sent."""
+        reached = [piece.reached for piece in self.local.values()]
         if self._numbered and self._system.parents == "sent":
             return self._exchange.numbers(reached, ROW, "pairs")
         vertices = [{d: lists[0] for d, lists in of.items()} for of in reached]
         received = self._exchange.sets(vertices, ROW, form, of_receiver=True)
         return [{s: (at,) for s, at in lists.items()} for lists in received]
 
-    def _update(self, reached: list[dict[int, Any]], given: list[dict[int, Any]]) -> None:
+    def _update(self, given: list[dict[int, Any]]) -> None:
         """Make the next frontier: what a piece has found itself, then what others sent, by rank."""
-        for (p, piece), of, lists in zip(self.local.items(), reached, given, strict=True):
-            own = of[p][0]
+        for (p, piece), lists in zip(self.local.items(), given, strict=True):
+            own = piece.reached[p][0]
             piece.take(own, p)
             fresh = [own]
             for s, (vertices, *sources) in lists.items():
