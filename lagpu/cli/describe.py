@@ -15,8 +15,7 @@ from lagpu.cli.graphs import facts_of, load, load_named
 from lagpu.cli.pages import SAVED, require_file
 from lagpu.core.matrix import Matrix
 from lagpu.errors import InvalidValue
-from lagpu.generators.load import Facts
-from lagpu.generators.spec import is_random, is_spec
+from lagpu.generators.load import Facts, is_random, is_spec
 from lagpu.io.files import require_writable
 
 

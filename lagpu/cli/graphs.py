@@ -13,9 +13,8 @@ from lagpu.cli.console import busy
 from lagpu.cli.names import Names
 from lagpu.core.matrix import Matrix
 from lagpu.errors import InvalidValue
-from lagpu.generators.load import Facts
+from lagpu.generators.load import Facts, is_random
 from lagpu.generators.load import load as load_quietly
-from lagpu.generators.spec import is_random
 
 
 def load(graph: str, backend: str | Backend, *, seed_for: str = "", **options: Any) -> Matrix:

@@ -283,7 +283,7 @@ class Device(Protocol):
     def random_words(self, key: np.ndarray[Any, Any], stream: int, first: int, count: int) -> Array:
         """Return the numbers ``first .. first + count - 1`` of a random stream, (count,), UINT32.
 
-        They are those of `lagpu.generators.stream.words`, which says more.
+        They are those of `lagpu.generators.edges.words`, which says more.
         """
 
     def describe(self) -> dict[str, str]:
@@ -477,7 +477,7 @@ def _misfit(kernel: Kernel, param: Param, fact: str) -> KernelLaunchError:
 
 
 # ------------------------------------------------------------------------------------------
-# Random numbers made on a device; see `lagpu.generators.stream`.
+# Random numbers made on a device; see `lagpu.generators.edges`.
 
 
 def random_words(
