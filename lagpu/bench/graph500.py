@@ -29,8 +29,8 @@ from lagpu.core.vector import Vector
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.generators import device as on_device
 from lagpu.generators import parts, path
-from lagpu.generators.random import kronecker_tuples
-from lagpu.generators.sizes import LARGEST_SCALE, count
+from lagpu.generators.edges import LARGEST_SCALE, count, is_on_gpu
+from lagpu.generators.graphs import kronecker_tuples
 from lagpu.host import job
 from lagpu.io import csc
 
@@ -191,7 +191,7 @@ class Tuples:
         n = 1 + max(int(x[0]) for (x,) in self._gather(largest))
         if self._place.capabilities.parts is not None:
             return parts.undirected(self._slices, n, self._place)
-        if on_device.is_on_gpu(self._place):
+        if is_on_gpu(self._place):
             return on_device.undirected(*self._slices[0], n, self._place)
         return csc.undirected(*self._slices[0], n).matrix(self._place)
 
@@ -233,7 +233,7 @@ class Tuples:
         """Return what ``work(xp, u, v)`` returns for each slice: arrays on the host."""
 
         def on_piece(home: Backend, piece: int) -> Any:
-            device = home.device if on_device.is_on_gpu(home) else None
+            device = home.device if is_on_gpu(home) else None
             with nullcontext() if device is None else device.alone():
                 return work(np if device is None else device.xp, *self._slices[piece])
 

@@ -27,7 +27,7 @@ from lagpu.bench.graphs import FEW, SAMPLED, Columns
 from lagpu.bench.harness import Array, Row, listed
 from lagpu.bench.questions import RANK_ERROR, Answer, Question, depths
 from lagpu.errors import BackendUnavailable, InvalidValue, NotSupported
-from lagpu.generators.spec import canonical
+from lagpu.generators.load import canonical
 
 _SAMPLE = f"betweenness_centrality {SAMPLED} sources"
 Found = tuple[Array, Array]  # vertices and their levels

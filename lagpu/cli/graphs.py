@@ -18,9 +18,8 @@ from lagpu.cli.commands import Options
 from lagpu.cli.console import busy
 from lagpu.core.matrix import Matrix
 from lagpu.errors import FileFormatError, InvalidValue
-from lagpu.generators.load import Facts
+from lagpu.generators.load import Facts, is_random
 from lagpu.generators.load import load as load_quietly
-from lagpu.generators.spec import is_random
 
 Array = np.ndarray[Any, Any]
 

@@ -5,9 +5,20 @@ paths and cycles, symmetric: each edge is two entries. Matrices are BOOL and sto
 `from_spec` makes a graph from a text such as ``kron:16``.
 """
 
-from lagpu.generators.random import delaunay, gnm, kronecker, road, uniform
-from lagpu.generators.shapes import complete, cycle, grid2d, mycielskian, path, star
-from lagpu.generators.spec import from_spec, is_spec
+from lagpu.generators.graphs import (
+    complete,
+    cycle,
+    delaunay,
+    gnm,
+    grid2d,
+    kronecker,
+    mycielskian,
+    path,
+    road,
+    star,
+    uniform,
+)
+from lagpu.generators.load import from_spec, is_spec
 
 __all__ = [
     "complete",

@@ -10,12 +10,15 @@ import numpy as np
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL
-from lagpu.generators import sizes
-from lagpu.generators.edges import Edges, KroneckerEdges, both_ways, endpoints
-from lagpu.generators.sizes import is_on_gpu
+from lagpu.generators.edges import (
+    Edges,
+    KroneckerEdges,
+    both_ways,
+    endpoints,
+    require_numbers,
+    size_of,
+)
 from lagpu.host.columns import Entries, bytes_of, even_ends, keeps, shares_for, sorted_columns
-
-__all__ = ["drawn", "is_on_gpu", "kronecker_tuples", "undirected"]
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
@@ -29,21 +32,12 @@ def drawn(
 ) -> Matrix:
     """Return a random graph made on the backend's device, which it needs.
 
-    Parameters
-    ----------
-    what : str
-        The generator, for messages.
-    kind : type
-        Draws the edges.
-    scale, edge_factor, seed
-        As in `lagpu.generators.kronecker`, and so are result and errors.
-    place : Backend
-        A backend with a device, sim too.
+    The edges are drawn by `kind`; result and errors are those of `lagpu.generators.kronecker`.
     """
-    n, draws = sizes.drawn(what, scale, edge_factor)
+    n, draws = size_of(what, scale, edge_factor)
     with place.device.alone():  # CuPy works on the device of this block
         shares = _shares(what, place.device, draws, n)
-        sizes.require_numbers(what, n)
+        require_numbers(what, n)
         edges = kind(scale, seed, place.device)
         free = place.device.free_bytes() - _beside(draws, n)
         if shares > 1 and keeps(2 * draws, free, 8 * draws):
@@ -54,11 +48,11 @@ def drawn(
 def kronecker_tuples(
     scale: int, edge_factor: int, seed: int, place: Backend
 ) -> tuple[Array, Array]:
-    """Return what `lagpu.generators.random.kronecker_tuples` returns, on a device."""
-    n, draws = sizes.drawn("kronecker", scale, edge_factor)
+    """Return what `lagpu.generators.graphs.kronecker_tuples` returns, on a device."""
+    n, draws = size_of("kronecker", scale, edge_factor)
     with place.device.alone():
         place.device.require(8 * draws + _BYTES_PER_DRAWN * min(draws, _CHUNK), "kronecker")
-        sizes.require_numbers("kronecker", n)
+        require_numbers("kronecker", n)
         edges = KroneckerEdges(scale, seed, place.device)
         return endpoints(place.device.xp, edges, 0, draws, _CHUNK)
 
@@ -66,14 +60,7 @@ def kronecker_tuples(
 def undirected(u: Array, v: Array, n: int, place: Backend) -> Matrix:
     """Return the symmetric BOOL matrix of edges {u, v}, without self-loops and duplicates.
 
-    Parameters
-    ----------
-    u, v : array of int, (k,)
-        Endpoints, on the device.
-    n : int
-        Number of vertices.
-    place : Backend
-        A backend with a device.
+    The endpoints, (k,), are on the device.
     """
     with place.device.alone():
         shares = _shares("undirected", place.device, len(u), n)

@@ -2,15 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
 
-from lagpu.generators.stream import key, labels, words
-from lagpu.host.columns import Entries
+from lagpu import backends
+from lagpu.backends.protocol import Backend
+from lagpu.errors import InvalidValue, NotSupported
+from lagpu.host import memory
+from lagpu.host.columns import Entries, Permutation
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
+
+LARGEST_SCALE = 31  # vertices are numbered in 32 bits
+_BYTES_PER_EDGE = 24  # peak memory, measured
+_BYTES_PER_VERTEX = 60
+_ROUNDS = 4
+_LABELS = 1 << 32  # the stream of the numbers of `labels`; edges have the streams below
+
+
+def key(seed: int) -> Array:
+    """Return the key of a seed, (2,), UINT64: NumPy mixes its bits."""
+    return np.random.SeedSequence(seed).generate_state(2, np.uint64)
+
+
+def words(device: Any, key: Array, stream: int, first: int, count: int) -> Array:
+    """Return the numbers ``first .. first + count - 1`` of a stream, (count,), UINT32.
+
+    They are made on a device, or on the host for None; `key` is from the function `key`.
+    """
+    if device is not None:
+        return device.random_words(key, stream, first, count)
+    block, skipped = divmod(first, 8)
+    generator = np.random.Philox(key=key, counter=[block, stream, 0, 0])
+    blocks = -(-(skipped + count) // 8)
+    return generator.random_raw(4 * blocks).view(np.uint32)[skipped : skipped + count]
+
+
+def labels(key: Array, bits: int) -> Permutation:
+    """Return a random permutation of ``0 .. 2**bits - 1``, for at most 32 bits."""
+    added = words(None, key, _LABELS, 0, _ROUNDS)
+    times = words(None, key, _LABELS + 1, 0, _ROUNDS) | np.uint32(1)
+    return Permutation(bits, added.tolist(), times.tolist())
+
+
+# numpy.ndarray or cupy.ndarray, by the device
 
 # Graph500: the probabilities of the quadrants (0, 0), (0, 1), (1, 0); the rest is for (1, 1).
 PROBABILITIES = (0.57, 0.19, 0.19)
@@ -30,16 +68,10 @@ class KroneckerEdges:
     """The edges of `lagpu.generators.kronecker`, self-loops and repeated ones included.
 
     Number e of stream b chooses the quadrant of edge e at bit b of its endpoints, counted from the
-    highest; the endpoints are then relabelled by `lagpu.generators.stream.labels`.
+    highest; the endpoints are then relabelled by `lagpu.generators.edges.labels`.
 
-    Parameters
-    ----------
-    scale : int
-        There are ``2**scale`` vertices.
-    seed : int
-        The same seed gives the same edges.
-    device : Device, optional
-        Where they are drawn; by default on the host.
+    There are ``2**scale`` vertices, and the same seed gives the same edges; they are drawn on a
+    device, or on the host for None.
     """
 
     def __init__(self, scale: int, seed: int, device: Any = None) -> None:
@@ -76,11 +108,6 @@ class UniformEdges:
     """The edges of `lagpu.generators.uniform`, self-loops and repeated ones included.
 
     The highest bits of number e of the streams 0 and 1 are the endpoints of edge e.
-
-    Parameters
-    ----------
-    scale, seed, device
-        As of `KroneckerEdges`.
     """
 
     def __init__(self, scale: int, seed: int, device: Any = None) -> None:
@@ -113,3 +140,86 @@ def both_ways(u: Array, v: Array) -> Iterator[Entries]:
     apart = u != v
     yield u, v, apart
     yield v, u, apart
+
+
+def count(what: str, name: str, value: Any, least: int, most: int | None = None) -> int:
+    """Return a number of the caller as an int, or raise if it is not whole or out of range."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InvalidValue(f"{what}: {name} {value!r} is not a whole number.") from None
+    if number < least or (most is not None and number > most):
+        limit = f">= {least}" if most is None else f"in {least} .. {most}"
+        raise InvalidValue(f"{what}: {name} {number} is not {limit}.")
+    return number
+
+
+def is_on_gpu(place: Backend) -> bool:
+    """Return True for a backend whose arrays are on a GPU; sim has them on the host."""
+    return place.device is not None and place.device.xp is not np
+
+
+def require(
+    what: str, n: int, edges: int, extra: int = 0, backend: str | Backend | None = "cpu"
+) -> None:
+    """Raise if a graph of `n` vertices and at most `edges` edges, each stored twice, cannot fit.
+
+    On a grid every process makes the whole, so all are asked before one of them begins.
+    """
+    nbytes, place = _BYTES_PER_EDGE * edges + _BYTES_PER_VERTEX * n + extra, backends.get(backend)
+    if place.capabilities.parts is None:
+        memory.require(nbytes, what)
+    else:
+        require_of_pieces(place, what, nbytes)
+    require_numbers(what, n)
+
+
+def require_of_pieces(
+    grid: Backend,
+    what: str,
+    whole: int = 0,
+    of_piece: Callable[[Any, int], tuple[int, int]] | None = None,
+) -> None:
+    """Ask for memory in all processes of a grid before one of them takes any.
+
+    Every process calls this. Each takes `whole` bytes on the host, whatever its pieces, and
+    ``of_piece(device, piece)`` returns the bytes that are taken while a part is made, one after the
+    other, and how many of them stay; `device` is that of a GPU, or None for the host.
+
+    Raises
+    ------
+    OutOfMemory
+        In every process if one of them or its device has not so much, with the number of that one.
+    """
+    parts = grid.capabilities.parts
+    assert parts is not None
+    processes = parts.beside // len(parts.homes)
+    left, most, kept = len(parts.homes), 0, whole
+
+    def ask(home: Backend, piece: int) -> tuple[()]:
+        nonlocal left, most, kept
+        device = home.device if is_on_gpu(home) else None
+        taken, stay = (0, 0) if of_piece is None else of_piece(device, piece)
+        if device is None:
+            most, kept = max(most, taken - stay), kept + stay
+        else:
+            device.require(taken, what)
+        left -= 1
+        if not left and most + kept:  # the last one of this process
+            memory.require(most + kept, what, processes=processes)
+        return ()
+
+    parts.gather(ask)
+
+
+def size_of(what: str, scale: int, edge_factor: int) -> tuple[int, int]:
+    """Return (vertices, edges to draw) of a random graph; the caller asks for their memory."""
+    # Beyond LARGEST_SCALE the error should be OutOfMemory, so `count` allows more here.
+    n = 2 ** count(what, "scale", scale, 0, 60)
+    return n, n * count(what, "edge_factor", edge_factor, 1)
+
+
+def require_numbers(what: str, n: int) -> None:
+    """Raise if there are more vertices than numbers for them."""
+    if n > 2**LARGEST_SCALE:
+        raise NotSupported(f"{what}: {n} vertices > 2**31. Make a smaller graph.")

@@ -19,8 +19,16 @@ from lagpu.backends.processes import require_alike
 from lagpu.backends.protocol import Backend, Parts
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL
-from lagpu.generators.edges import Edges, KroneckerEdges, both_ways, endpoints
-from lagpu.generators.sizes import LARGEST_SCALE, count, is_on_gpu, require_of_pieces
+from lagpu.generators.edges import (
+    LARGEST_SCALE,
+    Edges,
+    KroneckerEdges,
+    both_ways,
+    count,
+    endpoints,
+    is_on_gpu,
+    require_of_pieces,
+)
 from lagpu.host.columns import Entries, bytes_of, even_ends, keeps, shares_for, sorted_columns
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
@@ -36,16 +44,7 @@ def drawn(
 ) -> Matrix:
     """Return a random graph on a grid.
 
-    Parameters
-    ----------
-    what : str
-        The generator, for messages.
-    kind : type
-        Draws the edges.
-    scale, edge_factor, seed
-        As in `lagpu.generators.kronecker`, and so are result and errors.
-    grid : Backend
-        A backend that makes objects from parts.
+    The edges are drawn by `kind`; result and errors are those of `lagpu.generators.kronecker`.
     """
     n, draws = _size(what, scale, edge_factor)
     require_alike(grid, what, scale=scale, edge_factor=edge_factor, seed=seed)
@@ -73,16 +72,7 @@ def _of_edges(
 ) -> Matrix:
     """Return the undirected graph of edges which each piece sees all of, and keeps its own.
 
-    Parameters
-    ----------
-    what : str
-        Who makes it, for messages.
-    edges : callable
-        Yields the endpoints of edges, some at a time, on a device, or on the host for None.
-    total, n : int
-        Number of edges and of vertices.
-    grid : Backend
-        The grid.
+    `edges` yields their endpoints, some at a time, on a device, or on the host for None.
     """
     parts = grid.capabilities.parts
     assert parts is not None
@@ -161,14 +151,7 @@ def _tuples(
 def undirected(tuples: Mapping[int, tuple[Array, Array]], n: int, grid: Backend) -> Matrix:
     """Return the symmetric BOOL matrix of edges {u, v}, without self-loops and duplicates.
 
-    Parameters
-    ----------
-    tuples : mapping
-        By the number of each local piece, the endpoints u and v that it has, (k,), INT32.
-    n : int
-        Number of vertices.
-    grid : Backend
-        The grid.
+    `tuples` has the endpoints of each local piece, (k,), INT32, by its number.
     """
     parts = grid.capabilities.parts
     assert parts is not None

@@ -218,7 +218,8 @@ def edges_of(text: bytes, sizes: Sizes, start: int = 0) -> Edges:
     head = f"{BANNER.decode()} matrix coordinate {field} general\n"
     head += f"{sizes.nrows} {sizes.ncols} {count}\n"
     try:
-        entries: Any = scipy.io.mmread(_Headed(head, text, start), spmatrix=False)
+        stream: Any = _Headed(head, text, start)
+        entries: Any = scipy.io.mmread(stream, spmatrix=False)
     except (ValueError, OverflowError) as error:
         found = _LINE.match(str(error))
         line = int(found[1]) - 2 if found else 1  # without the head

@@ -25,8 +25,7 @@ from lagpu.bench.suite import ALGORITHMS, Searched, Tested, placed_on, searched,
 from lagpu.core.matrix import Matrix
 from lagpu.errors import BackendUnavailable, InvalidValue, LagpuError, NotSupported
 from lagpu.generators import path
-from lagpu.generators.load import load
-from lagpu.generators.spec import is_random, is_spec
+from lagpu.generators.load import is_random, is_spec, load
 from lagpu.host.fitting import FittingTable
 from lagpu.io.csc import CSC, column_blocks
 from lagpu.observe.trace import trace

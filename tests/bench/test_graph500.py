@@ -14,7 +14,7 @@ from lagpu.bench import graph500
 from lagpu.bench.graph500 import Tuples
 from lagpu.cli import main
 from lagpu.errors import CheckFailed
-from lagpu.generators.random import kronecker_tuples
+from lagpu.generators.graphs import kronecker_tuples
 
 # a triangle 0 1 2 with an edge twice and a self-loop, a tail 2-3, and a pair 4-5 apart
 U = np.array([0, 1, 2, 1, 1, 2, 4])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lagpu.bench import peers
-from lagpu.generators.spec import canonical
+from lagpu.generators.load import canonical
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "benchmarks"

@@ -7,7 +7,7 @@ from lagpu import backends, generators
 from lagpu.errors import InvalidValue, OutOfMemory
 from lagpu.generators import device
 from lagpu.generators.edges import KroneckerEdges, UniformEdges
-from lagpu.generators.random import kronecker_tuples
+from lagpu.generators.graphs import kronecker_tuples
 from lagpu.host.columns import sorted_columns
 
 MADE = [

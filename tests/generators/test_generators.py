@@ -99,7 +99,7 @@ def test_kronecker_labels_are_permuted():
 
 
 def test_kronecker_odd_chunk_sizes(monkeypatch):
-    monkeypatch.setattr("lagpu.generators.random._CHUNK", 7)
+    monkeypatch.setattr("lagpu.generators.graphs._CHUNK", 7)
     A = generators.kronecker(4, 5, backend="cpu")
     assert A.nrows == 16
     assert 0 < A.nvals <= 2 * 80

@@ -12,7 +12,9 @@ from lagpu import backends, generators
 from lagpu.backends.grid.parts import Parts
 from lagpu.backends.guard import overridden
 from lagpu.errors import InvalidValue, OutOfMemory
-from lagpu.generators import edges, parts, random, shapes
+from lagpu.generators import edges, parts
+from lagpu.generators import graphs as random
+from lagpu.generators import graphs as shapes
 from lagpu.host import memory
 
 GRIDS = [

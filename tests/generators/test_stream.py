@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lagpu import backends
-from lagpu.generators.stream import key, labels, words
+from lagpu.generators.edges import key, labels, words
 
 MASK = 2**64 - 1
 GOLD = [852867, 128072, 299769, 542374, 726409, 395005, 497721, 496095]

@@ -421,7 +421,7 @@ class Device(Protocol):
     def random_words(self, key: np.ndarray[Any, Any], stream: int, first: int, count: int) -> Array:
         """Return the numbers ``first .. first + count - 1`` of a random stream, (count,), UINT32.
 
-        They are those of `lagpu.generators.stream.words`, which says more.
+        They are those of `lagpu.generators.edges.words`, which says more.
         """
         out = self.xp.empty(count, np.uint32)
         run = kernel("random/philox.cu", "random_words")

@@ -1,4 +1,4 @@
-"""Random graphs: the same seed gives the same graph."""
+"""Random graphs, the same for the same seed, and simple shapes with known answers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,18 @@ from lagpu import backends
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.generators import device, parts
-from lagpu.generators.edges import Edges, KroneckerEdges, UniformEdges, endpoints
-from lagpu.generators.shapes import grid_links
-from lagpu.generators.sizes import LARGEST_SCALE, count, drawn, require
-from lagpu.io.csc import edge_keys, from_edge_keys, from_entries, undirected
+from lagpu.generators.edges import (
+    LARGEST_SCALE,
+    Edges,
+    KroneckerEdges,
+    UniformEdges,
+    count,
+    endpoints,
+    is_on_gpu,
+    require,
+    size_of,
+)
+from lagpu.io.csc import CSC, edge_keys, from_edge_keys, from_entries, undirected
 
 Array = np.ndarray[Any, Any]
 Place = str | Backend | None
@@ -21,6 +29,130 @@ Place = str | Backend | None
 _KEPT = 0.8  # share of a grid's links that a road network keeps
 _SPARSE = 50
 _CHUNK = 1 << 16  # edges made at a time, so that they stay in the cache
+
+
+def grid2d(rows: int, cols: int, *, backend: Place = None) -> Matrix:
+    """Return a grid graph; vertex ``r * cols + c`` is at row r, column c.
+
+    Parameters
+    ----------
+    rows, cols : int
+        Shape of the grid, each at least 1.
+    backend : str or Backend, optional
+        As in `kronecker`, with the same errors.
+    """
+    u, v = grid_links("grid2d", rows, cols, backend)
+    return undirected(u, v, rows * cols).matrix(backend)
+
+
+def grid_links(what: str, rows: int, cols: int, backend: Place) -> tuple[Array, Array]:
+    """Return the links of a grid, each once, after asking for the memory of their matrix."""
+    n = count(what, "rows", rows, 1) * count(what, "cols", cols, 1)
+    require(what, n, 2 * n, backend=backend)
+    at = np.arange(n, dtype=np.int32).reshape(rows, cols)
+    u = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])
+    v = np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])
+    return u, v
+
+
+def path(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
+    """Return the path 0, 1, ..., n - 1.
+
+    Parameters
+    ----------
+    n : int
+        Number of vertices, at least 1.
+    directed : bool
+        Only the edges i -> i + 1.
+    backend : str or Backend, optional
+        As in `kronecker`, with the same errors.
+    """
+    require("path", count("path", "n", n, 1), n, backend=backend)
+    i = np.arange(n, dtype=np.int32)
+    return _simple(i[:-1], i[1:], n, directed).matrix(backend)
+
+
+def cycle(n: int, directed: bool = False, *, backend: Place = None) -> Matrix:
+    """Return the cycle 0, 1, ..., n - 1, 0.
+
+    Parameters
+    ----------
+    n : int
+        Number of vertices, at least 3.
+    directed : bool
+        Only the edges i -> i + 1 and n - 1 -> 0.
+    backend : str or Backend, optional
+        As in `kronecker`, with the same errors.
+    """
+    require("cycle", count("cycle", "n", n, 3), n, backend=backend)
+    i = np.arange(n, dtype=np.int32)
+    return _simple(i, np.roll(i, -1), n, directed).matrix(backend)
+
+
+def star(n: int, *, backend: Place = None) -> Matrix:
+    """Return the star whose centre is vertex 0.
+
+    Parameters
+    ----------
+    n : int
+        Number of vertices, at least 1.
+    backend : str or Backend, optional
+        As in `kronecker`, with the same errors.
+    """
+    require("star", count("star", "n", n, 1), n, backend=backend)
+    leaves = np.arange(1, n, dtype=np.int32)
+    return undirected(np.zeros(n - 1, np.int32), leaves, n).matrix(backend)
+
+
+def complete(n: int, *, backend: Place = None) -> Matrix:
+    """Return the complete graph, in which every vertex is joined to every other.
+
+    Parameters
+    ----------
+    n : int
+        Number of vertices, at least 1; there are ``n * (n - 1)`` entries.
+    backend : str or Backend, optional
+        As in `kronecker`, with the same errors.
+    """
+    degree = count("complete", "n", n, 1) - 1
+    require("complete", n, n * degree // 4, backend=backend)  # 6 bytes an entry: nothing is sorted
+    rows = np.tile(np.arange(degree, dtype=np.int32), n).reshape(n, degree)
+    rows += rows >= np.arange(n)[:, None]  # step over the diagonal
+    col_ptr = np.arange(n + 1, dtype=np.int64) * degree
+    return CSC(n, n, col_ptr, rows.ravel(), symmetric=True).matrix(backend)
+
+
+def _simple(u: Array, v: Array, n: int, directed: bool) -> CSC:
+    return from_entries(u, v, None, n, n) if directed else undirected(u, v, n)
+
+
+def mycielskian(k: int, *, backend: Place = None) -> Matrix:
+    """Return Mycielski's triangle-free graph of chromatic number k.
+
+    Parameters
+    ----------
+    k : int
+        At least 2, where the graph is one edge; there are ``3 * 2**(k - 2) - 1`` vertices.
+    backend : str or Backend, optional
+        As in `kronecker`, with the same errors.
+
+    Notes
+    -----
+    Sizes equal those of ``mycielskianK`` in the SuiteSparse collection.
+    Source: Mycielski 1955, Sur le coloriage des graphes.
+    """
+    n, m = 2, 1
+    for _ in range(count("mycielskian", "k", k, 2, 60) - 2):
+        n, m = 2 * n + 1, 3 * m + n
+    require("mycielskian", n, m, extra=16 * m, backend=backend)
+    u, v, n = np.array([0], np.int32), np.array([1], np.int32), 2
+    for _ in range(k - 2):
+        # Vertices n .. 2n - 1 join the neighbours of their originals, and 2n joins all copies.
+        copies = np.arange(n, 2 * n, dtype=np.int32)
+        hub = np.full(n, 2 * n, np.int32)
+        u, v = np.concatenate([u, u, v, copies]), np.concatenate([v, v + n, u + n, hub])
+        n = 2 * n + 1
+    return undirected(u, v, n).matrix(backend)
 
 
 def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
@@ -42,11 +174,6 @@ def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Plac
     backend : str or Backend, optional
         Where the matrix will live.
 
-    Returns
-    -------
-    Matrix
-        (n, n), BOOL, symmetric.
-
     Raises
     ------
     InvalidValue
@@ -57,7 +184,7 @@ def kronecker(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Plac
     Notes
     -----
     Source: Graph500 benchmark specification 2.0, section 4 (the R-MAT model of Chakrabarti, Zhan
-    and Faloutsos 2004). Random numbers are those of `lagpu.generators.stream`, so graphs differ
+    and Faloutsos 2004). Random numbers are those of `lagpu.generators.edges`, so graphs differ
     from the reference code, and are the same on every backend. On a GPU the device makes them.
     """
     return _drawn("kronecker", KroneckerEdges, scale, edge_factor, seed, backend)
@@ -81,7 +208,7 @@ def kronecker_tuples(
         Drawn independently of each other and relabelled at random, so the order has no meaning.
     """
     place = backends.get(backend)
-    if device.is_on_gpu(place):
+    if is_on_gpu(place):
         return device.kronecker_tuples(scale, edge_factor, seed, place)
     _, draws = _random_size("kronecker", scale, edge_factor)
     return endpoints(np, KroneckerEdges(scale, seed), 0, draws, _CHUNK)
@@ -110,23 +237,11 @@ def gnm(n: int, m: int, *, seed: int = 1, backend: Place = None) -> Matrix:
     n, m : int
         Vertices and edges, 0 <= m <= n (n - 1).
     seed, backend
-        As in `kronecker`.
-
-    Returns
-    -------
-    Matrix
-        (n, n), BOOL, without self-loops.
-
-    Raises
-    ------
-    InvalidValue
-        If a number is out of range.
-    OutOfMemory
-        If the graph does not fit; raised before anything is allocated.
+        As in `kronecker`, with the same errors.
 
     Notes
     -----
-    The model G(n, m) of Erdos and Renyi 1959.
+    The model G(n, m) of Erdos and Renyi 1959. The matrix has no self-loops.
     """
     n = count("gnm", "n", n, 1)
     pairs = n * (n - 1)
@@ -141,7 +256,7 @@ def gnm(n: int, m: int, *, seed: int = 1, backend: Place = None) -> Matrix:
 
 def _random_size(what: str, scale: int, edge_factor: int) -> tuple[int, int]:
     """Return (vertices, edges to draw), or raise if they do not fit."""
-    n, draws = drawn(what, scale, edge_factor)
+    n, draws = size_of(what, scale, edge_factor)
     require(what, n, draws)
     return n, draws
 
@@ -153,7 +268,7 @@ def _drawn(
     place = backends.get(backend)
     if place.capabilities.parts is not None:
         return parts.drawn(what, kind, scale, edge_factor, seed, place)
-    if device.is_on_gpu(place):
+    if is_on_gpu(place):
         return device.drawn(what, kind, scale, edge_factor, seed, place)
     n, draws = _random_size(what, scale, edge_factor)
     return from_edge_keys(_keys(kind(scale, seed), draws), n).matrix(place)
