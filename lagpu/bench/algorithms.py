@@ -1,10 +1,7 @@
 """Measure every algorithm on every system, compare the answers, and keep to a time budget.
 
-Each question, such as "the components of this graph", is put to the backends of lagpu and to other
-libraries. Each system works in its own process, which is stopped at its limit; so no question can
-delay the others, and no estimate of its time is needed.
-
-``python -m lagpu.bench.algorithms REPORT.json`` prints the tables of a report as Markdown.
+Each system works in its own process, which is stopped at its limit; so no question can delay the
+others, and no estimate of its time is needed.
 """
 
 from __future__ import annotations
@@ -12,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-import json
 import multiprocessing
 import os
 import signal
@@ -24,9 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
-
-import typer
+from typing import Any, NamedTuple
 
 from lagpu import backends, errors
 from lagpu.backends import protocol
@@ -60,7 +54,7 @@ class Measured(NamedTuple):
 
 
 class Backend:
-    """A backend of lagpu with a graph, which answers questions about it."""
+    """A backend of lagpu with a graph, which answers questions as a library does."""
 
     def __init__(self, name: str, given: Problem) -> None:
         self.place = backends.get(name)
@@ -90,7 +84,7 @@ class Backend:
 
 
 class Bench:
-    """The object that each process serves: one system with a graph, and a clock."""
+    """The object that a process serves: one system with a graph, and a clock."""
 
     def __init__(self) -> None:
         self._system: Any = None
@@ -126,8 +120,8 @@ class Bench:
     def measure(self, repeats: int, seconds: float, limit: float) -> Measured:
         """Ask the prepared question after a warm-up, until the runs took some seconds.
 
-        A warm-up that takes so long is the only run, except on a device, where it compiles kernels;
-        so is one that takes a third of the limit, the seconds of the whole call, without compiling.
+        A warm-up that takes so long is the only run; on a device, where it compiles kernels, if it
+        takes a third of the limit, the seconds of the whole call, without compiling.
         """
         assert self._asked is not None
         place, (run, read) = self._place, self._asked
@@ -252,10 +246,9 @@ def _end_with_parent() -> None:
 
 @dataclass(frozen=True)
 class Plan:
-    """The request of a user; see `lagpu bench --help`.
+    """The request of a user; see `lagpu bench --help`. Each graph gets an equal share of the time.
 
-    Each graph gets an equal share of the remaining budget; `bench` makes the object that each
-    process serves.
+    `bench` makes the object that each process serves.
     """
 
     graphs: Sequence[str]
@@ -272,33 +265,24 @@ class Plan:
 
 
 def run(
-    plan: Plan,
-    say: Say = lambda _text: None,
-    keep: Callable[[Report], None] = lambda _report: None,
+    plan: Plan, say: Say = harness.silent, keep: harness.Keep = harness.silent
 ) -> tuple[Report, list[str]]:
-    """Ask every system every question about every graph.
+    """Ask every system every question about every graph; return the report, and what failed.
 
-    All names are checked before anything runs. `say` is called with a description of each step,
-    `keep` with the report after each graph, and before an error ends the run.
+    A row has ``graph vertices edges algorithm options system runs median_ms min_ms max_ms device_ms
+    rounds loop bytes checked note``. Times are wall times until the device has ended, None if
+    nothing was measured; `note` then says why. `device_ms` is measured on GPUs, but for long runs,
+    and `bytes` is the memory on the device, the graph included. `checked` is true if another system
+    gave the same answer, or the answer was proved.
 
-    Returns
-    -------
-    report : dict
-        ``machine commit date versions plan rows``, ready for JSON. A row has ``graph vertices edges
-        algorithm options system runs median_ms min_ms max_ms device_ms rounds loop bytes checked
-        note``. Times are wall times until the device has ended, None if nothing was measured;
-        `note` then says why. `device_ms` is measured on GPUs, but for long runs, and `bytes` is the
-        memory on the device, the graph included. `checked` is true if another system gave the same
-        answer, or the answer was proved.
-    failures : list of str
-        Graphs that could not be made, and measurements that raised an error.
+    `keep` is called with the report after each graph, and before an error ends the run.
 
     Raises
     ------
     CheckFailed
         If two systems contradict each other, or an answer is proved wrong.
     LagpuError
-        For wrong input.
+        For wrong input, before anything runs.
     """
     if not plan.graphs:
         raise InvalidValue("bench: --algorithm needs a graph. Name one, such as kron20e16.")
@@ -466,43 +450,23 @@ def _check(given: Problem, question: Question, answers: list[tuple[Row, Answer]]
 
 def tables(rows: Sequence[Row]) -> Iterator[FittingTable]:
     """Yield a table of milliseconds for each graph; a cell without a time says why."""
-    for graph, edges, systems, lines in _tables(rows):
+    for (graph,), members in _by(rows, "graph").items():
+        edges = f"{members[0]['vertices']:,} vertices, {members[0]['edges']:,} edges"
         found = FittingTable("algorithm", title=f"{graph}: {edges}; ms")
-        for name in systems:
-            found.add_column(name, justify="right")
+        systems = [system for (system,) in _by(members, "system")]
+        for system in systems:
+            found.add_column(system, justify="right")
         found.add_column("loop")
         found.add_column("checked")
-        for cells in lines:
-            found.add_row(*cells)
-        yield found
-
-
-def markdown(report: Report) -> str:
-    """Return the tables of a report as Markdown; ? means that no other system confirms."""
-    parts = []
-    for graph, edges, systems, lines in _tables(report["rows"]):
-        cells = [["algorithm", *systems, "loop"], ["---", *["---:"] * len(systems), "---"]]
-        cells += [line[:-1] for line in lines]
-        table = (f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in cells)
-        parts.append("\n".join([f"### {graph}", "", f"{edges}.", "", *table]) + "\n")
-    return "\n".join(parts)
-
-
-def _tables(rows: Sequence[Row]) -> Iterator[tuple[str, str, list[str], list[list[str]]]]:
-    """Yield for each graph its name, its size, the systems, and the cells of each question."""
-    for (graph,), members in _by(rows, "graph").items():
-        systems = [system for (system,) in _by(members, "system")]
-        lines = []
         for (name, options), asked in _by(members, "algorithm", "options").items():
             known = {row["system"]: row for row in asked}
             measured = [row for row in asked if row["median_ms"] is not None]
             checked = bool(measured) and all(row["checked"] for row in measured)
             loop = next((row["loop"].partition(":")[0] for row in asked if row["loop"]), "")
-            cells = [_cell(known[s]) if s in known else "-" for s in systems]
+            cells = [_cell(known[system]) if system in known else "-" for system in systems]
             label = f"{name}, {options}" if options else name
-            lines.append([label, *cells, loop, "yes" if checked else "-"])
-        edges = f"{members[0]['vertices']:,} vertices, {members[0]['edges']:,} edges"
-        yield graph, edges, systems, lines
+            found.add_row(label, *cells, loop, "yes" if checked else "-")
+        yield found
 
 
 def _by(rows: Sequence[Row], *names: str) -> dict[tuple[str, ...], list[Row]]:
@@ -522,24 +486,3 @@ def _cell(row: Row) -> str:
 
 def _ms(ms: float) -> str:
     return f"{ms:,.0f}" if ms >= 100 else f"{ms:.3g}"
-
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-
-@app.command()
-def show(
-    report: Annotated[Path, typer.Argument(help="A report of `lagpu bench --algorithm --json`.")],
-) -> None:
-    """Print the tables of a report as Markdown, as docs/benchmarks has them."""
-    try:
-        text = markdown(json.loads(report.read_text("utf-8")))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "not a report of lagpu bench"
-        typer.echo(f"lagpu.bench.algorithms: {report}: {why}.", err=True)
-        raise typer.Exit(2) from error
-    typer.echo(text, nl=False)
-
-
-if __name__ == "__main__":
-    app()

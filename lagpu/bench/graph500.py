@@ -23,7 +23,7 @@ import numpy as np
 from lagpu import algorithms, backends, check
 from lagpu.backends.protocol import Backend
 from lagpu.bench.graphs import drawn
-from lagpu.bench.harness import Clock, Report, Say, envelope
+from lagpu.bench.harness import Clock, Report, Say, envelope, silent
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import CheckFailed, InvalidValue
@@ -48,7 +48,7 @@ def run(
     backend: str = "auto",
     roots: int | None = None,
     seed: int | None = None,
-    say: Say = lambda _text: None,
+    say: Say = silent,
 ) -> Report:
     """Run the benchmark on ``2**scale`` vertices with ``edge_factor`` tuples each.
 

@@ -1,11 +1,10 @@
 """The harness of all measurements: time calls, compare and prove results, and write a report.
 
 The wall time ends when the device has ended. The device time, on a GPU, is measured between two
-events, before the first and after the last operation. The search is queued behind a kernel that
-only waits, so the time that Python takes to launch is not included, unless the search itself waits
-for the device; an eager loop does so to test its condition. Without a GPU both are the wall time.
-On a grid of GPUs the device time is that of the slowest GPU; if the search is one kernel on all of
-them, it begins when the last GPU is ready, and ends with the kernel.
+events around all operations. A kernel that only waits goes before them, so the time that Python
+takes to launch is not included, unless the search itself waits for the device, as an eager loop
+does to test its condition. Without a GPU both are the wall time. On a grid of GPUs the device time
+is that of the slowest GPU; of one kernel on all of them, from when the last GPU is ready.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
 import typer
@@ -37,9 +36,13 @@ Array = np.ndarray[Any, Any]
 Row = dict[str, Any]
 Report = dict[str, Any]
 Say = Callable[[str], None]
+Keep = Callable[[Report], None]
 Columns = Sequence[tuple[str, str | Callable[[Row], Any]]]
 Result = TypeVar("Result")
 
+JsonFile = Annotated[
+    Path | None, typer.Option("--json", help="Write the record here.", show_default=False)
+]
 REPEATS = 5  # runs of which the median is taken
 SEED = 7  # of the roots, where none is given
 _CHECKED = {True: Text("yes", "green"), False: Text("NO", "red"), None: Text("-")}
@@ -60,6 +63,10 @@ class Sample(NamedTuple):
     wall_ms: float
 
 
+def silent(_text: object) -> None:
+    """Take a description, or a report, and do nothing."""
+
+
 def devices_of(backend: Backend) -> list[Any]:
     """Return the devices on which a backend's operations run: of a grid, those of its pieces."""
     parts = backend.capabilities.parts
@@ -73,10 +80,7 @@ def used_bytes(backend: Backend) -> int:
 
 
 class Span:
-    """A context manager that times the work of several devices of this process.
-
-    With `together` it times one kernel of all of them too, which takes another event.
-    """
+    """Times the work of several devices; with `together` also one kernel of all of them."""
 
     def __init__(self, devices: Sequence[Any], together: bool = False) -> None:
         self._devices, self._together = devices, together

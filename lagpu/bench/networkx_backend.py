@@ -1,7 +1,5 @@
 """Functions of NetworkX beside the same functions of its backend lagpu, the conversion apart.
 
-``python -m lagpu.bench.networkx_backend karate urand:16 -b cpu -b gpu --json networkx.json``
-
 Each call is compared with NetworkX' result. Times are of the wall and of the processor; the second
 ones count where other programs run on the machine and lagpu computes on it too.
 """
@@ -28,6 +26,7 @@ from lagpu.bench import harness
 from lagpu.bench.harness import SEED, Report, Row, listed
 from lagpu.errors import CheckFailed
 from lagpu.generators.load import load
+from lagpu.host.fitting import FittingTable
 from lagpu.io import to_networkx
 from lagpu.nx import Graph, convert_from_nx, interface
 
@@ -45,10 +44,10 @@ class Times(NamedTuple):
     cpu: float
 
 
-def _calls(source: Any) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return (function, arguments) by the text that names the call."""
+def _calls(source: Any) -> dict[str, dict[str, Any]]:
+    """Return the arguments of each call, by its function, which a note in brackets may follow."""
     from_source, few = {"source": source}, {"k": 4, "seed": SEED}
-    plain: dict[str, dict[str, Any]] = {
+    return {
         "single_source_shortest_path_length": from_source,
         "bfs_edges": from_source,
         "single_source_dijkstra_path_length": from_source,
@@ -56,12 +55,9 @@ def _calls(source: Any) -> dict[str, tuple[str, dict[str, Any]]]:
         "core_number": {},
         "triangles": {},
         "pagerank": {"tol": 1e-9, "max_iter": 500},
-    }
-    return {
-        **{name: (name, given) for name, given in plain.items()},
-        "closeness_centrality(u)": ("closeness_centrality", {"u": source}),
-        "betweenness_centrality(k=4)": ("betweenness_centrality", few),
-        "edge_betweenness_centrality(k=4)": ("edge_betweenness_centrality", few),
+        "closeness_centrality(u)": {"u": source},
+        "betweenness_centrality(k=4)": few,
+        "edge_betweenness_centrality(k=4)": few,
     }
 
 
@@ -94,9 +90,10 @@ def measure(text: str, names: list[str]) -> list[Row]:
     graphs = {}
     for place in names:
         with backends.use(place):
-            graphs[place] = _timed(lambda: _converted(G), backends.get())
+            graphs[place] = _timed(functools.partial(_converted, G), backends.get())
     rows = []
-    for call, (name, given) in _calls(source).items():
+    for call, given in _calls(source).items():
+        name = call.partition("(")[0]
         row = {"graph": Path(text).name, "nodes": len(G), "edges": G.number_of_edges()}
         theirs = functools.partial(getattr(nx, name), G, backend="networkx", **given)
         wanted, times = _timed(theirs)
@@ -151,8 +148,8 @@ def _agree(found: Any, wanted: Any) -> bool:
     return bool(found == wanted)
 
 
-def show(found: Report, names: list[str], out: Console) -> None:
-    """Print a report as a table, a line for each call."""
+def _table(rows: list[Row], names: list[str]) -> FittingTable:
+    """Return the rows as a table, a line for each call."""
 
     def ratio(place: str) -> Callable[[Row], str]:
         kind = "" if place.startswith("gpu") else "cpu_"
@@ -163,8 +160,7 @@ def show(found: Report, names: list[str], out: Console) -> None:
         times = ("convert", f"{{{place}_convert_s:.3g}}"), (place, f"{{{place}_s:.3g}}")
         numbers += [*times, ("ratio", ratio(place))]
     title = "seconds; ratio of processor time, on gpu of wall time"
-    texts = ("graph", "{graph}"), ("call", "{call}")
-    out.print(harness.table(found["rows"], texts, numbers, title=title))
+    return harness.table(rows, (("graph", "{graph}"), ("call", "{call}")), numbers, title=title)
 
 
 @app.command()
@@ -178,9 +174,7 @@ def run(
     backend: Annotated[
         list[str] | None, typer.Option("-b", "--backend", help="A backend of lagpu; repeat it.")
     ] = None,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the record here.", show_default=False)
-    ] = None,
+    json_file: harness.JsonFile = None,
 ) -> None:
     """Measure NetworkX beside its backend lagpu."""
     names = backend or ["cpu"]
@@ -190,7 +184,7 @@ def run(
         found |= harness.envelope(places, {"networkx": nx.__version__})
         found["rows"] = [row for text in graphs or DEFAULT_GRAPHS for row in measure(text, names)]
         keep(found)
-    show(found, names, Console())
+    Console().print(_table(found["rows"], names))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
 """Overhead of the cpu backend: `bfs_levels` beside the same search on python-graphblas objects.
 
-Three programs search the same matrix from the same vertex in turn, repeatedly: the algorithm of
-lagpu, the same loop written with python-graphblas, and the C calls alone, a lower bound for both.
-Their levels are compared in every repetition. The ratio of lagpu to python-graphblas is taken of
-runs next to each other, so that other load on the machine affects both.
+Three programs search the same matrix from the same vertex in turn: the algorithm of lagpu, the same
+loop in python-graphblas, and the C calls alone, a lower bound for both. The ratio of lagpu to
+python-graphblas is taken of runs next to each other, so that other load affects both.
 """
 
 from __future__ import annotations
@@ -65,12 +64,10 @@ def measure(
     repeats: int = 9,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Row:
-    """Measure one graph, a file or a text such as ``kron:16``.
+    """Measure one graph; return medians over all repetitions after the first.
 
     `clock` returns seconds: of the wall, or ``time.process_time`` for those of all threads, which
-    say more on a machine with other work. The row has ``graph vertices entries depth lagpu_ms
-    direct_ms c_ms ratio ratio_low ratio_high repeats roots``: medians over all repetitions after
-    the first, the quartiles of the ratio, and the same for each root.
+    say more on a machine with other work.
 
     Raises
     ------
@@ -118,35 +115,26 @@ def _from_root(
 ) -> tuple[int, np.ndarray[Any, Any]]:
     """Run the three programs in turn and compare their levels; return the depth and the times."""
     stored = A.data.gb
-    programs: tuple[tuple[Callable[..., Any], Any], ...] = (
-        (lagpu_levels, A), (direct_levels, stored), (c_levels, stored)
-    )  # fmt: skip
+    programs = ((lagpu_levels, A), (direct_levels, stored), (c_levels, stored))
     times = np.empty((repeats + 1, len(programs)))
     for repeat in range(repeats + 1):  # the first is a warm-up
         found = []
         for k in range(len(programs)):
             turn = (k + repeat) % len(programs)  # no program is always the first
-            levels, times[repeat, turn] = _timed(*programs[turn], root, clock)
+            program, given = programs[turn]
+            gc.collect()
+            gc.disable()
+            try:
+                start = clock()
+                levels = program(given, root)
+                levels.wait()
+                times[repeat, turn] = (clock() - start) * 1e3
+            finally:
+                gc.enable()
             found.append(levels)
         if not all(found[0].isequal(other, check_dtype=True) for other in found[1:]):
             raise CheckFailed(f"bench: the programs found different levels from vertex {root}.")
     return int(found[0].reduce("max").new().value), times[1:]
-
-
-def _timed(
-    program: Callable[..., Any], graph: Any, root: int, clock: Callable[[], float]
-) -> tuple[Any, float]:
-    """Return the complete levels and the milliseconds of the search."""
-    gc.collect()
-    gc.disable()
-    try:
-        start = clock()
-        levels = program(graph, root)
-        levels.wait()
-        ms = (clock() - start) * 1e3
-    finally:
-        gc.enable()
-    return levels, ms
 
 
 _COLUMNS = (
@@ -155,13 +143,6 @@ _COLUMNS = (
     ("ratio", "{ratio:.3f}"),
     ("quartiles", "{ratio_low:.3f} .. {ratio_high:.3f}"),
 )
-
-
-def show(found: Report, out: Console) -> None:
-    """Print a report as a table, a line for each graph."""
-    title = f"bfs_levels on cpu, median ms of the {found['clock']}"
-    out.print(harness.table(found["rows"], (("graph", "{graph}"),), _COLUMNS, title=title))
-    out.print("ratio: lagpu to python-graphblas, of each pair run side by side")
 
 
 @app.command()
@@ -178,9 +159,7 @@ def run(
             "--processor-time", help="Count the processor's time, on a machine with other work."
         ),
     ] = False,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the record here.", show_default=False)
-    ] = None,
+    json_file: harness.JsonFile = None,
 ) -> None:
     """Measure the overhead of the cpu backend over python-graphblas."""
     with harness.program(json_file) as keep:
@@ -193,7 +172,10 @@ def run(
             for graph in graphs or DEFAULT_GRAPHS
         ]
         keep(found)
-    show(found, Console())
+    title = f"bfs_levels on cpu, median ms of the {found['clock']}"
+    out = Console()
+    out.print(harness.table(found["rows"], (("graph", "{graph}"),), _COLUMNS, title=title))
+    out.print("ratio: lagpu to python-graphblas, of each pair run side by side")
 
 
 if __name__ == "__main__":

@@ -78,6 +78,12 @@ class Tested:
     edges: dict[int, int] = field(default_factory=dict)
     used: int = 0
 
+    @classmethod
+    def of(cls, name: str, A: Matrix, roots: int, seed: int | None) -> Tested:
+        """Return a graph under test with random roots."""
+        host = HostGraph.of(A)
+        return cls(name, host, host.roots(roots, seed))
+
     def search(
         self, clock: Clock, run: Run, output: str, who: str, read: Callable[[int, Any], Found]
     ) -> tuple[list[Sample], str, Found]:
@@ -136,24 +142,18 @@ class Tested:
         }
 
 
-def run(plan: Plan, say: Say = lambda _text: None) -> tuple[Report, list[str]]:
+def run(plan: Plan, say: Say = harness.silent) -> tuple[Report, list[str]]:
     """Run all measurements of a plan, which is checked as a whole before anything runs.
 
-    Returns
-    -------
-    report : dict
-        ``machine commit date versions rows``, ready for JSON. A row has ``graph backend mode
-        kernel policy orientation output roots median_ms max_ms wall_median_ms first_ms q1_ms
-        q3_ms gteps bytes checked vertices edges``; in recorded rows of other systems, what was not
-        measured is None.
-        Times are the median of several runs from each root; `max_ms` is that of the slowest root,
-        and `first_ms` the wall time of the row's first search, which compiles kernels and makes
-        workspaces of the graph; `bytes` is the memory of all arrays on the device after a search,
-        None without a device; `checked` is true if the result of the last root is proved and the
-        results of all roots equal those of the rows before.
-    refusals : list of str
-        Why rows are not checked, which libraries failed, and which of several graphs do not fit or
-        are not graph files.
+    Returns the report, and why rows are not checked, which libraries failed, and which of several
+    graphs do not fit or are not graph files.
+
+    Times in a row are the median of several runs from each root; `max_ms` is that of the slowest
+    root, and `first_ms` the wall time of the row's first search, which compiles kernels and makes
+    workspaces of the graph; `bytes` is the memory of all arrays on the device after a search, None
+    without a device; `checked` is true if the result of the last root is proved and the results of
+    all roots equal those of the rows before. In recorded rows of other systems, what was not
+    measured is None.
 
     Raises
     ------
@@ -206,14 +206,12 @@ def _runners(place: Backend, plan: Plan) -> list[_Runner]:
     named = [name for one in plan.policies for name in (every if one == "all" else (one,))]
     overrides: list[tuple[str | None, str | None]]
     overrides = [(plan.kernel, policy) for policy in dict.fromkeys(named)]
-    if plan.kernel is not None:
-        overrides = overrides or [(plan.kernel, None)]
-    if not overrides:
+    if not overrides and plan.kernel is None:
         return [_Runner(place, _modes(place, plan))]
-    runners = [_Runner(overridden(place, *override), (), *override) for override in overrides]
-    runners = [runner._replace(modes=_modes(runner.place, plan)) for runner in runners]
-    if plan.mode == "both":
-        runners.insert(0, _Runner(place, ("fused",)))
+    runners = [_Runner(place, ("fused",))] if plan.mode == "both" else []
+    for override in overrides or [(plan.kernel, None)]:
+        chosen = overridden(place, *override)
+        runners.append(_Runner(chosen, _modes(chosen, plan), *override))
     return runners
 
 
@@ -251,10 +249,8 @@ def _graph(
     before = used_bytes(runners[0].place)
     first = load(name, runners[0].place, seed=plan.seed, renumber=plan.renumber)
     say(f"{name}: counting edges and drawing roots")
-    host = HostGraph.of(first)
-    few = name.startswith(_DEEP)
-    count = plan.roots or (_FEW_ROOTS if few else _ROOTS)
-    tested = Tested(name, host, host.roots(count, plan.seed))
+    count = plan.roots or (_FEW_ROOTS if name.startswith(_DEEP) else _ROOTS)
+    tested = Tested.of(name, first, count, plan.seed)
     for runner in runners:
         place = runner.place
         if place.name != first.backend.name:
@@ -272,7 +268,7 @@ def _graph(
                 who = f"{name}, {place.name} ({mode}), {output}"
                 yield row, f"{who}: {found.refusal}" if found.refusal else ""
     for peer in others:
-        if host.facts.entries > peers.PEERS[peer].most_searched:
+        if tested.host.facts.entries > peers.PEERS[peer].most_searched:
             say(f"{name}: too large for {peer}")
             continue
         say(f"{name}: {peer}")

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-import lagpu
+from lagpu import algorithms
+from lagpu.algorithms.betweenness import batch_size, is_directed, sample
+from lagpu.algorithms.inputs import random_seed
 from lagpu.backends.guard import is_overridden
 from lagpu.cli.commands import (
     OPTIONS,
@@ -83,7 +85,7 @@ class Job:
 
     def run(self, A: Matrix, *vertices: Any) -> Any:
         """Return the result of the algorithm."""
-        call = self.call or getattr(lagpu.algorithms, self.algorithm)
+        call = self.call or getattr(algorithms, self.algorithm)
         return call(A, *vertices, **self.more)
 
 
@@ -140,11 +142,17 @@ def sssp(source: str, delta: float | None) -> Job:
 )
 def pagerank(max_iter: int, **how: Any) -> Job:
     """Rank the vertices of a graph by PageRank."""
+
+    def prove(A: Matrix, ranks: Vector) -> None:
+        from lagpu import check
+
+        check.check_pagerank(A, ranks, **how)
+
     return Job(
         "pagerank",
         lambda ranks: {"pagerank": ranking(ranks)},
         {"max_iter": max_iter, **how},
-        prove=lambda A, ranks: lagpu.check.check_pagerank(A, ranks, **how),
+        prove=prove,
     )
 
 
@@ -180,27 +188,28 @@ def bc(
         if batch is not None and batch > sources:
             raise InvalidValue(f"--batch: {batch} at once of {sources} sources. Give fewer.")
         if not seeds:
-            seeds.append(lagpu.algorithms.inputs.random_seed(seed, "bc", A))
+            seeds.append(random_seed(seed, "bc", A))
         size = batch or (1 if is_single else None)
         if size is None and A.backend.capabilities.clusters is None:  # else each has its own
-            drawn = lagpu.algorithms.betweenness.sample(A, k, seeds[0])
-            size = lagpu.algorithms.betweenness.batch_size(A, drawn)
+            size = batch_size(A, sample(A, k, seeds[0]))
         how: dict[str, Any] = {
             "endpoints": endpoints, "seed": seeds[0], "batch": size, "pieces": pieces
         }  # fmt: skip
         if k is None or one_degree:
             how["one_degree"] = one_degree
-            return size, lagpu.algorithms.betweenness_centrality(A, k, normalized, **how), None
-        return size, *lagpu.algorithms.betweenness_estimate(A, k, normalized, **how)
+            return size, algorithms.betweenness_centrality(A, k, normalized, **how), None
+        return size, *algorithms.betweenness_estimate(A, k, normalized, **how)
 
     def prove(A: Matrix, found: tuple[int | None, Vector, Vector | None]) -> None:
-        lagpu.check.check_betweenness(
+        from lagpu import check
+
+        check.check_betweenness(
             A,
             found[1],
             error=found[2],
             normalized=normalized,
             endpoints=endpoints,
-            directed=lagpu.algorithms.betweenness.is_directed(A),
+            directed=is_directed(A),
             sources=None if k is None else random.Random(seeds[0]).sample(range(A.nrows), k),
         )
 
@@ -269,9 +278,11 @@ def diameter(pseudo: bool, source: str | None) -> Job:
         raise InvalidValue("--source: is where --pseudo begins. Leave it out, or add --pseudo.")
 
     def prove(A: Matrix, *given: Any) -> None:
+        from lagpu import check
+
         length, begin, end = given[-1]
-        route = lagpu.algorithms.shortest_path(A, begin, end)
-        lagpu.check.check_route(A, begin, end, route)
+        route = algorithms.shortest_path(A, begin, end)
+        check.check_route(A, begin, end, route)
         if len(route) - 1 != length:
             raise CheckFailed(
                 f"pseudo_diameter: {length}, but the path has {len(route) - 1} edges."

@@ -1,8 +1,8 @@
 """The commands and their options, as data: each row names the function that a command runs.
 
 For a quick start this module, `lagpu.cli.algorithms` and `lagpu.cli.entry` import only typer and
-`lagpu`, which imports its algorithms, checkers, generators and readers when they are first used.
-`run` imports the other modules of this package when a command runs.
+light parts of `lagpu`: no checkers, readers or generators, whose import takes long. `run` imports
+the other modules of this package when a command runs, and a proof imports its checker.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from lagpu.algorithms.betweenness import count_paths, dependencies
 from lagpu.backends.guard import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.bench import harness, peers, suite
-from lagpu.bench.graphs import HostGraph, require_graph
+from lagpu.bench.graphs import require_graph
 from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Say, used_bytes
 from lagpu.bench.suite import ALGORITHMS, Searched, Tested, placed_on, searched, searched_by
 from lagpu.core.matrix import Matrix
@@ -48,12 +48,20 @@ class Runner(NamedTuple):
     place: Backend | None
     runs_as: str
 
+    @property
+    def mode(self) -> str:
+        """How loops run: what the paper compares runs in one, by the paper's own kernels."""
+        assert self.place is not None
+        variant, can = self.variant, self.place.capabilities
+        by_itself = variant.kernel is None and variant.policy is None
+        return "fused" if (by_itself or variant.fused or can.searches) and can.records else "eager"
+
 
 def runner_of(variant: Variant, place: Backend) -> Runner | str:
     """Return where a variant runs, or a text that says what is missing.
 
-    On a backend that has no kernels to choose from a kernel's direction stands for it, and the
-    policy ``beamer`` for a policy.
+    On a backend without kernels to choose from, a kernel is replaced by its direction, and a policy
+    by ``beamer``.
     """
     if variant.peer is not None:
         try:
@@ -70,32 +78,25 @@ def runner_of(variant: Variant, place: Backend) -> Runner | str:
         policy = kernel.partition("_")[0] if kernel else "beamer"
         kernel, offered = None, can.policies
     name = str(kernel or policy)
-    lacks = f"{variant.name}: the {place.name} backend has no {'kernel' if kernel else 'policy'} "
+    what = "kernel" if kernel else "policy"
+    lacks = f"{variant.name}: the {place.name} backend has no {what} {name}"
     if name.partition(":")[0] not in offered:
-        return f"{lacks}{name}"
+        return lacks
     chosen = overridden(place, kernel, policy)
     try:  # an argument that the kernel or the policy does not take
         algorithms.bfs_levels(path(3, backend=chosen), 0)
     except InvalidValue:
-        return f"{lacks}{name}"
+        return lacks
     except NotSupported as error:
         return f"{variant.name}: {error}"
     return Runner(variant, chosen, name)
-
-
-def _mode(variant: Variant, place: Backend) -> str:
-    """Return the mode of a variant: what the paper compares runs in one, by its own kernels."""
-    by_itself = variant.kernel is None and variant.policy is None
-    may = by_itself or variant.fused or place.capabilities.searches
-    return "fused" if may and place.capabilities.records else "eager"
 
 
 def searches(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched:
     """Search from every root, as `lagpu bench` does."""
     variant, place = runner.variant, runner.place
     if place is not None:
-        A = placed_on(A, place)
-        return searched(tested, A, _mode(variant, place), variant.output, before)
+        return searched(tested, placed_on(A, place), runner.mode, variant.output, before)
     name, most = str(variant.peer), peers.PEERS[str(variant.peer)].most_searched
     if tested.host.facts.entries > most:
         raise errors.LimitExceeded(f"{name}: takes at most {most:g} entries")
@@ -104,17 +105,16 @@ def searches(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched
 
 def by_part(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched:
     """Search under a trace, which has the parts of the time: directions, or phases."""
-    place, variant = runner.place, runner.variant
+    place, output = runner.place, runner.variant.output
     assert place is not None
     A = placed_on(A, place)
     fuse = place.capabilities.searches  # by a grid's policy, whose trace has phases
-    mode = "fused" if fuse else "eager"
-    proved = searched(tested, A, mode, variant.output, before)
+    proved = searched(tested, A, "fused" if fuse else "eager", output, before)
     samples: list[Sample] = []
     parts: dict[str, list[float]] = defaultdict(lambda: [0.0] * len(tested.roots))
     for k, root in enumerate(tested.roots):
         with trace(fuse=fuse) as traced:
-            ALGORITHMS[variant.output](A, root)
+            ALGORITHMS[output](A, root)
         for row in traced.rows:
             for phase in row.phases:
                 parts[phase.name][k] += phase.ms
@@ -129,41 +129,39 @@ def accumulations(tested: Tested, A: Matrix, runner: Runner, before: int) -> Sea
     """Compute the dependencies of each root alone: a round of betweenness centrality."""
     place = runner.place
     assert place is not None
-    if not tested.edges:
-        searched(tested, A, _mode(_LAGPU, A.backend), "levels", before)  # counts them
+    if not tested.edges:  # which searches count
+        searched(tested, A, Runner(_LAGPU, A.backend, "").mode, "levels", before)
     A = placed_on(A, place)
-    mode = _mode(runner.variant, place)
 
     def round_of(root: int) -> tuple[Any, Any, Any]:
         levels, paths = count_paths(A, [root])
         return levels, paths, dependencies(A, levels, paths)
 
     samples: list[Sample] = []
-    with suite.as_mode(mode):
+    with suite.as_mode(runner.mode):
         round_of(tested.roots[0])  # compiles kernels
         clock = Clock(place)
         once = clock.queued if clock.has_device else clock.wall
         for root in tested.roots:  # once each: they are a thousand
             ms, found = once(functools.partial(round_of, root))
             samples.append(Sample(ms, ms))
-    levels, paths, delta = (x.to_coo() for x in found)
-    try:
-        check.check_levels(tested.host.pattern, tested.roots[-1], levels)
-        check.check_paths(tested.host.pattern, tested.roots[-1], paths)
-        refusal = _wrong_dependencies(tested, levels, paths, delta)
-    except errors.CheckFailed as error:
-        refusal = str(error)
+    refusal = _wrong_dependencies(tested, *(x.to_coo() for x in found))
     nbytes = used_bytes(place) - before if place.device else None
-    return Searched(mode, "dependencies", samples, refusal, nbytes=nbytes)
+    return Searched(runner.mode, "dependencies", samples, refusal, nbytes=nbytes)
 
 
 def _wrong_dependencies(tested: Tested, *found: tuple[Array, Array]) -> str:
-    """Return why dependencies do not obey their recurrence, or an empty string.
+    """Return why levels d, path counts p or dependencies are wrong, or an empty string.
 
-    With proved levels d and numbers of paths p it has one solution: the dependency on u is the sum
-    of p[u] / p[v] (1 + dependency on v) over the edges u -> v to the next level.
+    For proved d and p the recurrence has one solution: the dependency on u is the sum of
+    p[u] / p[v] (1 + dependency on v) over the edges u -> v to the next level.
     """
-    n = tested.host.facts.vertices
+    n, root = tested.host.facts.vertices, tested.roots[-1]
+    try:
+        check.check_levels(tested.host.pattern, root, found[0])
+        check.check_paths(tested.host.pattern, root, found[1])
+    except errors.CheckFailed as error:
+        return str(error)
     level, path, delta = (np.full(n, fill) for fill in (-1.0, 1.0, 0.0))
     for dense, (indices, values) in zip((level, path, delta), found, strict=True):
         dense[indices] = values
@@ -177,7 +175,7 @@ def _wrong_dependencies(tested: Tested, *found: tuple[Array, Array]) -> str:
         right += np.bincount(u, path[u] / path[v] * (1 + delta[v]), minlength=n)
     if np.allclose(delta, right, rtol=1e-9, atol=1e-9):
         return ""
-    return f"dependencies from vertex {tested.roots[-1]} do not obey their recurrence"
+    return f"dependencies from vertex {root} do not obey their recurrence"
 
 
 #: By the `kind` of an experiment.
@@ -252,23 +250,14 @@ def run(
     paper: Paper,
     experiments: Sequence[Experiment],
     request: Request,
-    say: Say = lambda _text: None,
-    keep: Callable[[Report], None] = lambda _report: None,
+    say: Say = harness.silent,
+    keep: harness.Keep = harness.silent,
 ) -> tuple[Report, list[str]]:
-    """Run some experiments of a paper; `keep` is called with the report after each graph.
+    """Run some experiments of a paper; return the report, and why rows are not checked.
 
-    Returns
-    -------
-    report : dict
-        ``machine commit date versions paper quick memory experiments``, ready for JSON, where
-        `memory` is the limit in bytes or None. An experiment has
-        ``part title metric definition measured_on notes missing says rows``; a row has
-        ``graph kind made_from stand_in vertices entries paper_size degrees variant of_paper runs_as
-        note backend mode output roots value unit more reported median_ms mean_ms gteps bytes joules
-        checked``: `value` is in the paper's metric, `reported` the paper's figure or None,
-        `paper_size` its vertices and stored entries, `degrees` maximum, mean and deviation.
-    refusals : list of str
-        Why rows are not checked.
+    `keep` is called with the report after each graph. In a row of an experiment `value` is in the
+    paper's metric, `reported` the paper's figure or None, `paper_size` its vertices and stored
+    entries, and `degrees` are maximum, mean and deviation; `memory` is the limit in bytes or None.
 
     Raises
     ------
@@ -324,18 +313,19 @@ def _require_known(experiments: Sequence[Experiment], request: Request) -> None:
         raise InvalidValue(f"paper: {request.roots} roots < 1. Give 1 or more.")
 
 
-@dataclass(eq=False)
 class _Work:
     """One experiment: what is missing, what was refused."""
 
-    _experiment: Experiment
-    _request: Request
-    _place: Backend
-    _known: dict[tuple[object, ...], _Known]
-    _say: Say
-
-    def __post_init__(self) -> None:
-        experiment, request, place = self._experiment, self._request, self._place
+    def __init__(
+        self,
+        experiment: Experiment,
+        request: Request,
+        place: Backend,
+        known: dict[tuple[object, ...], _Known],
+        say: Say,
+    ) -> None:
+        self._experiment, self._request, self._place = experiment, request, place
+        self._known, self._say = known, say
         self._counter: EnergyCounter | None = None
         self.missing: dict[str, None] = {}  # in order
         self.refusals: list[str] = []
@@ -350,19 +340,16 @@ class _Work:
             try:
                 self._counter = EnergyCounter(place)
             except BackendUnavailable as error:
-                self.missing.setdefault(str(error))
-                self.errors.append(error)
+                self._leave_out(str(error), error)
                 self.graphs = []
+
+    def _leave_out(self, why: str, error: LagpuError) -> None:
+        self.missing.setdefault(why)
+        self.errors.append(error)
 
     def _source(self, graph: PaperGraph) -> str | None:
         made = graph.quick if self._request.quick else graph.made
         return self._request.files.get(graph.name, made)
-
-    def _why_stand_in(self, graph: PaperGraph) -> str:
-        """Return how a graph differs from the paper's, an empty string if it does not."""
-        if graph.name in self._request.files:
-            return ""
-        return "a small graph, since --quick is given" if self._request.quick else graph.why
 
     def report(self, rows: Sequence[Row]) -> dict[str, Any]:
         """Return the experiment with its rows, for the report."""
@@ -387,13 +374,9 @@ class _Work:
             yield from self._rows_of(graph)
         except (errors.OutOfMemory, errors.FileFormatError, BackendUnavailable) as error:
             # others may be smaller, valid, in fewer pieces
-            self.missing.setdefault(f"{graph.name}: {error}")
-            self.errors.append(error)
+            self._leave_out(f"{graph.name}: {error}", error)
 
-    def _rows_of(self, graph: PaperGraph) -> Iterator[Row]:
-        request, place, memory = self._request, self._place, self._request.memory
-        if graph.pieces:
-            place = _grid_of(graph, place)
+    def _runners(self, place: Backend) -> list[Runner]:
         runners = []
         for variant in self._experiment.variants:
             runner = runner_of(variant, place)
@@ -406,6 +389,13 @@ class _Work:
                 f"kernels: the {place.name} backend has none; its directions stand for them, so "
                 "variants of one direction are the same"
             )
+        return runners
+
+    def _rows_of(self, graph: PaperGraph) -> Iterator[Row]:
+        request, place, memory = self._request, self._place, self._request.memory
+        if graph.pieces:
+            place = _grid_of(graph, place)
+        runners = self._runners(place)
         source = str(self._source(graph))
         self._say(f"{graph.name}: loading {source}")
         gc.collect()
@@ -413,31 +403,33 @@ class _Work:
         again = functools.partial(load, source, place, seed=request.seed)
         A = again()
         count = request.roots or (_QUICK_ROOTS if request.quick else self._experiment.roots)
-        host = HostGraph.of(A)
-        tested = Tested(graph.name, host, host.roots(count, request.seed))
+        tested = Tested.of(graph.name, A, count, request.seed)
+        host = tested.host
         if is_spec(source) and not is_random(source):  # made on the host; a copy takes less time
             columns = CSC(A.nrows, A.ncols, *host.columns, symmetric=host.facts.symmetric or None)
             again = functools.partial(columns.matrix, place)
         for runner in runners:
-            self._say(f"{graph.name}: {runner.variant.name}")
+            who = f"{graph.name}, {runner.variant.name}"
+            self._say(who.replace(",", ":"))
             if memory is not None and runner.place is not None:
                 del A  # with what the variants before have left at it, which would count
                 gc.collect()
                 A = again()
             try:
                 with nullcontext() if memory is None else self._place.device.limited(memory):
-                    row = self._row(graph, tested, A, runner, before)
+                    known = self._measured(graph, tested, A, runner, before)
             except (errors.OutOfMemory, NotSupported, errors.LimitExceeded) as error:
-                self.missing.setdefault(f"{graph.name}, {runner.variant.name}: {error}")
+                self.missing.setdefault(f"{who}: {error}")
             except LagpuError as error:  # the other rows stay
-                self.refusals.append(f"{graph.name}, {runner.variant.name}: {error}")
+                self.refusals.append(f"{who}: {error}")
             except Exception as error:
                 if runner.place is not None:
                     raise
-                text = harness.one_line(error)  # of another library
-                self.missing.setdefault(f"{graph.name}, {runner.variant.name}: {text}")
+                self.missing.setdefault(f"{who}: {harness.one_line(error)}")  # another library
             else:
-                yield row
+                if known.found.refusal:
+                    self.refusals.append(f"{who}: {known.found.refusal}")
+                yield self._row(graph, tested, runner, known)
 
     def _measured(
         self, graph: PaperGraph, tested: Tested, A: Matrix, runner: Runner, before: int
@@ -458,25 +450,21 @@ class _Work:
             known = self._known[key] = known._replace(joules=joules)
         return known
 
-    def _row(
-        self, graph: PaperGraph, tested: Tested, A: Matrix, runner: Runner, before: int
-    ) -> Row:
-        """Measure a variant on a graph."""
-        variant, place = runner.variant, runner.place
-        found, edges_of, joules = self._measured(graph, tested, A, runner, before)
-        if found.refusal:
-            self.refusals.append(f"{graph.name}, {variant.name}: {found.refusal}")
+    def _row(self, graph: PaperGraph, tested: Tested, runner: Runner, known: _Known) -> Row:
+        """Return the row of a variant."""
+        variant, place, found = runner.variant, runner.place, known.found
         facts, degree = tested.host.facts, tested.host.facts.out_degree
         ms = tuple(sample.device_ms for sample in found.samples)
-        edges = tuple(edges_of[root] for root in tested.roots)
+        edges = tuple(known.edges[root] for root in tested.roots)
         metric = self._experiment.metric
         parts = tuple(found.parts.get(variant.part, [0.0] * len(ms)))
-        measured = data.Measured(ms, edges, facts.entries, facts.symmetric, joules, parts)
+        measured = data.Measured(ms, edges, facts.entries, facts.symmetric, known.joules, parts)
+        why = "a small graph, since --quick is given" if self._request.quick else graph.why
         return {
             "graph": graph.name,
             "kind": graph.kind,
             "made_from": self._source(graph),
-            "stand_in": self._why_stand_in(graph),
+            "stand_in": "" if graph.name in self._request.files else why,
             "vertices": facts.vertices,
             "entries": facts.entries,
             "paper_size": graph.size,
@@ -497,7 +485,7 @@ class _Work:
             "mean_ms": fmean(ms),
             "gteps": harness.harmonic_gteps(ms, edges),
             "bytes": found.nbytes,
-            "joules": joules,
+            "joules": known.joules,
             "checked": not found.refusal,
         }
 

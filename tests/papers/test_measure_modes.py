@@ -6,7 +6,7 @@ import pytest
 
 from lagpu.backends.protocol import Capabilities
 from lagpu.papers.experiments import Variant
-from lagpu.papers.run import _mode
+from lagpu.papers.run import Runner
 
 
 @pytest.mark.parametrize(
@@ -22,4 +22,5 @@ from lagpu.papers.run import _mode
     ],
 )
 def test_modes(variant, can, mode):
-    assert _mode(variant, SimpleNamespace(capabilities=Capabilities(**can))) == mode
+    place = SimpleNamespace(capabilities=Capabilities(**can))
+    assert Runner(variant, place, "").mode == mode
