@@ -29,7 +29,7 @@ def pyplot(what: str = "viz") -> Any:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise BackendUnavailable(
-            f'{what}: {error}. Install it with: pip install "lagpu[viz]"'
+            f'{what}: Matplotlib is missing ({error}). Install it with: pip install "lagpu[viz]"'
         ) from error
     return plt
 

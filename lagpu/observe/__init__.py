@@ -1,3 +1,1 @@
 """Observe a program: explanations, traces and steps."""
-
-__all__: list[str] = []
