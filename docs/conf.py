@@ -123,14 +123,22 @@ def _link_notebook(app, doctree, page):
     title.parent.insert(title.parent.index(title) + 1, line)
 
 
+NOTEBOOK = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n\n"
+
+
+def _make_notebook(app, page, source):
+    """Begin a page that has code cells as myst-nb wants it, so that no page has to."""
+    if "\n```{code-cell}\n" in source[0] and not source[0].startswith("---\n"):
+        source[0] = NOTEBOOK + source[0]
+
+
 def _put_data(app, page, source):
-    """Print the figures of data files in the pages that ask for them."""
-    source[0] = figures.with_figures(source[0])
+    """Print the figures of data files in the pages."""
+    source[0] = figures.with_figures(source[0], page)
     if page.startswith("papers/"):
         source[0] = reports.with_reports(source[0])
-    if page.startswith(("papers/", "benchmarks/")):
-        for file in figures.FOLDER.rglob("*.json"):
-            app.env.note_dependency(str(file))
+    for file in figures.FOLDER.rglob("*.json"):
+        app.env.note_dependency(str(file))
 
 
 def _write_notebooks(app, error):
@@ -153,6 +161,7 @@ def setup(app):
     """Let formulas be MathML, and write what stands beside the pages."""
     app.set_translator("html", Translator)
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
+    app.connect("source-read", _make_notebook)
     app.connect("source-read", _put_data)
     app.connect("doctree-read", _unlink_shapes)
     app.connect("doctree-resolved", _link_notebook)
