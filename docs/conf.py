@@ -17,6 +17,7 @@ from sphinx.writers.html5 import HTML5Translator
 import lagpu
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+import alternatives
 import figures
 import notebooks
 import reports
@@ -98,6 +99,15 @@ def _unlink_shapes(app, doctree):
             link.replace_self(link.children)
 
 
+def _describe_pictures(app, doctree):
+    """Let each picture of a cell have words for readers who do not see it."""
+    page = Path(app.env.doc2path(app.env.docname)).read_text("utf-8")
+    cells = [n for n in doctree.findall(nodes.container) if n.get("nb_element") == "cell_code"]
+    for cell, said in zip(cells, alternatives.alternatives(page), strict=False):
+        for picture in cell.findall(nodes.image):
+            picture["alt"] = said
+
+
 def _mark_columns(app, doctree, page):
     """Let a table's columns of sentences or phrases have a class, which keeps them wide."""
     for group in doctree.findall(nodes.tgroup):
@@ -164,6 +174,7 @@ def setup(app):
     app.connect("source-read", _make_notebook)
     app.connect("source-read", _put_data)
     app.connect("doctree-read", _unlink_shapes)
+    app.connect("doctree-read", _describe_pictures)
     app.connect("doctree-resolved", _link_notebook)
     app.connect("doctree-resolved", _mark_columns)
     app.connect("build-finished", _write_notebooks)

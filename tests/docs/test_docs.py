@@ -27,7 +27,7 @@ PAGES = sorted(
     for page in DOCS.rglob("*.md")
     if "{code-cell}" in page.read_text("utf-8") and page.parent.name != "slides"  # test_slides.py
 )
-LONG = ("command_line.md", "pictures.md")
+LONG = ("command_line.md",)
 SOME = [page for page in PAGES if page.name not in LONG][::5]  # sphinx-build runs every page
 COURSE = [page for page in PAGES if page.parent.name == "course"]
 
@@ -145,21 +145,6 @@ def test_the_course_shows_what_was_measured(monkeypatch):
     assert page["measured"] == measured
     text = (DOCS / "course" / "05_gpu_kernels.md").read_text("utf-8")
     assert f"{file['machine']['device']}, {file['date'][:10]}, commit {file['commit']}" in text
-
-    speed = (
-        (DOCS / "design" / "speed.md")
-        .read_text("utf-8")
-        .split("## The steps to the grid search")[1]
-    )
-    header, _, *steps = (
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in speed.split("\n\n")[1].splitlines()
-    )
-    columns = dict(zip(header, zip(*steps, strict=True), strict=True))
-    del columns["step"]
-    assert page["steps"] == {
-        graph: tuple(float(ms) for ms in column if ms != "-") for graph, column in columns.items()
-    }
 
 
 @pytest.mark.parametrize("page", COURSE, ids=name)
