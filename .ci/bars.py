@@ -34,7 +34,7 @@ _NO_CODE = {
 _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def lines_of(node):
+def _lines_of(node):
     return set(range(node.lineno, node.end_lineno + 1))
 
 
@@ -44,11 +44,11 @@ def count(text):
     docstrings, imports, code = set(), set(), set()
     for node in ast.walk(tree):
         if isinstance(node, _WITH_DOCSTRING) and ast.get_docstring(node, clean=False) is not None:
-            docstrings |= lines_of(node.body[0])
+            docstrings |= _lines_of(node.body[0])
         names = getattr(node, "targets", ())
         lists = any(getattr(name, "id", "") == "__all__" for name in names)
         if isinstance(node, (ast.Import, ast.ImportFrom)) or lists:
-            imports |= lines_of(node)
+            imports |= _lines_of(node)
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in _NO_CODE:
             code |= set(range(token.start[0], token.end[0] + 1))
@@ -73,6 +73,7 @@ def measured(root=ROOT):
 
 
 def main():
+    """Print the table."""
     exceeded = []
     for name, value in measured().items():
         most, unit = BARS[name]

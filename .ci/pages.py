@@ -40,7 +40,8 @@ function faults(page) {
     if (e.closest("pre, svg, math, .sig, .headerlink, script, style")) continue;
     if (/\\]\\(|``|<!--|\\*\\*$/.test(text.nodeValue) && !e.closest("code"))
       faults.push(`markup: ${text.nodeValue.trim()}`);
-    if (parseFloat(getComputedStyle(e).fontSize) < 9) faults.push(`small: ${text.nodeValue.trim()}`);
+    const size = parseFloat(getComputedStyle(e).fontSize);
+    if (size < 9) faults.push(`small: ${text.nodeValue.trim()}`);
     for (const word of text.nodeValue.matchAll(/[\\w.]+/g)) {
       const range = page.createRange();
       range.setStart(text, word.index);

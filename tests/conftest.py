@@ -23,7 +23,7 @@ ON_A_GRID = (
     "test_expr_masks",
 )  # too; every test of a backend takes --backend grid:3:cpu
 PLAIN_ARCHITECTURE = "sm_90"
-#: What `pytest -m quick` runs of a plain run: folders and files of tests/, two minutes on two cores.
+#: What `pytest -m quick` runs of a plain run, in two minutes: folders and files of tests/.
 QUICK = (
     "algebra",
     "operations",

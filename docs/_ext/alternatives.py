@@ -1,7 +1,7 @@
 """What the pictures of a page show, in words, for readers who do not see them.
 
-The words come from the call of `lagpu.viz` in a code cell; a comment ``% picture: ...`` above a cell
-that draws in another way has them.
+The words come from the call of `lagpu.viz` in a code cell; above a cell that draws in another way
+a comment ``% picture: ...`` has them.
 """
 
 import ast
@@ -17,7 +17,7 @@ _WORDS = {
     "mask": "The positions that these masks allow: {all}.",
     "product": "The product {first}{mask}: the operands, and the result next to them.",
     "graph": "The graph {first} as dots and arrows{more}{parents}.",
-    "frontier": "Matrix {first} at one level of a search: rows of the frontier, columns with a level.",
+    "frontier": "Matrix {first} at one level: rows of the frontier, columns with a level.",
     "frontiers": "Matrix {first} at several levels of a search, side by side.",
     "level_histogram": "Bars: the number of vertices in each level, {first}.",
     "plot": "Time and entries of each level of the trace {object}.",

@@ -31,7 +31,8 @@ def test_images_have_words():
 def images(text):
     """Return the words of each image of a page."""
     named = re.findall(r"!\[([^\]]*)\]\(", text)
-    return named + [re.sub(r".*?(?:alt=\"(.*?)\".*)?", r"\1", tag) for tag in re.findall("<img.*?>", text)]
+    tags = re.findall("<img.*?>", text)
+    return named + ["".join(re.findall(r'alt="(.*?)"', tag)) for tag in tags]
 
 
 def test_the_words_are_those_of_the_call():
