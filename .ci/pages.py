@@ -30,39 +30,40 @@ const pages = PAGES, width = WIDTH, found = {};
 const frame = document.createElement("iframe");
 frame.style = `width:${width}px;height:900px;border:0`;
 function faults(page) {
-  const told = [], root = page.querySelector("article") || page.body;
+  const faults = [], root = page.querySelector("article") || page.body;
   if (page.documentElement.scrollWidth > width)
-    told.push(`is ${page.documentElement.scrollWidth} pixels wide`);
+    faults.push(`is ${page.documentElement.scrollWidth} pixels wide`);
   const words = page.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   for (let text; (text = words.nextNode()); ) {
     const e = text.parentElement;
     if (!text.nodeValue.trim() || !e.getClientRects().length) continue;
     if (e.closest("pre, svg, math, .sig, .headerlink, script, style")) continue;
     if (/\\]\\(|``|<!--|\\*\\*$/.test(text.nodeValue) && !e.closest("code"))
-      told.push(`markup: ${text.nodeValue.trim()}`);
-    if (parseFloat(getComputedStyle(e).fontSize) < 9) told.push(`small: ${text.nodeValue.trim()}`);
+      faults.push(`markup: ${text.nodeValue.trim()}`);
+    const size = parseFloat(getComputedStyle(e).fontSize);
+    if (size < 9) faults.push(`small: ${text.nodeValue.trim()}`);
     for (const word of text.nodeValue.matchAll(/[\\w.]+/g)) {
       const range = page.createRange();
       range.setStart(text, word.index);
       range.setEnd(text, word.index + word[0].length);
       const lines = new Set([...range.getClientRects()].map(r => Math.round(r.top)));
-      if (lines.size > 1) told.push(`torn: ${word[0]}`);
+      if (lines.size > 1) faults.push(`torn: ${word[0]}`);
     }
   }
   for (const cell of root.querySelectorAll("table.docutils td"))
     if (cell.textContent.length > 40 && cell.clientWidth < 120)
-      told.push(`${cell.clientWidth} pixels for: ${cell.textContent}`);
+      faults.push(`${cell.clientWidth} pixels for: ${cell.textContent}`);
   for (const item of root.querySelectorAll("li"))
-    if (!item.textContent.trim() && !item.querySelector("img")) told.push("an empty list item");
+    if (!item.textContent.trim() && !item.querySelector("img")) faults.push("an empty list item");
   for (const p of root.querySelectorAll("p"))
-    if (/\\w \\.$/.test(p.textContent.trim())) told.push(`lacks a word: ${p.textContent}`);
+    if (/\\w \\.$/.test(p.textContent.trim())) faults.push(`lacks a word: ${p.textContent}`);
   for (const img of root.querySelectorAll("img")) {
     const name = img.src.split("/").pop();
-    if (!img.naturalWidth) told.push(`missing: ${name}`);
+    if (!img.naturalWidth) faults.push(`missing: ${name}`);
     else if (img.width < 0.72 * img.naturalWidth)
-      told.push(`${name} is ${img.width} of ${img.naturalWidth} pixels wide`);
+      faults.push(`${name} is ${img.width} of ${img.naturalWidth} pixels wide`);
   }
-  return told;
+  return faults;
 }
 async function look() {
   document.body.append(frame);
@@ -110,10 +111,10 @@ def main(folder: Path) -> int:
     wrong = 0
     for width in WIDTHS:
         for k in range(0, len(pages), AT_ONCE):
-            for page, told in seen(browser, folder, pages[k : k + AT_ONCE], width).items():
-                for line in told:
+            for page, faults in seen(browser, folder, pages[k : k + AT_ONCE], width).items():
+                for line in faults:
                     print(f"{page} at {width} pixels: {line}")
-                wrong += bool(told)
+                wrong += bool(faults)
     print(f"{len(pages)} pages looked at, at {' and '.join(map(str, WIDTHS))} pixels")
     return int(wrong > 0)
 

@@ -17,6 +17,7 @@ from sphinx.writers.html5 import HTML5Translator
 import lagpu
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+import alternatives
 import figures
 import notebooks
 import reports
@@ -98,6 +99,15 @@ def _unlink_shapes(app, doctree):
             link.replace_self(link.children)
 
 
+def _describe_pictures(app, doctree):
+    """Let each picture of a cell have words for readers who do not see it."""
+    page = Path(app.env.doc2path(app.env.docname)).read_text("utf-8")
+    cells = [n for n in doctree.findall(nodes.container) if n.get("nb_element") == "cell_code"]
+    for cell, said in zip(cells, alternatives.alternatives(page), strict=False):
+        for picture in cell.findall(nodes.image):
+            picture["alt"] = said
+
+
 def _mark_columns(app, doctree, page):
     """Let a table's columns of sentences or phrases have a class, which keeps them wide."""
     for group in doctree.findall(nodes.tgroup):
@@ -123,14 +133,22 @@ def _link_notebook(app, doctree, page):
     title.parent.insert(title.parent.index(title) + 1, line)
 
 
+NOTEBOOK = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n\n"
+
+
+def _make_notebook(app, page, source):
+    """Begin a page that has code cells as myst-nb wants it, so that no page has to."""
+    if "\n```{code-cell}\n" in source[0] and not source[0].startswith("---\n"):
+        source[0] = NOTEBOOK + source[0]
+
+
 def _put_data(app, page, source):
-    """Print the figures of data files in the pages that ask for them."""
-    source[0] = figures.with_figures(source[0])
+    """Print the figures of data files in the pages."""
+    source[0] = figures.with_figures(source[0], page)
     if page.startswith("papers/"):
         source[0] = reports.with_reports(source[0])
-    if page.startswith(("papers/", "benchmarks/")):
-        for file in figures.FOLDER.rglob("*.json"):
-            app.env.note_dependency(str(file))
+    for file in figures.FOLDER.rglob("*.json"):
+        app.env.note_dependency(str(file))
 
 
 def _write_notebooks(app, error):
@@ -153,8 +171,10 @@ def setup(app):
     """Let formulas be MathML, and write what stands beside the pages."""
     app.set_translator("html", Translator)
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
+    app.connect("source-read", _make_notebook)
     app.connect("source-read", _put_data)
     app.connect("doctree-read", _unlink_shapes)
+    app.connect("doctree-read", _describe_pictures)
     app.connect("doctree-resolved", _link_notebook)
     app.connect("doctree-resolved", _mark_columns)
     app.connect("build-finished", _write_notebooks)

@@ -57,7 +57,7 @@ for row in traced.rows:
 
 
 def search(A, source, policy):
-    """Return levels; every product is told by which policy to choose."""
+    """Return levels; `policy` chooses the direction of each product."""
     levels = Vector(INT32, A.nrows, like=A)
     frontier = Vector.from_coo([source], [True], size=A.nrows, like=A)
     for depth in loop(until_empty=frontier):

@@ -4,6 +4,7 @@ import functools
 import gc
 import os
 import signal
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -14,6 +15,7 @@ from world import World
 from lagpu import backends, generators
 from lagpu.errors import BackendUnavailable
 
+TESTS = Path(__file__).parent
 ALL = ("cpu", "sim", "gpu")
 GRID = "grid:3:cpu"
 ON_A_GRID = (
@@ -21,6 +23,28 @@ ON_A_GRID = (
     "test_expr_masks",
 )  # too; every test of a backend takes --backend grid:3:cpu
 PLAIN_ARCHITECTURE = "sm_90"
+#: What `pytest -m quick` runs of a plain run, in two minutes: folders and files of tests/.
+QUICK = (
+    "algebra",
+    "operations",
+    "loops",
+    "check",
+    "generators",
+    "core/test_expr_masks.py",
+    "core/test_matmul.py",
+    "core/test_vector.py",
+    "algorithms/test_bfs.py",
+    "algorithms/test_components.py",
+    "algorithms/test_sssp.py",
+    "backends/cpu",
+    "backends/test_backends.py",
+    "backends/gpu/ops/test_planner.py",
+    "docs/test_figures.py",
+    "docs/test_names_in_pages.py",
+    "docs/test_pictures.py",
+    "test_errors.py",
+    "test_layout.py",
+)
 MUST_IN_CI = ("cpu", "sim")  # a machine without a GPU still has these
 
 # Most kernels of a test run are compiled for one small graph: compiling is what takes the time.
@@ -95,6 +119,11 @@ def pytest_collection_modifyitems(items):
         if arch not in (None, PLAIN_ARCHITECTURE):
             item.add_marker(pytest.mark.exhaustive)
     thin(items)
+    quick = [TESTS / place for place in QUICK]
+    for item in items:
+        is_in = any(place in (item.path, *item.path.parents) for place in quick)
+        if is_in and not any(item.iter_markers("ci")) and not any(item.iter_markers("exhaustive")):
+            item.add_marker(pytest.mark.quick)
 
 
 @pytest.hookimpl(wrapper=True)

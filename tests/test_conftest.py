@@ -117,3 +117,10 @@ def test_what_needs_a_library_of_the_group_files_is_marked():
         text = file.read_text("utf-8")
         if libraries & set(re.findall(r'importorskip\("(\w+)', text)):
             assert "pytest.mark.extra" in text, file
+
+
+def test_the_quick_set_names_what_is_there():
+    text = (HERE / "conftest.py").read_text("utf-8")
+    listed = re.findall(r'"(.*)",', re.search(r"^QUICK = \((.*?)^\)", text, re.M | re.S)[1])
+    assert len(listed) > 10
+    assert [place for place in listed if not (HERE / place).exists()] == []

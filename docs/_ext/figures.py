@@ -20,8 +20,10 @@ _NAMES = {
 }
 
 
-def with_figures(page, folder=FOLDER):
-    """Return the text of a page with the tables that it asks for."""
+def with_figures(text, page="benchmarks/README", folder=FOLDER):
+    """Return the text of a page with its tables; `page` is its name, for the links to the files."""
+    to_root = "../" * page.count("/")
+    to_data = "" if page.startswith("benchmarks/") else f"{to_root}benchmarks/"
 
     def made(found):
         kind, file, words = found.groups()
@@ -36,9 +38,9 @@ def with_figures(page, folder=FOLDER):
         head = [_NAMES.get(name, name.removesuffix("_ms").replace("_", " ")) for name in lines[0]]
         rule = ["---:" if re.match(r"[\d.,-]+$", x) else "---" for x in lines[-1]]
         table = [f"| {' | '.join(line)} |" for line in (head, rule, *lines[1:])]
-        return "\n".join([*table, "", _measured(whole, file)])
+        return "\n".join([*table, "", _measured(whole, file, to_data + file)])
 
-    return _LINE.sub(made, page)
+    return _LINE.sub(made, text)
 
 
 def _chosen(row, where):
@@ -66,10 +68,11 @@ def _cell(value, field):
     return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _measured(whole, file):
+def _measured(whole, file, link):
     machine = whole["machine"]
     commit = f", commit {whole['commit'][:7]}" if whole.get("commit") else ""
     known = whole.get("versions", {}).items()
     versions = ", ".join(f"{name} {number}" if number else name for name, number in known)
     device = machine.get("device") or machine["cpu"]
-    return f"[{file}]({file}): {device}, {whole['date'][:10]}{commit}; {versions}."
+    when = f"{whole['date'][:10]}{commit}"
+    return f"[{file}]({link}): {device}, {when}{'; ' if versions else ''}{versions}."

@@ -20,13 +20,14 @@ SOLUTION = "# @title Solution {}\n"  # Colab hides the code below such a line
 
 _CELL = re.compile(r"^```\{code-cell\}\n(?::tags: \[(.*?)\]\n)?(.*?)^```$", re.M | re.S)
 _HEAD = re.compile(r"\A---\n.*?^---\n", re.M | re.S)
+_PICTURE = re.compile(r"^% picture: .*\n", re.M)  # what a picture shows, for Sphinx
 _MATH = re.compile(r"^```\{math\}\n(.*?)^```$", re.M | re.S)
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)#]*)(#[^)]*)?\)")
 
 
 def notebook(page):
     """Return the notebook of a page's text: MyST Markdown with code cells."""
-    page = _HEAD.sub("", page)
+    page = _PICTURE.sub("", _HEAD.sub("", page))
     cells, at, solutions = [new_code_cell(INSTALL)], 0, 0
     for found in _CELL.finditer(page):
         cells.append(new_markdown_cell(_plain(page[at : found.start()])))

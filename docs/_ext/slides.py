@@ -14,6 +14,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+from alternatives import words
 from markdown_it import MarkdownIt
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
@@ -114,7 +115,8 @@ def _ran(code, world, file):
                 stream, format="svg", bbox_inches="tight", pad_inches=0.05, metadata={"Date": None}
             )
         svg = stream.getvalue()
-        pictures.append(svg[svg.index("<svg") :])
+        said = html.escape(words(code) or "Picture")
+        pictures.append(f'<svg role="img" aria-label="{said}"' + svg[svg.index("<svg") + 4 :])
         plt.close(number)
     if hasattr(shown, "_repr_html_") and not pictures:
         pictures.append(shown._repr_html_())

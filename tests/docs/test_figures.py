@@ -14,7 +14,36 @@ BENCHMARKS = ROOT / "docs" / "benchmarks"
 sys.path.insert(0, str(ROOT / "docs" / "_ext"))
 import figures  # noqa: E402
 
-PAGES = [page for page in (ROOT / "docs").rglob("*.md") if "<!-- rows" in page.read_text("utf-8")]
+ALL = sorted(page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts)
+PAGES = [page for page in ALL if re.search("<!-- (rows|pivot)", page.read_text("utf-8"))]
+
+#: A number and its unit, which is of a measurement unless SAID below has it.
+FIGURE = re.compile(
+    r"(?<![\w./^])(\d[\d,]*(?:\.\d+)?)[ -]?"
+    r"(?:[munµp]?s|seconds?|minutes?|hours?|[GT]B/s|[GMT]TEPS|times|x)\b(?! \d)"
+)
+RULE = "a threshold of the code"
+PLAN = "minutes of a lecture, which its teacher plans"
+CLAIM = "a paper's own figure, in the title of a claim"
+#: Numbers with units that no data file has: page, words, reason.
+SAID = [
+    ("algorithms.md", "more than 8 times the mean", RULE),
+    ("algorithms.md", "Steps of 8 to 16 times the largest weight", RULE),
+    ("fusing.md", "pulls if 14 times these (3 times for full sums)", RULE),
+    ("planner.md", "the steps are at most 8 times the products", RULE),
+    ("grid.md", "Waiting ends after 10 seconds", RULE),
+    ("index.md", "For a lecture of 90 minutes", PLAN),
+    ("bfs.md", "A lecture of 90 minutes", PLAN),
+    *(("bfs.md", f"# Exercise {k} ({m} minutes)", PLAN) for k, m in enumerate((5, 8, 8, 7, 6), 1)),
+    ("bfs2d.md", "**Bottom-up gains 2 times at edge factor 16 and 5 at 256:", CLAIM),
+    ("bfs2d.md", "**More than 200 GTEPS on one GPU:", CLAIM),
+    ("hiragushi.md", "**Up to 29 times as fast as Merrill:", CLAIM),
+    ("kepler.md", "**Atomics beat scatter and compact 2 times:", CLAIM),
+    ("turbobfs.md", "**1.8 times gunrock on average:", CLAIM),
+    ("turbobfs.md", "**5.8 times GraphBLAST:", CLAIM),
+    ("turbobfs.md", "**40 GTEPS:", CLAIM),
+    ("turbobfs.md", "**SuiteSparse:GraphBLAS is 11.7 times slower on regular graphs", CLAIM),
+]
 
 
 def data(name):
@@ -24,11 +53,13 @@ def data(name):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
 def test_every_table_of_a_page_is_printed(page):
     text = page.read_text("utf-8")
-    made = figures.with_figures(text)
+    name = str(page.relative_to(ROOT / "docs").with_suffix(""))
+    made = figures.with_figures(text, name)
     assert "<!-- rows" not in made
     assert "<!-- pivot" not in made
     for file in re.findall(r"<!-- (?:rows|pivot) (\S+)", text):
-        assert f"[{file}]({file}): " in made
+        (link,) = set(re.findall(rf"^\[{file}\]\((.*?)\): ", made, re.M))
+        assert (page.parent / link).resolve() == BENCHMARKS / file
 
 
 def test_rows_and_pivots_have_the_numbers_of_the_file(tmp_path):
@@ -40,12 +71,12 @@ def test_rows_and_pivots_have_the_numbers_of_the_file(tmp_path):
     whole = {"machine": {"cpu": "C"}, "date": "2026-01-02T00", "versions": {"v": "1", "w": None}}
     (tmp_path / "f.json").write_text(json.dumps(whole | {"rows": rows}), "utf-8")
     asked = "<!-- rows f.json columns=graph,ms,bytes where=system:x -->"
-    assert figures.with_figures(asked, tmp_path).splitlines() == [
+    assert figures.with_figures(asked, folder=tmp_path).splitlines() == [
         "| graph | ms | GB |", "| --- | ---: | ---: |", "| a | 1.23 | 2.00 |",
         "| b | 12,346 | 0.00 |", "", "[f.json](f.json): C, 2026-01-02; v 1, w.",
     ]  # fmt: skip
     asked = "<!-- pivot f.json index=graph columns=system value=ms -->"
-    assert figures.with_figures(asked, tmp_path).splitlines()[2:4] == [
+    assert figures.with_figures(asked, folder=tmp_path).splitlines()[2:4] == [
         "| a | 1.23 | too large |",
         "| b | 12,346 | - |",
     ]
@@ -69,3 +100,52 @@ def test_the_readme_quotes_the_files():
             assert quoted == f"{number:.{places}f}", graph
     for row in data("cpu-overhead.json")["rows"]:
         assert f"{row['ratio']:.2f}" in text
+
+
+def numbers_in(value):
+    """Yield every number of a data file."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            yield from numbers_in(one)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield value
+
+
+def typed_in(text, name, folder):
+    """Return the numbers with units that neither SAID nor a file linked in their section has."""
+    for page, words, _ in SAID:
+        text = text.replace(words, "") if page == name else text
+    found = []
+    for section in re.split(r"^#+ ", text, flags=re.M):
+        files = [folder / link for link in re.findall(r"\]\(([^)]+\.json)\)", section)]
+        known = [x for f in files for x in numbers_in(json.loads(f.read_text("utf-8")))]
+        prose = re.sub(r"^```.*?^```|^    .*?$|<!--.*?-->", "", section, flags=re.S | re.M)
+        prose = re.sub(r"`[^`]*`|\]\([^)]*\)", "", prose)
+        for match in FIGURE.finditer(prose):
+            digits = match[1].replace(",", "")
+            places = len(digits.partition(".")[2])
+            if not any(f"{x:.{places}f}" == digits for x in known):
+                found.append(match[0])
+    return found
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ALL], ids=lambda page: page.name
+)
+def test_no_figure_is_typed_in(page):
+    """A number with a unit is printed from a data file, or its section links to the file."""
+    assert typed_in(page.read_text("utf-8"), page.name, page.parent) == []
+
+
+def test_a_figure_that_is_typed_in_is_found(tmp_path):
+    (tmp_path / "f.json").write_text('{"rows": [{"ms": 0.8512}]}', "utf-8")
+    text = "# A\nIt took 0.85 ms ([data](f.json)), 2 times `5 ms`.\n# B\nAlso 0.85 ms, 9-second.\n"
+    assert typed_in(text, "x.md", tmp_path) == ["2 times", "0.85 ms", "9-second"]
+
+
+@pytest.mark.parametrize(("page", "words", "why"), SAID)
+def test_what_may_be_said_is_said(page, words, why):
+    pages = [ROOT / "CONTRIBUTING.md", *ALL]
+    assert any(words in one.read_text("utf-8") for one in pages if one.name == page)

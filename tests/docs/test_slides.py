@@ -18,6 +18,7 @@ SOURCE = (DOCS / "slides" / "bfs.md").read_text("utf-8")
 @pytest.fixture(scope="module")
 def slides():
     """The module with which the slides are made."""
+    sys.path.insert(0, str(DOCS / "_ext"))
     spec = importlib.util.spec_from_file_location("slides", DOCS / "_ext" / "slides.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -39,6 +40,9 @@ def test_each_slide_is_made_and_each_picture_drawn(page):
     assert "<title>A &lt;title&gt;</title>" in page
     drawing = re.compile(r"^(?:viz\.|graph\().*\n```", re.M)
     assert page.count("<svg") >= len(drawing.findall(SOURCE)) > 10
+    words = re.findall(r'<svg role="img" aria-label="(.*?)"', page)
+    assert len(words) >= len(drawing.findall(SOURCE))
+    assert "Picture" not in words
     assert page.count('<iframe title="steps"') == 1
     assert "[ 0  1  1  2  2  3 -1]" in page
     assert "{{" not in page

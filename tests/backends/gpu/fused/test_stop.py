@@ -11,6 +11,7 @@ import stopped_loops as loops
 from faulty import with_kernels
 from limits import set_limits
 from pieces_of_search import gpu_grid, sims
+from samples import picked
 
 from lagpu.backends.gpu.fused import search_space as whole
 from lagpu.backends.grid import search as fused
@@ -145,7 +146,9 @@ def signalled(*case):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("make", loops.ENDLESS, ids=lambda make: make.__name__)
+@pytest.mark.parametrize(
+    "make", picked(loops.ENDLESS, loops.mask_forgotten), ids=lambda make: make.__name__
+)
 def test_a_signal_ends_an_endless_loop(place, make):
     (raised, how, seconds, right), *more = signalled(place.name, make.__name__, "main")
     assert (raised, right) == (["KeyboardInterrupt"], True)
@@ -163,13 +166,14 @@ def test_a_signal_ends_a_loop_of_another_thread(place):
     assert seconds < 30
 
 
-@pytest.mark.parametrize("make", ["search", "rows_of_paths", "relaxation"])
+@pytest.mark.parametrize("make", picked(["search", "rows_of_paths", "relaxation"], "relaxation"))
 def test_a_signal_ends_a_long_search(place, make):
     ((raised, _, seconds, right),) = signalled(place.name, make, "main")
     assert (raised, right) == (["KeyboardInterrupt"], True)
     assert seconds < 60
 
 
+@pytest.mark.ci
 def test_a_signal_ends_a_search_of_pieces(request):
     on = "gpu" if "gpu" in request.config.getoption("--backend") else "sim"
     ((raised, how, seconds, right),) = signalled(f"grid:2:{on}", "search", "main")
