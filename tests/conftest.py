@@ -26,7 +26,6 @@ PLAIN_ARCHITECTURE = "sm_90"
 #: What `pytest -m quick` runs of a plain run, in two minutes: folders and files of tests/.
 QUICK = (
     "algebra",
-    "operations",
     "loops",
     "check",
     "generators",
@@ -44,6 +43,7 @@ QUICK = (
     "docs/test_pictures.py",
     "test_errors.py",
     "test_layout.py",
+    "test_operations.py",
 )
 MUST_IN_CI = ("cpu", "sim")  # a machine without a GPU still has these
 

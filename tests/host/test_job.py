@@ -17,7 +17,7 @@ def alone(monkeypatch):
     for names in module._VARIABLES:
         for name in names:
             monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(module, "_meeting", [])
+    monkeypatch.setattr(module, "_deciders", [])
     monkeypatch.setattr(module, "_of_all", [])
 
 
