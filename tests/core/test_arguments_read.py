@@ -322,8 +322,8 @@ UNLOADED = {
 }
 #: Functions with a signature that someone else has fixed: of a protocol, Python or NetworkX.
 FIXED = (
-    *("backends", "nx", "observe", "crosscheck", "bench", "cli", "selftest"),
-    *("core/recorder.py", "io/formats", "io/slices"),
+    *("backends", "nx", "draw", "observe", "crosscheck", "bench", "cli", "selftest"),
+    *("core/recorder.py", "io/npz.py", "io/slices", "io/suites.py"),
 )
 
 
