@@ -85,8 +85,9 @@ o.w << 1 + rank
 
 
 @real
-def test_under_mpirun():
+def test_under_mpirun(monkeypatch):
     """All kinds in one job, which goes on after each; the last error is not caught."""
+    monkeypatch.setenv("LAGPU_COMPARE", "all")
     code, out, err = Job(2, ALL_KINDS).ended()
     assert out.partition("\n")[0] == str(len(KINDS)), err
     (line,) = said(err)
@@ -114,6 +115,25 @@ def test_a_sub_cluster_whose_processes_differ():
         return A.nvals
 
     assert on_grids(4, program) == [2] * 4
+
+
+@pytest.mark.parametrize(("given", "compared"), [("", 100), ("3", 3), ("all", 200)])
+def test_how_many_statements_are_compared(monkeypatch, given, compared):
+    monkeypatch.setenv("LAGPU_COMPARE", given)
+
+    def program(place):
+        rank, engine = place.pieces.engine.local[0], place.pieces.engine
+        v = Vector(INT64, 4, backend=place)
+        while engine.turn < compared - 1:
+            v << 1
+        with pytest.raises(ProcessFailed):
+            v << rank
+        while engine.turn < 200:
+            v << 1
+        with pytest.raises(ProcessFailed) if given == "all" else nullcontext():
+            v << rank
+
+    assert on_grids(2, program) == [None] * 2
 
 
 def test_the_first_process_that_differs_is_named():
