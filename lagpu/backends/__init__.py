@@ -229,9 +229,9 @@ class GridSpec(NamedTuple):
         each, left = divmod(pieces, job.size)
         if left:
             raise InvalidValue(
-                f"grid: {pieces} pieces cannot be dealt to {job.size} processes. Start a number of "
-                'processes that divides the pieces, or take "grid", which has a piece for each '
-                "process."
+                f"grid: {pieces} pieces cannot be divided among {job.size} processes. Start a "
+                'number of processes that divides the pieces, or take "grid", which has a '
+                "piece for each process."
             )
         made = grid.make_in_job(self.name, job, each, place_on, self.shape, self.order)
         return cast(Backend, made)

@@ -368,9 +368,9 @@ class Slices:
             return leaves, least[leaves]
 
         for number in range(self.parts.count):
-            told = self.gather(functools.partial(star, number=number))
-            for leaves, centres in told:
-                if len(leaves):  # of one slice at a time, so that nobody holds those of all
+            stars = self.gather(functools.partial(star, number=number))
+            for leaves, centres in stars:
+                if len(leaves):  # one slice at a time: no piece holds those of all
                     begin = np.concatenate([leaves, np.arange(self.n)])
                     label = _components(self.n, begin, np.concatenate([centres, label]))
         return label

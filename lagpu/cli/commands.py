@@ -116,7 +116,7 @@ OPTIONS: dict[str, Declared] = {
     "grid": option(
         str,
         "In pieces: all (GPUs, or processes of mpirun), 2, 2x3, or 4:cpu, 2:sim on that backend, "
-        "all:gpu:3,1 on these GPUs; vertices dealt by degree or at random: all-degree, 2x3-random.",
+        "all:gpu:3,1 on these GPUs; vertices by degree or at random: all-degree, 2x3-random.",
         metavar="PIECES",
     ),
     "kernel": option(str, "Use this kernel for every product (gpu, sim)."),

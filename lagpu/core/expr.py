@@ -61,8 +61,8 @@ class Unassigned:
     def __init_subclass__(cls) -> None:
         """Make the same class once more, for objects that are used.
 
-        A finalizer in Python is a place where an interrupt (Ctrl-C) may come, and there it goes to
-        nobody. So an object that is used changes its class for one whose finalizer is compiled.
+        A finalizer in Python is a place where an interrupt (Ctrl-C) may come, and there it is
+        lost. So an object that is used changes its class for one whose finalizer is compiled.
         """
         if cls.__name__ not in _finalized:
             _finalized.add(cls.__name__)

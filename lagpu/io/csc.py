@@ -43,7 +43,7 @@ class CSC:
         A scalar is the value of every entry (an iso-valued matrix).
     symmetric : bool or None
         True if the matrix is known to equal its transpose to the bit, as that of an undirected
-        graph; backends then do not look. None if nobody knows.
+        graph; backends then do not look. None if it is unknown.
     """
 
     nrows: int

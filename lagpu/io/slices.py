@@ -1,4 +1,4 @@
-"""Files of which each piece of a grid reads a share: no process has the whole of the graph."""
+"""Files that the pieces of a grid read in shares, so that no process has the whole graph."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def _ended(text: bytes) -> bytes:
 def text_source(
     stream: IO[bytes], file: Path, options: Options, asked: Format | None, name: str
 ) -> Source | None:
-    """Return a text of which pieces can read shares, or None if it is of another kind."""
+    """Return a text that pieces can read in shares, or None if it is of another kind."""
     packed = stream.read(2) == _GZIP
     stream.seek(0)
     try:
@@ -277,7 +277,7 @@ def text_source(
 
 
 def archive_source(stream: IO[bytes], file: Path, budget: Budget) -> Source | None:
-    """Return an archive of which pieces can read shares, or None: it is packed, or not lagpu's.
+    """Return an archive that pieces can read in shares, or None if it is packed or not lagpu's.
 
     Raises
     ------
@@ -376,7 +376,7 @@ def _mapped(stream: IO[bytes], file: Path, archive: Archive, name: str) -> Array
 
 
 def parquet_source(file: Path, options: Options, budget: Budget) -> Source | None:
-    """Return a table of which pieces can read shares, or None.
+    """Return a table that pieces can read in shares, or None.
 
     None also where the reader of whole files has something to say of its columns: vertices that are
     no whole numbers, a column that is not there, a damaged file, or a library that is missing.
@@ -438,7 +438,7 @@ def read(
     grid: Backend,
     opened: Callable[[Path], Any],
 ) -> Matrix | None:
-    """Return the graph in a file, of which no process has read more than its share.
+    """Return the graph in a file; each process has read only its share.
 
     Parameters
     ----------

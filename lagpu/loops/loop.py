@@ -136,7 +136,7 @@ class Counted:
 
     def _unknown(self) -> int:
         raise InvalidValue(
-            f"{self._name}: the counter of a loop that ran as one program was not kept, as nobody "
+            f"{self._name}: the counter of a loop that ran as one program was not kept, as nothing "
             "reads a counter of this name. Give it another name."
         )
 

@@ -7,8 +7,7 @@ import pytest
 from graphs import both_ways, matrix, random_edges
 from ranks import on_ranks
 
-from lagpu.algorithms import betweenness as clusters
-from lagpu.algorithms import betweenness_centrality, betweenness_estimate
+from lagpu.algorithms import betweenness, betweenness_centrality, betweenness_estimate
 from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.grid.backend import GridBackend
 from lagpu.backends.grid.clusters import GridClusters
@@ -89,13 +88,13 @@ def test_the_smallest_that_fits(monkeypatch, made):
 def test_devices_work_in_threads(monkeypatch):
     wanted = betweenness_centrality(graph("cpu"), 4, seed=1).to_dense()
     threads = []
-    batches = clusters.batches
+    batches = betweenness.batches
 
     def note(*args):
         threads.append(threading.get_ident())
         return batches(*args)
 
-    monkeypatch.setattr(clusters, "batches", note)
+    monkeypatch.setattr(betweenness, "batches", note)
     A = graph("grid:2:sim")
     found = betweenness_centrality(A, 4, seed=1, pieces=1).to_dense()
     assert found == pytest.approx(wanted, rel=1e-9, abs=1e-12)
@@ -110,7 +109,7 @@ def test_an_error_of_one_sub_cluster_is_raised(name):
             raise LimitExceeded("too many")
 
     with pytest.raises(LimitExceeded, match="too many"):
-        clusters.sums(graph(name), [0, 1, 2, 3], 1, 1, 1, fail)
+        betweenness.sums(graph(name), [0, 1, 2, 3], 1, 1, 1, fail)
 
 
 @pytest.mark.parametrize("pieces", [0, 2, 4, 7])
@@ -218,7 +217,7 @@ def test_an_error_within_a_sub_cluster_reaches_all(fault, own, said, slow):
         A, errors = graph(job_grid(processes)), []
         for _ in "ab":  # the second time in step again
             try:
-                clusters.sums(A, [0, 1, 2, 3], 2, 2, 1, fail)
+                betweenness.sums(A, [0, 1, 2, 3], 2, 2, 1, fail)
             except BaseException as error:
                 errors.append(error)
         return errors, A.nvals
@@ -247,7 +246,7 @@ def test_one_that_leaves_without_a_word_leaves_nobody_waiting(monkeypatch):
 
     def program(processes):
         A = graph(job_grid(processes))
-        clusters.sums(A, [0, 1], 1, 2, 1, lambda A, chosen, totals: count(A))
+        betweenness.sums(A, [0, 1], 1, 2, 1, lambda A, chosen, totals: count(A))
 
     found = on_ranks(4, program)[0]
     assert isinstance(found[2], KeyboardInterrupt)
@@ -262,7 +261,7 @@ def test_an_error_of_a_process_is_raised_in_all():
                 raise LimitExceeded("too many")
 
         A = graph(GridBackend("grid", MpiEngine(processes, 1), [CpuBackend()]))
-        clusters.sums(A, [0, 1, 2], 1, 1, 1, fail)
+        betweenness.sums(A, [0, 1, 2], 1, 1, 1, fail)
 
     first, second = on_ranks(2, program)[0]
     assert isinstance(first, LimitExceeded)

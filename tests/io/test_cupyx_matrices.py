@@ -16,8 +16,7 @@ from lagpu.errors import (
     InvalidValue,
     LimitExceeded,
 )
-from lagpu.io import arrays as cupyx_matrices
-from lagpu.io import from_cupyx, to_cupyx
+from lagpu.io import arrays, from_cupyx, to_cupyx
 
 
 def random_matrix(form, dtype=float, seed=3):
@@ -48,7 +47,7 @@ def cupyx(backend, monkeypatch):
     for name, module in (("cupyx", "scipy"), ("cupyx.scipy", "sparse"), ("cupyx.scipy.sparse", "")):
         held = stand_in if not module else types.ModuleType(name)
         monkeypatch.setitem(sys.modules, name, held)
-    monkeypatch.setattr(cupyx_matrices, "_has_cupy_arrays", lambda place: True)
+    monkeypatch.setattr(arrays, "_has_cupy_arrays", lambda place: True)
     return stand_in
 
 

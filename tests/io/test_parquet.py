@@ -175,4 +175,4 @@ def test_two_columns_of_one_name(tmp_path, names):
         ):
             read_cpu(path, columns=columns)
     pq.write_table(pa.table([[0], [1], [2], [3]], ["source", "target", "x", "x"]), path)
-    assert entries(read_cpu(path)) == [(0, 1, True)]  # nobody needs them
+    assert entries(read_cpu(path)) == [(0, 1, True)]  # they are not needed

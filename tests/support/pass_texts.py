@@ -6,10 +6,10 @@ import re
 def written_texts(monkeypatch):
     """The texts of kernels that are written from now on."""
     from lagpu.backends.gpu.fused.program import run, text
-    from lagpu.loops import loop as known
+    from lagpu.loops import loop
 
     found, inner = [], text.from_source
-    monkeypatch.setattr(known, "_known", {})
+    monkeypatch.setattr(loop, "_known", {})
     monkeypatch.setattr(run, "_programs", {})
     monkeypatch.setattr(
         text, "from_source", lambda t, *a, **k: found.append(t) or inner(t, *a, **k)

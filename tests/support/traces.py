@@ -3,7 +3,7 @@
 import re
 import subprocess
 
-from lagpu.backends.gpu.device import sim as compiler
+from lagpu.backends.gpu.device import sim
 
 SAME = ("level", "method", "formula", "where", "shapes", "nvals_in", "nvals_out")
 
@@ -19,8 +19,8 @@ def same(fused, eager):
 
 def preprocessed(kernel):
     """The text that the compiler sees, without what headers of the standard library add."""
-    command, _ = compiler.compiler()
-    flags = [*kernel.flags, "-DLAGPU_SIM", f"-I{compiler.SIM_FOLDER}", "-E", "-P", "-x", "c++", "-"]
+    command, _ = sim.compiler()
+    flags = [*kernel.flags, "-DLAGPU_SIM", f"-I{sim.SIM_FOLDER}", "-E", "-P", "-x", "c++", "-"]
     done = subprocess.run([*command, *flags], input=kernel.source, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout

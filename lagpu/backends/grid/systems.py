@@ -393,7 +393,7 @@ class Piece:
         return unshared
 
     def visit(self, targets: Array) -> None:
-        """Visit targets, of which some may be visited."""
+        """Visit targets; some may be visited already."""
         self._visit(targets[~self._seen[targets]])
 
     def _visit(self, targets: Array) -> None:

@@ -9,9 +9,9 @@ from ranks import on_ranks
 from samples import picked
 
 from lagpu import BOOL, Matrix
-from lagpu.algorithms import betweenness as clusters
+from lagpu.algorithms import betweenness
 from lagpu.backends.cpu import CpuBackend
-from lagpu.backends.grid import clusters as copies
+from lagpu.backends.grid import clusters
 from lagpu.backends.grid.backend import GridBackend
 from lagpu.backends.grid.clusters import GridClusters
 from lagpu.backends.grid.comm import LocalEngine, MpiEngine
@@ -35,7 +35,7 @@ def grid_of(shape, order=None, processes=None):
 @pytest.fixture
 def nobody_has_all(monkeypatch):
     """Entries travel a few at a time, and the whole grid's matrix is asked for as a whole never."""
-    monkeypatch.setattr(copies, "_GIVEN", 7)
+    monkeypatch.setattr(clusters, "_GIVEN", 7)
     collected = Pieces.collected
 
     def collect(self, x):
@@ -133,7 +133,7 @@ def test_a_process_makes_a_copy_when_the_one_before_has_done_its_work(size, even
 
     monkeypatch.setattr(GridClusters, "copy", note)
     A = matrix(N, EDGES, grid_of((2, 2)))
-    clusters.sums(A, [0, 1, 2, 3], 4, size, 1, lambda *_: found.append("work"))
+    betweenness.sums(A, [0, 1, 2, 3], 4, size, 1, lambda *_: found.append("work"))
     assert found == events
 
 
@@ -150,7 +150,7 @@ def test_a_copy_that_does_not_fit_is_refused_in_all_processes(monkeypatch):
         A = matrix(N, EDGES, grid_of((2, 1), processes=own))
         return copied(A, 1)
 
-    monkeypatch.setattr(copies, "require", require)
+    monkeypatch.setattr(clusters, "require", require)
     found = on_ranks(2, program)[0]
     assert [type(error) for error in found] == [OutOfMemory] * 2
     assert str(found[0]) == "process 1 of 2: grid: a copy of the graph: no room"

@@ -10,7 +10,6 @@ from lagpu.backends import grid
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.grid import clusters
-from lagpu.backends.grid import clusters as device_copies
 from lagpu.errors import OutOfMemory
 
 N = 70
@@ -43,7 +42,7 @@ def not_by_the_host(monkeypatch):
 @pytest.mark.parametrize("order", [None, "random", "degree"])
 @pytest.mark.parametrize("pieces", [2, 3])
 def test_each_copy_is_the_graph(pieces, order, edges, block, monkeypatch, not_by_the_host):
-    monkeypatch.setattr(device_copies, "_BLOCK", block)
+    monkeypatch.setattr(clusters, "_BLOCK", block)
     i, j = np.array(edges, int).reshape(-1, 2).T
     A = matrix(N, i, j, sims(pieces, order))
     symmetric = A.is_symmetric

@@ -10,9 +10,7 @@ from samples import sampled
 
 import lagpu
 from lagpu import INT64, Matrix, Vector, binary, semiring
-from lagpu.backends.grid import exchange as fold
-from lagpu.backends.grid import exchange as masks
-from lagpu.backends.grid import exchange as operands
+from lagpu.backends.grid import exchange
 from lagpu.backends.grid.exchange import pays
 from lagpu.operations import Multiply, ReduceRows
 
@@ -33,7 +31,7 @@ def told_by(request, monkeypatch):
         "some": lambda *_: next(turns) % 2 == 0,
         "as it pays": pays,
     }
-    monkeypatch.setattr(masks, "pays", rule[request.param])
+    monkeypatch.setattr(exchange, "pays", rule[request.param])
     return request.param
 
 
@@ -49,7 +47,7 @@ def test_as_on_cpu(grid, order, n, kind, told_by):
 
 @pytest.mark.parametrize("kind", ["sparse", "dense"])
 def test_as_on_cpu_in_pieces_on_devices(kind, monkeypatch):
-    monkeypatch.setattr(masks, "pays", lambda *_: True)
+    monkeypatch.setattr(exchange, "pays", lambda *_: True)
     assert plain(written("grid:1x2:sim", 33, kind)) == plain(written("cpu", 33, kind))
 
 
@@ -102,7 +100,7 @@ def test_a_search_sends_less_where_masks_travel(grid, monkeypatch):
     """Parents have values; of levels alone a bitmap travels, and a mask would be as long."""
     parents, levels = lagpu.algorithms.bfs, lagpu.algorithms.bfs_levels
     with_masks = bytes_of_search(parents, grid), bytes_of_search(levels, grid)
-    monkeypatch.setattr(masks, "pays", lambda *_: False)
+    monkeypatch.setattr(exchange, "pays", lambda *_: False)
     without = bytes_of_search(parents, grid), bytes_of_search(levels, grid)
     assert with_masks[0] < 0.9 * without[0]
     assert with_masks[1] <= without[1]
@@ -114,7 +112,7 @@ def test_a_search_sends_less_where_masks_travel(grid, monkeypatch):
 @pytest.mark.parametrize("grid", [(2, 3), (3, 1)])
 def test_a_search_sends_less_than_lists(search, times, grid, monkeypatch):
     shorter = bytes_of_search(search, grid)
-    for module in (operands, fold):
+    for module in (exchange, exchange):
         monkeypatch.setattr(module, "to_message", lambda numbers, values, _: (numbers, values))
         monkeypatch.setattr(module, "from_message", lambda message, _: message)
     assert times * shorter < bytes_of_search(search, grid)

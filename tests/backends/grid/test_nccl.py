@@ -12,7 +12,7 @@ from lagpu import FP64, Matrix, Vector, backends, binary, semiring
 from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.backends.grid import comm as nccl
+from lagpu.backends.grid import comm
 from lagpu.backends.grid.backend import GridBackend
 from lagpu.backends.grid.comm import MpiEngine, NcclEngine, connected
 from lagpu.errors import GridTimeout, ProcessFailed
@@ -20,8 +20,8 @@ from lagpu.errors import GridTimeout, ProcessFailed
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch):
-    monkeypatch.setattr(nccl, "PATIENCE", 120.0)  # never spent
-    monkeypatch.setattr(nccl, "PATIENCE_TO_MEET", 120.0)
+    monkeypatch.setattr(comm, "PATIENCE", 120.0)  # never spent
+    monkeypatch.setattr(comm, "PATIENCE_TO_MEET", 120.0)
 
 
 def on_engines(ranks, pieces, program):
@@ -146,10 +146,10 @@ def test_products_of_a_grid(ranks, pieces, grid):
 
 @pytest.mark.parametrize("where", ["in NCCL", "in an exchange", "on the device"])
 def test_who_waits_for_others_gives_up(where, monkeypatch):
-    monkeypatch.setattr(nccl, "PATIENCE", 0.2)
+    monkeypatch.setattr(comm, "PATIENCE", 0.2)
     never = threading.Event()
     if where == "in NCCL":
-        monkeypatch.setattr(nccl, "PATIENCE_TO_MEET", 0.2)
+        monkeypatch.setattr(comm, "PATIENCE_TO_MEET", 0.2)
         monkeypatch.setattr(Wires, "binding", lambda self: slow(self, "NcclCommunicator", never))
     elif where == "in an exchange":
         monkeypatch.setattr(Wires, "binding", lambda self: slow(self, "groupEnd", never, 1))
@@ -215,7 +215,7 @@ def test_nobody_sends_where_one_has_no_room():
 def test_the_child_of_a_fork_ends_nothing(monkeypatch):
     def program(engine, _devices):
         with monkeypatch.context() as patch:
-            patch.setattr(nccl.os, "getpid", lambda: 0)
+            patch.setattr(comm.os, "getpid", lambda: 0)
             engine.close()
         return engine._communicators != []
 

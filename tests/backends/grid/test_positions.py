@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lagpu.backends.grid import exchange as presence
+from lagpu.backends.grid import exchange
 from lagpu.backends.grid.exchange import FORMS, form_of, length, packed, summed, unpacked
 from lagpu.backends.profile import Sent
 
@@ -49,7 +49,7 @@ def test_more_positions_than_four_bytes_can_number(count, monkeypatch):
     """Numbers and words have eight bytes then, and the length still tells which they are."""
     assert packed(np.array([2**33]), 2**34).dtype == np.uint64
     assert unpacked(packed(np.array([2**33, 5]), 2**34), 2**34).tolist() == [5, 2**33]
-    monkeypatch.setattr(presence, "_NARROW", 100)
+    monkeypatch.setattr(exchange, "_NARROW", 100)
     numbers = np.random.default_rng(1).permutation(700)[:count]
     message = packed(numbers, 700)
     assert (message.dtype, len(message)) == (np.uint64, min(count, 11))

@@ -6,8 +6,7 @@ import pytest
 from lagpu import BOOL, FP64, INT32, Matrix, Vector, algorithms, backends, generators
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.backends.grid import make
-from lagpu.backends.grid import redistribute as anew
+from lagpu.backends.grid import make, redistribute
 from lagpu.backends.grid.partition import Ranks, layout
 from lagpu.backends.grid.pieces import entries_of
 from lagpu.errors import OutOfMemory
@@ -27,7 +26,7 @@ def by_degree(grid, kind="sim"):
 
 @pytest.fixture(autouse=True)
 def _few_at_a_time(monkeypatch):
-    monkeypatch.setattr(anew, "_CHUNK", 100)
+    monkeypatch.setattr(redistribute, "_CHUNK", 100)
 
 
 def entries(n, m, seed=0):
@@ -99,7 +98,7 @@ def test_parts_of_one_value_each(last):
         expected[own] = values
         ptr = np.arange(len(own) + 1)
         parts.append(place.matrix_from_csc(ptr, own, values, FP64, before.shape(p)))
-    made = anew.redistributed(pieces.engine, pieces.places, parts, FP64, before, after)
+    made = redistribute.redistributed(pieces.engine, pieces.places, parts, FP64, before, after)
     for p, (place, part) in enumerate(zip(pieces.places, made, strict=True)):
         i, j = after.index(p, *entries_of(place, part, 2)[:2])
         assert sorted(j.tolist()) == sorted(after.dims[1].own(p).tolist())
@@ -111,7 +110,7 @@ def test_parts_of_one_value_each(last):
 def test_memory_is_asked_for(monkeypatch):
     place = by_degree((2, 1))
     i, j = entries(700, 2000)
-    monkeypatch.setattr(anew, "_BYTES_PER_ENTRY", 10**12)
+    monkeypatch.setattr(redistribute, "_BYTES_PER_ENTRY", 10**12)
     with pytest.raises(OutOfMemory):
         Matrix.from_coo(i, j, True, BOOL, nrows=700, ncols=700, backend=place)
     monkeypatch.undo()

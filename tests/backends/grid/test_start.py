@@ -459,7 +459,7 @@ def launched_as(monkeypatch):
 
 def test_pieces_are_a_multiple_of_the_processes(launched_as):
     launched_as(2)
-    with pytest.raises(InvalidValue, match="grid: 3 pieces cannot be dealt to 2 processes"):
+    with pytest.raises(InvalidValue, match="grid: 3 pieces cannot be divided among 2 processes"):
         backends.get("grid:3:cpu")
 
 

@@ -200,7 +200,7 @@ WHY = {
 }
 
 
-class Told(Exception):
+class Planned(Exception):
     """Ends a loop once the planner has decided."""
 
 
@@ -208,7 +208,7 @@ def telling(monkeypatch, what):
     """Let the planner end the loop with what is said of the search that it finds."""
 
     def told(found):
-        raise Told(found.why if isinstance(found, Rejection) else what(found))
+        raise Planned(found.why if isinstance(found, Rejection) else what(found))
 
     match = plan.match_search
     monkeypatch.setattr(plan, "match_search", lambda *given: told(match(*given)))
@@ -222,7 +222,7 @@ def test_a_body_that_is_nearly_a_search(place, monkeypatch, body):
         f, g = (Vector.from_coo([0], True, BOOL, size=9, backend=place) for _ in "fg")
         x, y = (Vector(INT32, 9, backend=place) for _ in "xy")
         F = Matrix.from_coo([0], [0], True, BOOL, nrows=9, ncols=9, backend=place)
-        with pytest.raises(Told) as caught:
+        with pytest.raises(Planned) as caught:
             body(A=A, f=f, g=g, x=x, y=y, F=F, total=Scalar(INT32))
         assert str(caught.value) == WHY[body]
         assert (A.nvals, f.nvals, x.nvals, y.nvals) == (2, 1, 0, 0)
@@ -254,7 +254,7 @@ def test_which_searches_add_up_counts(place, monkeypatch):
     ):
         A = Matrix.from_coo([0], [1], [1], of_A, nrows=2, ncols=2, backend=place)
         f, x = Vector.from_coo([0], 1, of_f, size=2, like=A), Vector(of_f, 2, like=A)
-        with pytest.raises(Told) as caught:
+        with pytest.raises(Planned) as caught:
             body(A, f, x, semiring[ring])
         assert caught.value.args == (counts,), (body.__name__, ring, of_f, of_A)
 
@@ -276,6 +276,6 @@ def test_which_value_every_product_has(place, monkeypatch, ring, values, weight,
     telling(monkeypatch, lambda found: plan._constant_value(found._replace(A=found.A.csc())))
     A = Matrix.from_coo([0, 1], [1, 2], weight, INT32, nrows=9, ncols=9, backend=place)
     F = Matrix.from_coo([0, 1], [0, 0], values, INT32, nrows=2, ncols=9, backend=place)
-    with pytest.raises(Told) as caught:
+    with pytest.raises(Planned) as caught:
         forwards(A, F, Matrix(INT32, 2, 9, like=A), semiring[ring])
     assert caught.value.args == (constant,)

@@ -7,7 +7,7 @@ import pytest
 
 import lagpu
 from lagpu import BOOL, INT64, Matrix, Vector, algorithms, loop, semiring
-from lagpu.backends.gpu.ops import planner as directions
+from lagpu.backends.gpu.ops import planner
 from lagpu.backends.gpu.ops.planner import POLICIES, Numbers, _numbers, policy_of
 from lagpu.errors import InvalidValue
 from lagpu.generators import kronecker, path
@@ -76,11 +76,11 @@ def test_the_choice(policy, changes, kernel, why):
 
 
 def test_alpha_of_each_degree():
-    long, dense = directions.LONG_SEARCH_DEGREE, directions._DENSE_DEGREE
+    long, dense = planner.LONG_SEARCH_DEGREE, planner._DENSE_DEGREE
     degrees = (long, np.nextafter(long, dense), 32.0, np.nextafter(dense, 0), dense, 384.0)
 
     def alphas(n, **how):
-        return [directions.alpha_of(d, n, **how) for d in degrees]
+        return [planner.alpha_of(d, n, **how) for d in degrees]
 
     assert alphas(1 << 20) == [14.0, 16.0, 32.0, 64.0, 64.0, 64.0]
     assert alphas(1 << 20, wide=True) == [14.0, 8.0, 16.0, 32.0, 32.0, 55.0]
@@ -102,13 +102,13 @@ def test_a_search_pulls_longer_where_nothing_is_added_up(place, search, beta):
 
 
 def test_long_searches_never_push_into_words():
-    long = directions.LONG_SEARCH_DEGREE
-    assert directions.gamma_of(14.0, long, 999.0) == directions.gamma_of(14.0, 1.0, 1.0) == 0
+    long = planner.LONG_SEARCH_DEGREE
+    assert planner.gamma_of(14.0, long, 999.0) == planner.gamma_of(14.0, 1.0, 1.0) == 0
 
 
 def test_a_push_into_words_reckons_with_the_hubs_behind_its_edges():
-    assert directions.gamma_of(16.0, 32.0, 33.0) == 16.0 * 32.0  # there are none
-    assert directions.gamma_of(16.0, 32.0, 1000.0) == 16.0 * 300.0
+    assert planner.gamma_of(16.0, 32.0, 33.0) == 16.0 * 32.0  # there are none
+    assert planner.gamma_of(16.0, 32.0, 1000.0) == 16.0 * 300.0
 
 
 def test_groups_of_the_largest_size(place):
