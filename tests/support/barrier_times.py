@@ -24,8 +24,8 @@ extern "C" __global__ void barriers(u32 piece, u32 epoch, u64 patience, const u6
   Peers peers{piece, epoch, patience, windows};
   Totals all{0, 0, 0, 0, 0};
   u32 turn = 0;
-  for (; turn < times && !all.verdict; ++turn) all = meet(&peers, 1, 1, ordered);
-  if (global_thread() == 0) report_meetings(peers, all, turn, result);
+  for (; turn < times && !all.verdict; ++turn) all = barrier_of_all(&peers, 1, 1, ordered);
+  if (global_thread() == 0) report_barriers(peers, all, turn, result);
 }
 """
 

@@ -13,7 +13,7 @@ extern "C" __global__ void meetings(u32 piece, u32 times, u32 silent, u32 epoch,
   for (; round < times && round < silent; ++round) {
     if (block_thread() == 0)
       for (u32 p = 0; p < LG_PEERS; ++p) peers.window(p)[kPosts + mine] = round * 1000 + mine;
-    all = meet(&peers, 1, u64(piece) << 33 | 5, true);
+    all = barrier_of_all(&peers, 1, u64(piece) << 33 | 5, true);
     if (all.verdict) break;
     grid_sync(barrier);  // without an end unless all blocks of the device have the same verdict
     const u64* const here = peers.window(piece) + kPosts;
@@ -24,13 +24,13 @@ extern "C" __global__ void meetings(u32 piece, u32 times, u32 silent, u32 epoch,
     u64 want = 0;
     for (u64 p = 0; p < LG_PEERS; ++p) want += (p << 33 | 5) * blocks;
     wrong += all.edges != want;
-    all = meet(&peers, 0, 0, false);
+    all = barrier_of_all(&peers, 0, 0, false);
     if (all.verdict) break;
   }
   atomic_add(&result[1], u64(wrong));
   grid_sync(barrier);  // all wrong numbers are there when the host hears of it
   if (global_thread() == 0) {
     result[0] = round;
-    report_meetings(peers, all, round, result);
+    report_barriers(peers, all, round, result);
   }
 }

@@ -20,7 +20,7 @@ from lagpu.backends.profile import LoopMeasured, LoopRow, Measured, Phase, Sent
 from lagpu.operations import FusedLoop, Multiply, MultiplySelection, Operation, Rejection, Statement
 
 Array = np.ndarray[Any, Any]
-_MEETS = constant("kMeets")
+_MEETS = constant("kWaitsForAll")
 
 
 class GridMeter:

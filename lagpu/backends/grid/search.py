@@ -385,7 +385,7 @@ class PieceSearch:
         sums, iso, sends_values, keep = self._kind
         macros, prelude = search_macros(body, form, iso, sums, keep)
         macros |= {"BLOCK": str(space.block), "PEERS": str(space.pieces)} | logs
-        macros["TRAVEL"] = str(int(sends_values))
+        macros["SENDS_VALUES"] = str(int(sends_values))
         return kernel("search/peers.cu", "peers_search", prelude=prelude, **macros)
 
 

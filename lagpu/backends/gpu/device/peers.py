@@ -135,7 +135,7 @@ def _check(results: Sequence[Array]) -> None:
     if constant("kStopped") in verdicts:
         raise KeyboardInterrupt
     gave_up = constant("kGaveUp")
-    piece = verdicts.index(gave_up) if gave_up in verdicts else verdicts.index(constant("kTold"))
+    piece = verdicts.index(gave_up if gave_up in verdicts else constant("kOtherGaveUp"))
     turn, missing = (int(results[piece][constant(name)]) for name in ("kTurn", "kMissing"))
     who = " and ".join(str(p) for p in range(len(results)) if missing >> p & 1)
     raise GridTimeout(

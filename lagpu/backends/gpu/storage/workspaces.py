@@ -202,7 +202,8 @@ def index_ctype(indices: Array) -> str:
 
 def entries_left(device: Device, result: Array) -> int:
     """Return how many entries a search has left in its frontier; waits for the search."""
-    return int(device.to_host(result[: constant("kResults")])[constant("kLeft")])
+    left = constant("kLeft")
+    return int(device.read(result[left : left + 1]))
 
 
 def push_space(A: CscMatrix) -> PushSpace:

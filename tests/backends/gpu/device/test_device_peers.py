@@ -14,7 +14,7 @@ from lagpu.backends.gpu.kernels import GRID_BARRIER, constant, from_source
 from lagpu.errors import GridTimeout, KernelLaunchError
 
 TEXT = (Path(__file__).parents[3] / "support" / "peers_kernels.cu").read_text("utf-8")
-GAVE_UP, TOLD = constant("kGaveUp"), constant("kTold")
+GAVE_UP, OTHER_GAVE_UP = constant("kGaveUp"), constant("kOtherGaveUp")
 VERDICT, MISSING, EPOCH = constant("kVerdict"), constant("kMissing"), constant("kEpoch")
 LONG, SHORT = 60 * 10**9, 10**8  # nanoseconds: never spent, and always spent
 
@@ -120,7 +120,7 @@ def test_who_gives_up_tells_the_others(meetings):
     assert both.run(both.launches(3)[:1])[0][VERDICT] == GAVE_UP
     both.peers.patience = LONG
     late = both.run(both.launches(3)[1:])[1]  # the other one comes after all
-    assert late[: VERDICT + 1].tolist() == [0, 0, TOLD]
+    assert late[: VERDICT + 1].tolist() == [0, 0, OTHER_GAVE_UP]
     assert late[EPOCH] == 2  # it has met at 1, as the post of that was there
 
 

@@ -51,8 +51,15 @@ def test_nvrtc_compiles_every_file(file, arch):
 RELAXED = dict.fromkeys("FUATZ", "f32") | {"ISO": "0"}
 
 # Kernels by macros that no file has by default.
-# Values that travel between several devices.
-VALUES = {"PEERS": "3", "KEEP": "1", "TRAVEL": "1", "ISO": "0", "MUL": "First", "X0": "kValue"}
+# Values that are sent between several devices.
+VALUES = {
+    "PEERS": "3",
+    "KEEP": "1",
+    "SENDS_VALUES": "1",
+    "ISO": "0",
+    "MUL": "First",
+    "X0": "kValue",
+}
 VALUES |= dict.fromkeys(("F", "U", "T", "Z", "X0_T"), "f64")
 COUNTS = {k: v for k, v in VALUES.items() if k != "PEERS"}
 COUNTS |= {"ADD": "Plus", "SUM": "1", "RANKS": "1"}

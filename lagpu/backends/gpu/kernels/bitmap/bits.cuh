@@ -75,7 +75,7 @@ struct BitProduct {
     return want && q_alive ? want & Word(q_alive[g]) : want;
   }
 
-  // This thread has found bits of a word in which nobody had found any, if is_first.
+  // This thread has found bits of a word; the first ones in it, if is_first.
   LG_DEVICE void note(Word fresh, bool is_first, i64 v, i64 g, Tallied* tally) const {
     tally->found += bit_popc(fresh);
     if (is_first && lengths) tally->frontier_edges += u64(lengths[v + 1] - lengths[v]);

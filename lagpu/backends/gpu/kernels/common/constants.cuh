@@ -41,29 +41,29 @@ constexpr u64 kPushesIntoWords = 7;
 // No edge of the level was looked at, as none could find anything.
 constexpr u64 kFindsNothing = 8;
 // Not of a statement: a device of several has met the others.
-constexpr u64 kMeets = 6;
+constexpr u64 kWaitsForAll = 6;
 // The number of a record that was not counted.
 constexpr u64 kUnknown = 0xffffffffffffffff;
 
 #ifdef LG_PEERS
 // ---- several devices of one host that run one kernel together
 
-// u64 of a post, in which a device tells another its counts: so each has 32 bytes of its own.
+// u64 of a post, in which a device gives another one its counts: so each has 32 bytes of its own.
 constexpr u32 kPostWords = 4;
 // Posts of one device to another that take turns, by epochs.
 constexpr u32 kPostTurns = 4;
 // Devices at most: one a lane.
 constexpr u32 kMostPeers = 32;
-// Among the u64 that such a kernel reports: why it ended early, the turn, of whom it has heard
-// nothing (a bit each), and the last epoch.
+// Among the u64 that such a kernel reports: why it ended early, the turn, which devices
+// have posted nothing (a bit each), and the last epoch.
 constexpr u32 kVerdict = 2;
 constexpr u32 kTurn = 3;
 constexpr u32 kMissing = 4;
 constexpr u32 kEpoch = 5;
-// Why: this device has heard nothing of another one in time, or was told that another gave up, or
-// the host has stopped all.
+// Why: another device has posted nothing in time, or another one has given up, or the host has
+// stopped all.
 constexpr u32 kGaveUp = 1;
-constexpr u32 kTold = 2;
+constexpr u32 kOtherGaveUp = 2;
 constexpr u32 kStopped = 3;
 #endif
 

@@ -8,7 +8,7 @@ const i32 kOnlyFrom = -2;
 
 struct Hint {
   i32 row;    // negative: none
-  bool only;  // it is the column's only row, so whoever has asked it has seen all
+  bool only;  // it is the column's only row, so a look at it has seen all
 };
 
 // A hint in 32 bits: an only row i is kOnlyFrom - i.

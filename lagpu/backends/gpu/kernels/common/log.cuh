@@ -82,13 +82,13 @@ struct LoopLog {
   }
 
 #ifdef LG_PEERS
-  // This device has found `out` entries by itself, told them in so many presence words, or in lists
-  // if 0, and met the others: its last block came at `arrived`.
-  LG_DEVICE void met(u64 iteration, u64 words, u64 out, u64 arrived) {
+  // This device has found `out` entries by itself, sent them in so many presence words, or in lists
+  // if 0, and waited for the others: its last block came at `arrived`.
+  LG_DEVICE void waited(u64 iteration, u64 words, u64 out, u64 arrived) {
     if (count >= LG_LOG) return;
     Record* const to = at(count++);
     *to = Record{};
-    to->how = kMeets;
+    to->how = kWaitsForAll;
     to->iteration = iteration;
     to->in = words;
     to->out = out;

@@ -82,7 +82,7 @@ LG_DEVICE u32 warp_ballot(bool pred) { return __ballot_sync(0xffffffffu, pred); 
 LG_DEVICE bool warp_any(bool pred) { return __any_sync(0xffffffffu, pred); }
 LG_DEVICE bool warp_all(bool pred) { return __all_sync(0xffffffffu, pred); }
 
-// Shuffles move 32- and 64-bit values; a bool travels as an int.
+// Shuffles move 32- and 64-bit values; a bool is moved as an int.
 #define LG_SHUFFLE(name, intrinsic)                                                   \
   template <class T>                                                                  \
   LG_DEVICE T name(T value, u32 lane) {                                               \
@@ -108,7 +108,7 @@ LG_DEVICE void thread_fence() { __threadfence(); }
 LG_DEVICE void block_fence() { __threadfence_block(); }
 LG_DEVICE void system_fence() { __threadfence_system(); }
 
-// Only for data that nobody writes while the kernel runs: the read-only path is not coherent.
+// Only for data that is not written while the kernel runs: the read-only path is not coherent.
 template <class T>
 LG_DEVICE T load_ro(const T* p) {
   if constexpr (sizeof(T) == 1) return T(__ldg(reinterpret_cast<const unsigned char*>(p)));
@@ -123,7 +123,7 @@ LG_DEVICE T load_cg(const T* p) {
 }
 
 // Past L1's room, which is left to what is read again; 16 bytes or a multiple, aligned to 16. As
-// with load_ro, nobody writes them while the kernel runs.
+// with load_ro, they are not written while the kernel runs.
 template <class T>
 LG_DEVICE T load_once(const T* p) {
   static_assert(sizeof(T) % 16 == 0 && alignof(T) == 16);

@@ -1,4 +1,4 @@
-// Entries of columns four by four, dealt to the lanes of a warp whatever columns they are of.
+// Entries of columns four by four, spread over the lanes of a warp whatever columns they are of.
 #ifndef LAGPU_QUADS_CUH
 #define LAGPU_QUADS_CUH
 #include "common/collectives.cuh"

@@ -21,7 +21,7 @@ LG_DEVICE void store_scalar(u64* to, const Entry<T>& scalar) {
   to[1] = scalar.there;
 }
 
-// The value of a scalar as a number; whole numbers become floats as on the host, by way of f64.
+// The value of a scalar as a number; whole numbers become floats as on the host, through f64.
 template <class T, class X>
 LG_DEVICE T number_of(const Entry<X>& scalar) {
   if constexpr (Limits<T>::is_float && !Limits<X>::is_float) return T(f64(scalar.value));

@@ -22,9 +22,9 @@
 // that it looks at; they may then be taken by ranks, the heaviest vertices first, so that those
 // looked at most share lines of L1.
 //
-// Push: a vertex gives its bits to its successors, by an atomic for each entry whose result nobody
-// reads; a thread block deals the entries of all its words to its threads. After a barrier of the
-// grid one thread settles each word.
+// Push: a vertex gives its bits to its successors, by an atomic for each entry whose result is
+// not read; a thread block shares the entries of all its words among its threads. After a barrier
+// of the grid one thread settles each word.
 //
 // in_* is A by columns (predecessors), out_* by rows (successors); columns of more than kLongColumn
 // entries are listed, cut into chunks of so many, and any warp takes the next chunk.

@@ -18,7 +18,7 @@ LG_DEVICE void scatter(const Search& s, const Buffers& b, Word x, const Quad& q,
   }
 #pragma unroll
   for (u32 t = 0; t < 4; ++t)
-    if (lacks[t]) atomic_or(&b.next[at[t]], lacks[t]);  // nobody waits for what it returns
+    if (lacks[t]) atomic_or(&b.next[at[t]], lacks[t]);  // no wait for what it returns
 }
 
 // What a thread has its block push: bits x of group g to the successors in p .. end.
@@ -82,8 +82,8 @@ LG_DEVICE void push_rows(const Search& s, const Buffers& b, const Row& row, bool
 
 // Push the frontier's words, bits of rows that are not pulled: the long rows by chunks, the others
 // whole. A thread looks at one word of `some` and at one chunk. Those of a thread block lie far
-// apart, since neighbouring vertices often share neighbours; the rows found are then dealt to all
-// threads.
+// apart, since neighbouring vertices often share neighbours; the rows found are then shared among
+// all threads.
 LG_DEVICE void push(const Search& s, const Buffers& b, bool blind, PushRoom* room, Tally* tally) {
   const u32 tasks = s.out.chunks * kGroups, nsome = s.nsome();
   const u32 all = tasks < nsome ? nsome : tasks;

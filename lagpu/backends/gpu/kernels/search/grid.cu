@@ -26,7 +26,7 @@
 // Directions follow LG_RULE, as common/constants.cuh has it. A search in one direction reads one
 // form of the matrix alone: the pointers of the other one, and what serves it, are null.
 // num_targets vertices have predecessors, at most. If it `skips`, a level that can find nothing is
-// not run; a rule that somebody asked for has all levels.
+// not run; a rule that the user names has all levels.
 //
 // Work: every edge of the component at most once in push; in pull until the first hit of a vertex.
 // Sources: direction by Beamer, Asanovic and Patterson, SC 2012; degree classes by Merrill, Garland
@@ -230,11 +230,10 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
 #endif
     }
     // So many edges find a frontier that alpha is likely to pull: it is pulled, so its words are
-    // enough, and nobody counts its edges.
+    // enough, and its edges are not counted. All threads of a block write the same.
     course->makes = what_it_makes(listed && active * gamma > unexplored, active, n);
     if (block_index() == 0 && block_thread() < kCounters)
       *counter(s, turn + 2, Counter(block_thread())) = 0;
-    if (looks_seldom(turn) && global_thread() == 0) look(stop, counter(s, turn + 1, kFound));
     Tally tally{0, 0};
     // One block or cluster alone saves barriers but starts slowly: only once frontiers stay small.
     const bool few = now.num_chunks == 0 && now.num_small <= LG_CLUSTER * solo;
@@ -261,6 +260,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1) LG_CLUSTER_BLOCKS
       s.near.copied = s.near.counts = false;
 #endif
     }
+    if (!alone && looks_seldom(turn) && global_thread() == 0)
+      look(stop, counter(s, turn + 1, kFound));
     if (listed) s.lists_turned = !s.lists_turned;
     pushed = kMayBeWide && !alone && course->makes != kMakesLists;
     if (pushed) listed = false;

@@ -280,11 +280,8 @@ LG_DEVICE void search_alone(const Search& s, u32 turn, u32 depth, u32 times, u32
   else
     block_sync();
   if (rank == 0 && block_thread() == 0) {
-    if (LG_STOPS)
-      atomic_add(counter(s, turn + 1, kFound), u64(count));
-    else
-      *counter(s, turn + 1, kFound) = count;
-    if (looks_alone(depth - 1) && counts[now] & kLarge) look(s.stop, counter(s, turn + 1, kFound));
+    const bool stops = looks_alone(depth - 1) && counts[now] & kLarge && is_stopped(s.stop);
+    *counter(s, turn + 1, kFound) = count + (stops ? kStops : 0);
     *overflow = depth;
   }
 }

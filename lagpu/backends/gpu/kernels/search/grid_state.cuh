@@ -41,8 +41,8 @@
 #ifndef LG_KEEP  // 1: the frontier's values are stored, because they are read or wanted
 #define LG_KEEP 0
 #endif
-#ifndef LG_TRAVEL  // 1: products read them, so that all devices need them
-#define LG_TRAVEL LG_KEEP
+#ifndef LG_SENDS_VALUES  // 1: products read them, so that all devices need them
+#define LG_SENDS_VALUES LG_KEEP
 #endif
 
 const i32 kOpen = 0x7fffffff;  // the level of a vertex that is not found, where products are summed
@@ -207,9 +207,9 @@ LG_DEVICE LG_Z product(const Search& s, const LG_A* values, i64 entry, i32 inner
 #ifdef LG_PEERS
   if (s.names) inner = load_ro(&s.names[inner]);
 #endif
-  if (LG_TRAVEL && !s.f_values) __builtin_unreachable();  // so there is one copy of each loop
-  return multiply<Chosen>(LG_TRAVEL ? s.f_values : nullptr, s.f_iso, values, s.a_iso, entry, inner,
-                          outer);
+  if (LG_SENDS_VALUES && !s.f_values) __builtin_unreachable();  // so there is one copy of each loop
+  return multiply<Chosen>(LG_SENDS_VALUES ? s.f_values : nullptr, s.f_iso, values, s.a_iso, entry,
+                          inner, outer);
 }
 
 // With sums: add the product to vertex j if it is open or was found in this level too, which finds
@@ -257,7 +257,7 @@ LG_DEVICE bool finds_nothing(const Search& s, bool symmetric, u32 depth, u32 lef
 }
 
 // The vertices that may still be found, of those with predecessors. A source that is visited is not
-// one of them; if there are several, nobody asks which have predecessors.
+// one of them; of several, it is not known which have predecessors.
 LG_DEVICE u32 left_to_find(const Search& s, bool symmetric, u32 targets, u64 sources, u64 edges) {
   return targets - u32(symmetric && s.shift && sources == 1 && edges);
 }

@@ -1,19 +1,18 @@
 // The grid search over several devices of a host: all levels as one cooperative launch a device.
 //
-// It runs the loop of search/grid.cu, and decides as that does. Vertices are dealt to pieces, one a
-// device: a piece has all edges that lead to its own vertices, so it alone finds them, and keeps
-// what is assigned to them. What all need to know of a level is who is in the frontier, and its
-// size.
+// It runs the loop of search/grid.cu, and decides as that does. Each vertex is owned by a piece,
+// one a device: a piece has all edges that lead to its own vertices, so it alone finds them, and
+// keeps what is assigned to them. What all need to know of a level is the frontier and its size.
 //
 // The frontier is replicated. Its words have a bit for each slot: the slots of a piece fill whole
 // words, so that each word has one writer; mostly slots are vertices. A pull reads the words of all
 // slots, finds vertices of its own, and writes each word into the window of every device as it has
 // found it. A push follows the edges from the frontier to its own vertices, and lists the slots of
 // those it finds in every window. A push of many edges finds words, and a pull that can find but
-// few vertices finds lists. A meeting (common/peers.cuh) ends each turn: it orders these writes,
+// few vertices finds lists. A barrier (common/peers.cuh) ends each turn: it orders these writes,
 // and adds up the counts that choose the direction, so that all devices take the same one.
 //
-// Where products read the frontier's values, these travel with it: behind each level a piece writes
+// Where products read the frontier's values, these are sent too: after each level a piece writes
 // the values of the vertices that it has found into every window, by vertex.
 //
 // Products that add up are added by the piece that has the vertex, always in the order of a pull: a
@@ -23,11 +22,11 @@
 // words_a and words_b are the words of all slots in this device's own window.
 // in_* has, by own vertex, the slots of its predecessors; out_*, by slot, its successors among the
 // own vertices. `degrees` counts all edges that leave each own vertex. Edges lead to some of the
-// first `reach` own vertices alone: these are looked at, and what travels is of these. In all
+// first `reach` own vertices alone: these are looked at, and only these are sent. In all
 // pieces num_targets vertices have predecessors. It is the whole matrix that is `symmetric`.
 //
-// Who gives up in a meeting, or is told to, ends the kernel: what it has written is of no use then.
-// So do all together, where the host of one stops them.
+// A device that gives up in a barrier, or that another one marks, ends the kernel: what it has
+// written is of no use then. All end together where the host of one stops them.
 #include "common/peers.cuh"
 #include "search/peers_push.cuh"
 
@@ -56,7 +55,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
            a_iso,  f_iso,   hint,     nullptr, x0,      x1,         x2,
            shift,  visited, nullptr,  words_a, words_b, lists,      lists,
            chunks, chunks,  counters, 0,       nullptr, false,      false};
-  s.f_values = LG_TRAVEL ? all.values(piece) : nullptr;
+  s.f_values = LG_SENDS_VALUES ? all.values(piece) : nullptr;
   s.own_values = own_values;
   s.found_words = found_words;
   s.names = names;
@@ -99,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     if (there) {
       const LG_F z = source_values ? source_values[q] : f_iso;
       if (LG_KEEP) own_values[v] = z;
-      if (LG_TRAVEL) tell_value(s, all, v, z);
+      if (LG_SENDS_VALUES) send_value(s, all, v, z);
       if (shift && LG_SUM && LG_X0 == kValue) x0[v] = cast<LG_X0_T>(z);
       if (shift && LG_SUM && LG_X1 == kValue) x1[v] = cast<LG_X1_T>(z);
       if (shift && LG_SUM && LG_X2 == kValue) x2[v] = cast<LG_X2_T>(z);
@@ -113,17 +112,18 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       edges += degrees[v];
     }
     const i32 its[1] = {v};
-    tell_all(s, all, 0, there, its);
+    send_to_all(s, all, 0, there, its);
   }
-  const bool speaks = block_index() == 0;  // for the whole device, where its counts are known
+  const bool is_first = block_index() == 0;  // posts what is known of the whole device
   u32 turn = 0, depth = 0;
   bool listed = true;  // in lists, with its edges counted; else in words
   bool wide = false;   // words that a push has found
   f32 unexplored = f32(nvals_a);
   LG_LOGGED(note_arrival(s, 0);)
   edges = block_reduce(edges, u64(0), LgPlus());
-  const Totals& now = meet(&all.peers, speaks ? num_sources : 0, edges, num_sources != 0);
-  LG_LOGGED(if (logs()) s.log->met(0, 0, now.own, last_arrival(s, 0));)
+  const Totals& now =
+      barrier_of_all(&all.peers, is_first ? num_sources : 0, edges, num_sources != 0);
+  LG_LOGGED(if (logs()) s.log->waited(0, 0, now.own, last_arrival(s, 0));)
   u32 left = left_to_find(s, symmetric, num_targets, now.found, now.edges);
   bool ended = false;  // with a level that finds nothing
   while (!now.verdict && now.found && depth != times) {
@@ -134,8 +134,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       Search of_slots = s;
       of_slots.n = words * 32;
       words_to_lists(of_slots, turn, barrier);
-      const u64 counted = speaks ? load_volatile(counter(s, turn, kEdges)) : 0;
-      meet(&all.peers, speaks ? now.own : 0, counted, false);
+      const u64 counted = is_first ? load_volatile(counter(s, turn, kEdges)) : 0;
+      barrier_of_all(&all.peers, is_first ? now.own : 0, counted, false);
       if (now.verdict) break;
       unexplored -= f32(now.edges);
       listed = placed = true;
@@ -147,7 +147,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     if (ended) {
       LG_LOGGED(if (logs()) {
         s.log->now.how = kFindsNothing;
-        s.log->met(depth + 1, 0, 0, clock_ns());
+        s.log->waited(depth + 1, 0, 0, clock_ns());
         end_level(s, 0, 0);
       })
       ++depth;
@@ -200,10 +200,10 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
         pull(s, depth, block, &tally, leave);
         pull_deferred(s, depth, block, &tally, leave);
       }
-      if (few_left) tally.edges = tell_found(s, all, turn + 1, degrees);
+      if (few_left) tally.edges = send_found(s, all, turn + 1, degrees);
       if (kClaims) grid_sync(barrier);
     }
-    if (LG_TRAVEL) publish_values(s, all);
+    if (LG_SENDS_VALUES) publish_values(s, all);
     if (wide) listed = false;
     if (!listed) {
       if (LG_SUM || wide) publish(s, all);
@@ -223,11 +223,11 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     ++depth;
     LG_LOGGED(note_arrival(s, turn);)
     // Who claims a vertex lists it, and who adds its products counts it: not always the same block.
-    const bool told = !listed || found || kClaims;
-    meet(&all.peers, found + *stops, edges, told);
+    const bool wrote = !listed || found || kClaims;
+    barrier_of_all(&all.peers, found + *stops, edges, wrote);
     left -= now.found;
     LG_LOGGED(if (logs()) {
-      s.log->met(depth, listed ? 0 : u64(nwords), now.own, last_arrival(s, turn));
+      s.log->waited(depth, listed ? 0 : u64(nwords), now.own, last_arrival(s, turn));
       end_level(s, now.found, atomic_exch(looked_at(s, turn - 1), u64(0)));
     })
   }
@@ -235,7 +235,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   if (global_thread() == 0) {
     result[0] = depth;
     result[kLeft] = ended ? 0 : now.own;
-    report_meetings(all.peers, now, turn, result);
+    report_barriers(all.peers, now, turn, result);
   }
   if (now.verdict) return;
   // A frontier that is left, because `times` is reached, has not got its assignments yet if they

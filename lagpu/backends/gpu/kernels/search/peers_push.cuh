@@ -1,4 +1,4 @@
-// Push of a search over several devices, and how the frontier travels; see search/peers.cu.
+// Push of a search over several devices, and how the frontier is sent; see search/peers.cu.
 #ifndef LAGPU_SEARCH_PEERS_PUSH_CUH
 #define LAGPU_SEARCH_PEERS_PUSH_CUH
 #include "search/grid_pull.cuh"
@@ -6,9 +6,9 @@
 
 const Counter kListed = kLevel;  // slots listed for a turn; no block searches alone here
 // Whether all levels leave the vertices that they find in found_words.
-const bool kClaims = LG_SUM || LG_TRAVEL;
+const bool kClaims = LG_SUM || LG_SENDS_VALUES;
 
-// 16 bytes, which travel together.
+// 16 bytes, which are sent together.
 struct alignas(16) FourWords {
   u32 word[4];
 };
@@ -42,8 +42,8 @@ struct Pieces {
 // List those of the warp's own vertices v[q] whose bit q is in `there`, for `turn`, in every
 // window. A warp asks for room once, as one counter has few answers a time.
 template <u32 N>
-LG_DEVICE void tell_all(const Search& s, const Pieces& all, u32 turn, u32 there,
-                        const i32 (&v)[N]) {
+LG_DEVICE void send_to_all(const Search& s, const Pieces& all, u32 turn, u32 there,
+                           const i32 (&v)[N]) {
   u32 who[N], total = 0;
   for (u32 q = 0; q < N; ++q) total += bit_popc(who[q] = warp_ballot(there >> q & 1));
   if (!total) return;
@@ -61,7 +61,7 @@ LG_DEVICE void tell_all(const Search& s, const Pieces& all, u32 turn, u32 there,
 
 // Put the value of an own vertex into every window. Each is found once, and its value is not
 // written again, so one place a vertex is enough.
-LG_DEVICE void tell_value(const Search& s, const Pieces& all, i32 v, LG_F z) {
+LG_DEVICE void send_value(const Search& s, const Pieces& all, i32 v, LG_F z) {
   const i32 slot = all.slot_of(v);
   const i32 vertex = s.names ? load_ro(&s.names[slot]) : slot;
   for (u32 p = 0; p < LG_PEERS; ++p) all.values(p)[vertex] = z;
@@ -72,17 +72,17 @@ LG_DEVICE void publish_values(const Search& s, const Pieces& all) {
   for (i64 w = global_warp(); w < (s.n + 31) / 32; w += global_warps()) {
     const i32 v = i32(w * 32) + i32(lane_id());
     if (load_cg(&s.found_words[w]) >> lane_id() & 1)
-      tell_value(s, all, v, load_cg(&s.own_values[v]));
+      send_value(s, all, v, load_cg(&s.own_values[v]));
   }
 }
 
 #if LG_LOG
-// Note when the last block of this device comes to the meeting of a turn.
+// Note when the last block of this device comes to the barrier of a turn.
 LG_DEVICE void note_arrival(const Search& s, u32 turn) {
   if (block_thread() == 0) atomic_max(&s.memory[kLogArrived + turn % 2], clock_ns());
 }
 
-// When it came; after the meeting, by one thread.
+// When it came; after the barrier, by one thread.
 LG_DEVICE u64 last_arrival(const Search& s, u32 turn) {
   return atomic_exch(&s.memory[kLogArrived + turn % 2], u64(0));
 }
@@ -94,7 +94,7 @@ LG_DEVICE void clear_found(const Search& s) {
 }
 
 // Call each(there, slot) by whole warps for the slots that all pieces have listed for `turn`, which
-// began with the last meeting.
+// began with the last barrier.
 template <class Each>
 LG_DEVICE void each_listed(const Pieces& all, u32 turn, Each each) {
   const Peers& peers = all.peers;
@@ -120,9 +120,9 @@ LG_DEVICE void slots_to_lists(const Search& s, const Pieces& all, u32 turn, Grid
   grid_sync(barrier);
 }
 
-// Call follow(edges) for the edges of the slots that all pieces have listed for `turn`, of which
-// there are at most LG_WARP. Each warp looks all of them up and takes a share of their edges, so
-// they need not be listed with their places, and nobody waits for that.
+// Call follow(edges) for the edges of the slots that all pieces have listed for `turn`, LG_WARP at
+// most. Each warp looks all of them up and takes a share of their edges, so
+// they need not be listed with their places, which saves a wait.
 template <class Follow>
 LG_DEVICE void follow_few(const Search& s, const Pieces& all, u32 turn, Follow follow) {
   const Peers& peers = all.peers;
@@ -178,7 +178,7 @@ LG_DEVICE void publish(const Search& s, const Pieces& all) {
 
 // List the vertices of found_words for `turn` in every window, each word by the block that has
 // written it; returns the edges of the lane's.
-LG_DEVICE u64 tell_found(const Search& s, const Pieces& all, u32 turn, const u32* degrees) {
+LG_DEVICE u64 send_found(const Search& s, const Pieces& all, u32 turn, const u32* degrees) {
   const u32 nwords = u32((s.n + 31) / 32), log = group_log(nwords);
   u64 edges = 0;
   for (u32 w0 = u32(global_warp()) << log; w0 < nwords; w0 += LG_WARP * u32(global_warps())) {
@@ -186,14 +186,14 @@ LG_DEVICE u64 tell_found(const Search& s, const Pieces& all, u32 turn, const u32
     for (u32 found = w < nwords ? s.found_words[w] : 0; warp_any(found != 0); found &= found - 1) {
       const i32 v[1] = {found ? i32(w * 32) + i32(bit_ffs(found)) - 1 : 0};
       if (found) edges += load_ro(&degrees[v[0]]);
-      tell_all(s, all, turn, found != 0, v);
+      send_to_all(s, all, turn, found != 0, v);
     }
   }
   return edges;
 }
 
-// Follows a lane's edges: as `Pusher` of one device, but what is found is told to all, who look up
-// its edges when the next turn begins; or, as `makes` says, left in found_words.
+// Follows a lane's edges: as `Pusher` of one device, but what is found is sent to all, which look
+// up its edges when the next turn begins; or, as `makes` says, left in found_words.
 struct PeersPusher {
   const Search& s;
   const Pieces& all;
@@ -216,7 +216,7 @@ struct PeersPusher {
     }
     if (!warp_any(won != 0)) return;
     const bool to_words = kMayBeWide && *makes != kMakesLists;
-    if (!to_words) tell_all(s, all, turn + 1, won, j);
+    if (!to_words) send_to_all(s, all, turn + 1, won, j);
     for (u32 q = 0; q < N; ++q) {
       if (!(won >> q & 1)) continue;
       if (!to_words) tally->edges += load_ro(&degrees[j[q]]);

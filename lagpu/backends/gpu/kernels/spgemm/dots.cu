@@ -187,7 +187,7 @@ extern "C" __global__ void list_parts(i64 ncols, i64 least, i64 most,
   }
 }
 
-// A hash table of distinct indices, 1 << bits slots of which half are free at least.
+// A hash table of distinct indices, 1 << bits slots; at least half are free.
 struct Table {
   LG_BIDX* keys;
   unsigned short* places;  // of an index, in the order of its column

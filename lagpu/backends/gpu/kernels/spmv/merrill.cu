@@ -92,8 +92,8 @@ LG_DEVICE bool is_only_of_warp(IDX* rows, bool open, IDX j) {
   return open && !lost;
 }
 
-// Whether the block has not met row j, as far as it remembers. Who is told so has to go on with the
-// row: others are told that it was met.
+// Whether row j is new to the block, as far as it remembers. The thread that gets true goes on with
+// the row; the others get false.
 template <class IDX>
 LG_DEVICE bool is_new_to_block(IDX* history, IDX j) {
   IDX* const place = &history[u64(j) % kHistory];

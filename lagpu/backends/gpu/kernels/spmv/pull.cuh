@@ -152,7 +152,7 @@ LG_DEVICE i64 pull_alone(const Columns<S>& a, const Operand<S>& u, i64 p, i64 en
   return p < limit ? p : limit;
 }
 
-// Add entries p .. end of column j to *sum, by `lanes` threads of which this is number `lane`; the
+// Add entries p .. end of column j to *sum, by `lanes` threads, this one being number `lane`; the
 // caller folds. A warp's lanes stop together.
 template <class S>
 LG_DEVICE void pull_together(const Columns<S>& a, const Operand<S>& u, i64 p, i64 end, i64 j,

@@ -2,9 +2,10 @@
 //
 //   w[j] = (+)_i A[j,i] (x) u[i]   for every column i where u has an entry
 //
-// A by columns, u and w as in common/product.cuh; products meet in w by atomics. Work is handed out
-// in two phases with a barrier of the grid between them: first the columns are listed, then their
-// entries are followed. w's words are zero before the second phase, and its values the identity.
+// A by columns, u and w as in common/product.cuh; products are added into w by atomics. Work is
+// shared in two phases with a barrier of the grid between them: first the columns are listed, then
+// their entries are followed. w's words are zero before the second phase, and its values the
+// identity.
 #ifndef LAGPU_SPMV_PUSH_CUH
 #define LAGPU_SPMV_PUSH_CUH
 #include "common/product.cuh"

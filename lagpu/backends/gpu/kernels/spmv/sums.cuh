@@ -1,4 +1,4 @@
-// Sums of which every entry of the matrix is one: w = A' (+.x) u without a mask, where u has an
+// Sums to which every entry of the matrix adds: w = A' (+.x) u without a mask, where u has an
 // entry for each row that A has one in.
 //
 // Each warp takes as many entries as any other, 4 in a row a lane, whatever columns they are of. A

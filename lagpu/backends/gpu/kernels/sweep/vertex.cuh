@@ -13,7 +13,7 @@
 //   home(v, rank)                    the place in vectors that are kept or only read
 //   in_bitmap(v)                     the place in blank vectors, after the sweep
 
-struct NoRank {};  // nobody asks for it
+struct NoRank {};  // where it is not used
 
 // In vectors. MARK holds every level.
 template <class MARK>
