@@ -1,4 +1,4 @@
-"""The tree of errors, and errors that teach: no truth value, calls that nobody used, scalars."""
+"""The tree of errors, and errors that teach: no truth value, calls that were not used, scalars."""
 
 import gc
 

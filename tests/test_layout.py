@@ -114,7 +114,7 @@ def test_imports_point_one_way(module):
         assert not why_not(module, imported), f"{module} imports {imported}"
 
 
-def test_nobody_outside_of_backends_imports_one():
+def test_nothing_outside_backends_imports_one():
     for module in FILES:
         if not module.startswith("backends"):
             taken = [i for i in imports_of(module) if i.startswith(BACKENDS)]

@@ -21,7 +21,7 @@ PRODUCT = Product(semiring.any_pair, BOOL, BOOL, transpose=True, flip=True)
 
 
 class Handle:
-    """A backend's object; equal to all others, as nobody may compare handles but by identity."""
+    """A backend's object; equal to all others, as handles are compared by identity only."""
 
     def __eq__(self, other):
         return True

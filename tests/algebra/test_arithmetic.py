@@ -28,7 +28,7 @@ SPECIAL = {
     "FP64": (0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 1e300, np.inf, -np.inf, np.nan),
 }
 WITH_TEXT = [op for op in (*unary, *binary) if op.body and not op.cuda.startswith("User_")]
-#: Where python-graphblas has Numba compile an operator, it divides by zero into memory that nobody
+#: Where python-graphblas has Numba compile an operator, it divides by zero into memory that nothing
 #: wrote, and a power or a count of ways may overflow: such pairs are not compared.
 FREE = {
     "floordiv": lambda x, y: y == 0 or is_overflow(x, y),

@@ -191,7 +191,7 @@ def test_many_paths(backend):
 
 @pytest.mark.parametrize("search", [betweenness_centrality, edge_betweenness_centrality])
 def test_too_many_paths_are_an_error(backend, search):
-    """2**1023 paths are told exactly; 2**1024 are more than FP64 holds, at one vertex alone."""
+    """2**1023 paths are reported exactly; 2**1024 are more than FP64 holds, at one vertex alone."""
     for diamonds in (1023, 1024):
         start = 3 * np.arange(diamonds)[:, None]
         edges = (start + np.array([0, 0, 1, 2]), start + np.array([1, 2, 3, 3]))

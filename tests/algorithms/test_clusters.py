@@ -231,8 +231,8 @@ def test_an_error_within_a_sub_cluster_reaches_all(fault, own, said, slow):
             assert isinstance(error, LagpuError) or rank == 2
 
 
-def test_one_that_leaves_without_a_word_leaves_nobody_waiting(monkeypatch):
-    """As by an interrupt between the error and the last meeting of its sub-cluster."""
+def test_one_that_leaves_without_a_word_leaves_no_other_waiting(monkeypatch):
+    """As by an interrupt between the error and the last barrier of its sub-cluster."""
     leave = Processes._leave
 
     def lost(self, *args):

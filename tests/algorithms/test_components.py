@@ -129,7 +129,7 @@ def test_bad_input():
             search(np.eye(2))
 
 
-def test_no_vector_travels_while_components_are_found(backend, monkeypatch):
+def test_no_vector_is_sent_while_components_are_found(backend, monkeypatch):
     if not backend.capabilities.fuses:
         pytest.skip("vectors of the cpu backend are on the host")
     A = matrix(40, both_ways(random_edges(40, 30, 2)), backend)

@@ -162,9 +162,9 @@ def test_cores_of_a_larger_graph(backend):
 
 def test_core_numbers_are_not_found_again(backend):
     A = matrix(4, [(0, 1), (1, 2), (2, 0), (2, 3)], backend)
-    told = Vector.from_dense([3, 1, 3, 0], like=A)  # not the right ones, so it shows
-    assert k_core(A, core_number=told).to_coo()[0].tolist() == [0, 2]
-    assert k_core(A, 1, told).to_coo()[0].tolist() == [0, 1, 2]
+    given = Vector.from_dense([3, 1, 3, 0], like=A)  # not the right ones, so it shows
+    assert k_core(A, core_number=given).to_coo()[0].tolist() == [0, 2]
+    assert k_core(A, 1, given).to_coo()[0].tolist() == [0, 1, 2]
     assert k_core(A, 2, core_number(A)).isequal(k_core(A, 2))
     with pytest.raises(DimensionMismatch, match=r"core_number\.size 3 != 4 vertices"):
         k_core(A, 1, Vector.from_dense([1, 1, 1], like=A))

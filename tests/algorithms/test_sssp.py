@@ -55,7 +55,7 @@ def test_random_graphs(backend, draw):
 
 @for_all(cpu=80, compiled=6)
 def test_negative_weights(backend, draw):
-    """Any weights: a cycle of negative length is told, or distances are NetworkX's."""
+    """Any weights: a cycle of negative length is reported, or distances are NetworkX's."""
     n = draw(st.integers(1, 8), label="n")
     vertex = st.integers(0, n - 1)
     edge = st.tuples(vertex, vertex, st.integers(-2, 9))
@@ -142,7 +142,7 @@ def test_a_cycle_of_length_zero_that_rounding_settles(backend):
 
 
 def test_a_cycle_that_only_rounding_makes_negative(backend):
-    """Its length is told, as it is not below 0."""
+    """Its length is reported, as it is not below 0."""
     lengths = [(0, 4, 1.11), (4, 3, 1.11), (3, 2, -0.37), (2, 1, -1.11), (1, 0, -0.74 - 2**-53)]
     assert math.fsum(length for _, _, length in lengths) == 0
     A = matrix(5, lengths, backend, weights="float")

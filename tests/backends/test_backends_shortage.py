@@ -89,8 +89,8 @@ def test_the_cpu_backend_under_a_limit_of_the_process():
         [sys.executable, "-c", UNDER_A_LIMIT],
         capture_output=True, text=True, check=False, env=ONE_THREAD,
     )  # fmt: skip
-    told = done.stdout.splitlines()
-    assert [line.split()[0] for line in told] == ["ours", "ours", "True"], done
+    reported = done.stdout.splitlines()
+    assert [line.split()[0] for line in reported] == ["ours", "ours", "True"], done
 
 
 def test_the_cpu_backend_asks_before_it_makes_or_reads_a_matrix(monkeypatch):

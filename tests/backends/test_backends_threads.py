@@ -56,7 +56,7 @@ def mode(request, backend):
     ("name", "count", "workers"), sampled(itertools.product(PROGRAMS, (1, 2), (2, 8)), 3)
 )
 def test_threads_get_right_answers(backend, mode, name, count, workers):
-    """On graphs that are new to all threads: whoever is first makes forms and workspaces."""
+    """On graphs that are new to all threads: the first thread makes forms and workspaces."""
     program, make = PROGRAMS[name]
     right = answers(name, [make(seed, backend) for seed in range(count)], mode)
     for first in range(0, RUNS, ROUND):
@@ -281,7 +281,7 @@ def test_every_method_of_the_protocol_takes_the_lock(kind):
 
 
 class Watched(SimDevice):
-    """A device that nobody may use without its lock."""
+    """A device that must not be used without its lock."""
 
     def run(self, *how):
         self.check()

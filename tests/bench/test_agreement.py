@@ -43,7 +43,7 @@ def test_a_result_that_fails_is_refused_each_time() -> None:
         assert agreement.prove(0, "levels", result, fail) == "check_levels: level[0] is 1, not 0."
 
 
-def test_results_of_many_parts_are_told_apart_by_each_part(monkeypatch) -> None:
+def test_results_of_many_parts_are_distinguished_by_each_part(monkeypatch) -> None:
     monkeypatch.setattr("lagpu.bench.harness._PART", 4)
     vertices = np.arange(10)
     for changed in vertices:

@@ -53,7 +53,7 @@ def test_what_was_measured_before_an_error_is_in_the_file(tmp_path):
     assert [row["graph"] for row in json.loads(file.read_text("utf-8"))["rows"]] == ["kron6e8"]
 
 
-def test_another_result_is_told():
+def test_another_result_is_reported():
     A = generators.kronecker(7, backend="cpu")
     roots = grids.roots_of(A, 2)
     known = {}

@@ -1,4 +1,4 @@
-"""On a grid each piece looks at its own edges: one verdict, and nobody has all of them."""
+"""On a grid each piece looks at its own edges: one verdict, and none has all of them."""
 
 import functools
 import random
@@ -351,7 +351,7 @@ def test_edges_with_centralities(directed, nobody_collects):
     right = algorithms.edge_betweenness_centrality(A)
     rows, cols, values = right.to_coo()
 
-    def told(C, values, place=None):
+    def reported(C, values, place=None):
         of = sp.coo_array((values, (rows, cols)), shape=(N, N))
         if place is not None:
             of = Matrix.from_coo(rows, cols, values, nrows=N, ncols=N, backend=place)
@@ -359,15 +359,17 @@ def test_edges_with_centralities(directed, nobody_collects):
 
     grids = [cpu_grid((2, 2), "random" if directed else None)]
     graphs = [matrix(N, edges, grid) for grid in grids]
-    assert isinstance(told(A, values), tuple)
+    assert isinstance(reported(A, values), tuple)
     for k in [None, *range(0, len(values), 9)]:
         wrong = values.copy()
         if k is not None:
             wrong[k] += 0.5
-        want = told(A, wrong)
+        want = reported(A, wrong)
         assert isinstance(want, str) == (k is not None)
         for grid, B in zip(grids, graphs, strict=True):
-            assert told(B, wrong) == told(B, wrong, grid) == told(B, wrong, "cpu") == want
+            assert (
+                reported(B, wrong) == reported(B, wrong, grid) == reported(B, wrong, "cpu") == want
+            )
     kept = slice(1, None)
     fewer = sp.coo_array((values[kept], (rows[kept], cols[kept])), shape=(N, N))
     for C in (A, *graphs):

@@ -270,7 +270,7 @@ def test_info_says_what_a_search_will_hold(run, tmp_path, directed, orientation)
     ends = [(0, v) for v in range(1, 1000)] + [(v, v + 1) for v in range(1, 1500)]
     file.write_text("".join(f"{u} {v}\n" for u, v in ends))
     how = "--directed" if directed else "--undirected"
-    told = json.loads(run("info", file, how, "--json")[1])
+    reported = json.loads(run("info", file, how, "--json")[1])
     A = io.read(file, directed=directed, backend="sim")
     A.orientation = orientation
     levels = algorithms.bfs_levels(A, 0).data
@@ -280,7 +280,7 @@ def test_info_says_what_a_search_will_hold(run, tmp_path, directed, orientation)
     assert len(forms) == 1 + (directed and orientation == "auto")
     cache = sum(space.nbytes for form in forms for space in form.cache.values())
     held = sum(form.nbytes for form in forms) + cache + levels.values.nbytes + levels.words.nbytes
-    assert told["bfs_bytes_csc" if orientation == "csc" else "bfs_bytes"] == held
+    assert reported["bfs_bytes_csc" if orientation == "csc" else "bfs_bytes"] == held
     assert ("--orientation csc" in run("info", file, how)[1]) == directed
 
 
@@ -352,7 +352,7 @@ def _writer(pipe: Path) -> int:
     for _ in range(10 * PATIENCE):
         try:
             return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
-        except OSError:  # nobody yet
+        except OSError:  # no server yet
             time.sleep(0.1)
     raise TimeoutError
 

@@ -149,7 +149,7 @@ def test_ctrl_c_at_any_moment(tmp_path, command, whole_group, moment):
 
 
 def in_session(session):
-    """The processes of a session, dead ones that nobody has waited for among them."""
+    """The processes of a session, dead ones that were not waited for among them."""
     found = []
     for status in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -182,7 +182,7 @@ assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         ([], ["embedded"], False),
     ],
 )
-def test_the_command_is_told_from_other_programs(monkeypatch, argv, orig, expected):
+def test_the_command_is_distinguished_from_other_programs(monkeypatch, argv, orig, expected):
     monkeypatch.setattr(sys, "argv", argv)
     monkeypatch.setattr(sys, "orig_argv", orig)
     assert interrupt._is_command() is expected

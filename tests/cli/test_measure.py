@@ -139,7 +139,7 @@ def test_wrong_input_names_what_is_right(run, args, listed):
         ("/proc/x.json", "/proc/x.json: "),
     ],
 )
-def test_a_report_that_cannot_be_written_is_told_before_any_work(
+def test_a_report_that_cannot_be_written_is_reported_before_any_work(
     run, monkeypatch, tmp_path, command, file, fact
 ):
     def began(*_args, **_how):

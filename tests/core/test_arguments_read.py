@@ -219,7 +219,7 @@ def world():
 
 #: Arguments that change nothing here, each with its reason.
 NOTHING = {
-    "default": "a value that is handed back, whatever it is",
+    "default": "a value that is given back, whatever it is",
     "sort": "accepted as in python-graphblas; the entries always come in order",
     "on_device": "the cpu backend has no device",
     "value": "what an update writes is read by the statement",

@@ -79,7 +79,7 @@ def test_dlpack_hands_out_every_type(backend, dtype):
     assert other.isequal(v, check_dtype=True)
 
 
-def test_what_is_handed_out_is_a_copy(backend):
+def test_what_is_given_out_is_a_copy(backend):
     v = Vector.from_dense([1.0, 2.0], backend=backend)
     array = v.to_dense() if backend.name == "gpu" else np.from_dlpack(v)
     v << 5
@@ -89,7 +89,7 @@ def test_what_is_handed_out_is_a_copy(backend):
     assert v.__dlpack__(copy=True) is not None
 
 
-def test_an_absent_entry_is_not_handed_out(some):
+def test_an_absent_entry_is_not_given_out(some):
     with pytest.raises(InvalidValue, match=r"some has 2 of 4 entries\. Hand out some\.to_dense\("):
         some.__dlpack__()
 

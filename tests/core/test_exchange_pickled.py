@@ -192,7 +192,7 @@ def registered(monkeypatch):
     return op, monoid.register("sent_monoid", op, 0), semiring.register(monoid.plus, op)
 
 
-def test_a_registered_operator_travels_by_name(registered, monkeypatch):
+def test_a_registered_operator_is_pickled_by_name(registered, monkeypatch):
     pickles = [pickle.dumps(op) for op in (*registered, registered[0][INT64])]
     assert pickle.loads(pickles[0]) is registered[0]
     assert pickle.loads(pickles[2]) is registered[2]

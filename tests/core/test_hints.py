@@ -199,7 +199,7 @@ def test_what_cannot_be_written_names_the_output(q, r, A):
         assert (error, hint in text) == (DomainMismatch, True), text
 
 
-def test_shapes_are_told_in_the_authors_names(q, A):
+def test_shapes_are_reported_in_the_authors_names(q, A):
     for wrong, text in (
         (
             lambda: A.mxm(A, "plus_times"),
@@ -221,7 +221,7 @@ def test_shapes_are_told_in_the_authors_names(q, A):
         assert refusal(wrong) == (DimensionMismatch, text)
 
 
-def test_mixed_backends_are_told_in_the_authors_names(backend):
+def test_mixed_backends_are_reported_in_the_authors_names(backend):
     """Which are not those of the objects."""
     here, there = backend.name, "sim" if backend.name == "cpu" else "cpu"
     q, w = (Vector(BOOL, 3, backend=place) for place in (here, there))
@@ -238,7 +238,7 @@ def test_mixed_backends_name_the_move(q, backend):
     assert f"as in other.to('{backend.name}'); nothing is copied for you." in text
 
 
-def test_objects_that_no_variable_names_are_told_apart(backend):
+def test_objects_that_no_variable_names_are_distinguished(backend):
     pair = [Vector(BOOL, size, backend=backend) for size in (3, 4)]
     _error, text = refusal(lambda: pair[0].ewise_add(pair[1]))
     first, second = (x.name for x in pair)

@@ -497,7 +497,7 @@ def test_two_backends_do_not_mix(backend):
 
 @pytest.mark.usefixtures("own_garbage")
 @pytest.mark.parametrize("line", ["u + u", "2 * u", "u | u", "u @ u", "-u", "u == u", "u * 2 + u"])
-def test_an_expression_that_nobody_uses_warns(backend, line, tmp_path):
+def test_an_expression_that_is_not_used_warns(backend, line, tmp_path):
     u = Vector.from_coo([0, 2], [1, 2], size=3, backend=backend)
     path = tmp_path / "program.py"
     path.write_text(f"def program(u):\n    {line}\n", "utf-8")

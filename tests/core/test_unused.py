@@ -48,7 +48,7 @@ def B(backend):
     return Matrix.from_coo([0, 1], [1, 2], [1, 2], nrows=3, ncols=4, backend=backend)
 
 
-def told(program, *args):
+def reported(program, *args):
     """Run a function that holds a line with ``# here``: what it warned, and all at that line."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -116,7 +116,7 @@ WRITTEN = {
 
 @pytest.mark.parametrize("program", WRITTEN, ids=lambda program: program.__name__)
 def test_a_lone_statement_warns_with_its_text_and_line(q, A, program):
-    assert told(program, q, A) == [WRITTEN[program]]
+    assert reported(program, q, A) == [WRITTEN[program]]
 
 
 def test_a_loop_that_waits_for_a_forgotten_statement_says_so(A):
@@ -129,10 +129,10 @@ def test_a_loop_that_waits_for_a_forgotten_statement_says_so(A):
             levels(frontier.S) << depth
             frontier(~levels.S, replace=True)  # here
 
-    assert len(told(search, A)) == 3
+    assert len(reported(search, A)) == 3
 
 
-def test_a_line_is_told_once(q):
+def test_a_line_is_reported_once(q):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         for _ in range(3):
@@ -251,9 +251,9 @@ NAMED = [f for name, f in list(globals().items()) if name.startswith("named_")]
 
 
 @pytest.mark.parametrize("program", NAMED, ids=lambda program: program.__name__)
-def test_a_named_call_is_told_where_it_was_written(q, r, A, program):
+def test_a_named_call_is_reported_where_it_was_written(q, r, A, program):
     """It is let go when the function has ended: in the caller's line, or in none."""
-    (text,) = told(program, q, r, A)
+    (text,) = reported(program, q, r, A)
     source, _ = getsourcelines(program)
     written = next(line for line in source if "# here" in line).partition("#")[0].strip()
     assert text.partition(" was never used")[0] == written.removeprefix("w = ")
@@ -274,7 +274,7 @@ def test_a_call_kept_to_the_end_has_its_line(tmp_path, backend):
 
 
 def test_what_is_only_looked_at_does_not_warn(q, A, recwarn):
-    q[0]  # a read that nobody wants is no half statement
+    q[0]  # a read that is not wanted is no half statement
     A[0, :]
     q.S  # noqa: B018
     A.T  # noqa: B018
@@ -369,10 +369,10 @@ def interrupted_assignment(q, A, at):
 
 
 def test_an_interrupt_is_no_unused_call(q, A):
-    """Nor is it lost in a finalizer, where errors go to nobody (pytest would tell)."""
+    """Nor is it lost in a finalizer, where errors are lost (pytest would tell)."""
     at = 0
     while interrupted_assignment(q, A, at):
-        assert told(interrupted_assignment, q, A, at) == []
+        assert reported(interrupted_assignment, q, A, at) == []
         at += 3
     assert at > 10
 

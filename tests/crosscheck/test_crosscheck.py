@@ -163,7 +163,7 @@ def test_the_backend_has_every_method():
     """A new method of `Backend`, or a new parameter of one, needs its place in lockstep."""
     wanted, own = methods_of(Backend), methods_of(Lockstep)
     assert wanted == {name: own.get(name) for name in wanted}
-    assert own.keys() - wanted.keys() <= methods_of(Observer).keys(), "nobody calls these"
+    assert own.keys() - wanted.keys() <= methods_of(Observer).keys(), "nothing calls these"
     lockstep = Lockstep([backends.get("cpu")], Report("", ("cpu",)))
     attributes = {*Backend.__annotations__, *vars(Backend)} - wanted.keys()
     for name in (name for name in attributes if not name.startswith("_")):

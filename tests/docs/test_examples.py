@@ -94,7 +94,7 @@ def test_an_example_needs_no_compiler(name, tmp_path):
 
 
 @pytest.mark.ci
-def test_the_graph_can_be_made_anew(tmp_path):
+def test_the_graph_can_be_made_again(tmp_path):
     """From this Python's library, which differs by version; the form must be the same."""
     made = tmp_path / "made.txt.gz"
     script(EXAMPLES / "data" / "stdlib_imports.py", made)

@@ -21,7 +21,7 @@ def look():
 
 @pytest.mark.ci
 @needs_browser
-def test_what_is_wrong_with_a_page_is_told(look, tmp_path, capsys):
+def test_what_is_wrong_with_a_page_is_reported(look, tmp_path, capsys):
     (tmp_path / "good.html").write_text(f"{HEAD}<h1>Good</h1><p>Some words.</p>", "utf-8")
     assert look(tmp_path) == 0
     word = "betweenness_centrality"
@@ -31,10 +31,10 @@ def test_what_is_wrong_with_a_page_is_told(look, tmp_path, capsys):
         "utf-8",
     )
     assert look(tmp_path) == 1
-    told = capsys.readouterr().out
+    reported = capsys.readouterr().out
     for fault in ("at 390 pixels: is ", "small: tiny", f"torn: {word}", "missing: none.svg"):
-        assert fault in told
-    assert "good.html" not in told
+        assert fault in reported
+    assert "good.html" not in reported
     assert not list(tmp_path.glob(".look*"))
 
 

@@ -24,7 +24,7 @@ def graph(both, weighted):
 def test_facts_of_pieces(monkeypatch, grid, both, weighted):
     A = graph(both, weighted)
     B, wanted = A.to(grid), Facts.of(A)
-    monkeypatch.setattr(type(backends.get(grid)), "matrix_to_csc", None)  # nobody has the whole
+    monkeypatch.setattr(type(backends.get(grid)), "matrix_to_csc", None)  # none has the whole
     found = Facts.of(B)
     assert wanted.symmetric is both
     for name in ("vertices", "entries", "symmetric", "edges"):

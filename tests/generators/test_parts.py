@@ -58,7 +58,7 @@ def test_the_devices_of_a_process_see_one_anothers_tuples(grid, shares, monkeypa
     monkeypatch.setattr(parts, "_gpu", lambda home: home.device)
     monkeypatch.setattr(parts, "_CHUNK_ON_GPU", 100)
     monkeypatch.setattr(parts, "shares_for", lambda entries, free: shares)
-    monkeypatch.setattr(Parts, "owned", None)  # nothing goes by way of the host
+    monkeypatch.setattr(Parts, "owned", None)  # nothing goes through the host
     place = backends.get(grid)
     A = parts.undirected(parts.kronecker_tuples(8, 4, 5, place), 256, place)
     expected = generators.kronecker(8, 4, seed=5, backend="cpu")
@@ -188,7 +188,7 @@ def test_no_piece_has_the_whole():
 
 
 @pytest.mark.parametrize("grid", GRIDS)
-def test_entries_travel_to_the_pieces_that_own_them(grid):
+def test_entries_are_sent_to_the_pieces_that_own_them(grid):
     """As often as they are given, by their positions in the piece."""
     pieces = backends.get(grid).pieces
     n, count = 11, pieces.engine.size

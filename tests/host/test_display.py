@@ -184,7 +184,7 @@ def test_the_form_says_what_is_stored(backend):
 # -------------------------------------------------------------- small transfers, never an error
 
 
-def test_only_a_corner_travels(backend, monkeypatch):
+def test_only_a_corner_is_copied(backend, monkeypatch):
     """No whole object comes to the host, and what comes is a few hundred numbers at most."""
     A = generators.kronecker(10, backend=backend)
     v = A.reduce_rowwise("plus").new()
@@ -387,7 +387,7 @@ def test_the_package_still_has_no_display_of_its_own():
     assert "display" not in lagpu.__all__
 
 
-def test_objects_without_a_name_are_told_apart():
+def test_objects_without_a_name_are_distinguished():
     """A number for each, when it is first shown; in formulas it is a letter until then."""
     made = [make() for make in (
         lambda: Vector(FP64, 2, backend="cpu"), lambda: Matrix(FP64, 2, 2, backend="cpu"),
@@ -414,8 +414,8 @@ def test_lines_are_shown_as_print_shows_them():
     A = generators.path(3, backend="cpu")
     q = Vector.from_coo([0], True, size=3, backend="cpu")
     with lagpu.trace() as t:
-        told = lagpu.explain(semiring.any_pair(q @ A))
+        reported = lagpu.explain(semiring.any_pair(q @ A))
         q << semiring.any_pair(q @ A)
-    for text in (told, t.table()):
+    for text in (reported, t.table()):
         assert "\n" in text
         assert repr(text) == str(text) == text

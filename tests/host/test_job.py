@@ -66,22 +66,22 @@ def test_processes_that_can_meet_decide_together(monkeypatch):
 
 def test_whose_error_it_is(monkeypatch):
     """That of the process that has it; of none if all have it, or if its message has a number."""
-    told = ProcessFailed("process 2 of 3: full")
-    told.process = 2
+    reported = ProcessFailed("process 2 of 3: full")
+    reported.process = 2
     assert owner(ValueError()) == ""
     for rank, others in (("0", ""), ("1", "process 1 of 3: ")):
         monkeypatch.setenv("PMI_SIZE", "3")
         monkeypatch.setenv("PMI_RANK", rank)
         assert owner(ValueError()) == others  # before they can meet: the first one tells its own
-        assert owner(told) == ""
+        assert owner(reported) == ""
     for of_all in (True, False):
         end_together(lambda _: True, lambda of_all=of_all: of_all)
         assert owner(ValueError()) == ("" if of_all else "process 1 of 3: ")
-        assert owner(told) == ""
+        assert owner(reported) == ""
 
 
 @pytest.mark.parametrize("mine", [True, False])
-def test_an_error_that_nobody_catches(mine):
+def test_an_error_that_is_not_caught(mine):
     code = f"""
 from lagpu.host.job import end_together
 end_together(lambda error: {mine})

@@ -107,8 +107,8 @@ def test_a_failed_allocation_is_named_with_its_cause():
     ):
         raise MemoryError("Unable to allocate 5 GiB.")
     assert type(caught.value.__cause__) is MemoryError
-    ours = OutOfMemory("told already")
-    with pytest.raises(OutOfMemory, match="told already"), memory.shortage_named("it"):
+    ours = OutOfMemory("reported already")
+    with pytest.raises(OutOfMemory, match="reported already"), memory.shortage_named("it"):
         raise ours
 
 
@@ -137,10 +137,10 @@ def test_reading_under_a_limit_of_the_process_refuses_before_it_allocates(tmp_pa
         capture_output=True, text=True, check=False,
         env=ONE_THREAD | {"LAGPU_READ_LIMIT": "inf"},
     )  # fmt: skip
-    told = done.stdout.splitlines()
+    reported = done.stdout.splitlines()
     assert done.returncode == 0, done.stderr
-    assert len(told) == 4
-    for line, vertex in zip(told, ("1000000000", "500000000", "120000000"), strict=False):
+    assert len(reported) == 4
+    for line, vertex in zip(reported, ("1000000000", "500000000", "120000000"), strict=False):
         assert f"vertex {vertex} in line" in line
         assert "GB free. Give renumber=True" in line
-    assert told[3] == "3"
+    assert reported[3] == "3"

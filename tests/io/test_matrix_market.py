@@ -33,9 +33,9 @@ def test_a_last_line_that_is_cut_does_not_end_the_process(tmp_path):
         [sys.executable, "-c", READ, *map(str, paths)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [k for k, answer in enumerate(told) if answer == 1] == [1, 2, 6, 7]
-    assert told[0] == "read: 0.mtx, line 3: '5 2 2.153187e' is not 3 numbers, which the field " \
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [k for k, answer in enumerate(answers) if answer == 1] == [1, 2, 6, 7]
+    assert answers[0] == "read: 0.mtx, line 3: '5 2 2.153187e' is not 3 numbers, which the field " \
         "real needs."  # fmt: skip
 
 

@@ -24,11 +24,11 @@ def written(monkeypatch):
     monkeypatch.setattr(known, "_known", {})
     seen, real = [], expr.assign
 
-    def told(to, value):
+    def recorded(to, value):
         seen.append(getattr(value, "method", "assign"))
         real(to, value)
 
-    monkeypatch.setattr(expr.Updater, "__lshift__", lambda to, value: told(to, value))
+    monkeypatch.setattr(expr.Updater, "__lshift__", lambda to, value: recorded(to, value))
     return seen
 
 
@@ -269,7 +269,7 @@ def test_what_cannot_be_fused_is_written_once_too(backend, written):
     assert (len(written), levels.to_dense().tolist()) == (2, list(range(9)))
 
 
-def test_whoever_watches_sees_python_run_the_body(backend, written):
+def test_an_observer_sees_python_run_the_body(backend, written):
     A, levels, frontier = start(backend)
     before = sys.gettrace()
     sys.settrace(lambda *_: None)

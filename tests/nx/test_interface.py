@@ -403,7 +403,7 @@ def test_the_entry_points_name_what_is_there():
         assert callable(getattr(interface, name))
 
 
-def test_a_keyword_of_a_newer_networkx_is_left_out_while_nobody_gives_it(door):
+def test_a_keyword_of_a_newer_networkx_is_left_out_while_no_call_gives_it(door):
     G = convert_from_nx(nx.path_graph(3))
     assert interface.closeness_centrality(G, newer=None) == nx.closeness_centrality(
         nx.path_graph(3)

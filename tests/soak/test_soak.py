@@ -79,7 +79,7 @@ def test_a_program_looks_at_each_output_at_once_or_late(late):
         program.finish()
         wrong = name, {i: [1] for i in range(3)}, INT64
         if late:
-            program.run(f"{name}[:] << 3", *wrong)  # nobody looks yet
+            program.run(f"{name}[:] << 3", *wrong)  # not read yet
         with pytest.raises(Failed, match=rf"assert not difference\({name}, "):
             program.finish() if late else program.run(f"{name}[:] << 3", *wrong)
 

@@ -21,7 +21,7 @@ ONE_THREAD = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 def spawn(*args: object, **more) -> subprocess.Popen[str]:
-    """Start it; an interrupt reaches it though whoever runs the tests may ignore them."""
+    """Start it; an interrupt reaches it even if the tests' parent ignores them."""
     return subprocess.Popen(
         [sys.executable, "-m", "lagpu", *map(str, args)],
         stderr=subprocess.PIPE,

@@ -21,7 +21,7 @@ def _random(seed, count, most=N):
 
 
 class Objects:
-    """Operands and outputs in several forms, made anew for each attempt."""
+    """Operands and outputs in several forms, made again for each attempt."""
 
     def __init__(self, place):
         rng = np.random.default_rng(7)
@@ -187,7 +187,7 @@ class Interrupts:
     """Raises an error at one of the places where Python may look for a signal.
 
     Those are the beginnings of functions and the ends of calls of compiled code. What runs by
-    itself, as finalizers do, is left out: an error there goes to nobody. So is a generator
+    itself, as finalizers do, is left out: an error there is lost. So is a generator
     expression that goes on: where `any` or `next` leaves it early, Python closes it, for which it
     calls its profiler but does not look for signals, and otherwise an error there is one of `any`.
     """

@@ -12,7 +12,7 @@ from lagpu.operations import AssignScalar, operands_of
 
 
 class Own(CpuBackend):
-    """A cpu backend that takes only handles of its own, and fails at a call if it is told so."""
+    """A cpu backend that takes only handles of its own, and fails at a call if asked to."""
 
     def __init__(self, shared):
         self.made, self.shared = {}, shared

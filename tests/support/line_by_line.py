@@ -2,7 +2,7 @@
 
 The sources are those of the installed package graphblas-algorithms. Each statement runs in
 python-graphblas, and the same text on lagpu's objects; then the values of its names are compared.
-After a line that fails, lagpu's objects are made anew from python-graphblas'.
+After a line that fails, lagpu's objects are made again from python-graphblas'.
 """
 
 import ast

@@ -6,7 +6,7 @@ from lagpu.backends.gpu.device.cuda import CudaLaunch
 
 
 @pytest.fixture
-def told(place, monkeypatch):
+def recorded(place, monkeypatch):
     """What is asked of the device, in order; kernels by their names."""
     found, device = [], place.device
 

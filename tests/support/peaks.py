@@ -137,7 +137,7 @@ def main(task: str, backend: str, n: int, m: int) -> None:
             generators.delaunay(3, backend=backend)
         run = task_of(task, backend, n, m, folder)
         base = status("VmRSS:")
-        Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+        Path("/proc/self/clear_refs").write_text("5")  # the peak begins again
         asked = [0]
 
         def noted(right):

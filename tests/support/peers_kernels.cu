@@ -3,8 +3,8 @@
 
 // In each of `times` rounds every block writes a number into every window, all meet and count
 // something, every block looks at the numbers of all, and all meet again. From round `silent` on
-// the device comes to no meeting. result: rounds, wrong numbers, then as a search.
-extern "C" __global__ void meetings(u32 piece, u32 times, u32 silent, u32 epoch, u64 patience,
+// the device comes to no barrier. result: rounds, wrong numbers, then as a search.
+extern "C" __global__ void barriers(u32 piece, u32 times, u32 silent, u32 epoch, u64 patience,
                                     const u64* windows, GridBarrier* barrier, u64* result) {
   Peers peers{piece, epoch, patience, windows};
   const u32 blocks = u32(grid_blocks()), mine = piece * blocks + u32(block_index());

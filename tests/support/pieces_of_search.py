@@ -102,7 +102,7 @@ class Search:
 
 
 class Paths(Search):
-    """A search that adds up, so values travel."""
+    """A search that adds up, so values are sent."""
 
     types = FP64, FP64
 

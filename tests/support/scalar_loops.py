@@ -11,7 +11,7 @@ PROGRAM = GENERATED
 
 
 def both(place, function, *make):
-    """What a loop leaves, fused and eager; each argument is made anew for each run."""
+    """What a loop leaves, fused and eager; each argument is made again for each run."""
     found = []
     for how in (None, lagpu.eager):
         args = [one() for one in make]

@@ -14,7 +14,7 @@ HELD = "LAGPU_TESTS_SHARE_GPU"  # set for processes that a test starts: they are
 def place_on_gpu(*, alone=False, folder=FOLDER):
     """Wait for a place among the tests that run, of any process of this user, or to be alone.
 
-    Who waits to be alone stands in the door, so that nobody enters before.
+    Who waits to be alone stands in the door, so that none enters before.
     """
     if HELD in os.environ:
         yield

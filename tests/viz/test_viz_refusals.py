@@ -1,4 +1,4 @@
-"""Pictures of what cannot be drawn are refused, before anything travels."""
+"""Pictures of what cannot be drawn are refused, before anything is sent."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def test_a_file_that_cannot_be_written(tmp_path):
         viz.save(viz.matrix(small()), tmp_path / "a.svg")
 
 
-def test_too_many_entries_are_refused_before_they_travel(monkeypatch):
+def test_too_many_entries_are_refused_before_they_are_sent(monkeypatch):
     A = small()
     monkeypatch.setattr(type(A.backend), "nvals", lambda self, x: 10**9)
     monkeypatch.setattr(type(A.backend), "matrix_to_csc", None)

@@ -160,7 +160,7 @@ def test_loops_that_end_elsewhere():
     assert all(isinstance(x, ProcessFailed) and re.search(words, str(x)) for x in found), found
 
 
-def test_what_differs_is_told_where_it_makes_one_process_fail(monkeypatch):
+def test_what_differs_is_reported_where_it_makes_one_process_fail(monkeypatch):
     """The error of that one would hide why there is one."""
     o = {}
 

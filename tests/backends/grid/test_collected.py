@@ -85,7 +85,7 @@ def test_nothing_goes_by_way_of_the_host(forms, monkeypatch):
 @pytest.mark.parametrize(
     ("count", "iso", "width"), [(5000, True, 0), (5000, False, 8), (40, True, 0), (40, False, 8)]
 )
-def test_the_shorter_form_travels(count, iso, width):
+def test_the_shorter_form_is_sent(count, iso, width):
     """Bits and a value for each index, or an index of 8 bytes and a value for each entry."""
     n, place = 5000, sims(2)
     at, values = entries(n, count, iso)

@@ -66,7 +66,7 @@ def test_sums_are_in_the_order_of_the_pieces(numbers):
 
 
 def test_memory_is_asked_of_all_before_anything_long_is_sent(monkeypatch):
-    """Nobody waits in a transfer for one that has no room for it."""
+    """No process waits in a transfer for one that has no room for it."""
     monkeypatch.setattr(module, "_SMALL", 100)
 
     def program(processes):
@@ -96,7 +96,7 @@ def test_memory_is_asked_of_all_before_anything_long_is_sent(monkeypatch):
 
 @pytest.mark.parametrize("call", ["Allgather", "Allgatherv", "Alltoall", "Alltoallv"])
 def test_an_interrupt_in_an_exchange_waits_for_its_end(call):
-    """The others get what they wait for; the next meeting tells them."""
+    """The others get what they wait for; the next barrier tells them."""
 
     def program(processes):
         comm, engine = processes._comm, MpiEngine(processes)

@@ -228,7 +228,7 @@ def words_of_another_vector(store):
 @pytest.mark.parametrize("starts", [(699,), (690, 699), (0, 699), (0,)])
 @pytest.mark.parametrize("pieces", [1, *PIECES])
 def test_sources_to_which_nothing_leads(pieces, starts, times, monkeypatch):
-    """They are behind all vertices that are ever told of, and no level after the first has them."""
+    """They are behind all vertices that are ever sent, and no level after the first has them."""
     monkeypatch.setattr(VectorStore, "spare_words", words_of_another_vector)
     monkeypatch.setattr(grid.search, "alpha_of", lambda *_, **__: 1e9)  # pull
     monkeypatch.setattr(grid.search, "beta_of", lambda sums: 1e9)

@@ -1,4 +1,4 @@
-"""Searches of pieces whose products add up or read the frontier: values travel with it."""
+"""Searches of pieces whose products add up or read the frontier: values are sent with it."""
 
 import numpy as np
 import pytest
@@ -117,7 +117,7 @@ def test_sums_of_floats_do_not_depend_on_the_order_of_threads():
     np.testing.assert_allclose(found[0][1], want[1], rtol=1e-12)
 
 
-def test_a_trace_counts_values_that_travel():
+def test_a_trace_counts_values_that_are_sent():
     n, traced = 1025, []
     for place in (lagpu.backends.get("sim"), sim_grid(2)):
         A = weighted(n, *edges_of("both ways", n), place, FP64)

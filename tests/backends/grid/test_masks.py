@@ -96,8 +96,8 @@ def bytes_of_search(search, grid):
 
 
 @pytest.mark.parametrize("grid", [(2, 3), (3, 2)])
-def test_a_search_sends_less_where_masks_travel(grid, monkeypatch):
-    """Parents have values; of levels alone a bitmap travels, and a mask would be as long."""
+def test_a_search_sends_less_where_masks_are_sent(grid, monkeypatch):
+    """Parents have values; of levels alone a bitmap is sent, and a mask would be as long."""
     parents, levels = lagpu.algorithms.bfs, lagpu.algorithms.bfs_levels
     with_masks = bytes_of_search(parents, grid), bytes_of_search(levels, grid)
     monkeypatch.setattr(exchange, "pays", lambda *_: False)

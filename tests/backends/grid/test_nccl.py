@@ -141,7 +141,7 @@ def test_products_of_a_grid(ranks, pieces, grid):
     want = products(CpuBackend())
     for found, calls in results:
         assert found == want
-        assert calls == (9 if grid else 5)  # of vectors, results are handed back
+        assert calls == (9 if grid else 5)  # of vectors, results are given back
 
 
 @pytest.mark.parametrize("where", ["in NCCL", "in an exchange", "on the device"])
@@ -169,7 +169,9 @@ def test_who_waits_for_others_gives_up(where, monkeypatch):
         assert all(isinstance(x, GridTimeout) and "in NCCL for 0.2" in str(x) for x in results)
     else:
         assert results == ["gave up"] * 2
-        assert wires.come(lambda: sorted(wires.aborted) == [0, 1])  # nobody waits for that either
+        assert wires.come(
+            lambda: sorted(wires.aborted) == [0, 1]
+        )  # no process waits for that either
 
 
 @pytest.mark.parametrize("method", ["groupEnd", "check_async_error"])
@@ -195,7 +197,7 @@ def test_an_error_of_nccl_ends_an_exchange(method, monkeypatch):
     assert sorted(wires.aborted) == [0, 1]
 
 
-def test_nobody_sends_where_one_has_no_room():
+def test_no_process_sends_where_one_has_no_room():
     def program(engine, devices):
         rank, error = engine.local[0], None
         if rank == 1:

@@ -1,4 +1,4 @@
-"""Indices in the order of degrees: the first matrix of a size gives it, and nobody sees it.
+"""Indices in the order of degrees: the first matrix of a size gives it, and it is not visible.
 
 The locks of all places are taken in one order.
 """

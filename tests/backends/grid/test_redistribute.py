@@ -1,4 +1,4 @@
-"""Matrices dealt anew by degree, from device to device, are what they were by way of the host."""
+"""Matrices redistributed by degree, from device to device, are what they were through the host."""
 
 import numpy as np
 import pytest
@@ -69,7 +69,7 @@ def test_a_graph_is_searched(grid):
         assert algorithms.bfs_levels(A, source).to("cpu").isequal(algorithms.bfs_levels(B, source))
 
 
-def test_a_later_matrix_is_dealt_from_the_order_before(monkeypatch):
+def test_a_later_matrix_is_redistributed_from_the_order_before(monkeypatch):
     """By an order of a matrix that is gone it is made, and then it gives its own."""
     place = by_degree((3, 1))
     for seed in (1, 2):

@@ -135,14 +135,14 @@ twice.pieces.engine._processes._step = 1024  # in many chunks
 for algorithm in (lagpu.algorithms.bfs_levels, lagpu.algorithms.count_shortest_paths):
     assert plain(algorithm(A.to(twice), 3)) == plain(algorithm(A, 3))
 
-def told(prove, *given):
+def reported(prove, *given):
     try:
         return prove(*given)
     except CheckFailed as error:
         return str(error)
 
 def verdict(of, levels):
-    return told(check.check_levels, of, 3, (vertices, levels))
+    return reported(check.check_levels, of, 3, (vertices, levels))
 
 vertices, levels = lagpu.algorithms.bfs_levels(A, 3).to_coo()
 of_pieces, said = A.to(place), set()
@@ -164,8 +164,9 @@ for algorithm, prove in (
 ):
     where, right = algorithm(few).to_coo()
     for wrong in (right, right + (where == 7)):
-        assert told(prove, few_of_pieces, (where, wrong)) == told(prove, few, (where, wrong))
-    assert "vertex 7: " in told(prove, few_of_pieces, (where, wrong))
+        whole = reported(prove, few, (where, wrong))
+        assert reported(prove, few_of_pieces, (where, wrong)) == whole
+    assert "vertex 7: " in reported(prove, few_of_pieces, (where, wrong))
 
 def searches(where):
     found = graph500.run(6, 4, backend=where, roots=2)
@@ -244,7 +245,7 @@ print("as on cpu", flush=True)
         pytest.param(4, ["grid:2x2-random:cpu"], marks=pytest.mark.ci),
     ],
 )
-def test_masks_travel_from_process_to_process(size, grids):
+def test_masks_are_sent_from_process_to_process(size, grids):
     code, out, err = Job(size, MASKED.replace("GRIDS", repr(grids))).ended()
     assert (code, out.split("\n")[:-1]) == (0, ["as on cpu"] * size), err
 

@@ -42,7 +42,7 @@ def test_what_all_processes_refuse_is_that_of_none():
 
 @real
 @pytest.mark.ci
-def test_processes_without_a_grid_are_told():
+def test_processes_without_a_grid_are_reported():
     code, out, err = commands(*["bfs kron:6 --source 1 -b cpu --json"] * 2)
     assert (code, json.loads(out)["reached"]) == (0, 62), err
     assert said(err) == ["lagpu: 2 processes each do all of this; --grid all shares it out."]

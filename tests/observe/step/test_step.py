@@ -140,7 +140,7 @@ def same_name_further_in(A):
     v << inner(A)
 
 
-def test_equal_names_of_two_frames_are_told_apart(A):
+def test_equal_names_of_two_frames_are_distinguished(A):
     found = list(lagpu.step(same_name_further_in, A))
     assert found[1].output == "v"
     assert found[1].vectors["v"].to_dict() == {0: 2, 1: 2}

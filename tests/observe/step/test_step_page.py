@@ -312,8 +312,8 @@ STEPS = [
 def test_keys_and_buttons_step(page, tmp_path):
     """One after the other, each from the first step."""
     parts = [f"{{{script}}} seen.push(document.documentElement.outerHTML);" for script, _ in STEPS]
-    told = "document.body.replaceChildren(JSON.stringify(seen));"
-    dom = browse(page, tmp_path, f"const seen = []; {key('Home').join(parts)} {told}")
+    reported = "document.body.replaceChildren(JSON.stringify(seen));"
+    dom = browse(page, tmp_path, f"const seen = []; {key('Home').join(parts)} {reported}")
     seen = json.loads(html.unescape(re.search(r"<body[^>]*>(.*?)</body>", dom, re.DOTALL)[1]))
     first = next(lagpu.step(algorithms.bfs_levels, generators.path(2, backend="cpu"), 0)).line
     for (script, at), found in zip(STEPS, seen, strict=True):

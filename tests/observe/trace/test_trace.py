@@ -195,8 +195,8 @@ def test_a_device_is_waited_for_as_without_a_trace(path, monkeypatch):
     monkeypatch.setattr(device, "timer", lambda: Watched(timer()), raising=False)
     for name in ("_read", "_wait_for", "_to_host", "synchronize"):
         below = getattr(device, name)
-        told = lambda *args, below=below: (reads.append(1), below(*args))[1]  # noqa: E731
-        monkeypatch.setattr(device, name, told, raising=False)
+        recorded = lambda *args, below=below: (reads.append(1), below(*args))[1]  # noqa: E731
+        monkeypatch.setattr(device, name, recorded, raising=False)
 
     def program():
         u = Vector.from_coo([0, 1], [1.0, 2.0], size=5, backend=path.backend)

@@ -165,8 +165,10 @@ def test_a_list_fits_a_screen_with_its_reasons(tmp_path, fuse):
     lacks = {"compile ms": "compile_ms", "copy ms": "copy_ms", "copied": "copy_bytes"}
     for name, field in lacks.items():
         assert (name in packed(page)) == any(getattr(row, field) for row in t.rows)
-    told = "document.title = [innerWidth, document.querySelector('#rows').scrollWidth].join(' ');"
-    dom = browse(page, tmp_path, told, "--window-size=1400,900")
+    reported = (
+        "document.title = [innerWidth, document.querySelector('#rows').scrollWidth].join(' ');"
+    )
+    dom = browse(page, tmp_path, reported, "--window-size=1400,900")
     window, table = map(int, re.search("<title>(.*?)</title>", dom)[1].split())
     assert window == 1400
     assert table < window

@@ -81,10 +81,10 @@ def test_no_home(monkeypatch):
     monkeypatch.delenv("LAGPU_CACHE_DIR", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
 
-    def nobody() -> Path:
+    def no_home() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
-    monkeypatch.setattr(Path, "home", nobody)
+    monkeypatch.setattr(Path, "home", no_home)
     with pytest.raises(BackendUnavailable, match=r"gpu: .* Set HOME, or LAGPU_CACHE_DIR") as error:
         cache_folder("gpu")
     assert isinstance(error.value.__cause__, RuntimeError)

@@ -117,7 +117,7 @@ def test_more_shared_memory_is_allowed_before_it_is_asked_for(monkeypatch, asks)
 
 
 @pytest.mark.gpu
-def test_a_full_memory_is_told_and_stays_usable(gpu, filled):
+def test_a_full_memory_is_reported_and_stays_usable(gpu, filled):
     n = 1 << 24
     with pytest.raises(OutOfMemory, match=r"needs \d.*, .* free on cuda:0"):
         Vector(FP64, n, backend=gpu)

@@ -64,7 +64,7 @@ def test_shuffles(device, ctype):
     lanes = np.arange(32)
     values = lanes % 3 == 0 if ctype == "bool" else lanes.astype(TYPES[ctype]) * 7
     if ctype in ("i64", "u64"):
-        values <<= 32  # both halves must travel
+        values <<= 32  # both halves must be moved
     x = device.from_host(values)
     up, down, flipped, from_3 = empty_like(device, x, x, x, x)
     device.launch(

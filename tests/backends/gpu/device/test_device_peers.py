@@ -1,4 +1,4 @@
-"""Several devices run one kernel together: they meet, add up, and nobody waits without an end."""
+"""Several devices run one kernel together: they meet, add up, and no wait is without an end."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ LONG, SHORT = 60 * 10**9, 10**8  # nanoseconds: never spent, and always spent
 
 
 def kernel_of(pieces):
-    return from_source(TEXT, "meetings", file="peers_kernels.cu", PEERS=str(pieces))
+    return from_source(TEXT, "barriers", file="peers_kernels.cu", PEERS=str(pieces))
 
 
 @pytest.fixture(params=["sim", pytest.param("gpu", marks=pytest.mark.gpu)])
-def meetings(request):
-    """Return a function that makes the meetings of some devices, on sim or on GPUs of this host."""
+def barriers(request):
+    """Return a function that makes the barriers of some devices, on sim or on GPUs of this host."""
     if request.param == "sim":
-        return lambda pieces, **options: Meetings([SimDevice(**options) for _ in range(pieces)])
+        return lambda pieces, **options: Barriers([SimDevice(**options) for _ in range(pieces)])
 
     def on_gpus(pieces, **_options):
         devices = gpus_for(pieces)
         if why := devices[0].why_apart(devices):
             pytest.skip(why)
-        return Meetings(devices)
+        return Barriers(devices)
 
     return on_gpus
 
 
-class Meetings:
+class Barriers:
     """Windows of some devices that meet again and again."""
 
     def __init__(self, devices):
@@ -52,7 +52,7 @@ class Meetings:
         self.peers = Peers(devices, windows)
 
     def launches(self, times, silent=None, block=64):
-        """Return a launch for each device; from round ``silent[1]`` on one comes to no meeting."""
+        """Return a launch for each device; from round ``silent[1]`` on one comes to no barrier."""
         kernel, launches = kernel_of(len(self.devices)), []
         for p, device in enumerate(self.devices):
             with device.alone():
@@ -72,8 +72,8 @@ class Meetings:
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("pieces", [1, 2, 3])
-def test_all_meet_and_add_up(meetings, pieces, seed):
-    all_of = meetings(pieces, seed=seed, preempt=1 if seed == 4 else 16)
+def test_all_meet_and_add_up(barriers, pieces, seed):
+    all_of = barriers(pieces, seed=seed, preempt=1 if seed == 4 else 16)
     for times in (1, 7):  # the second time among the posts of the first
         for result in all_of.peers.run(all_of.launches(times)):
             assert result[: VERDICT + 1].tolist() == [times, 0, 0]
@@ -81,8 +81,8 @@ def test_all_meet_and_add_up(meetings, pieces, seed):
 
 
 @pytest.mark.parametrize("absent", [{0}, {1}, {2}, {0, 2}])
-def test_a_device_that_never_comes_is_named(meetings, absent):
-    three = meetings(3)
+def test_a_device_that_never_comes_is_named(barriers, absent):
+    three = barriers(3)
     three.peers.patience = SHORT
     launches = [launch for p, launch in enumerate(three.launches(4)) if p not in absent]
     for p, result in enumerate(three.run(launches)):
@@ -93,8 +93,8 @@ def test_a_device_that_never_comes_is_named(meetings, absent):
 
 
 @pytest.mark.parametrize("pieces", [2, 3])
-def test_a_device_that_comes_no_more_ends_all(meetings, pieces):
-    some = meetings(pieces)
+def test_a_device_that_comes_no_more_ends_all(barriers, pieces):
+    some = barriers(pieces)
     some.peers.patience = SHORT
     results = some.run(some.launches(9, silent=(1, 5)))
     assert results[1][: VERDICT + 1].tolist() == [5, 0, 0]
@@ -106,16 +106,16 @@ def test_a_device_that_comes_no_more_ends_all(meetings, pieces):
 def test_blocks_of_a_device_give_up_together():
     """Posts arrive while patience ends; a block left behind would wait at the next barrier."""
     for seed in range(80):
-        some = Meetings([SimDevice(seed=seed, preempt=1 + seed % 3) for _ in range(3)])
+        some = Barriers([SimDevice(seed=seed, preempt=1 + seed % 3) for _ in range(3)])
         some.peers.patience = 2000 << seed % 7
         for result in some.run(some.launches(20)):
             assert result[1] == 0
             assert (result[0] < 20) == (result[VERDICT] > 0)
 
 
-def test_who_gives_up_tells_the_others(meetings):
-    """What a device posts when it has given up ends the next meeting of the others at once."""
-    both = meetings(2)
+def test_who_gives_up_tells_the_others(barriers):
+    """What a device posts when it has given up ends the next barrier of the others at once."""
+    both = barriers(2)
     both.peers.patience = SHORT
     assert both.run(both.launches(3)[:1])[0][VERDICT] == GAVE_UP
     both.peers.patience = LONG
@@ -124,8 +124,8 @@ def test_who_gives_up_tells_the_others(meetings):
     assert late[EPOCH] == 2  # it has met at 1, as the post of that was there
 
 
-def test_a_timeout_is_an_error_after_which_all_meet_again(meetings):
-    two = meetings(2)
+def test_a_timeout_is_an_error_after_which_all_meet_again(barriers):
+    two = barriers(2)
     two.peers.patience = SHORT
     two.peers.run(two.launches(2))
     with pytest.raises(GridTimeout, match=r"piece 0 has heard nothing of piece 1 in turn 5\. "):
@@ -134,8 +134,8 @@ def test_a_timeout_is_an_error_after_which_all_meet_again(meetings):
     assert [int(result[0]) for result in two.peers.run(two.launches(3))] == [3, 3]
 
 
-def test_an_interrupt_leaves_no_post(meetings, monkeypatch):
-    two = meetings(2)
+def test_an_interrupt_leaves_no_post(barriers, monkeypatch):
+    two = barriers(2)
 
     def interrupted(*_args):
         raise KeyboardInterrupt

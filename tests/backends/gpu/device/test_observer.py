@@ -153,7 +153,7 @@ def test_a_first_launch_under_a_meter_is_checked_and_measured(device, prepared):
     assert measured()._replace(host_ms=0) == again()._replace(host_ms=0)
 
 
-def test_whoever_else_watches_launches_sees_them(device, prepared):
+def test_another_observer_sees_launches(device, prepared):
     prepared(NEW)
     seen = []
     device.observer = SimpleNamespace(prepared=lambda launch, new: seen.append((launch, new)))

@@ -201,9 +201,9 @@ def test_a_search_without_memory_says_so_and_leaves_the_matrix_usable(monkeypatc
             with monkeypatch.context() as patch:
                 patch.setattr(SimDevice, "pooled_bytes", lambda _self: 0)
                 patch.setattr(SimDevice, "free_bytes", lambda _self, free=free: free)
-                if not (told := refused(search)):
+                if not (reported := refused(search)):
                     break
-                assert re.fullmatch(r"[a-z ]+: needs \d.*B, \d.*B free on sim\. Use a .*", told)
+                assert re.fullmatch(r"[a-z ]+: needs \d.*B, \d.*B free on sim\. Use a .*", reported)
         assert free > 0
         assert search().to_coo()[1].tolist() == [0, 1, 2, 3]
 
@@ -217,14 +217,14 @@ def refused(search):
     return ""
 
 
-def test_a_seed_that_is_no_number_is_told(monkeypatch):
+def test_a_seed_that_is_no_number_is_reported(monkeypatch):
     monkeypatch.setenv("LAGPU_SIM_SEED", "x")
     with pytest.raises(InvalidValue, match="LAGPU_SIM_SEED 'x' is not a whole number"):
         SimDevice()
 
 
 def test_the_runtime_is_optimized_whatever_is_asked_for(monkeypatch):
-    """Each meeting of threads runs it."""
+    """Each barrier of threads runs it."""
     asked = []
 
     def shared_object(source, what, flags):

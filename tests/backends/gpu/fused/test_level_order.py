@@ -63,8 +63,8 @@ def test_what_is_asked_for_is_all_that_is_made(backend, monkeypatch):
         with monkeypatch.context() as patched:
             for name in ("empty", "full"):
                 patched.setattr(xp, name, noting(getattr(xp, name), made))
-            told = lambda device, nbytes: asked.append(nbytes) or made.clear() or True  # noqa: E731
-            patched.setattr(module, "has_free", told)
+            recorded = lambda device, nbytes: asked.append(nbytes) or made.clear() or True  # noqa: E731
+            patched.setattr(module, "has_free", recorded)
             brandes(A, levels, *given)
         assert loop_name(backend) == FUSED
         assert sum(x.nbytes for x in made) <= asked[-1] <= 1.3 * sum(x.nbytes for x in made)

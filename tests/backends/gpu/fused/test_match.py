@@ -207,11 +207,11 @@ class Planned(Exception):
 def telling(monkeypatch, what):
     """Let the planner end the loop with what is said of the search that it finds."""
 
-    def told(found):
+    def recorded(found):
         raise Planned(found.why if isinstance(found, Rejection) else what(found))
 
     match = plan.match_search
-    monkeypatch.setattr(plan, "match_search", lambda *given: told(match(*given)))
+    monkeypatch.setattr(plan, "match_search", lambda *given: recorded(match(*given)))
 
 
 @pytest.mark.parametrize("body", WHY, ids=lambda body: body.__name__)

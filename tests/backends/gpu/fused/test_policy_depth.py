@@ -108,11 +108,11 @@ def test_a_matrix_is_asked_once_for_each_direction(place, monkeypatch):
     asked = []
     search = policy.grid_search
 
-    def told(body, times):
+    def recorded(body, times):
         asked.append((body.product.transpose, times))
         return search(body, times)
 
-    monkeypatch.setattr(policy, "grid_search", told)
+    monkeypatch.setattr(policy, "grid_search", recorded)
     A = generators.path(200, directed=True, backend=place)
     for _ in range(2):
         assert said_of(A) == f"{APART}: a search has more than 64 levels"
@@ -127,7 +127,7 @@ def test_a_matrix_is_asked_once_for_each_direction(place, monkeypatch):
 
 
 def test_it_is_a_vertex_of_most_edges_that_is_asked(place):
-    """Not the sources: the answer is the matrix' own, whoever asks first."""
+    """Not the sources: the answer is the matrix' own, whatever asks first."""
     ring = [(v, (v + 1) % 190) for v in range(190)]
     A = matrix(200, [*both_ways(ring), (195, 196)], place)
     assert said_of(A, (195, 199)) == f"{APART}: a search has more than 64 levels"
@@ -187,7 +187,7 @@ def test_what_it_asks_for_is_counted(place, monkeypatch, keep, times):
     asked, counted = [], []
     nbytes, xp = search_per_source.PerSourceSearch.nbytes.fget, place.device.xp
 
-    class Told:
+    class Reported:
         """The arrays' library; `empty` is noted."""
 
         def __getattr__(self, name):
@@ -210,7 +210,7 @@ def test_what_it_asks_for_is_counted(place, monkeypatch, keep, times):
     run()  # what the matrix keeps is made
     assert_per_source(place)
     monkeypatch.setattr(search_per_source.PerSourceSearch, "nbytes", property(counts))
-    monkeypatch.setattr(place.device, "xp", Told())
+    monkeypatch.setattr(place.device, "xp", Reported())
     run()
     assert set(counted) == {sum(asked)}
     assert (2 * 300 * 8 in asked) == keep

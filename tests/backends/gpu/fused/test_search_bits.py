@@ -20,7 +20,7 @@ PROGRAM = GENERATED
 
 
 def numbers(A):
-    """What the kernel told of its last search: levels pushed, pulled, and chunks looked at."""
+    """What the kernel reported of its last search: levels pushed, pulled, and chunks looked at."""
     cache = [x for name, x in A.data.store.cache.items() if name.startswith("bit-parallel search")]
     return A.backend.device.to_host(cache[-1].result)[2:5].tolist()
 

@@ -49,7 +49,7 @@ def graphs(small):
 
 
 def test_a_cluster_finds_what_the_oracle_finds(place):
-    told = []
+    reported = []
     for A in graphs(place.device.name == "sim"):
         B, source = A.to(place), 1
         levels = algorithms.bfs_levels(A, source)
@@ -70,8 +70,8 @@ def test_a_cluster_finds_what_the_oracle_finds(place):
                 assert row.reason.startswith(f"vertices {len(here)},")
                 assert row.edges == here.sum()
                 assert here.max() <= constant("kSmall")  # the whole grid takes a hub
-            told.append(len(alone))
-    assert min(max(told[k : k + 2]) for k in (0, 2, 4)) > 1, told
+            reported.append(len(alone))
+    assert min(max(reported[k : k + 2]) for k in (0, 2, 4)) > 1, reported
 
 
 def test_a_gpu_without_room_for_a_cluster_searches_without():

@@ -78,7 +78,7 @@ def test_paths_are_summed_over_all_predecessors(backend, traced):
     check.check_paths(A, 0, paths)
 
 
-def test_words_are_shared_anew_by_each_pull_of_a_search(backend):
+def test_words_are_shared_again_by_each_pull_of_a_search(backend):
     """With sums a block's warps take words as they come to it: more than two each, twice."""
     A = generators.uniform(13, 8, seed=3, backend=backend)
     with lagpu.trace() as t:

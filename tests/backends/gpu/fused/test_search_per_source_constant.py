@@ -192,7 +192,7 @@ def test_the_frontier_that_is_left(backend, per_source, semi, dtype, value):
 
 
 def test_values_that_differ_are_searched_as_before(backend, per_source):
-    """The first frontier's values are read by nobody."""
+    """The first frontier's values are not read."""
     graph = random_graph(70, 2, directed=True)
 
     def run(A):
@@ -225,11 +225,11 @@ def test_bits_stand_in_shared_memory_where_they_fit(backend, per_source, monkeyp
 
     asked, kernel = [], search_per_source.kernel
 
-    def told(file, name, **macros):
+    def recorded(file, name, **macros):
         asked.append(macros.get("BITS", asked[-1] if asked else None))
         return kernel(file, name, **macros)
 
-    monkeypatch.setattr(search_per_source, "kernel", told)
+    monkeypatch.setattr(search_per_source, "kernel", recorded)
     graph = random_graph(1025, 2, directed=False)
     A, expected = graph.to(backend), bfs_levels_multi(graph, [3, 0])
     lists = search_per_source.SOLO * 2 * (8 + A.data.store.col_ptr.itemsize)

@@ -346,8 +346,8 @@ def test_rows_that_may_not_be_made(backend):
 @pytest.mark.parametrize("count", picked([1, len(BODIES)], 1))
 def test_nvrtc_compiles_sweeps_of_rows(count, arch, monkeypatch):
     kernels, real = [], module.from_source
-    told = lambda *args, **macros: kernels.append(real(*args, **macros)) or kernels[-1]  # noqa: E731
-    monkeypatch.setattr(module, "from_source", told)
+    recorded = lambda *args, **macros: kernels.append(real(*args, **macros)) or kernels[-1]  # noqa: E731
+    monkeypatch.setattr(module, "from_source", recorded)
     place = lagpu.backends.get("sim")
     A = graph(33, place, 1, True)
     for body, dtype in BODIES[: count : 1 if arch == "sm_90" else 4]:

@@ -384,8 +384,8 @@ def test_a_traced_sweep_is_fused(backend):
 def made(monkeypatch):
     """The kernels that sweeps ask for."""
     kernels, real = [], module.from_source
-    told = lambda *args, **macros: kernels.append(real(*args, **macros)) or kernels[-1]  # noqa: E731
-    monkeypatch.setattr(module, "from_source", told)
+    recorded = lambda *args, **macros: kernels.append(real(*args, **macros)) or kernels[-1]  # noqa: E731
+    monkeypatch.setattr(module, "from_source", recorded)
     return kernels
 
 

@@ -111,10 +111,10 @@ def test_nvrtc_compiles_the_primitives(ctype, arch):
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("devices", picked([1, 2, 3, 32], 2))
-def test_nvrtc_compiles_meetings(devices, arch):
+def test_nvrtc_compiles_barriers(devices, arch):
     text = (HERE / "peers_kernels.cu").read_text("utf-8")
-    meetings = from_source(text, "meetings", file="peers_kernels.cu", PEERS=str(devices))
-    assert nvrtc_compile(meetings, arch, optimised=True)
+    barriers = from_source(text, "barriers", file="peers_kernels.cu", PEERS=str(devices))
+    assert nvrtc_compile(barriers, arch, optimised=True)
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -198,15 +198,15 @@ def test_headers_are_pasted_once_and_recursively():
     assert from_source(twice, "k").source.count("#define LAGPU_PRIMS_CUH") == 1
 
 
-def test_lines_are_told_as_written():
+def test_lines_are_reported_as_written():
     source = kernel("elementwise/bitmap.cu", "count_bits").source
     lines = source.splitlines()
     at = next(i for i, line in enumerate(lines) if "__global__ void count_bits" in line)
     mark = max(i for i in range(at) if lines[i].startswith("#line"))
-    told = int(lines[mark].split()[1]) + at - mark - 1
+    reported = int(lines[mark].split()[1]) + at - mark - 1
     assert lines[mark].endswith('"elementwise/bitmap.cu"')
     written = (KERNELS / "elementwise/bitmap.cu").read_text("utf-8").splitlines()
-    assert "__global__ void count_bits" in written[told - 1]
+    assert "__global__ void count_bits" in written[reported - 1]
 
 
 GOOD = """
@@ -279,7 +279,7 @@ def test_sources_hash_covers_every_source(tmp_path):
     assert sources_hash() == sources_hash()
 
 
-def test_sources_travel_with_the_package():
+def test_sources_are_shipped_with_the_package():
     package = resources.files("lagpu.backends.gpu")
     assert package.joinpath("kernels/common/prims.cuh").is_file()
     assert package.joinpath("device/sim_runtime/runtime.cpp").is_file()

@@ -9,7 +9,7 @@ import pytest
 from bit_searches import frontier_of, random_graph
 from browser import browse, cells, check_page, needs_browser, packed
 from graphs import both_ways, matrix
-from meters import told  # noqa: F401
+from meters import recorded  # noqa: F401
 from rich.console import Console
 
 import lagpu
@@ -54,9 +54,9 @@ def is_unlogged(t, place, how, loops=1):
     return True
 
 
-def launches(told):
+def launches(recorded):
     """What the device was asked for, but for the counts and the times that a trace wants."""
-    return [name for name in told if name not in ("timer", "count_bits")]
+    return [name for name in recorded if name not in ("timer", "count_bits")]
 
 
 # ------------------------------------------------------------------------ it runs as ever
@@ -70,7 +70,7 @@ def launches(told):
         ("road:8", 8, 8, loop_names.PER_SOURCE_SWEEP, 2),  # the search keeps no log either
     ],
 )
-def test_traced_betweenness_runs_as_untraced(place, told, graph, batch, k, how, loops):
+def test_traced_betweenness_runs_as_untraced(place, recorded, graph, batch, k, how, loops):
     A = generators.from_spec(graph, backend=place)
 
     def run():
@@ -78,13 +78,13 @@ def test_traced_betweenness_runs_as_untraced(place, told, graph, batch, k, how, 
 
     run()
     run()  # forms are made, and launches prepared, in the first two
-    told.clear()
-    expected, untraced = run(), launches(told)
+    recorded.clear()
+    expected, untraced = run(), launches(recorded)
     ran = place.last_loop
-    told.clear()
+    recorded.clear()
     with lagpu.trace() as t:
         found = run()
-    assert launches(told) == untraced
+    assert launches(recorded) == untraced
     assert place.last_loop == ran
     assert found.isequal(expected, check_dtype=True)
     assert is_unlogged(t, place, how, loops)
@@ -93,33 +93,33 @@ def test_traced_betweenness_runs_as_untraced(place, told, graph, batch, k, how, 
     assert all(row.level is None and "betweenness.py:" in row.where for row in swept)
 
 
-def test_nothing_waits_for_a_sweep(place, told):
+def test_nothing_waits_for_a_sweep(place, recorded):
     A = generators.path(40, backend=place)
     levels, paths = algorithms.betweenness.count_paths(A, [0])
     algorithms.betweenness.dependencies(A, levels, paths)
-    told.clear()
+    recorded.clear()
     algorithms.betweenness.dependencies(A, levels, paths)
-    waits = [told.count(name) for name in ("to_host", "read")]
-    told.clear()
+    waits = [recorded.count(name) for name in ("to_host", "read")]
+    recorded.clear()
     with lagpu.trace() as t:
         algorithms.betweenness.dependencies(A, levels, paths)
-    assert [told.count(name) for name in ("to_host", "read")] == waits
+    assert [recorded.count(name) for name in ("to_host", "read")] == waits
     first = [(row.level, row.kernel_ms) for row in t.rows]
     assert [(row.level, row.kernel_ms) for row in t.rows] == first
 
 
-def test_a_per_source_search(place, told):
+def test_a_per_source_search(place, recorded):
     A = random_graph(70, 2, directed=True).to(place)
     sources = [3, 0]
     expected = algorithms.bfs_levels_multi(A, sources)
     algorithms.bfs_parents_multi(A, sources)
-    told.clear()
+    recorded.clear()
     algorithms.bfs_parents_multi(A, sources)
-    untraced = launches(told)
-    told.clear()
+    untraced = launches(recorded)
+    recorded.clear()
     with lagpu.trace() as t:
         parents = algorithms.bfs_parents_multi(A, sources)
-    assert launches(told) == untraced
+    assert launches(recorded) == untraced
     assert is_unlogged(t, place, loop_names.PER_SOURCE)
     assert [row.formula for row in t.rows] == [
         "parents(frontier.S) << frontier",
@@ -139,16 +139,16 @@ def has_entries(A, times=None):
 
 
 @pytest.mark.parametrize("times", [None, 2])
-def test_a_block_that_has_entries(place, told, times):
+def test_a_block_that_has_entries(place, recorded, times):
     """Which of them are new a log would not tell; the counter is spelled by its name."""
     A = random_graph(70, 2, directed=True).to(place)
     has_entries(A, times)
-    told.clear()
-    expected, untraced = has_entries(A, times), launches(told)
-    told.clear()
+    recorded.clear()
+    expected, untraced = has_entries(A, times), launches(recorded)
+    recorded.clear()
     with lagpu.trace() as t:
         found = has_entries(A, times)
-    assert launches(told) == untraced
+    assert launches(recorded) == untraced
     assert is_unlogged(t, place, loop_names.BITS)
     assert all(x.isequal(y) for x, y in zip(found, expected, strict=True))
     assert [row.formula for row in of_all(t)] == [

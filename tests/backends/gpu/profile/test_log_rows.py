@@ -24,7 +24,7 @@ SIZES = [1, 2, 31, 33, 1025]
 
 
 def both(run, backend, how=ALL):
-    """Trace a program as it runs and statement by statement; it makes its vectors anew."""
+    """Trace a program as it runs and statement by statement; it makes its vectors again."""
     with lagpu.trace() as fused:
         found = run()
     assert loop_name(backend) in how, backend.last_loop
@@ -315,11 +315,11 @@ def test_untraced_kernels_have_no_log(place, monkeypatch):
 
     for module, name in ((search_grid, "kernel"), (text, "from_source")):
 
-        def told(*args, name=name, **macros):
+        def recorded(*args, name=name, **macros):
             asked.append(parents_of[name](*args, **macros))
             return asked[-1]
 
-        monkeypatch.setattr(module, name, told)
+        monkeypatch.setattr(module, name, recorded)
 
     def run():
         A = graph(33, True, place)
@@ -362,11 +362,11 @@ def test_nvrtc_compiles_programs_that_log(arch, monkeypatch):
 
     made = []
 
-    def told(*args, **macros):
+    def recorded(*args, **macros):
         made.append(kernels.from_source(*args, **macros))
         return made[-1]
 
-    monkeypatch.setattr(text, "from_source", told)
+    monkeypatch.setattr(text, "from_source", recorded)
     A = random_graph(33, 99, lagpu.backends.get("sim"))
     with lagpu.trace():
         components(A, Vector.from_dense(np.arange(33), like=A))

@@ -118,7 +118,7 @@ def test_a_pull_counts_what_it_looks_at(place, monkeypatch):
 
 def test_a_level_counts_the_edges_of_rows_pushed_beside(place, monkeypatch):
     edges = edges_of_a_star(place, monkeypatch, enough=16)
-    assert edges[2] == 1  # of the leaf, which has found nobody of the heaviest yet
+    assert edges[2] == 1  # of the leaf, which has found none of the heaviest yet
     assert edges[3] == LEAVES  # of the middle, one of many
 
 
@@ -156,11 +156,11 @@ def test_a_trace_lets_go_of_matrices(place):
 def test_untraced_kernels_have_no_log(place, monkeypatch):
     asked = []
 
-    def told(*args, **macros):
+    def recorded(*args, **macros):
         asked.append(kernels.kernel(*args, **macros))
         return asked[-1]
 
-    monkeypatch.setattr(search_bits, "kernel", told)
+    monkeypatch.setattr(search_bits, "kernel", recorded)
     A = generators.path(12, backend=place)
     algorithms.bfs_levels_multi(A, [0, 5])
     plain = asked[0]
@@ -269,12 +269,12 @@ def test_products_count_only_for_a_trace(place, monkeypatch):
     asked = []
     for module in (bitmap, masked, spgemm):
 
-        def told(*args, **macros):
+        def recorded(*args, **macros):
             if args[0] != "spgemm/steps.cu":  # which counts for the plan
                 asked.append(macros)
             return kernels.kernel(*args, **macros)
 
-        monkeypatch.setattr(module, "kernel", told)
+        monkeypatch.setattr(module, "kernel", recorded)
     A = generators.kronecker(6, backend=place)
 
     def run():

@@ -1,17 +1,17 @@
-"""What a trace must not do while a program runs: wait, copy, or make anew what it has."""
+"""What a trace must not do while a program runs: wait, copy, or make again what it has."""
 
 import gc
 
 import numpy as np
 import programs
 import pytest
-from meters import told  # noqa: F401
+from meters import recorded  # noqa: F401
 
 import lagpu
 from lagpu import BOOL, INT32, Vector, algorithms, generators
 
 
-def test_a_traced_search_asks_the_device_for_what_an_untraced_one_does(place, told):
+def test_a_traced_search_asks_the_device_for_what_an_untraced_one_does(place, recorded):
     A = generators.path(40, backend=place)
     for search in (
         algorithms.bfs_levels,
@@ -19,15 +19,15 @@ def test_a_traced_search_asks_the_device_for_what_an_untraced_one_does(place, to
         programs.shortest_paths,
     ):
         search(A, 3)
-        told.clear()
+        recorded.clear()
         search(A, 3)
-        untraced = list(told)
-        told.clear()
+        untraced = list(recorded)
+        recorded.clear()
         with lagpu.trace() as t:
             search(A, 3)
-        assert told == untraced == ["grid_search"]
+        assert recorded == untraced == ["grid_search"]
         assert len(t.rows) > 40
-        assert told[1:] == ["to_host"] * 2  # the log, once
+        assert recorded[1:] == ["to_host"] * 2  # the log, once
 
 
 def test_a_trace_that_is_gone_leaves_its_buffer_to_the_next(place, monkeypatch):

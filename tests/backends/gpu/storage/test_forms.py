@@ -136,7 +136,7 @@ def test_the_rows_of_a_matrix_that_is_not_square(place, shape):
 def test_rows_past_two_to_the_31_take_eight_bytes(place, nrows, wide):
     """However many columns there are."""
     xp = place.device.xp
-    for ncols in (2, 2**31 + 7):  # the pointer's length is nobody's concern here
+    for ncols in (2, 2**31 + 7):  # the pointer's length does not matter here
         ptr, rows = xp.zeros(3, np.int64), xp.zeros(4, np.int64) + (nrows - 1)
         made = CscMatrix(place.device, BOOL, (nrows, ncols), ptr, rows, None, np.True_)
         assert made.row_idx.dtype == (np.int64 if wide else np.int32)

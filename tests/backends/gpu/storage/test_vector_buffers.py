@@ -1,4 +1,4 @@
-"""A vector's forms: entries that nobody has counted yet, and buffers left by another result."""
+"""A vector's forms: entries not counted yet, and buffers left by another result."""
 
 import numpy as np
 import pytest
@@ -33,16 +33,16 @@ def test_entries_are_counted_when_somebody_asks(uncounted):
 
 
 def test_a_count_is_read_where_the_kernel_notifies_unless_somebody_else_reads(uncounted):
-    store, told = uncounted(7), object()
+    store, notification = uncounted(7), object()
     count = store.device.from_host(np.array([4, 0], np.uint64))
     waited = []
     store.device.wait_for = lambda *given: waited.append(given) or (9, 0)
     try:
-        store.counted(count, told)
+        store.counted(count, notification)
         assert store.pending_count(lambda words: int(words[0]) + 1)() == 5
         assert not waited
         assert store.pending_count()() == 9
-        assert waited == [(told, count)]
+        assert waited == [(notification, count)]
     finally:
         del store.device.wait_for
 

@@ -40,7 +40,7 @@ def compared(backend, run, *graphs, how=PROGRAM):
         assert x.to("cpu").isequal(z, check_dtype=True)
         assert y.to("cpu").isequal(z, check_dtype=True)
         assert x.nvals == z.nvals
-        again = x.dup()  # nothing stands past the last row, where nobody looks
+        again = x.dup()  # nothing stands past the last row, which is never read
         again << x.apply("one")
         assert again.reduce("plus").new().value == (z.nvals or None)
     return found

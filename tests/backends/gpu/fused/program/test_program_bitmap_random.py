@@ -39,8 +39,8 @@ def test_random_bodies(backend, draw):
 def test_nvrtc_compiles_programs(arch, traced, monkeypatch):
     """Some of them, and with the log of a trace."""
     kernels, real = [], text.from_source
-    told = lambda *args, **macros: kernels.append(real(*args, **macros)) or kernels[-1]  # noqa: E731
-    monkeypatch.setattr(text, "from_source", told)
+    recorded = lambda *args, **macros: kernels.append(real(*args, **macros)) or kernels[-1]  # noqa: E731
+    monkeypatch.setattr(text, "from_source", recorded)
     monkeypatch.setattr(policy, "MOST_DEGREE", 0)
     place = lagpu.backends.get("sim")
     A = random_graph(70, 2).to(place)

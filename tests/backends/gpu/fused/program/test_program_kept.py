@@ -38,8 +38,8 @@ class Written:
 
         def checked(loop, log):
             found, operands = inner(loop, log)
-            anew = write(loop._text(log is not None), 0)
-            assert (found.kernel, found.counters) == (anew.kernel, anew.counters)
+            again = write(loop._text(log is not None), 0)
+            assert (found.kernel, found.counters) == (again.kernel, again.counters)
             self.kernels.append(found.kernel)
             return found, operands
 
