@@ -23,9 +23,9 @@ from scipy.sparse import csgraph
 
 from lagpu import errors
 from lagpu.bench import questions
-from lagpu.bench.graphs import FEW, SAMPLED, Columns
+from lagpu.bench.graphs import Columns
 from lagpu.bench.harness import Array, Row, listed
-from lagpu.bench.questions import RANK_ERROR, Answer, Question, depths
+from lagpu.catalog import FEW, RANK_ERROR, SAMPLED, Algorithm, Answer, depths
 from lagpu.errors import BackendUnavailable, InvalidValue, NotSupported
 from lagpu.generators.load import canonical
 
@@ -111,7 +111,7 @@ class _SciPy:
         order, parents = found
         return order, _depths(parents, root)[order]
 
-    def prepare(self, question: Question) -> Asked:
+    def prepare(self, question: Algorithm) -> Asked:
         source = self._facts.source
         if question.key == "bfs_parents":
             return lambda: self.search(source), lambda found: Answer(_depths(found[1], source))
@@ -125,8 +125,14 @@ class _SciPy:
             how = {"connection": "strong"}
         return (
             lambda: csgraph.connected_components(self._lengths, **how),
-            lambda found: Answer(questions.least_labels(found[1])),
+            lambda found: Answer(least_labels(found[1])),
         )
+
+
+def least_labels(labels: Array) -> Array:
+    """Return for each vertex the least vertex with the same label."""
+    _, first, which = np.unique(labels, return_index=True, return_inverse=True)
+    return first[which]
 
 
 def _depths(parents: Array, source: int) -> Array:
@@ -178,13 +184,13 @@ class _NetworkX:
     def levels(self, _root: int, found: dict[int, int]) -> Found:
         return np.array(list(found)), np.array(list(found.values()))
 
-    def prepare(self, question: Question) -> Asked:
+    def prepare(self, question: Algorithm) -> Asked:
         facts = self._facts
         name, read, graph = _NETWORKX[question.key]
         G, given = getattr(self, graph), question.arguments(facts)
         how = {
             "pagerank": {"tol": RANK_ERROR / facts.vertices, "max_iter": 1000, "weight": None},
-            "betweenness_centrality": question.more,
+            "betweenness_centrality": question.options,
             "diameter": {"usebounds": facts.symmetric},
         }.get(name, {})
         if name == "connected_components" and not facts.symmetric:
@@ -209,7 +215,7 @@ def _tree(edges: Iterable[tuple[int, int]], facts: Any) -> Array:
 
 
 def _parts(found: Iterable[set[int]], facts: Any) -> Array:
-    return questions.least_labels(_generations(found, facts))
+    return least_labels(_generations(found, facts))
 
 
 def _generations(found: Iterable[Iterable[int]], facts: Any) -> Array:
@@ -369,7 +375,7 @@ class _CuGraph:
         of = np.iinfo if np.issubdtype(dense.dtype, np.integer) else np.finfo
         return np.where(dense == of(dense.dtype).max, -1, dense)
 
-    def prepare(self, question: Question) -> Asked:
+    def prepare(self, question: Algorithm) -> Asked:
         facts, graph = self._facts, self._plain
         name, given, read = _CUGRAPH[question.key]
         if name == "bfs":
@@ -394,7 +400,7 @@ _CUGRAPH: dict[str, tuple[str, tuple[Any, ...], Callable[[_CuGraph, Any], Array]
     "pagerank": ("pagerank", (1000, False), lambda L, x: L.dense(*x[:2])),
     "connected_components fastsv": (
         "weakly_connected_components", (None, None, None, None, False),
-        lambda L, x: questions.least_labels(L.dense(*x)),
+        lambda L, x: least_labels(L.dense(*x)),
     ),
     "core_number": ("core_number", ("incoming", False), lambda L, x: L.dense(*x)),
     "triangle_count": ("triangle_count", (None, False), _CuGraph.triangles),
@@ -414,7 +420,7 @@ class _CuSparse:
         )
         self._x, self._y = self._cp.asarray(questions.factors(n)), self._cp.zeros(n, np.float32)
 
-    def prepare(self, question: Question) -> Asked:
+    def prepare(self, question: Algorithm) -> Asked:
         """Multiply by rows, which are the columns of a symmetric matrix; ones are stored too."""
         n, pattern = len(self._x), question.graph == "pattern"
         values = np.ones(len(self._graph.row_idx)) if pattern else self._graph.values
