@@ -132,10 +132,10 @@ class HostGraph(Columns):
         facts = Facts(n, len(row_idx), symmetric, out_degree, in_degree, has_loop)
         return cls(col_ptr, row_idx, facts)
 
-    def roots(self, count: int, seed: int | None, refusal: str = _NO_EDGE) -> list[int]:
+    def roots(self, count: int, seed: int | None) -> list[int]:
         """Return distinct random vertices, each with an edge to another; without any raise."""
         candidates = np.flatnonzero(self.facts.out_degree > self.facts.has_loop)
-        return drawn(candidates, count, seed, refusal)
+        return drawn(candidates, count, seed)
 
     def edges_from(self, reached: Array) -> int:
         """Return the number of edges from a list of reached vertices, each edge counted once."""

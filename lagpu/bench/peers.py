@@ -252,31 +252,25 @@ _NETWORKX: dict[str, tuple[str, Callable[[Any, Any], Array], str]] = {
 }
 
 
-def graphblas_levels(A: Any, source: int) -> Any:
-    """Search by the loop of lagpu on python-graphblas objects; return levels."""
-    import graphblas as gb
-
-    any_pair = gb.semiring.any_pair
-    levels = gb.Vector("INT32", A.nrows)
-    frontier = gb.Vector("BOOL", A.nrows)
-    frontier[source] = True
-    depth = 0
-    while frontier.nvals:
-        levels(frontier.S) << depth
-        frontier(~levels.S, replace=True) << any_pair(frontier @ A)
-        depth += 1
-    return levels
-
-
 class _GraphBLAS:
     def __init__(self, graph: Columns) -> None:
-        from graphblas import Matrix
+        import graphblas
 
+        self._gb: Any = graphblas
         rows, n = graph.rows, graph.facts.vertices
-        self._A = Matrix.from_csr(rows.indptr, rows.indices, True, ncols=n)
+        self._A = graphblas.Matrix.from_csr(rows.indptr, rows.indices, True, ncols=n)
 
     def search(self, root: int) -> Any:
-        return graphblas_levels(self._A, root)
+        """Search by the loop of lagpu."""
+        any_pair, n = self._gb.semiring.any_pair, self._A.nrows
+        levels, frontier = self._gb.Vector("INT32", n), self._gb.Vector("BOOL", n)
+        frontier[root] = True
+        depth = 0
+        while frontier.nvals:
+            levels(frontier.S) << depth
+            frontier(~levels.S, replace=True) << any_pair(frontier @ self._A)
+            depth += 1
+        return levels
 
     def levels(self, _root: int, found: Any) -> Found:
         return found.to_coo()  # type: ignore[no-any-return]
