@@ -12,8 +12,10 @@ from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 
-Program = Callable[[Backend], Any]
-"""Builds its data on a backend and returns a vector, a matrix, a scalar or a plain value."""
+Results = Iterator[tuple[str, Any]]
+"""Results by name: vectors, matrices, scalars or plain values."""
+Program = Callable[[Backend], Results]
+"""Builds its data on a backend and yields what it finds."""
 
 
 class Difference(Exception):
@@ -45,13 +47,15 @@ class Case:
         return self.group, self.name.split()[0].rstrip(",")
 
 
-def agree(programs: dict[str, Program]) -> Callable[[Backend, Backend], str]:
-    """Return the run of a case whose named programs must each return the same on both."""
+def agree(program: Program) -> Callable[[Backend, Backend], str]:
+    """Return the run of a case whose program must yield the same on both backends."""
 
     def run(place: Backend, oracle: Backend) -> str:
-        for name, program in programs.items():
-            _compare(name, program(place), program(oracle))
-        return f"{len(programs)} programs agree"
+        count = 0
+        for (name, got), (_, wanted) in zip(program(place), program(oracle), strict=True):
+            _compare(name, got, wanted)
+            count += 1
+        return f"{count} results agree"
 
     return run
 
