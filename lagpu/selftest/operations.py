@@ -330,8 +330,7 @@ def _entries(place: Backend) -> Results:
     before = v.dup()
     v.clear()
     v << before.apply(binary.plus, 1)
-    found = [part.tolist() for x in (w, short, before, v) for part in x.to_coo()]
-    yield "entries", found
+    yield "entries", (w, short, before, v)
     yield "facts", [v.isequal(before), v.isequal(v.dup()), v.nvals, 31 in v, 30 in v]
 
 
@@ -357,7 +356,7 @@ _OPERATIONS: dict[str, Callable[[Matrix], Any]] = {
     "transpose": lambda A: A.T.new(),
     "dup to FP32": lambda A: A.dup(FP32),
     "isequal": lambda A: [A.isequal(A.dup()), A.isequal(A.T.new()), A.is_symmetric],
-    "compressed": lambda A: [part.tolist() for part in (*A.to_csc(), *A.to_csr())],
+    "compressed": lambda A: tuple(part.tolist() for part in (*A.to_csc(), *A.to_csr())),
 }
 _UNDIRECTED = (
     *("kron:4", "urand:4", "road:4", "grid:3x4", "delaunay:4", "mycielskian:4"),

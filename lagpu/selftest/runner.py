@@ -9,14 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import Progress
 from rich.text import Text
 
 from lagpu import backends, versions
@@ -92,22 +85,11 @@ def _one_of_each_kind(cases: list[Case]) -> list[Case]:
 def _shown(cases: list[Case]) -> Iterator[Case]:
     """Yield the cases while a progress bar shows on stderr."""
     errors = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left:"),
-        TimeRemainingColumn(),
-    )
-    with Progress(
-        *columns, console=errors, transient=True, disable=not errors.is_terminal
-    ) as progress:
-        task = progress.add_task("self-test", total=len(cases))
-        for case in cases:
+    with Progress(console=errors, transient=True, disable=not errors.is_terminal) as progress:
+        task = progress.add_task("self-test")
+        for case in progress.track(cases, task_id=task):
             progress.update(task, description=f"{case.group}: {case.name}")
             yield case
-            progress.advance(task)
 
 
 def _row(case: Case, place: Backend, oracle: Backend) -> dict[str, Any]:

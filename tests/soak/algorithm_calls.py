@@ -14,7 +14,8 @@ from lagpu.catalog import ALGORITHMS
 from lagpu.core.matrix import Matrix
 from lagpu.errors import CheckFailed
 from lagpu.selftest import algorithms
-from lagpu.selftest.algorithms import Inputs, alike
+from lagpu.selftest.algorithms import Inputs
+from lagpu.selftest.case import difference
 
 _SIZES = (1, 2, 5, 31, 32, 33)
 _BIG_SIZES = (200, 1023, 1025)
@@ -34,14 +35,15 @@ def run(draw: Draw, backend: Backend, _seed: int) -> int:
             found.append(outcome(row.key, place, n, edges, s, t, many))
         except CheckFailed as error:
             found.append(f"CheckFailed: {error}")
-    if not alike(*found):
+    if differs := difference(*found, rounded=True):
         raise Failed(
-            "from lagpu.selftest.algorithms import alike\n"
+            "from lagpu.selftest.case import difference\n"
             "from soak.algorithm_calls import outcome\n\n\ndef test_soak():\n"
             f"    given = {n}, {edges!r}, {s}, {t}, {many!r}\n"
             f"    found = outcome({row.key!r}, {backend.name!r}, *given)\n"
-            f"    assert alike(found, outcome({row.key!r}, 'cpu', *given))\n"
-            f"    # {backend.name}: {found[0]!r}\n    # cpu: {found[1]!r}\n"
+            f"    right = outcome({row.key!r}, 'cpu', *given)\n"
+            "    assert not difference(found, right, rounded=True)\n"
+            f"    # {differs}\n"
         )
     return 1
 
