@@ -408,12 +408,12 @@ class _TestGraph:
 
     def _why_not(self, facts: Summary, question: Algorithm, system: str) -> str:
         """Return why a system is not asked, or an empty string."""
-        why = question.why_not(facts)
-        if not why and system in peers.PEERS:
-            why = peers.PEERS[system].why_not(question.key, facts.entries)
-        if not why and time.monotonic() >= self.end:
-            why = NO_TIME
-        return why or self.broken.get(system, "")
+        peer = peers.PEERS.get(system)
+        return (
+            question.why_not(facts)
+            or (peer.why_not(question.key, facts.entries) if peer else "")
+            or (NO_TIME if time.monotonic() >= self.end else self.broken.get(system, ""))
+        )
 
     def _measured(self, question: Algorithm, system: str) -> Measured:
         """Ask a system a question, in a new process if there is none."""

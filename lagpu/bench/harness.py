@@ -14,7 +14,7 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -314,11 +314,6 @@ def _cell(of: str | Callable[[Row], Any], row: Row) -> Any:
 def checked(row: Row) -> Text:
     """Return whether a row is checked, for a table."""
     return _CHECKED[row["checked"]]
-
-
-def listed(found: Any) -> Any:
-    """Return a result, an iterator as a list."""
-    return list(found) if isinstance(found, Iterator) else found
 
 
 def one_line(error: BaseException) -> str:

@@ -12,7 +12,7 @@ import contextlib
 import importlib
 import importlib.util
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
@@ -24,7 +24,7 @@ from scipy.sparse import csgraph
 from lagpu import errors
 from lagpu.bench import questions
 from lagpu.bench.graphs import Columns
-from lagpu.bench.harness import Array, Row, listed
+from lagpu.bench.harness import Array, Row
 from lagpu.catalog import FEW, RANK_ERROR, SAMPLED, Algorithm, Answer, depths
 from lagpu.errors import BackendUnavailable, InvalidValue, NotSupported
 from lagpu.generators.load import canonical
@@ -196,10 +196,13 @@ class _NetworkX:
         if name == "connected_components" and not facts.symmetric:
             name = f"weakly_{name}"
         function = getattr(self._nx, name)
-        if name == "closeness_centrality":
-            run = lambda: {v: function(G, v) for v in given[0]}  # noqa: E731
-        else:
-            run = lambda: listed(function(G, *given, **how))  # noqa: E731
+
+        def run() -> Any:
+            if name == "closeness_centrality":
+                return {v: function(G, v) for v in given[0]}
+            found = function(G, *given, **how)
+            return list(found) if isinstance(found, Iterator) else found
+
         return run, lambda found: Answer(read(found, facts))
 
 

@@ -41,10 +41,10 @@ class Case:
     run: Callable[[Backend, Backend], str]
     brief: Callable[[Backend, Backend], str] | None = None
 
-    @property
-    def kind(self) -> tuple[str, str]:
-        """The group, and the kernel, operation or algorithm."""
-        return self.group, self.name.split()[0].rstrip(",")
+
+def kind_of(group: str, name: str) -> tuple[str, str]:
+    """Return a group of cases, and the kernel, operation or algorithm in the name of one."""
+    return group, name.split()[0].rstrip(",")
 
 
 def agree(program: Program) -> Callable[[Backend, Backend], str]:

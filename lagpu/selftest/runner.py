@@ -16,7 +16,7 @@ from lagpu import backends, versions
 from lagpu.backends.protocol import Backend
 from lagpu.host.fitting import FittingTable
 from lagpu.selftest import algorithms, operations
-from lagpu.selftest.case import Case
+from lagpu.selftest.case import Case, kind_of
 
 
 def run(backend: str = "auto", *, quick: bool = False) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _one_of_each_kind(cases: list[Case]) -> list[Case]:
     """
     kinds: dict[tuple[str, str], list[Case]] = {}
     for case in cases:
-        kinds.setdefault(case.kind, []).append(case)
+        kinds.setdefault(kind_of(case.group, case.name), []).append(case)
     chosen = [members[len(members) // 3] for members in kinds.values()]
     return [replace(case, run=case.brief or case.run) for case in chosen]
 
@@ -143,7 +143,7 @@ def _table(rows: list[dict[str, Any]]) -> FittingTable:
         table.add_column(name, justify="right")
     kinds: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
-        kinds.setdefault((row["group"], row["case"].split()[0].rstrip(",")), []).append(row)
+        kinds.setdefault(kind_of(row["group"], row["case"]), []).append(row)
     for (group, kind), members in kinds.items():
         passed = sum(row["passed"] for row in members)
         failed = len(members) - passed
