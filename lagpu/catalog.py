@@ -148,18 +148,26 @@ def _check_sampled(A: Any, k: int, found: Any, error: Any = None) -> None:
 # ---- readers of results, and facts of answers
 
 
-def depths(parents: Array) -> Array:
-    """Return each vertex's depth in a tree, or -1, (n,); a parent of -1 means none."""
-    vertex = np.arange(len(parents))
-    jump = np.where(parents >= 0, parents, vertex)
-    depth = (jump != vertex).astype(np.int32)
+def climbed(xp: Any, parents: Any) -> tuple[Any, Any]:
+    """Return the depth and the root of each vertex of a forest by pointer doubling.
+
+    A root is its own parent. The root returned for a cycle is not its own parent.
+    """
+    jump, depth = parents, (parents != xp.arange(len(parents))).astype(np.int32)
     for _ in range(len(parents).bit_length()):
         further = jump[jump]
-        if np.array_equal(further, jump):
+        if bool((further == jump).all()):
             break
         depth += depth[jump]
         jump = further
-    return np.where(parents >= 0, depth, -1)
+    return depth, jump
+
+
+def depths(parents: Array) -> Array:
+    """Return each vertex's depth in a tree, or -1, (n,); a parent of -1 means none."""
+    inside = parents >= 0
+    depth, _ = climbed(np, np.where(inside, parents, np.arange(len(parents))))
+    return np.where(inside, depth, -1)
 
 
 def dense(fill: Any) -> Callable[[Any], Answer]:

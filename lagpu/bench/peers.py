@@ -482,7 +482,7 @@ def recorded(path: str) -> list[Row]:
     rows = found.get("rows") if isinstance(found, dict) else None
     if not isinstance(rows, list) or not all(map(_is_row, rows)):
         raise errors.FileFormatError(
-            f"--peers: {path} is no report of lagpu bench. Give one whose rows have graph, "
+            f"--peers: {path} is not a report of lagpu bench. Give one whose rows have graph, "
             "backend, output and median_ms, as `lagpu bench --json` writes it."
         )
     return [_REST | row for row in rows]

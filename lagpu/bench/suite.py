@@ -10,12 +10,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from lagpu import algorithms, backends, check
+from lagpu import algorithms, backends
 from lagpu.backends.guard import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.bench import harness, peers
 from lagpu.bench.graphs import SMALL_SUITE, SUITE, HostGraph, require_graph
 from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Say, used_bytes
+from lagpu.catalog import PROOFS
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import FileFormatError, InvalidValue, NotSupported, OutOfMemory
@@ -27,16 +28,10 @@ from lagpu.loops.loop import eager
 Run = Callable[[int], Any]
 Found = tuple[Array, Array]  # vertices and values
 
+_NAMES = {"levels": "bfs_levels", "parents": "bfs_parents", "paths": "count_shortest_paths"}
 #: What a search may find, by the name of its result.
 ALGORITHMS: dict[str, Callable[[Matrix, int], Vector]] = {
-    "levels": algorithms.bfs_levels,
-    "parents": algorithms.bfs_parents,
-    "paths": algorithms.count_shortest_paths,
-}
-_CHECKERS: dict[str, Callable[..., check.CheckReport]] = {
-    "levels": check.check_levels,
-    "parents": check.check_parents,
-    "paths": check.check_paths,
+    output: getattr(algorithms, name) for output, name in _NAMES.items()
 }
 _ROOTS, _FEW_ROOTS = 32, 8  # few roots for graphs of thousands of levels
 _DEEP = ("road", "delaunay")
@@ -109,13 +104,12 @@ class Tested:
         """
         root, result = self.roots[-1], (indices, values)
 
-        def proof() -> check.CheckReport:
-            levels = None
+        def proof() -> None:
+            levels = []
             if output == "paths" and levels_of is not None:
                 with contextlib.suppress(OutOfMemory):  # the checker's search takes none there
-                    levels = levels_of(root)
-                return check.check_paths(self.host.pattern, root, result, levels)
-            return _CHECKERS[output](self.host.pattern, root, result)
+                    levels = [levels_of(root)]
+            PROOFS[_NAMES[output]](self.host.pattern, root, result, *levels)
 
         return self.found.prove(root, output, result, proof)
 
