@@ -36,6 +36,7 @@ ORDER = (
     ("io",),
     ("generators",),
     ("algorithms", "check", "viz"),
+    ("catalog",),
     ("nx",),
     ("crosscheck", "selftest", "bench"),
     ("papers",),

@@ -27,7 +27,7 @@ from lagpu.backends import protocol
 from lagpu.bench import graphs, harness, peers, questions
 from lagpu.bench.graphs import Problem, Summary
 from lagpu.bench.harness import Clock, Report, Row, Say, one_line, used_bytes
-from lagpu.bench.questions import Answer, Question
+from lagpu.catalog import Algorithm, Answer
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import FP32, INT64
 from lagpu.errors import CheckFailed, InvalidValue
@@ -61,13 +61,14 @@ class Backend:
         self._given = given
         self._kept: dict[str, Matrix] = {}
 
-    def prepare(self, question: Question) -> peers.Asked:
+    def prepare(self, question: Algorithm) -> peers.Asked:
         """Return the function to time, and the reader of its result."""
         A = self._matrix(question.graph)
         return functools.partial(question.run, A, self._given.facts), question.read
 
     def _matrix(self, kind: str) -> Matrix:
         """Return a matrix; the one before is freed, so that its memory does not count."""
+        kind = "pattern" if kind == "undirected" else kind
         if kind in self._kept:
             return self._kept[kind]
         given, n = self._given, self._given.facts.vertices
@@ -335,7 +336,7 @@ class _TestGraph:
     broken: dict[str, str] = field(default_factory=dict)
 
     def rows(
-        self, name: str, places: list[str], others: list[str], asked: list[Question], say: Say
+        self, name: str, places: list[str], others: list[str], asked: list[Algorithm], say: Say
     ) -> Iterator[Row]:
         """Yield the rows of one graph."""
         say(f"{name}: loading the graph")
@@ -362,14 +363,14 @@ class _TestGraph:
             for worker in self.workers.values():
                 worker.close()
 
-    def _row(self, facts: Summary, question: Question, system: str) -> tuple[Row, Answer | None]:
+    def _row(self, facts: Summary, question: Algorithm, system: str) -> tuple[Row, Answer | None]:
         """Return one row, and the answer if there is one."""
         row: Row = {
             "graph": facts.graph,
             "vertices": facts.vertices,
             "edges": facts.edges,
-            "algorithm": question.algorithm,
-            "options": question.options,
+            "algorithm": question.name,
+            "options": question.label,
             "system": system,
             **dict.fromkeys(("runs", "median_ms", "min_ms", "max_ms", "device_ms", "rounds")),
             "loop": "",
@@ -405,16 +406,16 @@ class _TestGraph:
         }
         return row, found.answer
 
-    def _why_not(self, facts: Summary, question: Question, system: str) -> str:
+    def _why_not(self, facts: Summary, question: Algorithm, system: str) -> str:
         """Return why a system is not asked, or an empty string."""
-        why = question.why_not(facts)
-        if not why and system in peers.PEERS:
-            why = peers.PEERS[system].why_not(question.key, facts.entries)
-        if not why and time.monotonic() >= self.end:
-            why = NO_TIME
-        return why or self.broken.get(system, "")
+        peer = peers.PEERS.get(system)
+        return (
+            question.why_not(facts)
+            or (peer.why_not(question.key, facts.entries) if peer else "")
+            or (NO_TIME if time.monotonic() >= self.end else self.broken.get(system, ""))
+        )
 
-    def _measured(self, question: Question, system: str) -> Measured:
+    def _measured(self, question: Algorithm, system: str) -> Measured:
         """Ask a system a question, in a new process if there is none."""
         worker = self.workers.get(system)
         if worker is None or not worker.process.is_alive():
@@ -431,12 +432,12 @@ class _TestGraph:
         return found
 
 
-def _check(given: Problem, question: Question, answers: list[tuple[Row, Answer]]) -> str:
+def _check(given: Problem, question: Algorithm, answers: list[tuple[Row, Answer]]) -> str:
     """Prove the last answer and compare it with the first; return the fault or an empty string."""
     (first, right), (row, answer) = answers[0], answers[-1]
-    if question.prove is not None and answer.proof is not None:
+    if answer.proof is not None:
         try:
-            question.prove(given, answer)
+            question.prove(given.pattern, given.facts, answer.proof)
         except CheckFailed as error:
             return f"{row['system']}: {error}"
         row["checked"] = True

@@ -24,6 +24,7 @@ from lagpu import algorithms, backends, check
 from lagpu.backends.protocol import Backend
 from lagpu.bench.graphs import drawn
 from lagpu.bench.harness import Clock, Report, Say, envelope, silent
+from lagpu.catalog import climbed
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import CheckFailed, InvalidValue
@@ -272,23 +273,15 @@ def _proved(xp: Any, u: Array, v: Array, root: int, parents: Array) -> tuple[Arr
 
 
 def _depths(xp: Any, root: int, parents: Array, inside: Array) -> Array:
-    """Return each vertex's depth by pointer doubling, or raise unless the parents are a tree."""
-    n = len(parents)
-    vertex = xp.arange(n)
+    """Return each vertex's depth, or raise unless the parents are a tree."""
     if int(parents[root]) != root:
         raise CheckFailed(f"graph500: rule 1: the root {root} is not its own parent.")
     rule = "1: the parents form a tree"
-    _refuse(xp, parents >= n, rule)
-    jump = xp.where(inside, parents, vertex)
-    _refuse(xp, inside & ~inside[jump], rule)
-    depth = (jump != vertex).astype(np.int32)
-    for _ in range(n.bit_length()):
-        further = jump[jump]
-        depth += depth[jump]
-        if bool((further == jump).all()):
-            break
-        jump = further
-    _refuse(xp, inside & (jump != root), rule)
+    _refuse(xp, parents >= len(parents), rule)
+    above = xp.where(inside, parents, xp.arange(len(parents)))
+    _refuse(xp, inside & ~inside[above], rule)
+    depth, ends = climbed(xp, above)
+    _refuse(xp, inside & (ends != root), rule)
     return depth
 
 

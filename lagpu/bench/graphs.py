@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from lagpu import algorithms, generators
 from lagpu.backends.protocol import Backend
 from lagpu.bench.harness import SEED, Array
+from lagpu.catalog import FEW, RADIUS, SAMPLED, SOURCES
 from lagpu.check import Pattern
 from lagpu.core.matrix import Matrix
 from lagpu.errors import InvalidValue
@@ -28,10 +29,6 @@ SUITE = (
 )
 #: The graphs that are measured by default where there is none: seconds on a CPU.
 SMALL_SUITE = ("kron12e16", "urand12e16", "mycielskian11", "road64", "delaunay12")
-SOURCES = 8
-FEW = 2  # sources of a question that takes a search for each source
-SAMPLED = 4  # sources of betweenness
-RADIUS = 2  # radius of a neighbourhood
 LARGEST_WEIGHT = 255
 _NO_EDGE = "bench: no vertex has an edge to another. Give another graph."
 
@@ -135,10 +132,10 @@ class HostGraph(Columns):
         facts = Facts(n, len(row_idx), symmetric, out_degree, in_degree, has_loop)
         return cls(col_ptr, row_idx, facts)
 
-    def roots(self, count: int, seed: int | None, refusal: str = _NO_EDGE) -> list[int]:
+    def roots(self, count: int, seed: int | None) -> list[int]:
         """Return distinct random vertices, each with an edge to another; without any raise."""
         candidates = np.flatnonzero(self.facts.out_degree > self.facts.has_loop)
-        return drawn(candidates, count, seed, refusal)
+        return drawn(candidates, count, seed)
 
     def edges_from(self, reached: Array) -> int:
         """Return the number of edges from a list of reached vertices, each edge counted once."""
@@ -177,12 +174,6 @@ class Problem(Columns):
     def values(self) -> Array:
         """The weights."""
         return self.weights
-
-    def has_edge(self, i: int, j: int) -> bool:
-        """Whether there is an edge i -> j."""
-        column = self.row_idx[self.col_ptr[j] : self.col_ptr[j + 1]]
-        k = int(np.searchsorted(column, i))
-        return k < len(column) and int(column[k]) == i
 
 
 def make(

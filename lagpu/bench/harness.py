@@ -14,21 +14,19 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import typer
 from rich.text import Text
 
 from lagpu import versions
 from lagpu.backends.processes import of_all
 from lagpu.backends.protocol import Backend
-from lagpu.errors import CheckFailed, LagpuError
-from lagpu.host.files import require_writable, write_json
+from lagpu.errors import CheckFailed
 from lagpu.host.fitting import FittingTable
 from lagpu.host.memory import mapped
 
@@ -40,9 +38,6 @@ Keep = Callable[[Report], None]
 Columns = Sequence[tuple[str, str | Callable[[Row], Any]]]
 Result = TypeVar("Result")
 
-JsonFile = Annotated[
-    Path | None, typer.Option("--json", help="Write the record here.", show_default=False)
-]
 REPEATS = 5  # runs of which the median is taken
 SEED = 7  # of the roots, where none is given
 _CHECKED = {True: Text("yes", "green"), False: Text("NO", "red"), None: Text("-")}
@@ -321,27 +316,6 @@ def checked(row: Row) -> Text:
     return _CHECKED[row["checked"]]
 
 
-def listed(found: Any) -> Any:
-    """Return a result, an iterator as a list."""
-    return list(found) if isinstance(found, Iterator) else found
-
-
 def one_line(error: BaseException) -> str:
     """Return the message of any error on one line."""
     return " ".join(str(error).split())
-
-
-@contextmanager
-def program(json_file: Path | None) -> Iterator[Callable[[Report], None]]:
-    """Yield a function that writes a report; an error of lagpu ends the program with its line."""
-
-    def keep(report: Report) -> None:
-        if json_file is not None:
-            write_json(report, json_file, "bench")
-
-    try:
-        require_writable(json_file, "bench")
-        yield keep
-    except LagpuError as error:
-        typer.echo(f"lagpu.bench: {error}", err=True)
-        raise typer.Exit(1 if isinstance(error, CheckFailed) else 2) from error

@@ -12,7 +12,7 @@ import contextlib
 import importlib
 import importlib.util
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
@@ -23,9 +23,9 @@ from scipy.sparse import csgraph
 
 from lagpu import errors
 from lagpu.bench import questions
-from lagpu.bench.graphs import FEW, SAMPLED, Columns
-from lagpu.bench.harness import Array, Row, listed
-from lagpu.bench.questions import RANK_ERROR, Answer, Question, depths
+from lagpu.bench.graphs import Columns
+from lagpu.bench.harness import Array, Row
+from lagpu.catalog import FEW, RANK_ERROR, SAMPLED, Algorithm, Answer, depths
 from lagpu.errors import BackendUnavailable, InvalidValue, NotSupported
 from lagpu.generators.load import canonical
 
@@ -111,7 +111,7 @@ class _SciPy:
         order, parents = found
         return order, _depths(parents, root)[order]
 
-    def prepare(self, question: Question) -> Asked:
+    def prepare(self, question: Algorithm) -> Asked:
         source = self._facts.source
         if question.key == "bfs_parents":
             return lambda: self.search(source), lambda found: Answer(_depths(found[1], source))
@@ -125,8 +125,14 @@ class _SciPy:
             how = {"connection": "strong"}
         return (
             lambda: csgraph.connected_components(self._lengths, **how),
-            lambda found: Answer(questions.least_labels(found[1])),
+            lambda found: Answer(least_labels(found[1])),
         )
+
+
+def least_labels(labels: Array) -> Array:
+    """Return for each vertex the least vertex with the same label."""
+    _, first, which = np.unique(labels, return_index=True, return_inverse=True)
+    return first[which]
 
 
 def _depths(parents: Array, source: int) -> Array:
@@ -178,22 +184,25 @@ class _NetworkX:
     def levels(self, _root: int, found: dict[int, int]) -> Found:
         return np.array(list(found)), np.array(list(found.values()))
 
-    def prepare(self, question: Question) -> Asked:
+    def prepare(self, question: Algorithm) -> Asked:
         facts = self._facts
         name, read, graph = _NETWORKX[question.key]
         G, given = getattr(self, graph), question.arguments(facts)
         how = {
             "pagerank": {"tol": RANK_ERROR / facts.vertices, "max_iter": 1000, "weight": None},
-            "betweenness_centrality": question.more,
+            "betweenness_centrality": question.options,
             "diameter": {"usebounds": facts.symmetric},
         }.get(name, {})
         if name == "connected_components" and not facts.symmetric:
             name = f"weakly_{name}"
         function = getattr(self._nx, name)
-        if name == "closeness_centrality":
-            run = lambda: {v: function(G, v) for v in given[0]}  # noqa: E731
-        else:
-            run = lambda: listed(function(G, *given, **how))  # noqa: E731
+
+        def run() -> Any:
+            if name == "closeness_centrality":
+                return {v: function(G, v) for v in given[0]}
+            found = function(G, *given, **how)
+            return list(found) if isinstance(found, Iterator) else found
+
         return run, lambda found: Answer(read(found, facts))
 
 
@@ -209,7 +218,7 @@ def _tree(edges: Iterable[tuple[int, int]], facts: Any) -> Array:
 
 
 def _parts(found: Iterable[set[int]], facts: Any) -> Array:
-    return questions.least_labels(_generations(found, facts))
+    return least_labels(_generations(found, facts))
 
 
 def _generations(found: Iterable[Iterable[int]], facts: Any) -> Array:
@@ -246,31 +255,25 @@ _NETWORKX: dict[str, tuple[str, Callable[[Any, Any], Array], str]] = {
 }
 
 
-def graphblas_levels(A: Any, source: int) -> Any:
-    """Search by the loop of lagpu on python-graphblas objects; return levels."""
-    import graphblas as gb
-
-    any_pair = gb.semiring.any_pair
-    levels = gb.Vector("INT32", A.nrows)
-    frontier = gb.Vector("BOOL", A.nrows)
-    frontier[source] = True
-    depth = 0
-    while frontier.nvals:
-        levels(frontier.S) << depth
-        frontier(~levels.S, replace=True) << any_pair(frontier @ A)
-        depth += 1
-    return levels
-
-
 class _GraphBLAS:
     def __init__(self, graph: Columns) -> None:
-        from graphblas import Matrix
+        import graphblas
 
+        self._gb: Any = graphblas
         rows, n = graph.rows, graph.facts.vertices
-        self._A = Matrix.from_csr(rows.indptr, rows.indices, True, ncols=n)
+        self._A = graphblas.Matrix.from_csr(rows.indptr, rows.indices, True, ncols=n)
 
     def search(self, root: int) -> Any:
-        return graphblas_levels(self._A, root)
+        """Search by the loop of lagpu."""
+        any_pair, n = self._gb.semiring.any_pair, self._A.nrows
+        levels, frontier = self._gb.Vector("INT32", n), self._gb.Vector("BOOL", n)
+        frontier[root] = True
+        depth = 0
+        while frontier.nvals:
+            levels(frontier.S) << depth
+            frontier(~levels.S, replace=True) << any_pair(frontier @ self._A)
+            depth += 1
+        return levels
 
     def levels(self, _root: int, found: Any) -> Found:
         return found.to_coo()  # type: ignore[no-any-return]
@@ -369,7 +372,7 @@ class _CuGraph:
         of = np.iinfo if np.issubdtype(dense.dtype, np.integer) else np.finfo
         return np.where(dense == of(dense.dtype).max, -1, dense)
 
-    def prepare(self, question: Question) -> Asked:
+    def prepare(self, question: Algorithm) -> Asked:
         facts, graph = self._facts, self._plain
         name, given, read = _CUGRAPH[question.key]
         if name == "bfs":
@@ -394,7 +397,7 @@ _CUGRAPH: dict[str, tuple[str, tuple[Any, ...], Callable[[_CuGraph, Any], Array]
     "pagerank": ("pagerank", (1000, False), lambda L, x: L.dense(*x[:2])),
     "connected_components fastsv": (
         "weakly_connected_components", (None, None, None, None, False),
-        lambda L, x: questions.least_labels(L.dense(*x)),
+        lambda L, x: least_labels(L.dense(*x)),
     ),
     "core_number": ("core_number", ("incoming", False), lambda L, x: L.dense(*x)),
     "triangle_count": ("triangle_count", (None, False), _CuGraph.triangles),
@@ -414,7 +417,7 @@ class _CuSparse:
         )
         self._x, self._y = self._cp.asarray(questions.factors(n)), self._cp.zeros(n, np.float32)
 
-    def prepare(self, question: Question) -> Asked:
+    def prepare(self, question: Algorithm) -> Asked:
         """Multiply by rows, which are the columns of a symmetric matrix; ones are stored too."""
         n, pattern = len(self._x), question.graph == "pattern"
         values = np.ones(len(self._graph.row_idx)) if pattern else self._graph.values
@@ -479,7 +482,7 @@ def recorded(path: str) -> list[Row]:
     rows = found.get("rows") if isinstance(found, dict) else None
     if not isinstance(rows, list) or not all(map(_is_row, rows)):
         raise errors.FileFormatError(
-            f"--peers: {path} is no report of lagpu bench. Give one whose rows have graph, "
+            f"--peers: {path} is not a report of lagpu bench. Give one whose rows have graph, "
             "backend, output and median_ms, as `lagpu bench --json` writes it."
         )
     return [_REST | row for row in rows]

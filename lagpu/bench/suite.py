@@ -10,12 +10,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from lagpu import algorithms, backends, check
+from lagpu import algorithms, backends
 from lagpu.backends.guard import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.bench import harness, peers
 from lagpu.bench.graphs import SMALL_SUITE, SUITE, HostGraph, require_graph
 from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Say, used_bytes
+from lagpu.catalog import PROOFS
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import FileFormatError, InvalidValue, NotSupported, OutOfMemory
@@ -27,16 +28,10 @@ from lagpu.loops.loop import eager
 Run = Callable[[int], Any]
 Found = tuple[Array, Array]  # vertices and values
 
+_NAMES = {"levels": "bfs_levels", "parents": "bfs_parents", "paths": "count_shortest_paths"}
 #: What a search may find, by the name of its result.
 ALGORITHMS: dict[str, Callable[[Matrix, int], Vector]] = {
-    "levels": algorithms.bfs_levels,
-    "parents": algorithms.bfs_parents,
-    "paths": algorithms.count_shortest_paths,
-}
-_CHECKERS: dict[str, Callable[..., check.CheckReport]] = {
-    "levels": check.check_levels,
-    "parents": check.check_parents,
-    "paths": check.check_paths,
+    output: getattr(algorithms, name) for output, name in _NAMES.items()
 }
 _ROOTS, _FEW_ROOTS = 32, 8  # few roots for graphs of thousands of levels
 _DEEP = ("road", "delaunay")
@@ -109,18 +104,17 @@ class Tested:
         """
         root, result = self.roots[-1], (indices, values)
 
-        def proof() -> check.CheckReport:
-            levels = None
+        def proof() -> None:
+            levels = []
             if output == "paths" and levels_of is not None:
                 with contextlib.suppress(OutOfMemory):  # the checker's search takes none there
-                    levels = levels_of(root)
-                return check.check_paths(self.host.pattern, root, result, levels)
-            return _CHECKERS[output](self.host.pattern, root, result)
+                    levels = [levels_of(root)]
+            PROOFS[_NAMES[output]](self.host.pattern, root, result, *levels)
 
         return self.found.prove(root, output, result, proof)
 
-    def row(self, who: str, found: Searched) -> Row:
-        """Return a row of the report."""
+    def row(self, who: str, found: Searched, **how: Any) -> Row:
+        """Return a row of the report; `how` has the kernel, the policy and the orientation."""
         facts = self.host.facts
         device_ms, wall_ms = zip(*found.samples, strict=True)
         edges = [self.edges[root] for root in self.roots]
@@ -139,6 +133,7 @@ class Tested:
             "checked": not found.refusal,
             "vertices": facts.vertices,
             "edges": facts.edges,
+            **how,
         }
 
 
@@ -179,9 +174,7 @@ def run(plan: Plan, say: Say = harness.silent) -> tuple[Report, list[str]]:
     refusals: list[str] = []
     for name in names:
         try:
-            for row, refusal in _graph(name, plan, runners, others, say):
-                rows += [row] if row else []
-                refusals += [refusal] if refusal else []
+            rows.extend(_graph(name, plan, runners, others, refusals, say))
         except (OutOfMemory, FileFormatError) as error:
             if len(names) == 1:
                 raise
@@ -241,9 +234,14 @@ def placed_on(A: Matrix, place: Backend) -> Matrix:
 
 
 def _graph(
-    name: str, plan: Plan, runners: list[_Runner], others: list[str], say: Say
-) -> Iterator[tuple[Row | None, str]]:
-    """Yield a row, if there is one, and why it is not checked, or an empty string."""
+    name: str,
+    plan: Plan,
+    runners: list[_Runner],
+    others: list[str],
+    refusals: list[str],
+    say: Say,
+) -> Iterator[Row]:
+    """Yield the rows of a graph; say in `refusals` why one is missing or not checked."""
     say(f"{name}: loading the graph")
     gc.collect()
     before = used_bytes(runners[0].place)
@@ -262,11 +260,10 @@ def _graph(
             for output in plan.outputs:
                 say(f"{name}: {output} on {place.name}, {runner.kernel or runner.policy or mode}")
                 found = searched(tested, A, mode, output, before)
-                row = tested.row(place.name, found)
-                row |= {"kernel": runner.kernel, "policy": runner.policy}
-                row |= {"orientation": plan.orientation}
-                who = f"{name}, {place.name} ({mode}), {output}"
-                yield row, f"{who}: {found.refusal}" if found.refusal else ""
+                if found.refusal:
+                    refusals.append(f"{name}, {place.name} ({mode}), {output}: {found.refusal}")
+                how = {"kernel": runner.kernel, "policy": runner.policy}
+                yield tested.row(place.name, found, **how, orientation=plan.orientation)
     for peer in others:
         if tested.host.facts.entries > peers.PEERS[peer].most_searched:
             say(f"{name}: too large for {peer}")
@@ -275,10 +272,10 @@ def _graph(
         try:
             found = searched_by(tested, peer)
         except Exception as error:  # any error of another library; the other rows stay
-            yield None, f"{name}, {peer}: {type(error).__name__}: {harness.one_line(error)}"
+            refusals.append(f"{name}, {peer}: {type(error).__name__}: {harness.one_line(error)}")
         else:
-            row = tested.row(peer, found)
-            yield row, f"{name}, {peer}: {found.refusal}" if found.refusal else ""
+            refusals += [f"{name}, {peer}: {found.refusal}"] if found.refusal else []
+            yield tested.row(peer, found)
 
 
 class Searched(NamedTuple):

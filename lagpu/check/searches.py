@@ -328,7 +328,7 @@ def _rows(
     check: Callable[..., CheckReport], name: str, A: Any, sources: Any, found: Any
 ) -> tuple[CheckReport, ...]:
     """Check a result row by row."""
-    pattern = Pattern(A)
+    pattern = A if isinstance(A, Pattern) else Pattern(A)
     wanted = (len(sources), pattern.n)
     if tuple(found.shape) != wanted:
         raise DimensionMismatch(

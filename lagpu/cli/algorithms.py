@@ -61,7 +61,7 @@ class Job:
     call : callable, optional
         Is called with (matrix, *vertices) in place of the algorithm.
     prove : callable, optional
-        Checks (matrix, *vertices, result) in place of the checker in `lagpu.cli.check.PROOFS`.
+        Checks (matrix, *vertices, result) in place of the checker in `lagpu.catalog.PROOFS`.
     vector : callable
         Returns what is saved of a result, or None.
     of_vertices : bool

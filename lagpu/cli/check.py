@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,52 +12,17 @@ import typer
 from lagpu import algorithms, backends, io
 from lagpu import check as checkers
 from lagpu import crosscheck as crosschecked
-from lagpu.algorithms.betweenness import is_directed
 from lagpu.algorithms.inputs import source_vertex, source_vertices
 from lagpu.backends.guard import overridden
 from lagpu.backends.protocol import Backend
+from lagpu.catalog import ALGORITHMS, PROOFS
 from lagpu.cli.commands import RESULTS, SHORTEST, Options
 from lagpu.cli.console import busy, console, print_json, print_written
 from lagpu.cli.graphs import Begin, Names, load, require_no_device
-from lagpu.core.matrix import Matrix
 from lagpu.errors import CrosscheckFailed, FileFormatError, InvalidValue, NotSupported
 from lagpu.host.files import require_writable, write_json
 from lagpu.io.files import read_named_vector, read_vector
 
-
-def _sides(A: Matrix, found: tuple[Any, Any]) -> Any:
-    sides, cycle = found
-    return checkers.check_odd_cycle(A, cycle) if sides is None else checkers.check_sides(A, sides)
-
-
-#: Checkers of (matrix, *vertices, result), by the name of the algorithm, with its defaults.
-PROOFS: dict[str, Callable[..., Any]] = {
-    "bfs_levels": checkers.check_levels,
-    "bfs_parents": checkers.check_parents,
-    "count_shortest_paths": checkers.check_paths,
-    "bfs_levels_joint": checkers.check_levels_joint,
-    "bfs_levels_multi": checkers.check_levels_multi,
-    "bfs_parents_multi": checkers.check_parents_multi,
-    "sssp": checkers.check_distances,
-    "shortest_path": checkers.check_route,
-    "connected_components": checkers.check_components,
-    "strongly_connected_components": lambda A, found: checkers.check_components(
-        A, found, strong=True
-    ),
-    "bipartite_sides": _sides,
-    "core_number": checkers.check_core_numbers,
-    "topological_levels": checkers.check_topological_levels,
-    "maximal_independent_set": checkers.check_independent_set,
-    "triangles": checkers.check_triangles,
-    "clustering": checkers.check_clustering,
-    "pagerank": checkers.check_pagerank,
-    "betweenness_centrality": lambda A, found: checkers.check_betweenness(
-        A, found, directed=is_directed(A)
-    ),
-    "closeness_centrality": lambda A, found: checkers.check_remoteness(A, found, "closeness"),
-    "harmonic_centrality": lambda A, found: checkers.check_remoteness(A, found, "harmonic"),
-    "diameter": checkers.check_diameter,
-}
 #: Searches by the kind of their begin and by what they find.
 SEARCHES = {
     "": {
@@ -71,36 +35,9 @@ SEARCHES = {
     "of each": {"levels": "bfs_levels_multi", "parents": "bfs_parents_multi"},
 }
 #: Algorithms without a source, by the option for a file with their result.
-WHOLE = {
-    "components": "connected_components",
-    "strong": "strongly_connected_components",
-    "sides": "bipartite_sides",
-    "cores": "core_number",
-    "order": "topological_levels",
-    "independent": "maximal_independent_set",
-    "triangles": "triangles",
-    "clustering": "clustering",
-    "pagerank": "pagerank",
-    "betweenness": "betweenness_centrality",
-    "closeness": "closeness_centrality",
-    "harmonic": "harmonic_centrality",
-}
+WHOLE = {row.option: row.name for row in ALGORITHMS if row.option}
 #: Algorithms of ``lagpu crosscheck``, by their commands.
-CROSSCHECKED = {
-    "bfs": "bfs_levels",
-    "sssp": "sssp",
-    "path": "shortest_path",
-    "pagerank": "pagerank",
-    "bc": "betweenness_centrality",
-    "closeness": "closeness_centrality",
-    "components": "connected_components",
-    "diameter": "diameter",
-    "bipartite": "bipartite_sides",
-    "cores": "core_number",
-    "order": "topological_levels",
-    "triangles": "triangles",
-    "independent": "maximal_independent_set",
-}
+CROSSCHECKED = {row.command: row.name for row in ALGORITHMS if row.command}
 _FROM_ONE = ("bfs", "sssp", "path")
 _BESIDE_LEVELS = ("parents", "paths")
 _OF_VERTICES = ("parents", "components", "strong")  # results whose values are vertices

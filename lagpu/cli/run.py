@@ -12,8 +12,8 @@ from typing import Any
 from lagpu import backends, io, versions
 from lagpu.backends.guard import overridden
 from lagpu.backends.processes import of_all
+from lagpu.catalog import PROOFS
 from lagpu.cli.algorithms import TOP, Job
-from lagpu.cli.check import PROOFS
 from lagpu.cli.commands import Options
 from lagpu.cli.console import (
     SAVED,

@@ -284,7 +284,11 @@ def run(
         rows: list[Row] = []
         whole["experiments"].append(work.report(rows))
         for graph in work.graphs:
-            rows += work.rows_of(graph)
+            try:
+                rows.extend(work.rows_of(graph))
+            except (errors.OutOfMemory, errors.FileFormatError, BackendUnavailable) as error:
+                # others may be smaller, valid, in fewer pieces
+                work.leave_out(f"{graph.name}: {error}", error)
             whole["experiments"][-1] = work.report(rows)
             if rows:
                 keep(whole)
@@ -340,10 +344,11 @@ class _Work:
             try:
                 self._counter = EnergyCounter(place)
             except BackendUnavailable as error:
-                self._leave_out(str(error), error)
+                self.leave_out(str(error), error)
                 self.graphs = []
 
-    def _leave_out(self, why: str, error: LagpuError) -> None:
+    def leave_out(self, why: str, error: LagpuError) -> None:
+        """Say in the report what is missing."""
         self.missing.setdefault(why)
         self.errors.append(error)
 
@@ -370,28 +375,6 @@ class _Work:
 
     def rows_of(self, graph: PaperGraph) -> Iterator[Row]:
         """Measure every variant on a graph."""
-        try:
-            yield from self._rows_of(graph)
-        except (errors.OutOfMemory, errors.FileFormatError, BackendUnavailable) as error:
-            # others may be smaller, valid, in fewer pieces
-            self._leave_out(f"{graph.name}: {error}", error)
-
-    def _runners(self, place: Backend) -> list[Runner]:
-        runners = []
-        for variant in self._experiment.variants:
-            runner = runner_of(variant, place)
-            if isinstance(runner, str):
-                self.missing.setdefault(runner)
-            else:
-                runners.append(runner)
-        if any(r.runs_as != (r.variant.kernel or r.variant.policy or r.runs_as) for r in runners):
-            self.missing.setdefault(
-                f"kernels: the {place.name} backend has none; its directions stand for them, so "
-                "variants of one direction are the same"
-            )
-        return runners
-
-    def _rows_of(self, graph: PaperGraph) -> Iterator[Row]:
         request, place, memory = self._request, self._place, self._request.memory
         if graph.pieces:
             place = _grid_of(graph, place)
@@ -430,6 +413,21 @@ class _Work:
                 if known.found.refusal:
                     self.refusals.append(f"{who}: {known.found.refusal}")
                 yield self._row(graph, tested, runner, known)
+
+    def _runners(self, place: Backend) -> list[Runner]:
+        runners = []
+        for variant in self._experiment.variants:
+            runner = runner_of(variant, place)
+            if isinstance(runner, str):
+                self.missing.setdefault(runner)
+            else:
+                runners.append(runner)
+        if any(r.runs_as != (r.variant.kernel or r.variant.policy or r.runs_as) for r in runners):
+            self.missing.setdefault(
+                f"kernels: the {place.name} backend has none; its directions stand for them, so "
+                "variants of one direction are the same"
+            )
+        return runners
 
     def _measured(
         self, graph: PaperGraph, tested: Tested, A: Matrix, runner: Runner, before: int

@@ -12,8 +12,10 @@ from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 
-Program = Callable[[Backend], Any]
-"""Builds its data on a backend and returns a vector, a matrix, a scalar or a plain value."""
+Results = Iterator[tuple[str, Any]]
+"""Results by name: vectors, matrices, scalars or plain values."""
+Program = Callable[[Backend], Results]
+"""Builds its data on a backend and yields what it finds."""
 
 
 class Difference(Exception):
@@ -39,47 +41,62 @@ class Case:
     run: Callable[[Backend, Backend], str]
     brief: Callable[[Backend, Backend], str] | None = None
 
-    @property
-    def kind(self) -> tuple[str, str]:
-        """The group, and the kernel, operation or algorithm."""
-        return self.group, self.name.split()[0].rstrip(",")
+
+def kind_of(group: str, name: str) -> tuple[str, str]:
+    """Return a group of cases, and the kernel, operation or algorithm in the name of one."""
+    return group, name.split()[0].rstrip(",")
 
 
-def agree(programs: dict[str, Program]) -> Callable[[Backend, Backend], str]:
-    """Return the run of a case whose named programs must each return the same on both."""
+def agree(program: Program) -> Callable[[Backend, Backend], str]:
+    """Return the run of a case whose program must yield the same on both backends."""
 
     def run(place: Backend, oracle: Backend) -> str:
-        for name, program in programs.items():
-            _compare(name, program(place), program(oracle))
-        return f"{len(programs)} programs agree"
+        count = 0
+        for (name, got), (_, wanted) in zip(program(place), program(oracle), strict=True):
+            if differs := difference(got, wanted):
+                raise Difference(f"{name}: {differs}")
+            count += 1
+        return f"{count} results agree"
 
     return run
 
 
-def _compare(name: str, got: Any, wanted: Any) -> None:
-    for (what, x), (_, y) in zip(_parts(got), _parts(wanted), strict=True):
-        if isinstance(x, np.ndarray):
-            if x.dtype != y.dtype:
-                raise Difference(f"{name}: {what} are {x.dtype}, not {y.dtype}")
-            if x.shape != y.shape:
-                raise Difference(f"{name}: {len(x)} {what}, not {len(y)}")
-            same = (x == y) | ((x != x) & (y != y))  # NaN is like NaN
-            if not same.all():
-                k = int(np.argmin(same))
-                raise Difference(f"{name}: {what}[{k}] is {x[k]}, not {y[k]}")
-        elif x != y and not (x != x and y != y):
-            raise Difference(f"{name}: {what} is {x}, not {y}")
+def difference(got: Any, wanted: Any, *, rounded: bool = False) -> str:
+    """Return how two results differ, or an empty string; `rounded` allows rounding of sums."""
+    ours, theirs = dict(_parts(got)), dict(_parts(wanted))
+    if ours.keys() != theirs.keys():
+        return f"{got!r}, not {wanted!r}"
+    for what, x, y in ((what, np.asarray(x), np.asarray(theirs[what])) for what, x in ours.items()):
+        if x.dtype.kind != y.dtype.kind or (x.shape and x.dtype != y.dtype):
+            return f"{what}: {x.dtype}, not {y.dtype}"
+        if x.shape != y.shape:
+            return f"{what}: {x.shape}, not {y.shape}"
+        same = (x == y) | ((x != x) & (y != y))  # NaN is like NaN
+        if rounded and x.dtype.kind == "f":
+            same = np.isclose(x, y, rtol=1e-9, atol=1e-12, equal_nan=True)
+        if not same.all():
+            k = np.unravel_index(np.argmin(same), same.shape)
+            return f"{what}{[*map(int, k)] if k else ''} is {x[k]}, not {y[k]}"
+    return ""
 
 
-def _parts(result: Any) -> Iterator[tuple[str, Any]]:
+def _parts(result: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """Yield (name, part) of a result, for comparison."""
-    if isinstance(result, Vector):
+    if isinstance(result, tuple):
+        for k, part in enumerate(result):
+            yield from _parts(part, f"{name}{k} ")
+    elif isinstance(result, Vector):
         indices, values = result.to_coo()
-        yield from (("size", result.size), ("indices", indices), ("values", values))
+        yield f"{name}size", result.size
+        yield f"{name}indices", indices
+        yield f"{name}values", values
     elif isinstance(result, Matrix):
         rows, cols, values = result.to_coo()
-        yield "shape", result.shape
-        yield from (("rows", rows.astype(np.int64)), ("columns", cols.astype(np.int64)))
-        yield "values", values
+        yield f"{name}shape", np.array(result.shape)
+        yield from (
+            (f"{name}rows", rows.astype(np.int64)),
+            (f"{name}columns", cols.astype(np.int64)),
+        )
+        yield f"{name}values", values
     else:
-        yield "value", getattr(result, "value", result)
+        yield f"{name}value", getattr(result, "value", result)

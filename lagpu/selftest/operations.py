@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,7 +18,7 @@ from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT32, UINT64, DType
 from lagpu.generators import from_spec
 from lagpu.loops.loop import eager, loop
-from lagpu.selftest.case import Case, Difference, Program, agree
+from lagpu.selftest.case import Case, Difference, Results, agree
 from lagpu.selftest.data import GRAPHS, Graph, vector
 
 Op = TypeVar("Op", bound=Operator)
@@ -79,13 +81,9 @@ def products(kernels: tuple[str, ...]) -> Iterator[Case]:
         for op, dtype in _PRODUCTS:
             for wide in (False, True) if op in _WIDE else (False,):
                 every, few = (
-                    agree({
-                        f"{way} on {graph.name}": _product(graph, kernel, op, dtype, way, wide)
-                        for graph in graphs
-                        for way in _WAYS
-                    })
+                    agree(partial(_products, graphs, kernel, op, dtype, wide))
                     for graphs in (GRAPHS, _FEW)
-                )  # fmt: skip
+                )
                 width = ", 64-bit indices" if wide else ""
                 name = f"{kernel or 'product'} {op.name} {dtype}{width}"
                 yield Case("products", name, every, few)
@@ -96,23 +94,19 @@ def _chosen_kernel(kernel: str, place: Backend) -> dict[str, str]:
     return {"kernel": kernel} if kernel and place.capabilities.kernels else {}
 
 
-def _product(
-    graph: Graph, kernel: str, op: Semiring, dtype: DType, way: str, wide: bool
-) -> Program:
-    share, seed, left, mask, accumulates, replace = _WAYS[way]
-    of_bits = op.monoid.name in ("any", "lor", "land", "lxor")
-    accum = (binary.lor if of_bits else binary.plus) if accumulates else None
-
-    def run(place: Backend) -> Vector:
+def _products(
+    graphs: Sequence[Graph], kernel: str, op: Semiring, dtype: DType, wide: bool, place: Backend
+) -> Results:
+    plus = binary.lor if op.monoid.name in ("any", "lor", "land", "lxor") else binary.plus
+    for graph in graphs:
         A = graph.matrix(dtype, place, wide=wide)
-        u = vector(graph.n, dtype, place, share=share, seed=seed)
-        m = vector(graph.n, INT32, place, share=0.5, seed=seed + 1)
-        call = op(u @ A if left else A @ u, **_chosen_kernel(kernel, place))
-        w = vector(graph.n, call.dtype, place, share=0.5, seed=seed + 2)
-        w(mask(m), accum=accum, replace=replace) << call
-        return w
-
-    return run
+        for way, (share, seed, left, mask, accumulates, replace) in _WAYS.items():
+            u = vector(graph.n, dtype, place, share=share, seed=seed)
+            m = vector(graph.n, INT32, place, share=0.5, seed=seed + 1)
+            call = op(u @ A if left else A @ u, **_chosen_kernel(kernel, place))
+            w = vector(graph.n, call.dtype, place, share=0.5, seed=seed + 2)
+            w(mask(m), accum=plus if accumulates else None, replace=replace) << call
+            yield f"{way} on {graph.name}", w
 
 
 def _any_is_one_of(kernel: str) -> Any:
@@ -167,29 +161,23 @@ def selections() -> Iterator[Case]:
     """Yield products with selection matrices, as single statements and in a loop."""
     for k, (op, dtype) in enumerate(_SELECTIONS):
         kind, forms = _INTEGERS[k % 4], list(_FORMS)[k % 2 :: 2]
-        programs: dict[str, Program] = {}
-        for n in _SIZES:
-            for hub in (False, True):
-                for form in forms:
-                    name = f"{form}, {n} {'columns of one row' if hub else 'columns'}"
-                    programs[name] = _selection(n, hub, form, op, dtype, kind)
         name = f"selection {' and '.join(forms)}, {op.name} {dtype} by {kind}"
-        yield Case("products", name, agree(programs))
-    roots = {f"{n} vertices": _roots_of(n) for n in _SIZES}
-    yield Case("products", "selection, a loop that writes the vector it selects by", agree(roots))
+        yield Case("products", name, agree(partial(_selections, forms, op, dtype, kind)))
+    name = "selection, a loop that writes the vector it selects by"
+    yield Case("products", name, agree(_roots))
 
 
-def _selection(n: int, hub: bool, form: str, op: Semiring, dtype: DType, kind: DType) -> Program:
-    def run(place: Backend) -> Vector:
+def _selections(
+    forms: Sequence[str], op: Semiring, dtype: DType, kind: DType, place: Backend
+) -> Results:
+    for n, hub, form in itertools.product(_SIZES, (False, True), forms):
         P = _row_numbers(n, hub, kind, place).selection()
         u = vector(n, dtype, place, share=0.6, seed=2)
         m = vector(n, INT32, place, share=0.5, seed=3)
         call = op(_FORMS[form](P, u))
         w = vector(n, call.dtype, place, share=0.5, seed=4)
         w(~m.V) << call
-        return w
-
-    return run
+        yield f"{form}, {n} {'columns of one row' if hub else 'columns'}", w
 
 
 def _row_numbers(n: int, hub: bool, kind: DType, place: Backend) -> Vector:
@@ -200,18 +188,15 @@ def _row_numbers(n: int, hub: bool, kind: DType, place: Backend) -> Vector:
     return Vector.from_coo(indices, rows[indices], kind, size=n, backend=place)
 
 
-def _roots_of(n: int) -> Program:
-    """Return the program that finds the root of each vertex of a random forest."""
-
-    def run(place: Backend) -> Vector:
+def _roots(place: Backend) -> Results:
+    """Find the root of each vertex of a random forest."""
+    for n in _SIZES:
         above = np.random.default_rng(n).integers(0, np.arange(1, n + 1))
         parents = Vector.from_dense(above, backend=place)
         P = parents.selection()
         for _ in loop(until_unchanged=parents):
             parents << semiring.min_first(parents @ P)
-        return parents
-
-    return run
+        yield f"{n} vertices", parents
 
 
 # ---- vectors
@@ -223,17 +208,14 @@ _ROUNDED = ("exp", "log", "sqrt", "minv")  # libraries differ in the last bit
 def vectors() -> Iterator[Case]:
     """Yield every operation on vectors, over their storage forms, masks and types."""
     for name, dtype, make in _calls():
-        programs: dict[str, Program] = {}
-        for n in _SIZES:
-            for share in _SHARES:
-                for masked in (False, True):
-                    where = f"size {n}, share {share}{', ~m.S, replace' * masked}"
-                    programs[where] = _called(n, share, dtype, make, masked)
-        yield Case("vectors", f"{name} {dtype}", agree(programs))
+        yield Case("vectors", f"{name} {dtype}", agree(partial(_called, dtype, make)))
     for name in _ROUNDED:
         yield Case("vectors", f"apply {name}", _rounded(name))
-    yield from _assignments()
-    yield Case("vectors", "entries one by one", agree({"program": _entries}))
+    for dtype in (BOOL, INT64, FP32):
+        for name, mask in _MASKS.items():
+            program = partial(_written, dtype, mask, (False, True) if name else (False,))
+            yield Case("vectors", f"assign and extract {dtype}{name}", agree(program))
+    yield Case("vectors", "entries one by one", agree(_entries))
 
 
 def _calls() -> Iterator[tuple[str, DType, Make]]:
@@ -272,19 +254,18 @@ def _multiplied(op: Any) -> Make:
     return lambda u, v: u.ewise_mult(v, op)
 
 
-def _called(n: int, share: float, dtype: DType, make: Make, masked: bool) -> Program:
-    def run(place: Backend) -> Any:
+def _called(dtype: DType, make: Make, place: Backend) -> Results:
+    for n, share, masked in itertools.product(_SIZES, _SHARES, (False, True)):
         u = vector(n, dtype, place, share=share, seed=1)
         v = vector(n, dtype, place, share=0.5, seed=2)
         call = make(u, v)
-        if not masked or call.shape == ():
-            return call.new()
-        m = vector(n, INT32, place, share=0.5, seed=3)
-        w = vector(n, call.dtype, place, share=0.5, seed=4)
-        w(~m.S, replace=True) << call
-        return w
-
-    return run
+        if masked and call.shape != ():
+            m = vector(n, INT32, place, share=0.5, seed=3)
+            found = vector(n, call.dtype, place, share=0.5, seed=4)
+            found(~m.S, replace=True) << call
+        else:
+            found = call.new()
+        yield f"size {n}, share {share}{', ~m.S, replace' * masked}", found
 
 
 def _rounded(name: str) -> Callable[[Backend, Backend], str]:
@@ -305,29 +286,13 @@ def _rounded(name: str) -> Callable[[Backend, Backend], str]:
     return run
 
 
-def _assignments() -> Iterator[Case]:
-    """Yield cases of assignment and extraction, also at indices, for all masks and accumulators."""
-    masks: dict[str, Any] = {
-        "": lambda m: None,
-        " m.S": lambda m: m.S,
-        " ~m.S": lambda m: ~m.S,
-        " m.V": lambda m: m.V,
-        " ~m.V": lambda m: ~m.V,
-    }
-    for dtype in (BOOL, INT64, FP32):
-        for name, mask in masks.items():
-            programs: dict[str, Program] = {}
-            for n in _SIZES:
-                for accum in (None, binary.second):
-                    for replace in (False, True) if name else (False,):
-                        how = f"size {n}, accum {accum}, replace {replace}"
-                        programs |= {
-                            f"{what}, {how}": _written(n, dtype, mask, accum, replace, write)
-                            for what, write in _WRITES.items()
-                        }
-            yield Case("vectors", f"assign and extract {dtype}{name}", agree(programs))
-
-
+_MASKS: dict[str, Any] = {
+    "": lambda m: None,
+    " m.S": lambda m: m.S,
+    " ~m.S": lambda m: ~m.S,
+    " m.V": lambda m: m.V,
+    " ~m.V": lambda m: ~m.V,
+}
 # Each takes (updater, u, indices), where the indices are distinct, unsorted and incomplete.
 _WRITES: dict[str, Any] = {
     "scalar": lambda to, u, at: to << 1,
@@ -337,20 +302,21 @@ _WRITES: dict[str, Any] = {
 }
 
 
-def _written(n: int, dtype: DType, mask: Any, accum: Any, replace: bool, write: Any) -> Program:
-    def run(place: Backend) -> Vector:
+def _written(dtype: DType, mask: Any, replaces: Sequence[bool], place: Backend) -> Results:
+    """Assign and extract, also at indices."""
+    accums = (None, binary.second)
+    ways = itertools.product(_SIZES, accums, replaces, _WRITES.items())
+    for n, accum, replace, (what, write) in ways:
         w = vector(n, dtype, place, share=0.6, seed=1)
         u = vector(n, dtype, place, share=0.5, seed=2)
         m = vector(n, INT32, place, share=0.5, seed=3)
         at = np.random.default_rng(n).permutation(n)[: (n + 1) // 2]
         write(w(mask(m), accum=accum, replace=replace), u, at)
-        gathered: Vector = w[at[::-1]].new()
-        return w if n % 2 else gathered
-
-    return run
+        found = w if n % 2 else w[at[::-1]].new()
+        yield f"{what}, size {n}, accum {accum}, replace {replace}", found
 
 
-def _entries(place: Backend) -> list[Any]:
+def _entries(place: Backend) -> Results:
     """Set, read, delete, resize, copy, clear, build and compare."""
     w = Vector(INT64, 40, backend=place)
     w[33], w[0], w[31] = 5, 1, 3
@@ -364,8 +330,8 @@ def _entries(place: Backend) -> list[Any]:
     before = v.dup()
     v.clear()
     v << before.apply(binary.plus, 1)
-    found = [part.tolist() for x in (w, short, before, v) for part in x.to_coo()]
-    return [found, v.isequal(before), v.isequal(v.dup()), v.nvals, 31 in v, 30 in v]
+    yield "entries", (w, short, before, v)
+    yield "facts", [v.isequal(before), v.isequal(v.dup()), v.nvals, 31 in v, 30 in v]
 
 
 # ---- matrices
@@ -390,7 +356,7 @@ _OPERATIONS: dict[str, Callable[[Matrix], Any]] = {
     "transpose": lambda A: A.T.new(),
     "dup to FP32": lambda A: A.dup(FP32),
     "isequal": lambda A: [A.isequal(A.dup()), A.isequal(A.T.new()), A.is_symmetric],
-    "compressed": lambda A: [part.tolist() for part in (*A.to_csc(), *A.to_csr())],
+    "compressed": lambda A: tuple(part.tolist() for part in (*A.to_csc(), *A.to_csr())),
 }
 _UNDIRECTED = (
     *("kron:4", "urand:4", "road:4", "grid:3x4", "delaunay:4", "mycielskian:4"),
@@ -401,26 +367,22 @@ _UNDIRECTED = (
 def matrices() -> Iterator[Case]:
     """Yield every operation on matrices, and operators that a user registers."""
     for name, operation in _OPERATIONS.items():
-        programs: dict[str, Program] = {}
-        for graph in GRAPHS:
-            for dtype in (BOOL, INT64, FP32):
-                programs[f"{graph.name} {dtype}"] = _on(graph, dtype, operation)
-        yield Case("matrices", name, agree(programs))
-    yield Case("matrices", "built of duplicates", agree({"program": _duplicates}))
+        yield Case("matrices", name, agree(partial(_operated, operation)))
+    yield Case("matrices", "built of duplicates", agree(_duplicates))
     yield Case("matrices", "symmetric as made", _symmetric_as_made)
-    yield Case("matrices", "product with A.T", agree({g.name: _transposed(g) for g in GRAPHS}))
-    yield Case("operators", "registered by a user", agree({g.name: _registered(g) for g in GRAPHS}))
+    yield Case("matrices", "product with A.T", agree(_transposed))
+    yield Case("operators", "registered by a user", agree(_registered))
 
 
-def _on(graph: Graph, dtype: DType, operation: Callable[[Matrix], Any]) -> Program:
-    return lambda place: operation(graph.matrix(dtype, place))
+def _operated(operation: Callable[[Matrix], Any], place: Backend) -> Results:
+    for graph, dtype in itertools.product(GRAPHS, (BOOL, INT64, FP32)):
+        yield f"{graph.name} {dtype}", operation(graph.matrix(dtype, place))
 
 
-def _duplicates(place: Backend) -> Matrix:
+def _duplicates(place: Backend) -> Results:
     rows, cols, values = [2, 0, 2, 2, 0], [1, 3, 1, 1, 0], [1, 2, 3, 4, 5]
-    return Matrix.from_coo(
-        rows, cols, values, INT32, nrows=3, ncols=4, dup_op=binary.minus, backend=place
-    )
+    how: dict[str, Any] = {"nrows": 3, "ncols": 4, "dup_op": binary.minus, "backend": place}
+    yield "from_coo", Matrix.from_coo(rows, cols, values, INT32, **how)
 
 
 def _symmetric_as_made(place: Backend, oracle: Backend) -> str:
@@ -436,30 +398,20 @@ def _symmetric_as_made(place: Backend, oracle: Backend) -> str:
     return f"{len(_UNDIRECTED)} graphs agree"
 
 
-def _transposed(graph: Graph) -> Program:
-    def run(place: Backend) -> Any:
+def _transposed(place: Backend) -> Results:
+    for graph in GRAPHS:
         A = graph.matrix(INT32, place)
         u = vector(graph.n, INT32, place, share=0.5, seed=1)
-        return (
-            semiring.plus_minus(A.T @ u)
-            .new()
-            .ewise_add(semiring.min_first(u @ A.T).new(), binary.plus)
-            .new()
-        )
-
-    return run
+        pushed = semiring.min_first(u @ A.T).new()
+        yield graph.name, semiring.plus_minus(A.T @ u).new().ewise_add(pushed, binary.plus).new()
 
 
-def _registered(graph: Graph) -> Program:
-    """Return a program with a user's function, semiring and selector."""
-
-    def run(place: Backend) -> Any:
-        affine, square = _user_operators()
-        A = graph.matrix(INT64, place)
+def _registered(place: Backend) -> Results:
+    """Yield results of a user's function and semiring."""
+    affine, square = _user_operators()
+    for graph in GRAPHS:
         u = vector(graph.n, INT64, place, share=0.5, seed=1)
-        return affine(u @ A).new().apply(square).new()
-
-    return run
+        yield graph.name, affine(u @ graph.matrix(INT64, place)).new().apply(square).new()
 
 
 def _user_operators() -> tuple[Any, Any]:
@@ -480,23 +432,16 @@ def loops() -> Iterator[Case]:
     """Yield loops over bitmap matrices, fused and eager."""
     for name, run in _LOOPS.items():
         for graph in GRAPHS:
-            programs: dict[str, Program] = {}
-            for k in (k for k in _ROWS if 2 * k <= max(2, graph.n)):
-                programs[f"{k} rows"] = _rows_of(graph, run, k)
-                programs[f"{k} rows, eagerly"] = _eagerly(programs[f"{k} rows"])
-            yield Case("matrices", f"{name} on {graph.name}", agree(programs))
+            program = partial(_looped, run, graph)
+            yield Case("matrices", f"{name} on {graph.name}", agree(program))
 
 
-def _rows_of(graph: Graph, run: Callable[[Matrix, int], Matrix], k: int) -> Program:
-    return lambda place: run(graph.matrix(INT64, place), k)
-
-
-def _eagerly(program: Program) -> Program:
-    def run(place: Backend) -> Any:
+def _looped(run: Callable[[Matrix, int], Matrix], graph: Graph, place: Backend) -> Results:
+    for k in (k for k in _ROWS if 2 * k <= max(2, graph.n)):
+        yield f"{k} rows", run(graph.matrix(INT64, place), k)
         with eager():
-            return program(place)
-
-    return run
+            found = run(graph.matrix(INT64, place), k)
+        yield f"{k} rows, eagerly", found
 
 
 def _seeds(A: Matrix, k: int, dtype: DType) -> Matrix:

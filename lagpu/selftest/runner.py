@@ -9,21 +9,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import Progress
 from rich.text import Text
 
 from lagpu import backends, versions
 from lagpu.backends.protocol import Backend
 from lagpu.host.fitting import FittingTable
 from lagpu.selftest import algorithms, operations
-from lagpu.selftest.case import Case
+from lagpu.selftest.case import Case, kind_of
 
 
 def run(backend: str = "auto", *, quick: bool = False) -> dict[str, Any]:
@@ -84,7 +77,7 @@ def _one_of_each_kind(cases: list[Case]) -> list[Case]:
     """
     kinds: dict[tuple[str, str], list[Case]] = {}
     for case in cases:
-        kinds.setdefault(case.kind, []).append(case)
+        kinds.setdefault(kind_of(case.group, case.name), []).append(case)
     chosen = [members[len(members) // 3] for members in kinds.values()]
     return [replace(case, run=case.brief or case.run) for case in chosen]
 
@@ -92,22 +85,11 @@ def _one_of_each_kind(cases: list[Case]) -> list[Case]:
 def _shown(cases: list[Case]) -> Iterator[Case]:
     """Yield the cases while a progress bar shows on stderr."""
     errors = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left:"),
-        TimeRemainingColumn(),
-    )
-    with Progress(
-        *columns, console=errors, transient=True, disable=not errors.is_terminal
-    ) as progress:
-        task = progress.add_task("self-test", total=len(cases))
-        for case in cases:
+    with Progress(console=errors, transient=True, disable=not errors.is_terminal) as progress:
+        task = progress.add_task("self-test")
+        for case in progress.track(cases, task_id=task):
             progress.update(task, description=f"{case.group}: {case.name}")
             yield case
-            progress.advance(task)
 
 
 def _row(case: Case, place: Backend, oracle: Backend) -> dict[str, Any]:
@@ -161,7 +143,7 @@ def _table(rows: list[dict[str, Any]]) -> FittingTable:
         table.add_column(name, justify="right")
     kinds: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
-        kinds.setdefault((row["group"], row["case"].split()[0].rstrip(",")), []).append(row)
+        kinds.setdefault(kind_of(row["group"], row["case"]), []).append(row)
     for (group, kind), members in kinds.items():
         passed = sum(row["passed"] for row in members)
         failed = len(members) - passed

@@ -8,8 +8,9 @@ from loop_names import is_fused
 
 from lagpu import FP64, INT64, algorithms, generators
 from lagpu.backends.gpu.backend import GpuBackend
+from lagpu.catalog import ALGORITHMS
 from lagpu.errors import NoPath
-from lagpu.selftest.algorithms import ALGORITHMS, Inputs
+from lagpu.selftest.algorithms import Inputs
 
 HUBS = generators.kronecker(6, 8, backend="sim")  # some columns of most entries
 SPARSE = generators.road(9, backend="sim")
@@ -54,13 +55,13 @@ def graphs_for(name):
 
 
 @pytest.mark.parametrize(
-    "row", [row for row in ALGORITHMS if row.name not in NO_LOOP], ids=lambda row: row.label
+    "row", [row for row in ALGORITHMS if row.name not in NO_LOOP], ids=lambda row: row.key
 )
 def test_every_loop_is_one_kernel(outcomes, row):
     for A in graphs_for(row.name):
         outcomes.clear()
         with contextlib.suppress(NoPath):  # diameter of a graph in parts
-            row.call(Inputs(A, A, A, A, A, 1, 0, [0, 1, 2]))
+            row.run(A, Inputs({"pattern": A}, 1, 0, [0, 1, 2]))
         assert outcomes
         assert all(is_fused(how) or how.startswith(SWEEP) for how in outcomes), outcomes
 

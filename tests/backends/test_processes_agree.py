@@ -17,7 +17,6 @@ from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.grid.backend import GridBackend
 from lagpu.backends.grid.comm import MpiEngine
 from lagpu.backends.processes import of_all
-from lagpu.bench import networkx_backend
 from lagpu.crosscheck import crosscheck
 from lagpu.errors import LagpuError, OutOfMemory
 from lagpu.io import files, networkx_graphs
@@ -147,18 +146,6 @@ def test_hosts_may_have_more_processes_and_fewer(uneven):
         ).nvals
 
     assert on_ranks(3, program)[0] == [64] * 3
-
-
-def test_calls_of_networkx_are_repeated_as_often(clocks, monkeypatch):
-    clocks(networkx_backend, "perf_counter", 1e6)
-    monkeypatch.setattr(networkx_backend, "_ENOUGH", 1.0)
-
-    def program(place):
-        calls = []
-        networkx_backend._timed(lambda: calls.append(generators.path(5, backend=place)), place)
-        return len(calls)
-
-    assert on_grids(2, program) == [1, 1]
 
 
 def test_a_soak_ends_after_the_same_round(clocks):

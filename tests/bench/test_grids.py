@@ -1,14 +1,18 @@
-"""What `python -m lagpu.bench.grids` measures: it agrees, and says where it does not."""
+"""What `docs/benchmarks/grids.py` measures: it agrees, and says where it does not."""
 
 import json
+import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from lagpu import Vector, algorithms, generators
-from lagpu.bench import grids
 from lagpu.errors import InvalidValue
 from lagpu.host import job
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "docs" / "benchmarks"))
+import grids
 
 run = CliRunner().invoke
 

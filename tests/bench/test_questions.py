@@ -13,13 +13,14 @@ import scipy.sparse as sp
 from loop_names import is_fused
 from problems import GRAPHS, UNDIRECTED, answer, matrix, problem_of, question
 
-from lagpu import Matrix, algorithms, backends, io
+from lagpu import Matrix, algorithms, backends, catalog, io
 from lagpu.bench import algorithms as bench_algorithms
 from lagpu.bench import peers, questions
 from lagpu.bench.algorithms import Backend, Bench
 from lagpu.bench.graphs import Problem, make
-from lagpu.bench.peers import ANSWERING, PEERS
-from lagpu.bench.questions import LEFT_OUT, QUESTIONS, Answer, depths, differs, least_labels
+from lagpu.bench.peers import ANSWERING, PEERS, least_labels
+from lagpu.bench.questions import QUESTIONS, differs
+from lagpu.catalog import ALGORITHMS, Answer, depths
 from lagpu.errors import BackendUnavailable, CheckFailed, InvalidValue, NotSupported
 
 
@@ -34,17 +35,18 @@ def given(kind, tmp_path):
 
 
 def test_every_algorithm_is_measured_or_named_with_another():
-    asked = {q.algorithm for q in QUESTIONS}
-    assert asked <= {*algorithms.__all__, "product"}
-    assert set(algorithms.__all__) - asked <= set(LEFT_OUT)
-    assert not asked & set(LEFT_OUT)
-    keys = [q.key for q in QUESTIONS]
-    assert len(set(keys)) == len(keys)
+    asked = {q.name for q in QUESTIONS}
+    assert asked == {*algorithms.__all__, "product"} - {
+        row.name for row in ALGORITHMS if row.measured_as not in ("", row.name)
+    }
+    for row in ALGORITHMS:
+        assert {*row.measured_as.split(", ")} <= {*asked, ""}
+    assert all(q.read is not Answer for q in QUESTIONS)
 
 
 def test_names_are_chosen():
     assert [q.key for q in questions.chosen(["bfs,pagerank"])] == ["bfs", "pagerank"]
-    assert [q.options for q in questions.chosen(["connected_components"])] == ["fastsv", "bfs"]
+    assert [q.label for q in questions.chosen(["connected_components"])] == ["fastsv", "bfs"]
     assert len(questions.chosen([])) == len(questions.chosen(["all"])) == len(QUESTIONS)
     with pytest.raises(InvalidValue, match="measured as bellman_ford, delta_stepping"):
         questions.chosen(["sssp"])
@@ -75,22 +77,22 @@ def test_depths_and_labels():
     ("key", "kind", "fault"),
     [
         ("bfs_parents", "even", lambda a: (a.proof[0], np.full(4, a.proof[0][0]))),
-        ("bfs", "undirected", lambda a: (a.proof[0][1:], a.proof[1][1:])),
+        ("bfs", "undirected", lambda a: (None, (a.proof[1][0][1:], a.proof[1][1][1:]))),
         ("shortest_path", "directed", lambda a: [*a.proof, a.proof[-1]]),
         ("shortest_path", "undirected", lambda a: [5, *a.proof[1:]]),
-        ("bipartite_sides", "even", lambda a: (a.proof[0], np.zeros(4, int))),
-        ("bipartite_sides", "undirected", lambda a: [0, 1, 3]),
-        ("bipartite_sides", "undirected", lambda a: [0, 1]),
-        ("bipartite_sides", "apart", lambda a: (a.proof[0][1:], a.proof[1][1:])),
+        ("bipartite_sides", "even", lambda a: ((a.proof[0][0], np.zeros(4, int)), None)),
+        ("bipartite_sides", "undirected", lambda a: (None, [0, 1, 3])),
+        ("bipartite_sides", "undirected", lambda a: (None, [0, 1])),
+        ("bipartite_sides", "apart", lambda a: (tuple(x[1:] for x in a.proof[0]), None)),
     ],
 )
 def test_what_may_differ_is_proved(key, kind, fault, tmp_path):
     given = problem_of(kind, tmp_path)
     right = answer(Backend("cpu", given), key)
-    prove = question(key).prove
-    prove(given, right)
+    prove, A = question(key).prove, given.pattern
+    prove(A, given.facts, right.proof)
     with pytest.raises(CheckFailed):
-        prove(given, right._replace(proof=fault(right)))
+        prove(A, given.facts, fault(right))
 
 
 # ---------------------------------------------------------------------------------- the problem
@@ -113,8 +115,6 @@ def test_facts(kind, given):
 
 def test_edges_and_lengths(given):
     A = given.rows.toarray()
-    pattern = np.array([[given.has_edge(i, j) for j in range(len(A))] for i in range(len(A))])
-    assert np.array_equal(A > 0, pattern)
     assert A[A > 0].min() >= 1
     both = (A > 0) & (A.T > 0)
     assert np.array_equal(A[both], A.T[both])
@@ -160,8 +160,8 @@ def test_backends_find_what_the_oracle_finds(backend, given):
             right, found = answer(oracle, q.key), answer(other, q.key)
             found = pickle.loads(pickle.dumps(found))  # it comes from another process
             assert not differs(q.rule, right, found), q.key
-            if q.prove is not None:
-                q.prove(given, found)
+            if found.proof is not None:
+                q.prove(given.pattern, given.facts, found.proof)
             if q.rounds is not None:
                 assert q.rounds(given.facts, found) >= 1
 
@@ -187,7 +187,7 @@ def test_a_triangle_is_counted(monkeypatch, tmp_path):
 
 def test_searches_from_each_are_read_row_by_row():
     levels = Matrix.from_coo([0, 1, 1], [0, 1, 2], [0, 0, 1], nrows=2, ncols=3, backend="cpu")
-    assert questions._levels_of_each(levels).same.tolist() == [[0, -1, -1], [-1, 0, 1]]
+    assert catalog._levels_of_each(levels).same.tolist() == [[0, -1, -1], [-1, 0, 1]]
 
 
 def test_what_rules_a_question_out(tmp_path):

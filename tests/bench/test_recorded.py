@@ -90,7 +90,7 @@ WRONG = {
 def test_other_files_are_refused(content, refused, save):
     file = save(content, "theirs.json")
     said = refused("bench", "kron5", "-b", "cpu", "--peers", file)
-    assert "is no report of lagpu bench. Give one" in said
+    assert "is not a report of lagpu bench. Give one" in said
 
 
 def test_a_file_without_the_graph_or_no_file_is_refused(refused, save, tmp_path):

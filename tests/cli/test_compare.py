@@ -145,7 +145,7 @@ def test_every_algorithm_has_its_proof(run, monkeypatch):
 
 
 WRONG = {
-    "algorithm": (["dfs", "path:3"], "there is no algorithm 'dfs'. Use bfs, sssp"),
+    "algorithm": (["dfs", "path:3"], "there is no algorithm 'dfs'. Use bfs, path"),
     "output": (["sssp", "path:3", "--output", "paths"], "sssp has only one result"),
     "target": (["bfs", "path:3", "-t", "2"], "bfs does not take it"),
     "no target": (["path", "path:3"], "needs it"),

@@ -20,11 +20,11 @@ from lagpu.backends.gpu.fused.sweep import PerSourceSweep
 from lagpu.backends.gpu.ops import elementwise
 from lagpu.backends.gpu.ops.strategies import STRATEGIES
 from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.catalog import ALGORITHMS, TOPICS
 from lagpu.cli import main
 from lagpu.operations import Multiply, MultiplySelection
 from lagpu.selftest import algorithms, operations, runner
-from lagpu.selftest.algorithms import ALGORITHMS
-from lagpu.selftest.case import Case
+from lagpu.selftest.case import Case, kind_of
 from lagpu.selftest.data import DEEP, GRAPHS
 
 
@@ -40,8 +40,14 @@ def chosen(cases, *words: str) -> list[Case]:
     return found
 
 
-def searches_on(graph) -> list[Case]:
-    return [case for case in algorithms.cases() if case.name.endswith(f" on {graph.name}")]
+def calls_on(graph, *names: str) -> list[Case]:
+    """Return cases of one graph: of some algorithms, or of all."""
+    rows = [row for row in ALGORITHMS if row.name in (names or row.name)]
+    return [algorithms.case(row, [graph]) for row in rows if graph.n <= 32 or not row.slow]
+
+
+def graph_of(name: str):
+    return next(graph for graph in GRAPHS if graph.name == name)
 
 
 @pytest.fixture
@@ -67,18 +73,31 @@ def test_all_cases_of_vectors_pass_on_the_oracle():
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("graph", [*GRAPHS, DEEP], ids=lambda graph: graph.name)
 def test_all_searches_pass(place, graph):
-    assert failing(searches_on(graph), place) == []
+    assert failing(calls_on(graph), place) == []
 
 
 def test_every_public_algorithm_has_a_row():
     assert {row.name for row in ALGORITHMS} == set(lagpu.algorithms.__all__)
-    labels = [row.label for row in ALGORITHMS]
-    assert len(set(labels)) == len(labels)
+    keys = [row.key for row in ALGORITHMS]
+    assert len(set(keys)) == len(keys)
+    for name in lagpu.algorithms.__all__:
+        rows = [row for row in ALGORITHMS if row.name == name]
+        assert [row.topic in TOPICS for row in rows] == [k == 0 for k in range(len(rows))], name
 
 
-def test_every_search_is_on_one_of_the_graphs():
-    names = [case.name for graph in (*GRAPHS, DEEP) for case in searches_on(graph)]
-    assert sorted(names) == sorted(case.name for case in algorithms.cases())
+def test_every_algorithm_is_a_case_on_every_size(monkeypatch):
+    ran = []
+    monkeypatch.setattr(
+        algorithms, "outcome", lambda row, inputs: ran.append((row, inputs.graphs["pattern"]))
+    )
+    for case in algorithms.cases():
+        case.run(backends.get("cpu"), backends.get("cpu"))
+    for row in ALGORITHMS:
+        tried = [A for other, A in ran if other is row]
+        sizes = {graph.n for graph in GRAPHS if graph.n <= 32 or not row.slow}
+        for n in sizes:
+            assert {str(A.dtype) for A in tried if A.nrows == n} == {"BOOL", "INT64"}, row.key
+        assert (DEEP.n in {A.nrows for A in tried}) is (row.name in algorithms._DEEP)
 
 
 @pytest.mark.exhaustive
@@ -98,18 +117,17 @@ def test_a_quick_run_has_one_case_of_each_kind(monkeypatch):
     ran: list[Case] = []
     monkeypatch.setattr(runner, "_row", lambda case, *_: ran.append(case) or {"passed": True})
     selftest.run("sim")
-    every, kinds = len(ran), {case.kind for case in ran}
+    every, kinds = len(ran), {kind_of(case.group, case.name) for case in ran}
     ran.clear()
     selftest.run("sim", quick=True)
-    assert len(ran) == len(kinds) < every / 8
-    assert {case.kind for case in ran} == kinds
+    assert len(ran) == len(kinds) < every / 7
+    assert {kind_of(case.group, case.name) for case in ran} == kinds
     assert ("products", "pull_bitmap") in kinds
     products_ran = [case for case in ran if case.group == "products" and case.brief]
     assert len(products_ran) == len(STRATEGIES) + 1
     assert all(case.run is case.brief for case in products_ran)
-    assert [case.name for case in ran if case.kind == ("algorithms", "bfs_levels")] == [
-        "bfs_levels on random 31"
-    ]
+    (searched,) = [case for case in ran if case.name == "bfs_levels"]
+    assert searched.run is searched.brief
 
 
 def test_the_command_takes_quick(run, monkeypatch):
@@ -202,7 +220,7 @@ def test_a_product_that_ignores_its_mask_is_found(monkeypatch):
     cases = chosen(operations.products(STRATEGIES), "any_pair BOOL")
     assert len(failing(cases)) == len(cases)
     # Without its mask a search never ends; a product over a graph without edges does.
-    assert failing(chosen(algorithms.cases(), "bfs_levels on empty 33")) == []
+    assert failing(calls_on(graph_of("empty 33"), "bfs_levels")) == []
 
 
 @pytest.mark.ci
@@ -218,7 +236,7 @@ def test_a_transposed_product_is_found(monkeypatch):
         monkeypatch, lambda s: with_product(s, transpose=not s.operation.product.transpose)
     )
     assert failing(chosen(operations.products(("push_edge",)), "any_pair BOOL", "any_secondi"))
-    assert failing(chosen(algorithms.cases(), "directed random 32"))
+    assert failing(calls_on(graph_of("directed random 32")))
 
 
 @pytest.mark.ci
@@ -245,7 +263,7 @@ def test_a_wrong_parent_is_found(monkeypatch):
 
     monkeypatch.setattr(GpuBackend, "vector_to_coo", off_by_one)
     for name in ("bfs_parents", "bfs_levels", "bfs"):
-        assert failing(chosen(algorithms.cases(), f"{name} on random 31")), name
+        assert failing(calls_on(graph_of("random 31"), name)), name
 
 
 def test_a_lost_accumulator_is_found(monkeypatch):
@@ -272,7 +290,7 @@ def test_a_wrong_type_is_found(monkeypatch):
 @pytest.mark.ci
 def test_rows_apart_that_err_are_found(monkeypatch):
     """On a GPU the sources of a deep graph are searched, and swept, each by itself."""
-    cases = chosen(algorithms.cases(), "ladder")
+    cases = calls_on(DEEP, *algorithms._DEEP)
     names = [case.name for case in cases]
     whole = PerSourceSearch.run
 

@@ -10,9 +10,12 @@ from strategies import Draw, Failed
 
 from lagpu.algebra.tables import binary
 from lagpu.backends.protocol import Backend
+from lagpu.catalog import ALGORITHMS
 from lagpu.core.matrix import Matrix
 from lagpu.errors import CheckFailed
-from lagpu.selftest.algorithms import ALGORITHMS, Inputs, alike
+from lagpu.selftest import algorithms
+from lagpu.selftest.algorithms import Inputs
+from lagpu.selftest.case import difference
 
 _SIZES = (1, 2, 5, 31, 32, 33)
 _BIG_SIZES = (200, 1023, 1025)
@@ -22,30 +25,31 @@ _SLOW = ("betweenness", "diameter", "path", "triangle", "clustering", "transitiv
 def run(draw: Draw, backend: Backend, _seed: int) -> int:
     """Draw a graph and an algorithm, run it, prove and compare the result; return 1."""
     row = draw(st.sampled_from(ALGORITHMS), label="algorithm")
-    is_slow = row.slow or row.prove is None or any(word in row.label for word in _SLOW)
+    is_slow = row.slow or row.check is None or any(word in row.name for word in _SLOW)
     n, edges = _graph(draw, _SIZES if is_slow else _SIZES + _BIG_SIZES)
     s, t = (draw(st.integers(0, n - 1), label="vertex") for _ in range(2))
     many = draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=66), label="sources")
     found = []
     for place in (backend, "cpu"):
         try:
-            found.append(outcome(row.label, place, n, edges, s, t, many))
+            found.append(outcome(row.key, place, n, edges, s, t, many))
         except CheckFailed as error:
             found.append(f"CheckFailed: {error}")
-    if not alike(*found):
+    if differs := difference(*found, rounded=True):
         raise Failed(
-            "from lagpu.selftest.algorithms import alike\n"
+            "from lagpu.selftest.case import difference\n"
             "from soak.algorithm_calls import outcome\n\n\ndef test_soak():\n"
             f"    given = {n}, {edges!r}, {s}, {t}, {many!r}\n"
-            f"    found = outcome({row.label!r}, {backend.name!r}, *given)\n"
-            f"    assert alike(found, outcome({row.label!r}, 'cpu', *given))\n"
-            f"    # {backend.name}: {found[0]!r}\n    # cpu: {found[1]!r}\n"
+            f"    found = outcome({row.key!r}, {backend.name!r}, *given)\n"
+            f"    right = outcome({row.key!r}, 'cpu', *given)\n"
+            "    assert not difference(found, right, rounded=True)\n"
+            f"    # {differs}\n"
         )
     return 1
 
 
 def outcome(
-    label: str,
+    key: str,
     place: Backend | str,
     n: int,
     edges: list[tuple[int, int, int]],
@@ -54,26 +58,26 @@ def outcome(
     sources: list[int],
 ) -> Any:
     """Return the outcome of a row of `ALGORITHMS` on the graphs of some edges."""
-    (row,) = (row for row in ALGORITHMS if row.label == label)
-    return row.outcome(Inputs(*_matrices(n, edges, place), source, target, sources))
+    (row,) = (row for row in ALGORITHMS if row.key == key)
+    return algorithms.outcome(row, Inputs(_matrices(n, edges, place), source, target, sources))
 
 
-def _matrices(
-    n: int, edges: list[tuple[int, int, int]], place: Backend | str
-) -> tuple[Matrix, Matrix, Matrix, Matrix, Matrix]:
-    """Return the graphs of some edges: directed, both ways, simple, weighted, without cycles."""
+def _matrices(n: int, edges: list[tuple[int, int, int]], place: Backend | str) -> dict[str, Matrix]:
+    """Return the graphs of some edges, by `Algorithm.graph`."""
     i, j, weights = np.array(edges, np.int64).reshape(-1, 3).T
 
     def made(rows: Any, cols: Any, values: Any = True) -> Matrix:
         dup_op = binary.lor if values is True else binary.min
         return Matrix.from_coo(rows, cols, values, nrows=n, ncols=n, dup_op=dup_op, backend=place)
 
-    off = i != j
     up = i < j
-    both = np.r_[i, j], np.r_[j, i]
-    simple = np.r_[i[off], j[off]], np.r_[j[off], i[off]]
     lengths = weights / 4 if len(edges) % 2 else weights
-    return made(i, j), made(*both), made(*simple), made(i, j, lengths), made(i[up], j[up])
+    return {
+        "pattern": made(i, j),
+        "undirected": made(np.r_[i, j], np.r_[j, i]),
+        "weighted": made(i, j, lengths),
+        "acyclic": made(i[up], j[up]),
+    }
 
 
 def _graph(draw: Draw, sizes: tuple[int, ...]) -> tuple[int, list[tuple[int, int, int]]]:

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import lagpu
 from lagpu import INT64
 from lagpu.backends.gpu.storage.vector import VectorStore
-from lagpu.selftest.algorithms import ALGORITHMS
+from lagpu.catalog import ALGORITHMS
 from soak import algorithm_calls as graphs
 from soak import statements
 from soak.__main__ import app, soak
@@ -156,11 +156,11 @@ def test_no_program_differs(backend, program, cpu, compiled, share):
     assert min(count) > 0
 
 
-@pytest.mark.parametrize("row", ALGORITHMS, ids=lambda row: row.label)
+@pytest.mark.parametrize("row", ALGORITHMS, ids=lambda row: row.key)
 def test_every_algorithm_runs(row):
     rng = np.random.default_rng(5)
     edges = [tuple(e) for e in rng.integers(0, 9, (20, 3)).tolist()]
-    found = graphs.outcome(row.label, "cpu", 9, edges, 1, 2, [0, 3])
+    found = graphs.outcome(row.key, "cpu", 9, edges, 1, 2, [0, 3])
     assert not isinstance(found, str) or row.name in MAY_REFUSE, found
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from lagpu import Matrix, backends, io
 from lagpu.bench.graphs import Problem, make
-from lagpu.bench.questions import QUESTIONS, Answer, Question
+from lagpu.bench.questions import QUESTIONS
+from lagpu.catalog import Algorithm, Answer
 
 # Two triangles joined by an edge, with a self-loop; a path that leads back; a diamond; two parts.
 GRAPHS = {
@@ -33,7 +34,7 @@ def problem_of(kind, folder) -> Problem:
     return Problem.read(folder)
 
 
-def question(key: str) -> Question:
+def question(key: str) -> Algorithm:
     return next(q for q in QUESTIONS if q.key == key)
 
 

@@ -4,7 +4,7 @@ Each graph is made on each backend by itself, never on this host, so graphs may 
 devices hold. Results are compared with those of the first backend that holds the graph, for every
 root, by sums over their entries that the devices add up.
 
-    python -m lagpu.bench.grids kron24e16 kron26e16 -b gpu -b grid:2:gpu --json grids.json
+    python docs/benchmarks/grids.py kron24e16 kron26e16 -b gpu -b grid:2:gpu --json grids.json
 """
 
 from __future__ import annotations

@@ -1,0 +1,373 @@
+"""The table of algorithms: arguments, checker, question of ``lagpu bench``, words of the commands.
+
+The self-test, the soak, `lagpu bench`, ``lagpu check``, ``lagpu crosscheck``, tests and the page of
+the algorithms read it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from lagpu import algorithms, check
+from lagpu.algorithms.betweenness import is_directed
+from lagpu.core.matrix import Matrix
+
+Array = np.ndarray[Any, Any]
+
+SEED = 1  # of random choices
+RANK_ERROR = 1e-4  # sum of the errors of all ranks, as in the GAP benchmark (Beamer et al. 2015)
+SOURCES, FEW, SAMPLED, RADIUS = 8, 2, 4, 2  # most of each argument, see `Algorithm.given`
+_OUTSIDE = 5000  # most vertices outside of the largest search, if each component takes a search
+
+
+class Answer(NamedTuple):
+    """The result of an algorithm: the part that all right answers share, and the part to prove.
+
+    Answers are sent between processes, so they consist of arrays, without objects of a backend.
+    """
+
+    same: Array
+    proof: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Algorithm:
+    """A public algorithm with some arguments.
+
+    Attributes
+    ----------
+    name : str
+        The function in `lagpu.algorithms`.
+    given : tuple of str
+        Its arguments after the matrix: ``source`` and ``target``, several ``sources``, a ``few``
+        vertices, a ``radius``, or the number of random sources, ``sampled``.
+    check : callable, optional
+        Takes (matrix, *arguments, result); raises `CheckFailed` if the result is wrong.
+    label : str
+        The options in words; `lagpu bench` prints them.
+    options : mapping
+        Keyword arguments.
+    graph : str
+        The matrix: ``pattern``, ``undirected``, ``weighted``, ``acyclic``, or ``FP32``, weighted in
+        that type.
+    read : callable
+        Makes an `Answer` of the result.
+    rule : str
+        How `lagpu bench` compares answers: ``equal``, ``close`` (each number), ``FP32`` (the same
+        in that type) or ``sum`` (of differences).
+    why_not : callable
+        Returns why `lagpu bench` leaves a graph out, by its facts, or an empty string.
+    rounds : callable, optional
+        Counts levels or searches, from the facts of the graph and the answer.
+    call : callable, optional
+        Is called with the matrix and its facts in place of the algorithm.
+    measured_as : str
+        The algorithms that `lagpu bench` measures instead; by default it measures this one.
+    slow : bool
+        Whether it searches from each vertex.
+    option, command : str
+        The option of ``lagpu check`` for a file with a result, and the command.
+    topic : str
+        The row of `TOPICS` in the first row of an algorithm.
+    """
+
+    name: str
+    given: tuple[str, ...] = ()
+    check: Callable[..., Any] | None = None
+    label: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    graph: str = "pattern"
+    read: Callable[[Any], Answer] = Answer
+    rule: str = "equal"
+    why_not: Callable[[Any], str] = lambda _facts: ""
+    rounds: Callable[[Any, Answer], int] | None = None
+    call: Callable[[Matrix, Any], Any] | None = None
+    measured_as: str = ""
+    slow: bool = False
+    option: str = ""
+    command: str = ""
+    topic: str = ""
+
+    @property
+    def key(self) -> str:
+        """The algorithm and its options."""
+        return f"{self.name} {self.label}".strip()
+
+    def arguments(self, facts: Any) -> list[Any]:
+        """Return the arguments after the matrix, which are attributes of `facts`."""
+        return [getattr(facts, name) for name in self.given]
+
+    def run(self, A: Matrix, facts: Any) -> Any:
+        """Call the algorithm."""
+        if self.call is not None:
+            return self.call(A, facts)
+        return getattr(algorithms, self.name)(A, *self.arguments(facts), **self.options)
+
+    def prove(self, A: Any, facts: Any, found: Any) -> None:
+        """Raise `CheckFailed` if a result is wrong and there is a checker."""
+        if self.check is not None:
+            self.check(A, *self.arguments(facts), found)
+
+
+# ---- checkers of (matrix, *arguments, result)
+
+
+def _check_bfs(A: Any, source: int, found: Any) -> None:
+    levels, parents = found
+    if levels is not None:
+        check.check_levels(A, source, levels)
+    check.check_parents(A, source, parents, levels)
+
+
+def _check_sides(A: Any, found: Any) -> Any:
+    sides, cycle = found
+    return check.check_odd_cycle(A, cycle or []) if sides is None else check.check_sides(A, sides)
+
+
+def _remoteness(of: Any) -> Callable[..., Any]:
+    """Return a checker of all vertices, or of some."""
+
+    def prove(A: Any, *vertices_and_found: Any) -> Any:
+        *vertices, found = vertices_and_found
+        return check.check_remoteness(A, found, of, vertices=vertices[0] if vertices else None)
+
+    return prove
+
+
+def _check_sampled(A: Any, k: int, found: Any, error: Any = None) -> None:
+    sources = random.Random(SEED).sample(range(A.nrows), k)
+    check.check_betweenness(A, found, directed=is_directed(A), sources=sources, error=error)
+
+
+# ---- readers of results, and facts of answers
+
+
+def climbed(xp: Any, parents: Any) -> tuple[Any, Any]:
+    """Return the depth and the root of each vertex of a forest by pointer doubling.
+
+    A root is its own parent. The root returned for a cycle is not its own parent.
+    """
+    jump, depth = parents, (parents != xp.arange(len(parents))).astype(np.int32)
+    for _ in range(len(parents).bit_length()):
+        further = jump[jump]
+        if bool((further == jump).all()):
+            break
+        depth += depth[jump]
+        jump = further
+    return depth, jump
+
+
+def depths(parents: Array) -> Array:
+    """Return each vertex's depth in a tree, or -1, (n,); a parent of -1 means none."""
+    inside = parents >= 0
+    depth, _ = climbed(np, np.where(inside, parents, np.arange(len(parents))))
+    return np.where(inside, depth, -1)
+
+
+def dense(fill: Any) -> Callable[[Any], Answer]:
+    """Return a reader of vectors."""
+    return lambda v: Answer(v.to_dense(fill))
+
+
+def _tree(parents: Any) -> Answer:
+    return Answer(depths(parents.to_dense(-1)), parents.to_coo())
+
+
+def _bfs(found: Any) -> Answer:
+    levels, parents = found
+    return Answer(levels.to_dense(-1), (None, parents.to_coo()))
+
+
+def _entries(v: Any) -> Answer:
+    return Answer(v.to_coo()[1])
+
+
+def _number(x: Any) -> Answer:
+    return Answer(np.array([x]))
+
+
+def _route(route: list[int]) -> Answer:
+    return Answer(np.array([len(route)]), route)
+
+
+def _levels_of_each(levels: Matrix) -> Answer:
+    rows, cols, values = levels.to_coo()
+    found = np.full(levels.shape, -1, values.dtype)
+    found[rows, cols] = values
+    return Answer(found)
+
+
+def _trees(parents: Matrix) -> Answer:
+    rows, cols, values = parents.to_coo()
+    proof = sp.coo_array((values, (rows, cols)), shape=parents.shape)
+    return Answer(np.array([depths(row) for row in _levels_of_each(parents).same]), proof)
+
+
+def _sides(found: Any) -> Answer:
+    sides, cycle = found
+    return Answer(np.array([cycle is None]), (None if sides is None else sides.to_coo(), cycle))
+
+
+def _unconnected(facts: Any) -> str:
+    return "" if facts.connected else "not connected"
+
+
+def directed(facts: Any) -> str:
+    """Return why a graph is left out unless it is undirected."""
+    return "" if facts.symmetric else "directed"
+
+
+def _many_outside(facts: Any) -> str:
+    return f"{facts.outside:,} vertices apart" if facts.outside > _OUTSIDE else ""
+
+
+def _deepest(_facts: Any, answer: Answer) -> int:
+    return int(answer.same.max()) + 1
+
+
+def _searches(_facts: Any, answer: Answer) -> int:
+    return len(answer.same)
+
+
+def _sampled(facts: Any, _answer: Answer) -> int:
+    return int(facts.sampled)
+
+
+def _ranks_of_gap(A: Matrix, facts: Any) -> Any:
+    tol = RANK_ERROR / facts.vertices
+    return algorithms.pagerank(A, tol=tol, max_iter=1000, weight=False)
+
+
+#: Questions that users ask, and the semirings in the loops of the algorithms that answer.
+TOPICS = {
+    "levels": ("how many edges away? from whom?", "`any_pair`, `any_secondi`"),
+    "nearest": ("from the nearest of several vertices? within k edges?", "`any_pair`"),
+    "each": ("from each of several vertices, all at once?", "`any_pair`, `any_secondi`"),
+    "paths": ("along how many shortest paths?", "`plus_first`"),
+    "route": ("on which path?", "`any_secondi`"),
+    "weights": ("how far, by weights?", "`min_plus`"),
+    "across": ("how large is the graph across?", "those of `bfs_levels`"),
+    "parts": ("which vertices are connected?", "`min_first`, `min_second`, `any_pair`"),
+    "central": ("which vertices are central?", "`plus_first`, `plus_second`, `plus_times`"),
+    "sides": ("two colours? or an odd cycle?", "`any_first`, `any_secondi`"),
+    "order": ("what depends on what?", "`plus_pair`"),
+    "core": ("which vertices are in the dense core?", "`plus_pair`"),
+    "triangles": ("whose friends are friends?", "`plus_pair`"),
+    "apart": ("a largest possible choice without two neighbours?", "`max_first`, `any_pair`"),
+}
+_ONE, _MANY, _SOME = ("source",), ("sources",), ("few",)
+_EACH, _OF_FEW, _OF_SAMPLE = f"from each of {SOURCES}", f"{FEW} vertices", f"{SAMPLED} sources"
+_DRAWN = {"seed": SEED}
+
+#: Every public algorithm, those that take long last; `lagpu bench` asks in this order.
+ALGORITHMS = (
+    Algorithm("bfs_levels", _ONE, check.check_levels, read=dense(-1), rounds=_deepest,
+              command="bfs", topic="levels"),
+    Algorithm("bfs_parents", _ONE, check.check_parents, read=_tree, rounds=_deepest,
+              topic="levels"),
+    Algorithm("bfs", _ONE, _check_bfs, read=_bfs, rounds=_deepest, topic="levels"),
+    Algorithm("count_shortest_paths", _ONE, check.check_paths, read=dense(0), rule="close",
+              topic="paths"),
+    Algorithm("bfs_levels_joint", _MANY, check.check_levels_joint, f"from {SOURCES} at once",
+              read=dense(-1), rounds=_deepest, topic="nearest"),
+    Algorithm("bfs_levels_multi", _MANY, check.check_levels_multi, _EACH, read=_levels_of_each,
+              rounds=_deepest, topic="each"),
+    Algorithm("bfs_parents_multi", _MANY, check.check_parents_multi, _EACH, read=_trees,
+              rounds=_deepest, topic="each"),
+    Algorithm("neighborhood", ("source", "radius"),
+              lambda A, v, k, x: check.check_levels_joint(A, [v], x, k=k), f"within {RADIUS} edges",
+              read=dense(-1), rounds=_deepest, topic="nearest"),
+    Algorithm("k_hop", ("sources", "radius"), check.check_k_hop, measured_as="neighborhood",
+              topic="nearest"),
+    Algorithm("shortest_path", ("source", "target"), check.check_route, read=_route,
+              command="path", topic="route"),
+    Algorithm("shortest_path", ("source", "target"), check.check_route, "of one search",
+              {"method": "single"}, read=_route, measured_as="shortest_path"),
+    Algorithm("has_path", ("source", "target"), measured_as="shortest_path", topic="route"),
+    Algorithm("pseudo_diameter", _ONE, read=lambda found: Answer(np.array(found)), topic="across"),
+    Algorithm("pagerank", (), check.check_pagerank, "of weights", rule="sum",
+              measured_as="pagerank", option="pagerank", command="pagerank", topic="central"),
+    Algorithm("pagerank", (), lambda A, x: check.check_pagerank(A, x, tol=RANK_ERROR, weight=False),
+              read=dense(0), rule="sum", call=_ranks_of_gap),
+    Algorithm("connected_components", (), check.check_components, "fastsv", read=dense(-1),
+              option="components", command="components", topic="parts"),
+    Algorithm("connected_components", (), check.check_components, "bfs", {"method": "bfs"},
+              read=dense(-1), why_not=_many_outside),
+    Algorithm("strongly_connected_components", (),
+              lambda A, x: check.check_components(A, x, strong=True), read=dense(-1),
+              option="strong", topic="parts"),
+    Algorithm("maximal_independent_set", (), check.check_independent_set, f"seed {SEED}", _DRAWN,
+              read=dense(False), option="independent", command="independent", topic="apart"),
+    Algorithm("bipartite_sides", (), _check_sides, read=_sides, option="sides",
+              command="bipartite", topic="sides"),
+    Algorithm("is_bipartite", measured_as="bipartite_sides", topic="sides"),
+    Algorithm("core_number", (), check.check_core_numbers, read=dense(-1), option="cores",
+              command="cores", topic="core"),
+    Algorithm("k_core", (), lambda A, x: check.check_k_core(A, x, 2), "2", {"k": 2},
+              measured_as="core_number", topic="core"),
+    Algorithm("closeness_centrality", (), _remoteness("closeness"), slow=True, option="closeness",
+              measured_as="closeness_centrality", command="closeness", topic="central"),
+    Algorithm("closeness_centrality", _SOME, _remoteness("closeness"), _OF_FEW, read=_entries,
+              rule="close", rounds=_searches),
+    Algorithm("harmonic_centrality", (), _remoteness("harmonic"), slow=True, option="harmonic",
+              measured_as="harmonic_centrality", topic="central"),
+    Algorithm("harmonic_centrality", _SOME, _remoteness("harmonic"), _OF_FEW, read=_entries,
+              rule="close", rounds=_searches),
+    Algorithm("eccentricity", _SOME, _remoteness("eccentricity"), _OF_FEW, graph="undirected",
+              read=_entries, why_not=_unconnected, rounds=_searches, topic="across"),
+    *(Algorithm(name, graph="undirected", measured_as="eccentricity", slow=True, topic="across")
+      for name in ("radius", "center", "periphery")),
+    Algorithm("betweenness_centrality", (),
+              lambda A, x: check.check_betweenness(A, x, directed=is_directed(A)), slow=True,
+              measured_as="betweenness_centrality", option="betweenness", command="bc",
+              topic="central"),
+    Algorithm("betweenness_centrality", (),
+              lambda A, x: check.check_betweenness(A, x, endpoints=True), "with endpoints",
+              {"endpoints": True, "directed": True}, slow=True,
+              measured_as="betweenness_centrality"),
+    Algorithm("betweenness_centrality", ("sampled",), _check_sampled, _OF_SAMPLE, _DRAWN,
+              read=dense(0), rule="close", rounds=_sampled),
+    Algorithm("betweenness_centrality", ("sampled",), _check_sampled, f"{_OF_SAMPLE}, one by one",
+              _DRAWN | {"batch": 1}, measured_as="betweenness_centrality"),
+    Algorithm("betweenness_estimate", ("sampled",), lambda A, k, x: _check_sampled(A, k, *x),
+              _OF_SAMPLE, _DRAWN | {"batch": SAMPLED}, measured_as="betweenness_centrality",
+              topic="central"),
+    Algorithm("edge_betweenness_centrality", (), check.check_edge_betweenness, "directed",
+              {"directed": True}, measured_as="edge_betweenness_centrality", slow=True,
+              topic="central"),
+    Algorithm("edge_betweenness_centrality", ("sampled",), None, _OF_SAMPLE, _DRAWN,
+              read=lambda A: Answer(A.to_csc()[2]), rule="close", rounds=_sampled),
+    Algorithm("topological_levels", (), check.check_topological_levels, graph="acyclic",
+              read=dense(-1), rounds=_deepest, option="order", command="order", topic="order"),
+    Algorithm("topological_order", (), check.check_topological_order, graph="acyclic",
+              measured_as="topological_levels", topic="order"),
+    Algorithm("sssp", _ONE, check.check_distances, graph="weighted",
+              measured_as="bellman_ford, delta_stepping", command="sssp", topic="weights"),
+    Algorithm("bellman_ford", _ONE, check.check_distances, graph="weighted", read=dense(-1),
+              topic="weights"),
+    Algorithm("delta_stepping", _ONE, check.check_distances, graph="weighted", read=dense(-1),
+              topic="weights"),
+    *(Algorithm("delta_stepping", _ONE, check.check_distances, f"by {delta}", {"delta": delta},
+                "weighted", measured_as="delta_stepping") for delta in (2, 0.75)),
+    Algorithm("triangle_count", (), check.check_triangle_count, graph="undirected", read=_number,
+              why_not=directed, topic="triangles"),
+    Algorithm("triangles", (), check.check_triangles, graph="undirected", option="triangles",
+              measured_as="triangle_count", command="triangles", topic="triangles"),
+    Algorithm("clustering", (), check.check_clustering, graph="undirected", read=dense(0),
+              rule="close", why_not=directed, option="clustering", topic="triangles"),
+    Algorithm("average_clustering", graph="undirected", measured_as="clustering",
+              topic="triangles"),
+    Algorithm("transitivity", (), check.check_transitivity, graph="undirected",
+              measured_as="clustering", topic="triangles"),
+    Algorithm("diameter", (), check.check_diameter, graph="undirected", read=_number,
+              why_not=_unconnected, slow=True, command="diameter", topic="across"),
+)  # fmt: skip
+
+#: Checkers of (matrix, *arguments, result) by the name of the algorithm, with its defaults.
+PROOFS = {row.name: row.check for row in reversed(ALGORITHMS) if row.check is not None}
