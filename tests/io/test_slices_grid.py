@@ -1,6 +1,7 @@
 """Pieces that read shares of a file make the matrix that the whole of it makes, or its error."""
 
 import gzip
+import itertools
 import threading
 
 import numpy as np
@@ -154,6 +155,18 @@ def test_archives(tmp_path, monkeypatch, name, options):
     whole_is_not_read(monkeypatch)
     for grid in GRIDS:
         assert outcome(tmp_path / "a.npz", grid, **options) == wanted
+
+
+@pytest.mark.parametrize("entries", [0, 3, 6])
+def test_column_pointers_that_fall_anywhere(tmp_path, entries):
+    """At the end of a share too, where no entry may show it."""
+    path, whole = tmp_path / "a.npz", np.linspace(0, entries, 7).astype(int)
+    head = {"lagpu_format": 1, "shape": (6, 6), "dtype": "BOOL", "iso": np.True_}
+    for where, value in itertools.product(range(7), range(-1, entries + 3)):
+        pointers = whole.copy()
+        pointers[where] = value
+        np.savez(path, **head, col_ptr=pointers, row_idx=np.arange(entries))
+        assert outcome(path, "grid:3:cpu") == outcome(path, "cpu")
 
 
 def test_an_edge_of_two_values(tmp_path):
