@@ -18,9 +18,9 @@ import numpy as np
 
 from lagpu.errors import NotSupported
 from lagpu.host import memory
+from lagpu.io import reading
 from lagpu.io.csc import CSC, bytes_for_entries, from_entries
 from lagpu.io.reading import Budget, Options, Parsed, errors_named, needed
-from lagpu.io.text import PIECE
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
 _VERSION = "0.1.0"
@@ -77,7 +77,7 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
 def _require_heaps(file: IO[bytes]) -> None:
     """Raise for a heap of texts with a size that would keep libhdf5 in a loop without end."""
     at, tail, heaps = file.seek(0), b"", []
-    while part := file.read(PIECE):
+    while part := file.read(reading.PIECE):
         heaps += [at - len(tail) + x.start() for x in _HEAP.finditer(tail + part)]
         at, tail = at + len(part), (tail + part)[-_MARK + 1 :]
     for heap in heaps:

@@ -8,7 +8,6 @@ import gzip
 import io
 import os
 import sys
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Literal, cast, overload
@@ -24,17 +23,14 @@ from lagpu.core.matrix import Matrix
 from lagpu.errors import DimensionMismatch, FileFormatError, FileMissing, InvalidValue, LagpuError
 from lagpu.host import memory
 from lagpu.host.files import probe, replacing
-from lagpu.io import formats, matrix_market, slices, suites
+from lagpu.io import formats, matrix_market, reading, slices, suites
 from lagpu.io.csc import CSC, bytes_for_entries, symmetrise
 from lagpu.io.formats import Format
 from lagpu.io.npz import Archive
-from lagpu.io.reading import Budget, Options, Parsed, errors_named, kind_of, kind_of_text, needed
-from lagpu.io.text import PIECE, is_binary, write_rows
+from lagpu.io.reading import Budget, Options, Parsed
 
 Array = np.ndarray[Any, Any]
 
-_GZIP = b"\x1f\x8b"
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MANY = 1 << 13  # bytes at the beginning that tell what a file is
 
 
@@ -148,7 +144,7 @@ def read(
     with memory.shortage_named(f"read: {file.name}"):
         if grid.capabilities.parts is not None and str(file) != "-":
             with _named_errors("read", file):
-                shared = slices.read(file, options, asked, directed, grid, _named)
+                shared = slices.read(file, options, asked, directed, grid, _opened)
             if shared is not None:
                 return shared
         csc, ids = in_step(grid, lambda: _columns(file, options, asked, directed))
@@ -160,7 +156,7 @@ def _columns(
     file: Path, options: Options, asked: Format | None, directed: bool | None
 ) -> tuple[CSC, Any]:
     """Return the matrix of a file as columns, and the ids of its vertices or None."""
-    with _named_errors("read", file), _opened(file) as stream:
+    with _opened(file) as stream:
         budget = Budget.of(file.name, stream)
         found = _parse(stream, budget, options, asked, file)
     csc = found.csc
@@ -202,43 +198,29 @@ def _three(columns: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 @contextlib.contextmanager
-def _named(file: Path) -> Iterator[io.BufferedReader]:
-    """Open a file, with lagpu's errors."""
-    with _named_errors("read", file), _opened(file) as stream:
-        yield stream
-
-
-def _opened(file: Path) -> contextlib.AbstractContextManager[io.BufferedReader]:
-    """Open a file, or the standard input for ``-``."""
-    if str(file) == "-":
-        return contextlib.nullcontext(cast(io.BufferedReader, sys.stdin.buffer))
-    return file.open("rb")
+def _opened(file: Path) -> Iterator[io.BufferedReader]:
+    """Open a file, or the standard input for ``-``, with lagpu's errors in the block."""
+    with _named_errors("read", file):
+        if str(file) == "-":
+            yield cast(io.BufferedReader, sys.stdin.buffer)
+        else:
+            with file.open("rb") as stream:
+                yield stream
 
 
 def _parse(
     stream: io.BufferedReader, budget: Budget, options: Options, asked: Format | None, file: Path
 ) -> Parsed:
     """Return the graph in an open file."""
-    start = stream.peek(_MANY)[:_MANY]
-    form = formats.of_start(start)
+    form = formats.of_start(stream.peek(_MANY)[:_MANY], budget.name)
     if form is not None:
         _require_heeded(form, options, budget.name)
         seekable = stream if stream.seekable() else io.BytesIO(_whole(stream, budget))
         return form.read(seekable, budget, options)
-    if kind := kind_of(start):
-        raise FileFormatError(f"read: {budget.name} is {kind}.")
     data = _content(stream, budget)
     if matrix_market.is_tar(data):
         data, file = matrix_market.matrix_of(data, budget), Path(".mtx")
-    form = asked or formats.of_text(data, file)
-    if asked is not None and asked.magic:
-        raise FileFormatError(f"read: {budget.name} is no {asked.name}.")
-    if not form.binary and is_binary(data[: 1 << 16]):
-        raise FileFormatError(
-            f"read: {budget.name} is binary. Give one of {formats.names()} (text also gzipped)."
-        )
-    if form.guessed and asked is None and (kind := kind_of_text(data)):
-        raise FileFormatError(f"read: {budget.name} is {kind}.")
+    form = formats.of_content(data, file, asked, budget.name)
     _require_heeded(form, options, budget.name)
     try:
         return form.read(data, budget, options)
@@ -263,12 +245,9 @@ def _require_heeded(form: Format, options: Options, name: str) -> None:
 
 def _content(stream: io.BufferedReader, budget: Budget) -> bytes:
     """Return the whole of a file, unpacked if it is gzipped."""
-    packed = stream.peek(2).startswith(_GZIP)
-    source: Any = gzip.GzipFile(fileobj=stream) if packed else stream
-    try:
-        data = _whole(source, budget)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise FileFormatError(f"read: {budget.name} is truncated or damaged: {error}.") from error
+    packed = stream.peek(2).startswith(reading.GZIP)
+    with reading.damage_named(budget.name):
+        data = _whole(reading.unpacked(stream, packed), budget)
     if not data:
         raise FileFormatError(f"read: {budget.name} is empty.")
     return data
@@ -284,13 +263,13 @@ def _whole(source: Any, budget: Budget) -> bytes:
     while True:
         # Growing, the content may be moved: old and new exist at the same time.
         have = content.tell()
-        budget.require(PIECE + have // 8, "its text", held=have)
-        part = source.read(PIECE)
+        budget.require(reading.PIECE + have // 8, "its text", held=have)
+        part = source.read(reading.PIECE)
         if not part:
             break
-        content.write(part if have else part.removeprefix(_BYTE_ORDER_MARK))
+        content.write(part if have else part.removeprefix(reading.BYTE_ORDER_MARK))
     with content.getbuffer() as view:
-        ends = not view or view[-1] == ord("\n") or is_binary(bytes(view[: 1 << 16]))
+        ends = not view or view[-1] == ord("\n") or reading.is_binary(bytes(view[: 1 << 16]))
     if not ends:
         content.write(b"\n")
     return content.getvalue()
@@ -335,7 +314,7 @@ def require_writable(path: str | os.PathLike[str]) -> None:
     file = Path(path)
     form = _format_of(file)
     if form.extra:
-        needed(form.extra, f"write: {file.name}")
+        reading.needed(form.extra, f"write: {file.name}")
     with _named_errors("write", file):
         probe(file)
 
@@ -392,7 +371,7 @@ def write_vector(indices: Any, values: Any, path: str | os.PathLike[str]) -> Non
             return
         if file.suffix == ".csv":
             stream.write(b"index,value\n")
-        write_rows(stream, [where, what], "," if file.suffix == ".csv" else " ")
+        reading.write_rows(stream, [where, what], "," if file.suffix == ".csv" else " ")
 
 
 def _texts(ids: Array, file: Path) -> Array:
@@ -494,7 +473,7 @@ def read_named_vector(path: str | os.PathLike[str], *, texts: bool = False) -> t
 def _archive(file: Path, kinds: str = "") -> tuple[Array, Array]:
     with file.open("rb") as stream:
         budget = Budget.of(file.name, stream)
-        with errors_named(f"read: {file.name} has no arrays `indices` and `values`"):
+        with reading.errors_named(f"read: {file.name} has no arrays `indices` and `values`"):
             archive = Archive(stream, budget, texts=bool(kinds))
             indices, values = archive["indices"], archive["values"]
     if indices.ndim != 1 or indices.shape != values.shape or indices.dtype.kind not in "iu" + kinds:

@@ -16,6 +16,7 @@ An archive of lagpu has the arrays of the compressed column form, without compre
 from __future__ import annotations
 
 import math
+import struct
 import zipfile
 from typing import IO, Any
 
@@ -25,11 +26,19 @@ import scipy.sparse as sp
 from lagpu import dtypes
 from lagpu.errors import DomainMismatch, NotSupported
 from lagpu.io.csc import CSC, bytes_for_entries, compress
-from lagpu.io.reading import Budget, Options, Parsed, errors_named
+from lagpu.io.reading import (
+    Budget,
+    Options,
+    Parsed,
+    errors_named,
+    require_inside,
+    require_rising,
+)
 
 _VERSION = 1
 _LONGEST = 64  # characters of a word, such as the name of a type
 _KINDS = "biufc"
+_LOCAL = struct.Struct("<4s22xHH")  # of a member: signature, lengths of its name and of the rest
 
 
 class Archive:
@@ -75,6 +84,10 @@ class Archive:
             budget.require(total, "its arrays")
         self.nbytes = total
 
+    def is_stored(self) -> bool:
+        """Return whether no array is packed."""
+        return all(of.compress_type == zipfile.ZIP_STORED for of in self._zip.infolist())
+
     def __contains__(self, name: object) -> bool:
         return name in self.headers
 
@@ -85,9 +98,18 @@ class Archive:
             array = np.lib.format.read_array(member, allow_pickle=False)
         return array.astype(array.dtype.newbyteorder("="), copy=False)
 
-    def member(self, name: str) -> zipfile.ZipInfo:
-        """Return where an array is."""
-        return self._zip.getinfo(name + ".npy")
+    def mapped(self, name: str, file: IO[bytes]) -> Any:
+        """Return an array as a view of the file, from which nothing is read yet."""
+        member, (shape, dtype) = self._zip.getinfo(name + ".npy"), self.headers[name]
+        if dtype.kind not in "biuf":
+            raise ValueError(f"{name} has the type {dtype}")
+        file.seek(member.header_offset)
+        signature, *lengths = _LOCAL.unpack(file.read(_LOCAL.size))
+        if signature != b"PK\x03\x04":
+            raise ValueError(f"{name} is not where the archive says")
+        size = math.prod(shape) * dtype.itemsize
+        at = member.header_offset + _LOCAL.size + sum(lengths) + member.file_size - size
+        return np.memmap(file, dtype, "r", at, shape) if size else np.zeros(shape, dtype)
 
     def indices(self, name: str) -> Any:
         """Return a one-dimensional array of whole numbers."""
@@ -160,7 +182,7 @@ def _from_lagpu(archive: Archive, budget: Budget) -> CSC:
     values = archive["iso" if iso else "values"]
     if values.shape != (() if iso else row_idx.shape):
         raise ValueError(f"{values.shape} values != {row_idx.shape} rows")
-    _check_columns(nrows, ncols, col_ptr, row_idx)
+    require_columns(nrows, ncols, col_ptr, row_idx)
     need = bytes_for_entries(len(row_idx), ncols, values=not iso)
     budget.require(max(0, need - archive.nbytes), f"{nrows} x {ncols}", held=archive.nbytes)
     values = values.astype(kind, copy=False)
@@ -174,26 +196,15 @@ def require_version(archive: Archive) -> None:
         raise ValueError(f"format {version}, but this lagpu reads {_VERSION}")
 
 
-def _check_columns(nrows: int, ncols: int, col_ptr: Any, row_idx: Any) -> None:
-    _check_pointers("col_ptr", col_ptr, ncols, len(row_idx))
-    _check_inside("a row", row_idx, nrows)
+def require_columns(nrows: int, ncols: int, col_ptr: Any, row_idx: Any) -> None:
+    """Raise `ValueError` for arrays that are not those of a matrix in compressed columns."""
+    require_rising("col_ptr does", col_ptr, ncols, len(row_idx))
+    require_inside("a row", row_idx, nrows)
     rising = row_idx[1:] > row_idx[:-1]
     starts = col_ptr[1:-1]
     rising[starts[(starts > 0) & (starts < row_idx.size)] - 1] = True  # a new column begins
     if not rising.all():
         raise ValueError("rows that do not rise within a column")
-
-
-def _check_pointers(name: str, ptr: Any, size: int, nvals: int) -> None:
-    if ptr.shape != (size + 1,):
-        raise ValueError(f"{name} {ptr.shape} != ({size + 1},)")
-    if ptr[0] != 0 or ptr[-1] != nvals or (ptr[1:] < ptr[:-1]).any():
-        raise ValueError(f"{name} does not rise from 0 to the number of entries")
-
-
-def _check_inside(what: str, indices: Any, size: int) -> None:
-    if indices.size and not 0 <= indices.min() <= indices.max() < size:
-        raise ValueError(f"{what} outside 0 .. {size - 1}")
 
 
 def _from_scipy(archive: Archive, budget: Budget) -> CSC:
@@ -218,8 +229,8 @@ def _compressed(archive: Archive, form: str, data: Any, shape: tuple[int, int]) 
     size, width = shape[0] // block[0], shape[1] // block[1]
     if form == "csc":
         size, width = width, size
-    _check_pointers("indptr", indptr, size, len(indices))
-    _check_inside("an index", indices, width)
+    require_rising("indptr does", indptr, size, len(indices))
+    require_inside("an index", indices, width)
     make = getattr(sp, f"{form}_array")
     return make((data, indices, indptr), shape=shape)
 
@@ -228,8 +239,8 @@ def _coordinates(archive: Archive, form: str, data: Any, shape: tuple[int, int])
     rows, cols = archive.indices("row"), archive.indices("col")
     if not data.shape == rows.shape == cols.shape:
         raise ValueError(f"{data.shape} values, {rows.shape} rows, {cols.shape} columns")
-    _check_inside("a row", rows, shape[0])
-    _check_inside("a column", cols, shape[1])
+    require_inside("a row", rows, shape[0])
+    require_inside("a column", cols, shape[1])
     return sp.coo_array((data, (rows, cols)), shape=shape)
 
 
@@ -237,7 +248,7 @@ def _diagonals(archive: Archive, form: str, data: Any, shape: tuple[int, int]) -
     offsets = archive.indices("offsets").astype(np.int64)
     if data.ndim != 2 or len(data) != len(offsets) or len(set(offsets.tolist())) != len(offsets):
         raise ValueError(f"{data.shape} values do not fit {len(offsets)} distinct offsets")
-    _check_inside("a diagonal", offsets + shape[0], sum(shape) + 1)
+    require_inside("a diagonal", offsets + shape[0], sum(shape) + 1)
     return sp.dia_array((data, offsets), shape=shape)
 
 

@@ -13,7 +13,7 @@ import lagpu
 from lagpu import backends, io
 from lagpu.errors import FileFormatError, FileMissing, InvalidValue, LagpuError, OutOfMemory
 from lagpu.host import memory
-from lagpu.io import edge_list, slices
+from lagpu.io import edge_list, reading, slices
 
 N, LINES = 40, 300
 GRIDS = ["grid:1:cpu", "grid:3:cpu", "grid:2x3:cpu", "grid:3-degree:cpu"]
@@ -84,7 +84,7 @@ OPTIONS = {
 def small(monkeypatch):
     """Have files of a few lines read in shares, a few lines at a time."""
     monkeypatch.setattr(slices, "HEAD", 80)
-    monkeypatch.setattr(slices, "PIECE", 200)
+    monkeypatch.setattr(reading, "PIECE", 200)
     monkeypatch.setattr(slices, "_BLOCK", 3)
     monkeypatch.setattr(slices, "_ENTRIES", 7)
 
@@ -387,13 +387,13 @@ def test_memory_is_asked_of_all_processes_first(tmp_path, monkeypatch, free, rea
     path = written(tmp_path, "a.txt", FILES["plain.txt"] + "0 60000\n")
     own, read = threading.local(), []
     monkeypatch.setattr(memory, "available_bytes", lambda: getattr(own, "free", 10**12))
-    real = slices._Reading.read_shares
+    real = slices._Reader.read_shares
 
     def share_read(self, source):
         read.append(self)
         return real(self, source)
 
-    monkeypatch.setattr(slices._Reading, "read_shares", share_read)
+    monkeypatch.setattr(slices._Reader, "read_shares", share_read)
 
     def program(place):
         own.free = free if place.pieces.engine.local[0] == 1 else 10**9

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from lagpu.errors import FileFormatError
-from lagpu.io import slices
+from lagpu.io import reading, slices
 from lagpu.io.slices import Text
 
 LINES = [b"x" * (k % 7) + b"%d\n" % k for k in range(60)]
@@ -13,7 +13,7 @@ LINES = [b"x" * (k % 7) + b"%d\n" % k for k in range(60)]
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(slices, "PIECE", 50)
+    monkeypatch.setattr(reading, "PIECE", 50)
     monkeypatch.setattr(slices, "_BLOCK", 5)
 
 
@@ -37,7 +37,7 @@ def test_each_line_is_in_one_share(tmp_path, count, skipped, end, packed):
     in_order = b"".join(text for _, _, text in sorted(found, key=lambda x: x[1]))
     assert in_order == data[start:] + (b"\n" if end else b"")
     assert all(text.endswith(b"\n") for _, _, text in found)
-    assert all(len(text) <= 2 * slices.PIECE for _, _, text in found)
+    assert all(len(text) <= 2 * reading.PIECE for _, _, text in found)
     if not packed:
         by_piece = [b"".join(t for p, _, t in found if p == piece) for piece in range(count)]
         assert max(map(len, by_piece)) <= (len(data) - start) / count + 20
