@@ -133,12 +133,8 @@ def read(
         is allocated.
     """
     file = _path_of(path)
-    options = Options(
-        header,
-        None if dup_op is None else binary_operator(dup_op),
-        renumber,
-        _three(columns),
-    )
+    op = None if dup_op is None else binary_operator(dup_op)
+    options = Options(header, op, renumber, _three(columns))
     asked = None if format is None else formats.asked_for(format)
     grid = backends.choose(None, backend)
     with memory.shortage_named(f"read: {file.name}"):
@@ -319,17 +315,14 @@ def require_writable(path: str | os.PathLike[str]) -> None:
         probe(file)
 
 
-_USUAL = (".mtx", ".npz", ".txt")  # the suffixes that a message names first
-
-
 def _format_of(file: Path) -> Format:
     """Return the format that a file is to be written in, by its suffix."""
     form = formats.by_suffix(file)
     if form is None:
-        others = ", ".join(x for x in formats.suffixes().split(", ") if x not in _USUAL)
+        known = (suffix for form in formats.FORMATS for suffix in form.suffixes)
+        others = ", ".join(suffix for suffix in known if suffix not in (".mtx", ".npz", ".txt"))
         raise InvalidValue(
-            f"write: {file.name}: use {_USUAL[0]}, {_USUAL[1]} or {_USUAL[2]}, or else {others}; "
-            ".gz after a text."
+            f"write: {file.name}: use .mtx, .npz or .txt, or else {others}; .gz after a text."
         )
     return form
 
@@ -355,23 +348,20 @@ def write_vector(indices: Any, values: Any, path: str | os.PathLike[str]) -> Non
     FileMissing
         If there is no such folder.
     """
-    file, where, what = Path(path), np.asarray(indices), np.asarray(values)
-    if where.ndim != 1 or where.shape != what.shape:
-        raise DimensionMismatch(f"write: indices {where.shape} != values {what.shape}.")
+    file, columns = Path(path), [np.asarray(indices), np.asarray(values)]
+    shapes = [column.shape for column in columns]
+    if columns[0].ndim != 1 or shapes[0] != shapes[1]:
+        raise DimensionMismatch(f"write: indices {shapes[0]} != values {shapes[1]}.")
     if file.suffix not in (".npz", ".txt", ".csv"):
         raise InvalidValue(f"write: {file.name}: use .npz, .txt or .csv.")
-    texts = [column.dtype.kind in "OU" for column in (where, what)]
-    if any(texts):
-        where, what = (
-            _texts(c, file) if t else c for c, t in zip((where, what), texts, strict=True)
-        )
+    columns = [_texts(column, file) if column.dtype.kind in "OU" else column for column in columns]
     with _named_errors("write", file), replacing(file) as stream:
         if file.suffix == ".npz":
-            np.savez(stream, allow_pickle=False, indices=where, values=what)
+            np.savez(stream, allow_pickle=False, indices=columns[0], values=columns[1])
             return
         if file.suffix == ".csv":
             stream.write(b"index,value\n")
-        reading.write_rows(stream, [where, what], "," if file.suffix == ".csv" else " ")
+        reading.write_rows(stream, columns, "," if file.suffix == ".csv" else " ")
 
 
 def _texts(ids: Array, file: Path) -> Array:
@@ -380,13 +370,9 @@ def _texts(ids: Array, file: Path) -> Array:
     if file.suffix == ".npz":
         return np.array(words, str)
     if file.suffix == ".csv":
-        line = io.StringIO()
-        rows = csv.writer(line, lineterminator="")
         for k, word in enumerate(words):
             if any(mark in word for mark in ',"\r\n'):
-                rows.writerow([word])
-                words[k] = line.getvalue()
-                line.seek(line.truncate(0))
+                words[k] = '"' + word.replace('"', '""') + '"'
     elif odd := next((word for word in words if word.split() != [word]), None):
         raise InvalidValue(
             f"write: {file.name}: the id {odd[:60]!r} has a space. Use .csv or .npz."
@@ -436,8 +422,25 @@ def read_vector(path: str | os.PathLike[str]) -> tuple[Array, Array]:
         if file.suffix == ".npz":
             indices, values = _archive(file)
             return indices.astype(np.int64), values
-        content = file.read_bytes()
-    return _lines(content, file.name)
+        lines = file.read_bytes().splitlines()
+    found: list[tuple[int, int | float]] = []
+    for number, line in enumerate(lines, 1):
+        words = line.split(b"#", 1)[0].replace(b",", b" ").split()
+        if not words or (number == 1 and words == [b"index", b"value"]):
+            continue
+        try:
+            index, value = words
+            found.append((int(index), _number(value)))
+        except ValueError:
+            raise FileFormatError(
+                f"read: {file.name}: line {number} is not an index and a value."
+            ) from None
+    if not found:
+        raise FileFormatError(f"read: {file.name} has no entry.")
+    try:
+        return np.array([k for k, _ in found], np.int64), np.array([x for _, x in found])
+    except OverflowError:
+        raise FileFormatError(f"read: {file.name}: a number is beyond 64 bits.") from None
 
 
 def read_named_vector(path: str | os.PathLike[str], *, texts: bool = False) -> tuple[Array, Array]:
@@ -460,12 +463,11 @@ def read_named_vector(path: str | os.PathLike[str], *, texts: bool = False) -> t
     for number, row in enumerate(rows, 1):
         if len(row) != 2:
             raise FileFormatError(f"read: {name}: row {number} is not an id and a value.")
-    ids = np.fromiter((row[0] for row in rows), object, len(rows))
-    values = [row[1] for row in rows]
+    ids, values = (np.fromiter((row[k] for row in rows), object, len(rows)) for k in (0, 1))
     if texts:
-        return ids, np.fromiter(values, object, len(rows))
+        return ids, values
     try:
-        return ids, np.array([_number(value.encode()) for value in values])
+        return ids, np.array([_number(value) for value in values])
     except (ValueError, OverflowError):
         raise FileFormatError(f"read: {name}: a value is no number of 64 bits.") from None
 
@@ -484,30 +486,7 @@ def _archive(file: Path, kinds: str = "") -> tuple[Array, Array]:
     return indices, values
 
 
-def _lines(content: bytes, name: str) -> tuple[Array, Array]:
-    indices: list[int] = []
-    values: list[int | float] = []
-    for number, line in enumerate(content.splitlines(), 1):
-        words = line.split(b"#", 1)[0].replace(b",", b" ").split()
-        if not words or (number == 1 and words == [b"index", b"value"]):
-            continue
-        try:
-            index, value = words
-            indices.append(int(index))
-            values.append(_number(value))
-        except ValueError:
-            raise FileFormatError(
-                f"read: {name}: line {number} is not an index and a value."
-            ) from None
-    if not indices:
-        raise FileFormatError(f"read: {name} has no entry.")
-    try:
-        return np.array(indices, np.int64), np.array(values)
-    except OverflowError:
-        raise FileFormatError(f"read: {name}: a number is beyond 64 bits.") from None
-
-
-def _number(word: bytes) -> int | float:
+def _number(word: bytes | str) -> int | float:
     try:
         return int(word)
     except ValueError:

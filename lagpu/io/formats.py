@@ -18,47 +18,19 @@ Dump = Callable[[CSC, IO[bytes]], None]
 
 
 class Format(NamedTuple):
-    """A format of graph files.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    suffixes : tuple of str
-        Suffixes of its files; `write` chooses by them, `read` only where `known` is None.
-    read : callable
-        Returns the graph of (content, budget, options): the whole text, or an open file of a
-        format that has `magic`.
-    dump : callable
-        Writes (matrix, open file).
-    known : callable, optional
-        Whether the whole content is of this format.
-    magic : tuple of bytes
-        First bytes of a file that is not read as a whole; it is not packed by gzip.
-    heeds : frozenset of str
-        Options of `read` that count beside `directed`: ``header columns renumber dup_op``.
-    holds : frozenset of str
-        What a file can hold: ``rectangular`` matrices, ``last`` vertices without an edge,
-        ``directed`` graphs, ``values``.
-    extra : str
-        Extra of lagpu that it needs.
-    binary : bool
-        Whether files are no text.
-    guessed : bool
-        Whether files are known by what they are not.
-    """
+    """A format of graph files; `write` chooses by the suffix, `read` only where `known` is None."""
 
     name: str
     suffixes: tuple[str, ...]
-    read: Read
+    read: Read  # of the whole text, or of an open file where there is `magic`
     dump: Dump
-    known: Callable[[bytes], bool] | None = None
-    magic: tuple[bytes, ...] = ()
-    heeds: frozenset[str] = frozenset()
-    holds: frozenset[str] = frozenset()
-    extra: str = ""
-    binary: bool = False
-    guessed: bool = False
+    known: Callable[[bytes], bool] | None = None  # whether a whole content is of this format
+    magic: tuple[bytes, ...] = ()  # first bytes of a file that is neither read whole nor gzipped
+    heeds: frozenset[str] = frozenset()  # options beside `directed`: header columns renumber dup_op
+    holds: frozenset[str] = frozenset()  # of _ALL, where `last` is last vertices without an edge
+    extra: str = ""  # of lagpu, which it needs
+    binary: bool = False  # whether files are no text
+    guessed: bool = False  # whether files are known by what they are not
 
     def require_fit(self, csc: CSC, name: str) -> None:
         """Raise if a file of this format would lose something of a matrix.
@@ -242,7 +214,8 @@ def of_content(data: bytes, file: Path, asked: Format | None, name: str) -> Form
     if form.magic:
         raise FileFormatError(f"read: {name} is no {form.name}.")
     if not form.binary and is_binary(data[: 1 << 16]):
-        raise FileFormatError(f"read: {name} is binary. Give one of {names()} (text also gzipped).")
+        names = ", ".join(form.name for form in FORMATS)
+        raise FileFormatError(f"read: {name} is binary. Give one of {names} (text also gzipped).")
     if form.guessed and asked is None:
         start = data[: 1 << 14]
         if kind := next((what for pattern, what in _TEXTS if pattern.match(start)), ""):
@@ -265,11 +238,6 @@ def _of_text(data: bytes, file: Path) -> Format:
 def suffixes() -> str:
     """Return all suffixes, for messages and help."""
     return ", ".join(suffix for form in FORMATS for suffix in form.suffixes)
-
-
-def names() -> str:
-    """Return the names of all formats, for messages and help."""
-    return ", ".join(form.name for form in FORMATS)
 
 
 def asked_for(text: str) -> Format:
