@@ -38,6 +38,7 @@ from lagpu.io.reading import (
 _VERSION = 1
 _LONGEST = 64  # characters of a word, such as the name of a type
 _KINDS = "biufc"
+_PACKING = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _LOCAL = struct.Struct("<4s22xHH")  # of a member: signature, lengths of its name and of the rest
 
 
@@ -49,7 +50,8 @@ class Archive:
     file : binary file
         The archive, from its first byte; it must allow seeking.
     budget : Budget or None
-        The memory that the arrays may take; None: whoever takes them asks for it.
+        The memory that the arrays may take. None: they are views of the file, from which nothing is
+        read yet, and none may be packed.
     texts : bool
         Whether arrays of texts are read too.
 
@@ -63,7 +65,7 @@ class Archive:
     """
 
     def __init__(self, file: IO[bytes], budget: Budget | None, *, texts: bool = False) -> None:
-        self._zip = zipfile.ZipFile(file)
+        self._zip, self._mapped = zipfile.ZipFile(file), file if budget is None else None
         names = self._zip.namelist()
         if names and not any(name.endswith(".npy") for name in names):
             shown = ", ".join(names[:4])[:80]
@@ -71,7 +73,7 @@ class Archive:
         self.headers: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
         total = 0
         for member in self._zip.infolist():
-            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            if member.compress_type not in (_PACKING if self._mapped is None else _PACKING[:1]):
                 # A few bytes would unpack to gigabytes at once, before any size can be checked.
                 raise ValueError(f"{member.filename} is packed in a way that NumPy does not use")
             name = member.filename.removesuffix(".npy")
@@ -84,32 +86,24 @@ class Archive:
             budget.require(total, "its arrays")
         self.nbytes = total
 
-    def is_stored(self) -> bool:
-        """Return whether no array is packed."""
-        return all(of.compress_type == zipfile.ZIP_STORED for of in self._zip.infolist())
-
     def __contains__(self, name: object) -> bool:
         return name in self.headers
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.headers:
             raise ValueError(f"there is no array {name!r}")
-        with self._zip.open(name + ".npy") as member:
-            array = np.lib.format.read_array(member, allow_pickle=False)
-        return array.astype(array.dtype.newbyteorder("="), copy=False)
-
-    def mapped(self, name: str, file: IO[bytes]) -> Any:
-        """Return an array as a view of the file, from which nothing is read yet."""
         member, (shape, dtype) = self._zip.getinfo(name + ".npy"), self.headers[name]
-        if dtype.kind not in "biuf":
-            raise ValueError(f"{name} has the type {dtype}")
-        file.seek(member.header_offset)
-        signature, *lengths = _LOCAL.unpack(file.read(_LOCAL.size))
+        size = math.prod(shape) * dtype.itemsize
+        if self._mapped is None or not shape or not size:
+            with self._zip.open(member) as content:
+                array = np.lib.format.read_array(content, allow_pickle=False)
+            return array.astype(array.dtype.newbyteorder("="), copy=False)
+        self._mapped.seek(member.header_offset)
+        signature, *lengths = _LOCAL.unpack(self._mapped.read(_LOCAL.size))
         if signature != b"PK\x03\x04":
             raise ValueError(f"{name} is not where the archive says")
-        size = math.prod(shape) * dtype.itemsize
         at = member.header_offset + _LOCAL.size + sum(lengths) + member.file_size - size
-        return np.memmap(file, dtype, "r", at, shape) if size else np.zeros(shape, dtype)
+        return np.memmap(self._mapped, dtype, "r", at, shape)
 
     def indices(self, name: str) -> Any:
         """Return a one-dimensional array of whole numbers."""
@@ -174,7 +168,19 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
 
 
 def _from_lagpu(archive: Archive, budget: Budget) -> CSC:
-    require_version(archive)
+    nrows, ncols, kind, col_ptr, row_idx, values = columns_of(archive)
+    require_columns(nrows, ncols, col_ptr, row_idx)
+    need = bytes_for_entries(len(row_idx), ncols, values=values.ndim > 0)
+    budget.require(max(0, need - archive.nbytes), f"{nrows} x {ncols}", held=archive.nbytes)
+    values = values.astype(kind, copy=False)
+    return CSC(nrows, ncols, col_ptr, row_idx, values if values.ndim else values[()])
+
+
+def columns_of(archive: Archive) -> tuple[int, int, np.dtype[Any], Any, Any, Any]:
+    """Return (nrows, ncols, type of values, pointers, rows, values or one value) of lagpu's."""
+    version = archive["lagpu_format"]
+    if version.shape != () or version != _VERSION:
+        raise ValueError(f"format {version}, but this lagpu reads {_VERSION}")
     nrows, ncols = archive.shape()
     kind = dtypes.lookup(archive.word("dtype")).numpy
     col_ptr, row_idx = archive.indices("col_ptr"), archive.indices("row_idx")
@@ -182,18 +188,7 @@ def _from_lagpu(archive: Archive, budget: Budget) -> CSC:
     values = archive["iso" if iso else "values"]
     if values.shape != (() if iso else row_idx.shape):
         raise ValueError(f"{values.shape} values != {row_idx.shape} rows")
-    require_columns(nrows, ncols, col_ptr, row_idx)
-    need = bytes_for_entries(len(row_idx), ncols, values=not iso)
-    budget.require(max(0, need - archive.nbytes), f"{nrows} x {ncols}", held=archive.nbytes)
-    values = values.astype(kind, copy=False)
-    return CSC(nrows, ncols, col_ptr, row_idx, values[()] if iso else values)
-
-
-def require_version(archive: Archive) -> None:
-    """Raise `ValueError` for an archive of lagpu in another version of the format."""
-    version = archive["lagpu_format"]
-    if version.shape != () or version != _VERSION:
-        raise ValueError(f"format {version}, but this lagpu reads {_VERSION}")
+    return nrows, ncols, kind, col_ptr, row_idx, values
 
 
 def require_columns(nrows: int, ncols: int, col_ptr: Any, row_idx: Any) -> None:

@@ -244,43 +244,31 @@ def text_source(
 # archive are those of whole arrays, and are not verified.
 
 
-def archive_source(stream: IO[bytes], name: str) -> Source | None:
-    """Return an archive that pieces can read in shares, or None if it is packed or not lagpu's."""
+def archive_source(stream: IO[bytes], name: str) -> Source:
+    """Return an archive that pieces can read in shares; an error if it is packed or not lagpu's."""
     fault = f"read: {name} is not a matrix archive"
     with reading.errors_named(fault):
-        arrays = npz.Archive(stream, None)
-        if not arrays.is_stored() or "lagpu_format" not in arrays:
-            return None
-        npz.require_version(arrays)
-        nrows, ncols = arrays.shape()
-        kind: np.dtype[Any] = lookup(arrays.word("dtype")).numpy
-        iso = arrays["iso"].astype(kind)[()] if "iso" in arrays else None
-        pattern = iso is not None and kind == np.bool_ and bool(iso)
-        ptr, rows = arrays.mapped("col_ptr", stream), arrays.mapped("row_idx", stream)
-        values = arrays.mapped("values", stream) if iso is None else None
-        if ptr.shape != (ncols + 1,) or rows.ndim != 1:
+        nrows, ncols, kind, ptr, rows, values = npz.columns_of(npz.Archive(stream, None))
+        if ptr.shape != (ncols + 1,):
             raise ValueError(f"col_ptr {ptr.shape} != ({ncols + 1},)")
-        if values is not None and values.shape != rows.shape:
-            raise ValueError(f"{values.shape} values != {rows.shape} rows")
-        ends = ptr[[0, -1]] if ncols else ptr[:1]
+        ends = ptr[[0, -1]] if ncols else ptr
         reading.require_rising("col_ptr does", ends, len(ends) - 1, len(rows))
+    pattern = not values.ndim and kind == np.bool_ and bool(values)
 
     def chunks(pieces: Sequence[int], count: int) -> Iterator[tuple[int, Chunk]]:
         with reading.errors_named(fault):
             for piece in pieces:
                 first, last = (ncols * (piece + k) // count for k in (0, 1))
-                if (np.diff(ptr[first : last + 1]) < 0).any():
+                own = ptr[first : last + 1]
+                if (own[1:] < own[:-1]).any():
                     raise ValueError(f"col_ptr does not rise from 0 to {len(rows)}")
                 first, last = (len(rows) * (piece + k) // count for k in (0, 1))
                 for k, start in enumerate(range(first, last, _ENTRIES)):
                     stop = min(start + _ENTRIES, last)
                     i, j = _run(ptr, rows, nrows, start, stop)
-                    weights = None
-                    if values is not None:
-                        weights = values[start:stop].astype(kind)
-                    elif not pattern:
-                        weights = np.full(len(i), iso)
-                    yield piece, Chunk(piece << 32 | k, Edges(i, j, weights))
+                    weights = values[start:stop] if values.ndim else np.full(len(i), values)
+                    edges = Edges(i, j, None if pattern else weights.astype(kind))
+                    yield piece, Chunk(piece << 32 | k, edges)
 
     return Source(
         chunks,
