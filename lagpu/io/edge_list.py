@@ -20,7 +20,7 @@ import functools
 import io
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -197,37 +197,32 @@ def _header(first: bytes, edges: Extent, name: str, options: Options) -> int | N
 
     Vertices that are renumbered may be 1 .. n, and any numbers if the user says that it is one.
     """
-    header = options.header
+    header, tokens = options.header, first.split(None, 3)
     if header is False:
         return None
-    tokens = first.split(None, 3)
     sizes = [int(token) for token in tokens if token.isdigit() and len(token) < 17]
-    largest, count = max(edges.top), edges.size
-    if len(sizes) == len(tokens) == 2:
-        n, m = sizes
-        if m == count and (largest < n or (header and options.renumber)) and (count or header):
+    sizes = sizes if len(sizes) == len(tokens) else []
+    (sources, targets), largest, count = edges.top, max(edges.top), edges.size
+    if len(sizes) == 2 and sizes[1] == count:
+        n = sizes[0]
+        if (largest < n or (header and options.renumber)) and (count or header):
             return n
-        if header is None and m == count and n == largest and edges.least > 0:
+        if header is None and n == largest and edges.least > 0:
             if options.renumber:
                 return n
             raise FileFormatError(
                 f"read: {name}: {show(first)} looks like a header of vertices 1 .. {n}. "
                 f"{NUMBERS_HINT}, or give header=False if it is an edge."
             )
-    if (
-        header is None
-        and len(sizes) == len(tokens) == 3
-        and sizes[2] == count > 0
-        and (edges.top[0] <= sizes[0] and edges.top[1] <= sizes[1])
-    ):
-        raise FileFormatError(
-            f"read: {name}: {show(first)} looks like the sizes of a Matrix Market file. Give "
-            "it its banner as first line, or give header=False if it is an edge."
-        )
     if header:
         raise FileFormatError(
             f"read: {name}: the header {show(first)} does not fit: {count} lines follow, with "
             f"largest vertex {largest}. Leave header=True out if it is an edge."
+        )
+    if len(sizes) == 3 and sizes[2] == count > 0 and sources <= sizes[0] and targets <= sizes[1]:
+        raise FileFormatError(
+            f"read: {name}: {show(first)} looks like the sizes of a Matrix Market file. Give "
+            "it its banner as first line, or give header=False if it is an edge."
         )
     return None
 
@@ -411,6 +406,8 @@ def _place(header: Sequence[str], column: str, name: str) -> int:
 
 _SEPARATORS = ("\t", ",", ";")
 _ROWS = 1 << 16  # at a time
+_NO_VERTEX = f"has the vertex {{}}, not a whole number 0, 1, 2, ... below 2**53. {NAMES_HINT}"
+_NO_WEIGHT = "has the weight {}, which is no number of 64 bits"
 
 
 class Form(NamedTuple):
@@ -558,11 +555,11 @@ def _of_words(form: Form, options: Options, budget: Budget) -> tuple[Edges, Arra
         for column in columns[:2]:
             if "" in column:
                 raise form.fault(done + column.index(""), "has an empty end")
-        weights = [_weights(column, form, done) for column in columns[2:]]
+        weights = [_numbers(x, _weights, _NO_WEIGHT, form, done) for x in columns[2:]]
         if options.renumber:
             u, v = (names.codes(column, len(part)) for column in columns[:2])
         else:
-            u, v = (_vertices(column, form, done) for column in columns[:2])
+            u, v = (_numbers(x, _vertices, _NO_VERTEX, form, done) for x in columns[:2])
         found.append(Edges(u, v, *weights))
         done += len(part)
     edges = Edges.join(found)
@@ -572,31 +569,29 @@ def _of_words(form: Form, options: Options, budget: Budget) -> tuple[Edges, Arra
     return Edges(u, v, edges.weights), ids
 
 
-def _vertices(column: list[str], form: Form, done: int) -> Array:
-    """Return vertices, or raise for the first row without a number."""
-    found = reading.whole_numbers(column)
-    if found is not None and found.min() >= 0 and found.max() < 2**53:
-        return found.astype(np.int64)
-    for k, word in enumerate(column):
-        one = reading.whole_numbers([word])
-        if one is None or not 0 <= one[0] < 2**53:
-            why = f"has the vertex {word[:60]!r}, not a whole number 0, 1, 2, ... "
-            raise form.fault(done + k, f"{why}below 2**53. {NAMES_HINT}")
-    raise AssertionError("a column of vertices is none of them")  # pragma: no cover
+def _vertices(words: list[str]) -> Array:
+    found = reading.whole_numbers(words)
+    if found is None or found.min() < 0 or found.max() >= 2**53:
+        raise Malformed
+    return found.astype(np.int64)
 
 
-def _weights(column: list[str], form: Form, done: int) -> Array:
-    """Return weights, or raise for the first row without a number."""
-    words = [word.encode() for word in column]
+def _weights(words: list[str]) -> Array:
+    return reading.numbers_of([word.encode() for word in words])
+
+
+def _numbers(
+    column: list[str], convert: Callable[[list[str]], Array], why: str, form: Form, done: int
+) -> Array:
+    """Return the numbers of a column, or raise for the first row without one."""
     try:
-        return reading.numbers_of(words)
+        return convert(column)
     except Malformed:
-        for k, word in enumerate(words):
+        for k, word in enumerate(column):
             try:
-                reading.numbers_of([word])
+                convert([word])
             except Malformed:
-                why = f"has the weight {column[k][:60]!r}, which is no number of 64 bits"
-                raise form.fault(done + k, why) from None
+                raise form.fault(done + k, why.format(repr(word[:60]))) from None
         raise  # pragma: no cover (each is a number, and all together are)
 
 
