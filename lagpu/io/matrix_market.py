@@ -34,7 +34,11 @@ _VALUES = {
     "unsigned-integer": rb"[ \t]++[0-9]++",
     "real": rb"[ \t]++" + _REAL,
 }
-KINDS = {"integer": np.int64, "unsigned-integer": np.uint64, "real": np.float64}
+_KINDS = {
+    "integer": np.dtype(np.int64),
+    "unsigned-integer": np.dtype(np.uint64),
+    "real": np.dtype(np.float64),
+}
 _KIND = [BANNER.decode().lower(), "matrix", "coordinate"]
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 # The size line, after comments and blank lines.
@@ -56,6 +60,11 @@ class Sizes(NamedTuple):
         """1 if each entry is there across the diagonal too, -1 with the other sign, else 0."""
         return {"general": 0, "skew-symmetric": -1}.get(self.symmetry, 1)
 
+    @property
+    def kind(self) -> np.dtype[Any] | None:
+        """The type of the values, or None for a pattern."""
+        return _KINDS.get(self.field)
+
 
 def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
     """Return the matrix of a coordinate file.
@@ -74,27 +83,20 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
         If a matrix of the size in the header does not fit.
     """
     name, sizes = budget.name, sizes_of(data, budget.name)
-    shape, field = (sizes.nrows, sizes.ncols), sizes.field
-    room = (len(data) - sizes.start) // (2 * _width(field))  # a number and a separator
+    nrows, ncols, kind = sizes.nrows, sizes.ncols, sizes.kind
+    room = (len(data) - sizes.start) // (2 * _width(sizes.field))  # a number and a separator
     stored = min(sizes.nvals, room) * (2 if sizes.mirror else 1)
     triplets = 40 * stored  # as the parser returns them, joined and expanded
     beside = len(data) + triplets
-    need = triplets + bytes_for_entries(stored, shape[1], values=field != "pattern", held=beside)
-    budget.require(need, f"{shape[0]} x {shape[1]}", held=len(data))
+    need = triplets + bytes_for_entries(stored, ncols, values=kind is not None, held=beside)
+    budget.require(need, f"{nrows} x {ncols}", held=len(data))
     edges = Edges.join(reading.parsed(data, sizes.start, lambda text: edges_of(text, sizes), name))
     require_count(sizes, len(edges.u), name)
     u, v, values = edges.mirrored(sizes.mirror)
-    if values is None and field != "pattern":
-        values = np.empty(0, KINDS[field])
+    if values is None and kind is not None:
+        values = np.empty(0, kind)
     both = sizes.mirror == 1
-    csc = from_entries(u, v, values, *shape, options.dup_op, symmetric=both)
-    return Parsed(csc)
-
-
-def has_sizes(head: bytes) -> bool:
-    """Return whether the size line is among the first lines of a file."""
-    top = _SIZES.match(head, head.find(b"\n") + 1)
-    return bool(top and top[1])
+    return Parsed(from_entries(u, v, values, nrows, ncols, options.dup_op, symmetric=both))
 
 
 def sizes_of(data: bytes, name: str) -> Sizes:

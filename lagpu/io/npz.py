@@ -26,14 +26,7 @@ import scipy.sparse as sp
 from lagpu import dtypes
 from lagpu.errors import DomainMismatch, NotSupported
 from lagpu.io.csc import CSC, bytes_for_entries, compress
-from lagpu.io.reading import (
-    Budget,
-    Options,
-    Parsed,
-    errors_named,
-    require_inside,
-    require_rising,
-)
+from lagpu.io.reading import Budget, Options, Parsed, errors_named, require_inside, require_rising
 
 _VERSION = 1
 _LONGEST = 64  # characters of a word, such as the name of a type

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import stat
 import zlib
@@ -97,9 +98,27 @@ class Text:
     some megabytes at a time, and the pieces take these in turn.
     """
 
-    def __init__(self, file: Path, start: int, packed: bool) -> None:
-        self._file, self._start, self._packed = file, start, packed
+    def __init__(
+        self, file: Path, start: int, packed: bool, parse: Callable[[bytes], Edges]
+    ) -> None:
+        self._file, self._start, self._packed, self._parse = file, start, packed, parse
         self.name, self.nbytes = file.name, file.stat().st_size
+
+    def chunks(self, pieces: Sequence[int], count: int) -> Iterator[tuple[int, Chunk]]:
+        """Yield (piece, chunk) of the shares of some pieces of `count`."""
+        for piece, key, part in self.texts(pieces, count):
+            memory.require(_TEMPORARY * len(part), f"read: {self.name}")
+            lines = part.count(b"\n")
+            try:
+                yield piece, Chunk(key, self._parse(part), lines)
+            except Fault as fault:
+                yield piece, Chunk(key, Edges.join([]), lines, fault.line, fault.why)
+
+    def bytes_of(self, count: int) -> int:
+        """Return the bytes that one of so many shares takes."""
+        # A line of 4 bytes is an entry of 8, one of 6 with a value one of 16, twice at most.
+        share = self.nbytes // count
+        return 6 * share + _TEMPORARY * min(share, reading.PIECE)
 
     def texts(self, pieces: Sequence[int], count: int) -> Iterator[tuple[int, int, bytes]]:
         """Yield (piece, key, whole lines) of the shares of some pieces of `count`."""
@@ -180,61 +199,31 @@ def text_source(
     head = head[skipped : head.rfind(b"\n") + 1]
     form = formats.of_content(head, file, asked, name)
 
-    def of(start: int, parse: Callable[[bytes], Edges], **facts: Any) -> Source:
-        text = Text(file, skipped + start, packed)
-
-        def chunks(pieces: Sequence[int], count: int) -> Iterator[tuple[int, Chunk]]:
-            for piece, key, part in text.texts(pieces, count):
-                memory.require(_TEMPORARY * len(part), f"read: {name}")
-                lines = part.count(b"\n")
-                try:
-                    yield piece, Chunk(key, parse(part), lines)
-                except Fault as fault:
-                    yield piece, Chunk(key, Edges.join([]), lines, fault.line, fault.why)
-
-        def bytes_of(count: int) -> int:
-            # A line of 4 bytes is an entry of 8, one of 6 with a value one of 16, twice at most.
-            share = text.nbytes // count
-            return 6 * share + _TEMPORARY * min(share, reading.PIECE)
-
-        above = head.count(b"\n", 0, start)
-        return Source(chunks, bytes_of=bytes_of, head=above, **facts)
-
     if form.read is matrix_market.parse:
-        if not matrix_market.has_sizes(head):
-            return None
         sizes = matrix_market.sizes_of(head, name)
 
-        def counted(extent: Extent) -> tuple[int, int, Edges]:
+        def shape(extent: Extent) -> tuple[int, int, Edges]:
             matrix_market.require_count(sizes, extent.size, name)
             return sizes.nrows, sizes.ncols, Edges.join([])
 
-        pattern = sizes.field == "pattern"
-        return of(
-            sizes.start,
-            lambda text: matrix_market.edges_of(text, sizes),
-            shape=counted,
-            pattern=pattern,
-            kind=None if pattern else np.dtype(matrix_market.KINDS[sizes.field]),
-            mirror=sizes.mirror,
+        parse = functools.partial(matrix_market.edges_of, sizes=sizes)
+        text, kind = Text(file, skipped + sizes.start, packed, parse), sizes.kind
+        above = head.count(b"\n", 0, sizes.start)
+        return Source(
+            text.chunks, shape, text.bytes_of, kind is None, kind, mirror=sizes.mirror, head=above
         )
     top = edge_list.top_of(head, name)
-    if (
-        form.read is not edge_list.parse
-        or next(reading.data_lines(head, len(top.text)), None) is None
-    ):
+    if form.read is not edge_list.parse or not top.second[1]:
         return None
 
     def settled(extent: Extent) -> tuple[int, int, Edges]:
         n, first = edge_list.settled(top, extent, name, options)
         return n, n, first
 
-    return of(
-        len(top.text),
-        lambda text: edge_list.edges_of(text, top.width),
-        shape=settled,
-        pattern=top.width == 2,
-        undirected=top.undirected,
+    parse = functools.partial(edge_list.edges_of, width=top.width)
+    text, above = Text(file, skipped + len(top.text), packed, parse), top.text.count(b"\n")
+    return Source(
+        text.chunks, settled, text.bytes_of, top.width == 2, undirected=top.undirected, head=above
     )
 
 

@@ -18,7 +18,7 @@ def small(monkeypatch):
 
 
 def read(path, start, packed, count):
-    text = Text(path, start, packed)
+    text = Text(path, start, packed, None)
     found = [x for piece in range(count) for x in text.texts([piece], count)]
     assert sorted(found) == sorted(text.texts(range(count), count))
     assert len({key for _, key, _ in found}) == len(found)
@@ -61,7 +61,7 @@ def test_a_packed_file_that_is_cut(tmp_path):
 def test_a_file_that_becomes_shorter(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"".join(LINES))
-    text = Text(path, 0, False)
+    text = Text(path, 0, False, None)
     path.write_bytes(b"".join(LINES[:3]))
     with pytest.raises(FileFormatError, match="became shorter"):
         list(text.texts([0], 1))
