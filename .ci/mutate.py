@@ -111,7 +111,7 @@ TARGETS = {
     ),
     "readers": (
         "lagpu/io/edge_list.py lagpu/io/matrix_market.py lagpu/io/npz.py lagpu/io/csc.py "
-        "lagpu/io/text.py lagpu/io/reading.py lagpu/io/delimited.py lagpu/io/suites.py "
+        "lagpu/io/reading.py lagpu/io/suites.py "
         "lagpu/io/slices.py lagpu/io/formats.py",
         "tests/io tests/generators --backend=cpu,sim",
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,9 @@ from lagpu.errors import (
 from lagpu.host import memory
 from lagpu.io.csc import CSC, asymmetry, compress, from_entries, symmetrise
 from lagpu.io.reading import BYTES_OF_NAME, Names, needed, renumbered
+
+Array = np.ndarray[Any, Any]
+Operator = BinaryOp | Monoid | str | None
 
 
 def from_scipy(
@@ -87,16 +91,13 @@ def to_scipy(A: Matrix, *, format: str = "csc") -> sp.csc_array | sp.csr_array |
     InvalidValue
         If there is no such format.
     """
-    if format == "csc":
-        col_ptr, row_idx, values = A.to_csc()
-        return sp.csc_array((values, row_idx, col_ptr), shape=A.shape)
-    if format == "csr":
-        row_ptr, col_idx, values = A.to_csr()
-        return sp.csr_array((values, col_idx, row_ptr), shape=A.shape)
     if format == "coo":
         rows, cols, values = A.to_coo()
         return sp.coo_array((values, (rows, cols)), shape=A.shape)
-    raise InvalidValue(f"to_scipy: there is no format {format!r}. Use csc, csr or coo.")
+    if format not in ("csc", "csr"):
+        raise InvalidValue(f"to_scipy: there is no format {format!r}. Use csc, csr or coo.")
+    ptr, idx, values = A.to_csc() if format == "csc" else A.to_csr()
+    return (sp.csc_array if format == "csc" else sp.csr_array)((values, idx, ptr), shape=A.shape)
 
 
 def to_scipy_sparse(A: Matrix, format: str = "csr") -> sp.csc_array | sp.csr_array | sp.coo_array:
@@ -153,21 +154,11 @@ def from_arrays(
         array_in(x, place, "from_arrays", copies=True)
         for x in (rows, cols, True if values is None else values)
     )
-    return Matrix.from_coo(
-        rows,
-        cols,
-        values,
-        nrows=nrows,
-        ncols=ncols,
-        backend=place,
-    )
+    return Matrix.from_coo(rows, cols, values, nrows=nrows, ncols=ncols, backend=place)
 
 
 # ------------------------------------------------------------------------------------------
 # Graphs from lists of edges with any ids, tables of pandas, igraph and cupyx.
-
-
-Array = np.ndarray[Any, Any]
 
 
 def from_edgelist(
@@ -175,7 +166,7 @@ def from_edgelist(
     values: Any = None,
     *,
     directed: bool = True,
-    dup_op: BinaryOp | Monoid | str | None = None,
+    dup_op: Operator = None,
     backend: str | Backend | None = None,
 ) -> tuple[Matrix, Array]:
     """Return the graph of edges between vertices with any ids, and the id of each vertex.
@@ -213,11 +204,11 @@ def from_edgelist(
     """
     what = "from_edgelist"
     columns = _columns(edges, what)
-    if len(columns) == 3:
-        if values is not None:
+    if values is not None:
+        if len(columns) == 3:
             raise DimensionMismatch(f"{what}: edges with weights, and values too. Give one.")
-        values = columns[2]
-    return _graph(columns[0], columns[1], values, what, directed, dup_op, backend)
+        columns.append(values)
+    return _graph(columns, what, directed, dup_op, backend)
 
 
 def from_pandas_edgelist(
@@ -227,7 +218,7 @@ def from_pandas_edgelist(
     weight: str | None = None,
     *,
     directed: bool = True,
-    dup_op: BinaryOp | Monoid | str | None = None,
+    dup_op: Operator = None,
     backend: str | Backend | None = None,
 ) -> tuple[Matrix, Array]:
     """Return the graph of a table with an edge in each row, and the id of each vertex.
@@ -263,8 +254,7 @@ def from_pandas_edgelist(
         if name not in df:
             known = ", ".join(map(str, list(df)[:20]))
             raise InvalidValue(f"{what}: there is no column {name!r}. It has {known}.")
-    values = None if weight is None else _plain(df[weight])
-    return _graph(_plain(df[source]), _plain(df[target]), values, what, directed, dup_op, backend)
+    return _graph([_plain(df[name]) for name in names], what, directed, dup_op, backend)
 
 
 def _columns(edges: Any, what: str) -> list[Any]:
@@ -294,42 +284,46 @@ def _plain(column: Any) -> Any:
 
 
 def _graph(
-    sources: Any,
-    targets: Any,
-    values: Any,
-    what: str,
-    directed: bool,
-    dup_op: BinaryOp | Monoid | str | None,
-    backend: str | Backend | None,
+    columns: list[Any], what: str, directed: bool, dup_op: Operator, backend: str | Backend | None
 ) -> tuple[Matrix, Array]:
+    """Return the graph of columns of sources, targets and maybe values, and the ids."""
+    sources, targets, *values = columns
     count = len(sources)
     if len(targets) != count:
         raise DimensionMismatch(f"{what}: {count} sources != {len(targets)} targets.")
     u, v, ids = _numbered(sources, targets, what)
-    weights = None if values is None or values is True else _weights(values, count, what)
+    weights = _weights(values[0], count, what) if values and values[0] is not True else None
+    return _matrix(u, v, weights, len(ids), what, directed, dup_op, backend), ids
+
+
+def _matrix(
+    u: Array,
+    v: Array,
+    weights: Array | None,
+    n: int,
+    what: str,
+    directed: bool,
+    dup_op: Operator,
+    backend: str | Backend | None,
+) -> Matrix:
     op = None if dup_op is None else binary_operator(dup_op)
     if not directed:  # an edge that is given in either direction is the same edge
         u, v = np.minimum(u, v), np.maximum(u, v)
-    csc = from_entries(u, v, weights, len(ids), len(ids), op)
-    if not directed:
-        csc = symmetrise(csc, what)
-    return csc.matrix(backend), ids
+    csc = from_entries(u, v, weights, n, n, op)
+    return (csc if directed else symmetrise(csc, what)).matrix(backend)
 
 
 def _numbered(sources: Any, targets: Any, what: str) -> tuple[Array, Array, Array]:
-    ends = [_array(column) for column in (sources, targets)]
-    if all(end is not None for end in ends) and ends[0].dtype.kind == ends[1].dtype.kind:
-        u, v = ends
-        if any(end.dtype.kind == "f" and np.isnan(end).any() for end in (u, v)):
+    ends = sources, targets
+    numeric = [isinstance(x, np.ndarray) and x.dtype.kind in "iuf" for x in ends]
+    if all(numeric) and sources.dtype.kind == targets.dtype.kind:
+        if sources.dtype.kind == "f" and any(np.isnan(x).any() for x in ends):
             raise DomainMismatch(f"{what}: an id is NaN, which is equal to nothing. Drop its row.")
-        memory.require(72 * len(u), what)
-        return renumbered(u, v)
+        memory.require(72 * len(sources), what)
+        return renumbered(sources, targets)
     memory.require(2 * BYTES_OF_NAME * len(sources), what)
     # Numbers of two kinds would meet in FP64, which does not hold them all.
-    sources, targets = (
-        column if e is None else e.tolist()
-        for column, e in zip((sources, targets), ends, strict=True)
-    )
+    sources, targets = (x.tolist() if of else x for x, of in zip(ends, numeric, strict=True))
     names = Names()
     try:
         u, v = (names.codes(column, len(column)) for column in (sources, targets))
@@ -349,12 +343,6 @@ def _is_itself(name: Any) -> bool:
         return bool(name == name)
     except (TypeError, ValueError):
         return False
-
-
-def _array(column: Any) -> Any:
-    """Return a column of numbers, or None for one of anything else."""
-    is_numbers = isinstance(column, np.ndarray) and column.dtype.kind in "iuf"
-    return column if is_numbers else None
 
 
 def _weights(values: Any, count: int, what: str) -> Array:
@@ -377,7 +365,7 @@ def from_igraph(
     g: Any,
     weight: str | None = None,
     *,
-    dup_op: BinaryOp | Monoid | str | None = None,
+    dup_op: Operator = None,
     backend: str | Backend | None = None,
 ) -> Matrix:
     """Return the adjacency matrix of an igraph graph; vertex k is vertex k.
@@ -411,12 +399,7 @@ def from_igraph(
         raise InvalidValue(f"{what}: edges have no attribute {weight!r}. They have {known}.")
     pairs = np.array(g.get_edgelist(), np.int64).reshape(-1, 2)
     weights = None if weight is None else _weights(g.es[weight], m, what)
-    op = None if dup_op is None else binary_operator(dup_op)
-    u, v = pairs[:, 0], pairs[:, 1]
-    if not g.is_directed():
-        u, v = np.minimum(u, v), np.maximum(u, v)
-    csc = from_entries(u, v, weights, n, n, op)
-    return (csc if g.is_directed() else symmetrise(csc, what)).matrix(backend)
+    return _matrix(pairs[:, 0], pairs[:, 1], weights, n, what, g.is_directed(), dup_op, backend)
 
 
 def to_igraph(A: Matrix, *, directed: bool | None = None) -> Any:
@@ -458,9 +441,6 @@ def to_igraph(A: Matrix, *, directed: bool | None = None) -> Any:
 # Convert matrices from and to `cupyx.scipy.sparse`, whose arrays are on a GPU.
 
 
-_MOST = 2**31 - 1  # cupyx counts in 32 bits
-
-
 def from_cupyx(S: Any, *, backend: str | Backend | None = None) -> Matrix:
     """Return the matrix of a `cupyx.scipy.sparse` matrix, of any format.
 
@@ -488,10 +468,11 @@ def from_cupyx(S: Any, *, backend: str | Backend | None = None) -> Matrix:
             "Wrap it in cupyx.scipy.sparse.coo_matrix."
         )
     place = backends.get(backend)
+    taken = functools.partial(array_in, place=place, what="from_cupyx", copies=True)
     nrows, ncols = map(int, S.shape)
     if kind not in ("csc", "csr"):
         S = S.tocoo()
-        rows, cols, values = (_taken(x, place) for x in (S.row, S.col, S.data))
+        rows, cols, values = (taken(x) for x in (S.row, S.col, S.data))
         dup_op = "lor" if values.dtype == bool else "plus"
         return Matrix.from_coo(
             rows, cols, values, nrows=nrows, ncols=ncols, dup_op=dup_op, backend=place
@@ -499,13 +480,9 @@ def from_cupyx(S: Any, *, backend: str | Backend | None = None) -> Matrix:
     if not S.has_canonical_format:
         S = S.copy()  # the next line sorts in place
         S.sum_duplicates()
-    ptr, idx, values = (_taken(x, place) for x in (S.indptr, S.indices, S.data))
+    ptr, idx, values = (taken(x) for x in (S.indptr, S.indices, S.data))
     make = Matrix.from_csc if kind == "csc" else Matrix.from_csr
     return make(ptr, idx, values, nrows=nrows, ncols=ncols, backend=place)
-
-
-def _taken(array: Any, place: Backend) -> Any:
-    return array_in(array, place, "from_cupyx", copies=True)
 
 
 def to_cupyx(A: Matrix, *, format: str = "csc") -> Any:
@@ -535,7 +512,7 @@ def to_cupyx(A: Matrix, *, format: str = "csc") -> Any:
     if format not in ("csc", "csr", "coo"):
         raise InvalidValue(f"to_cupyx: there is no format {format!r}. Use csc, csr or coo.")
     place = A.backend
-    if place.device is None or not _has_cupy_arrays(place):
+    if not _has_cupy_arrays(place):
         raise BackendMismatch(
             f"to_cupyx: {A.name} is on {place.name}. Move it first: A.to('gpu'), or use to_scipy."
         )
@@ -543,7 +520,7 @@ def to_cupyx(A: Matrix, *, format: str = "csc") -> Any:
         raise DomainMismatch(
             f"to_cupyx: cupyx has no matrices of {A.dtype}. Convert it: A.dup('FP64')."
         )
-    if max(A.nrows, A.ncols, A.nvals) > _MOST:
+    if max(A.nrows, A.ncols, A.nvals) > 2**31 - 1:
         raise LimitExceeded(
             f"to_cupyx: {A.nrows} x {A.ncols} with {A.nvals} entries; cupyx counts in 32 bits. "
             "Take a part, A[I, J], or use to_scipy."
@@ -559,10 +536,10 @@ def to_cupyx(A: Matrix, *, format: str = "csc") -> Any:
         return cs.csc_matrix((values, idx, ptr), shape=A.shape)
     if format == "csr":
         return cs.csr_matrix((values, idx, ptr), shape=A.shape[::-1])
-    xp = place.device.xp
+    xp: Any = place.device and place.device.xp
     cols = xp.searchsorted(ptr, xp.arange(len(idx), dtype=ptr.dtype), side="right") - 1
     return cs.coo_matrix((values, (idx, cols)), shape=A.shape)
 
 
 def _has_cupy_arrays(place: Backend) -> bool:
-    return place.device.xp is not np
+    return place.device is not None and place.device.xp is not np

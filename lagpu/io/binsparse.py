@@ -18,19 +18,17 @@ import numpy as np
 
 from lagpu.errors import NotSupported
 from lagpu.host import memory
+from lagpu.io import reading
 from lagpu.io.csc import CSC, bytes_for_entries, from_entries
-from lagpu.io.reading import Budget, Options, Parsed, errors_named, needed
-from lagpu.io.text import PIECE
+from lagpu.io.reading import Budget, Edges, Options, Parsed, errors_named, needed
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
 _VERSION = "0.1.0"
 _NUMBERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _TYPES: dict[str, np.dtype[Any]] = {"bint8": np.dtype(np.uint8)}
 _TYPES |= {name: np.dtype(name) for name in (*_NUMBERS, "float32", "float64")}
-# The arrays of a form, and whether its first index is of columns.
-_POINTED = {"CSR": False, "CSC": True}
-_DOUBLY = {"DCSR": False, "DCSC": True}
-_LISTED = {"COO": False, "COOR": False, "COOC": True}
+# Forms by what gives the outer indices: pointers, their non-empty lists and pointers, or a list.
+_POINTED, _DOUBLY, _LISTED = ("CSR", "CSC"), ("DCSR", "DCSC"), ("COO", "COOR", "COOC")
 _ARRAYS = ("pointers_to_1", "indices_0", "indices_1", "values")
 _FILTERS = {1: "g", 2: "s", 3: "f", 32000: "l"}  # gzip, shuffle, Fletcher's check sum, lzf
 _HEAP, _MARK = re.compile(rb"GCOL\x01\0\0\0"), 8
@@ -77,7 +75,7 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
 def _require_heaps(file: IO[bytes]) -> None:
     """Raise for a heap of texts with a size that would keep libhdf5 in a loop without end."""
     at, tail, heaps = file.seek(0), b"", []
-    while part := file.read(PIECE):
+    while part := file.read(reading.PIECE):
         heaps += [at - len(tail) + x.start() for x in _HEAP.finditer(tail + part)]
         at, tail = at + len(part), (tail + part)[-_MARK + 1 :]
     for heap in heaps:
@@ -100,7 +98,7 @@ class _Reader:
         if not re.fullmatch(r"0\.1(\.[0-9]+)?", version):
             raise ValueError(f"version {version!r}, but this lagpu reads 0.1")
         self.form = str(head["format"])
-        if self.form not in _POINTED | _DOUBLY | _LISTED:
+        if self.form not in _POINTED + _DOUBLY + _LISTED:
             raise NotSupported(
                 f"read: {budget.name} has the form {self.form[:20]!r} of Binsparse. Give a sparse "
                 "matrix: CSR, CSC, COO, DCSR or DCSC."
@@ -191,16 +189,14 @@ class _Reader:
         found = self.array(name, size)
         if found.dtype.kind not in "iu":
             raise ValueError(f"{name} is not of whole numbers")
-        if found.size and not 0 <= found.min() <= found.max() < limit:
-            raise ValueError(f"{name} has an index outside 0 .. {limit - 1}")
+        reading.require_inside(f"{name} has an index", found, limit)
         return found.astype(np.int64)
 
-    def pointers(self, size: int) -> Array:
-        """Return where the entries of each row or column begin."""
-        found = self.indices("pointers_to_1", size + 1, self.count + 1)
-        if found[0] != 0 or found[-1] != self.count or (np.diff(found) < 0).any():
-            raise ValueError(f"pointers_to_1 does not rise from 0 to {self.count}")
-        return found
+    def repeated(self, lists: Array) -> Array:
+        """Return which of some lists each entry is in, by the pointers to where they begin."""
+        found = self.indices("pointers_to_1", len(lists) + 1, self.count + 1)
+        reading.require_rising("pointers_to_1 does", found, len(lists), self.count)
+        return np.repeat(lists, np.diff(found))
 
     def values(self) -> Array:
         """Return a value for each entry; one value stands for all in an iso-valued file."""
@@ -213,44 +209,29 @@ class _Reader:
 
     def matrix(self, options: Options) -> CSC:
         """Return the matrix."""
-        by_columns = (_POINTED | _DOUBLY | _LISTED)[self.form]
+        by_columns = self.form.endswith("C")
         outer, inner = self.shape[::-1] if by_columns else self.shape
-        if self.form in _LISTED:
-            first = self.indices("indices_0", self.count, outer)
-        elif self.form in _POINTED:
-            first = np.repeat(np.arange(outer), np.diff(self.pointers(outer)))
+        if self.form in _POINTED:
+            first = self.repeated(np.arange(outer))
+        elif self.form in _DOUBLY:
+            first = self.repeated(self.indices("indices_0", None, outer))
         else:
-            lines = self.indices("indices_0", None, outer)
-            first = np.repeat(lines, np.diff(self.pointers(len(lines))))
+            first = self.indices("indices_0", self.count, outer)
         second = self.indices("indices_1", self.count, inner)
         rows, cols = (second, first) if by_columns else (first, second)
-        values = self.values()
+        edges, both = Edges(rows, cols, self.values()), False
         if self.structure is not None:
-            rows, cols, values = self._both_triangles(rows, cols, values)
-        pattern = values.dtype.kind == "b" and bool(values.all())
-        data = None if pattern else values
-        if values.dtype.kind == "b" and not pattern:
-            found = from_entries(rows, cols, values.astype(np.int8), *self.shape, options.dup_op)
-            return CSC(*self.shape, found.col_ptr, found.row_idx, found.dense_values() != 0)
-        both = str(self.structure).startswith("symmetric")
-        return from_entries(rows, cols, data, *self.shape, options.dup_op, symmetric=both)
-
-    def _both_triangles(
-        self, rows: Array, cols: Array, values: Array
-    ) -> tuple[Array, Array, Array]:
-        """Return the entries of both triangles, of which one is in the file."""
-        if self.shape[0] != self.shape[1]:
-            raise ValueError(f"shape {self.shape} is not square, but {self.structure}")
-        lower = str(self.structure).endswith("lower")
-        if (rows < cols if lower else rows > cols).any():
-            raise ValueError(f"an entry is outside the triangle of {self.structure}")
-        away = rows != cols
-        back = -values[away] if str(self.structure).startswith("skew") else values[away]
-        return (
-            np.concatenate([rows, cols[away]]),
-            np.concatenate([cols, rows[away]]),
-            np.concatenate([values, back]),
-        )
+            kind, triangle = str(self.structure).rsplit("_", 1)
+            if outer != inner:
+                raise ValueError(f"shape {self.shape} is not square, but {self.structure}")
+            if (rows < cols if triangle == "lower" else rows > cols).any():
+                raise ValueError(f"an entry is outside the triangle of {self.structure}")
+            both = kind == "symmetric"
+            edges = edges.mirrored(1 if both else -1)
+        rows, cols, values = edges
+        if values is not None and values.dtype.kind == "b" and values.all():
+            values = None
+        return from_entries(rows, cols, values, *self.shape, options.dup_op, symmetric=both)
 
 
 def dump(csc: CSC, file: IO[bytes]) -> None:

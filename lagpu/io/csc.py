@@ -95,6 +95,11 @@ class CSC:
         """Return a value for each entry, (nvals,), also for an iso-valued matrix."""
         return np.full(self.nvals, self.values) if self.iso else self.values
 
+    def entries(self, *, values: bool | None = None) -> list[Array]:
+        """Return row and column of every entry, and its value; by default unless all are True."""
+        with_values = not self.is_pattern if values is None else values
+        return [self.row_idx, self.columns(), *([self.dense_values()] if with_values else [])]
+
     def matrix(self, backend: str | Backend | None = None) -> Matrix:
         """Return the matrix on a backend."""
         arrays = (self.col_ptr, self.row_idx, self.values)
@@ -335,16 +340,17 @@ def asymmetry(csc: CSC) -> tuple[int, int] | None:
     same = np.array_equal(across.indptr, here.indptr) and np.array_equal(
         across.indices, here.indices
     )
-    if same and (csc.iso or np.array_equal(csc.values[across.data], csc.values)):
+    if same and csc.iso:
         return None
-    cols = csc.columns()
     if same:
-        k = int(np.flatnonzero(csc.values[across.data] != csc.values)[0])
-        return int(csc.row_idx[k]), int(cols[k])
-    keys = cols.astype(np.int64) * n + csc.row_idx
-    back = csc.row_idx.astype(np.int64) * n + cols
-    k = int(np.flatnonzero(~np.isin(back, keys))[0])
-    return int(csc.row_idx[k]), int(cols[k])
+        alone = csc.values[across.data] != csc.values
+    else:
+        rows, cols = csc.row_idx.astype(np.int64), csc.columns().astype(np.int64)
+        alone = ~np.isin(rows * n + cols, cols * n + rows)
+    if not alone.any():
+        return None
+    k = int(np.argmax(alone))
+    return int(csc.row_idx[k]), int(np.searchsorted(csc.col_ptr, k, "right")) - 1
 
 
 def compress(entries: Any, *, pattern: bool = False) -> CSC:

@@ -1,29 +1,33 @@
-"""Edge lists in the format of SNAP: lines ``i j`` or ``i j weight``, comments, maybe a header.
+"""Lists and tables of edges: lines ``i j [weight]``, or columns with commas, tabs or semicolons.
 
-Vertices keep their numbers, from 0; the number of vertices is the maximum of the largest number
-plus one, the header's count, and the count in a comment ``# Nodes: n``.
-
-Lines that are blank or begin with ``#`` or ``%`` are comments. After a leading comment
-``# Undirected graph``, or the first line ``% sym`` of KONECT, each line is an edge in both
+Lists are in the format of SNAP. Vertices keep their numbers, from 0; the number of vertices is the
+maximum of the largest number plus one, the header's count, and the count in a comment
+``# Nodes: n``. Lines that are blank or begin with ``#`` or ``%`` are comments. After a leading
+comment ``# Undirected graph``, or the first line ``% sym`` of KONECT, each line is an edge in both
 directions.
 
-The first line is a header ``n m`` if it has two numbers, exactly m >= 1 lines follow, and all their
-vertices are below n. `header` overrides this rule. A first line that would be such a header for
-vertices 1 .. n raises an error, since it is more likely a header than an edge; so do the sizes of
-a Matrix Market file without its banner, and such a banner that is not written as it must be.
+The first line of a list is a header ``n m`` if it has two numbers, exactly m >= 1 lines follow, and
+all their vertices are below n. `header` overrides this rule. A first line that would be such a
+header for vertices 1 .. n raises an error, since it is more likely a header than an edge; so do the
+sizes of a Matrix Market file without its banner, and such a banner that is not written as it must
+be. The first line of a table has the names of the columns if none of its fields is a number.
 """
 
 from __future__ import annotations
 
+import csv
 import functools
+import io
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from lagpu.errors import FileFormatError, InvalidValue
-from lagpu.io.csc import CSC, bytes_for_entries, from_entries
+from lagpu.io import reading
+from lagpu.io.csc import CSC
 from lagpu.io.reading import (
     BYTES_OF_NAME,
     NAMES_HINT,
@@ -31,30 +35,13 @@ from lagpu.io.reading import (
     Budget,
     Edges,
     Extent,
+    Malformed,
     Names,
     Options,
     Parsed,
-    graph_of,
-)
-from lagpu.io.text import (
-    COMMENT,
-    PIECE,
-    Fault,
-    Malformed,
-    are_vertices,
     data_lines,
-    fault_in,
-    fits,
-    fortran,
-    is_number,
     line_number,
-    number,
-    numbers_of,
-    parsed,
-    require_short,
     show,
-    table,
-    write_rows,
 )
 
 Array = np.ndarray[Any, Any]
@@ -62,38 +49,21 @@ Array = np.ndarray[Any, Any]
 _UNDIRECTED = re.compile(rb"^[#%]\s*undirected graph", re.IGNORECASE | re.MULTILINE)
 _KONECT = re.compile(rb"%[ \t]*(sym|asym|bip)(?:[ \t]+([a-z]+))?[ \t\r\v\f]*\n")
 _NODES = re.compile(rb"^[#%].*?\bnodes:[ \t]*([0-9]{1,30})\b", re.IGNORECASE | re.MULTILINE)
+_COMMENT = re.compile(rb"^[ \t]*[#%][^\n]*", re.MULTILINE)
 _BANNER = re.compile(rb"^[ \t]*[#%]+[ \t]*matrix[ \t]*market\b.*", re.IGNORECASE | re.MULTILINE)
 _BYTES_OF_EDGE = 32  # with what joins the pieces (docs/design/memory.md)
 
 
 class Top(NamedTuple):
-    """The beginning of an edge list.
+    """The beginning of an edge list."""
 
-    Attributes
-    ----------
-    text : bytes
-        All up to the end of the first line that is no comment.
-    start : int
-        Where this line begins.
-    first : bytes
-        This line, empty if there is none.
-    nodes : int or None
-        The vertices that a comment says.
-    undirected : bool
-        As in `Parsed`.
-    width : int
-        The numbers of each line after it.
-    second : tuple of int, bytes
-        The number of the next such line, and the line, empty if there is none.
-    """
-
-    text: bytes
-    start: int
-    first: bytes
-    nodes: int | None
-    undirected: bool
-    width: int
-    second: tuple[int, bytes]
+    text: bytes  # all up to the end of the first line that is no comment
+    start: int  # where this line begins
+    first: bytes  # this line, empty if there is none
+    nodes: int | None  # the vertices that a comment says
+    undirected: bool  # as in `Parsed`
+    width: int  # the numbers of each line after it
+    second: tuple[int, bytes]  # the number of the next such line, and the line, or nothing
 
 
 def top_of(data: bytes, name: str) -> Top:
@@ -102,11 +72,9 @@ def top_of(data: bytes, name: str) -> Top:
     start, first = next(lines, (len(data), b""))
     at, second = next(lines, (0, b""))
     nodes, undirected = comments_of(data, start, name)
-    end = data.find(b"\n", start)
-    text = data if end < 0 else data[: end + 1]
+    text = data[: data.find(b"\n", start) + 1 or len(data)]
     width = _width(second) or _width(first) or 2
-    below = line_number(data, at), second
-    return Top(text, start, first, nodes, undirected, width, below)
+    return Top(text, start, first, nodes, undirected, width, (line_number(data, at), second))
 
 
 def comments_of(data: bytes, end: int, name: str) -> tuple[int | None, bool]:
@@ -139,10 +107,7 @@ def comments_of(data: bytes, end: int, name: str) -> tuple[int | None, bool]:
 
 
 def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
-    """Return the matrix of an edge list, and whether its comments call it undirected.
-
-    BOOL without weights, where equal lines are merged; with weights INT64 or FP64, where the
-    weights of an edge given twice are summed.
+    """Return the graph of an edge list: BOOL without weights, else INT64 or FP64.
 
     Raises
     ------
@@ -155,8 +120,8 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
     name, top = budget.name, top_of(data, budget.name)
     if not top.first and (options.header or top.nodes is None):
         raise FileFormatError(f"read: {name} has no edges, only blank lines and comments.")
-    lines = data.count(b"\n")
-    budget.require(_BYTES_OF_EDGE * lines + 16 * min(len(data), PIECE), "its lines", held=len(data))
+    need = _BYTES_OF_EDGE * data.count(b"\n") + 16 * min(len(data), reading.PIECE)
+    budget.require(need, "its lines", held=len(data))
     n, ids = 0, None
     try:
         edges, n = _numbered(data, top, name, options)
@@ -164,24 +129,19 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
         if not options.renumber:
             raise
         edges, ids = _named(data, top, budget, options)
-    held = len(data) + 16 * len(edges.u)
-    if options.renumber:
-        return graph_of(edges, budget, options, held=held, ids=ids, undirected=top.undirected)
-    part, largest = f"{n} vertices", n - 1
-    if n > len(data) and largest == edges.largest():  # otherwise no single vertex is to blame
-        part = f"vertex {largest}{_line_of(largest, data)}"
-    need = bytes_for_entries(len(edges.u), n, values=edges.weights is not None, held=held)
-    budget.require(need, part, NUMBERS_HINT, held)
-    csc = from_entries(edges.u, edges.v, edges.weights, n, n, options.dup_op)
-    return Parsed(csc, top.undirected)
+    held, part, largest = len(data) + 16 * len(edges.u), "", n - 1
+    if not options.renumber and n > len(data) and largest == edges.largest():
+        part = f"vertex {largest}{_line_of(largest, data)}"  # which alone is to blame
+    return reading.graph_of(
+        edges, budget, options, held=held, n=n, ids=ids, undirected=top.undirected, part=part
+    )
 
 
 def _numbered(data: bytes, top: Top, name: str, options: Options) -> tuple[Edges, int]:
     """Return the edges of a file of numbers, and the number of vertices."""
     if top.first and not options.header:
-        _edge(top, _width(top.first) or top.width, name)
-    parts = parsed(data, len(top.text), lambda text: edges_of(text, top.width), name)
-    edges = Edges.join(parts)
+        _parsed(top.text, top.start, _width(top.first) or top.width, name)
+    edges = _parsed(data, len(top.text), top.width, name)
     n, first = settled(top, edges.extent(), name, options)
     return Edges.join([first, edges]), n
 
@@ -192,25 +152,23 @@ def _line_of(vertex: int, data: bytes) -> str:
     return f" in line {line_number(data, found.start())}" if found else ""
 
 
-def edges_of(text: bytes, width: int) -> Edges:
-    """Return the edges of whole lines of so many numbers each, comments aside.
+def _parsed(data: bytes, start: int, width: int, name: str) -> Edges:
+    """Return the edges of all lines from an offset on."""
+    return Edges.join(reading.parsed(data, start, lambda text: edges_of(text, width), name))
 
-    Raises
-    ------
-    Fault
-        If a line is no such edge.
-    """
+
+def edges_of(text: bytes, width: int) -> Edges:
+    """Return the edges of whole lines of so many numbers each, or raise `Fault` for one of none."""
 
     def edges(part: bytes) -> Edges:
-        if b"#" in part or b"%" in part:
-            part = COMMENT.sub(b"", part)
-        found = table(fortran(part) if width == 3 else part)
-        return Edges.of(found, width, (0, 1, 2 if width == 3 else None))
+        part = _uncommented(part)
+        return Edges.of(reading.table(reading.fortran(part) if width == 3 else part), width)
 
-    try:
-        return edges(text)
-    except Malformed:
-        raise fault_in(text, edges, lambda line: _why(line, width)) from None
+    return reading.by_line(text, edges, lambda line: _why(line, width))
+
+
+def _uncommented(text: bytes) -> bytes:
+    return _COMMENT.sub(b"", text) if b"#" in text or b"%" in text else text
 
 
 def settled(top: Top, edges: Extent, name: str, options: Options) -> tuple[int, Edges]:
@@ -221,25 +179,17 @@ def settled(top: Top, edges: Extent, name: str, options: Options) -> tuple[int, 
     FileFormatError
         As `parse`.
     """
-    found, n = Edges.join([]), top.nodes
+    found, n = Edges.join([]), None
     if top.first:
         n = _header(top.first, edges, name, options)
         if n is None:
             own = _width(top.first)
             if own not in (0, top.width):  # the first line is an edge, so the others are not
                 line, second = top.second
-                raise Fault(line, f"{show(second)} {_why(second, own)}").named(name)
-            found = _edge(top, top.width, name)
+                why = _why(second, own)
+                raise FileFormatError(f"read: {name}, line {line}: {show(second)} {why}.")
+            found = _parsed(top.text, top.start, top.width, name)
     return max(top.nodes or 0, n or 0, 1 + max(edges.top), 1 + found.largest()), found
-
-
-def _edge(top: Top, width: int, name: str) -> Edges:
-    """Return the first line as an edge of so many numbers."""
-    try:
-        require_short(top.first)
-        return edges_of(top.first, width)
-    except Fault as fault:
-        raise fault.named(name, line_number(top.text, top.start) - 1) from None
 
 
 def _header(first: bytes, edges: Extent, name: str, options: Options) -> int | None:
@@ -247,37 +197,32 @@ def _header(first: bytes, edges: Extent, name: str, options: Options) -> int | N
 
     Vertices that are renumbered may be 1 .. n, and any numbers if the user says that it is one.
     """
-    header = options.header
+    header, tokens = options.header, first.split(None, 3)
     if header is False:
         return None
-    tokens = first.split(None, 3)
     sizes = [int(token) for token in tokens if token.isdigit() and len(token) < 17]
-    largest, count = max(edges.top), edges.size
-    if len(sizes) == len(tokens) == 2:
-        n, m = sizes
-        if m == count and (largest < n or (header and options.renumber)) and (count or header):
+    sizes = sizes if len(sizes) == len(tokens) else []
+    (sources, targets), largest, count = edges.top, max(edges.top), edges.size
+    if len(sizes) == 2 and sizes[1] == count:
+        n = sizes[0]
+        if (largest < n or (header and options.renumber)) and (count or header):
             return n
-        if header is None and m == count and n == largest and edges.least > 0:
+        if header is None and n == largest and edges.least > 0:
             if options.renumber:
                 return n
             raise FileFormatError(
                 f"read: {name}: {show(first)} looks like a header of vertices 1 .. {n}. "
                 f"{NUMBERS_HINT}, or give header=False if it is an edge."
             )
-    if (
-        header is None
-        and len(sizes) == len(tokens) == 3
-        and sizes[2] == count > 0
-        and (edges.top[0] <= sizes[0] and edges.top[1] <= sizes[1])
-    ):
-        raise FileFormatError(
-            f"read: {name}: {show(first)} looks like the sizes of a Matrix Market file. Give "
-            "it its banner as first line, or give header=False if it is an edge."
-        )
     if header:
         raise FileFormatError(
             f"read: {name}: the header {show(first)} does not fit: {count} lines follow, with "
             f"largest vertex {largest}. Leave header=True out if it is an edge."
+        )
+    if len(sizes) == 3 and sizes[2] == count > 0 and sources <= sizes[0] and targets <= sizes[1]:
+        raise FileFormatError(
+            f"read: {name}: {show(first)} looks like the sizes of a Matrix Market file. Give "
+            "it its banner as first line, or give header=False if it is an edge."
         )
     return None
 
@@ -296,17 +241,17 @@ def _why(line: bytes, width: int) -> str:
         if len(words) > 3 and not only:  # a time, in KONECT
             only = ". Keep the ends and the weight, as awk '{print $1, $2, $3}' does"
         return f"has {len(words)} numbers, not {width}{only}"
-    if not are_vertices(words[:2]) or not is_number(words[-1]):
+    if not all(map(reading.is_number, words[:2])) or not reading.is_weight(words[-1]):
         only = "Separate them by spaces or tabs alone" if re.search(rb"[0-9][,;|:]", line) else ""
         return f"is not made of numbers. {only or NAMES_HINT}"
-    found = [number(word) for word in words]
+    found = [reading.number(word) for word in words]
     for vertex in found[:2]:
         if vertex != vertex or vertex < 0 or vertex % 1:
             return "has a vertex that is not a whole number 0, 1, 2, ..."
         if vertex >= 2**53:
             return f"has a vertex beyond {2**53 - 1}, the largest that can be read"
     whole = all(isinstance(x, int) for x in found)
-    return "has a weight beyond 64 bits" if whole and not fits(found[-1]) else ""
+    return "" if not whole or -(2**63) <= found[-1] < 2**63 else "has a weight beyond 64 bits"
 
 
 # ------------------------------------------------------------------------------------------
@@ -321,7 +266,7 @@ def _named(data: bytes, top: Top, budget: Budget, options: Options) -> tuple[Edg
     header, words = options.header, top.first.decode("utf-8", "replace").split()
     if header is None and are_columns(words):
         header = True
-        if chosen(words, None, budget.name) != (0, 1, 2 if len(words) == 3 else None):
+        if chosen(words, None, budget.name) != tuple(range(len(words))):
             raise FileFormatError(
                 f"read: {budget.name}, line {line_number(data, top.start)}: {show(top.first)} has "
                 "names of columns in another order than source target weight. Write it with commas."
@@ -335,17 +280,14 @@ def _named(data: bytes, top: Top, budget: Budget, options: Options) -> tuple[Edg
         new = 2 * text.count(b"\n") * BYTES_OF_NAME + 16 * len(text)
         have = len(data) + len(names) * BYTES_OF_NAME + 48 * done
         budget.require(new, "its names", held=have)
-        try:
-            found, weights = _words(text, width)
-        except Malformed:
-            raise fault_in(
-                text, lambda part: _words(part, width), lambda line: _why_named(line, width)
-            ) from None
+        found, weights = reading.by_line(
+            text, lambda part: _words(part, width), lambda line: _why_named(line, width)
+        )
         u, v = (names.codes(found[k::width], len(found) // width) for k in (0, 1))
         done += len(u)
         return Edges(u, v, weights)
 
-    u, v, weights = Edges.join(parsed(data, begin, edges, budget.name))
+    u, v, weights = Edges.join(reading.parsed(data, begin, edges, budget.name))
     try:
         u, v, ids = names.ordered(u, v, utf8=True)
     except UnicodeDecodeError as error:
@@ -358,12 +300,11 @@ def _named(data: bytes, top: Top, budget: Budget, options: Options) -> tuple[Edg
 
 def _words(text: bytes, width: int) -> tuple[list[bytes], Array | None]:
     """Return the words of lines of so many each, and the weights if these are the third ones."""
-    if b"#" in text or b"%" in text:
-        text = COMMENT.sub(b"", text)
+    text = _uncommented(text)
     if not _rows_of(width).fullmatch(text):
         raise Malformed
     words = text.split()
-    return words, numbers_of(words[2::3]) if width == 3 else None
+    return words, reading.numbers_of(words[2::3]) if width == 3 else None
 
 
 @functools.cache
@@ -378,7 +319,7 @@ def _why_named(line: bytes, width: int) -> str:
     words = line.split()
     if len(words) != width:
         return f"has {len(words)} words, not {width}"
-    if not is_number(words[-1]):
+    if not reading.is_weight(words[-1]):
         return f"has the weight {show(words[-1])}, which is no number"
     return "has a weight beyond 64 bits"
 
@@ -395,7 +336,7 @@ _INDEX = re.compile(r"(unnamed: ?[0-9]+|__index_level_[0-9]+__)?")  # as pandas 
 
 def is_header(words: Sequence[str]) -> bool | None:
     """Return whether a first line has names of columns; None for some names and some numbers."""
-    found = {is_number(word.encode()) for word in words}
+    found = {reading.is_weight(word.encode()) for word in words}
     return None if len(found) > 1 else found == {False}
 
 
@@ -405,22 +346,13 @@ def are_columns(words: Sequence[str]) -> bool:
     return bool(is_header(words) and plain & {*_SOURCES} and plain & {*_TARGETS})
 
 
-def chosen(
-    header: Sequence[str], columns: tuple[str, ...] | None, name: str
-) -> tuple[int, int, int | None]:
-    """Return the places of the columns of sources, targets and weights, or None for no weights.
+def chosen(header: Sequence[str], columns: tuple[str, ...] | None, name: str) -> tuple[int, ...]:
+    """Return the places of the columns of sources, targets, and weights if there are any.
 
-    Parameters
-    ----------
-    header : sequence of str
-        Names of all columns.
-    columns : tuple of str, optional
-        Names given by the user, two or three. By default the columns with usual names
-        (``source`` and ``target``, ``src`` and ``dst``, ``from`` and ``to``, and ``weight``). If
-        just two columns are not called as weights are, these are the ends, in their order. The
-        columns of an index, such as pandas writes, do not count.
-    name : str
-        Name of the file in messages.
+    They have the names that the user gives, `columns`, or else usual ones (``source`` and
+    ``target``, ``src`` and ``dst``, ``from`` and ``to``, and ``weight``). If just two columns are
+    not called as weights are, these are the ends, in their order. The columns of an index, such as
+    pandas writes, do not count.
 
     Raises
     ------
@@ -430,8 +362,7 @@ def chosen(
         If the names do not say which columns are the ends, or two columns have the same name.
     """
     if columns is not None:
-        places = [_place(header, column, name) for column in columns]
-        return places[0], places[1], places[2] if len(places) == 3 else None
+        return tuple(_place(header, column, name) for column in columns)
     plain = [word.strip().lower() for word in header]
     source, target, weight = (
         next((plain.index(word) for word in usual if word in plain), None)
@@ -451,12 +382,13 @@ def chosen(
                 'targets and weights: columns=("source", "target", "weight").'
             )
         source, target = ends
-    for k in (source, target, weight):
-        if k is not None and plain.count(plain[k]) > 1:
+    places = (source, target) if weight is None else (source, target, weight)
+    for k in places:
+        if plain.count(plain[k]) > 1:
             raise FileFormatError(
                 f"read: {name}: two columns are called {header[k]!r}. Rename one of them."
             )
-    return source, target, weight
+    return places
 
 
 def _place(header: Sequence[str], column: str, name: str) -> int:
@@ -469,6 +401,201 @@ def _place(header: Sequence[str], column: str, name: str) -> int:
 
 
 # ------------------------------------------------------------------------------------------
+# Tables. Numbers are parsed many lines at a time; names, quotes and gaps are left to ``csv``.
+
+
+_SEPARATORS = ("\t", ",", ";")
+_ROWS = 1 << 16  # at a time
+_NO_VERTEX = f"has the vertex {{}}, not a whole number 0, 1, 2, ... below 2**53. {NAMES_HINT}"
+_NO_WEIGHT = "has the weight {}, which is no number of 64 bits"
+
+
+class Form(NamedTuple):
+    """The form of a table."""
+
+    data: bytes  # the content of its file
+    name: str
+    start: int  # where the first line begins that is no comment, or below the header
+    separator: str
+    width: int = 0  # fields of a line
+    places: tuple[int, ...] = ()  # the columns of sources, targets, and weights if there are any
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the last line and the fields of each row that is not blank."""
+        lines = io.TextIOWrapper(io.BytesIO(self.data), "utf-8", newline="")
+        lines.seek(self.start)
+        rows = csv.reader(lines, delimiter=self.separator, skipinitialspace=True)
+        above = line_number(self.data, self.start) - 1
+        try:
+            for row in rows:
+                fields = [field.strip() for field in row]
+                if fields not in ([], [""]):
+                    yield above + rows.line_num, fields
+        except csv.Error:  # which has no other one for lines as `parse` takes them
+            raise FileFormatError(
+                f"read: {self.name}, line {above + rows.line_num}: a field is longer than "
+                f"{csv.field_size_limit():,} characters. Close its quotes."
+            ) from None
+
+    def fault(self, k: int, why: str) -> FileFormatError:
+        """Return the error for a row, counted from 0 below the header."""
+        line, row = next(itertools.islice(self.rows(), k, None))
+        shown = show(self.separator.join(row))
+        return FileFormatError(f"read: {self.name}, line {line}: {shown} {why}.")
+
+
+def is_table(data: bytes) -> bool:
+    """Return whether a text is a table of edges, by its first line that is no comment."""
+    first = next(data_lines(data), (0, b""))[1][: reading.PIECE]
+    if b"," in first or b";" in first:
+        return True
+    return b"\t" in first and are_columns(first.decode("utf-8", "replace").split("\t"))
+
+
+def parse_table(data: bytes, budget: Budget, options: Options) -> Parsed:
+    """Return the graph of a table.
+
+    Raises
+    ------
+    FileFormatError
+        If a row is no edge, with its line, or there is no row; if the first line may be names of
+        columns or an edge.
+    InvalidValue
+        If there is no such column.
+    OutOfMemory, LimitExceeded
+        If the graph does not fit.
+    """
+    name = budget.name
+    offset, first = next(data_lines(data), (len(data), b""))
+    if not first:
+        raise FileFormatError(f"read: {name} has no edges, only blank lines and comments.")
+    if data.count(b"\r") != data.count(b"\r\n"):  # each library would see other lines
+        raise FileFormatError(
+            f"read: {name} has a carriage return alone. End its lines by a line feed."
+        )
+    nodes, undirected = comments_of(data, offset, name)
+    ids = None
+    try:
+        form = _form_of(data, offset, first, options, name)
+        ask = data.count(b"\n") * 16 * (form.width + 1) + 32 * min(len(data), reading.PIECE)
+        budget.require(ask, "its lines", held=len(data))
+        try:
+            edges = Edges.join(
+                [
+                    Edges.of(reading.table(text, form.separator), form.width, form.places)
+                    for _, text in reading.pieces(data, form.start)
+                ]
+            )
+        except Malformed:  # names, quotes, or a fault
+            edges, ids = _of_words(form, options, budget)
+    except UnicodeDecodeError:
+        raise FileFormatError(f"read: {name} is not UTF-8. Convert the file to UTF-8.") from None
+    held, n = len(data) + 16 * len(edges.u), nodes or 0
+    return reading.graph_of(edges, budget, options, held=held, n=n, ids=ids, undirected=undirected)
+
+
+def _form_of(data: bytes, offset: int, first: bytes, options: Options, name: str) -> Form:
+    """Return the form of a file, by its first line that is no comment and maybe the next one."""
+    line = data[offset : data.find(b"\n", offset)]
+    counts = {mark: line.count(mark.encode()) for mark in _SEPARATORS}
+    separator = max(counts, key=counts.__getitem__) if any(counts.values()) else ","
+    draft = Form(data, name, offset, separator)
+    rows = draft.rows()
+    last, top = next(rows, (0, []))
+    where = f"read: {name}, line {line_number(data, offset)}: {show(first)}"
+    draft = draft._replace(width=len(top))
+    if not _has_header(top, next(rows, (0, None))[1], options, where):
+        if options.columns is not None:
+            raise InvalidValue(f"read: {name} has no header, so columns have no names.")
+        if len(top) not in (2, 3):
+            raise FileFormatError(
+                f"{where} has {len(top)} fields and no names of columns. Write "
+                f"source,target{',weight' * (len(top) > 2)} and the like above the first edge."
+            )
+        return draft._replace(places=tuple(range(len(top))))
+    below = offset
+    for _ in range(last + 1 - line_number(data, offset)):  # more than one if a name has a line end
+        below = data.find(b"\n", below) + 1 or len(data)
+    return draft._replace(start=below, places=chosen(top, options.columns, name))
+
+
+def _has_header(top: list[str], below: list[str] | None, options: Options, where: str) -> bool:
+    """Return whether the first row has the names of the columns."""
+    if options.header is not None:
+        return options.header
+    if options.columns is not None or are_columns(top):
+        return True
+    found = is_header(top)
+    if found and not below:
+        raise FileFormatError(f"{where} is the only line, and no edge.")
+    if below and found and options.renumber and is_header(below[:2]) is not False:
+        raise FileFormatError(
+            f"{where} may be names of columns or an edge. Write source,target above the first "
+            "edge, or give io.read header=True or header=False."
+        )
+    if found is None and not options.renumber:  # else the number is a name, or a weight
+        raise FileFormatError(
+            f"{where} is neither names of columns nor an edge of numbers. Correct it, or give "
+            f"header=True if it has names of columns. {NAMES_HINT}."
+        )
+    return bool(found)
+
+
+def _of_words(form: Form, options: Options, budget: Budget) -> tuple[Edges, Array | None]:
+    """Return the edges of any table, and the ids of its vertices if they are renumbered."""
+    names, found, done = Names(), [], 0
+    rows = (row for _, row in form.rows())
+    while part := list(itertools.islice(rows, _ROWS)):
+        have = len(form.data) + len(names) * BYTES_OF_NAME + 48 * done
+        budget.require((2 * BYTES_OF_NAME + 100 * form.width) * _ROWS, "its names", held=have)
+        for k, row in enumerate(part):
+            if len(row) != form.width:
+                raise form.fault(done + k, f"has {len(row)} fields, not {form.width}")
+        columns = [[row[place] for row in part] for place in form.places]
+        for column in columns[:2]:
+            if "" in column:
+                raise form.fault(done + column.index(""), "has an empty end")
+        weights = [_numbers(x, _weights, _NO_WEIGHT, form, done) for x in columns[2:]]
+        if options.renumber:
+            u, v = (names.codes(column, len(part)) for column in columns[:2])
+        else:
+            u, v = (_numbers(x, _vertices, _NO_VERTEX, form, done) for x in columns[:2])
+        found.append(Edges(u, v, *weights))
+        done += len(part)
+    edges = Edges.join(found)
+    if not options.renumber:
+        return edges, None
+    u, v, ids = names.ordered(edges.u, edges.v)
+    return Edges(u, v, edges.weights), ids
+
+
+def _vertices(words: list[str]) -> Array:
+    found = reading.whole_numbers(words)
+    if found is None or found.min() < 0 or found.max() >= 2**53:
+        raise Malformed
+    return found.astype(np.int64)
+
+
+def _weights(words: list[str]) -> Array:
+    return reading.numbers_of([word.encode() for word in words])
+
+
+def _numbers(
+    column: list[str], convert: Callable[[list[str]], Array], why: str, form: Form, done: int
+) -> Array:
+    """Return the numbers of a column, or raise for the first row without one."""
+    try:
+        return convert(column)
+    except Malformed:
+        for k, word in enumerate(column):
+            try:
+                convert([word])
+            except Malformed:
+                raise form.fault(done + k, why.format(repr(word[:60]))) from None
+        raise  # pragma: no cover (each is a number, and all together are)
+
+
+# ------------------------------------------------------------------------------------------
 # Writing.
 
 
@@ -476,8 +603,7 @@ def dump(csc: CSC, file: IO[bytes]) -> None:
     """Write ``i j``, or ``i j value`` unless all are True, after a comment with the vertices."""
     n = max(csc.nrows, csc.ncols)
     file.write(f"# Nodes: {n} Edges: {csc.nvals}\n# FromNodeId\tToNodeId\n".encode())
-    columns = [csc.row_idx, csc.columns()]
-    write_rows(file, columns if csc.is_pattern else [*columns, csc.dense_values()], "\t")
+    reading.write_rows(file, csc.entries(), "\t")
 
 
 def dump_plain(csc: CSC, file: IO[bytes], *, weights: bool = False) -> None:
@@ -492,14 +618,12 @@ def dump_plain(csc: CSC, file: IO[bytes], *, weights: bool = False) -> None:
         raise InvalidValue(
             "write: a GAP edge list has no place for a graph without edges. Use .mtx or .npz."
         )
-    columns = [csc.row_idx, csc.columns()]
-    write_rows(file, [*columns, csc.dense_values()] if weights else columns, " ")
+    reading.write_rows(file, csc.entries(values=weights), " ")
 
 
-def dump_delimited(csc: CSC, file: IO[bytes], separator: str) -> None:
+def dump_table(csc: CSC, file: IO[bytes], separator: str) -> None:
     """Write ``source,target``, and ``weight`` unless all values are True."""
-    columns, names = [csc.row_idx, csc.columns()], ["source", "target"]
-    if not csc.is_pattern:
-        columns, names = [*columns, csc.dense_values()], [*names, "weight"]
+    columns = csc.entries()
+    names = ("source", "target", "weight")[: len(columns)]
     file.write(f"{separator.join(names)}\n".encode())
-    write_rows(file, columns, separator)
+    reading.write_rows(file, columns, separator)

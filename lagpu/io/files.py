@@ -8,7 +8,6 @@ import gzip
 import io
 import os
 import sys
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Literal, cast, overload
@@ -24,17 +23,14 @@ from lagpu.core.matrix import Matrix
 from lagpu.errors import DimensionMismatch, FileFormatError, FileMissing, InvalidValue, LagpuError
 from lagpu.host import memory
 from lagpu.host.files import probe, replacing
-from lagpu.io import formats, matrix_market, slices, suites
+from lagpu.io import formats, matrix_market, reading, slices, suites
 from lagpu.io.csc import CSC, bytes_for_entries, symmetrise
 from lagpu.io.formats import Format
 from lagpu.io.npz import Archive
-from lagpu.io.reading import Budget, Options, Parsed, errors_named, kind_of, kind_of_text, needed
-from lagpu.io.text import PIECE, is_binary, write_rows
+from lagpu.io.reading import Budget, Options, Parsed
 
 Array = np.ndarray[Any, Any]
 
-_GZIP = b"\x1f\x8b"
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MANY = 1 << 13  # bytes at the beginning that tell what a file is
 
 
@@ -137,18 +133,14 @@ def read(
         is allocated.
     """
     file = _path_of(path)
-    options = Options(
-        header,
-        None if dup_op is None else binary_operator(dup_op),
-        renumber,
-        _three(columns),
-    )
+    op = None if dup_op is None else binary_operator(dup_op)
+    options = Options(header, op, renumber, _three(columns))
     asked = None if format is None else formats.asked_for(format)
     grid = backends.choose(None, backend)
     with memory.shortage_named(f"read: {file.name}"):
         if grid.capabilities.parts is not None and str(file) != "-":
             with _named_errors("read", file):
-                shared = slices.read(file, options, asked, directed, grid, _named)
+                shared = slices.read(file, options, asked, directed, grid, _opened)
             if shared is not None:
                 return shared
         csc, ids = in_step(grid, lambda: _columns(file, options, asked, directed))
@@ -160,7 +152,7 @@ def _columns(
     file: Path, options: Options, asked: Format | None, directed: bool | None
 ) -> tuple[CSC, Any]:
     """Return the matrix of a file as columns, and the ids of its vertices or None."""
-    with _named_errors("read", file), _opened(file) as stream:
+    with _opened(file) as stream:
         budget = Budget.of(file.name, stream)
         found = _parse(stream, budget, options, asked, file)
     csc = found.csc
@@ -202,43 +194,29 @@ def _three(columns: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 @contextlib.contextmanager
-def _named(file: Path) -> Iterator[io.BufferedReader]:
-    """Open a file, with lagpu's errors."""
-    with _named_errors("read", file), _opened(file) as stream:
-        yield stream
-
-
-def _opened(file: Path) -> contextlib.AbstractContextManager[io.BufferedReader]:
-    """Open a file, or the standard input for ``-``."""
-    if str(file) == "-":
-        return contextlib.nullcontext(cast(io.BufferedReader, sys.stdin.buffer))
-    return file.open("rb")
+def _opened(file: Path) -> Iterator[io.BufferedReader]:
+    """Open a file, or the standard input for ``-``, with lagpu's errors in the block."""
+    with _named_errors("read", file):
+        if str(file) == "-":
+            yield cast(io.BufferedReader, sys.stdin.buffer)
+        else:
+            with file.open("rb") as stream:
+                yield stream
 
 
 def _parse(
     stream: io.BufferedReader, budget: Budget, options: Options, asked: Format | None, file: Path
 ) -> Parsed:
     """Return the graph in an open file."""
-    start = stream.peek(_MANY)[:_MANY]
-    form = formats.of_start(start)
+    form = formats.of_start(stream.peek(_MANY)[:_MANY], budget.name)
     if form is not None:
         _require_heeded(form, options, budget.name)
         seekable = stream if stream.seekable() else io.BytesIO(_whole(stream, budget))
         return form.read(seekable, budget, options)
-    if kind := kind_of(start):
-        raise FileFormatError(f"read: {budget.name} is {kind}.")
     data = _content(stream, budget)
     if matrix_market.is_tar(data):
         data, file = matrix_market.matrix_of(data, budget), Path(".mtx")
-    form = asked or formats.of_text(data, file)
-    if asked is not None and asked.magic:
-        raise FileFormatError(f"read: {budget.name} is no {asked.name}.")
-    if not form.binary and is_binary(data[: 1 << 16]):
-        raise FileFormatError(
-            f"read: {budget.name} is binary. Give one of {formats.names()} (text also gzipped)."
-        )
-    if form.guessed and asked is None and (kind := kind_of_text(data)):
-        raise FileFormatError(f"read: {budget.name} is {kind}.")
+    form = formats.of_content(data, file, asked, budget.name)
     _require_heeded(form, options, budget.name)
     try:
         return form.read(data, budget, options)
@@ -263,12 +241,9 @@ def _require_heeded(form: Format, options: Options, name: str) -> None:
 
 def _content(stream: io.BufferedReader, budget: Budget) -> bytes:
     """Return the whole of a file, unpacked if it is gzipped."""
-    packed = stream.peek(2).startswith(_GZIP)
-    source: Any = gzip.GzipFile(fileobj=stream) if packed else stream
-    try:
-        data = _whole(source, budget)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise FileFormatError(f"read: {budget.name} is truncated or damaged: {error}.") from error
+    packed = stream.peek(2).startswith(reading.GZIP)
+    with reading.damage_named(budget.name):
+        data = _whole(reading.unpacked(stream, packed), budget)
     if not data:
         raise FileFormatError(f"read: {budget.name} is empty.")
     return data
@@ -284,13 +259,13 @@ def _whole(source: Any, budget: Budget) -> bytes:
     while True:
         # Growing, the content may be moved: old and new exist at the same time.
         have = content.tell()
-        budget.require(PIECE + have // 8, "its text", held=have)
-        part = source.read(PIECE)
+        budget.require(reading.PIECE + have // 8, "its text", held=have)
+        part = source.read(reading.PIECE)
         if not part:
             break
-        content.write(part if have else part.removeprefix(_BYTE_ORDER_MARK))
+        content.write(part if have else part.removeprefix(reading.BYTE_ORDER_MARK))
     with content.getbuffer() as view:
-        ends = not view or view[-1] == ord("\n") or is_binary(bytes(view[: 1 << 16]))
+        ends = not view or view[-1] == ord("\n") or reading.is_binary(bytes(view[: 1 << 16]))
     if not ends:
         content.write(b"\n")
     return content.getvalue()
@@ -335,22 +310,19 @@ def require_writable(path: str | os.PathLike[str]) -> None:
     file = Path(path)
     form = _format_of(file)
     if form.extra:
-        needed(form.extra, f"write: {file.name}")
+        reading.needed(form.extra, f"write: {file.name}")
     with _named_errors("write", file):
         probe(file)
-
-
-_USUAL = (".mtx", ".npz", ".txt")  # the suffixes that a message names first
 
 
 def _format_of(file: Path) -> Format:
     """Return the format that a file is to be written in, by its suffix."""
     form = formats.by_suffix(file)
     if form is None:
-        others = ", ".join(x for x in formats.suffixes().split(", ") if x not in _USUAL)
+        known = (suffix for form in formats.FORMATS for suffix in form.suffixes)
+        others = ", ".join(suffix for suffix in known if suffix not in (".mtx", ".npz", ".txt"))
         raise InvalidValue(
-            f"write: {file.name}: use {_USUAL[0]}, {_USUAL[1]} or {_USUAL[2]}, or else {others}; "
-            ".gz after a text."
+            f"write: {file.name}: use .mtx, .npz or .txt, or else {others}; .gz after a text."
         )
     return form
 
@@ -376,23 +348,20 @@ def write_vector(indices: Any, values: Any, path: str | os.PathLike[str]) -> Non
     FileMissing
         If there is no such folder.
     """
-    file, where, what = Path(path), np.asarray(indices), np.asarray(values)
-    if where.ndim != 1 or where.shape != what.shape:
-        raise DimensionMismatch(f"write: indices {where.shape} != values {what.shape}.")
+    file, columns = Path(path), [np.asarray(indices), np.asarray(values)]
+    shapes = [column.shape for column in columns]
+    if columns[0].ndim != 1 or shapes[0] != shapes[1]:
+        raise DimensionMismatch(f"write: indices {shapes[0]} != values {shapes[1]}.")
     if file.suffix not in (".npz", ".txt", ".csv"):
         raise InvalidValue(f"write: {file.name}: use .npz, .txt or .csv.")
-    texts = [column.dtype.kind in "OU" for column in (where, what)]
-    if any(texts):
-        where, what = (
-            _texts(c, file) if t else c for c, t in zip((where, what), texts, strict=True)
-        )
+    columns = [_texts(column, file) if column.dtype.kind in "OU" else column for column in columns]
     with _named_errors("write", file), replacing(file) as stream:
         if file.suffix == ".npz":
-            np.savez(stream, allow_pickle=False, indices=where, values=what)
+            np.savez(stream, allow_pickle=False, indices=columns[0], values=columns[1])
             return
         if file.suffix == ".csv":
             stream.write(b"index,value\n")
-        write_rows(stream, [where, what], "," if file.suffix == ".csv" else " ")
+        reading.write_rows(stream, columns, "," if file.suffix == ".csv" else " ")
 
 
 def _texts(ids: Array, file: Path) -> Array:
@@ -401,13 +370,9 @@ def _texts(ids: Array, file: Path) -> Array:
     if file.suffix == ".npz":
         return np.array(words, str)
     if file.suffix == ".csv":
-        line = io.StringIO()
-        rows = csv.writer(line, lineterminator="")
         for k, word in enumerate(words):
             if any(mark in word for mark in ',"\r\n'):
-                rows.writerow([word])
-                words[k] = line.getvalue()
-                line.seek(line.truncate(0))
+                words[k] = '"' + word.replace('"', '""') + '"'
     elif odd := next((word for word in words if word.split() != [word]), None):
         raise InvalidValue(
             f"write: {file.name}: the id {odd[:60]!r} has a space. Use .csv or .npz."
@@ -457,8 +422,25 @@ def read_vector(path: str | os.PathLike[str]) -> tuple[Array, Array]:
         if file.suffix == ".npz":
             indices, values = _archive(file)
             return indices.astype(np.int64), values
-        content = file.read_bytes()
-    return _lines(content, file.name)
+        lines = file.read_bytes().splitlines()
+    found: list[tuple[int, int | float]] = []
+    for number, line in enumerate(lines, 1):
+        words = line.split(b"#", 1)[0].replace(b",", b" ").split()
+        if not words or (number == 1 and words == [b"index", b"value"]):
+            continue
+        try:
+            index, value = words
+            found.append((int(index), _number(value)))
+        except ValueError:
+            raise FileFormatError(
+                f"read: {file.name}: line {number} is not an index and a value."
+            ) from None
+    if not found:
+        raise FileFormatError(f"read: {file.name} has no entry.")
+    try:
+        return np.array([k for k, _ in found], np.int64), np.array([x for _, x in found])
+    except OverflowError:
+        raise FileFormatError(f"read: {file.name}: a number is beyond 64 bits.") from None
 
 
 def read_named_vector(path: str | os.PathLike[str], *, texts: bool = False) -> tuple[Array, Array]:
@@ -481,12 +463,11 @@ def read_named_vector(path: str | os.PathLike[str], *, texts: bool = False) -> t
     for number, row in enumerate(rows, 1):
         if len(row) != 2:
             raise FileFormatError(f"read: {name}: row {number} is not an id and a value.")
-    ids = np.fromiter((row[0] for row in rows), object, len(rows))
-    values = [row[1] for row in rows]
+    ids, values = (np.fromiter((row[k] for row in rows), object, len(rows)) for k in (0, 1))
     if texts:
-        return ids, np.fromiter(values, object, len(rows))
+        return ids, values
     try:
-        return ids, np.array([_number(value.encode()) for value in values])
+        return ids, np.array([_number(value) for value in values])
     except (ValueError, OverflowError):
         raise FileFormatError(f"read: {name}: a value is no number of 64 bits.") from None
 
@@ -494,7 +475,7 @@ def read_named_vector(path: str | os.PathLike[str], *, texts: bool = False) -> t
 def _archive(file: Path, kinds: str = "") -> tuple[Array, Array]:
     with file.open("rb") as stream:
         budget = Budget.of(file.name, stream)
-        with errors_named(f"read: {file.name} has no arrays `indices` and `values`"):
+        with reading.errors_named(f"read: {file.name} has no arrays `indices` and `values`"):
             archive = Archive(stream, budget, texts=bool(kinds))
             indices, values = archive["indices"], archive["values"]
     if indices.ndim != 1 or indices.shape != values.shape or indices.dtype.kind not in "iu" + kinds:
@@ -505,30 +486,7 @@ def _archive(file: Path, kinds: str = "") -> tuple[Array, Array]:
     return indices, values
 
 
-def _lines(content: bytes, name: str) -> tuple[Array, Array]:
-    indices: list[int] = []
-    values: list[int | float] = []
-    for number, line in enumerate(content.splitlines(), 1):
-        words = line.split(b"#", 1)[0].replace(b",", b" ").split()
-        if not words or (number == 1 and words == [b"index", b"value"]):
-            continue
-        try:
-            index, value = words
-            indices.append(int(index))
-            values.append(_number(value))
-        except ValueError:
-            raise FileFormatError(
-                f"read: {name}: line {number} is not an index and a value."
-            ) from None
-    if not indices:
-        raise FileFormatError(f"read: {name} has no entry.")
-    try:
-        return np.array(indices, np.int64), np.array(values)
-    except OverflowError:
-        raise FileFormatError(f"read: {name}: a number is beyond 64 bits.") from None
-
-
-def _number(word: bytes) -> int | float:
+def _number(word: bytes | str) -> int | float:
     try:
         return int(word)
     except ValueError:

@@ -8,57 +8,29 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from lagpu.errors import InvalidValue
-from lagpu.io import binsparse, delimited, edge_list, markup, matrix_market, npz, parquet, suites
+from lagpu.errors import FileFormatError, InvalidValue
+from lagpu.io import binsparse, edge_list, markup, matrix_market, npz, parquet, suites
 from lagpu.io.csc import CSC, asymmetry
-from lagpu.io.reading import Budget, Options, Parsed
+from lagpu.io.reading import Budget, Options, Parsed, is_binary
 
 Read = Callable[[Any, Budget, Options], Parsed]
 Dump = Callable[[CSC, IO[bytes]], None]
 
 
 class Format(NamedTuple):
-    """A format of graph files.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    suffixes : tuple of str
-        Suffixes of its files; `write` chooses by them, `read` only where `known` is None.
-    read : callable
-        Returns the graph of (content, budget, options): the whole text, or an open file of a
-        format that has `magic`.
-    dump : callable
-        Writes (matrix, open file).
-    known : callable, optional
-        Whether the whole content is of this format.
-    magic : tuple of bytes
-        First bytes of a file that is not read as a whole; it is not packed by gzip.
-    heeds : frozenset of str
-        Options of `read` that count beside `directed`: ``header columns renumber dup_op``.
-    holds : frozenset of str
-        What a file can hold: ``rectangular`` matrices, ``last`` vertices without an edge,
-        ``directed`` graphs, ``values``.
-    extra : str
-        Extra of lagpu that it needs.
-    binary : bool
-        Whether files are no text.
-    guessed : bool
-        Whether files are known by what they are not.
-    """
+    """A format of graph files; `write` chooses by the suffix, `read` only where `known` is None."""
 
     name: str
     suffixes: tuple[str, ...]
-    read: Read
+    read: Read  # of the whole text, or of an open file where there is `magic`
     dump: Dump
-    known: Callable[[bytes], bool] | None = None
-    magic: tuple[bytes, ...] = ()
-    heeds: frozenset[str] = frozenset()
-    holds: frozenset[str] = frozenset()
-    extra: str = ""
-    binary: bool = False
-    guessed: bool = False
+    known: Callable[[bytes], bool] | None = None  # whether a whole content is of this format
+    magic: tuple[bytes, ...] = ()  # first bytes of a file that is neither read whole nor gzipped
+    heeds: frozenset[str] = frozenset()  # options beside `directed`: header columns renumber dup_op
+    holds: frozenset[str] = frozenset()  # of _ALL, where `last` is last vertices without an edge
+    extra: str = ""  # of lagpu, which it needs
+    binary: bool = False  # whether files are no text
+    guessed: bool = False  # whether files are known by what they are not
 
     def require_fit(self, csc: CSC, name: str) -> None:
         """Raise if a file of this format would lose something of a matrix.
@@ -91,8 +63,9 @@ def _last(csc: CSC) -> int:
 
 
 _with = functools.partial
-_LIST = frozenset({"header", "renumber", "dup_op"})
-_TABLE = _LIST | {"columns"}
+_DUP = frozenset({"dup_op"})
+_IDS = _DUP | {"renumber"}
+_LIST = _IDS | {"header"}
 _ALL = frozenset({"rectangular", "last", "directed", "values"})
 _SQUARE = _ALL - {"rectangular"}
 _ENTRIES = frozenset({"directed", "values"})
@@ -100,70 +73,110 @@ _ENTRIES = frozenset({"directed", "values"})
 FORMATS: tuple[Format, ...] = (
     Format(
         "Matrix Market", (".mtx",), matrix_market.parse, matrix_market.dump,
-        lambda data: data.startswith(matrix_market.BANNER), (), frozenset({"dup_op"}), _ALL,
+        lambda data: data.startswith(matrix_market.BANNER), heeds=_DUP, holds=_ALL,
     ),
     Format(
         "NumPy archive", (".npz",), npz.parse, npz.dump,
-        None, (b"PK\x03\x04", b"PK\x05\x06"), frozenset(), _ALL,  # with members, without members
+        magic=(b"PK\x03\x04", b"PK\x05\x06"), holds=_ALL,  # with members, without members
     ),
     Format(
-        "GraphML", (".graphml",), markup.parse_graphml, markup.dump_graphml,
-        markup.is_graphml, (), frozenset({"renumber", "dup_op"}), _SQUARE, "nx",
+        "GraphML", (".graphml",), _with(markup.parse, kind="GraphML"),
+        _with(markup.dump, kind="GraphML"), markup.is_graphml,
+        heeds=_IDS, holds=_SQUARE, extra="nx",
     ),
     Format(
-        "GML", (".gml",), markup.parse_gml, markup.dump_gml,
-        markup.is_gml, (), frozenset({"renumber", "dup_op"}), _SQUARE, "nx",
+        "GML", (".gml",), _with(markup.parse, kind="GML"),
+        _with(markup.dump, kind="GML"), markup.is_gml, heeds=_IDS, holds=_SQUARE, extra="nx",
     ),
     Format(
-        "DIMACS arcs", (".gr",), suites.parse_dimacs, suites.dump_arcs,
-        suites.is_dimacs, (), frozenset({"dup_op"}), _SQUARE,
+        "DIMACS arcs", (".gr",), suites.parse_dimacs, suites.dump_arcs, suites.is_dimacs,
+        heeds=_DUP, holds=_SQUARE,
     ),
     Format(
-        "DIMACS edges", (".col",), suites.parse_dimacs, suites.dump_edges,
-        suites.is_dimacs, (), frozenset({"dup_op"}), frozenset({"last"}),
+        "DIMACS edges", (".col",), suites.parse_dimacs, suites.dump_edges, suites.is_dimacs,
+        heeds=_DUP, holds=frozenset({"last"}),
     ),
     Format(
         "METIS", (".graph", ".metis"), suites.parse_metis, suites.dump_metis,
-        None, (), frozenset({"dup_op"}), frozenset({"last", "values"}),
+        heeds=_DUP, holds=frozenset({"last", "values"}),
     ),
     Format(
-        "GAP serialized", (".sg",), suites.parse_gap, suites.dump_gap,
-        suites.is_serialized, (), frozenset(), _SQUARE - {"values"}, "", True,
+        "GAP serialized", (".sg",), suites.parse_gap, suites.dump_gap, suites.is_serialized,
+        holds=_SQUARE - {"values"}, binary=True,
     ),
     Format(
-        "GAP serialized with weights", (".wsg",), suites.parse_gap, suites.dump_gap_weights,
-        suites.is_serialized, (), frozenset(), _SQUARE, "", True,
+        "GAP serialized with weights", (".wsg",), suites.parse_gap,
+        _with(suites.dump_gap, weights=True), suites.is_serialized, holds=_SQUARE, binary=True,
     ),
     Format(
-        "Parquet", (".parquet",), parquet.parse, parquet.dump,
-        None, (parquet.MAGIC,), _TABLE - {"header"}, _SQUARE, "parquet",
+        "Parquet", (".parquet",), parquet.parse, parquet.dump, magic=(parquet.MAGIC,),
+        heeds=_IDS | {"columns"}, holds=_SQUARE, extra="parquet",
     ),
     Format(
         "Binsparse in HDF5", (".h5", ".hdf5"), binsparse.parse, binsparse.dump,
-        None, (binsparse.MAGIC,), frozenset({"dup_op"}), _ALL, "hdf5",
+        magic=(binsparse.MAGIC,), heeds=_DUP, holds=_ALL, extra="hdf5",
     ),
     Format(
-        "CSV", (".csv",), delimited.parse, _with(edge_list.dump_delimited, separator=","),
-        delimited.is_table, (), _TABLE, _ENTRIES, "", False, True,
+        "CSV", (".csv",), edge_list.parse_table, _with(edge_list.dump_table, separator=","),
+        edge_list.is_table, heeds=_LIST | {"columns"}, holds=_ENTRIES, guessed=True,
     ),
     Format(
-        "TSV", (".tsv",), delimited.parse, _with(edge_list.dump_delimited, separator="\t"),
-        None, (), _TABLE, _ENTRIES, "", False, True,
+        "TSV", (".tsv",), edge_list.parse_table, _with(edge_list.dump_table, separator="\t"),
+        heeds=_LIST | {"columns"}, holds=_ENTRIES, guessed=True,
     ),
     Format(
         "GAP edge list", (".el",), edge_list.parse, edge_list.dump_plain,
-        None, (), _LIST, frozenset({"directed"}), "", False, True,
+        heeds=_LIST, holds=frozenset({"directed"}), guessed=True,
     ),
     Format(
         "GAP edge list with weights", (".wel",), edge_list.parse,
-        _with(edge_list.dump_plain, weights=True), None, (), _LIST, _ENTRIES, "", False, True,
+        _with(edge_list.dump_plain, weights=True), heeds=_LIST, holds=_ENTRIES, guessed=True,
     ),
     # Last, since any other text is one.
     Format(
-        "edge list", (".txt",), edge_list.parse, edge_list.dump,
-        lambda data: True, (), _LIST, _ALL, "", False, True,
+        "edge list", (".txt",), edge_list.parse, edge_list.dump, lambda data: True,
+        heeds=_LIST, holds=_ALL, guessed=True,
     ),
 )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------
+# What no format is, by its first bytes or the beginning of its text, each with the remedy.
+
+
+_PICTURE = "a picture. Give the graph that it shows"
+_PACKED = "Unpack it first; gzip (.gz) and .tar.gz are read as they are"
+# First bytes, and what they are the beginning of.
+_BYTES: tuple[tuple[bytes, str], ...] = (
+    (b"%PDF-", "a PDF document. Give the data that it shows"),
+    (b"\x89PNG", _PICTURE),
+    (b"\xff\xd8\xff", _PICTURE),
+    (b"GIF8", _PICTURE),
+    (b"BZh", f"packed by bzip2. {_PACKED}"),
+    (b"\xfd7zXZ\x00", f"packed by xz. {_PACKED}"),
+    (b"\x28\xb5\x2f\xfd", f"packed by zstd. {_PACKED}"),
+    (b"7z\xbc\xaf\x27\x1c", f"packed by 7-Zip. {_PACKED}"),
+    (b"\x93NUMPY", "one NumPy array (.npy). Use lagpu.io.from_edgelist(numpy.load(path))"),
+    (b"SQLite format 3\x00", "an SQLite database. Export its table as CSV"),
+    (b"ARROW1", "an Arrow (Feather) table. Write it as Parquet, or use from_pandas_edgelist"),
+    (b"MATLAB 5.0 MAT-file", "a MATLAB file. Use scipy.io.loadmat and lagpu.io.from_scipy"),
+    (b"\x80\x04\x95", "a Python pickle, which is not read. Use lagpu.io.from_scipy or the like"),
+    (b"\x80\x05\x95", "a Python pickle, which is not read. Use lagpu.io.from_scipy or the like"),
+    (b"\xff\xfe", "text in UTF-16. Convert the file to UTF-8"),
+    (b"\xfe\xff", "text in UTF-16. Convert the file to UTF-8"),
+)
+_NX = "Read it by NetworkX and use lagpu.io.from_networkx"
+_TEXTS: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(
+    (re.compile(rb"\s*+(?:" + pattern + rb")", re.IGNORECASE | re.DOTALL), what)
+    for pattern, what in (
+        (rb"(?:<\?xml[^>]*>|<!--.*?-->|\s)*+<gexf\b", f"GEXF. {_NX}"),
+        (rb"<!doctype html|<html\b", "a web page. Download the file that it offers"),
+        (rb"<", "XML, but no GraphML"),
+        (rb"(?:strict\s+)?(?:di)?graph\b[^\[\n]*\{", f"a DOT file of Graphviz. {_NX}"),
+        (rb"\*(?:vertices|network)\b", f"a Pajek file. {_NX}"),
+        (rb"[\[{]\s*[\"\[{}\]]", "JSON. Use lagpu.io.from_edgelist with what json.load returns"),
+    )
+)
 
 
 def by_suffix(file: Path) -> Format | None:
@@ -174,12 +187,43 @@ def by_suffix(file: Path) -> Format | None:
     return None if found is not None and packed and found.magic else found
 
 
-def of_start(start: bytes) -> Format | None:
-    """Return the format whose files begin so, if its reader takes an open file."""
-    return next((f for f in FORMATS if f.magic and start.startswith(f.magic)), None)
+def of_start(start: bytes, name: str) -> Format | None:
+    """Return the format whose files begin so, if its reader takes an open file.
+
+    Raises
+    ------
+    FileFormatError
+        If files of another kind begin so.
+    """
+    form = next((f for f in FORMATS if f.magic and start.startswith(f.magic)), None)
+    kind = next((what for mark, what in _BYTES if start.startswith(mark)), "")
+    if form is None and kind:
+        raise FileFormatError(f"read: {name} is {kind}.")
+    return form
 
 
-def of_text(data: bytes, file: Path) -> Format:
+def of_content(data: bytes, file: Path, asked: Format | None, name: str) -> Format:
+    """Return the format of a content, or of its beginning: the one that is asked for, if any.
+
+    Raises
+    ------
+    FileFormatError
+        If it is of another kind, or binary where the format is text.
+    """
+    form = asked or _of_text(data, file)
+    if form.magic:
+        raise FileFormatError(f"read: {name} is no {form.name}.")
+    if not form.binary and is_binary(data[: 1 << 16]):
+        names = ", ".join(form.name for form in FORMATS)
+        raise FileFormatError(f"read: {name} is binary. Give one of {names} (text also gzipped).")
+    if form.guessed and asked is None:
+        start = data[: 1 << 14]
+        if kind := next((what for pattern, what in _TEXTS if pattern.match(start)), ""):
+            raise FileFormatError(f"read: {name} is {kind}.")
+    return form
+
+
+def _of_text(data: bytes, file: Path) -> Format:
     """Return the format of a content, by itself and else by the suffix of its name."""
     named = by_suffix(file)
     for form in FORMATS:
@@ -194,11 +238,6 @@ def of_text(data: bytes, file: Path) -> Format:
 def suffixes() -> str:
     """Return all suffixes, for messages and help."""
     return ", ".join(suffix for form in FORMATS for suffix in form.suffixes)
-
-
-def names() -> str:
-    """Return the names of all formats, for messages and help."""
-    return ", ".join(form.name for form in FORMATS)
 
 
 def asked_for(text: str) -> Format:

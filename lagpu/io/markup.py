@@ -10,25 +10,15 @@ import numpy as np
 
 from lagpu.errors import FileFormatError
 from lagpu.host import memory
+from lagpu.io import reading
 from lagpu.io.csc import CSC, asymmetry
-from lagpu.io.reading import (
-    NAMES_HINT,
-    Budget,
-    Edges,
-    Names,
-    Options,
-    Parsed,
-    errors_named,
-    graph_of,
-    needed,
-    whole_numbers,
-)
+from lagpu.io.networkx_graphs import graph
+from lagpu.io.reading import NAMES_HINT, Budget, Edges, Names, Options, Parsed, needed
 
 Array = np.ndarray[Any, Any]
 
 # Measured, docs/design/memory.md: bytes that NetworkX takes for one of a file.
-_GRAPHML_BYTES = 60
-_GML_BYTES = 60
+_BYTES = 60
 _NUMBERED = re.compile(r"n[0-9]{1,18}")  # as yEd and igraph number nodes
 _GML = re.compile(rb"\s*+(?:(?:#|Creator|Version|comment)[^\n]*\n\s*+)*+graph\s*\[", re.IGNORECASE)
 _GRAPHML = re.compile(
@@ -46,22 +36,8 @@ def is_gml(data: bytes) -> bool:
     return _GML.match(data[: 1 << 16]) is not None
 
 
-def parse_graphml(data: bytes, budget: Budget, options: Options) -> Parsed:
-    """Return the graph of a GraphML file; see `_graph`."""
-    nx = needed("nx", f"read: {budget.name} is GraphML, and")
-    budget.require(_GRAPHML_BYTES * len(data), "its elements", held=len(data))
-    return _graph(lambda: nx.read_graphml(io.BytesIO(data)), data, budget, options)
-
-
-def parse_gml(data: bytes, budget: Budget, options: Options) -> Parsed:
-    """Return the graph of a GML file; see `_graph`."""
-    nx = needed("nx", f"read: {budget.name} is GML, and")
-    budget.require(_GML_BYTES * len(data), "its elements", held=len(data))
-    return _graph(lambda: nx.read_gml(io.BytesIO(data), label="id"), data, budget, options)
-
-
-def _graph(read: Any, data: bytes, budget: Budget, options: Options) -> Parsed:
-    """Return the graph that NetworkX reads.
+def parse(data: bytes, budget: Budget, options: Options, *, kind: str) -> Parsed:
+    """Return the graph of a file of a kind, GraphML or GML.
 
     Nodes that are numbers, also as ``n0``, are vertices; others need `renumber`. A GML node is
     named by its label, if all have different ones, and is else the number of its id.
@@ -72,8 +48,10 @@ def _graph(read: Any, data: bytes, budget: Budget, options: Options) -> Parsed:
         If the file is damaged, nodes have names and are not renumbered, or a weight is no number.
     """
     name = budget.name
-    with errors_named(f"read: {name}"):  # of XML, of GML, of numbers, of nesting
-        G = read()
+    nx, stream = needed("nx", f"read: {name} is {kind}, and"), io.BytesIO(data)
+    budget.require(_BYTES * len(data), "its elements", held=len(data))
+    with reading.errors_named(f"read: {name}"):  # of XML, of GML, of numbers, of nesting
+        G = nx.read_graphml(stream) if kind == "GraphML" else nx.read_gml(stream, label="id")
     weights = _weights(G, name)
     nodes, ids = _numbers(G, options, name)
     place = dict(zip(G, nodes.tolist(), strict=True))
@@ -85,7 +63,7 @@ def _graph(read: Any, data: bytes, budget: Budget, options: Options) -> Parsed:
     n = int(nodes.max(initial=-1)) + 1
     held = len(data) + 16 * len(u)
     edges = Edges(u, v, weights)
-    return graph_of(edges, budget, options, held=held, n=n, ids=ids, undirected=undirected)
+    return reading.graph_of(edges, budget, options, held=held, n=n, ids=ids, undirected=undirected)
 
 
 def _weights(G: Any, name: str) -> Array | None:
@@ -109,7 +87,7 @@ def _numbers(G: Any, options: Options, name: str) -> tuple[Array, Array | None]:
     labels: list[Any] = list(dict(G.nodes(data="label")).values())
     named = None not in labels and len({*map(str, labels)}) == len(labels)
     words: list[Any] = list(G)
-    if named and (options.renumber or whole_numbers([*map(str, labels)]) is not None):
+    if named and (options.renumber or reading.whole_numbers([*map(str, labels)]) is not None):
         words = [*map(str, labels)]
     if options.renumber:
         names = Names()
@@ -117,9 +95,9 @@ def _numbers(G: Any, options: Options, name: str) -> tuple[Array, Array | None]:
         return numbers, ids
     if all(isinstance(word, str) and _NUMBERED.fullmatch(word) for word in words):
         words = [word[1:] for word in words]
-    found = whole_numbers(words)
+    found = reading.whole_numbers(words)
     if found is None or found.dtype.kind not in "iu" or found.min(initial=0) < 0:
-        odd = next((w for w in words if whole_numbers([w]) is None), words[0])
+        odd = next((w for w in words if reading.whole_numbers([w]) is None), words[0])
         raise FileFormatError(
             f"read: {name}: node {str(odd)[:60]!r} is no whole number 0, 1, 2, ... {NAMES_HINT}."
         )
@@ -128,28 +106,13 @@ def _numbers(G: Any, options: Options, name: str) -> tuple[Array, Array | None]:
     return found, None
 
 
-def dump_graphml(csc: CSC, file: IO[bytes]) -> None:
-    """Write nodes ``0 .. n-1``, and a weight for each edge unless all values are True."""
-    needed("nx", "write: GraphML").write_graphml(_networkx(csc), file)
+def dump(csc: CSC, file: IO[bytes], *, kind: str) -> None:
+    """Write nodes ``0 .. n-1``, and a weight for each edge unless all values are True.
 
-
-def dump_gml(csc: CSC, file: IO[bytes]) -> None:
-    """Write nodes ``0 .. n-1``, and a weight for each edge unless all values are True."""
-    needed("nx", "write: GML").write_gml(_networkx(csc), file)
-
-
-def _networkx(csc: CSC) -> Any:
-    """Return the graph, undirected if the matrix is symmetric."""
-    nx = needed("nx", "write: GraphML and GML")
+    The graph is undirected if the matrix is symmetric.
+    """
+    nx = needed("nx", f"write: {kind}")
     memory.require(csc.nvals * 440 + csc.nrows * 750, "write", "Use .npz.")
-    directed = asymmetry(csc) is not None
-    G = nx.DiGraph() if directed else nx.Graph()
-    G.add_nodes_from(range(csc.nrows))
-    rows, cols = csc.row_idx.tolist(), csc.columns().tolist()
-    if csc.is_pattern:
-        G.add_edges_from(zip(rows, cols, strict=True))
-    else:
-        values = csc.dense_values()
-        numbers = (values.astype(np.int8) if csc.dtype.is_bool else values).tolist()
-        G.add_weighted_edges_from(zip(rows, cols, numbers, strict=True))
-    return G
+    entries = [x.astype(np.int8) if x.dtype.kind == "b" else x for x in csc.entries()]
+    G = graph(range(csc.nrows), entries, directed=asymmetry(csc) is not None)
+    (nx.write_graphml if kind == "GraphML" else nx.write_gml)(G, file)

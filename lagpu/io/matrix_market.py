@@ -18,9 +18,9 @@ import scipy.io
 import scipy.sparse as sp
 
 from lagpu.errors import FileFormatError, NotSupported
+from lagpu.io import reading
 from lagpu.io.csc import CSC, bytes_for_entries, from_entries
-from lagpu.io.reading import Budget, Edges, Options, Parsed, errors_named
-from lagpu.io.text import Fault, fortran, line_number, number, show
+from lagpu.io.reading import Budget, Edges, Fault, Options, Parsed, line_number, show
 
 BANNER = b"%%MatrixMarket"
 _REAL = (
@@ -34,7 +34,11 @@ _VALUES = {
     "unsigned-integer": rb"[ \t]++[0-9]++",
     "real": rb"[ \t]++" + _REAL,
 }
-KINDS = {"integer": np.int64, "unsigned-integer": np.uint64, "real": np.float64}
+_KINDS = {
+    "integer": np.dtype(np.int64),
+    "unsigned-integer": np.dtype(np.uint64),
+    "real": np.dtype(np.float64),
+}
 _KIND = [BANNER.decode().lower(), "matrix", "coordinate"]
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 # The size line, after comments and blank lines.
@@ -56,6 +60,11 @@ class Sizes(NamedTuple):
         """1 if each entry is there across the diagonal too, -1 with the other sign, else 0."""
         return {"general": 0, "skew-symmetric": -1}.get(self.symmetry, 1)
 
+    @property
+    def kind(self) -> np.dtype[Any] | None:
+        """The type of the values, or None for a pattern."""
+        return _KINDS.get(self.field)
+
 
 def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
     """Return the matrix of a coordinate file.
@@ -74,30 +83,20 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
         If a matrix of the size in the header does not fit.
     """
     name, sizes = budget.name, sizes_of(data, budget.name)
-    shape, field = (sizes.nrows, sizes.ncols), sizes.field
-    room = (len(data) - sizes.start) // (2 * _width(field))  # a number and a separator
+    nrows, ncols, kind = sizes.nrows, sizes.ncols, sizes.kind
+    room = (len(data) - sizes.start) // (2 * _width(sizes.field))  # a number and a separator
     stored = min(sizes.nvals, room) * (2 if sizes.mirror else 1)
     triplets = 40 * stored  # as the parser returns them, joined and expanded
     beside = len(data) + triplets
-    need = triplets + bytes_for_entries(stored, shape[1], values=field != "pattern", held=beside)
-    budget.require(need, f"{shape[0]} x {shape[1]}", held=len(data))
-    try:
-        edges = edges_of(data, sizes, sizes.start)
-    except Fault as fault:
-        raise fault.named(name, line_number(data, sizes.start) - 1) from None
+    need = triplets + bytes_for_entries(stored, ncols, values=kind is not None, held=beside)
+    budget.require(need, f"{nrows} x {ncols}", held=len(data))
+    edges = Edges.join(reading.parsed(data, sizes.start, lambda text: edges_of(text, sizes), name))
     require_count(sizes, len(edges.u), name)
     u, v, values = edges.mirrored(sizes.mirror)
-    if values is None and field != "pattern":
-        values = np.empty(0, KINDS[field])
+    if values is None and kind is not None:
+        values = np.empty(0, kind)
     both = sizes.mirror == 1
-    csc = from_entries(u, v, values, *shape, options.dup_op, symmetric=both)
-    return Parsed(csc)
-
-
-def has_sizes(head: bytes) -> bool:
-    """Return whether the size line is among the first lines of a file."""
-    top = _SIZES.match(head, head.find(b"\n") + 1)
-    return bool(top and top[1])
+    return Parsed(from_entries(u, v, values, nrows, ncols, options.dup_op, symmetric=both))
 
 
 def sizes_of(data: bytes, name: str) -> Sizes:
@@ -181,19 +180,7 @@ _BLANK = re.compile(rb"(?:\A|\n)[ \t\r]*+(?=\n)")
 _LINE = re.compile(r"Line ([0-9]+): ")
 
 
-class _Headed:
-    """A stream of a text from an offset on, after a head: without a copy."""
-
-    def __init__(self, head: str, text: bytes, start: int) -> None:
-        self._head, self._text = head.encode(), io.BytesIO(text)
-        self._text.seek(start)
-
-    def read(self, size: int) -> bytes:
-        head, self._head = self._head, b""
-        return head or self._text.read(size)
-
-
-def edges_of(text: bytes, sizes: Sizes, start: int = 0) -> Edges:
+def edges_of(text: bytes, sizes: Sizes) -> Edges:
     """Return the entries of whole lines, those across the diagonal not among them.
 
     Raises
@@ -203,28 +190,24 @@ def edges_of(text: bytes, sizes: Sizes, start: int = 0) -> Edges:
         3, and reads beyond its memory to find the end of a last line that is cut.
     """
     field = sizes.field
-    if field == "real" and (text.find(b"D", start) >= 0 or text.find(b"d", start) >= 0):
-        text, start = fortran(text[start:]), 0
-    lines = np.frombuffer(text, np.uint8, offset=start) == ord("\n") if start < len(text) else []
-    count = np.count_nonzero(lines)  # faster than `bytes.count`
-    if not _patterns_of(field)[0].fullmatch(text, start):  # which takes half the time
-        stop = _rows_end(text, start, field)
+    text = reading.fortran(text) if field == "real" else text
+    count = text.count(b"\n")
+    if not _patterns_of(field)[0].fullmatch(text):  # which takes half the time
+        stop = _rows_end(text, 0, field)
         if stop < len(text):
-            line = text.count(b"\n", start, stop) + 1
-            raise Fault(line, _why(text, stop, field))
-        count -= len(_BLANK.findall(text, max(start - 1, 0)))
+            raise Fault(line_number(text, stop), _why(text, stop, field))
+        count -= len(_BLANK.findall(text))
     if not count:
         return Edges.join([])
     head = f"{BANNER.decode()} matrix coordinate {field} general\n"
     head += f"{sizes.nrows} {sizes.ncols} {count}\n"
     try:
-        stream: Any = _Headed(head, text, start)
-        entries: Any = scipy.io.mmread(stream, spmatrix=False)
+        entries: Any = scipy.io.mmread(io.BytesIO(head.encode() + text), spmatrix=False)
     except (ValueError, OverflowError) as error:
         found = _LINE.match(str(error))
         line = int(found[1]) - 2 if found else 1  # without the head
-        shown = next(itertools.islice(io.BytesIO(text[start:]), line - 1, None), b"").strip()
-        i, j = map(number, shown.split()[:2])
+        shown = next(itertools.islice(io.BytesIO(text), line - 1, None), b"").strip()
+        i, j = map(reading.number, shown.split()[:2])
         why = "has a value that is not of 64 bits"
         if not (1 <= i <= sizes.nrows and 1 <= j <= sizes.ncols):
             shape = f"{sizes.nrows} x {sizes.ncols}"
@@ -286,7 +269,7 @@ def matrix_of(data: bytes, budget: Budget) -> bytes:
     name = budget.name
     files: list[tarfile.TarInfo] = []
     with (
-        errors_named(f"read: {name} is a damaged tar archive"),
+        reading.errors_named(f"read: {name} is a damaged tar archive"),
         tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive,
     ):
         for member in archive:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
@@ -13,10 +13,11 @@ from lagpu.backends.processes import in_step
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import lookup
-from lagpu.errors import BackendUnavailable, DimensionMismatch, DomainMismatch, InvalidValue
+from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.host import memory
 from lagpu.io.arrays import named
 from lagpu.io.csc import from_entries, known_symmetric
+from lagpu.io.reading import needed
 
 Array = np.ndarray[Any, Any]
 
@@ -310,12 +311,7 @@ def to_networkx(
     >>> list(G.edges)
     [('a', 'b'), ('b', 'c')]
     """
-    try:
-        import networkx as nx
-    except ImportError as error:
-        raise BackendUnavailable(
-            'to_networkx: NetworkX is missing. Install it with: pip install "lagpu[nx]"'
-        ) from error
+    needed("nx", "to_networkx: it")
     if not isinstance(A, Matrix):
         raise DomainMismatch(f"to_networkx: {type(A).__name__} is not a Matrix. Give a Matrix.")
     if A.nrows != A.ncols:
@@ -329,17 +325,28 @@ def to_networkx(
     names = range(A.nrows) if nodes is None else _names(nodes, A.nrows)
     # Measured, docs/design/memory.md: dictionaries of nodes, neighbours and attributes.
     edge = 270 if A.dtype.is_bool else 440
-    needed = A.nvals * edge + A.nrows * 750
-    in_step(A.backend, lambda: memory.require(needed, "to_networkx", "Use to_scipy."))
+    need = A.nvals * edge + A.nrows * 750
+    in_step(A.backend, lambda: memory.require(need, "to_networkx", "Use to_scipy."))
+    rows, cols, values = A.to_coo()
+    entries = [rows, cols] if A.dtype.is_bool else [rows, cols, values]
+    return graph(names, entries, directed=directed, weight=weight)
+
+
+def graph(
+    names: Sequence[Any], entries: list[Array], *, directed: bool, weight: str = "weight"
+) -> Any:
+    """Return the NetworkX graph of some vertices and of entries: rows, columns, maybe values."""
+    import networkx as nx
+
     G: Any = nx.DiGraph() if directed else nx.Graph()
     G.add_nodes_from(names)
-    rows, cols, values = (array.tolist() for array in A.to_coo())
-    if nodes is not None:
+    rows, cols, *values = (array.tolist() for array in entries)
+    if not isinstance(names, range):
         rows, cols = ([names[k] for k in ends] for ends in (rows, cols))
-    if A.dtype.is_bool:
-        G.add_edges_from(zip(rows, cols, strict=True))
+    if values:
+        G.add_weighted_edges_from(zip(rows, cols, *values, strict=True), weight)
     else:
-        G.add_weighted_edges_from(zip(rows, cols, values, strict=True), weight)
+        G.add_edges_from(zip(rows, cols, strict=True))
     return G
 
 

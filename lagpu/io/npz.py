@@ -16,6 +16,7 @@ An archive of lagpu has the arrays of the compressed column form, without compre
 from __future__ import annotations
 
 import math
+import struct
 import zipfile
 from typing import IO, Any
 
@@ -25,11 +26,13 @@ import scipy.sparse as sp
 from lagpu import dtypes
 from lagpu.errors import DomainMismatch, NotSupported
 from lagpu.io.csc import CSC, bytes_for_entries, compress
-from lagpu.io.reading import Budget, Options, Parsed, errors_named
+from lagpu.io.reading import Budget, Options, Parsed, errors_named, require_inside, require_rising
 
 _VERSION = 1
 _LONGEST = 64  # characters of a word, such as the name of a type
 _KINDS = "biufc"
+_PACKING = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_LOCAL = struct.Struct("<4s22xHH")  # of a member: signature, lengths of its name and of the rest
 
 
 class Archive:
@@ -40,7 +43,8 @@ class Archive:
     file : binary file
         The archive, from its first byte; it must allow seeking.
     budget : Budget or None
-        The memory that the arrays may take; None: whoever takes them asks for it.
+        The memory that the arrays may take. None: they are views of the file, from which nothing is
+        read yet, and none may be packed.
     texts : bool
         Whether arrays of texts are read too.
 
@@ -54,7 +58,7 @@ class Archive:
     """
 
     def __init__(self, file: IO[bytes], budget: Budget | None, *, texts: bool = False) -> None:
-        self._zip = zipfile.ZipFile(file)
+        self._zip, self._mapped = zipfile.ZipFile(file), file if budget is None else None
         names = self._zip.namelist()
         if names and not any(name.endswith(".npy") for name in names):
             shown = ", ".join(names[:4])[:80]
@@ -62,7 +66,7 @@ class Archive:
         self.headers: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
         total = 0
         for member in self._zip.infolist():
-            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            if member.compress_type not in (_PACKING if self._mapped is None else _PACKING[:1]):
                 # A few bytes would unpack to gigabytes at once, before any size can be checked.
                 raise ValueError(f"{member.filename} is packed in a way that NumPy does not use")
             name = member.filename.removesuffix(".npy")
@@ -81,13 +85,18 @@ class Archive:
     def __getitem__(self, name: str) -> Any:
         if name not in self.headers:
             raise ValueError(f"there is no array {name!r}")
-        with self._zip.open(name + ".npy") as member:
-            array = np.lib.format.read_array(member, allow_pickle=False)
-        return array.astype(array.dtype.newbyteorder("="), copy=False)
-
-    def member(self, name: str) -> zipfile.ZipInfo:
-        """Return where an array is."""
-        return self._zip.getinfo(name + ".npy")
+        member, (shape, dtype) = self._zip.getinfo(name + ".npy"), self.headers[name]
+        size = math.prod(shape) * dtype.itemsize
+        if self._mapped is None or not shape or not size:
+            with self._zip.open(member) as content:
+                array = np.lib.format.read_array(content, allow_pickle=False)
+            return array.astype(array.dtype.newbyteorder("="), copy=False)
+        self._mapped.seek(member.header_offset)
+        signature, *lengths = _LOCAL.unpack(self._mapped.read(_LOCAL.size))
+        if signature != b"PK\x03\x04":
+            raise ValueError(f"{name} is not where the archive says")
+        at = member.header_offset + _LOCAL.size + sum(lengths) + member.file_size - size
+        return np.memmap(self._mapped, dtype, "r", at, shape)
 
     def indices(self, name: str) -> Any:
         """Return a one-dimensional array of whole numbers."""
@@ -152,7 +161,19 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
 
 
 def _from_lagpu(archive: Archive, budget: Budget) -> CSC:
-    require_version(archive)
+    nrows, ncols, kind, col_ptr, row_idx, values = columns_of(archive)
+    require_columns(nrows, ncols, col_ptr, row_idx)
+    need = bytes_for_entries(len(row_idx), ncols, values=values.ndim > 0)
+    budget.require(max(0, need - archive.nbytes), f"{nrows} x {ncols}", held=archive.nbytes)
+    values = values.astype(kind, copy=False)
+    return CSC(nrows, ncols, col_ptr, row_idx, values if values.ndim else values[()])
+
+
+def columns_of(archive: Archive) -> tuple[int, int, np.dtype[Any], Any, Any, Any]:
+    """Return (nrows, ncols, type of values, pointers, rows, values or one value) of lagpu's."""
+    version = archive["lagpu_format"]
+    if version.shape != () or version != _VERSION:
+        raise ValueError(f"format {version}, but this lagpu reads {_VERSION}")
     nrows, ncols = archive.shape()
     kind = dtypes.lookup(archive.word("dtype")).numpy
     col_ptr, row_idx = archive.indices("col_ptr"), archive.indices("row_idx")
@@ -160,40 +181,18 @@ def _from_lagpu(archive: Archive, budget: Budget) -> CSC:
     values = archive["iso" if iso else "values"]
     if values.shape != (() if iso else row_idx.shape):
         raise ValueError(f"{values.shape} values != {row_idx.shape} rows")
-    _check_columns(nrows, ncols, col_ptr, row_idx)
-    need = bytes_for_entries(len(row_idx), ncols, values=not iso)
-    budget.require(max(0, need - archive.nbytes), f"{nrows} x {ncols}", held=archive.nbytes)
-    values = values.astype(kind, copy=False)
-    return CSC(nrows, ncols, col_ptr, row_idx, values[()] if iso else values)
+    return nrows, ncols, kind, col_ptr, row_idx, values
 
 
-def require_version(archive: Archive) -> None:
-    """Raise `ValueError` for an archive of lagpu in another version of the format."""
-    version = archive["lagpu_format"]
-    if version.shape != () or version != _VERSION:
-        raise ValueError(f"format {version}, but this lagpu reads {_VERSION}")
-
-
-def _check_columns(nrows: int, ncols: int, col_ptr: Any, row_idx: Any) -> None:
-    _check_pointers("col_ptr", col_ptr, ncols, len(row_idx))
-    _check_inside("a row", row_idx, nrows)
+def require_columns(nrows: int, ncols: int, col_ptr: Any, row_idx: Any) -> None:
+    """Raise `ValueError` for arrays that are not those of a matrix in compressed columns."""
+    require_rising("col_ptr does", col_ptr, ncols, len(row_idx))
+    require_inside("a row", row_idx, nrows)
     rising = row_idx[1:] > row_idx[:-1]
     starts = col_ptr[1:-1]
     rising[starts[(starts > 0) & (starts < row_idx.size)] - 1] = True  # a new column begins
     if not rising.all():
         raise ValueError("rows that do not rise within a column")
-
-
-def _check_pointers(name: str, ptr: Any, size: int, nvals: int) -> None:
-    if ptr.shape != (size + 1,):
-        raise ValueError(f"{name} {ptr.shape} != ({size + 1},)")
-    if ptr[0] != 0 or ptr[-1] != nvals or (ptr[1:] < ptr[:-1]).any():
-        raise ValueError(f"{name} does not rise from 0 to the number of entries")
-
-
-def _check_inside(what: str, indices: Any, size: int) -> None:
-    if indices.size and not 0 <= indices.min() <= indices.max() < size:
-        raise ValueError(f"{what} outside 0 .. {size - 1}")
 
 
 def _from_scipy(archive: Archive, budget: Budget) -> CSC:
@@ -218,8 +217,8 @@ def _compressed(archive: Archive, form: str, data: Any, shape: tuple[int, int]) 
     size, width = shape[0] // block[0], shape[1] // block[1]
     if form == "csc":
         size, width = width, size
-    _check_pointers("indptr", indptr, size, len(indices))
-    _check_inside("an index", indices, width)
+    require_rising("indptr does", indptr, size, len(indices))
+    require_inside("an index", indices, width)
     make = getattr(sp, f"{form}_array")
     return make((data, indices, indptr), shape=shape)
 
@@ -228,8 +227,8 @@ def _coordinates(archive: Archive, form: str, data: Any, shape: tuple[int, int])
     rows, cols = archive.indices("row"), archive.indices("col")
     if not data.shape == rows.shape == cols.shape:
         raise ValueError(f"{data.shape} values, {rows.shape} rows, {cols.shape} columns")
-    _check_inside("a row", rows, shape[0])
-    _check_inside("a column", cols, shape[1])
+    require_inside("a row", rows, shape[0])
+    require_inside("a column", cols, shape[1])
     return sp.coo_array((data, (rows, cols)), shape=shape)
 
 
@@ -237,7 +236,7 @@ def _diagonals(archive: Archive, form: str, data: Any, shape: tuple[int, int]) -
     offsets = archive.indices("offsets").astype(np.int64)
     if data.ndim != 2 or len(data) != len(offsets) or len(set(offsets.tolist())) != len(offsets):
         raise ValueError(f"{data.shape} values do not fit {len(offsets)} distinct offsets")
-    _check_inside("a diagonal", offsets + shape[0], sum(shape) + 1)
+    require_inside("a diagonal", offsets + shape[0], sum(shape) + 1)
     return sp.dia_array((data, offsets), shape=shape)
 
 

@@ -11,19 +11,10 @@ import numpy as np
 
 from lagpu.errors import FileFormatError
 from lagpu.host import memory
+from lagpu.io import reading
 from lagpu.io.csc import CSC
 from lagpu.io.edge_list import chosen
-from lagpu.io.reading import (
-    NAMES_HINT,
-    Budget,
-    Edges,
-    Names,
-    Options,
-    Parsed,
-    errors_named,
-    graph_of,
-    needed,
-)
+from lagpu.io.reading import NAMES_HINT, Budget, Edges, Names, Options, Parsed
 
 MAGIC = b"PAR1"
 _WIDTHS = (8, 16, 32, 64)
@@ -99,7 +90,7 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
             (u, v), ids = (column.to_numpy() for column in columns[:2]), None
     held = 24 * rows
     if options.renumber:
-        return graph_of(Edges(u, v, weights), budget, options, held=held, ids=ids)
+        return reading.graph_of(Edges(u, v, weights), budget, options, held=held, ids=ids)
     ends = (u.min(initial=0), v.min(initial=0), u.max(initial=0), v.max(initial=0))
     if not 0 <= min(ends) <= max(ends) < 2**53:
         bad = min(ends) if min(ends) < 0 else max(ends)
@@ -109,7 +100,7 @@ def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
         )
     # Below 2**53, so that nothing wraps.
     u, v = (x.astype(np.int64) if x.dtype.kind == "u" else x for x in (u, v))
-    return graph_of(Edges(u, v, weights), budget, options, held=held, n=n)
+    return reading.graph_of(Edges(u, v, weights), budget, options, held=held, n=n)
 
 
 def _unpacked(metadata: Any) -> int:
@@ -140,7 +131,7 @@ def opened(file: Any, name: str, texts: list[str] | None = None) -> Any:
     BackendUnavailable
         If pyarrow is not installed.
     """
-    module: Any = needed("parquet", f"read: {name} is Parquet, and")
+    module: Any = reading.needed("parquet", f"read: {name} is Parquet, and")
     with damage_named(name):
         table = module.ParquetFile(file, read_dictionary=texts)
         vertices(table)
@@ -149,7 +140,7 @@ def opened(file: Any, name: str, texts: list[str] | None = None) -> Any:
 
 def damage_named(name: str) -> AbstractContextManager[None]:
     """Turn errors of pyarrow into those of lagpu."""
-    return errors_named(f"read: {name} is no table of Parquet")
+    return reading.errors_named(f"read: {name} is no table of Parquet")
 
 
 def columns_of(table: Any, options: Options, name: str) -> list[tuple[str, Any]]:
@@ -209,7 +200,7 @@ def _codes(column: Any, names: Names) -> Array:
 
 def dump(csc: CSC, file: IO[bytes]) -> None:
     """Write the columns ``source``, ``target``, and ``weight`` unless all values are True."""
-    parquet = needed("parquet", "write: Parquet")
+    parquet = reading.needed("parquet", "write: Parquet")
     memory.require(40 * csc.nvals, "write", "Use .npz.")
     columns = {"source": csc.row_idx, "target": csc.columns()}
     if not csc.is_pattern:

@@ -1,16 +1,20 @@
-"""What a reader is asked, what it returns, the memory of one file, and the names of vertices."""
+"""What the readers of files share: lines and their numbers, edges, memory, names of vertices."""
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import importlib
+import io
 import math
 import os
 import re
 import stat
+import warnings
+import zlib
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import IO, Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -25,12 +29,207 @@ from lagpu.errors import (
 from lagpu.host import memory
 from lagpu.host.columns import distinct
 from lagpu.io.csc import CSC, bytes_for_entries, from_entries
-from lagpu.io.text import Malformed
+
+Array = np.ndarray[Any, Any]
+T = TypeVar("T")
 
 _VARIABLE = "LAGPU_READ_LIMIT"
 _LEAST = 10**9
 _TIMES = 100
-Array = np.ndarray[Any, Any]
+
+# ------------------------------------------------------------------------------------------
+# Lines of a text.
+
+GZIP = b"\x1f\x8b"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+PIECE = 1 << 24  # bytes; the temporaries of a piece are small compared with a large file
+_LINES = 1 << 16  # written at a time
+# Control characters that no text has: all but tab, line feed, vertical tab, form feed, return.
+_CONTROL = bytes([*range(9), *range(14, 32), 127])
+# A return inside a line is a space; Python's other separators are not.
+_PLAIN = bytes.maketrans(b"\r\x1c\x1d\x1e\x1f", b" \0\0\0\0")
+_DIGITS = b"0123456789+-,; \t\n\v\f"  # all characters of whole numbers and what separates them
+_REAL = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?(nan|inf)", re.IGNORECASE)
+_FORTRAN = re.compile(rb"(?<=[0-9.])[dD](?=[+-]?[0-9]+[ \t\r]*$)", re.MULTILINE)
+
+
+class Malformed(Exception):
+    """Some words are not what a format needs; its reader then finds the line."""
+
+
+class Fault(Exception):
+    """Line `line` of a part of a text, counted from 1, is malformed; `why` shows it too."""
+
+    def __init__(self, line: int, why: str) -> None:
+        super().__init__(why)
+        self.line, self.why = line, why
+
+
+def is_binary(start: bytes) -> bool:
+    """Return True if the first bytes of a file include characters that no text has."""
+    return len(start.translate(None, _CONTROL)) != len(start)
+
+
+def unpacked(stream: IO[bytes], packed: bool) -> Any:
+    """Return the stream of what an open file holds, which may be packed by gzip."""
+    return gzip.GzipFile(fileobj=stream) if packed else stream
+
+
+@contextlib.contextmanager
+def damage_named(name: str) -> Iterator[None]:
+    """Turn an error of unpacking into one of lagpu."""
+    try:
+        yield
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise FileFormatError(f"read: {name} is truncated or damaged: {error}.") from error
+
+
+def pieces(data: bytes, start: int = 0) -> Iterator[tuple[int, bytes]]:
+    """Yield (offset, bytes) of consecutive pieces of whole lines.
+
+    A piece has some megabytes at most, unless it is one line that is longer.
+    """
+    while start < len(data):
+        stop = len(data)
+        if stop - start > PIECE:
+            cut = data.rfind(b"\n", start, start + PIECE)
+            cut = data.find(b"\n", start) if cut < 0 else cut
+            stop = stop if cut < 0 else cut + 1
+        yield start, data[start:stop]
+        start = stop
+
+
+def parsed(data: bytes, start: int, parse: Callable[[bytes], T], name: str) -> list[T]:
+    """Return what a parser makes of each piece of a text; its `Fault` becomes `FileFormatError`."""
+    found = []
+    for at, text in pieces(data, start):
+        try:
+            first = next(data_lines(text), (0, b""))[1]
+            if len(first) > PIECE:
+                raise Fault(1, f"{show(first)} is longer than {PIECE} bytes")
+            found.append(parse(text))
+        except Fault as fault:
+            line = line_number(data, at) - 1 + fault.line
+            raise FileFormatError(f"read: {name}, line {line}: {fault.why}.") from None
+    return found
+
+
+def by_line(text: bytes, parse: Callable[[bytes], T], why: Callable[[bytes], str]) -> T:
+    """Return what a parser makes of whole lines, or raise the `Fault` of the first it refuses."""
+    try:
+        return parse(text)
+    except Malformed:
+        lines = text.split(b"\n")
+    low, high = 0, len(lines)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            parse(b"\n".join(lines[low:middle]) + b"\n")
+        except Malformed:
+            high = middle
+        else:
+            low = middle
+    line = lines[low].strip()
+    raise Fault(low + 1, f"{show(line)} {why(line)}")
+
+
+def data_lines(data: bytes, start: int = 0) -> Iterator[tuple[int, bytes]]:
+    """Yield (offset, line) of the lines that are neither blank nor comments (``#``, ``%``)."""
+    while start < len(data):
+        stop = data.find(b"\n", start)
+        stop = len(data) if stop < 0 else stop
+        line = data[start:stop].strip()
+        if line and not line.startswith((b"#", b"%")):
+            yield start, line
+        start = stop + 1
+
+
+def line_number(data: bytes, offset: int) -> int:
+    """Return the number, from 1, of the line at an offset."""
+    return data.count(b"\n", 0, offset) + 1
+
+
+def show(line: bytes | str) -> str:
+    """Return a line as text for a message, shortened to 60 characters."""
+    text = line if isinstance(line, str) else line[:240].decode("utf-8", "replace")
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def write_rows(file: IO[bytes], columns: list[Array], separator: str, prefix: str = "") -> None:
+    """Write arrays of equal length as the columns of a table, after a prefix.
+
+    BOOL is written as 0 and 1, and objects as texts.
+    """
+    plain = [column.astype(np.int8) if column.dtype.kind == "b" else column for column in columns]
+    words = separator.join("%s" if column.dtype.kind == "O" else "%r" for column in plain)
+    line = f"{prefix}{words}\n"
+    for k in range(0, len(plain[0]), _LINES):
+        part = [column[k : k + _LINES].tolist() for column in plain]
+        # Formatting many lines at once is several times faster than line by line.
+        numbers = [number for row in zip(*part, strict=True) for number in row]
+        file.write((line * len(part[0]) % tuple(numbers)).encode())
+
+
+def table(text: bytes, separator: str | None = None) -> Array:
+    """Return the numbers of lines, (lines, numbers of each), blank lines aside.
+
+    They are INT64, or FP64 if one is not a whole number.
+
+    Raises
+    ------
+    Malformed
+        If lines have different numbers of words, a word is not a number, or one is beyond 64 bits
+        where all are whole.
+    """
+    if not text.strip():
+        return np.empty((0, 0), np.int64)
+    plain = text.translate(_PLAIN)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of a fraction that is to be an integer
+        for kind in ("i8", "f8"):
+            if kind == "f8" and not plain.translate(None, _DIGITS):
+                break
+            with contextlib.suppress(ValueError):
+                lines = io.BytesIO(plain)
+                found: Array = np.loadtxt(
+                    lines, kind, comments=None, delimiter=separator, ndmin=2, encoding="ascii"
+                )
+                return found
+    raise Malformed
+
+
+def numbers_of(words: list[bytes]) -> Array:
+    """Return weights as INT64, or FP64 if necessary; raise `Malformed` if one is no number."""
+    found = table(fortran(b"\n".join(words)))
+    if words and found.shape != (len(words), 1):
+        raise Malformed
+    return found.ravel()
+
+
+def fortran(text: bytes) -> bytes:
+    """Return a text whose lines may end in numbers as Fortran has them, 1.5D+01, with e for D."""
+    return _FORTRAN.sub(b"e", text) if b"D" in text or b"d" in text else text
+
+
+def is_number(word: bytes) -> bool:
+    """Return whether a word is a number as vertices are written."""
+    return _REAL.fullmatch(word) is not None
+
+
+def is_weight(word: bytes) -> bool:
+    """Return whether a word is a number, maybe with an exponent of Fortran."""
+    return is_number(fortran(word.strip()))
+
+
+def number(word: bytes) -> int | float:
+    """Return the number of a word that `is_weight`."""
+    if re.fullmatch(rb"[+-]?[0-9]{1,1000}", word):  # Python converts up to 4300 digits
+        return int(word)
+    return float(fortran(word))
+
+
+# ------------------------------------------------------------------------------------------
+# What a reader gets, and what it returns.
 
 
 class Budget(NamedTuple):
@@ -44,15 +243,14 @@ class Budget(NamedTuple):
     def of(cls, name: str, stream: IO[bytes]) -> Budget:
         """Return the budget of an open file; a pipe has no size, and so no limit."""
         text, facts = os.environ.get(_VARIABLE), os.fstat(stream.fileno())
-        if not text:
-            limit = max(_LEAST, _TIMES * facts.st_size) if stat.S_ISREG(facts.st_mode) else math.inf
-            return cls(name, facts.st_size, limit)
-        try:
-            limit = float(text)
-        except ValueError:
-            limit = math.nan
-        if not limit > 0:
-            raise InvalidValue(f"{_VARIABLE}: {text!r} is not a number of bytes. Write 16e9.")
+        limit = max(_LEAST, _TIMES * facts.st_size) if stat.S_ISREG(facts.st_mode) else math.inf
+        if text:
+            try:
+                limit = float(text)
+            except ValueError:
+                limit = math.nan
+            if not limit > 0:
+                raise InvalidValue(f"{_VARIABLE}: {text!r} is not a number of bytes. Write 16e9.")
         return cls(name, facts.st_size, limit)
 
     def require(
@@ -138,30 +336,28 @@ class Edges(NamedTuple):
     weights: Array | None = None
 
     @classmethod
-    def of(
-        cls, table: Array, width: int, places: tuple[int, int, int | None], least: int = 0
-    ) -> Edges:
-        """Return the edges in the rows of a table: columns of sources, targets and weights.
+    def of(cls, table: Array, width: int, places: tuple[int, ...] = ()) -> Edges:
+        """Return the edges in the rows of a table: columns of sources, targets, maybe of weights.
 
         Raises
         ------
         Malformed
-            If a row has another width, or an end is not a whole number in ``least .. 2**53 - 1``.
+            If a row has another width, or an end is not a whole number in ``0 .. 2**53 - 1``.
         """
         if not len(table):
             return cls.join([])
         if table.shape[1] != width:
             raise Malformed
-        source, target, weight = places
-        ends = table[:, source], table[:, target]
+        places = places or (0, 1, 2)[:width]
+        ends = [table[:, place] for place in places[:2]]
         low, high = min(x.min() for x in ends), max(x.max() for x in ends)
-        if not (least <= low and high < 2**53):  # FP64 has them all; this refuses NaN too
+        if not (low >= 0 and high < 2**53):  # FP64 has them all; this refuses NaN too
             raise Malformed
         if table.dtype.kind == "f" and any((x % 1 != 0).any() for x in ends):
             raise Malformed
         kind = np.int32 if high < 2**31 - 1 else np.int64
         u, v = (x.astype(kind) for x in ends)
-        return cls(u, v, None if weight is None else table[:, weight].copy())
+        return cls(u, v, *(table[:, place].copy() for place in places[2:]))
 
     def largest(self) -> int:
         """Return the largest vertex, -1 if there are no edges."""
@@ -170,7 +366,7 @@ class Edges(NamedTuple):
     def extent(self) -> Extent:
         """Return their number and their least and largest ends."""
         top = int(self.u.max(initial=-1)), int(self.v.max(initial=-1))
-        least = int(min(self.u.min(), self.v.min())) if len(self.u) else 0
+        least = int(min(self.u.min(), self.v.min())) if len(self.u) else 2**53
         return Extent(len(self.u), top, least)
 
     def mirrored(self, sign: int) -> Edges:
@@ -180,7 +376,8 @@ class Edges(NamedTuple):
         across = np.flatnonzero(self.u != self.v)
         weights = self.weights
         if weights is not None:
-            weights = np.concatenate([weights, weights[across] * sign])
+            back = weights[across]
+            weights = np.concatenate([weights, back if sign > 0 else -back])
         u, v = np.concatenate([self.u, self.v[across]]), np.concatenate([self.v, self.u[across]])
         return Edges(u, v, weights)
 
@@ -191,12 +388,7 @@ class Edges(NamedTuple):
         if len(parts) < 2:
             nothing = np.empty(0, np.int32)
             return parts[0] if parts else cls(nothing, nothing)
-        weights = [part.weights for part in parts if part.weights is not None]
-        return cls(
-            np.concatenate([part.u for part in parts]),
-            np.concatenate([part.v for part in parts]),
-            np.concatenate(weights) if weights else None,
-        )
+        return cls(*(np.concatenate(of) for of in zip(*parts, strict=True) if of[0] is not None))
 
 
 def graph_of(
@@ -208,11 +400,13 @@ def graph_of(
     n: int = 0,
     ids: Array | None = None,
     undirected: bool = False,
+    part: str = "",
 ) -> Parsed:
     """Return the graph of some edges, after asking for the memory.
 
     Its ends are at least 0, and are renumbered here unless `ids` are given; `n` is the least number
-    of vertices, and `held` the bytes that are allocated already and freed before a matrix is made.
+    of vertices, `held` the bytes that are allocated already and freed before a matrix is made, and
+    `part` what needs the memory, if it is not the number of vertices.
     """
     u, v, weights = edges
     if options.renumber and ids is None:
@@ -220,11 +414,32 @@ def graph_of(
         u, v, ids = renumbered(u, v)
     n = len(ids) if ids is not None else max(n, 1 + edges.largest())
     need = bytes_for_entries(len(u), n, values=weights is not None, held=held)
-    budget.require(need, f"{n} vertices", NUMBERS_HINT, held)
+    budget.require(need, part or f"{n} vertices", NUMBERS_HINT, held)
     return Parsed(from_entries(u, v, weights, n, n, options.dup_op), undirected, ids)
 
 
-@contextmanager
+# ------------------------------------------------------------------------------------------
+# Arrays of compressed matrices: checks, whose errors `errors_named` turns into those of lagpu.
+
+
+def require_rising(what: str, pointers: Array, size: int, nvals: int) -> None:
+    """Raise `ValueError` unless pointers say where each of `size` lists of entries begins.
+
+    The message begins with the `what`, such as "offsets do".
+    """
+    if pointers.shape != (size + 1,):
+        raise ValueError(f"{what} not have the shape ({size + 1},) but {pointers.shape}")
+    if pointers[0] != 0 or pointers[-1] != nvals or (pointers[1:] < pointers[:-1]).any():
+        raise ValueError(f"{what} not rise from 0 to {nvals}")
+
+
+def require_inside(what: str, indices: Array, size: int) -> None:
+    """Raise `ValueError` unless all indices are in ``0 .. size - 1``."""
+    if indices.size and not 0 <= indices.min() <= indices.max() < size:
+        raise ValueError(f"{what} outside 0 .. {size - 1}")
+
+
+@contextlib.contextmanager
 def errors_named(what: str) -> Iterator[None]:
     """Turn an error of reading an archive into `FileFormatError`, ``what: cause``.
 
@@ -264,22 +479,15 @@ def _narrow(numbers: Array, ids: Array) -> Array:
     return numbers.astype(np.int32 if len(ids) < 2**31 else np.int64, copy=False)
 
 
-class Names:
+class Names(defaultdict[Hashable, int]):
     """Numbers for names, which come part by part."""
 
     def __init__(self) -> None:
-        self._place: defaultdict[Hashable, int] = defaultdict()
-        self._place.default_factory = self._place.__len__
-
-    def __len__(self) -> int:
-        return len(self._place)
-
-    def __iter__(self) -> Any:
-        return iter(self._place)
+        super().__init__(self.__len__)
 
     def codes(self, names: Iterable[Hashable], count: int) -> Array:
         """Return the number of each name, (count,), in the order of first sight so far."""
-        return np.fromiter(map(self._place.__getitem__, names), np.int64, count)
+        return np.fromiter(map(self.__getitem__, names), np.int64, count)
 
     def ordered(self, u: Array, v: Array, *, utf8: bool = False) -> tuple[Array, Array, Array]:
         """Return the ends of edges as final numbers, and the id of each number.
@@ -288,8 +496,8 @@ class Names:
         numbers, else objects. With `utf8` the names are bytes, and the ids texts. The names are
         forgotten, to take less memory.
         """
-        names: list[Any] = list(self._place)
-        self._place.clear()
+        names: list[Any] = list(self)
+        self.clear()
         if utf8:
             names = [name.decode() for name in names]
         numbers = whole_numbers(names)
@@ -324,56 +532,6 @@ def whole_numbers(names: list[Any]) -> Array | None:
     if least >= -(2**63) and most < 2**63:
         return np.array(names, np.int64)
     return np.array(names, np.uint64) if least >= 0 and most < 2**64 else None
-
-
-# ------------------------------------------------------------------------------------------
-# Kinds of files by their first bytes, and the libraries that some need.
-
-
-_PICTURE = "a picture. Give the graph that it shows"
-_PACKED = "Unpack it first; gzip (.gz) and .tar.gz are read as they are"
-# First bytes, and what they are the beginning of.
-_BYTES: tuple[tuple[bytes, str], ...] = (
-    (b"%PDF-", "a PDF document. Give the data that it shows"),
-    (b"\x89PNG", _PICTURE),
-    (b"\xff\xd8\xff", _PICTURE),
-    (b"GIF8", _PICTURE),
-    (b"BZh", f"packed by bzip2. {_PACKED}"),
-    (b"\xfd7zXZ\x00", f"packed by xz. {_PACKED}"),
-    (b"\x28\xb5\x2f\xfd", f"packed by zstd. {_PACKED}"),
-    (b"7z\xbc\xaf\x27\x1c", f"packed by 7-Zip. {_PACKED}"),
-    (b"\x93NUMPY", "one NumPy array (.npy). Use lagpu.io.from_edgelist(numpy.load(path))"),
-    (b"SQLite format 3\x00", "an SQLite database. Export its table as CSV"),
-    (b"ARROW1", "an Arrow (Feather) table. Write it as Parquet, or use from_pandas_edgelist"),
-    (b"MATLAB 5.0 MAT-file", "a MATLAB file. Use scipy.io.loadmat and lagpu.io.from_scipy"),
-    (b"\x80\x04\x95", "a Python pickle, which is not read. Use lagpu.io.from_scipy or the like"),
-    (b"\x80\x05\x95", "a Python pickle, which is not read. Use lagpu.io.from_scipy or the like"),
-    (b"\xff\xfe", "text in UTF-16. Convert the file to UTF-8"),
-    (b"\xfe\xff", "text in UTF-16. Convert the file to UTF-8"),
-)
-_NX = "Read it by NetworkX and use lagpu.io.from_networkx"
-_TEXTS: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(
-    (re.compile(rb"\s*+(?:" + pattern + rb")", re.IGNORECASE | re.DOTALL), what)
-    for pattern, what in (
-        (rb"(?:<\?xml[^>]*>|<!--.*?-->|\s)*+<gexf\b", f"GEXF. {_NX}"),
-        (rb"<!doctype html|<html\b", "a web page. Download the file that it offers"),
-        (rb"<", "XML, but no GraphML"),
-        (rb"(?:strict\s+)?(?:di)?graph\b[^\[\n]*\{", f"a DOT file of Graphviz. {_NX}"),
-        (rb"\*(?:vertices|network)\b", f"a Pajek file. {_NX}"),
-        (rb"[\[{]\s*[\"\[{}\]]", "JSON. Use lagpu.io.from_edgelist with what json.load returns"),
-    )
-)
-
-
-def kind_of(start: bytes) -> str:
-    """Return what the first bytes of a file are, with what to do; an empty string if unknown."""
-    return next((what for mark, what in _BYTES if start.startswith(mark)), "")
-
-
-def kind_of_text(data: bytes) -> str:
-    """Return the same for a text."""
-    start = data[: 1 << 14]
-    return next((what for pattern, what in _TEXTS if pattern.match(start)), "")
 
 
 # ------------------------------------------------------------------------------------------

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
+import functools
 import os
 import stat
-import struct
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,58 +20,36 @@ from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL, lookup
 from lagpu.errors import FileFormatError, InvalidValue, LagpuError
 from lagpu.host import memory
-from lagpu.io import edge_list, formats, matrix_market, parquet
+from lagpu.io import edge_list, formats, matrix_market, npz, parquet, reading
 from lagpu.io.csc import CSC, bytes_for_entries, different, from_entries, united
 from lagpu.io.formats import Format
-from lagpu.io.npz import Archive, require_version
-from lagpu.io.reading import (
-    NUMBERS_HINT,
-    Budget,
-    Edges,
-    Extent,
-    Options,
-    errors_named,
-    kind_of,
-    kind_of_text,
-)
-from lagpu.io.text import PIECE, Fault, data_lines, is_binary
+from lagpu.io.reading import BYTE_ORDER_MARK, GZIP, Budget, Edges, Extent, Fault, Options
 
 Array = np.ndarray[Any, Any]
 
 HEAD = 1 << 16  # bytes that tell what a text is; a shorter one is not worth sharing
 _BLOCK = 1 << 16  # bytes in which the end of a line is looked for
-_GZIP = b"\x1f\x8b"
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _TEMPORARY = 20  # bytes for one of a text, as it is parsed
 _BYTES_OF_ENTRY = 120  # as it is put together, sorted by owner, sent, received and stored
-_FACTS = 9  # numbers that the processes exchange about each chunk
 _ENTRIES = 1 << 22  # of an archive at a time
 _ROWS = 1 << 20  # of a Parquet table at a time
-_LOCAL = struct.Struct("<4s22xHH")  # of a member: signature, lengths of its name and of the rest
+_OF_THE_WHOLE = -1  # the line at fault where only the reader of whole files can say what is wrong
 
 
 class Chunk(NamedTuple):
-    """Some whole lines of a text, or entries of an archive or a table.
+    """Some whole lines of a text, or entries of an archive or a table."""
 
-    Attributes
-    ----------
-    key : int
-        Chunks with smaller keys are before it in the file.
-    lines : int
-        The lines that it has; 0 where there are none.
-    edges : Edges
-        The entries of these; none if one is malformed.
-    fault : tuple of (int, str), optional
-        The line in this chunk, from 1, that is malformed, and why.
-    whole : bool
-        Whether only the reader of whole files can say what this is.
-    """
+    key: int  # chunks with smaller keys are before it in the file
+    edges: Edges  # its entries; none if a line is malformed
+    lines: int = 0  # of a text
+    line: int = 0  # the malformed one, from 1, or 0 if there is none
+    why: str = ""  # this line, and what is wrong with it
 
-    key: int
-    lines: int
-    edges: Edges
-    fault: tuple[int, str] | None = None
-    whole: bool = False
+    def facts(self) -> list[int]:
+        """Return what the processes exchange about it, besides a malformed line."""
+        extent, weights = self.edges.extent(), self.edges.weights
+        real = weights is not None and weights.dtype.kind == "f"
+        return [self.key, self.lines, extent.size, *extent.top, extent.least, real, self.line]
 
 
 @dataclass(frozen=True)
@@ -122,9 +98,27 @@ class Text:
     some megabytes at a time, and the pieces take these in turn.
     """
 
-    def __init__(self, file: Path, start: int, packed: bool) -> None:
-        self._file, self._start, self._packed = file, start, packed
+    def __init__(
+        self, file: Path, start: int, packed: bool, parse: Callable[[bytes], Edges]
+    ) -> None:
+        self._file, self._start, self._packed, self._parse = file, start, packed, parse
         self.name, self.nbytes = file.name, file.stat().st_size
+
+    def chunks(self, pieces: Sequence[int], count: int) -> Iterator[tuple[int, Chunk]]:
+        """Yield (piece, chunk) of the shares of some pieces of `count`."""
+        for piece, key, part in self.texts(pieces, count):
+            memory.require(_TEMPORARY * len(part), f"read: {self.name}")
+            lines = part.count(b"\n")
+            try:
+                yield piece, Chunk(key, self._parse(part), lines)
+            except Fault as fault:
+                yield piece, Chunk(key, Edges.join([]), lines, fault.line, fault.why)
+
+    def bytes_of(self, count: int) -> int:
+        """Return the bytes that one of so many shares takes."""
+        # A line of 4 bytes is an entry of 8, one of 6 with a value one of 16, twice at most.
+        share = self.nbytes // count
+        return 6 * share + _TEMPORARY * min(share, reading.PIECE)
 
     def texts(self, pieces: Sequence[int], count: int) -> Iterator[tuple[int, int, bytes]]:
         """Yield (piece, key, whole lines) of the shares of some pieces of `count`."""
@@ -154,38 +148,35 @@ class Text:
     def _lines(self, stream: IO[bytes], first: int, last: int) -> Iterator[bytes]:
         stream.seek(first)
         while first < last:
-            block = stream.read(min(PIECE, last - first))
+            block = stream.read(min(reading.PIECE, last - first))
             if not block:
                 raise FileFormatError(f"read: {self.name} became shorter while it was read.")
             if first + len(block) < last:
-                block = block[: self._last_line_of(block, PIECE)]
+                block = block[: self._last_line_of(block, reading.PIECE)]
                 stream.seek(first + len(block))
             first += len(block)
             yield _ended(block)
 
-    def _unpacked(self, stream: Any) -> Iterator[bytes]:
-        try:
-            with gzip.GzipFile(fileobj=stream) as text:
-                skip, rest = self._start, b""
-                while skip and (over := text.read(min(skip, PIECE))):
-                    skip -= len(over)
-                while block := text.read(PIECE):
-                    block = rest + block
-                    cut = self._last_line_of(block, 2 * PIECE)
-                    rest = block[cut:]
-                    if cut:
-                        yield block[:cut]
-                if rest:
-                    yield _ended(rest)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise FileFormatError(f"read: {self.name} is truncated or damaged: {error}") from error
+    def _unpacked(self, stream: IO[bytes]) -> Iterator[bytes]:
+        with reading.damage_named(self.name), reading.unpacked(stream, True) as text:
+            skip, rest = self._start, b""
+            while skip and (over := text.read(min(skip, reading.PIECE))):
+                skip -= len(over)
+            while block := text.read(reading.PIECE):
+                block = rest + block
+                cut = self._last_line_of(block, 2 * reading.PIECE)
+                rest = block[cut:]
+                if cut:
+                    yield block[:cut]
+            if rest:
+                yield _ended(rest)
 
     def _last_line_of(self, block: bytes, most: int) -> int:
         """Return where the last whole line of a block ends; 0 if it may be longer, up to `most`."""
         cut = block.rfind(b"\n") + 1
         if not cut and len(block) >= most:
             raise FileFormatError(
-                f"read: {self.name} has a line that is longer than {PIECE} bytes."
+                f"read: {self.name} has a line that is longer than {reading.PIECE} bytes."
             )
         return cut
 
@@ -198,75 +189,41 @@ def text_source(
     stream: IO[bytes], file: Path, options: Options, asked: Format | None, name: str
 ) -> Source | None:
     """Return a text that pieces can read in shares, or None if it is of another kind."""
-    packed = stream.read(2) == _GZIP
+    packed = stream.read(len(GZIP)) == GZIP
     stream.seek(0)
-    try:
-        head = (gzip.GzipFile(fileobj=stream) if packed else stream).read(HEAD)
-    except (EOFError, OSError, zlib.error):  # the reader of whole files says it
-        return None
-    skipped = len(_BYTE_ORDER_MARK) if head.startswith(_BYTE_ORDER_MARK) else 0
+    with reading.damage_named(name):
+        head = reading.unpacked(stream, packed).read(HEAD)
+    skipped = len(BYTE_ORDER_MARK) if head.startswith(BYTE_ORDER_MARK) else 0
     if len(head) < HEAD or options.columns:
         return None
     head = head[skipped : head.rfind(b"\n") + 1]
-    if not head or is_binary(head):
-        return None
-    form = asked or formats.of_text(head, file)
-    if form.guessed and asked is None and kind_of_text(head):
-        return None
-
-    def of(start: int, parse: Callable[[bytes], Edges], **facts: Any) -> Source:
-        text = Text(file, skipped + start, packed)
-
-        def chunks(pieces: Sequence[int], count: int) -> Iterator[tuple[int, Chunk]]:
-            for piece, key, part in text.texts(pieces, count):
-                memory.require(_TEMPORARY * len(part), f"read: {name}")
-                lines = part.count(b"\n")
-                try:
-                    yield piece, Chunk(key, lines, parse(part))
-                except Fault as fault:
-                    nothing = Edges.join([])
-                    yield piece, Chunk(key, lines, nothing, (fault.line, fault.why))
-
-        def bytes_of(count: int) -> int:
-            # A line of 4 bytes is an entry of 8, one of 6 with a value one of 16, twice at most.
-            share = text.nbytes // count
-            return 6 * share + _TEMPORARY * min(share, PIECE)
-
-        above = head.count(b"\n", 0, start)
-        return Source(chunks, bytes_of=bytes_of, head=above, **facts)
+    form = formats.of_content(head, file, asked, name)
 
     if form.read is matrix_market.parse:
-        if not matrix_market.has_sizes(head):
-            return None
         sizes = matrix_market.sizes_of(head, name)
 
-        def counted(extent: Extent) -> tuple[int, int, Edges]:
+        def shape(extent: Extent) -> tuple[int, int, Edges]:
             matrix_market.require_count(sizes, extent.size, name)
             return sizes.nrows, sizes.ncols, Edges.join([])
 
-        pattern = sizes.field == "pattern"
-        return of(
-            sizes.start,
-            lambda text: matrix_market.edges_of(text, sizes),
-            shape=counted,
-            pattern=pattern,
-            kind=None if pattern else np.dtype(matrix_market.KINDS[sizes.field]),
-            mirror=sizes.mirror,
+        parse = functools.partial(matrix_market.edges_of, sizes=sizes)
+        text, kind = Text(file, skipped + sizes.start, packed, parse), sizes.kind
+        above = head.count(b"\n", 0, sizes.start)
+        return Source(
+            text.chunks, shape, text.bytes_of, kind is None, kind, mirror=sizes.mirror, head=above
         )
     top = edge_list.top_of(head, name)
-    if form.read is not edge_list.parse or next(data_lines(head, len(top.text)), None) is None:
+    if form.read is not edge_list.parse or not top.second[1]:
         return None
 
     def settled(extent: Extent) -> tuple[int, int, Edges]:
         n, first = edge_list.settled(top, extent, name, options)
         return n, n, first
 
-    return of(
-        len(top.text),
-        lambda text: edge_list.edges_of(text, top.width),
-        shape=settled,
-        pattern=top.width == 2,
-        undirected=top.undirected,
+    parse = functools.partial(edge_list.edges_of, width=top.width)
+    text, above = Text(file, skipped + len(top.text), packed, parse), top.text.count(b"\n")
+    return Source(
+        text.chunks, settled, text.bytes_of, top.width == 2, undirected=top.undirected, head=above
     )
 
 
@@ -276,52 +233,31 @@ def text_source(
 # archive are those of whole arrays, and are not verified.
 
 
-def archive_source(stream: IO[bytes], file: Path, budget: Budget) -> Source | None:
-    """Return an archive that pieces can read in shares, or None if it is packed or not lagpu's.
-
-    Raises
-    ------
-    FileFormatError
-        If it is damaged, or its arrays are not those of a matrix.
-    """
-    try:
-        with zipfile.ZipFile(stream) as archive:
-            stored = all(of.compress_type == zipfile.ZIP_STORED for of in archive.infolist())
-            if not stored or "lagpu_format.npy" not in archive.namelist():
-                return None
-    except (zipfile.BadZipFile, OSError):  # the reader of whole files says it
-        return None
-    fault = f"read: {budget.name} is not a matrix archive"
-    with errors_named(fault):
-        arrays = Archive(stream, None)
-        require_version(arrays)
-        nrows, ncols = arrays.shape()
-        kind: np.dtype[Any] = lookup(arrays.word("dtype")).numpy
-        iso = arrays["iso"].astype(kind)[()] if "iso" in arrays else None
-        pattern = iso is not None and kind == np.bool_ and bool(iso)
-        ptr, rows = (_mapped(stream, file, arrays, name) for name in ("col_ptr", "row_idx"))
-        values = _mapped(stream, file, arrays, "values") if iso is None else None
-        if ptr.shape != (ncols + 1,) or rows.ndim != 1:
+def archive_source(stream: IO[bytes], name: str) -> Source:
+    """Return an archive that pieces can read in shares; an error if it is packed or not lagpu's."""
+    fault = f"read: {name} is not a matrix archive"
+    with reading.errors_named(fault):
+        nrows, ncols, kind, ptr, rows, values = npz.columns_of(npz.Archive(stream, None))
+        if ptr.shape != (ncols + 1,):
             raise ValueError(f"col_ptr {ptr.shape} != ({ncols + 1},)")
-        if values is not None and values.shape != rows.shape:
-            raise ValueError(f"{values.shape} values != {rows.shape} rows")
-        _require_rising(ptr[[0, -1]], ptr[0] == 0 and ptr[-1] == len(rows))
+        ends = ptr[[0, -1]] if ncols else ptr
+        reading.require_rising("col_ptr does", ends, len(ends) - 1, len(rows))
+    pattern = not values.ndim and kind == np.bool_ and bool(values)
 
     def chunks(pieces: Sequence[int], count: int) -> Iterator[tuple[int, Chunk]]:
-        with errors_named(fault):
+        with reading.errors_named(fault):
             for piece in pieces:
                 first, last = (ncols * (piece + k) // count for k in (0, 1))
-                _require_rising(ptr[first : last + 1])
+                own = ptr[first : last + 1]
+                if (own[1:] < own[:-1]).any():
+                    raise ValueError(f"col_ptr does not rise from 0 to {len(rows)}")
                 first, last = (len(rows) * (piece + k) // count for k in (0, 1))
                 for k, start in enumerate(range(first, last, _ENTRIES)):
                     stop = min(start + _ENTRIES, last)
                     i, j = _run(ptr, rows, nrows, start, stop)
-                    weights = None
-                    if values is not None:
-                        weights = values[start:stop].astype(kind)
-                    elif not pattern:
-                        weights = np.full(len(i), iso)
-                    yield piece, Chunk(piece << 32 | k, 0, Edges(i, j, weights))
+                    weights = values[start:stop] if values.ndim else np.full(len(i), values)
+                    edges = Edges(i, j, None if pattern else weights.astype(kind))
+                    yield piece, Chunk(piece << 32 | k, edges)
 
     return Source(
         chunks,
@@ -332,60 +268,30 @@ def archive_source(stream: IO[bytes], file: Path, budget: Budget) -> Source | No
     )
 
 
-def _require_rising(ptr: Array, others: bool = True) -> None:
-    if not others or (ptr[1:] < ptr[:-1]).any():
-        raise ValueError("col_ptr does not rise from 0 to the number of entries")
-
-
 def _run(ptr: Array, rows: Array, nrows: int, start: int, stop: int) -> tuple[Array, Array]:
     """Return the rows and columns of a run of entries."""
     first = int(np.searchsorted(ptr, start, "right")) - 1
     last = int(np.searchsorted(ptr, stop, "left"))
-    ends = np.clip(ptr[first : last + 1], start, stop).astype(np.int64)
-    cols = np.repeat(np.arange(first, last), np.diff(ends))
     own = rows[start:stop].astype(np.int64)
-    _require_rising(ends, len(cols) == len(own))
-    if len(own) and not 0 <= own.min() <= own.max() < nrows:
-        raise ValueError(f"a row outside 0 .. {nrows - 1}")
-    before = max(start - 1, 0)
-    rising = rows[before + 1 : stop] > rows[before : stop - 1]
-    begins = ptr[first : last + 1].astype(np.int64) - before - 1
-    rising[begins[(begins >= 0) & (begins < len(rising))]] = True  # a new column begins
-    if not rising.all():
+    ends = np.clip(ptr[first : last + 1], start, stop).astype(np.int64) - start
+    npz.require_columns(nrows, last - first, ends, own)
+    if ptr[first] < start and rows[start - 1] >= own[0]:
         raise ValueError("rows that do not rise within a column")
-    return own, cols
-
-
-def _mapped(stream: IO[bytes], file: Path, archive: Archive, name: str) -> Array:
-    """Return an array of an archive as a view of the file, from which nothing is read yet."""
-    member = archive.member(name)
-    shape, dtype = archive.headers[name]
-    if dtype.kind not in "biuf":
-        raise ValueError(f"{name} has the type {dtype}")
-    stream.seek(member.header_offset)
-    signature, *lengths = _LOCAL.unpack(stream.read(_LOCAL.size))
-    if signature != b"PK\x03\x04":
-        raise ValueError(f"{name} is not where the archive says")
-    size = int(np.prod(shape)) * dtype.itemsize
-    at = member.header_offset + _LOCAL.size + sum(lengths) + member.file_size - size
-    return np.memmap(file, dtype, "r", at, shape) if size else np.zeros(shape, dtype)
+    return own, np.repeat(np.arange(first, last), np.diff(ends))
 
 
 # ------------------------------------------------------------------------------------------
 # Parquet tables of edges: the pieces take the groups of rows in turn.
 
 
-def parquet_source(file: Path, options: Options, budget: Budget) -> Source | None:
+def parquet_source(file: Path, options: Options, name: str) -> Source | None:
     """Return a table that pieces can read in shares, or None.
 
-    None also where the reader of whole files has something to say of its columns: vertices that are
-    no whole numbers, a column that is not there, a damaged file, or a library that is missing.
+    None where the reader of whole files has something to say of its columns: vertices that are no
+    whole numbers.
     """
-    try:
-        table = parquet.opened(file, budget.name)
-        columns = parquet.columns_of(table, options, budget.name)
-    except LagpuError:
-        return None
+    table = parquet.opened(file, name)
+    columns = parquet.columns_of(table, options, name)
     titles, kinds = [name for name, _ in columns], [parquet.kind_of(kind) for _, kind in columns]
     known = {of.numpy for of in dtypes.ALL}  # narrow ones are widened once they are added up
     if any(kind is None or kind.kind not in "iu" for kind in kinds[:2]):
@@ -398,7 +304,7 @@ def parquet_source(file: Path, options: Options, budget: Budget) -> Source | Non
     def chunks(pieces: Sequence[int], count: int) -> Iterator[tuple[int, Chunk]]:
         for group in range(groups):
             if group % count in pieces:
-                with parquet.damage_named(budget.name):
+                with parquet.damage_named(name):
                     batches = table.iter_batches(_ROWS, [group], titles)
                     for k, batch in enumerate(batches):
                         yield group % count, _batch(group << 32 | k, batch, titles)
@@ -421,9 +327,8 @@ def _batch(key: int, batch: Any, titles: list[str]) -> Chunk:
     if not any(column.null_count for column in columns):
         u, v, *weights = (column.to_numpy(zero_copy_only=False) for column in columns)
         if not len(u) or 0 <= min(u.min(), v.min()) <= max(u.max(), v.max()) < 2**53:
-            edges = Edges(u.astype(np.int64), v.astype(np.int64), *weights)
-            return Chunk(key, 0, edges)
-    return Chunk(key, 0, Edges.join([]), whole=True)
+            return Chunk(key, Edges(u.astype(np.int64), v.astype(np.int64), *weights))
+    return Chunk(key, Edges.join([]), line=_OF_THE_WHOLE)
 
 
 # ------------------------------------------------------------------------------------------
@@ -455,7 +360,7 @@ def read(
     -------
     matrix : Matrix or None
         None if the file is short, of a format that is not read in shares, or has what only the
-        reader of whole files understands.
+        reader of whole files understands or names.
 
     Raises
     ------
@@ -470,23 +375,22 @@ def read(
     assert parts is not None
     kind = None if asked is None else asked.name
     require_alike(grid, "read", file=file.name, options=options, format=kind, directed=directed)
-    reading = _Reading(file, options, parts)
-    source = reading.begin(asked, opened)
-    if source is None or not reading.read_shares(source):
+    reader = _Reader(file, options, parts)
+    source = reader.begin(asked, opened)
+    if source is None:
         return None
-    return reading.matrix(source, grid, directed)
+    extent = reader.read_shares(source)
+    return None if extent is None else reader.matrix(source, extent, grid, directed)
 
 
-class _Reading:
+class _Reader:
     """One file, step by step; in each step the processes agree before the next one."""
 
     def __init__(self, file: Path, options: Options, parts: Parts) -> None:
         self._name = f"read: {file.name}"
         self._file, self._options, self._parts = file, options, parts
-        self._pieces: list[int] = []  # of this process
         self._budget = Budget(file.name, 0, np.inf)
-        self._chunks: dict[int, list[Chunk]] = {}
-        self._order: Array = np.zeros(0, np.int64)  # keys of all chunks, rising
+        self._chunks: dict[int, list[Chunk]] = {}  # of the pieces of this process
 
     def begin(self, asked: Format | None, opened: Callable[[Path], Any]) -> Source | None:
         """Have each process inspect the file, and ask for the memory of its shares."""
@@ -494,7 +398,7 @@ class _Reading:
 
         def inspect(_home: Backend, piece: int) -> tuple[Array, ...]:
             nonlocal source, facts
-            if not self._pieces:
+            if not self._chunks:
                 with opened(self._file) as stream:
                     state = os.fstat(stream.fileno())
                     if stat.S_ISREG(state.st_mode):
@@ -503,7 +407,7 @@ class _Reading:
                         stream.seek(0)
                         source = self._source(stream, head, asked)
                         facts = state.st_size, zlib.crc32(head), source is not None
-            self._pieces.append(piece)
+            self._chunks[piece] = []
             return (np.array(facts, np.int64),)
 
         found = [tuple(facts.tolist()) for (facts,) in self._parts.gather(inspect)]
@@ -518,27 +422,27 @@ class _Reading:
         return source
 
     def _source(self, stream: IO[bytes], head: bytes, asked: Format | None) -> Source | None:
-        options, budget = self._options, self._budget
-        if options.renumber or (len(head) < HEAD and not head.startswith(_GZIP)):
+        """Return what the first bytes describe, or None; errors are left to the other reader."""
+        options, name = self._options, self._budget.name
+        if options.renumber or (len(head) < HEAD and not head.startswith(GZIP)):
             return None
-        form = formats.of_start(head)
-        if form is None:
-            if kind_of(head) or (asked is not None and asked.magic):
-                return None
-            return text_source(stream, self._file, options, asked, budget.name)
-        if asked not in (None, form):
-            return None
-        if form.read is parquet.parse:
-            return parquet_source(self._file, options, budget)
-        if form.suffixes != (".npz",) or options.columns:
-            return None
-        return archive_source(stream, self._file, budget)
+        try:
+            form = formats.of_start(head, name)
+            if form is None:
+                return text_source(stream, self._file, options, asked, name)
+            if asked in (None, form) and form.read is parquet.parse:
+                return parquet_source(self._file, options, name)
+            if asked in (None, form) and form.read is npz.parse and not options.columns:
+                return archive_source(stream, name)
+        except LagpuError:
+            pass
+        return None
 
     def _require(self, nbytes: int, part: str, hint: str = "Use more processes") -> None:
         """Ask in every process for the bytes of a piece, for all pieces of its host."""
 
         def ask(_home: Backend, piece: int) -> tuple[()]:
-            if piece == self._pieces[0]:
+            if piece == next(iter(self._chunks)):
                 share = self._parts.beside / self._parts.count
                 own = self._budget._replace(limit=self._budget.limit * share)
                 own.require(nbytes * self._parts.beside, part, hint)
@@ -546,47 +450,45 @@ class _Reading:
 
         self._parts.gather(ask)
 
-    def read_shares(self, source: Source) -> bool:
-        """Have each piece read its share and report it to all; raise the first fault of all.
+    def read_shares(self, source: Source) -> Extent | None:
+        """Have each piece read its share, and return the extent of all; raise the first fault.
 
-        Returns False if the whole is to be read instead.
+        Returns None if the whole is to be read instead.
         """
-        self._chunks = {piece: [] for piece in self._pieces}
 
         def share(_home: Backend, piece: int) -> tuple[Array, ...]:
-            if piece == self._pieces[0]:
-                for of, chunk in source.chunks(self._pieces, self._parts.count):
+            if piece == next(iter(self._chunks)):
+                for of, chunk in source.chunks([*self._chunks], self._parts.count):
                     self._chunks[of].append(chunk)
             own = self._chunks[piece]
-            fault = next((chunk.fault[1] for chunk in own if chunk.fault is not None), "")
-            return _facts(own), np.frombuffer(fault.encode("utf-8", "replace"), np.uint8)
+            why = next((chunk.why for chunk in own if chunk.line), "")
+            facts = np.array([chunk.facts() for chunk in own], np.int64)
+            return facts.ravel(), np.frombuffer(why.encode("utf-8", "replace"), np.uint8)
 
         gathered = self._parts.gather(share)
-        found = [(facts.reshape(-1, _FACTS), text) for facts, text in gathered]
-        facts = np.concatenate([of for of, _ in found])
+        found = [facts.reshape(-1, 8) for facts, _ in gathered]
+        self._most = max(int(facts[:, 2].sum()) for facts in found)
+        facts = np.concatenate(found)
         facts = facts[np.argsort(facts[:, 0])]
-        if facts[:, 8].any():
-            return False
-        self._order = facts[:, 0].copy()
-        faulty = np.flatnonzero(facts[:, 7])
-        if len(faulty):
-            at = int(faulty[0])
-            line = source.head + int(facts[:at, 1].sum() + facts[at, 7])
-            text = next(bytes(text) for of, text in found if facts[at, 0] in of[:, 0])
-            raise FileFormatError(f"{self._name}, line {line}: {text.decode()}.")
-        some = facts[facts[:, 2] > 0]
-        self._extent = Extent(
-            int(facts[:, 2].sum()),
-            (int(some[:, 3].max(initial=-1)), int(some[:, 4].max(initial=-1))),
-            int(some[:, 5].min()) if len(some) else 0,
-        )
-        self._is_real = bool(some[:, 6].any())
-        self._most = max(int(of[:, 2].sum()) for of, _ in found)
-        return True
+        key, lines, size, source_top, target_top, least, real, line = facts.T
+        if (line == _OF_THE_WHOLE).any():
+            return None
+        if line.any():
+            at = int(np.flatnonzero(line)[0])
+            above = source.head + int(lines[:at].sum())
+            why = next(
+                bytes(w) for f, (_, w) in zip(found, gathered, strict=True) if key[at] in f[:, 0]
+            )
+            raise FileFormatError(f"{self._name}, line {above + line[at]}: {why.decode()}.")
+        self._is_real = bool(real.any())
+        top = int(source_top.max(initial=-1)), int(target_top.max(initial=-1))
+        return Extent(int(size.sum()), top, int(least.min(initial=2**53)))
 
-    def matrix(self, source: Source, grid: Backend, directed: bool | None) -> Matrix:
+    def matrix(
+        self, source: Source, extent: Extent, grid: Backend, directed: bool | None
+    ) -> Matrix:
         """Return the matrix, once every entry is with its owner."""
-        parts, extent = self._parts, self._extent
+        parts = self._parts
         nrows, ncols, first = source.shape(extent)
         both = directed is False or (source.undirected and directed is None)
         if both and nrows != ncols:
@@ -598,15 +500,15 @@ class _Reading:
         count = times * max(self._most, -(-extent.size // parts.count))
         made = bytes_for_entries(0, ncols, values=not source.pattern) // parts.count
         size = f"{nrows} x {ncols}" if nrows != ncols else f"{ncols} vertices"
-        self._require(_BYTES_OF_ENTRY * count + made, size, NUMBERS_HINT)
+        self._require(_BYTES_OF_ENTRY * count + made, size, reading.NUMBERS_HINT)
         if len(first.u) and 0 in self._chunks:
-            self._chunks[0].insert(0, Chunk(-1, 0, first))
+            self._chunks[0].insert(0, Chunk(-1, first))
         real = self._is_real or (first.weights is not None and first.weights.dtype.kind == "f")
         usual = source.kind or np.dtype(np.float64 if real else np.int64)
         kind = None if source.pattern else usual
 
         def entries(_home: Backend, piece: int) -> tuple[Array, ...]:
-            return self._listed(self._chunks.pop(piece), source.mirror, both, kind)
+            return _listed(self._chunks.pop(piece), source.mirror, both, kind)
 
         own = parts.owned(entries, (nrows, ncols))
         exact = kind is None or kind.kind != "f"
@@ -622,33 +524,6 @@ class _Reading:
         data = parts.matrix(part, dtype, (nrows, ncols), True if symmetric and exact else None)
         return Matrix._of(data, dtype, (nrows, ncols), grid, None)
 
-    def _listed(
-        self, chunks: list[Chunk], mirror: int, both: bool, kind: np.dtype[Any] | None
-    ) -> tuple[Array, ...]:
-        """Return the (rows, columns) of a share, and with values these and where each was read.
-
-        That is the chunk, from 1 on; below 0 for the reverse of an edge.
-        """
-        edges = Edges.join([chunk.edges for chunk in chunks])
-        rows, cols, values = edges.mirrored(mirror)
-        ends = rows, cols
-        if both:
-            ends = np.concatenate([rows, cols]), np.concatenate([cols, rows])
-        if kind is None:
-            return ends
-        values = (np.zeros(0) if values is None else values).astype(kind)
-        place = np.repeat(
-            2 + np.searchsorted(self._order, [chunk.key for chunk in chunks]),
-            [len(chunk.edges.u) for chunk in chunks],
-        )
-        if chunks and chunks[0].key < 0:
-            place[: len(chunks[0].edges.u)] = 1
-        if mirror:
-            place = np.concatenate([place, place[edges.u != edges.v]])
-        if both:
-            values, place = np.concatenate([values, values]), np.concatenate([place, -place])
-        return *ends, values, place
-
     def _part(self, lists: tuple[Array, ...], layout: Any, piece: int, both: bool) -> CSC:
         """Return a part, from the entries that its piece owns, by position."""
         shape, op = layout.shape(piece), self._options.dup_op
@@ -656,12 +531,13 @@ class _Reading:
             return from_entries(lists[0], lists[1], None, shape[0], shape[1])
         order = np.argsort(np.abs(lists[3]), kind="stable")  # as the file has them
         rows, cols, values, place = (x[order] for x in lists)
-        given = place > 0
-        own = from_entries(rows[given], cols[given], values[given], shape[0], shape[1], op)
+        given, back = (
+            from_entries(rows[own], cols[own], values[own], shape[0], shape[1], op)
+            for own in (place > 0, place < 0)
+        )
         if not both:
-            return own
-        back = from_entries(rows[~given], cols[~given], values[~given], shape[0], shape[1], op)
-        merged, conflict = united(own, back)
+            return given
+        merged, conflict = united(given, back)
         if conflict is not None:
             i, j, value, other = conflict
             i, j = layout.index(piece, i, j)
@@ -669,12 +545,24 @@ class _Reading:
         return merged
 
 
-def _facts(chunks: list[Chunk]) -> Array:
-    """Return a row for each chunk: key, lines, extent, real values, line at fault, whole."""
-    found = np.zeros((len(chunks), _FACTS), np.int64)
-    for row, (key, lines, edges, fault, whole) in zip(found, chunks, strict=True):
-        extent = edges.extent()
-        real = edges.weights is not None and edges.weights.dtype.kind == "f"
-        line = 0 if fault is None else fault[0]
-        row[:] = key, lines, extent.size, *extent.top, extent.least, real, line, whole
-    return found.ravel()
+def _listed(
+    chunks: list[Chunk], mirror: int, both: bool, kind: np.dtype[Any] | None
+) -> tuple[Array, ...]:
+    """Return the (rows, columns) of a share, and with values these and the place of each.
+
+    The place is above 0 and rises with that of the chunk in the file; of the reverse of an edge it
+    is below 0.
+    """
+    parts = [chunk.edges.mirrored(mirror) for chunk in chunks]
+    rows, cols, values = Edges.join(parts)
+    ends = rows, cols
+    if both:
+        ends = np.concatenate([rows, cols]), np.concatenate([cols, rows])
+    if kind is None:
+        return ends
+    values = (np.zeros(0) if values is None else values).astype(kind)
+    keys = np.array([chunk.key for chunk in chunks], np.int64)
+    place = np.repeat(keys + 2, [len(part.u) for part in parts])  # that of the head is -1
+    if both:
+        values, place = np.concatenate([values, values]), np.concatenate([place, -place])
+    return *ends, values, place

@@ -10,18 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from lagpu.errors import FileFormatError, InvalidValue, NotSupported
+from lagpu.io import reading
 from lagpu.io.csc import CSC, asymmetry, bytes_for_entries, compress, known_symmetric
-from lagpu.io.reading import Budget, Edges, Options, Parsed, graph_of
-from lagpu.io.text import (
-    PIECE,
-    Malformed,
-    data_lines,
-    fault_in,
-    parsed,
-    show,
-    table,
-    write_rows,
-)
+from lagpu.io.reading import Budget, Edges, Malformed, Options, Parsed, graph_of, show
 
 Array = np.ndarray[Any, Any]
 
@@ -67,9 +58,9 @@ def parse_dimacs(data: bytes, budget: Budget, options: Options) -> Parsed:
             f"read: {name} is DIMACS of the problem {kind.decode()!r}. Give `p sp` (shortest "
             "paths) or `p edge` (colouring)."
         )
-    form, need = _LINES[kind], 64 * data.count(b"\n") + 16 * min(len(data), PIECE)
+    form, need = _LINES[kind], 64 * data.count(b"\n") + 16 * min(len(data), reading.PIECE)
     budget.require(need, "its lines", held=len(data))
-    edges = Edges.join(parsed(data, top.end(), lambda text: _arcs(text, form), name))
+    edges = Edges.join(reading.parsed(data, top.end(), lambda text: _arcs(text, form), name))
     count = len(edges.u)
     if count != m and (kind == b"sp" or count != 2 * m):
         raise FileFormatError(
@@ -92,30 +83,27 @@ def _arcs(text: bytes, form: str) -> Edges:
     def edges(part: bytes) -> Edges:
         rows = b"\n" + (_REMARK.sub(b"\n", part) if b"c" in part else part)
         marked = sum(rows.count(b"\n" + mark + space) for space in (b" ", b"\t"))
-        numbers = table(rows.translate(None, mark))
+        numbers = reading.table(rows.translate(None, mark))
         if not marked == rows.count(mark) == len(numbers) or not np.isfinite(numbers).all():
             raise Malformed
-        return Edges.of(numbers, width, (0, 1, 2 if width == 3 else None))
+        return Edges.of(numbers, width)
 
-    try:
-        return edges(text)
-    except Malformed:
-        why = f"is no line `{form}` of numbers of 64 bits"
-        raise fault_in(text, edges, lambda line: why) from None
+    return reading.by_line(text, edges, lambda line: f"is no line `{form}` of numbers of 64 bits")
 
 
 def dump_arcs(csc: CSC, file: IO[bytes]) -> None:
     """Write ``p sp n m`` and an arc for each entry; True is written as 1."""
     file.write(f"p sp {csc.nrows} {csc.nvals}\n".encode())
-    write_rows(file, [csc.row_idx + 1, csc.columns() + 1, csc.dense_values()], " ", "a ")
+    rows, cols, values = csc.entries(values=True)
+    reading.write_rows(file, [rows + 1, cols + 1, values], " ", "a ")
 
 
 def dump_edges(csc: CSC, file: IO[bytes]) -> None:
     """Write ``p edge n m`` and each edge of a symmetric matrix once."""
-    cols = csc.columns()
-    once = csc.row_idx <= cols
+    rows, cols = csc.entries(values=False)
+    once = rows <= cols
     file.write(f"p edge {csc.nrows} {int(once.sum())}\n".encode())
-    write_rows(file, [csc.row_idx[once] + 1, cols[once] + 1], " ", "e ")
+    reading.write_rows(file, [rows[once] + 1, cols[once] + 1], " ", "e ")
 
 
 # ------------------------------------------------------------------------------------------
@@ -138,7 +126,7 @@ class _Head(NamedTuple):
 
 def looks_like_metis(data: bytes) -> bool:
     """Return whether the first line is a header, and as many lines and numbers follow."""
-    offset, first = next(data_lines(data), (0, b""))
+    offset, first = next(reading.data_lines(data), (0, b""))
     try:
         head = _head(first, "")
     except FileFormatError:
@@ -160,13 +148,12 @@ def parse_metis(data: bytes, budget: Budget, options: Options) -> Parsed:
         If the graph does not fit.
     """
     name = budget.name
-    offset, first = next(data_lines(data), (len(data), b""))
+    offset, first = next(reading.data_lines(data), (len(data), b""))
     head = _head(first, name)
     start = data.find(b"\n", offset) + 1 or len(data)
-    budget.require(
-        10 * (len(data) - start) + 24 * min(len(data), PIECE), "its lines", held=len(data)
-    )
-    parts = [(np.empty(0, np.int64),) * 2, *parsed(data, start, _neighbours, name)]
+    need = 10 * (len(data) - start) + 24 * min(len(data), reading.PIECE)
+    budget.require(need, "its lines", held=len(data))
+    parts = [(np.empty(0, np.int64),) * 2, *reading.parsed(data, start, _neighbours, name)]
     words, counts = (np.concatenate(of) for of in zip(*parts, strict=True))
     n = head.n
     if len(counts) < n or counts[n:].any():
@@ -219,10 +206,7 @@ def _neighbours(text: bytes) -> tuple[Array, Array]:
             raise Malformed
         return found, np.bincount(line, minlength=part.count(b"\n"))
 
-    try:
-        return words(text)
-    except Malformed:
-        raise fault_in(text, words, lambda line: "is not made of whole numbers") from None
+    return reading.by_line(text, words, lambda line: "is not made of whole numbers")
 
 
 def _adjacent(words: Array, counts: Array, head: _Head, name: str) -> Edges:
@@ -326,12 +310,11 @@ def parse_gap(data: bytes, budget: Budget, options: Options) -> Parsed:
     need = bytes_for_entries(m, n, values=True) + 16 * m
     budget.require(need, f"{n} vertices", held=len(data))
     ptr = np.frombuffer(data, "<i8", n + 1, _OFFSETS)
-    if ptr[0] != 0 or ptr[-1] != m or (np.diff(ptr) < 0).any():
-        raise FileFormatError(f"read: {name}: offsets do not rise from 0 to {m}.")
     items = np.frombuffer(data, "<i4", m * item // 4, _OFFSETS + 8 * (n + 1)).reshape(m, item // 4)
     ends = items[:, 0]
-    if m and not 0 <= ends.min() <= ends.max() < n:
-        raise FileFormatError(f"read: {name}: a neighbour is outside 0 .. {n - 1}.")
+    with reading.errors_named(f"read: {name}"):
+        reading.require_rising("offsets do", ptr, n, m)
+        reading.require_inside("a neighbour is", ends, n)
     values = np.ones(m, np.int8) if item == 4 else items[:, 1].copy()
     rows = sp.csr_array((values, ends.copy(), ptr.copy()), shape=(n, n))
     csc = compress(rows.tocsc(), pattern=item == 4)
@@ -339,44 +322,27 @@ def parse_gap(data: bytes, budget: Budget, options: Options) -> Parsed:
     return Parsed(csc if data[0] else known_symmetric(csc))
 
 
-def dump_gap(csc: CSC, file: IO[bytes]) -> None:
-    """Write the places of the entries.
+def dump_gap(csc: CSC, file: IO[bytes], *, weights: bool = False) -> None:
+    """Write the places of the entries, and if so asked, weights of 32 bits; True is 1.
 
     Raises
     ------
     InvalidValue
-        If there are vertices beyond 32 bits.
+        If there are vertices beyond 32 bits, or a weight is no whole number of 32 bits.
     """
-    _dump_gap(csc, file, None)
-
-
-def dump_gap_weights(csc: CSC, file: IO[bytes]) -> None:
-    """Write the entries with weights of 32 bits; True is 1.
-
-    Raises
-    ------
-    InvalidValue
-        If a vertex or a value is no whole number of 32 bits.
-    """
-    values = csc.dense_values()
+    n, m = csc.nrows, csc.nvals
+    values = csc.dense_values() if weights else np.ones(m, np.int8)
     if values.size and not (
         (values == np.floor(values)).all() and -(2**31) <= values.min() <= values.max() < 2**31
     ):
         raise InvalidValue("write: .wsg has whole weights of 32 bits alone. Use .mtx or .npz.")
-    _dump_gap(csc, file, values.astype("<i4"))
-
-
-def _dump_gap(csc: CSC, file: IO[bytes], weights: Array | None) -> None:
-    n, m = csc.nrows, csc.nvals
     if n >= 2**31:
         raise InvalidValue(f"write: .sg and .wsg have no vertex beyond 32 bits, and {n} are there.")
     directed = asymmetry(csc) is not None
-    data = np.arange(m) if weights is None else weights
-    columns = sp.csc_array((data, csc.row_idx, csc.col_ptr), shape=(n, n))
+    columns = sp.csc_array((values.astype("<i4"), csc.row_idx, csc.col_ptr), shape=(n, n))
     file.write(bytes([directed]) + np.array([m, n], "<i8").tobytes())
     # The columns of a matrix are the incoming edges; those of a symmetric one are all edges.
     for part in [columns.tocsr(), columns] if directed else [columns]:
         ends = part.indices.astype("<i4")
-        pairs = ends if weights is None else np.column_stack([ends, part.data.astype("<i4")])
         file.write(part.indptr.astype("<i8").tobytes())
-        file.write(pairs.tobytes())
+        file.write((np.column_stack([ends, part.data]) if weights else ends).tobytes())

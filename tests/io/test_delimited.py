@@ -94,7 +94,7 @@ def test_rows_at_fault(save, text, message):
 
 
 def test_a_fault_below_many_rows_has_its_line(save, monkeypatch):
-    monkeypatch.setattr("lagpu.io.delimited._ROWS", 7)
+    monkeypatch.setattr("lagpu.io.edge_list._ROWS", 7)
     rows = [f"{k},{k + 1}" for k in range(40)]
     assert read_cpu(save("\n".join(['"0",1', *rows]))).nvals == 40
     with pytest.raises(FileFormatError, match=r"line 31: 'x,1' has the vertex 'x'"):
@@ -102,6 +102,6 @@ def test_a_fault_below_many_rows_has_its_line(save, monkeypatch):
 
 
 def test_tables_in_several_pieces(save, monkeypatch):
-    monkeypatch.setattr("lagpu.io.text.PIECE", 12)
+    monkeypatch.setattr("lagpu.io.reading.PIECE", 12)
     rows = [f"{k},{k + 1},{k}.5" for k in range(40)]
     assert entries(read_cpu(save("\n".join(rows))))[-1] == (39, 40, 39.5)

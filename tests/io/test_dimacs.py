@@ -48,7 +48,7 @@ def test_lines_at_fault(save, text, message):
 
 
 def test_a_line_at_fault_in_a_later_piece(save, monkeypatch):
-    monkeypatch.setattr("lagpu.io.text.PIECE", 20)
+    monkeypatch.setattr("lagpu.io.reading.PIECE", 20)
     rows = [f"a {k} {k + 1} 5" for k in range(1, 31)]
     assert read_cpu(save("\n".join(["p sp 31 30", *rows]))).nvals == 30
     rows[20] = "a 1"

@@ -111,7 +111,7 @@ def test_packed_text_is_bounded_by_a_limit_that_can_be_raised(save, monkeypatch)
 
 
 def test_a_line_of_millions_of_numbers(save, monkeypatch):
-    monkeypatch.setattr("lagpu.io.text.PIECE", 40)
+    monkeypatch.setattr("lagpu.io.reading.PIECE", 40)
     with pytest.raises(FileFormatError, match=r"line 2: .* is longer than 40 bytes"):
         read_cpu(save("0 1\n" + "1 2 " * 20 + "\n0 1\n"))
     with pytest.raises(FileFormatError, match=r"line 1: .* is longer than 40 bytes"):
@@ -120,7 +120,7 @@ def test_a_line_of_millions_of_numbers(save, monkeypatch):
 
 @pytest.mark.parametrize(("lines", "other"), [("0 1", "1 2 5"), ("0 1 5", "1 2")])
 def test_lines_of_another_width_in_a_later_piece_of_the_file(save, monkeypatch, lines, other):
-    monkeypatch.setattr("lagpu.io.text.PIECE", 30)
+    monkeypatch.setattr("lagpu.io.reading.PIECE", 30)
     count = 1 + 2 * (30 // len(f"{lines}\n"))  # the first line alone, and two whole pieces
     content = f"{lines}\n" * count + f"{other}\n" * 20
     message = rf"line {count + 1}: '{other}' has \d numbers, not \d"

@@ -90,7 +90,7 @@ def test_malformed_names(save, text, message):
 
 @pytest.mark.parametrize("other", ["a b 1", "a b"])
 def test_names_in_several_pieces(save, monkeypatch, other):
-    monkeypatch.setattr("lagpu.io.text.PIECE", 12)
+    monkeypatch.setattr("lagpu.io.reading.PIECE", 12)
     weight = other.removeprefix("a b")
     lines = [f"v{k} v{k + 1}{weight}" for k in range(30)]
     A, found = by_ids(save("\n".join(lines)))

@@ -259,7 +259,7 @@ def test_write_vector(tmp_path):
 
 
 def test_many_rows_are_written_in_parts(monkeypatch):
-    monkeypatch.setattr("lagpu.io.text._LINES", 2)
+    monkeypatch.setattr("lagpu.io.reading._LINES", 2)
     csc = CSC(5, 5, np.arange(6), np.array([1, 2, 3, 4, 0]))
     file = io.BytesIO()
     edge_list.dump(csc, file)

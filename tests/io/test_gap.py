@@ -35,6 +35,11 @@ def test_both_kinds(save, tmp_path):
     assert (tmp_path / "b.wsg").read_bytes() == arcs
 
 
+@pytest.mark.parametrize("directed", [0, 1])
+def test_no_vertices(save, directed):
+    assert read_cpu(save(laid_out(directed, 0, [], []), "a.sg")).shape == (0, 0)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -79,7 +79,7 @@ def test_malformed_graphs(save, lines, message):
 
 
 def test_graphs_in_several_pieces(save, monkeypatch):
-    monkeypatch.setattr("lagpu.io.text.PIECE", 8)
+    monkeypatch.setattr("lagpu.io.reading.PIECE", 8)
     assert edges(read_cpu(graph(save, "7 11", *LINES))) == EDGES
 
 

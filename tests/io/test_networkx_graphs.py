@@ -65,7 +65,7 @@ def test_to_networkx():
 def test_networkx_that_is_not_installed(monkeypatch):
     A = from_arrays([0], [1], nrows=2, ncols=2, backend="cpu")
     monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(BackendUnavailable, match=r"NetworkX is missing. Install it"):
+    with pytest.raises(BackendUnavailable, match=r"networkx, which is missing. Install it"):
         to_networkx(A)
 
 

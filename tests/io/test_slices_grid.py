@@ -1,6 +1,7 @@
 """Pieces that read shares of a file make the matrix that the whole of it makes, or its error."""
 
 import gzip
+import itertools
 import threading
 
 import numpy as np
@@ -12,7 +13,7 @@ import lagpu
 from lagpu import backends, io
 from lagpu.errors import FileFormatError, FileMissing, InvalidValue, LagpuError, OutOfMemory
 from lagpu.host import memory
-from lagpu.io import edge_list, slices
+from lagpu.io import edge_list, reading, slices
 
 N, LINES = 40, 300
 GRIDS = ["grid:1:cpu", "grid:3:cpu", "grid:2x3:cpu", "grid:3-degree:cpu"]
@@ -83,7 +84,7 @@ OPTIONS = {
 def small(monkeypatch):
     """Have files of a few lines read in shares, a few lines at a time."""
     monkeypatch.setattr(slices, "HEAD", 80)
-    monkeypatch.setattr(slices, "PIECE", 200)
+    monkeypatch.setattr(reading, "PIECE", 200)
     monkeypatch.setattr(slices, "_BLOCK", 3)
     monkeypatch.setattr(slices, "_ENTRIES", 7)
 
@@ -154,6 +155,18 @@ def test_archives(tmp_path, monkeypatch, name, options):
     whole_is_not_read(monkeypatch)
     for grid in GRIDS:
         assert outcome(tmp_path / "a.npz", grid, **options) == wanted
+
+
+@pytest.mark.parametrize("entries", [0, 3, 6])
+def test_column_pointers_that_fall_anywhere(tmp_path, entries):
+    """At the end of a share too, where no entry may show it."""
+    path, whole = tmp_path / "a.npz", np.linspace(0, entries, 7).astype(int)
+    head = {"lagpu_format": 1, "shape": (6, 6), "dtype": "BOOL", "iso": np.True_}
+    for where, value in itertools.product(range(7), range(-1, entries + 3)):
+        pointers = whole.copy()
+        pointers[where] = value
+        np.savez(path, **head, col_ptr=pointers, row_idx=np.arange(entries))
+        assert outcome(path, "grid:3:cpu") == outcome(path, "cpu")
 
 
 def test_an_edge_of_two_values(tmp_path):
@@ -374,13 +387,13 @@ def test_memory_is_asked_of_all_processes_first(tmp_path, monkeypatch, free, rea
     path = written(tmp_path, "a.txt", FILES["plain.txt"] + "0 60000\n")
     own, read = threading.local(), []
     monkeypatch.setattr(memory, "available_bytes", lambda: getattr(own, "free", 10**12))
-    real = slices._Reading.read_shares
+    real = slices._Reader.read_shares
 
     def share_read(self, source):
         read.append(self)
         return real(self, source)
 
-    monkeypatch.setattr(slices._Reading, "read_shares", share_read)
+    monkeypatch.setattr(slices._Reader, "read_shares", share_read)
 
     def program(place):
         own.free = free if place.pieces.engine.local[0] == 1 else 10**9

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from lagpu.errors import FileFormatError
-from lagpu.io import slices
+from lagpu.io import reading, slices
 from lagpu.io.slices import Text
 
 LINES = [b"x" * (k % 7) + b"%d\n" % k for k in range(60)]
@@ -13,12 +13,12 @@ LINES = [b"x" * (k % 7) + b"%d\n" % k for k in range(60)]
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(slices, "PIECE", 50)
+    monkeypatch.setattr(reading, "PIECE", 50)
     monkeypatch.setattr(slices, "_BLOCK", 5)
 
 
 def read(path, start, packed, count):
-    text = Text(path, start, packed)
+    text = Text(path, start, packed, None)
     found = [x for piece in range(count) for x in text.texts([piece], count)]
     assert sorted(found) == sorted(text.texts(range(count), count))
     assert len({key for _, key, _ in found}) == len(found)
@@ -37,7 +37,7 @@ def test_each_line_is_in_one_share(tmp_path, count, skipped, end, packed):
     in_order = b"".join(text for _, _, text in sorted(found, key=lambda x: x[1]))
     assert in_order == data[start:] + (b"\n" if end else b"")
     assert all(text.endswith(b"\n") for _, _, text in found)
-    assert all(len(text) <= 2 * slices.PIECE for _, _, text in found)
+    assert all(len(text) <= 2 * reading.PIECE for _, _, text in found)
     if not packed:
         by_piece = [b"".join(t for p, _, t in found if p == piece) for piece in range(count)]
         assert max(map(len, by_piece)) <= (len(data) - start) / count + 20
@@ -61,7 +61,7 @@ def test_a_packed_file_that_is_cut(tmp_path):
 def test_a_file_that_becomes_shorter(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"".join(LINES))
-    text = Text(path, 0, False)
+    text = Text(path, 0, False, None)
     path.write_bytes(b"".join(LINES[:3]))
     with pytest.raises(FileFormatError, match="became shorter"):
         list(text.texts([0], 1))

@@ -15,7 +15,7 @@ from lagpu.errors import (
     OutOfMemory,
     UnknownOperator,
 )
-from lagpu.io import text
+from lagpu.io import reading
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_malformed_edge_list(save, content, message):
 
 
 def test_fault_in_a_later_piece_has_its_line_number(save, monkeypatch):
-    monkeypatch.setattr("lagpu.io.text.PIECE", 10)
+    monkeypatch.setattr("lagpu.io.reading.PIECE", 10)
     lines = [f"{i} {i + 1}" for i in range(50)]
     assert read_cpu(save("\n".join(lines))).nvals == 50
     lines[33] = "1 x"
@@ -247,7 +247,7 @@ def test_binary_after_a_long_text(save):
 
 
 def test_pieces_with_and_without_fractions_join(save, monkeypatch):
-    monkeypatch.setattr("lagpu.io.text.PIECE", 10)
+    monkeypatch.setattr("lagpu.io.reading.PIECE", 10)
     A = read_cpu(save("0 1 2\n1 2 2\n2 3 0.5\n3 4 7\n"))
     assert entries(A) == [(0, 1, 2.0), (1, 2, 2.0), (2, 3, 0.5), (3, 4, 7.0)]
 
@@ -259,8 +259,8 @@ def test_vertex_beyond_memory(save, content):
 
 
 def test_pieces_end_with_their_lines(monkeypatch):
-    monkeypatch.setattr(text, "PIECE", 6)
+    monkeypatch.setattr(reading, "PIECE", 6)
     lines = b"aa\nbb\ncccccc\ndd\nlonger than a piece"
     found = [(0, b"aa\nbb\n"), (6, b"cccccc\n"), (13, b"dd\n"), (16, b"longer than a piece")]
-    assert list(text.pieces(lines)) == found
-    assert list(text.pieces(b"\nlonger\n1\n")) == [(0, b"\n"), (1, b"longer\n"), (8, b"1\n")]
+    assert list(reading.pieces(lines)) == found
+    assert list(reading.pieces(b"\nlonger\n1\n")) == [(0, b"\n"), (1, b"longer\n"), (8, b"1\n")]
