@@ -16,14 +16,16 @@ from lagpu.dtypes import BOOL, INT32, INT64, DType
 from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, InvalidValue
 
 
-def require_square(A: Any) -> None:
-    """Raise `DomainMismatch` or `DimensionMismatch` unless `A` is a square `Matrix`."""
+def require_square(A: Any) -> int:
+    """Return the number of vertices, or raise unless `A` is a square `Matrix`."""
     if not isinstance(A, Matrix):
         raise DomainMismatch(f"graph: {type(A).__name__} is not a Matrix. Make one with lagpu.io.")
-    if A.nrows != A.ncols:
+    nrows, ncols = A.shape
+    if nrows != ncols:
         raise DimensionMismatch(
-            f"graph: {A.nrows} rows != {A.ncols} columns; an adjacency matrix is square."
+            f"graph: {nrows} rows != {ncols} columns; an adjacency matrix is square."
         )
+    return nrows
 
 
 def require_finite(A: Matrix, what: str) -> None:
@@ -42,26 +44,26 @@ def require_finite(A: Matrix, what: str) -> None:
 
 def source_vertex(A: Any, source: Any, what: str = "source") -> int:
     """Return `source` as an int that is a vertex of the square matrix `A`, or raise."""
-    _require_vertices(A, what)
-    return single_index(source, A.nrows, what, from_end=False)
+    return single_index(source, _some_vertices(A, what), what, from_end=False)
 
 
-def _require_vertices(A: Any, what: str) -> None:
-    """Raise unless `A` is the square matrix of a graph that has vertices."""
-    require_square(A)
-    if not A.nrows:
+def _some_vertices(A: Any, what: str) -> int:
+    """Return the number of vertices of a graph that has some, or raise."""
+    n = require_square(A)
+    if not n:
         raise IndexOutOfBound(f"{what}: the graph has no vertices. Give a graph with vertices.")
+    return n
 
 
 def source_vertices(A: Any, sources: Any, what: str = "sources") -> list[int]:
     """Return one vertex or several as a list of distinct vertices of the matrix `A`, or raise."""
-    _require_vertices(A, what)
+    n = _some_vertices(A, what)
     if isinstance(sources, (set, frozenset)):
         sources = list(sources)
     elif np.ndim(sources) == 0:
-        sources = [single_index(sources, A.nrows, what, from_end=False)]
-    chosen = index_array(sources, A.nrows, what, from_end=False)
-    found = list(range(A.nrows)) if chosen is None else chosen.tolist()
+        sources = [single_index(sources, n, what, from_end=False)]
+    chosen = index_array(sources, n, what, from_end=False)
+    found = list(range(n)) if chosen is None else chosen.tolist()
     if not found:
         raise InvalidValue(f"{what}: the list is empty. Give one vertex or more.")
     if len(set(found)) != len(found):

@@ -31,6 +31,7 @@ from lagpu.core.expr import (
 from lagpu.core.hints import NoTruth, object_of
 from lagpu.core.infix import Arithmetic, described
 from lagpu.core.recorder import flush, why_unreadable
+from lagpu.core.views import assignment
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import DomainMismatch, InvalidValue, NotSupported
 from lagpu.operations import Apply, Handle, Reduce, Select
@@ -297,12 +298,14 @@ _INSTEAD = {
 class Collection(Arithmetic):
     """The base of `Vector` and `Matrix`: entries of one type on one backend."""
 
-    __slots__ = ("backend", "data", "dtype", "name")
+    __slots__ = ("backend", "data", "dtype", "name", "shape")
     backend: Backend
     data: Handle
     dtype: DType
     name: str
+    shape: tuple[int, ...]
     ndim: ClassVar[int]
+    _unnamed: ClassVar[str]
     _why_unreadable = why_unreadable
 
     if not TYPE_CHECKING:  # a type checker knows the real attributes alone
@@ -312,10 +315,15 @@ class Collection(Arithmetic):
                 f"{type(self).__name__}: there is no {name!r}. {_INSTEAD.get(name, '')}".rstrip()
             )
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The size of each dimension."""
-        raise NotImplementedError
+    @classmethod
+    def _of(
+        cls, data: Handle, dtype: DType, shape: tuple[int, ...], backend: Backend, name: str | None
+    ) -> Self:
+        """Return an object that holds a backend's data."""
+        made = cls.__new__(cls)
+        made.data, made.dtype, made.shape, made.backend = data, dtype, shape, backend
+        made.name = name or cls._unnamed
+        return made
 
     @property
     def nvals(self) -> int:
@@ -347,10 +355,6 @@ class Collection(Arithmetic):
         """The mask of all positions with an entry that is not zero."""
         return Mask(self, False)
 
-    def to_coo(self) -> Any:
-        """Return the indices and the values of the entries as arrays."""
-        raise NotImplementedError
-
     # ------------------------------------------------------------------------ copies
     def dup(
         self,
@@ -378,16 +382,12 @@ class Collection(Arithmetic):
                 assign(Updater(new, mask), self)
             return new
         data = self._flushed().dup(self.data, kind)
-        return self._holding(data, kind, name or self.name)
+        return self._of(data, kind, self.shape, self.backend, name or self.name)
 
     def _require_empty(self, clear: bool) -> None:
         """Raise `InvalidValue` if `build` would lose entries."""
         if self.nvals and not clear:
             raise InvalidValue(f"build: {self.name} has entries. Clear it, or give clear=True.")
-
-    def _holding(self, data: Handle, dtype: DType, name: str) -> Self:
-        """Return an object of this kind and shape that holds the data."""
-        raise NotImplementedError
 
     def __copy__(self) -> Any:
         return self.dup()
@@ -428,7 +428,7 @@ class Collection(Arithmetic):
         other = self._alike(other, "isclose", check_dtype)
         if other is None:
             return False
-        (*where, x), (*there, y) = self.to_coo(), other.to_coo()
+        (*where, x), (*there, y) = self.to_coo(), other.to_coo()  # type: ignore[attr-defined]
         same = all(np.array_equal(i, j) for i, j in zip(where, there, strict=True))
         return same and all_close(x, y, rel_tol, abs_tol)
 
@@ -467,6 +467,9 @@ class Collection(Arithmetic):
         assign(Updater(self), value)
 
     __lshift__ = update
+
+    def _call_for(self, value: Any, to: Updater) -> Call:
+        return assignment(self, value, to.indices)
 
     # ------------------------------------------------------------------------ operations
     def apply(self, op: Any, right: Any = None, *, left: Any = None) -> Call:

@@ -207,12 +207,12 @@ def _put_together(
     if len(shape) == 2:
         col_ptr, row_idx = where
         data = backend.matrix_from_csc(col_ptr, row_idx, values, dtype, shape)
-        return kind._of(data, dtype, shape, backend, name)
-    (size,), (indices,) = shape, where
-    if indices is None and np.ndim(values) == 0:
-        indices = np.arange(size)
-    data = backend.vector_from_coo(indices, values, dtype, size)
-    return kind._of(data, dtype, size, backend, name)
+    else:
+        (size,), (indices,) = shape, where
+        if indices is None and np.ndim(values) == 0:
+            indices = np.arange(size)
+        data = backend.vector_from_coo(indices, values, dtype, size)
+    return kind._of(data, dtype, shape, backend, name)
 
 
 def _one_if_alike(values: Array) -> Any:

@@ -409,6 +409,42 @@ def mask_does_not_fit(mask: Mask, out: Any) -> LagpuError:
     )
 
 
+def assign(to: Updater, value: Any) -> None:
+    """Check one statement, then record it, or run it as a whole on the output's backend."""
+    to.__class__ = _UsedUpdater
+    out = to.out
+    call = value
+    if type(value) is not Call or to.indices is not None or len(value.shape) < out.ndim:
+        if type(value) is Call:
+            value.__class__ = _UsedCall  # if it does not fit, one error is enough
+        call = out._call_for(value, to)
+    call.__class__ = _UsedCall
+    to_part = to.indices is not None and type(call.operation) in (Assign, AssignScalar)
+    if call.shape != out.shape and not to_part:
+        raise DimensionMismatch(
+            f"{call.method}: {name_of(out)} has shape {out.shape} != {call.shape} of {call!r}."
+        )
+    if call.backend is not out.backend and call.shape:
+        raise mixed_backends(call.method, (out, *call.inputs))
+    mask = to.mask
+    if mask is None:
+        desc = Descriptor(None, True, False, to.accum, to.replace)
+    else:
+        vector = mask.vector
+        if vector.shape != out.shape:  # one of them was resized since the mask was given
+            raise mask_does_not_fit(mask, out)
+        desc = Descriptor(vector.data, mask.structure, mask.complement, to.accum, to.replace)
+    s = Statement(out.data, desc, call.operation, call.dtype)
+    recorder, observer = current_recorder(), current_observer()
+    if recorder is not None and recorder.takes(s, out.ndim, call.backend):
+        if observer is not None:
+            observer.recorded(to, call)
+    elif observer is not None and call.backend is not None:
+        observer.statement(to, call, partial(run_statement, call.backend, s))
+    else:
+        run_statement(call.backend, s)
+
+
 class Updater(Unassigned, NoArithmetic):
     """An output with mask, accumulator and replace, waiting for ``<<``: ``w(mask, accum=op)``."""
 
@@ -426,9 +462,7 @@ class Updater(Unassigned, NoArithmetic):
         if mask is not None and not isinstance(mask, Mask):
             mask = as_mask(out, mask)
         if mask is not None and (
-            (vector := mask.vector).backend is not out.backend
-            or vector.ndim != out.ndim
-            or (vector.size != out.size if out.ndim == 1 else vector.shape != out.shape)
+            mask.vector.backend is not out.backend or mask.vector.shape != out.shape
         ):
             raise mask_does_not_fit(mask, out)
         if replace and mask is None:
@@ -473,56 +507,12 @@ class Updater(Unassigned, NoArithmetic):
     def __setitem__(self, indices: Any, value: Any) -> None:
         assign(self[indices], value)
 
-    def update(self, value: Any) -> None:
-        """Do what ``<<`` does."""
-        assign(self, value)
-
-    __lshift__ = update
+    update = __lshift__ = assign
 
 
 # What is used changes its class: see `Unassigned`.
 _UsedCall: Any = Call._without_finalizer
 _UsedUpdater: Any = Updater._without_finalizer
-
-
-def assign(to: Updater, value: Any) -> None:
-    """Check one statement, then hand it as a whole, with its mask, to the output's backend."""
-    to.__class__ = _UsedUpdater
-    out = to.out
-    call = value
-    if type(value) is not Call or to.indices is not None or len(value.shape) < out.ndim:
-        if type(value) is Call:
-            value.__class__ = _UsedCall  # if it does not fit, one error is enough
-        call = out._call_for(value, to)
-    call.__class__ = _UsedCall
-    to_part = to.indices is not None and type(call.operation) in (Assign, AssignScalar)
-    if call.shape != out.shape and not to_part:
-        raise DimensionMismatch(
-            f"{call.method}: {name_of(out)} has shape {out.shape} != {call.shape} of {call!r}."
-        )
-    if call.backend is not out.backend and call.shape:
-        raise mixed_backends(call.method, (out, *call.inputs))
-    mask = to.mask
-    if mask is None:
-        desc = Descriptor(None, True, False, to.accum, to.replace)
-    else:
-        vector = mask.vector
-        if vector.shape != out.shape:  # one of them was resized since the mask was given
-            raise mask_does_not_fit(mask, out)
-        desc = Descriptor(vector.data, mask.structure, mask.complement, to.accum, to.replace)
-    _submit(Statement(out.data, desc, call.operation, call.dtype), to, call)
-
-
-def _submit(s: Statement, to: Updater, call: Call) -> None:
-    """Record a checked statement of a recorded loop, or run it; observers see it."""
-    recorder, observer = current_recorder(), current_observer()
-    if recorder is not None and recorder.takes(s, to.out.ndim, call.backend):
-        if observer is not None:
-            observer.recorded(to, call)
-    elif observer is not None and call.backend is not None:
-        observer.statement(to, call, partial(run_statement, call.backend, s))
-    else:
-        run_statement(call.backend, s)
 
 
 def mixed_backends(what: str, objects: tuple[Any, ...]) -> BackendMismatch:

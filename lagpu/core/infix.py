@@ -61,18 +61,19 @@ class Pair(Unassigned, Expression):
         The operator of such a chain counts in the common type of all its operands and `numbers`.
         """
         self._mark_used()
-        if isinstance(self.left, Pair) or isinstance(self.right, Pair):
+        left, right = self.left, self.right
+        if isinstance(left, Pair) or isinstance(right, Pair):
             kinds = self._dtypes()
             kind = functools.reduce(unify, kinds)
             for number in numbers:
                 kind = unify(kind, scalar_dtype(number, kind, self.takes))
             if getattr(op, "op", op).dtype is None and {*kinds} != {kind}:
                 op = op[kind]
-        left, right = (
-            object_of(getattr(x, self.takes)(op, None, **options) if _joins(x, self.sign) else x)
-            for x in (self.left, self.right)
-        )
-        return left, right, op
+            left, right = (
+                getattr(x, self.takes)(op, None, **options) if _joins(x, self.sign) else x
+                for x in (left, right)
+            )
+        return object_of(left), object_of(right), op
 
     def _dtypes(self) -> list[DType]:
         """Return the types of all operands of a chain."""
@@ -279,10 +280,13 @@ class MatMul(Pair):
     __slots__ = ("ndim_of_result",)
     _remedy = "{0} has no semiring, and was never used. Write w << semiring.plus_times({0})."
     sign, wanted, takes = "@", "semiring", "times"
+    ndim_of_result: int
 
     def __init__(self, left: Any, right: Any) -> None:
         sides = [x if isinstance(x, MatMul) else object_of(x) for x in (left, right)]
-        ndims = [getattr(x, "ndim_of_result", getattr(x, "ndim", 0)) for x in sides]
+        ndims = [
+            x.ndim_of_result if isinstance(x, MatMul) else getattr(x, "ndim", 0) for x in sides
+        ]
         for operand, ndim in zip((left, right), ndims, strict=True):
             if not isinstance(operand, NoTruth) or not ndim:
                 raise DomainMismatch(
@@ -357,17 +361,16 @@ def vector_product(
 ) -> Call:
     """Return the deferred ``A @ u``, or ``u @ A`` if `flip`, as written in the frame `by`."""
     if not (is_operand(A, 2) and is_operand(u, 1)):
-        A, u = object_of(A), object_of(u)
-    if not (is_operand(A, 2) and is_operand(u, 1)):
         raise DomainMismatch(
             f"{semiring!r}: takes a Matrix and a Vector, not {kind_of(A)} and {kind_of(u)}. "
             f"Write {semiring.name}(q @ A)."
         )
-    if u.size != (A.nrows if flip else A.ncols):
+    inner, outer = A.shape if flip else A.shape[::-1]
+    if u.shape[0] != inner:
         op, side = ("vxm", "nrows") if flip else ("mxv", "ncols")
         raise DimensionMismatch(
-            f"{op}: {name_of(u)}.size {u.size} != {name_of(A)}.{side} {getattr(A, side)}."
-            + (_other_ways(A, u, flip) if u.size == (A.ncols if flip else A.nrows) else "")
+            f"{op}: {name_of(u)}.size {u.size} != {name_of(A)}.{side} {inner}."
+            + (_other_ways(A, u, flip) if u.size == outer else "")
         )
     if kernel is not None and policy is not None:
         op = "vxm" if flip else "mxv"
@@ -382,15 +385,48 @@ def vector_product(
     else:
         source = stored.operand  # the vector of a selection
         operation = MultiplySelection(source.data, u.data, product)
-    size = A.ncols if flip else A.nrows
     formula = (left, f" {semiring.name} ", right)
-    return Call(operation, (source, u), result, (size,), formula, by)
+    return Call(operation, (source, u), result, (outer,), formula, by)
 
 
 class MatrixOperand(NoTruth):
     """A matrix or a view of one, as the left operand of an operation on two matrices."""
 
     __slots__ = ()
+    shape: Any
+
+    @property
+    def nrows(self) -> int:
+        """Number of rows."""
+        return self.shape[0]  # type: ignore[no-any-return]
+
+    @property
+    def ncols(self) -> int:
+        """Number of columns."""
+        return self.shape[1]  # type: ignore[no-any-return]
+
+    def mxv(
+        self: Any,
+        u: Any,
+        op: Semiring | str = _PLUS_TIMES,
+        *,
+        kernel: str | None = None,
+        policy: str | None = None,
+    ) -> Call:
+        """Multiply by a vector, as ``op(A @ u)``: ``w[i] = ⊕ⱼ A[i, j] ⊗ u[j]``.
+
+        Parameters
+        ----------
+        u : Vector, (ncols,)
+            The vector.
+        op : Semiring
+            The algebra.
+        kernel, policy : str, optional
+            The strategy, or the rule that chooses one, on a backend that offers them.
+        """
+        return vector_product(
+            self, object_of(u), semiring.lookup(op), False, _getframe(1), kernel, policy
+        )
 
     def mxm(self: Any, B: Any, op: Semiring | str = _PLUS_TIMES) -> Call:
         """Multiply by a matrix, as ``op(A @ B)``: ``C[i, j] = ⊕ₖ A[i, k] ⊗ B[k, j]``.

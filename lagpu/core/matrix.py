@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from sys import _getframe
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -39,13 +39,11 @@ from lagpu.core.exchange import (
 from lagpu.core.expr import OUTPUTS, Call, Updater, assign, is_operand
 from lagpu.core.infix import MatrixOperand
 from lagpu.core.vector import Vector
-from lagpu.core.views import MatrixIndex, TransposedMatrix, matrix_assignment, mxv
-from lagpu.dtypes import INT64, DType, lookup
+from lagpu.core.views import MatrixIndex, TransposedMatrix
+from lagpu.dtypes import INT64, lookup
 from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, InvalidValue
 from lagpu.host import display
-from lagpu.operations import Assign, ExtractElement, Handle, ReduceRows
-
-_UNNAMED = display.Unnamed("A")
+from lagpu.operations import Assign, ExtractElement, ReduceRows
 
 Array = np.ndarray[Any, Any]
 
@@ -74,8 +72,10 @@ class Matrix(Collection, MatrixOperand):
     without such a choice that is a `BackendUnavailable`.
     """
 
-    __slots__ = ("ncols", "nrows")
+    __slots__ = ()
+    shape: tuple[int, int]
     ndim = 2
+    _unnamed = display.Unnamed("A")
     _hint = "Use A.nvals, A.to_coo(), A.reduce(op) or A.isequal(B)."
     _truth = "Use {0}.nvals to ask for entries, {0}.isequal(B) to compare."
     _items = "Use {0}.nrows, {0}.nvals, {0}[i, :].new() for a row, or {0}.to_coo() for all entries."
@@ -92,24 +92,10 @@ class Matrix(Collection, MatrixOperand):
         name: str | None = None,
     ) -> None:
         self.dtype = dtype_for(dtype, "Matrix")
-        self.nrows, self.ncols = as_size(nrows, "Matrix"), as_size(ncols, "Matrix")
+        self.shape = (as_size(nrows, "Matrix"), as_size(ncols, "Matrix"))
         self.backend = backends.choose(like, backend)
-        self.name = name or _UNNAMED
+        self.name = name or self._unnamed
         self.data = self.backend.matrix(self.dtype, self.shape)
-
-    @classmethod
-    def _of(
-        cls,
-        data: Handle,
-        dtype: DType,
-        shape: tuple[int, int],
-        backend: Backend,
-        name: str | None,
-    ) -> Self:
-        A = cls.__new__(cls)
-        A.dtype, A.backend, A.name, A.data = dtype, backend, name or _UNNAMED, data
-        A.nrows, A.ncols = shape
-        return A
 
     # -------------------------------------------------------------------------------- in and out
     @classmethod
@@ -467,11 +453,6 @@ class Matrix(Collection, MatrixOperand):
 
     # -------------------------------------------------------------------------------- properties
     @property
-    def shape(self) -> tuple[int, int]:
-        """``(nrows, ncols)``."""
-        return (self.nrows, self.ncols)
-
-    @property
     def T(self) -> TransposedMatrix:
         """The transpose as an operand; ``A.T.new()`` is a matrix."""
         return TransposedMatrix(self)
@@ -511,9 +492,6 @@ class Matrix(Collection, MatrixOperand):
     _repr_html_ = display.matrix_html
 
     # ---------------------------------------------------------------------------------- contents
-    def _holding(self, data: Handle, dtype: DType, name: str) -> Self:
-        return type(self)._of(data, dtype, self.shape, self.backend, name)
-
     def get(self, row: Any, col: Any, default: Any = None) -> Any:
         """Return the value at (row, col) as a Python number, or `default` if there is no entry."""
         i = single_index(row, self.nrows, f"{self.name} row")
@@ -540,7 +518,7 @@ class Matrix(Collection, MatrixOperand):
         """Change the shape; entries outside of the new one are deleted."""
         new = self.reposition(0, 0, nrows=nrows, ncols=ncols).new()
         self._flushed()
-        self.data, self.nrows, self.ncols = new.data, new.nrows, new.ncols
+        self.data, self.shape = new.data, new.shape
 
     def build(
         self,
@@ -633,11 +611,7 @@ class Matrix(Collection, MatrixOperand):
             one = self._alike_with([where[0]], [where[1]], True)
             assign(Updater(self, ~one.S, None, True), self.dup())
 
-    def _call_for(self, value: Any, to: Updater) -> Call:
-        return matrix_assignment(self, value, to.indices)
-
     # -------------------------------------------------------------------------------- operations
-    mxv = mxv
     reduce_scalar = Collection.reduce  # the name in python-graphblas
 
     def copying(self, transposed: bool = False) -> Call:
@@ -677,7 +651,7 @@ class Matrix(Collection, MatrixOperand):
                 f"diag: diagonal {k} lies outside a {self.nrows} x {self.ncols} matrix."
             )
         data = self._flushed().diagonal(self.data, k)
-        return Vector._of(data, self.dtype, size, self.backend, name)
+        return Vector._of(data, self.dtype, (size,), self.backend, name)
 
 
 def _by_rows(order: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from sys import _getframe
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -43,15 +43,14 @@ from lagpu.core.expr import (
     assign,
     constant,
 )
+from lagpu.core.hints import object_of
 from lagpu.core.infix import inner_product, outer_product, require_vector, vector_product
 from lagpu.core.recorder import current_observer
-from lagpu.core.views import IndexExpr, SelectionMatrix, VectorIndex, vector_assignment
-from lagpu.dtypes import INT64, DType
+from lagpu.core.views import IndexExpr, SelectionMatrix, VectorIndex
+from lagpu.dtypes import INT64
 from lagpu.errors import DimensionMismatch
 from lagpu.host import display
-from lagpu.operations import Assign, ExtractElement, Handle
-
-_UNNAMED = display.Unnamed("v")
+from lagpu.operations import Assign, ExtractElement
 
 
 class Vector(Collection):
@@ -78,8 +77,10 @@ class Vector(Collection):
     without such a choice that is a `BackendUnavailable`.
     """
 
-    __slots__ = ("size",)
+    __slots__ = ()
+    shape: tuple[int]
     ndim = 1
+    _unnamed = display.Unnamed("v")
     _hint = "Use v.nvals, v.to_coo(), v.reduce(op) or v.isequal(u)."
     _truth = "Use {0}.nvals to ask for entries, {0}.isequal(u) to compare, {0}.get(i) for one."
     _items = "Use {0}.size, {0}.nvals, or {0}.to_coo() for indices and values; loop() repeats."
@@ -95,16 +96,11 @@ class Vector(Collection):
         name: str | None = None,
     ) -> None:
         self.dtype = dtype_for(dtype, "Vector")
-        self.size = as_size(size, "Vector")
+        n = as_size(size, "Vector")
+        self.shape = (n,)
         self.backend = backends.choose(like, backend)
-        self.name = name or _UNNAMED
-        self.data = self.backend.vector(self.dtype, self.size)
-
-    @classmethod
-    def _of(cls, data: Handle, dtype: DType, size: int, backend: Backend, name: str | None) -> Self:
-        v = cls.__new__(cls)
-        v.dtype, v.size, v.backend, v.name, v.data = dtype, size, backend, name or _UNNAMED, data
-        return v
+        self.name = name or self._unnamed
+        self.data = self.backend.vector(self.dtype, n)
 
     # -------------------------------------------------------------------------------- in and out
     @classmethod
@@ -152,7 +148,7 @@ class Vector(Collection):
         dup_op = None if dup_op is None else binary_operator(dup_op)
         where, what = sorted_distinct(where.astype(np.int64, copy=False), what, kind, dup_op)
         data = place.vector_from_coo(where, what, kind, length)
-        return cls._of(data, kind, length, place, name)
+        return cls._of(data, kind, (length,), place, name)
 
     @classmethod
     def from_dense(
@@ -182,7 +178,7 @@ class Vector(Collection):
             return cls.from_coo(keep, array[keep], dtype, size=size, backend=place, name=name)
         what, kind = as_values(array, dtype, size, "from_dense")
         data = place.vector_from_coo(None, what, kind, size)
-        return cls._of(data, kind, size, place, name)
+        return cls._of(data, kind, (size,), place, name)
 
     @classmethod
     def from_pairs(
@@ -262,21 +258,18 @@ class Vector(Collection):
         indices, values = self.to_coo()
         place = backends.get(backend)
         data = place.vector_from_coo(indices, values, self.dtype, self.size)
-        return Vector._of(data, self.dtype, self.size, place, self.name)
+        return Vector._of(data, self.dtype, self.shape, place, self.name)
 
     # -------------------------------------------------------------------------------- properties
     @property
-    def shape(self) -> tuple[int]:
-        """``(size,)``."""
-        return (self.size,)
+    def size(self) -> int:
+        """Length; indices are ``0 .. size-1``."""
+        return self.shape[0]
 
     __repr__ = display.vector_text
     _repr_html_ = display.vector_html
 
     # ---------------------------------------------------------------------------------- contents
-    def _holding(self, data: Handle, dtype: DType, name: str) -> Self:
-        return type(self)._of(data, dtype, self.size, self.backend, name)
-
     def get(self, index: Any, default: Any = None) -> Any:
         """Return the value at `index` as a Python number, or `default` if there is no entry."""
         i = single_index(index, self.size, self.name)
@@ -298,7 +291,7 @@ class Vector(Collection):
         """Change the size; entries at or beyond it are deleted."""
         n = as_size(size, "resize")
         data = self._flushed().vector_resized(self.data, n)
-        self.data, self.size = data, n  # no interrupt comes between two attributes
+        self.data, self.shape = data, (n,)  # no interrupt comes between two attributes
 
     def build(
         self, indices: Any, values: Any = True, *, dup_op: Any = None, clear: bool = False
@@ -348,9 +341,6 @@ class Vector(Collection):
         i = single_index(index, self.size, self.name)
         self._flushed().vector_remove(self.data, i)
 
-    def _call_for(self, value: Any, to: Updater) -> Call:
-        return vector_assignment(self, value, to.indices)
-
     # -------------------------------------------------------------------------------- operations
     def vxm(
         self,
@@ -371,7 +361,8 @@ class Vector(Collection):
         kernel, policy : str, optional
             The strategy, or the rule that chooses one, on a backend that offers them.
         """
-        return vector_product(A, self, semiring.lookup(op), True, _getframe(1), kernel, policy)
+        algebra = semiring.lookup(op)
+        return vector_product(object_of(A), self, algebra, True, _getframe(1), kernel, policy)
 
     def inner(self, other: Any, op: Semiring | str = semiring.plus_times) -> Call:
         """Return the inner product, ``s = ⊕ᵢ u[i] ⊗ v[i]``; empty if no index is in both."""

@@ -651,7 +651,8 @@ class _Levels:
 
     def cut(self, d: int, name: str) -> Any:
         """Return the vector or matrix that is True where the level is `d`."""
-        return self._like._holding(self.data.cut(d), BOOL, name)
+        like = self._like
+        return like._of(self.data.cut(d), BOOL, like.shape, like.backend, name)
 
 
 class _HostLevels:
