@@ -376,23 +376,11 @@ class Constant(NamedTuple):
     value: Any
 
 
-Operation = (
-    Multiply
-    | MultiplySelection
-    | Ewise
-    | Kronecker
-    | Apply
-    | Select
-    | Assign
-    | AssignScalar
-    | Extract
-    | ExtractColumn
-    | ReduceRows
-    | SelectionToMatrix
-    | Reduce
-    | ExtractElement
-    | Constant
-)
+_Product = Multiply | MultiplySelection | Kronecker
+_Entrywise = Ewise | Apply | Select
+_Part = Assign | AssignScalar | Extract | ExtractColumn | ExtractElement
+_Other = ReduceRows | Reduce | SelectionToMatrix | Constant
+Operation = _Product | _Entrywise | _Part | _Other
 
 
 def operands_of(operation: Operation) -> tuple[Handle, ...]:

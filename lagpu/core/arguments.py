@@ -1,18 +1,22 @@
-"""Check and convert users' arguments: arrays, scalars, sizes, indices, values, operators."""
+"""Check and convert users' arguments; data in and out: arrays, DLPack, pickles."""
 
 from __future__ import annotations
 
 import functools
+import math
 import operator
+from collections.abc import Iterable
 from types import FunctionType
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
+from lagpu import backends
 from lagpu.algebra.operators import SIGNS, BinaryOp, IndexUnaryOp, Monoid, UnaryOp
 from lagpu.algebra.tables import binary, indexunary, unary
 from lagpu.backends.protocol import Backend
-from lagpu.core.hints import NoArithmetic, object_of
+from lagpu.core.hints import NoArithmetic, how_to_enter, is_operand, name_of, object_of
 from lagpu.core.recorder import current_recorder
 from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, cast, lookup, unify
 from lagpu.errors import (
@@ -25,7 +29,16 @@ from lagpu.errors import (
     InvalidValue,
 )
 from lagpu.host.columns import all_distinct
-from lagpu.operations import BoundOperator, Counter, CounterRef, ScalarRef, ScalarValue
+from lagpu.operations import (
+    Assign,
+    BoundOperator,
+    Counter,
+    CounterRef,
+    Descriptor,
+    ScalarRef,
+    ScalarValue,
+    Statement,
+)
 
 _DLPACK_HOST = (1, 3)  # kDLCPU, kDLCUDAHost: memory that NumPy reads
 _OWN = frozenset((np.ndarray, list, tuple, range, bool, int, float))
@@ -496,3 +509,170 @@ def selected(
         return found, scalar_value(thunk, INT64, found.name), INT64
     domain, _ = found.types(dtype, scalar_dtype(thunk, dtype, found.name))
     return found, scalar_value(thunk, domain, found.name), domain
+
+
+# ------------------------------------------------------------------------------------------
+# Data in and out of vectors and matrices: checked arrays, dense arrays, DLPack, pickles.
+
+
+_HOST, _CUDA = 1, 2  # kDLCPU, kDLCUDA
+
+
+def array_of(x: Any, backend: Backend, what: str) -> Any:
+    """Return the values of a full vector on a backend, or what `array_in` makes of an array."""
+    if not is_operand(x, 1):
+        return array_in(x, backend, what)
+    if x.backend is not backend:
+        usual = f"Give like={name_of(x)}, or move it with .to({backend.name!r})."
+        raise BackendMismatch(
+            f"{what}: {x.name} is on {x.backend.name}, the new object on {backend.name}. "
+            + (how_to_enter(backend, x) or usual)
+        )
+    require_full(x, x.nvals, what, "Give a full vector.")
+    return backend.vector_values(x.data, True)
+
+
+def transpose_compressed(
+    ptr: Array, idx: Array, values: Any, shape: tuple[int, int]
+) -> tuple[Array, Array, Any]:
+    """Convert compressed rows of a matrix of this shape to compressed columns, sorted."""
+    iso = np.ndim(values) == 0
+    data = np.broadcast_to(np.int8(1), len(idx)) if iso else values
+    other = scipy.sparse.csr_array((data, idx, ptr), shape=shape).tocsc()
+    return other.indptr, other.indices, values if iso else other.data
+
+
+def from_rows(
+    backend: Backend, ptr: Any, idx: Any, values: Any, dtype: DType, shape: tuple[int, int]
+) -> Any:
+    """Return a backend's matrix of checked compressed rows; device arrays stay on the device."""
+    if any(hasattr(x, "__cuda_array_interface__") for x in (ptr, idx, values)):
+        out = backend.matrix(dtype, shape)
+        by_rows = backend.matrix_from_csc(ptr, idx, values, dtype, shape[::-1])
+        backend.execute(Statement(out, Descriptor(), Assign(by_rows, None, True), dtype))
+        return out
+    columns = transpose_compressed(ptr, idx, values, shape)  # needs no device memory
+    return backend.matrix_from_csc(*columns, dtype, shape)
+
+
+def check_compressed(
+    ptr: Any, idx: Any, major: int | None, minor: int, what: str
+) -> tuple[tuple[int, int], Any, Any]:
+    """Return ((major, minor), ptr, idx), or raise what is wrong with compressed arrays."""
+    ptr, idx = integer_array(ptr, what), integer_array(idx, what)
+    minor = as_size(minor, what)
+    if major is not None and len(ptr) != as_size(major, what) + 1:
+        raise DimensionMismatch(f"{what}: the pointer has {len(ptr)} elements != {major} + 1.")
+    # Each question to a device is an array until the end, so that it answers once.
+    if len(ptr) == 0 or bool((ptr[:1] != 0) | (ptr[-1:] != len(idx)) | (ptr[1:] < ptr[:-1]).any()):
+        raise InvalidValue(f"{what}: the pointer must rise from 0 to {len(idx)}.")
+    extent(idx, minor, f"{what}: index")
+    if len(idx) > 1:
+        falls = idx != idx
+        falls[1:] = idx[1:] <= idx[:-1]
+        falls[ptr % len(idx)] = False  # where a row or column begins; the first never falls
+        if bool(falls.any()):
+            raise InvalidValue(f"{what}: indices must rise within each row or column.")
+    return (len(ptr) - 1, minor), ptr, idx
+
+
+def extent(indices: Any, size: int | None, what: str) -> int:
+    """Return `size`, checked against the indices, or for None the largest index plus one."""
+    low, high = (int(indices.min()), int(indices.max())) if len(indices) else (0, -1)
+    n = high + 1 if size is None else as_size(size, what)
+    if low < 0 or high >= n:
+        raise outside(what, low if low < 0 else high, n)
+    return n
+
+
+def as_type(values: Any, dtype: Any) -> Any:
+    """Return an array cast to `dtype`, or as it is for None."""
+    return values if dtype is None else np.asarray(cast(values, lookup(dtype)))
+
+
+def split(rows: Iterable[Any], width: int) -> list[list[Any]]:
+    """Return the columns of an iterable of tuples of this width."""
+    listed = [tuple(row) for row in rows]
+    return [list(column) for column in zip(*listed, strict=True)] if listed else [[]] * width
+
+
+# ------------------------------------------------------------------------------------------
+# A vector as a dense array: on the host, on its device, and through DLPack.
+
+
+def require_full(
+    x: Any,
+    nvals: int,
+    what: str = "to_dense",
+    remedy: str = "Give fill_value= for the missing ones.",
+) -> None:
+    """Raise `InvalidValue` if an object has no entry somewhere; {0} of `remedy` is its name."""
+    size = math.prod(x.shape)
+    if nvals < size:
+        name = name_of(x)
+        raise InvalidValue(f"{what}: {name} has {nvals} of {size} entries. {remedy.format(name)}")
+
+
+def dlpack(
+    self: Any,
+    *,
+    stream: Any = None,
+    max_version: Any = None,
+    dl_device: Any = None,
+    copy: bool | None = None,
+) -> Any:
+    """Return a DLPack capsule of a copy of all values, where they live.
+
+    ``torch.from_dlpack(v)``, ``jax.dlpack.from_dlpack(v)``, ``cupy.from_dlpack(v)`` and
+    ``numpy.from_dlpack(v)`` call it.
+
+    Raises
+    ------
+    InvalidValue
+        If an entry is missing, or with ``copy=False``.
+    """
+    if copy is False:
+        raise InvalidValue(
+            "__dlpack__: hands out a copy, since a vector's memory changes with each statement. "
+            "Leave out copy=False."
+        )
+    require_full(self, self.nvals, "__dlpack__", "Hand out {0}.to_dense(fill_value) instead.")
+    wanted = {"stream": stream, "max_version": max_version, "dl_device": dl_device}
+    given = {name: value for name, value in wanted.items() if value is not None}
+    return self.backend.vector_values(self.data, True).__dlpack__(**given)
+
+
+def dlpack_device(self: Any) -> tuple[int, int]:
+    """Return DLPack's (kind, number) of the device where the values live."""
+    device = self.backend.device
+    if device is None or device.xp is np:
+        return _HOST, 0
+    return _CUDA, int(device.name.rpartition(":")[2])
+
+
+# ------------------------------------------------------------------------------------------
+# Pickles, for multiprocessing, joblib or dask: entries as host arrays, and a backend's name.
+
+
+def put_together(
+    kind: Any, shape: Any, dtype: Any, where: list[Any], values: Any, place: str, name: str
+) -> Any:
+    """Return the vector or matrix; see `lagpu.backends.found_again` for where it lives."""
+    backend = backends.found_again(place)
+    if len(shape) == 2:
+        col_ptr, row_idx = where
+        data = backend.matrix_from_csc(col_ptr, row_idx, values, dtype, shape)
+    else:
+        (size,), (indices,) = shape, where
+        if indices is None and np.ndim(values) == 0:
+            indices = np.arange(size)
+        data = backend.vector_from_coo(indices, values, dtype, size)
+    return kind._of(data, dtype, shape, backend, name)
+
+
+def one_if_alike(values: Array) -> Any:
+    """Return the one number that all values are to the bit, or else the values: NaN, -0.0."""
+    if len(values) < 2:
+        return values
+    bits = values.view(f"u{values.itemsize}")
+    return values[0] if bool((bits == bits[0]).all()) else values

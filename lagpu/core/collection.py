@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
+from lagpu import backends
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Table
 from lagpu.algebra.tables import binary, monoid, semiring, unary
 from lagpu.backends.protocol import Backend
-from lagpu.core.arguments import all_close, bound_operator, check_how, selected
-from lagpu.core.exchange import taken_apart
+from lagpu.core.arguments import (
+    all_close,
+    bound_operator,
+    check_how,
+    one_if_alike,
+    put_together,
+    selected,
+)
 from lagpu.core.expr import (
     OUTPUTS,
     Call,
@@ -23,12 +30,11 @@ from lagpu.core.expr import (
     as_mask,
     assign,
     constant,
-    is_operand,
     kind_of,
     mask_does_not_fit,
     mixed_backends,
 )
-from lagpu.core.hints import NoTruth, object_of
+from lagpu.core.hints import NoTruth, is_operand, object_of
 from lagpu.core.infix import Arithmetic, described
 from lagpu.core.recorder import flush, why_unreadable
 from lagpu.core.views import assignment
@@ -57,7 +63,7 @@ class Parts:
 
     def of(self, op: Any, bound: Any = None) -> Any:
         """Return what is reduced with an operator applied to each entry."""
-        return self.x.apply(op, bound).new() if bound is not None else self.x.apply(op).new()
+        return self.x.apply(op, bound).new()
 
     def indices(self) -> Any:
         """Return each entry's index in what a sum runs over."""
@@ -118,11 +124,8 @@ class Aggregator:
 
 def aggregate(x: Any, op: Aggregator, way: str, by: FrameType) -> Call:
     """Return the deferred reduction of `x` over an aggregator, as written in the frame `by`."""
-    if op.monoid is not None:
-        call: Call = getattr(x, way)(op.monoid)
-    else:
-        sums = op.recipe(Parts(x, way))
-        call = sums[0].call() if way == "reduce" else sums.dup()[:].call()
+    sums = op.recipe(Parts(x, way))
+    call: Call = sums[0].call() if way == "reduce" else sums.dup()[:].call()
     return call._written_in(by)
 
 
@@ -283,6 +286,14 @@ class AggregatorTable(Table[Aggregator]):  # type: ignore[type-var]  # a table o
 agg = AggregatorTable()
 
 
+def adder(op: Any) -> Monoid | Aggregator:
+    """Return the monoid of a reduction, or an aggregator that is more than a monoid."""
+    aggregator = None if type(op) is Monoid else agg.named(op)
+    if aggregator is None:
+        return monoid.lookup(op)
+    return aggregator.monoid or aggregator
+
+
 # ------------------------------------------------------------------------------------------
 # The base of `Vector` and `Matrix`: assignment, apply, select, reduce, copies.
 
@@ -396,7 +407,12 @@ class Collection(Arithmetic):
         return self.dup()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return taken_apart(self)
+        *where, values = self.to_coo() if self.ndim == 1 else self.to_csc()  # type: ignore[attr-defined]
+        if self.ndim == 1 and len(values) == self.size:  # type: ignore[attr-defined]
+            where = [None]
+        place = backends.name_elsewhere(self.backend)
+        parts = (self.shape, self.dtype, where, one_if_alike(values), place, self.name)
+        return put_together, (type(self), *parts)
 
     # ------------------------------------------------------------------------ comparison
     def isequal(self, other: Any, *, check_dtype: bool = False) -> bool:
@@ -486,14 +502,9 @@ class Collection(Arithmetic):
         function = bound_operator(self.dtype, op, left, right)
         before = () if left is None else (function.left, ", ")
         after = () if right is None else (", ", function.right)
-        return Call(
-            Apply(self.data, function),
-            (self,),
-            function.result,
-            self.shape,
-            (function.op.name, "(", *before, self, *after, ")"),
-            _getframe(1),
-        )
+        formula = (function.op.name, "(", *before, self, *after, ")")
+        operation = Apply(self.data, function)
+        return Call(operation, (self,), function.result, self.shape, formula, _getframe(1))
 
     def select(self, op: IndexUnaryOp | str, thunk: Any = None) -> Call:
         """Keep the entries for which `op` of value, index and `thunk` is true.
@@ -512,14 +523,9 @@ class Collection(Arithmetic):
                 raise InvalidValue(f"select: a mask takes no thunk, here {thunk!r}. Leave it out.")
             return self._where(op)._written_in(_getframe(1))
         op, number, _ = selected(self.dtype, op, 0 if thunk is None else thunk)
-        return Call(
-            Select(self.data, op, number),
-            (self,),
-            self.dtype,
-            self.shape,
-            (op.name, "(", self, f", {number})"),
-            _getframe(1),
-        )
+        formula = (op.name, "(", self, f", {number})")
+        operation = Select(self.data, op, number)
+        return Call(operation, (self,), self.dtype, self.shape, formula, _getframe(1))
 
     def _where(self, x: Any) -> Call:
         """Return the deferred selection of the entries where a mask or a BOOL object is true."""
@@ -549,23 +555,16 @@ class Collection(Arithmetic):
         InvalidValue
             If `allow_empty` is False and an aggregator is more than a monoid.
         """
-        aggregator = None if type(op) is Monoid else agg.named(op)
-        if aggregator is not None and aggregator.monoid is None:
+        found = adder(op)
+        if isinstance(found, Aggregator):
             if not allow_empty:
                 raise InvalidValue(
-                    f"reduce: {aggregator!r} has no identity. Leave out allow_empty=False."
+                    f"reduce: {found!r} has no identity. Leave out allow_empty=False."
                 )
-            return aggregate(self, aggregator, "reduce", _getframe(1))
-        found = (aggregator and aggregator.monoid) or monoid.lookup(op)
+            return aggregate(self, found, "reduce", _getframe(1))
         result = found.types(self.dtype)[1]
-        call = Call(
-            Reduce(self.data, found),
-            (self,),
-            result,
-            (),
-            (found.name, "(", self, ")"),
-            _getframe(1),
-        )
+        formula = (found.name, "(", self, ")")
+        call = Call(Reduce(self.data, found), (self,), result, (), formula, _getframe(1))
         if allow_empty:
             return call
         total = call.new()

@@ -15,7 +15,15 @@ import numpy as np
 from lagpu.algebra.tables import indexunary
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import binary_operator
-from lagpu.core.hints import Deferred, NoArithmetic, NoTruth, how_to_join, name_of, object_of
+from lagpu.core.hints import (
+    Deferred,
+    NoArithmetic,
+    NoTruth,
+    how_to_join,
+    is_operand,
+    name_of,
+    object_of,
+)
 from lagpu.core.recorder import current_observer, current_recorder, run_statement
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.errors import (
@@ -42,9 +50,6 @@ from lagpu.operations import (
 _warned: dict[str, dict[Any, Any]] = {}  # by file, the registry by which Python warns once a line
 
 
-_finalized: set[str] = set()  # the classes that have such a twin
-
-
 class Unassigned:
     """One side of a statement, which does nothing by itself.
 
@@ -64,8 +69,7 @@ class Unassigned:
         A finalizer in Python is a place where an interrupt (Ctrl-C) may come, and there it is
         lost. So an object that is used changes its class for one whose finalizer is compiled.
         """
-        if cls.__name__ not in _finalized:
-            _finalized.add(cls.__name__)
+        if "__del__" not in vars(cls):
             body = {"__slots__": (), "__del__": staticmethod(tuple), "__module__": cls.__module__}
             cls._without_finalizer = type(cls.__name__, (cls,), body)
 
@@ -119,11 +123,6 @@ _PLACES: dict[str, tuple[str, Any, int]] = {
 }  # fmt: skip
 #: The classes of results, by their number of dimensions: `Scalar`, `Vector` and `Matrix`.
 OUTPUTS: dict[int, Any] = {}
-
-
-def is_operand(x: Any, ndim: int) -> bool:
-    """Return True for a Vector (`ndim` 1) or a Matrix or its transpose (2), and not an array."""
-    return isinstance(x, NoTruth) and getattr(x, "ndim", None) == ndim
 
 
 class Mask(Deferred):
@@ -180,7 +179,35 @@ class Mask(Deferred):
         return out
 
 
-class Call(Unassigned, Deferred):
+class Expression(Deferred):
+    """An expression that becomes a call; a subclass has the slot `_result`."""
+
+    __slots__ = ()
+    _result: Any
+
+    def call(self) -> Call:
+        """Return the deferred operation."""
+        raise NotImplementedError
+
+    def _computed(self) -> Any:
+        """Return the result as an object, computed at the first time.
+
+        In a loop's body that is recorded, the statement that computes it is recorded as well.
+        """
+        self._mark_used()
+        try:
+            return self._result
+        except AttributeError:  # the slot is empty
+            pass
+        self._result = found = temporary(self.call())
+        return found
+
+    def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
+        """Return the result as a new object; see `Call.new`."""
+        return self.call().new(dtype, mask=mask, name=name)
+
+
+class Call(Unassigned, Expression):
     """An operation that waits for its output: ``w << call``, ``w(mask) << call``, ``call.new()``.
 
     Attributes
@@ -293,9 +320,6 @@ class Call(Unassigned, Deferred):
         """Return the call itself, as other expressions return their call."""
         return self
 
-    def _computed(self) -> Any:
-        return compute(self, self.call)
-
     def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
         """Return the result as a new object of type `dtype`, by default the call's type."""
         self.__class__ = _UsedCall
@@ -305,37 +329,6 @@ class Call(Unassigned, Deferred):
         out = make(wanted, *self.shape, name=name, **where)
         assign(Updater(out, mask), self)
         return out
-
-
-class Expression(Deferred):
-    """An expression that becomes a call."""
-
-    __slots__ = ()
-
-    def call(self) -> Call:
-        """Return the deferred operation."""
-        raise NotImplementedError
-
-    def _computed(self) -> Any:
-        return compute(self, self.call)
-
-    def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
-        """Return the result as a new object; see `Call.new`."""
-        return self.call().new(dtype, mask=mask, name=name)
-
-
-def compute(x: Any, call: Callable[[], Call]) -> Any:
-    """Return the result of an expression as an object, computed at the first time.
-
-    In a loop's body that is recorded, the statement that computes it is recorded as well.
-    """
-    x._mark_used()
-    try:
-        return x._result
-    except AttributeError:  # the slot is empty
-        pass
-    x._result = found = temporary(call())
-    return found
 
 
 def temporary(call: Call, dtype: Any = None) -> Any:

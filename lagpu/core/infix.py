@@ -25,12 +25,11 @@ from lagpu.core.expr import (
     Mask,
     Unassigned,
     format_as_written,
-    is_operand,
     kind_of,
     mark_used,
     temporary,
 )
-from lagpu.core.hints import NoTruth, name_of, object_of
+from lagpu.core.hints import NoTruth, is_operand, name_of, object_of
 from lagpu.dtypes import BOOL, DType, unify
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.host import display
@@ -524,15 +523,22 @@ def require_vector(what: str, u: Any, other: Any) -> Any:
 
 
 def _ewise(
-    by: FrameType, kind: str, x: Any, other: Any, op: Any, sign: str, defaults: Any = None
+    by: FrameType, kind: str, x: Any, other: Any, op: Any, sign: str, given: Any = None
 ) -> Call:
-    """Return the deferred element-wise operation on two vectors, two matrices or one of each."""
-    found, y = binary_operator(op), other
+    """Return the deferred element-wise operation on two vectors, two matrices or one of each.
+
+    Of `ewise_union` the two defaults are `given`.
+    """
+    y = other
     if type(y) is not type(x):  # an expression, a view, or of the other kind
         y = object_of(y)
-        if is_operand(y, 3 - x.ndim):
-            return broadcast(kind, x, y, found, defaults, by)
-        y = require_vector(kind, x, y) if x.ndim == 1 else _require_matrix(kind, y)
+        if not is_operand(y, 3 - x.ndim):
+            y = require_vector(kind, x, y) if x.ndim == 1 else _require_matrix(kind, y)
+    found, defaults = binary_operator(op), None
+    if given is not None:
+        found, defaults = with_defaults(op, x.dtype, y.dtype, given)
+    if x.ndim != y.ndim:
+        return broadcast(kind, x, y, found, defaults, by)
     if x.shape != y.shape:
         raise _unlike(kind, x, y)
     left, right, transposed = (x, y, (False, False)) if x.ndim == 1 else _stored(x, y)
@@ -599,14 +605,8 @@ class Arithmetic(NoTruth):
 
     def ewise_union(self: Any, other: Any, op: Any, left_default: Any, right_default: Any) -> Call:
         """Combine on the union, ``w = u ⊕ v``, with a default in place of a missing entry."""
-        y = object_of(other)
-        if self.ndim == 1 and not is_operand(y, 2):
-            y = require_vector("ewise_union", self, y)
-        elif not isinstance(y, NoTruth):
-            _require_matrix("ewise_union", y)
         given = left_default, right_default
-        found, defaults = with_defaults(op, self.dtype, y.dtype, given)
-        return _ewise(_getframe(1), "ewise_union", self, y, found, " ⊕ ", defaults)
+        return _ewise(_getframe(1), "ewise_union", self, other, op, " ⊕ ", given)
 
     def __matmul__(self, other: Any) -> MatMul:
         return MatMul(self, other)

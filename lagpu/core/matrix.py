@@ -9,34 +9,30 @@ from typing import Any
 import numpy as np
 
 from lagpu import backends
-from lagpu.algebra.operators import Monoid
-from lagpu.algebra.tables import monoid
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import (
+    array_of,
     as_fill,
     as_size,
+    as_type,
     as_values,
     binary_operator,
+    check_compressed,
     dtype_for,
+    extent,
+    from_rows,
     integer,
     integer_array,
     is_present,
+    require_full,
     scalar_dtype,
     single_index,
-)
-from lagpu.core.collection import Collection, agg, aggregate
-from lagpu.core.exchange import (
-    array_of,
-    as_type,
-    check_compressed,
-    extent,
-    filled,
-    from_rows,
-    require_full,
     split,
     transpose_compressed,
 )
-from lagpu.core.expr import OUTPUTS, Call, Updater, assign, is_operand
+from lagpu.core.collection import Aggregator, Collection, adder, aggregate
+from lagpu.core.expr import OUTPUTS, Call, Updater, assign
+from lagpu.core.hints import is_operand
 from lagpu.core.infix import MatrixOperand
 from lagpu.core.vector import Vector
 from lagpu.core.views import MatrixIndex, TransposedMatrix
@@ -361,7 +357,9 @@ class Matrix(Collection, MatrixOperand):
         are as in `Matrix`.
         """
         kind = scalar_dtype(value, INT64, "from_scalar") if dtype is None else dtype
-        return filled(cls(kind, nrows, ncols, **where), value)
+        made = cls(kind, nrows, ncols, **where)
+        made << value
+        return made
 
     def to_coo(
         self,
@@ -628,19 +626,14 @@ class Matrix(Collection, MatrixOperand):
         return self._reduce_vector(op, self.ncols, True)
 
     def _reduce_vector(self, op: Any, size: int, transpose: bool) -> Call:
-        aggregator = None if type(op) is Monoid else agg.named(op)
-        if aggregator is not None:
+        found = adder(op)
+        if isinstance(found, Aggregator):
             way = "reduce_columnwise" if transpose else "reduce_rowwise"
-            return aggregate(self, aggregator, way, _getframe(2))
-        found = monoid.lookup(op)
-        return Call(
-            ReduceRows(self.data, found, transpose),
-            (self,),
-            found.types(self.dtype)[1],
-            (size,),
-            (found.name, "(", self, "')" if transpose else ")"),
-            _getframe(2),
-        )
+            return aggregate(self, found, way, _getframe(2))
+        result = found.types(self.dtype)[1]
+        formula = (found.name, "(", self, "')" if transpose else ")")
+        operation = ReduceRows(self.data, found, transpose)
+        return Call(operation, (self,), result, (size,), formula, _getframe(2))
 
     def diag(self, k: int = 0, *, name: str | None = None) -> Vector:
         """Return diagonal `k` as a vector; `k` > 0 lies above the main one."""

@@ -148,8 +148,6 @@ class Scalar(NoArithmetic):
     def _call_for(self, value: Any, to: Updater) -> Call:
         if to.indices is not None:
             raise NotSupported(f"{self.name}[...]: a scalar has no indices.")
-        if isinstance(value, Call):
-            return value
         if isinstance(value, Expression):
             return value.call()
         number = scalar_value(value, self.dtype, self.name)

@@ -13,29 +13,27 @@ from lagpu.algebra.operators import Semiring
 from lagpu.algebra.tables import binary, semiring
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import (
+    array_of,
+    as_fill,
     as_size,
+    as_type,
     as_values,
     binary_operator,
+    dlpack,
+    dlpack_device,
     dtype_for,
+    extent,
     integer,
     integer_array,
     is_present,
+    require_full,
     scalar_dtype,
     scalar_value,
     single_index,
     sorted_distinct,
+    split,
 )
 from lagpu.core.collection import Collection
-from lagpu.core.exchange import (
-    array_of,
-    as_type,
-    dlpack,
-    dlpack_device,
-    extent,
-    filled,
-    split,
-    to_dense,
-)
 from lagpu.core.expr import (
     OUTPUTS,
     Call,
@@ -47,10 +45,12 @@ from lagpu.core.hints import object_of
 from lagpu.core.infix import inner_product, outer_product, require_vector, vector_product
 from lagpu.core.recorder import current_observer
 from lagpu.core.views import IndexExpr, SelectionMatrix, VectorIndex
-from lagpu.dtypes import INT64
+from lagpu.dtypes import INT64, cast, lookup
 from lagpu.errors import DimensionMismatch
 from lagpu.host import display
-from lagpu.operations import Assign, ExtractElement
+from lagpu.operations import Assign, AssignScalar, Descriptor, ExtractElement, Statement
+
+_LARGE = 1 << 18  # entries: from here on it pays to have a device put them in their places
 
 
 class Vector(Collection):
@@ -203,7 +203,9 @@ class Vector(Collection):
         ``like``, ``backend`` and ``name`` are as in `Vector`.
         """
         kind = scalar_dtype(value, INT64, "from_scalar") if dtype is None else dtype
-        return filled(cls(kind, size, **where), value)
+        made = cls(kind, size, **where)
+        made << value
+        return made
 
     def to_coo(
         self, dtype: Any = None, *, indices: bool = True, values: bool = True, sort: bool = True
@@ -242,8 +244,28 @@ class Vector(Collection):
         InvalidValue, DomainMismatch
             If entries are missing and there is no `fill_value`, or if it does not fit the type.
         """
-        found: np.ndarray[Any, Any] = to_dense(self, fill_value, dtype, on_device)
-        return found
+        place, nvals = self.backend, self.nvals
+        kind = self.dtype if dtype is None else lookup(dtype)
+        fill = None if fill_value is None else as_fill(fill_value, kind)
+        if fill is None:
+            require_full(self, nvals)
+        dense: np.ndarray[Any, Any]
+        if not on_device and (place.device is None or self.size < _LARGE):
+            if nvals == self.size:
+                return np.asarray(cast(place.vector_values(self.data), kind))
+            indices, values = self.to_coo()
+            dense = np.full(self.size, fill, kind.numpy)
+            dense[indices] = cast(values, kind)
+            return dense
+        data = self.data
+        if nvals < self.size:
+            data = place.vector(kind, self.size)
+            place.execute(Statement(data, Descriptor(), AssignScalar(fill), kind))
+            place.execute(Statement(data, Descriptor(self.data), Assign(self.data), self.dtype))
+        elif kind is not self.dtype:
+            data = place.dup(data, kind)
+        dense = place.vector_values(data, on_device)
+        return dense
 
     __dlpack__ = dlpack
     __dlpack_device__ = dlpack_device

@@ -26,11 +26,10 @@ from lagpu.core.expr import (
     Updater,
     as_mask,
     assign,
-    is_operand,
     kind_of,
     temporary,
 )
-from lagpu.core.hints import ComputedForms, NoTruth, name_of, part_of
+from lagpu.core.hints import ComputedForms, NoTruth, is_operand, name_of, part_of
 from lagpu.core.infix import (
     Arithmetic,
     MatrixOperand,
@@ -222,18 +221,16 @@ def _require_indices(w: Any, indices: Any) -> None:
         raise DomainMismatch(
             f"{name}[{indices!r}]: a mask is not an index. {there if fits else 'Give integers.'}"
         )
-    if is_operand(indices, 1) and w.ndim == 2:
-        u = name_of(indices)
-        raise DomainMismatch(
-            f"{name}[{u}]: a vector is not an index. Write {u}.to_coo()[0] for its indices, "
-            f"{u}.to_coo()[1] for its values."
-        )
     if is_operand(indices, 1):
         u = name_of(indices)
+        there, values = (f"{u}.to_coo()[{k}]" for k in (0, 1))
+        write = ""
+        if w.ndim == 1:
+            there, values = f"{name}[{there}]", f"{name}[{values}]"
+            write = f"{name}({u}.S) << x to write where {u} has entries, "
         raise DomainMismatch(
-            f"{name}[{u}]: a vector is not an index. Write {name}({u}.S) << x to write where {u} "
-            f"has entries, {name}[{u}.to_coo()[0]] for its indices, {name}[{u}.to_coo()[1]] for "
-            "its values."
+            f"{name}[{u}]: a vector is not an index. "
+            f"Write {write}{there} for its indices, {values} for its values."
         )
 
 

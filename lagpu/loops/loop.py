@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -42,16 +42,12 @@ from lagpu.operations import (
 )
 
 
-def _two(name: str) -> Callable[[Any, Any], Any]:
-    """Return the method of ``self op other``, for the function of this name in `operator`."""
+def _two(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
+    """Return the method of ``self op other``, or of ``other op self``; `operator` has `name`."""
     function = getattr(operator, name)
+    if reflected:
+        return lambda self, other: function(other, self._number())
     return lambda self, other: function(self._number(), other)
-
-
-def _reflected(name: str) -> Callable[[Any, Any], Any]:
-    """Return the method of ``other op self``."""
-    function = getattr(operator, name)
-    return lambda self, other: function(other, self._number())
 
 
 class LastCount:
@@ -91,13 +87,13 @@ class LastCount:
         return float(self._number())
 
     __int__ = __index__ = __trunc__ = _number
-    __add__, __radd__ = _two("add"), _reflected("add")
-    __sub__, __rsub__ = _two("sub"), _reflected("sub")
-    __mul__, __rmul__ = _two("mul"), _reflected("mul")
-    __truediv__, __rtruediv__ = _two("truediv"), _reflected("truediv")
-    __floordiv__, __rfloordiv__ = _two("floordiv"), _reflected("floordiv")
-    __mod__, __rmod__ = _two("mod"), _reflected("mod")
-    __pow__, __rpow__ = _two("pow"), _reflected("pow")
+    __add__, __radd__ = _two("add"), _two("add", True)
+    __sub__, __rsub__ = _two("sub"), _two("sub", True)
+    __mul__, __rmul__ = _two("mul"), _two("mul", True)
+    __truediv__, __rtruediv__ = _two("truediv"), _two("truediv", True)
+    __floordiv__, __rfloordiv__ = _two("floordiv"), _two("floordiv", True)
+    __mod__, __rmod__ = _two("mod"), _two("mod", True)
+    __pow__, __rpow__ = _two("pow"), _two("pow", True)
     __eq__, __ne__ = _two("eq"), _two("ne")
     __lt__, __le__, __gt__, __ge__ = _two("lt"), _two("le"), _two("gt"), _two("ge")
 
@@ -335,10 +331,9 @@ def loop(
     if not backend.capabilities.records:
         backend.last_loop = BY_ITSELF
         return _iterate(until)
-    why = "" if current_observer() is None else why_eager()
-    why = why or ("" if current_recorder() is None else IN_A_BODY)
-    if isinstance(watched, Matrix):
-        why = why or why_eager()  # not even the first iteration is recorded
+    why = "" if current_recorder() is None else IN_A_BODY
+    if current_observer() is not None or isinstance(watched, Matrix):
+        why = why_eager() or why  # not even the first iteration is recorded
     if why:
         backend.last_loop = f"eager: {why}"
         return _iterate(until)
@@ -369,12 +364,8 @@ class _Until(NamedTuple):
 
     def handles(self) -> Until:
         """Return the conditions on handles, for a backend."""
-        empty, unchanged, times = self
-        return Until(
-            None if empty is None else empty.data,
-            None if unchanged is None else unchanged.data,
-            times,
-        )
+        empty, unchanged = (None if x is None else x.data for x in self[:2])
+        return Until(empty, unchanged, self.times)
 
 
 @contextmanager
@@ -543,21 +534,33 @@ def _run_whole(backend: Backend, plan: Callable[[], FusedLoop | Rejection]) -> b
 
 
 def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
-    observer = current_observer()
-    outer = -1 if observer is None else observer.level
-    empty, unchanged, times = until
-    try:
-        while done != times and (empty is None or empty.nvals):
+    """Return an iterator of a loop that Python runs, after so many iterations."""
+
+    def counted() -> Iterator[int]:
+        empty, unchanged, times = until
+        turn = done
+        while turn != times and (empty is None or empty.nvals):
             before = None if unchanged is None else unchanged.dup()
-            if observer is not None:
-                observer.level = done
-            yield done
-            done += 1
+            yield turn
+            turn += 1
             if before is not None and before.isequal(unchanged):
                 return
+
+    return _observed(counted(), done)
+
+
+def _observed(turns: Iterator[T], done: int = 0) -> Iterator[T]:
+    """Yield what each iteration of a loop gets; the observer's level is its number."""
+    observer = current_observer()
+    if observer is None:
+        yield from turns
+        return
+    outer = observer.level
+    try:
+        for observer.level, turn in enumerate(turns, done):
+            yield turn
     finally:
-        if observer is not None:
-            observer.level = outer
+        observer.level = outer
 
 
 # ------------------------------------------------------------------------------------------
@@ -565,6 +568,7 @@ def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
 
 
 Pair = tuple[Any, Any]
+T = TypeVar("T")
 Array = np.ndarray[Any, Any]
 
 
@@ -678,20 +682,16 @@ class _HostLevels:
 
 
 def _iterate_levels(levels: _Levels, above: Any = None, done: int = 0) -> Iterator[Pair]:
-    """Yield the pairs after the first `done`; `above` is the second of the last pair before."""
-    observer = current_observer()
-    outer = -1 if observer is None else observer.level
-    try:
+    """Return the pairs after the first `done`; `above` is the second of the last pair before."""
+
+    def pairs() -> Iterator[Pair]:
+        nearer = above
         for d in range(levels.deepest - done, 0, -1):
-            here = levels.cut(d, "here") if above is None else above
-            here.name, above = "here", levels.cut(d - 1, "above")
-            if observer is not None:
-                observer.level = done
-            done += 1
-            yield here, above
-    finally:
-        if observer is not None:
-            observer.level = outer
+            here = levels.cut(d, "here") if nearer is None else nearer
+            here.name, nearer = "here", levels.cut(d - 1, "above")
+            yield here, nearer
+
+    return _observed(pairs(), done)
 
 
 def _record_sweep(backend: Backend, levels: _Levels, body: LoopBody) -> Iterator[Pair]:

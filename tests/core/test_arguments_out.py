@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, binary, loop
-from lagpu.core import exchange
-from lagpu.core.exchange import dlpack_device
+from lagpu.core import arguments as exchange
+from lagpu.core.arguments import dlpack_device
 from lagpu.errors import DomainMismatch, InvalidValue
 
 
