@@ -15,8 +15,8 @@ import numpy as np
 
 from lagpu.algebra.tables import binary, semiring
 from lagpu.algorithms.bfs import bfs_levels
-from lagpu.algorithms.components import connected_components
 from lagpu.algorithms.inputs import random_seed, require_square
+from lagpu.algorithms.structure import connected_components
 from lagpu.backends.processes import of_all, require_alike
 from lagpu.backends.protocol import Clusters
 from lagpu.core.arguments import integer
