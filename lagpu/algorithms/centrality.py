@@ -8,28 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from lagpu import errors
 from lagpu.algebra.tables import binary, semiring
+from lagpu.algorithms import inputs
 from lagpu.algorithms.bfs import bfs_levels
-from lagpu.algorithms.inputs import (
-    number,
-    require_finite,
-    require_square,
-    source_vertex,
-    source_vertices,
-)
+from lagpu.algorithms.inputs import require_square
 from lagpu.core.arguments import integer
 from lagpu.core.matrix import Matrix
 from lagpu.core.scalar import Scalar
 from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, FP64, INT32
-from lagpu.errors import (
-    DimensionMismatch,
-    DomainMismatch,
-    InvalidValue,
-    NoPath,
-    NotConverged,
-    NotSupported,
-)
 from lagpu.loops.loop import loop
 
 
@@ -72,7 +60,7 @@ def closeness_centrality(
     [1.0, 0.6, 0.6, 0.6]
     """
     if distance is not None:
-        raise NotSupported(
+        raise errors.NotSupported(
             f"closeness_centrality: distance={distance!r}, but an edge counts 1. Leave it None."
         )
 
@@ -123,7 +111,7 @@ def harmonic_centrality(A: Matrix, nbunch: Any = None, *, sources: Any = None) -
     require_square(A)
     counted = None
     if sources is not None:
-        chosen = source_vertices(A, sources, "harmonic_centrality: sources")
+        chosen = inputs.source_vertices(A, sources, "harmonic_centrality: sources")
         counted = Vector.from_coo(chosen, True, size=A.nrows, like=A).S
 
     def harmonic(distances: Vector) -> float:
@@ -136,7 +124,7 @@ def harmonic_centrality(A: Matrix, nbunch: Any = None, *, sources: Any = None) -
 def _from_distances(A: Matrix, vertices: Any, of: Callable[[Vector], float], what: str) -> Vector:
     """Return the value of `of` for the distances to each vertex, (n,), FP64."""
     back = _reversed(A)
-    chosen = list(range(A.nrows)) if vertices is None else source_vertices(A, vertices, what)
+    chosen = list(range(A.nrows)) if vertices is None else inputs.source_vertices(A, vertices, what)
     values = [of(bfs_levels(back, v).dup(FP64)) for v in chosen]
     return Vector.from_coo(chosen, np.array(values, float), size=A.nrows, like=A)
 
@@ -181,7 +169,9 @@ def eccentricity(A: Matrix, v: Any = None) -> Vector:
     [3, 2, 2, 3]
     """
     require_square(A)
-    vertices = list(range(A.nrows)) if v is None else source_vertices(A, v, "eccentricity: v")
+    vertices = (
+        list(range(A.nrows)) if v is None else inputs.source_vertices(A, v, "eccentricity: v")
+    )
     found = [_reach_all(A, s, "eccentricity")[1] for s in vertices]
     return Vector.from_coo(vertices, np.array(found, np.int32), size=A.nrows, like=A)
 
@@ -221,7 +211,7 @@ def diameter(A: Matrix) -> int:
     """
     back = _reversed(A)
     if A.nrows == 0:
-        raise InvalidValue("diameter: there is no vertex. Give a graph with one.")
+        raise errors.InvalidValue("diameter: there is no vertex. Give a graph with one.")
     lower, upper = (Vector(INT32, A.nrows, like=A, name=name) for name in ("lower", "upper"))
     lower << 0
     upper << A.nrows
@@ -353,7 +343,7 @@ def pseudo_diameter(A: Matrix, source: int = 0) -> tuple[int, int, int]:
     >>> pseudo_diameter(path(5, backend="cpu"), 1)
     (4, 0, 4)
     """
-    here = source_vertex(A, source)
+    here = inputs.source_vertex(A, source)
     ways = A, _reversed(A)
     length, ends = -1, (here, here)
     for turn in itertools.count():
@@ -377,7 +367,7 @@ def _eccentricities(A: Matrix, what: str) -> Vector:
     """Return the eccentricities of a graph with vertices."""
     require_square(A)
     if A.nrows == 0:
-        raise InvalidValue(f"{what}: there is no vertex. Give a graph with one.")
+        raise errors.InvalidValue(f"{what}: there is no vertex. Give a graph with one.")
     return eccentricity(A)
 
 
@@ -394,7 +384,7 @@ def _reach_all(A: Matrix, s: int, what: str, *, against: bool = False) -> tuple[
     if levels.nvals < A.nrows:
         v = int((~levels.S).new().to_coo()[0][0])
         pair = (v, s) if against else (s, v)
-        raise NoPath(
+        raise errors.NoPath(
             f"{what}: there is no path from {pair[0]} to {pair[1]}. "
             "Take one (strongly) connected component, or pseudo_diameter."
         )
@@ -492,17 +482,21 @@ def pagerank(
     """
     require_square(A)
     if weight:
-        require_finite(A, "pagerank")
+        inputs.require_finite(A, "pagerank")
         least = A.reduce("min").new().value
         if least is not None and least < 0:
-            raise InvalidValue(f"pagerank: a weight is {least} < 0. Use weight=False to ignore it.")
-    if not 0 <= number(alpha, "pagerank: alpha") <= 1:
-        raise InvalidValue(f"pagerank: alpha {alpha} is not a probability, 0 to 1.")
-    if not 0 < number(tol, "pagerank: tol") < np.inf:
-        raise InvalidValue(f"pagerank: tol {tol} is not above 0 and finite. Give a tolerance.")
+            raise errors.InvalidValue(
+                f"pagerank: a weight is {least} < 0. Use weight=False to ignore it."
+            )
+    if not 0 <= inputs.number(alpha, "pagerank: alpha") <= 1:
+        raise errors.InvalidValue(f"pagerank: alpha {alpha} is not a probability, 0 to 1.")
+    if not 0 < inputs.number(tol, "pagerank: tol") < np.inf:
+        raise errors.InvalidValue(
+            f"pagerank: tol {tol} is not above 0 and finite. Give a tolerance."
+        )
     n, max_iter = A.nrows, integer(max_iter, "pagerank: max_iter")
     if max_iter < 0:
-        raise InvalidValue(f"pagerank: max_iter {max_iter} < 0. Give 0 or more.")
+        raise errors.InvalidValue(f"pagerank: max_iter {max_iter} < 0. Give 0 or more.")
     ones = Vector(FP64, n, like=A, name="ones")
     ones << 1
     jumps = _distribution(A, personalization, "personalization", 1 - alpha)
@@ -540,7 +534,7 @@ def pagerank(
         apart << moved
         apart << apart.select("valuege", enough)
     if n and not moved.value < enough:  # also for NaN
-        raise NotConverged(
+        raise errors.NotConverged(
             f"pagerank: ranks still change by {moved.value:.3g} in sum, not below {enough:.3g}, "
             f"after {max_iter} iterations. Allow more with max_iter="
             + (", or a larger tol=." if enough < MOST else ".")
@@ -573,15 +567,17 @@ def _distribution(A: Matrix, weights: Weights | None, what: str, total: float = 
         full << total / max(n, 1)
         return full
     if not isinstance(given, (Vector, Mapping)):
-        raise DomainMismatch(f"pagerank: {what} is neither a Vector nor a dict of weights.")
+        raise errors.DomainMismatch(f"pagerank: {what} is neither a Vector nor a dict of weights.")
     if not isinstance(given, Vector):
-        values = [number(x, f"pagerank: {what}") for x in given.values()]
+        values = [inputs.number(x, f"pagerank: {what}") for x in given.values()]
         given = Vector.from_coo(list(given), values, FP64, size=n, like=A, name=what)
     if given.size != n:
-        raise DimensionMismatch(f"pagerank: {what}.size {given.size} != {n} vertices.")
+        raise errors.DimensionMismatch(f"pagerank: {what}.size {given.size} != {n} vertices.")
     found = given.to_coo()[1].astype(float)
     if not (np.isfinite(found).all() and (found >= 0).all() and found.any()):
-        raise InvalidValue(f"pagerank: {what} needs finite weights >= 0, at least one above 0.")
+        raise errors.InvalidValue(
+            f"pagerank: {what} needs finite weights >= 0, at least one above 0."
+        )
     full << 0
     largest = float(found.max())  # first, so that the sum of large weights does not overflow
     full(given.S) << given

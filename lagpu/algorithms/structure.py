@@ -7,14 +7,9 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.tables import binary, indexunary, semiring
+from lagpu.algorithms import inputs
 from lagpu.algorithms.bfs import bfs_levels_joint, bfs_parents
-from lagpu.algorithms.inputs import (
-    index_type,
-    random_seed,
-    require_square,
-    source_vertices,
-    undirected,
-)
+from lagpu.algorithms.inputs import require_square, undirected
 from lagpu.core.arguments import integer
 from lagpu.core.matrix import Matrix
 from lagpu.core.scalar import Scalar
@@ -86,13 +81,13 @@ def _numbered(A: Matrix, name: str) -> Vector:
     """Return the vector of vertex numbers."""
     full = Vector(BOOL, A.nrows, like=A)
     full << True
-    made: Vector = full.apply("index").new(index_type(A), name=name)
+    made: Vector = full.apply("index").new(inputs.index_type(A), name=name)
     return made
 
 
 def _one_by_one(A: Matrix) -> Vector:
     """Return labels by repeated searches, each from the least vertex without a label."""
-    labels = Vector(index_type(A), A.nrows, like=A, name="labels")
+    labels = Vector(inputs.index_type(A), A.nrows, like=A, name="labels")
     while labels.nvals < A.nrows:
         source = (~labels.S).new().apply("index").new().reduce("min").new().value
         reached = bfs_levels_joint(A, [source])
@@ -131,7 +126,7 @@ def strongly_connected_components(A: Matrix) -> Vector:
     [0, 1, 1]
     """
     require_square(A)
-    n, kind = A.nrows, index_type(A)
+    n, kind = A.nrows, inputs.index_type(A)
     A = A.select("offdiag").new(name="A")
     rest = Vector(BOOL, n, like=A, name="rest")
     rest << True
@@ -529,13 +524,13 @@ def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = 
     [1, 2, 3]
     """
     A = undirected(A).select("offdiag").new(name="A")
-    scores = _scores(A, random_seed(seed, "maximal_independent_set", A))
+    scores = _scores(A, inputs.random_seed(seed, "maximal_independent_set", A))
     members = Vector(BOOL, A.nrows, like=A, name="members")
     near = Vector(BOOL, A.nrows, like=A, name="near")
     best = Vector(INT64, A.nrows, like=A, name="best")
     nodes = list(nodes) if isinstance(nodes, (set, frozenset)) else nodes
     if nodes is not None and np.size(nodes):
-        members[source_vertices(A, nodes, "maximal_independent_set: nodes")] = True
+        members[inputs.source_vertices(A, nodes, "maximal_independent_set: nodes")] = True
         near << semiring.any_pair(members @ A)
         joined = near.ewise_mult(members, binary.pair).new().to_coo()[0].tolist()
         if joined:
@@ -769,7 +764,7 @@ def _of(A: Matrix, numbers: Vector, nodes: Any, what: str) -> Vector:
     """Return the numbers of some vertices, or all."""
     if nodes is None:
         return numbers
-    wanted = Vector.from_coo(source_vertices(A, nodes, what), True, size=A.nrows, like=A)
+    wanted = Vector.from_coo(inputs.source_vertices(A, nodes, what), True, size=A.nrows, like=A)
     numbers(wanted.S, replace=True) << numbers
     return numbers
 

@@ -12,22 +12,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lagpu import backends
+from lagpu import backends, errors
 from lagpu.algebra.operators import SIGNS, BinaryOp, IndexUnaryOp, Monoid, UnaryOp
 from lagpu.algebra.tables import binary, indexunary, unary
 from lagpu.backends.protocol import Backend
 from lagpu.core.hints import NoArithmetic, how_to_enter, is_operand, name_of, object_of
 from lagpu.core.recorder import current_recorder
 from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, cast, lookup, unify
-from lagpu.errors import (
-    BackendMismatch,
-    BackendUnavailable,
-    DimensionMismatch,
-    DomainMismatch,
-    EmptyObject,
-    IndexOutOfBound,
-    InvalidValue,
-)
 from lagpu.host.columns import all_distinct
 from lagpu.operations import (
     Assign,
@@ -78,14 +69,14 @@ def _exported(x: Any, place: Backend, what: str, by_interface: bool, copies: boo
         return array if array.ndim else array[()]
     on_gpu = place.device is not None and place.device.xp is not np
     if not on_gpu and not copies:
-        raise BackendMismatch(
+        raise errors.BackendMismatch(
             f"{what}: the array is on a GPU, the backend is {place.name}. Copy it first, e.g. with "
             "cupy.asnumpy, or take backend='gpu'."
         )
     try:
         import cupy
     except ImportError as error:
-        raise BackendUnavailable(
+        raise errors.BackendUnavailable(
             f"{what}: device arrays need CuPy. Install lagpu[gpu], or copy them to the host."
         ) from error
     array = cupy.asarray(x) if by_interface else _asked(x, cupy.from_dlpack, what)
@@ -101,7 +92,7 @@ def _asked(x: Any, how: Any, what: str) -> Any:
         return getattr(x, how)() if isinstance(how, str) else how(x)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         kind = type(x).__name__
-        raise DomainMismatch(
+        raise errors.DomainMismatch(
             f"{what}: {kind} does not hand out its data: {error}. Convert it to NumPy or CuPy."
         ) from error
 
@@ -117,7 +108,7 @@ def _require_none_missing(x: Any, what: str) -> None:
     else:
         return
     if missing:
-        raise InvalidValue(
+        raise errors.InvalidValue(
             f"{what}: {missing} of {len(x)} values are missing. Leave them out, as with "
             "x.dropna() of pandas, or fill them in; an entry without a value has no entry."
         )
@@ -139,7 +130,7 @@ def require_fit(array: Any, given: DType, kind: DType, what: str) -> None:
             return
         outlier = low if low < int(kind.smallest) else high
         remedy = kind.instead_for(outlier)
-    raise DomainMismatch(f"{what}: {outlier} does not fit {kind}. {remedy}")
+    raise errors.DomainMismatch(f"{what}: {outlier} does not fit {kind}. {remedy}")
 
 
 # ------------------------------------------------------------------------------------------
@@ -153,7 +144,7 @@ def dtype_for(dtype: Any, what: str) -> DType:
     instead = "" if isinstance(dtype, (str, type, np.dtype)) else _instead(dtype, what)
     if instead:
         kind = type(dtype).__name__
-        raise DomainMismatch(f"{what}: {kind} is not a type of values. Write {instead}.")
+        raise errors.DomainMismatch(f"{what}: {kind} is not a type of values. Write {instead}.")
     return lookup(dtype)
 
 
@@ -214,7 +205,7 @@ def _integer_scalar(value: int, dtype: DType) -> Any:
     """Return `value` as a NumPy scalar, or None if it does not fit."""
     try:
         return _scalar(value, dtype, "")
-    except DomainMismatch:
+    except errors.DomainMismatch:
         return None
 
 
@@ -225,22 +216,24 @@ def _scalar(value: Any, dtype: DType, what: str) -> Any:
         return ScalarRef(data, dtype, value.name, functools.partial(_scalar, value, dtype, what))
     number = getattr(value, "value", value)
     if number is None:
-        raise EmptyObject(f"{what}: the scalar {value.name} has no value. Check is_empty first.")
+        raise errors.EmptyObject(
+            f"{what}: the scalar {value.name} has no value. Check is_empty first."
+        )
     if isinstance(number, (float, np.floating)) or dtype.is_bool:
         found = cast(number, dtype)
         whole = not (dtype.is_bool or dtype.is_float)
         if whole and number is value and int(found) != float(number):  # exact, as Python compares
-            raise DomainMismatch(f"{what}: {number} does not fit {dtype}. Use a float type.")
+            raise errors.DomainMismatch(f"{what}: {number} does not fit {dtype}. Use a float type.")
         return found
     number = int(number)
     if dtype.is_float:
         try:
             return cast(float(number), dtype)
         except OverflowError:
-            raise DomainMismatch(f"{what}: {number} does not fit {dtype}.") from None
+            raise errors.DomainMismatch(f"{what}: {number} does not fit {dtype}.") from None
     if not int(dtype.smallest) <= number <= int(dtype.largest):
         instead = dtype.instead_for(number)
-        raise DomainMismatch(f"{what}: {number} does not fit {dtype}. {instead}")
+        raise errors.DomainMismatch(f"{what}: {number} does not fit {dtype}. {instead}")
     return dtype.numpy.type(number)
 
 
@@ -272,7 +265,7 @@ def scalar_dtype(value: Any, like: DType, what: str) -> DType:
     dtype = getattr(value, "dtype", None)
     if isinstance(dtype, DType) and getattr(value, "ndim", None) == 0:
         return dtype
-    raise DomainMismatch(f"{what}: {type(value).__name__} is not a number.")
+    raise errors.DomainMismatch(f"{what}: {type(value).__name__} is not a number.")
 
 
 def as_size(size: Any, what: str) -> int:
@@ -281,9 +274,11 @@ def as_size(size: Any, what: str) -> int:
         return size
     n = integer(size, f"{what}: size")
     if n < 0:
-        raise DimensionMismatch(f"{what}: size {n} < 0. Give 0 or more.")
+        raise errors.DimensionMismatch(f"{what}: size {n} < 0. Give 0 or more.")
     if n > MAX_SIZE:
-        raise DimensionMismatch(f"{what}: size {n} > 2**60, the largest that GraphBLAS allows.")
+        raise errors.DimensionMismatch(
+            f"{what}: size {n} > 2**60, the largest that GraphBLAS allows."
+        )
     return n
 
 
@@ -297,7 +292,7 @@ def integer(number: Any, what: str) -> int:
             return found
         except TypeError:
             pass
-    raise DomainMismatch(f"{what} {number!r} is not an integer.")
+    raise errors.DomainMismatch(f"{what} {number!r} is not an integer.")
 
 
 def is_present(array: Any, missing_value: Any) -> Any:
@@ -319,10 +314,10 @@ def single_index(i: Any, size: int, what: str, *, from_end: bool = True) -> int:
     return found
 
 
-def outside(what: str, i: int, size: int) -> IndexOutOfBound:
+def outside(what: str, i: int, size: int) -> errors.IndexOutOfBound:
     """Return the error for an index outside ``0 .. size-1``."""
     where = f"outside 0 .. {size - 1}" if size else "outside: a size of 0 has no index"
-    return IndexOutOfBound(f"{what} {i} is {where}.")
+    return errors.IndexOutOfBound(f"{what} {i} is {where}.")
 
 
 def integer_array(array: Any, what: str) -> Any:
@@ -331,12 +326,12 @@ def integer_array(array: Any, what: str) -> Any:
         try:
             array = np.asarray(array)
         except ValueError:  # lists of several lengths
-            raise DimensionMismatch(f"{what}: indices are not 1-D.") from None
+            raise errors.DimensionMismatch(f"{what}: indices are not 1-D.") from None
     if array.ndim != 1:
-        raise DimensionMismatch(f"{what}: indices are {array.ndim}-D, not 1-D.")
+        raise errors.DimensionMismatch(f"{what}: indices are {array.ndim}-D, not 1-D.")
     if array.dtype.kind not in "iu":
         if len(array):
-            raise DomainMismatch(f"{what}: indices are {array.dtype}, not integers.")
+            raise errors.DomainMismatch(f"{what}: indices are {array.dtype}, not integers.")
         array = array.astype(np.int64)
     if array.dtype == np.uint64:  # beside INT64, NumPy computes with UINT64 in floats
         array = array.astype(np.int64)
@@ -352,7 +347,7 @@ def index_array(indices: Any, size: int, what: str, *, from_end: bool = True) ->
         try:
             chosen = range(*indices.indices(size))
         except (TypeError, ValueError) as error:
-            raise DomainMismatch(f"{what}: {indices} is not a slice of integers.") from error
+            raise errors.DomainMismatch(f"{what}: {indices} is not a slice of integers.") from error
         return None if chosen == range(size) else np.arange(chosen.start, chosen.stop, chosen.step)
     array: Array = integer_array(indices, what)
     if array.size == 0:
@@ -368,7 +363,7 @@ def index_array(indices: Any, size: int, what: str, *, from_end: bool = True) ->
 def require_distinct(indices: Array | None, what: str) -> None:
     """Raise `InvalidValue` if an index is given twice."""
     if indices is not None and not all_distinct(indices):
-        raise InvalidValue(f"{what}: an index is given twice. Give each index once.")
+        raise errors.InvalidValue(f"{what}: an index is given twice. Give each index once.")
 
 
 def as_values(values: Any, dtype: Any, count: int, what: str) -> tuple[Any, DType]:
@@ -379,7 +374,7 @@ def as_values(values: Any, dtype: Any, count: int, what: str) -> tuple[Any, DTyp
     on_device = hasattr(values, "__cuda_array_interface__")
     array = values if on_device else np.asarray(values)
     if array.shape != (count,):
-        raise DimensionMismatch(f"{what}: {count} indices != values of shape {array.shape}.")
+        raise errors.DimensionMismatch(f"{what}: {count} indices != values of shape {array.shape}.")
     given = lookup(array.dtype)
     kind = given if dtype is None else lookup(dtype)
     if kind is not given:
@@ -409,7 +404,7 @@ def sorted_distinct(indices: Array, values: Any, kind: DType, dup_op: Any) -> tu
         return indices[first], values
     if dup_op is None:
         twice = int(indices[~first][0])
-        raise InvalidValue(
+        raise errors.InvalidValue(
             f"from_coo: index {twice} is given twice. Give dup_op=, e.g. binary.plus."
         )
     dense = np.broadcast_to(values, indices.shape)
@@ -432,14 +427,16 @@ def binary_operator(op: Any) -> BinaryOp:
     """Return the binary operator given as itself, as a monoid or by name."""
     found = op.op if isinstance(op, Monoid) else binary.lookup(SIGNS.get(op, op))
     if found.positional:
-        raise DomainMismatch(f"{found!r}: reads the indices of a product. Use it in a semiring.")
+        raise errors.DomainMismatch(
+            f"{found!r}: reads the indices of a product. Use it in a semiring."
+        )
     return found
 
 
 def check_how(how: Any) -> None:
     """Raise `InvalidValue` unless `how` is a word that `wait` takes."""
     if how not in ("materialize", "complete"):
-        raise InvalidValue(f"wait: there is no {how!r}. Use materialize or complete.")
+        raise errors.InvalidValue(f"wait: there is no {how!r}. Use materialize or complete.")
 
 
 def all_close(x: Any, y: Any, rel_tol: float, abs_tol: float) -> bool:
@@ -461,11 +458,13 @@ def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperato
         op = table[op]
     if isinstance(op, UnaryOp):
         if left is not None or right is not None:
-            raise InvalidValue(f"apply: {op!r} takes one operand. Leave out left= and right=.")
+            raise errors.InvalidValue(
+                f"apply: {op!r} takes one operand. Leave out left= and right=."
+            )
         return BoundOperator(op, *op.types(dtype))
     if isinstance(op, IndexUnaryOp):
         if left is not None:
-            raise InvalidValue(f"apply: {op!r} takes no left=. Give the thunk as right=.")
+            raise errors.InvalidValue(f"apply: {op!r} takes no left=. Give the thunk as right=.")
         _, thunk, domain = selected(dtype, op, 0 if right is None else right, applies=True)
         return BoundOperator(op, domain, op.result(domain), None, thunk)
     if isinstance(op, FunctionType) and left is None and right is None:
@@ -473,7 +472,9 @@ def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperato
         refuses.lookup(op)
     op = binary_operator(op)
     if (left is None) == (right is None):
-        raise InvalidValue(f"apply: {op!r} takes two operands. Give one of left= and right=.")
+        raise errors.InvalidValue(
+            f"apply: {op!r} takes two operands. Give one of left= and right=."
+        )
     bound = right if left is None else left
     domain, result = op.types(dtype, scalar_dtype(bound, dtype, "apply"))
     number = scalar_value(bound, domain, "apply")
@@ -504,7 +505,7 @@ def selected(
     """Return an index-unary operator, its thunk as a NumPy scalar, and its domain."""
     found = indexunary.lookup(op)
     if not applies and found.result(found.domain(dtype)) is not BOOL:
-        raise DomainMismatch(f"select: {found!r} has no BOOL result. Use apply.")
+        raise errors.DomainMismatch(f"select: {found!r} has no BOOL result. Use apply.")
     if not found.uses_value:
         return found, scalar_value(thunk, INT64, found.name), INT64
     domain, _ = found.types(dtype, scalar_dtype(thunk, dtype, found.name))
@@ -524,7 +525,7 @@ def array_of(x: Any, backend: Backend, what: str) -> Any:
         return array_in(x, backend, what)
     if x.backend is not backend:
         usual = f"Give like={name_of(x)}, or move it with .to({backend.name!r})."
-        raise BackendMismatch(
+        raise errors.BackendMismatch(
             f"{what}: {x.name} is on {x.backend.name}, the new object on {backend.name}. "
             + (how_to_enter(backend, x) or usual)
         )
@@ -562,17 +563,19 @@ def check_compressed(
     ptr, idx = integer_array(ptr, what), integer_array(idx, what)
     minor = as_size(minor, what)
     if major is not None and len(ptr) != as_size(major, what) + 1:
-        raise DimensionMismatch(f"{what}: the pointer has {len(ptr)} elements != {major} + 1.")
+        raise errors.DimensionMismatch(
+            f"{what}: the pointer has {len(ptr)} elements != {major} + 1."
+        )
     # Each question to a device is an array until the end, so that it answers once.
     if len(ptr) == 0 or bool((ptr[:1] != 0) | (ptr[-1:] != len(idx)) | (ptr[1:] < ptr[:-1]).any()):
-        raise InvalidValue(f"{what}: the pointer must rise from 0 to {len(idx)}.")
+        raise errors.InvalidValue(f"{what}: the pointer must rise from 0 to {len(idx)}.")
     extent(idx, minor, f"{what}: index")
     if len(idx) > 1:
         falls = idx != idx
         falls[1:] = idx[1:] <= idx[:-1]
         falls[ptr % len(idx)] = False  # where a row or column begins; the first never falls
         if bool(falls.any()):
-            raise InvalidValue(f"{what}: indices must rise within each row or column.")
+            raise errors.InvalidValue(f"{what}: indices must rise within each row or column.")
     return (len(ptr) - 1, minor), ptr, idx
 
 
@@ -610,7 +613,9 @@ def require_full(
     size = math.prod(x.shape)
     if nvals < size:
         name = name_of(x)
-        raise InvalidValue(f"{what}: {name} has {nvals} of {size} entries. {remedy.format(name)}")
+        raise errors.InvalidValue(
+            f"{what}: {name} has {nvals} of {size} entries. {remedy.format(name)}"
+        )
 
 
 def dlpack(
@@ -632,7 +637,7 @@ def dlpack(
         If an entry is missing, or with ``copy=False``.
     """
     if copy is False:
-        raise InvalidValue(
+        raise errors.InvalidValue(
             "__dlpack__: hands out a copy, since a vector's memory changes with each statement. "
             "Leave out copy=False."
         )

@@ -14,26 +14,8 @@ from lagpu import backends
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Table
 from lagpu.algebra.tables import binary, monoid, semiring, unary
 from lagpu.backends.protocol import Backend
-from lagpu.core.arguments import (
-    all_close,
-    bound_operator,
-    check_how,
-    one_if_alike,
-    put_together,
-    selected,
-)
-from lagpu.core.expr import (
-    OUTPUTS,
-    Call,
-    Mask,
-    Updater,
-    as_mask,
-    assign,
-    constant,
-    kind_of,
-    mask_does_not_fit,
-    mixed_backends,
-)
+from lagpu.core import arguments, expr
+from lagpu.core.expr import OUTPUTS, Call, Mask, Updater, assign
 from lagpu.core.hints import NoTruth, is_operand, object_of
 from lagpu.core.infix import Arithmetic, described
 from lagpu.core.recorder import flush, why_unreadable
@@ -347,7 +329,7 @@ class Collection(Arithmetic):
         A backend may run behind the program; reading an object waits in any case. `how` is
         materialize or complete, as in python-graphblas; both wait for the same.
         """
-        check_how(how)
+        arguments.check_how(how)
         self._flushed().wait(self.data)
         return self
 
@@ -411,8 +393,8 @@ class Collection(Arithmetic):
         if self.ndim == 1 and len(values) == self.size:  # type: ignore[attr-defined]
             where = [None]
         place = backends.name_elsewhere(self.backend)
-        parts = (self.shape, self.dtype, where, one_if_alike(values), place, self.name)
-        return put_together, (type(self), *parts)
+        parts = (self.shape, self.dtype, where, arguments.one_if_alike(values), place, self.name)
+        return arguments.put_together, (type(self), *parts)
 
     # ------------------------------------------------------------------------ comparison
     def isequal(self, other: Any, *, check_dtype: bool = False) -> bool:
@@ -446,7 +428,7 @@ class Collection(Arithmetic):
             return False
         (*where, x), (*there, y) = self.to_coo(), other.to_coo()  # type: ignore[attr-defined]
         same = all(np.array_equal(i, j) for i, j in zip(where, there, strict=True))
-        return same and all_close(x, y, rel_tol, abs_tol)
+        return same and arguments.all_close(x, y, rel_tol, abs_tol)
 
     def _alike(self, other: Any, what: str, check_dtype: bool) -> Any:
         """Return an object to compare with; None if its shape, or type if it counts, differs."""
@@ -454,9 +436,9 @@ class Collection(Arithmetic):
             other = object_of(other)
             if not is_operand(other, self.ndim):
                 kind = OUTPUTS[self.ndim].__name__
-                raise DomainMismatch(f"{what}: {kind_of(other)} is not a {kind}.")
+                raise DomainMismatch(f"{what}: {expr.kind_of(other)} is not a {kind}.")
         if other.backend is not self.backend:
-            raise mixed_backends(what, (self, other))
+            raise expr.mixed_backends(what, (self, other))
         if self.shape != other.shape or (check_dtype and self.dtype is not other.dtype):
             return None
         return other if isinstance(other, Collection) else other.new()
@@ -499,7 +481,7 @@ class Collection(Arithmetic):
             The bound operand of a `BinaryOp`, or the thunk of an `IndexUnaryOp` (default 0).
         """
         left, right = object_of(left), object_of(right)
-        function = bound_operator(self.dtype, op, left, right)
+        function = arguments.bound_operator(self.dtype, op, left, right)
         before = () if left is None else (function.left, ", ")
         after = () if right is None else (", ", function.right)
         formula = (function.op.name, "(", *before, self, *after, ")")
@@ -522,7 +504,7 @@ class Collection(Arithmetic):
             if thunk is not None:
                 raise InvalidValue(f"select: a mask takes no thunk, here {thunk!r}. Leave it out.")
             return self._where(op)._written_in(_getframe(1))
-        op, number, _ = selected(self.dtype, op, 0 if thunk is None else thunk)
+        op, number, _ = arguments.selected(self.dtype, op, 0 if thunk is None else thunk)
         formula = (op.name, "(", self, f", {number})")
         operation = Select(self.data, op, number)
         return Call(operation, (self,), self.dtype, self.shape, formula, _getframe(1))
@@ -531,9 +513,9 @@ class Collection(Arithmetic):
         """Return the deferred selection of the entries where a mask or a BOOL object is true."""
         if isinstance(x, Call) and x.compared is not None and x.inputs[0] is self:
             return x.kept()
-        mask = as_mask(self, x)
+        mask = expr.as_mask(self, x)
         if mask.vector.shape != self.shape:
-            raise mask_does_not_fit(mask, self)
+            raise expr.mask_does_not_fit(mask, self)
         kept: Any = mask.new()
         call: Call = kept.ewise_mult(self, binary.second)
         call.formula = ("select(", self, ", ", x, ")")
@@ -568,4 +550,4 @@ class Collection(Arithmetic):
         if allow_empty:
             return call
         total = call.new()
-        return constant(found.identity(result) if total.is_empty else total._value, result)
+        return expr.constant(found.identity(result) if total.is_empty else total._value, result)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
+from lagpu import errors, operations
 from lagpu.algebra.tables import indexunary
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import binary_operator
@@ -26,26 +27,9 @@ from lagpu.core.hints import (
 )
 from lagpu.core.recorder import current_observer, current_recorder, run_statement
 from lagpu.dtypes import BOOL, DType, lookup
-from lagpu.errors import (
-    BackendMismatch,
-    DimensionMismatch,
-    DomainMismatch,
-    InvalidValue,
-    LagpuError,
-    UnusedCall,
-)
 from lagpu.host import display
 from lagpu.host.source import drops_an_error, expression_at, is_notation, operation_at, taken_by
-from lagpu.operations import (
-    Assign,
-    AssignScalar,
-    Constant,
-    Descriptor,
-    Operation,
-    Select,
-    Statement,
-    method_of,
-)
+from lagpu.operations import Assign, AssignScalar, Descriptor, Operation, Statement
 
 _warned: dict[str, dict[Any, Any]] = {}  # by file, the registry by which Python warns once a line
 
@@ -102,7 +86,7 @@ def _warn(x: Unassigned, code: CodeType, instruction: int) -> None:
     found = expression_at(code, instruction)
     message = x._remedy.format(found.text or repr(x))
     known = _warned.setdefault(code.co_filename, {})
-    warnings.warn_explicit(message, UnusedCall, code.co_filename, found.line, registry=known)
+    warnings.warn_explicit(message, errors.UnusedCall, code.co_filename, found.line, registry=known)
 
 
 # ------------------------------------------------------------------------------------------
@@ -258,7 +242,7 @@ class Call(Unassigned, Expression):
     def method(self) -> str:
         """Name of the operation in messages and traces."""
         ndim = len(self.shape) or (self.inputs[0].ndim if self.inputs else 1)
-        return method_of(self.operation, ndim)
+        return operations.method_of(self.operation, ndim)
 
     def _origin(self, frame: FrameType | None) -> tuple[CodeType, int] | None:
         if taken_by(self._code, self._at) in _USES:
@@ -314,7 +298,7 @@ class Call(Unassigned, Expression):
             number = np.int64(whole(number.item()) + step)
         x, op = self.inputs[0], indexunary[f"{by}{name}"]
         formula = (op.name, "(", x, f", {number})")
-        return Call(Select(x.data, op, number), (x,), x.dtype, x.shape, formula)
+        return Call(operations.Select(x.data, op, number), (x,), x.dtype, x.shape, formula)
 
     def call(self) -> Call:
         """Return the call itself, as other expressions return their call."""
@@ -363,7 +347,7 @@ def _format_part(part: Any, names: Mapping[int, str]) -> str:
 def constant(number: Any, dtype: DType, formula: Any = None) -> Call:
     """Return the call of a number, which needs no computation."""
     shown = number if formula is None else formula
-    return Call(Constant(number), (), dtype, (), (shown,))
+    return Call(operations.Constant(number), (), dtype, (), (shown,))
 
 
 def mark_used(x: Any) -> None:
@@ -389,15 +373,15 @@ def as_mask(out: Any, x: Any) -> Mask:
     if isinstance(found, NoTruth):
         v = name_of(x)
         hint = f"Write {v}.S for where {v} has entries, {v}.V for where they are not zero."
-    raise DomainMismatch(f"{out.name}(...): {kind_of(x)} is not a mask. {hint}")
+    raise errors.DomainMismatch(f"{out.name}(...): {kind_of(x)} is not a mask. {hint}")
 
 
-def mask_does_not_fit(mask: Mask, out: Any) -> LagpuError:
+def mask_does_not_fit(mask: Mask, out: Any) -> errors.LagpuError:
     """Return the error for a mask of another shape or another backend than the output."""
     vector, name = mask.vector, name_of(out)
     if vector.shape == out.shape:
         return mixed_backends(f"{name}(...)", (out, vector))
-    return DimensionMismatch(
+    return errors.DimensionMismatch(
         f"{name}(...): the mask {mask!r} has shape {vector.shape} != {out.shape} of {name}."
     )
 
@@ -414,7 +398,7 @@ def assign(to: Updater, value: Any) -> None:
     call.__class__ = _UsedCall
     to_part = to.indices is not None and type(call.operation) in (Assign, AssignScalar)
     if call.shape != out.shape and not to_part:
-        raise DimensionMismatch(
+        raise errors.DimensionMismatch(
             f"{call.method}: {name_of(out)} has shape {out.shape} != {call.shape} of {call!r}."
         )
     if call.backend is not out.backend and call.shape:
@@ -459,7 +443,7 @@ class Updater(Unassigned, NoArithmetic):
         ):
             raise mask_does_not_fit(mask, out)
         if replace and mask is None:
-            raise InvalidValue(
+            raise errors.InvalidValue(
                 f"{name_of(out)}(...): replace deletes what a mask leaves out, and there is no "
                 "mask. Give one, or leave out replace."
             )
@@ -508,8 +492,8 @@ _UsedCall: Any = Call._without_finalizer
 _UsedUpdater: Any = Updater._without_finalizer
 
 
-def mixed_backends(what: str, objects: tuple[Any, ...]) -> BackendMismatch:
+def mixed_backends(what: str, objects: tuple[Any, ...]) -> errors.BackendMismatch:
     """Return the error that names each object's backend."""
     facts = ", ".join(f"{name_of(o)} is on {o.backend.name}" for o in objects)
     first, other = next((a, b) for a in objects for b in objects if a.backend is not b.backend)
-    return BackendMismatch(f"{what}: {facts}. {how_to_join(first, other)}")
+    return errors.BackendMismatch(f"{what}: {facts}. {how_to_join(first, other)}")

@@ -11,24 +11,8 @@ import numpy as np
 
 from lagpu.algebra.operators import SIGNS, BinaryOp, Monoid, Semiring
 from lagpu.algebra.tables import binary, monoid, semiring, unary
-from lagpu.core.arguments import (
-    as_size,
-    binary_operator,
-    integer,
-    scalar_dtype,
-    with_defaults,
-)
-from lagpu.core.expr import (
-    OUTPUTS,
-    Call,
-    Expression,
-    Mask,
-    Unassigned,
-    format_as_written,
-    kind_of,
-    mark_used,
-    temporary,
-)
+from lagpu.core import arguments, expr
+from lagpu.core.expr import OUTPUTS, Call, Expression, Mask, Unassigned
 from lagpu.core.hints import NoTruth, is_operand, name_of, object_of
 from lagpu.dtypes import BOOL, DType, unify
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
@@ -46,7 +30,7 @@ class Pair(Unassigned, Expression):
 
     def _begin(self, left: Any, right: Any) -> None:
         for operand in (left, right):
-            mark_used(operand)
+            expr.mark_used(operand)
         self.left, self.right = left, right
         self._used = False
 
@@ -65,7 +49,7 @@ class Pair(Unassigned, Expression):
             kinds = self._dtypes()
             kind = functools.reduce(unify, kinds)
             for number in numbers:
-                kind = unify(kind, scalar_dtype(number, kind, self.takes))
+                kind = unify(kind, arguments.scalar_dtype(number, kind, self.takes))
             if getattr(op, "op", op).dtype is None and {*kinds} != {kind}:
                 op = op[kind]
             left, right = (
@@ -99,7 +83,7 @@ class Pair(Unassigned, Expression):
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return format_as_written(self.formula)
+        return expr.format_as_written(self.formula)
 
     _repr_html_ = display.pair_html
 
@@ -175,7 +159,7 @@ class Joined(Pair):
         kinds = [x.dtype for x in parts]
         if any(kind is not BOOL for kind in kinds):
             for part in parts:
-                mark_used(part)
+                expr.mark_used(part)
             self.refuse(
                 f"{self.as_line} has no operator, and its types {kinds[0]} and {kinds[1]} are not "
                 "both BOOL"
@@ -289,7 +273,7 @@ class MatMul(Pair):
         for operand, ndim in zip((left, right), ndims, strict=True):
             if not isinstance(operand, NoTruth) or not ndim:
                 raise DomainMismatch(
-                    f"@: {kind_of(operand)} is neither a Vector nor a Matrix. "
+                    f"@: {expr.kind_of(operand)} is neither a Vector nor a Matrix. "
                     "Make one with from_dense or from_coo."
                 )
         self.ndim_of_result = sum(ndims) - 2
@@ -335,7 +319,7 @@ def inner_product(u: Any, v: Any, semiring: Semiring, by: FrameType | None) -> C
     if u.size != v.size:
         raise DimensionMismatch(f"inner: {name_of(u)}.size {u.size} != {name_of(v)}.size {v.size}.")
     domain, result = semiring.types(u.dtype, v.dtype)
-    products = temporary(u.ewise_mult(v, semiring.multiply[domain]), result)
+    products = expr.temporary(u.ewise_mult(v, semiring.multiply[domain]), result)
     total = products.reduce(semiring.monoid)
     formula = (u, f" {semiring.name} ", v)
     return Call(total.operation, (products,), result, (), formula, by)
@@ -361,8 +345,8 @@ def vector_product(
     """Return the deferred ``A @ u``, or ``u @ A`` if `flip`, as written in the frame `by`."""
     if not (is_operand(A, 2) and is_operand(u, 1)):
         raise DomainMismatch(
-            f"{semiring!r}: takes a Matrix and a Vector, not {kind_of(A)} and {kind_of(u)}. "
-            f"Write {semiring.name}(q @ A)."
+            f"{semiring!r}: takes a Matrix and a Vector, not {expr.kind_of(A)} and "
+            f"{expr.kind_of(u)}. Write {semiring.name}(q @ A)."
         )
     inner, outer = A.shape if flip else A.shape[::-1]
     if u.shape[0] != inner:
@@ -445,11 +429,11 @@ class MatrixOperand(NoTruth):
 
         ``C[i p + k, j q + l] = A[i, j] ⊗ B[k, l]``
         """
-        found = binary_operator(op)
+        found = arguments.binary_operator(op)
         B = _require_matrix("kronecker", B)
         shape = (
-            as_size(self.nrows * B.nrows, "kronecker"),
-            as_size(self.ncols * B.ncols, "kronecker"),
+            arguments.as_size(self.nrows * B.nrows, "kronecker"),
+            arguments.as_size(self.ncols * B.ncols, "kronecker"),
         )
         left, right, transposed = _stored(self, B)
         operation = Kronecker(left.data, right.data, found, transposed)
@@ -467,14 +451,14 @@ class MatrixOperand(NoTruth):
         DimensionMismatch
             If the matrix is not square.
         """
-        algebra, n = semiring.lookup(op), integer(n, "power: n")
+        algebra, n = semiring.lookup(op), arguments.integer(n, "power: n")
         if n < 1:
             raise InvalidValue(f"power: n is {n} < 1. Give 1 or more.")
         square, done = self, None
         while n > 1:  # by the bits of n: few products
             if n % 2:
-                done = square if done is None else temporary(done.mxm(square, algebra))
-            square, n = temporary(square.mxm(square, algebra)), n // 2
+                done = square if done is None else expr.temporary(done.mxm(square, algebra))
+            square, n = expr.temporary(square.mxm(square, algebra)), n // 2
         call: Call = square.copying() if done is None else done.mxm(square, algebra)
         return call._written_in(_getframe(1))
 
@@ -509,7 +493,7 @@ def _require_matrix(what: str, B: Any) -> Any:
     """Return `B`, computed if it is an expression, if that is a matrix."""
     found = object_of(B)
     if not is_operand(found, 2):
-        raise DomainMismatch(f"{what}: {kind_of(found)} is not a Matrix.")
+        raise DomainMismatch(f"{what}: {expr.kind_of(found)} is not a Matrix.")
     return found
 
 
@@ -519,7 +503,7 @@ def require_vector(what: str, u: Any, other: Any) -> Any:
     if is_operand(found, 1):
         return found
     hint = "" if is_operand(found, 2) else f" With a number, write {name_of(u)}.apply(op, x)."
-    raise DomainMismatch(f"{what}: {kind_of(found)} is not a Vector.{hint}")
+    raise DomainMismatch(f"{what}: {expr.kind_of(found)} is not a Vector.{hint}")
 
 
 def _ewise(
@@ -534,9 +518,9 @@ def _ewise(
         y = object_of(y)
         if not is_operand(y, 3 - x.ndim):
             y = require_vector(kind, x, y) if x.ndim == 1 else _require_matrix(kind, y)
-    found, defaults = binary_operator(op), None
+    found, defaults = arguments.binary_operator(op), None
     if given is not None:
-        found, defaults = with_defaults(op, x.dtype, y.dtype, given)
+        found, defaults = arguments.with_defaults(op, x.dtype, y.dtype, given)
     if x.ndim != y.ndim:
         return broadcast(kind, x, y, found, defaults, by)
     if x.shape != y.shape:
@@ -654,7 +638,7 @@ class Arithmetic(NoTruth):
     def _require_bool(self, sign: str, x: Any) -> None:
         kind = getattr(x, "dtype", BOOL)
         if kind is not BOOL:
-            mark_used(x)
+            expr.mark_used(x)
             self.refuse(f"has no {sign} for {kind}", "It is for BOOL alone.")
 
     def _alone(self: Any, sign: str) -> Any:
@@ -704,7 +688,7 @@ def described(
             mask = _only(out, "mask", mask, x)
         else:
             raise DomainMismatch(
-                f"{name_of(out)}(...): {kind_of(x)} is no mask, accumulator or replace. "
+                f"{name_of(out)}(...): {expr.kind_of(x)} is no mask, accumulator or replace. "
                 "Write m.S for the entries of m, m.V for those that are not zero, binary.plus for "
                 "an accumulator."
             )

@@ -10,26 +10,7 @@ import numpy as np
 
 from lagpu import backends
 from lagpu.backends.protocol import Backend
-from lagpu.core.arguments import (
-    array_of,
-    as_fill,
-    as_size,
-    as_type,
-    as_values,
-    binary_operator,
-    check_compressed,
-    dtype_for,
-    extent,
-    from_rows,
-    integer,
-    integer_array,
-    is_present,
-    require_full,
-    scalar_dtype,
-    single_index,
-    split,
-    transpose_compressed,
-)
+from lagpu.core import arguments
 from lagpu.core.collection import Aggregator, Collection, adder, aggregate
 from lagpu.core.expr import OUTPUTS, Call, Updater, assign
 from lagpu.core.hints import is_operand
@@ -87,8 +68,8 @@ class Matrix(Collection, MatrixOperand):
         backend: str | Backend | None = None,
         name: str | None = None,
     ) -> None:
-        self.dtype = dtype_for(dtype, "Matrix")
-        self.shape = (as_size(nrows, "Matrix"), as_size(ncols, "Matrix"))
+        self.dtype = arguments.dtype_for(dtype, "Matrix")
+        self.shape = (arguments.as_size(nrows, "Matrix"), arguments.as_size(ncols, "Matrix"))
         self.backend = backends.choose(like, backend)
         self.name = name or self._unnamed
         self.data = self.backend.matrix(self.dtype, self.shape)
@@ -137,15 +118,17 @@ class Matrix(Collection, MatrixOperand):
             If an entry is given twice, with values of an array, and there is no `dup_op`.
         """
         place = backends.choose(like, backend)
-        rows, cols, values = (array_of(x, place, "from_coo") for x in (rows, cols, values))
-        rows, cols = integer_array(rows, "from_coo"), integer_array(cols, "from_coo")
+        arrays = (arguments.array_of(x, place, "from_coo") for x in (rows, cols, values))
+        rows, cols, values = arrays
+        rows, cols = (arguments.integer_array(x, "from_coo") for x in (rows, cols))
         if rows.shape != cols.shape:
             raise DimensionMismatch(f"from_coo: {len(rows)} rows != {len(cols)} columns.")
-        shape = (extent(rows, nrows, "from_coo: row"), extent(cols, ncols, "from_coo: column"))
-        what, kind = as_values(values, dtype, len(rows), "from_coo")
-        op = None if dup_op is None else binary_operator(dup_op)
-        data = place.matrix_from_coo(rows, cols, what, kind, shape, op)
-        return cls._of(data, kind, shape, place, name)
+        nrows = arguments.extent(rows, nrows, "from_coo: row")
+        ncols = arguments.extent(cols, ncols, "from_coo: column")
+        what, kind = arguments.as_values(values, dtype, len(rows), "from_coo")
+        op = None if dup_op is None else arguments.binary_operator(dup_op)
+        data = place.matrix_from_coo(rows, cols, what, kind, (nrows, ncols), op)
+        return cls._of(data, kind, (nrows, ncols), place, name)
 
     @classmethod
     def from_csc(
@@ -197,9 +180,9 @@ class Matrix(Collection, MatrixOperand):
         symmetric: bool | None = None,
     ) -> Matrix:
         """Return what `from_csc` returns; `symmetric` is True if that is known, and is believed."""
-        ptr, idx, values = (array_of(x, place, "from_csc") for x in arrays)
-        (n, m), ptr, idx = check_compressed(ptr, idx, shape[1], shape[0], "from_csc")
-        what, kind = as_values(values, dtype, len(idx), "from_csc")
+        ptr, idx, values = (arguments.array_of(x, place, "from_csc") for x in arrays)
+        (n, m), ptr, idx = arguments.check_compressed(ptr, idx, shape[1], shape[0], "from_csc")
+        what, kind = arguments.as_values(values, dtype, len(idx), "from_csc")
         data = place.matrix_from_csc(ptr, idx, what, kind, (m, n), symmetric)
         return cls._of(data, kind, (m, n), place, name)
 
@@ -219,10 +202,12 @@ class Matrix(Collection, MatrixOperand):
     ) -> Matrix:
         """Return a matrix of compressed sparse rows; see `from_csc`."""
         place = backends.choose(like, backend)
-        ptr, idx, values = (array_of(x, place, "from_csr") for x in (row_ptr, col_idx, values))
-        shape, ptr, idx = check_compressed(ptr, idx, nrows, ncols, "from_csr")
-        what, kind = as_values(values, dtype, len(idx), "from_csr")
-        data = from_rows(place, ptr, idx, what, kind, shape)
+        ptr, idx, values = (
+            arguments.array_of(x, place, "from_csr") for x in (row_ptr, col_idx, values)
+        )
+        shape, ptr, idx = arguments.check_compressed(ptr, idx, nrows, ncols, "from_csr")
+        what, kind = arguments.as_values(values, dtype, len(idx), "from_csr")
+        data = arguments.from_rows(place, ptr, idx, what, kind, shape)
         return cls._of(data, kind, shape, place, name)
 
     @classmethod
@@ -276,7 +261,7 @@ class Matrix(Collection, MatrixOperand):
                 f"from_dense: the array is {array.ndim}-D, not 2-D. "
                 + "Write Vector.from_dense for a vector." * (array.ndim == 1)
             )
-        kept = is_present(array, missing_value)
+        kept = arguments.is_present(array, missing_value)
         rows, cols = np.nonzero(kept)
         nrows, ncols = array.shape
         values = array[rows, cols]
@@ -339,12 +324,14 @@ class Matrix(Collection, MatrixOperand):
         given: Any = nested
         outer = dict(given if isinstance(nested, Mapping) else enumerate(given))
         triples = [(i, j, x) for i, inner in outer.items() for j, x in inner.items()]
-        first, second, values = split(triples, 3)
-        rows, cols = (first, second) if rowwise else (second, first)
+        rows, cols, values = arguments.split(triples, 3)
+        side, size = ("row", nrows) if rowwise else ("column", ncols)
+        keys = arguments.integer_array(list(outer), "from_dicts")
+        size = arguments.extent(keys, size, f"from_dicts: {side}")
         if rowwise:
-            nrows = extent(integer_array(list(outer), "from_dicts"), nrows, "from_dicts: row")
+            nrows = size
         else:
-            ncols = extent(integer_array(list(outer), "from_dicts"), ncols, "from_dicts: column")
+            rows, cols, ncols = cols, rows, size
         return cls.from_coo(rows, cols, values, dtype, nrows=nrows, ncols=ncols, **where)
 
     @classmethod
@@ -356,7 +343,7 @@ class Matrix(Collection, MatrixOperand):
         A gpu or sim matrix stores the position of each entry. ``like``, ``backend`` and ``name``
         are as in `Matrix`.
         """
-        kind = scalar_dtype(value, INT64, "from_scalar") if dtype is None else dtype
+        kind = arguments.scalar_dtype(value, INT64, "from_scalar") if dtype is None else dtype
         made = cls(kind, nrows, ncols, **where)
         made << value
         return made
@@ -398,12 +385,12 @@ class Matrix(Collection, MatrixOperand):
             cast = self.data if dtype is None else place.dup(self.data, lookup(dtype))
             return place.matrix_to_csc(cast, True)
         ptr, idx, values = place.matrix_to_csc(self.data)
-        return ptr, idx, as_type(values, dtype)
+        return ptr, idx, arguments.as_type(values, dtype)
 
     def to_csr(self, dtype: Any = None, *, sort: bool = True) -> tuple[Array, Array, Array]:
         """Return (row_ptr, col_idx, values) as NumPy arrays, columns rising in a row."""
         ptr, idx, values = self.to_csc(dtype)
-        return transpose_compressed(ptr, idx, values, (self.ncols, self.nrows))
+        return arguments.transpose_compressed(ptr, idx, values, (self.ncols, self.nrows))
 
     def to_dcsr(self, dtype: Any = None) -> tuple[Array, Array, Array, Array]:
         """Return (compressed_rows, indptr, col_indices, values); see `from_dcsr`."""
@@ -417,11 +404,11 @@ class Matrix(Collection, MatrixOperand):
         """Return a NumPy array, (nrows, ncols), with `fill_value` where there is no entry."""
         rows, cols, values = self.to_coo()
         if fill_value is None:
-            require_full(self, len(values))
+            arguments.require_full(self, len(values))
             fill_value = 0
         kind = self.dtype if dtype is None else lookup(dtype)
-        dense = np.full(self.shape, as_fill(fill_value, kind), kind.numpy)
-        dense[rows, cols] = as_type(values, kind)
+        dense = np.full(self.shape, arguments.as_fill(fill_value, kind), kind.numpy)
+        dense[rows, cols] = arguments.as_type(values, kind)
         return dense
 
     def to_edgelist(
@@ -492,8 +479,8 @@ class Matrix(Collection, MatrixOperand):
     # ---------------------------------------------------------------------------------- contents
     def get(self, row: Any, col: Any, default: Any = None) -> Any:
         """Return the value at (row, col) as a Python number, or `default` if there is no entry."""
-        i = single_index(row, self.nrows, f"{self.name} row")
-        j = single_index(col, self.ncols, f"{self.name} column")
+        i = arguments.single_index(row, self.nrows, f"{self.name} row")
+        j = arguments.single_index(col, self.ncols, f"{self.name} column")
         found = self._flushed().evaluate(ExtractElement(self.data, (i, j)))
         return default if found is None else found
 
@@ -566,7 +553,7 @@ class Matrix(Collection, MatrixOperand):
         assign(Updater(new, mask, accum), values)
         i, x = new.to_coo()
         rest = self.select("offdiag", k).new()
-        below = max(0, -integer(k, "setdiag: diagonal"))
+        below = max(0, -arguments.integer(k, "setdiag: diagonal"))
         on = self._alike_with(i + below, i + below + k, x)
         assign(Updater(self), rest.ewise_add(on, "first"))
 
@@ -582,9 +569,9 @@ class Matrix(Collection, MatrixOperand):
 
         The result is `nrows` x `ncols`, by default as large as this matrix.
         """
-        by = [integer(x, "reposition: offset") for x in (row_offset, column_offset)]
+        by = [arguments.integer(x, "reposition: offset") for x in (row_offset, column_offset)]
         shape = [
-            n if given is None else as_size(given, "reposition")
+            n if given is None else arguments.as_size(given, "reposition")
             for given, n in zip((nrows, ncols), self.shape, strict=True)
         ]
         rows, cols, values = self.to_coo()
@@ -637,7 +624,7 @@ class Matrix(Collection, MatrixOperand):
 
     def diag(self, k: int = 0, *, name: str | None = None) -> Vector:
         """Return diagonal `k` as a vector; `k` > 0 lies above the main one."""
-        k = integer(k, "diag: diagonal")
+        k = arguments.integer(k, "diag: diagonal")
         size = min(self.nrows, self.ncols - k) if k >= 0 else min(self.nrows + k, self.ncols)
         if size <= 0:
             raise IndexOutOfBound(
@@ -662,18 +649,18 @@ def _columns(edges: Iterable[Any]) -> list[Any]:
             "from_edgelist: the edges have different lengths, or not 2 or 3. "
             "Give pairs (i, j) or triples (i, j, x)."
         )
-    return split(rows, 2)
+    return arguments.split(rows, 2)
 
 
 def _expanded(majors: Any, indptr: Any, size: int | None, what: str) -> tuple[Array, int]:
     """Return the row of each entry of compressed rows, and how many rows there are."""
-    majors, ptr = integer_array(majors, what), integer_array(indptr, what)
+    majors, ptr = arguments.integer_array(majors, what), arguments.integer_array(indptr, what)
     if len(ptr) != len(majors) + 1:
         raise DimensionMismatch(f"{what}: {len(ptr)} elements of the pointer != {len(majors)} + 1.")
     counts = np.diff(ptr)
     if len(counts) and counts.min() < 0:
         raise IndexOutOfBound(f"{what}: the pointer falls. Give one that rises.")
-    return np.repeat(majors, counts), extent(majors, size, f"{what}: index")
+    return np.repeat(majors, counts), arguments.extent(majors, size, f"{what}: index")
 
 
 def _nonempty(
@@ -681,7 +668,7 @@ def _nonempty(
 ) -> tuple[Array, Array, Array, Array]:
     ptr, idx, values = compressed
     kept = np.flatnonzero(np.diff(ptr))
-    return kept, np.append(ptr[kept], ptr[-1:]), idx, as_type(values, dtype)
+    return kept, np.append(ptr[kept], ptr[-1:]), idx, arguments.as_type(values, dtype)
 
 
 OUTPUTS[2] = Matrix

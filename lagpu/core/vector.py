@@ -12,27 +12,7 @@ from lagpu import backends
 from lagpu.algebra.operators import Semiring
 from lagpu.algebra.tables import binary, semiring
 from lagpu.backends.protocol import Backend
-from lagpu.core.arguments import (
-    array_of,
-    as_fill,
-    as_size,
-    as_type,
-    as_values,
-    binary_operator,
-    dlpack,
-    dlpack_device,
-    dtype_for,
-    extent,
-    integer,
-    integer_array,
-    is_present,
-    require_full,
-    scalar_dtype,
-    scalar_value,
-    single_index,
-    sorted_distinct,
-    split,
-)
+from lagpu.core import arguments
 from lagpu.core.collection import Collection
 from lagpu.core.expr import (
     OUTPUTS,
@@ -95,8 +75,8 @@ class Vector(Collection):
         backend: str | Backend | None = None,
         name: str | None = None,
     ) -> None:
-        self.dtype = dtype_for(dtype, "Vector")
-        n = as_size(size, "Vector")
+        self.dtype = arguments.dtype_for(dtype, "Vector")
+        n = arguments.as_size(size, "Vector")
         self.shape = (n,)
         self.backend = backends.choose(like, backend)
         self.name = name or self._unnamed
@@ -141,12 +121,14 @@ class Vector(Collection):
             If an index is given twice, with values of an array, and there is no `dup_op`.
         """
         place = backends.choose(like, backend)
-        indices, values = (array_of(x, place, "from_coo") for x in (indices, values))
-        where = integer_array(indices, "from_coo")
-        length = extent(where, size, "from_coo: index")
-        what, kind = as_values(values, dtype, len(where), "from_coo")
-        dup_op = None if dup_op is None else binary_operator(dup_op)
-        where, what = sorted_distinct(where.astype(np.int64, copy=False), what, kind, dup_op)
+        indices, values = (arguments.array_of(x, place, "from_coo") for x in (indices, values))
+        where = arguments.integer_array(indices, "from_coo")
+        length = arguments.extent(where, size, "from_coo: index")
+        what, kind = arguments.as_values(values, dtype, len(where), "from_coo")
+        dup_op = None if dup_op is None else arguments.binary_operator(dup_op)
+        where, what = arguments.sorted_distinct(
+            where.astype(np.int64, copy=False), what, kind, dup_op
+        )
         data = place.vector_from_coo(where, what, kind, length)
         return cls._of(data, kind, (length,), place, name)
 
@@ -167,16 +149,16 @@ class Vector(Collection):
         and a masked one are an `InvalidValue`; NaN is a value, unless it is `missing_value`.
         """
         place = backends.choose(like, backend)
-        array = array_of(values, place, "from_dense")
+        array = arguments.array_of(values, place, "from_dense")
         if not hasattr(array, "__cuda_array_interface__"):  # what has it stays on the device
             array = np.asarray(array)
         if array.ndim != 1:
             raise DimensionMismatch(f"from_dense: the array is {array.ndim}-D, not 1-D.")
         size = int(array.size)
         if missing_value is not None:
-            keep = is_present(array, missing_value).nonzero()[0]
+            keep = arguments.is_present(array, missing_value).nonzero()[0]
             return cls.from_coo(keep, array[keep], dtype, size=size, backend=place, name=name)
-        what, kind = as_values(array, dtype, size, "from_dense")
+        what, kind = arguments.as_values(array, dtype, size, "from_dense")
         data = place.vector_from_coo(None, what, kind, size)
         return cls._of(data, kind, (size,), place, name)
 
@@ -188,7 +170,7 @@ class Vector(Collection):
 
         ``size``, ``dup_op``, ``like``, ``backend``, ``name`` and errors are as in `from_coo`.
         """
-        indices, values = split(pairs, 2)
+        indices, values = arguments.split(pairs, 2)
         return cls.from_coo(indices, values, dtype, **options)
 
     @classmethod
@@ -202,7 +184,7 @@ class Vector(Collection):
 
         ``like``, ``backend`` and ``name`` are as in `Vector`.
         """
-        kind = scalar_dtype(value, INT64, "from_scalar") if dtype is None else dtype
+        kind = arguments.scalar_dtype(value, INT64, "from_scalar") if dtype is None else dtype
         made = cls(kind, size, **where)
         made << value
         return made
@@ -222,7 +204,7 @@ class Vector(Collection):
             Accepted as in python-graphblas; the indices always rise.
         """
         where, what = self._flushed().vector_to_coo(self.data)
-        return where if indices else None, as_type(what, dtype) if values else None
+        return where if indices else None, arguments.as_type(what, dtype) if values else None
 
     def to_dense(
         self, fill_value: Any = None, dtype: Any = None, *, on_device: bool = False
@@ -246,9 +228,9 @@ class Vector(Collection):
         """
         place, nvals = self.backend, self.nvals
         kind = self.dtype if dtype is None else lookup(dtype)
-        fill = None if fill_value is None else as_fill(fill_value, kind)
+        fill = None if fill_value is None else arguments.as_fill(fill_value, kind)
         if fill is None:
-            require_full(self, nvals)
+            arguments.require_full(self, nvals)
         dense: np.ndarray[Any, Any]
         if not on_device and (place.device is None or self.size < _LARGE):
             if nvals == self.size:
@@ -267,8 +249,8 @@ class Vector(Collection):
         dense = place.vector_values(data, on_device)
         return dense
 
-    __dlpack__ = dlpack
-    __dlpack_device__ = dlpack_device
+    __dlpack__ = arguments.dlpack
+    __dlpack_device__ = arguments.dlpack_device
 
     def to_dict(self) -> dict[int, Any]:
         """Return ``{index: value}`` with Python numbers, indices rising."""
@@ -294,7 +276,7 @@ class Vector(Collection):
     # ---------------------------------------------------------------------------------- contents
     def get(self, index: Any, default: Any = None) -> Any:
         """Return the value at `index` as a Python number, or `default` if there is no entry."""
-        i = single_index(index, self.size, self.name)
+        i = arguments.single_index(index, self.size, self.name)
         found = self._flushed().evaluate(ExtractElement(self.data, (i,)))
         return default if found is None else found
 
@@ -311,7 +293,7 @@ class Vector(Collection):
 
     def resize(self, size: int) -> None:
         """Change the size; entries at or beyond it are deleted."""
-        n = as_size(size, "resize")
+        n = arguments.as_size(size, "resize")
         data = self._flushed().vector_resized(self.data, n)
         self.data, self.shape = data, (n,)  # no interrupt comes between two attributes
 
@@ -328,8 +310,8 @@ class Vector(Collection):
 
         The result has `size` places, by default as many as this vector.
         """
-        by = integer(offset, "reposition: offset")
-        n = self.size if size is None else as_size(size, "reposition")
+        by = arguments.integer(offset, "reposition: offset")
+        n = self.size if size is None else arguments.as_size(size, "reposition")
         first, last = max(0, -by), min(self.size, n - by)
         new = type(self)(self.dtype, n, like=self, name=self.name)
         if first < last:
@@ -344,8 +326,8 @@ class Vector(Collection):
         if isinstance(indices, (int, np.integer)) and not isinstance(
             value, (Call, IndexExpr, Vector)
         ):
-            i = single_index(indices, self.size, self.name)
-            number = scalar_value(value, self.dtype, f"{self.name}[{i}]")
+            i = arguments.single_index(indices, self.size, self.name)
+            number = arguments.scalar_value(value, self.dtype, f"{self.name}[{i}]")
             backend, data, dtype = self._flushed(), self.data, self.dtype
             observer = current_observer()
             if observer is not None:
@@ -360,7 +342,7 @@ class Vector(Collection):
             assign(Updater(self, indices=indices), value)
 
     def __delitem__(self, index: Any) -> None:
-        i = single_index(index, self.size, self.name)
+        i = arguments.single_index(index, self.size, self.name)
         self._flushed().vector_remove(self.data, i)
 
     # -------------------------------------------------------------------------------- operations
@@ -393,7 +375,7 @@ class Vector(Collection):
 
     def outer(self, other: Any, op: Any = binary.times) -> Call:
         """Return the outer product, ``C[i, j] = u[i] ⊗ v[j]``."""
-        v, found = require_vector("outer", self, other), binary_operator(op)
+        v, found = require_vector("outer", self, other), arguments.binary_operator(op)
         return outer_product(self, v, found)._written_in(_getframe(1))
 
     def selection(self, nrows: int | None = None) -> SelectionMatrix:
@@ -405,8 +387,8 @@ class Vector(Collection):
 
     def diag(self, k: int = 0, *, name: str | None = None) -> Any:
         """Return the square matrix with this vector on diagonal `k`."""
-        k = integer(k, "diag: diagonal")
-        n = as_size(self.size + abs(k), "diag")
+        k = arguments.integer(k, "diag: diagonal")
+        n = arguments.as_size(self.size + abs(k), "diag")
         data = self._flushed().matrix_from_diagonal(self.data, k)
         return OUTPUTS[2]._of(data, self.dtype, (n, n), self.backend, name)
 

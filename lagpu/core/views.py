@@ -9,26 +9,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from lagpu import operations
 from lagpu.backends.protocol import Backend
-from lagpu.core.arguments import (
-    as_size,
-    index_array,
-    integer_array,
-    require_distinct,
-    scalar_value,
-    single_index,
-)
-from lagpu.core.expr import (
-    OUTPUTS,
-    Call,
-    Expression,
-    Mask,
-    Updater,
-    as_mask,
-    assign,
-    kind_of,
-    temporary,
-)
+from lagpu.core import arguments, expr
+from lagpu.core.expr import OUTPUTS, Call, Expression, Mask, Updater
 from lagpu.core.hints import ComputedForms, NoTruth, is_operand, name_of, part_of
 from lagpu.core.infix import (
     Arithmetic,
@@ -42,15 +26,7 @@ from lagpu.dtypes import BOOL, DType
 from lagpu.errors import DimensionMismatch, DomainMismatch, NotSupported
 from lagpu.host import display
 from lagpu.host.columns import distinct
-from lagpu.operations import (
-    Assign,
-    AssignScalar,
-    Counter,
-    Extract,
-    ExtractColumn,
-    ExtractElement,
-    SelectionToMatrix,
-)
+from lagpu.operations import Assign, AssignScalar, Counter, Extract, ExtractColumn, ExtractElement
 
 Array = np.ndarray[Any, Any]
 
@@ -92,7 +68,7 @@ class IndexExpr(Expression):
         each = list(_each(x, indices))
         single = [_is_one(index) for index, _, _ in each]
         if all(single):
-            place = tuple(single_index(*one) for one in each)
+            place = tuple(arguments.single_index(*one) for one in each)
             formula = (x, f"[{', '.join(map(str, place))}]")
             return Call(ExtractElement(x.data, place), (x,), x.dtype, (), formula)
         if any(single):
@@ -112,7 +88,7 @@ class IndexExpr(Expression):
                 "Write to a part of a vector or a matrix, as in A[J, I] << B.T.",
             )
         if mask is not None:
-            mask = self._whole_mask(as_mask(self.of, mask))
+            mask = self._whole_mask(expr.as_mask(self.of, mask))
         return Updater(self.of, mask, accum, replace, self.indices)
 
     def _whole_mask(self, mask: Mask) -> Mask:
@@ -130,7 +106,7 @@ class IndexExpr(Expression):
 
     def update(self, value: Any) -> None:
         """Do what ``<<`` does."""
-        assign(self._updater(), value)
+        expr.assign(self._updater(), value)
 
     __lshift__ = update
 
@@ -156,12 +132,12 @@ def _row_or_column(A: Any, row: Any, col: Any) -> Call:
     """Return the deferred extraction of a row or a column of a matrix, or of a part of one."""
     is_row = _is_one(row)
     if not _is_all(col if is_row else row):
-        part = temporary(A[[row], col].call() if is_row else A[row, [col]].call())
+        part = expr.temporary(A[[row], col].call() if is_row else A[row, [col]].call())
         call: Call = (part[0, :] if is_row else part[:, 0]).call()
         call.formula = (A, f"[{row}, J]" if is_row else f"[I, {col}]")
         return call
     index, size, what = list(_each(A, (row, col)))[0 if is_row else 1]
-    k = single_index(index, size, what)
+    k = arguments.single_index(index, size, what)
     formula = (A, f"[{k}, :]" if is_row else f"[:, {k}]")
     operation = ExtractColumn(A.data, k, is_row)
     return Call(operation, (A,), A.dtype, (A.shape[1 if is_row else 0],), formula)
@@ -196,15 +172,15 @@ def _checked(x: Any, index: Any, size: int, what: str) -> Any:
     Lists become integer arrays. Whether all of a list lie inside is looked at when it is used.
     """
     if type(index) is int:
-        return single_index(index, size, what)
+        return arguments.single_index(index, size, what)
     if isinstance(index, slice):
         if index != slice(None):
-            index_array(slice(index.start, index.stop, index.step), size, what)
+            arguments.index_array(slice(index.start, index.stop, index.step), size, what)
         return index
     _require_indices(x, index)
     if type(index) is list or np.ndim(index):
-        return integer_array(index, what)
-    return single_index(index, size, what)
+        return arguments.integer_array(index, what)
+    return arguments.single_index(index, size, what)
 
 
 def _require_indices(w: Any, indices: Any) -> None:
@@ -249,7 +225,9 @@ def _two(A: Any, where: Any) -> tuple[Any, Any]:
 def _index_lists(x: Any, indices: Any) -> Any:
     """Return an INT64 array for each dimension, or None for all; None alone for all of a vector."""
     lists = tuple(
-        np.array([single_index(*each)]) if _is_one(each[0]) else index_array(*each)
+        np.array([arguments.single_index(*each)])
+        if _is_one(each[0])
+        else arguments.index_array(*each)
         for each in _each(x, indices)
     )
     return None if x.ndim == 1 and lists[0] is None else lists
@@ -284,7 +262,7 @@ def assignment(out: Any, value: Any, indices: Any) -> Call:
         if indices is None and value.shape:
             value._mark_used()
             raise _not_a_row(out, value)
-        value = temporary(value)
+        value = expr.temporary(value)
     if is_operand(value, 1) and out.ndim == 2:
         value = _one_row_or_column(out, value, indices)
     if getattr(value, "ndim", 0) == 0:
@@ -292,7 +270,7 @@ def assignment(out: Any, value: Any, indices: Any) -> Call:
     if not is_operand(value, out.ndim):
         kind = OUTPUTS[out.ndim].__name__
         raise DomainMismatch(
-            f"{out.name} << {kind_of(value)}: is neither a {kind.lower()} nor a number. "
+            f"{out.name} << {expr.kind_of(value)}: is neither a {kind.lower()} nor a number. "
             f"Make a {kind.lower()} with {kind}.from_dense or from_coo."
         )
     if indices is None and out.ndim == 2:
@@ -306,7 +284,7 @@ def assignment(out: Any, value: Any, indices: Any) -> Call:
             else f"assign: {value.name} has shape {value.shape} != {shape} of the indices."
         )
     for where in lists or ():
-        require_distinct(where, "assign")
+        arguments.require_distinct(where, "assign")
     stored = value.stored if out.ndim == 2 else value
     operation = Assign(stored.data, lists, value is not stored)
     return Call(operation, (stored,), value.dtype, value.shape, (value,))
@@ -323,7 +301,7 @@ def _right_side(out: Any, value: Any) -> Any:
 
 def _number_assignment(out: Any, value: Any, lists: tuple[Any, ...] | None) -> Call:
     """Return the call that assigns a number; an index given twice counts once."""
-    number = scalar_value(value, out.dtype, out.name)
+    number = arguments.scalar_value(value, out.dtype, out.name)
     where = None
     if lists is not None and any(x is not None for x in lists):
         where = tuple(None if x is None else distinct(x) for x in lists)
@@ -390,7 +368,7 @@ class MatrixView(Arithmetic, MatrixOperand, ComputedForms):
 
     def _computed(self) -> Any:
         """Return the entries as a matrix, for what a view itself does not have."""
-        return temporary(self.copying())
+        return expr.temporary(self.copying())
 
     def __getitem__(self, where: Any) -> Any:
         return part_of(self, self._computed()[where])
@@ -515,7 +493,7 @@ class SelectionMatrix(MatrixView):
                 f"Convert it with {name_of(f)}.dup('INT64')."
             )
         self.operand = f
-        self._nrows = None if nrows is None else as_size(nrows, "selection")
+        self._nrows = None if nrows is None else arguments.as_size(nrows, "selection")
 
     @property
     def name(self) -> str:
@@ -562,7 +540,7 @@ class SelectionMatrix(MatrixView):
     def copying(self, transposed: bool = False) -> Call:
         """Return the deferred copy of the entries as a matrix, or its transpose."""
         f, shape = self.operand, self.shape[::-1] if transposed else self.shape
-        operation = SelectionToMatrix(f.data, self.nrows, transposed)
+        operation = operations.SelectionToMatrix(f.data, self.nrows, transposed)
         return Call(operation, (f,), BOOL, shape, (self.T if transposed else self,))
 
     def _rows(self, values: Array) -> tuple[Array, Array]:

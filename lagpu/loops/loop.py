@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from lagpu import operations
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import integer
 from lagpu.core.expr import kind_of
@@ -23,23 +24,9 @@ from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, INT64
 from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.loops.purity import VIEWS, LoopBody, backend_of, lookup, read_body
-from lagpu.operations import (
-    Constant,
-    Counter,
-    CounterRef,
-    Descriptor,
-    FusedLoop,
-    Handle,
-    Levels,
-    Record,
-    RecordedBody,
-    Rejection,
-    ScalarValue,
-    Statement,
-    Sweep,
-    Until,
-    operands_of,
-)
+from lagpu.operations import FusedLoop, Handle, RecordedBody, Rejection, Statement, Sweep, Until
+
+T = TypeVar("T")
 
 
 def _two(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
@@ -125,10 +112,11 @@ class Counted:
             return loop
         if recorder.ndim != 1:
             return Rejection("it is outside a function, and a loop over matrices keeps no counter")
-        last = ScalarValue(INT64)
+        last = operations.ScalarValue(INT64)
         self._last = last.get
-        number = Constant(CounterRef(INT64))
-        return backend.plan_loop([*statements, Statement(last, Descriptor(), number, INT64)], turns)
+        number = operations.Constant(operations.CounterRef(INT64))
+        count = Statement(last, operations.Descriptor(), number, INT64)
+        return backend.plan_loop([*statements, count], turns)
 
     def _unknown(self) -> int:
         raise InvalidValue(
@@ -152,7 +140,7 @@ _known: dict[tuple[int, int], KnownLoop] = {}
 class KnownLoop:
     """A loop of a function, and what its names must mean for the same statements to serve again."""
 
-    record: Record
+    record: operations.Record
 
     def __init__(self, code: CodeType, named: list[tuple[str, Any]]) -> None:
         self._code = code  # kept, so that no other has its id
@@ -183,10 +171,11 @@ class KnownLoop:
         named = {id(x) for x in handles}
         for s in statements:
             mask = [] if s.desc.mask is None else [s.desc.mask]
-            if s.scalars or not {id(x) for x in (s.out, *mask, *operands_of(s.operation))} <= named:
+            used = {id(x) for x in (s.out, *mask, *operations.operands_of(s.operation))}
+            if s.scalars or not used <= named:
                 return False
         shapes = [shape for _, kind, _, shape in self._likes if kind is not None]
-        self.record = Record(statements, handles, shapes)
+        self.record = operations.Record(statements, handles, shapes)
         return True
 
 
@@ -434,7 +423,7 @@ def _record_and_run(
     with recorder:  # if the body raises, the statements before the error run at its end
         recorder.open()
         try:
-            yield Counter(0)
+            yield operations.Counter(0)
         except GeneratorExit:  # nothing else leaves a body that can be recorded
             if fuse:
                 backend.last_loop = "eager: the body raised an error"
@@ -568,7 +557,6 @@ def _observed(turns: Iterator[T], done: int = 0) -> Iterator[T]:
 
 
 Pair = tuple[Any, Any]
-T = TypeVar("T")
 Array = np.ndarray[Any, Any]
 
 
@@ -640,7 +628,7 @@ class _Levels:
         self._like = levels
         backend = levels._flushed()
         found = backend.levels(levels.data)
-        self.data: Levels = _HostLevels(levels) if found is None else found
+        self.data: operations.Levels = _HostLevels(levels) if found is None else found
         self.deepest, size = self.data.deepest, max(levels.shape)
         if self.data.lowest < 0:
             raise InvalidValue(
