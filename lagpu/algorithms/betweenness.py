@@ -19,10 +19,9 @@ from lagpu.algorithms.inputs import random_seed, require_square
 from lagpu.algorithms.structure import connected_components
 from lagpu.backends.processes import of_all, require_alike
 from lagpu.backends.protocol import Clusters
+from lagpu.core import Matrix, Vector
 from lagpu.core.arguments import integer
-from lagpu.core.matrix import Matrix
 from lagpu.core.recorder import current_observer
-from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, FP64, INT32, INT64
 from lagpu.errors import InvalidValue, LimitExceeded
 from lagpu.loops.loop import loop, sweep
@@ -60,9 +59,7 @@ def batch_size(A: Matrix, sources: Sequence[int]) -> int:
 
 def batches(A: Matrix, sources: list[int], batch: int | None) -> Iterator[list[int]]:
     """Yield the sources in batches of `batch`, or for None of `batch_size`."""
-    batch = batch_size(A, sources) if batch is None else integer(batch, "betweenness: batch")
-    if batch < 1:
-        raise InvalidValue(f"betweenness: batch {batch} < 1. Give 1 or more, or leave it out.")
+    batch = integer(batch_size(A, sources) if batch is None else batch, "betweenness: batch", 1)
     for k in range(0, len(sources), batch):
         yield sources[k : k + batch]
 

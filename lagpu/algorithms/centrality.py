@@ -13,11 +13,9 @@ from lagpu.algebra.tables import binary, semiring
 from lagpu.algorithms import inputs
 from lagpu.algorithms.bfs import bfs_levels
 from lagpu.algorithms.inputs import require_square
+from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.arguments import integer
-from lagpu.core.matrix import Matrix
-from lagpu.core.scalar import Scalar
-from lagpu.core.vector import Vector
-from lagpu.dtypes import BOOL, FP64, INT32
+from lagpu.dtypes import FP64, INT32
 from lagpu.loops.loop import loop
 
 
@@ -210,8 +208,7 @@ def diameter(A: Matrix) -> int:
     3
     """
     back = _reversed(A)
-    if A.nrows == 0:
-        raise errors.InvalidValue("diameter: there is no vertex. Give a graph with one.")
+    _require_a_vertex(A, "diameter")
     lower, upper = (Vector(INT32, A.nrows, like=A, name=name) for name in ("lower", "upper"))
     lower << 0
     upper << A.nrows
@@ -282,7 +279,7 @@ def center(A: Matrix) -> Vector:
     >>> center(path(5, backend="cpu")).to_coo()[0].tolist()
     [2]
     """
-    return _where(_eccentricities(A, "center"), "min")
+    return inputs.where_any(_best(_eccentricities(A, "center"), "min"), "members")
 
 
 def periphery(A: Matrix) -> Vector:
@@ -309,7 +306,7 @@ def periphery(A: Matrix) -> Vector:
     >>> periphery(path(5, backend="cpu")).to_coo()[0].tolist()
     [0, 4]
     """
-    return _where(_eccentricities(A, "periphery"), "max")
+    return inputs.where_any(_best(_eccentricities(A, "periphery"), "max"), "members")
 
 
 def pseudo_diameter(A: Matrix, source: int = 0) -> tuple[int, int, int]:
@@ -363,19 +360,15 @@ def _reversed(A: Matrix) -> Matrix:
     return A if A.is_symmetric else A.T.new()
 
 
+def _require_a_vertex(A: Matrix, what: str) -> None:
+    if require_square(A) == 0:
+        raise errors.InvalidValue(f"{what}: there is no vertex. Give a graph with one.")
+
+
 def _eccentricities(A: Matrix, what: str) -> Vector:
     """Return the eccentricities of a graph with vertices."""
-    require_square(A)
-    if A.nrows == 0:
-        raise errors.InvalidValue(f"{what}: there is no vertex. Give a graph with one.")
+    _require_a_vertex(A, what)
     return eccentricity(A)
-
-
-def _where(v: Vector, op: str) -> Vector:
-    """Return the positions of the greatest ("max") or least ("min") value as a BOOL vector."""
-    members = Vector(BOOL, v.size, like=v, name="members")
-    members(_best(v, op).S) << True
-    return members
 
 
 def _reach_all(A: Matrix, s: int, what: str, *, against: bool = False) -> tuple[Vector, int]:
@@ -494,9 +487,7 @@ def pagerank(
         raise errors.InvalidValue(
             f"pagerank: tol {tol} is not above 0 and finite. Give a tolerance."
         )
-    n, max_iter = A.nrows, integer(max_iter, "pagerank: max_iter")
-    if max_iter < 0:
-        raise errors.InvalidValue(f"pagerank: max_iter {max_iter} < 0. Give 0 or more.")
+    n, max_iter = A.nrows, integer(max_iter, "pagerank: max_iter", 0)
     ones = Vector(FP64, n, like=A, name="ones")
     ones << 1
     jumps = _distribution(A, personalization, "personalization", 1 - alpha)

@@ -1,4 +1,4 @@
-"""Check the arguments of algorithms: matrices, vertices, numbers, seeds."""
+"""What algorithms share: checks of matrices, vertices, numbers and seeds, and small results."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from lagpu.algebra.tables import binary
 from lagpu.backends.processes import of_all
+from lagpu.core import Matrix, Vector
 from lagpu.core.arguments import index_array, integer, single_index
-from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL, INT32, INT64, DType
 from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, InvalidValue
 
@@ -86,10 +86,7 @@ def random_seed(seed: Any, what: str, A: Matrix) -> int:
     """Return a seed as an int; for None one that is drawn, the same for all processes of a grid."""
     if seed is None:
         return int(of_all(A.backend, secrets.randbelow(2**32))[0][0])
-    found = integer(seed, f"{what}: seed")
-    if found < 0:
-        raise InvalidValue(f"{what}: seed {found} < 0. Give 0 or more.")
-    return found
+    return integer(seed, f"{what}: seed", 0)
 
 
 def index_type(A: Matrix) -> DType:
@@ -105,3 +102,9 @@ def undirected(A: Matrix) -> Matrix:
     pattern = A.apply("one").new(BOOL)
     both: Matrix = pattern.ewise_add(pattern.T, binary.lor).new(name=A.name)
     return both
+
+
+def where_any(v: Vector, name: str) -> Vector:
+    """Return True at each entry of a vector."""
+    found: Vector = v.apply("one").new(BOOL, name=name)
+    return found

@@ -10,10 +10,8 @@ from lagpu.algebra.tables import binary, indexunary, semiring
 from lagpu.algorithms import inputs
 from lagpu.algorithms.bfs import bfs_levels_joint, bfs_parents
 from lagpu.algorithms.inputs import require_square, undirected
+from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.arguments import integer
-from lagpu.core.matrix import Matrix
-from lagpu.core.scalar import Scalar
-from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, FP64, INT32, INT64
 from lagpu.errors import CycleFound, DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.loops.loop import loop
@@ -461,11 +459,8 @@ def k_core(A: Matrix, k: int | None = None, core_number: Vector | None = None) -
         raise DimensionMismatch(f"k_core: core_number.size {core.size} != {A.nrows} vertices.")
     if k is None:
         k = core.reduce("max").new().value or 0
-    elif integer(k, "k_core: k") < 0:
-        raise InvalidValue(f"k_core: k {k} < 0. Give 0 or more.")
-    members = Vector(BOOL, A.nrows, like=A, name="members")
-    members(core.select("valuege", k).new().S) << True
-    return members
+    k = integer(k, "k_core: k", 0)
+    return inputs.where_any(core.select("valuege", k).new(), "members")
 
 
 _core_number = core_number  # the function; an argument of `k_core` hides its name

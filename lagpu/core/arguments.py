@@ -282,17 +282,18 @@ def as_size(size: Any, what: str) -> int:
     return n
 
 
-def integer(number: Any, what: str) -> int:
-    """Return `number` as an int."""
-    if type(number) is int:
-        return number
-    if not isinstance(number, (bool, np.bool_)):
+def integer(number: Any, what: str, least: int | None = None) -> int:
+    """Return `number` as an int, which is not below `least`."""
+    if type(number) is not int:
         try:
-            found: int = operator.index(number)
-            return found
+            if isinstance(number, (bool, np.bool_)):
+                raise TypeError
+            number = operator.index(number)
         except TypeError:
-            pass
-    raise errors.DomainMismatch(f"{what} {number!r} is not an integer.")
+            raise errors.DomainMismatch(f"{what} {number!r} is not an integer.") from None
+    if least is not None and number < least:
+        raise errors.InvalidValue(f"{what} {number} < {least}. Give {least} or more.")
+    return number  # type: ignore[no-any-return]
 
 
 def is_present(array: Any, missing_value: Any) -> Any:

@@ -253,9 +253,10 @@ class Call(Unassigned, Expression):
                 return None  # an error or an interrupt ended what was about to use it
         return self._code, self._at  # not where it is dropped: w = call lives on in w
 
-    def _written_in(self, by: FrameType) -> Call:
-        """Set the author's frame, for an operator that was called."""
-        self._code, self._at = by.f_code, by.f_lasti
+    def _written_in(self, by: FrameType | None) -> Call:
+        """Set the author's frame, if it is known, for an operator that was called."""
+        if by is not None:
+            self._code, self._at = by.f_code, by.f_lasti
         return self
 
     def __repr__(self) -> str:

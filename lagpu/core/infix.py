@@ -22,11 +22,16 @@ from lagpu.operations import Ewise, Kronecker, Multiply, MultiplySelection, Prod
 
 
 class Pair(Unassigned, Expression):
-    """Two operands and a sign: ``u @ A``, ``u | v`` or ``u & v``."""
+    """Two operands and a sign: ``u @ A``, ``u | v`` or ``u & v``.
+
+    It is `wanted` that an operator or a semiring, as `usual`, takes them by the method `takes`.
+    Another operand after a sign of `chains` makes a longer pair.
+    """
 
     __slots__ = ("_result", "left", "right")
     sign: str
-    wanted = takes = ""
+    usual: str
+    wanted = takes = chains = ""
 
     def _begin(self, left: Any, right: Any) -> None:
         for operand in (left, right):
@@ -80,7 +85,16 @@ class Pair(Unassigned, Expression):
     @property
     def example(self) -> str:
         """The expression with its operator, in the author's names."""
-        raise NotImplementedError
+        return f"{self.usual}({self.as_line})"
+
+    @property
+    def _hint(self) -> str:  # type: ignore[override]
+        return f"Write {self.example}, or another {self.wanted}."
+
+    def _infix(self, sign: str, other: Any, reflected: bool = False) -> Any:
+        if sign not in self.chains:
+            return super()._infix(sign, other, reflected)
+        return _paired(sign, *((other, self) if reflected else (self, other)))
 
     def __repr__(self) -> str:
         return expr.format_as_written(self.formula)
@@ -110,12 +124,12 @@ class Joined(Pair):
     Without an operator they are those of logic, for BOOL alone.
     """
 
-    __slots__ = ("sign",)
+    __slots__ = ("sign", "usual")
     _remedy = "{0} has no operator, and was never used. Write w << binary.plus({0})."
-    wanted, takes = "operator", "combined"
+    wanted, takes, chains = "operator", "combined", "|&"
 
     def __init__(self, left: Any, right: Any, sign: str) -> None:
-        self.sign = sign
+        self.sign, self.usual = sign, f"binary.{_WAYS[sign][1]}"
         self._begin(left, right)
         for operand in (left, right):
             if isinstance(operand, Joined) and operand.sign != sign:
@@ -123,17 +137,8 @@ class Joined(Pair):
             if isinstance(operand, Mask) or not isinstance(operand, NoTruth):
                 self.refuse(
                     f"{type(operand).__name__} is neither a Vector nor a Matrix",
-                    f"With a number, write binary.{_WAYS[sign][1]}(u, x).",
+                    f"With a number, write {self.usual}(u, x).",
                 )
-
-    @property
-    def _hint(self) -> str:  # type: ignore[override]
-        return f"Write {self.example}, or another operator."
-
-    @property
-    def example(self) -> str:
-        """The expression with an operator, in the author's names."""
-        return f"binary.{_WAYS[self.sign][1]}({self.as_line})"
 
     def combined(self, op: BinaryOp, by: FrameType | None, **defaults: Any) -> Call:
         """Return the deferred element-wise operation with `op`, of a chain ``u | v | w`` too.
@@ -148,10 +153,10 @@ class Joined(Pair):
                     f"takes no {', '.join(defaults)}",
                     "Give both left_default= and right_default= to the operator of u | v.",
                 )
-            call: Call = left.ewise_union(right, op, *(defaults[f"{k}_default"] for k in _SIDES))
+            call: Call = left.ewise_union(right, op, **defaults)
         else:
             call = getattr(left, _WAYS[self.sign][0])(right, op)
-        return call if by is None else call._written_in(by)
+        return call._written_in(by)
 
     def call(self, by: FrameType | None = None) -> Call:
         """Return the deferred ``or`` or ``and`` of BOOL operands."""
@@ -165,14 +170,6 @@ class Joined(Pair):
                 "both BOOL"
             )
         return self.combined(binary[_WAYS[self.sign][2]], by)
-
-    def _infix(self, sign: str, other: Any, reflected: bool = False) -> Any:
-        if sign in ("|", "&"):
-            return Joined(other, self, sign) if reflected else Joined(self, other, sign)
-        return super()._infix(sign, other, reflected)
-
-
-_SIDES = ("left", "right")
 
 
 # ------------------------------------------------------------------------------------------
@@ -220,9 +217,9 @@ def broadcast(kind: str, x: Any, y: Any, op: BinaryOp, defaults: Any, by: FrameT
     On the intersection it is a product with a diagonal matrix. On the union each entry of the
     vector is written into its whole row or column, so the result has up to that many entries.
     """
-    left = is_operand(x, 1)
+    left = x.ndim == 1
     v, A = (x, y) if left else (y, x)
-    size = A.nrows if left else A.ncols
+    size, other = A.shape if left else A.shape[::-1]
     if v.size != size:
         side = "nrows" if left else "ncols"
         raise DimensionMismatch(
@@ -233,18 +230,15 @@ def broadcast(kind: str, x: Any, y: Any, op: BinaryOp, defaults: Any, by: FrameT
         ways = (v.diag(), A) if left else (A, v.diag())
         call: Call = ways[0].mxm(ways[1], _any_of(op))
     else:
-        ones = OUTPUTS[1](v.dtype, A.ncols if left else A.nrows, like=v)
+        ones = OUTPUTS[1](v.dtype, other, like=v)
         ones << 1
-        full = outer_product(v, ones, semiring.any_first.multiply) if left else (
-            outer_product(ones, v, semiring.any_second.multiply)
-        )  # fmt: skip
-        whole = full.new()
-        parts = (whole, A) if left else (A, whole)
-        more = (op,) if defaults is None else (op, *defaults)
-        call = getattr(parts[0], kind)(parts[1], *more)
+        pair, value = ((v, ones), binary.first) if left else ((ones, v), binary.second)
+        whole = outer_product(*pair, value).new()
+        ways = (whole, A) if left else (A, whole)
+        call = getattr(ways[0], kind)(ways[1], op, *(defaults or ()))
     sign = " ⊗ " if kind == "ewise_mult" else " ⊕ "
     call.formula = (op.name, "(", x, sign, y, ")")
-    return call if by is None else call._written_in(by)
+    return call._written_in(by)
 
 
 # ------------------------------------------------------------------------------------------
@@ -262,7 +256,8 @@ class MatMul(Pair):
 
     __slots__ = ("ndim_of_result",)
     _remedy = "{0} has no semiring, and was never used. Write w << semiring.plus_times({0})."
-    sign, wanted, takes = "@", "semiring", "times"
+    sign = chains = "@"
+    usual, wanted, takes = "semiring.plus_times", "semiring", "times"
     ndim_of_result: int
 
     def __init__(self, left: Any, right: Any) -> None:
@@ -278,20 +273,6 @@ class MatMul(Pair):
                 )
         self.ndim_of_result = sum(ndims) - 2
         self._begin(*sides)
-
-    def _infix(self, sign: str, other: Any, reflected: bool = False) -> Any:
-        if sign == "@":
-            return MatMul(other, self) if reflected else MatMul(self, other)
-        return super()._infix(sign, other, reflected)
-
-    @property
-    def example(self) -> str:
-        """The product with a semiring, in the author's names."""
-        return f"semiring.plus_times({self.as_line})"
-
-    @property
-    def _hint(self) -> str:  # type: ignore[override]
-        return f"Write {self.example}, or another semiring."
 
     def call(self, by: FrameType | None = None) -> Call:
         """Return the deferred product over plus_times, as in linear algebra."""
@@ -309,6 +290,11 @@ class MatMul(Pair):
         if left.ndim == 1:
             return vector_product(right, left, semiring, True, by, **options)
         return vector_product(left, right, semiring, False, by, **options)
+
+
+def _paired(sign: str, left: Any, right: Any) -> Pair:
+    """Return two operands that wait for their operator or their semiring."""
+    return MatMul(left, right) if sign == "@" else Joined(left, right, sign)
 
 
 def inner_product(u: Any, v: Any, semiring: Semiring, by: FrameType | None) -> Call:
@@ -431,15 +417,13 @@ class MatrixOperand(NoTruth):
         """
         found = arguments.binary_operator(op)
         B = _require_matrix("kronecker", B)
-        shape = (
-            arguments.as_size(self.nrows * B.nrows, "kronecker"),
-            arguments.as_size(self.ncols * B.ncols, "kronecker"),
-        )
+        nrows = arguments.as_size(self.nrows * B.nrows, "kronecker")
+        ncols = arguments.as_size(self.ncols * B.ncols, "kronecker")
         left, right, transposed = _stored(self, B)
         operation = Kronecker(left.data, right.data, found, transposed)
         result = found.types(self.dtype, B.dtype)[1]
         formula = (found.name, " kronecker(", self, ", ", B, ")")
-        return Call(operation, (left, right), result, shape, formula, _getframe(1))
+        return Call(operation, (left, right), result, (nrows, ncols), formula, _getframe(1))
 
     def power(self: Any, n: int, op: Semiring | str = _PLUS_TIMES) -> Call:
         """Return the product of `n` times this square matrix, ``A @ A @ ... @ A``.
@@ -451,9 +435,7 @@ class MatrixOperand(NoTruth):
         DimensionMismatch
             If the matrix is not square.
         """
-        algebra, n = semiring.lookup(op), arguments.integer(n, "power: n")
-        if n < 1:
-            raise InvalidValue(f"power: n is {n} < 1. Give 1 or more.")
+        algebra, n = semiring.lookup(op), arguments.integer(n, "power: n", 1)
         square, done = self, None
         while n > 1:  # by the bits of n: few products
             if n % 2:
@@ -603,10 +585,8 @@ class Arithmetic(NoTruth):
             word = "is" if sign == "==" else "is not"
             self.refuse(f"has no {sign} with None", f"Write {name_of(self)} {word} None.")
         left, right = (other, self) if reflected else (self, other)
-        if sign == "@":  # of an expression that was computed
-            return MatMul(left, right)
-        if sign in ("|", "&"):
-            return Joined(left, right, sign)
+        if sign in "@|&":
+            return _paired(sign, left, right)
         op, way = operator_of(sign), WAYS[sign]
         left, right = object_of(left), object_of(right)
         for x in (left, right) if sign == "^" else ():
@@ -617,8 +597,7 @@ class Arithmetic(NoTruth):
             call = left.ewise_union(right, op, False, False)
         else:
             call = getattr(left, way)(right, op)
-        by = author()
-        return call if by is None else call._written_in(by)
+        return call._written_in(author())
 
     def _inplace(self: Any, sign: str, other: Any) -> Any:
         op = _ACCUMULATED.get(sign)
@@ -649,8 +628,7 @@ class Arithmetic(NoTruth):
                 f"As a mask, write ~{me}.S for where {me} has no entry, ~{me}.V where none but 0.",
             )
         call = self.apply(unary[UNARY[sign]])
-        by = author()
-        return call if by is None else call._written_in(by)
+        return call._written_in(author())
 
 
 # ------------------------------------------------------------------------------------------

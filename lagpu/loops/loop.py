@@ -15,12 +15,11 @@ import numpy as np
 
 from lagpu import operations
 from lagpu.backends.protocol import Backend
+from lagpu.core import Matrix, Vector
 from lagpu.core.arguments import integer
 from lagpu.core.expr import kind_of
 from lagpu.core.hints import name_of
-from lagpu.core.matrix import Matrix
 from lagpu.core.recorder import Recorder, current_observer, current_recorder, run_statement
-from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, INT64
 from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.loops.purity import VIEWS, LoopBody, backend_of, lookup, read_body
@@ -308,9 +307,7 @@ def loop(
             kind = type(vector).__name__
             raise DomainMismatch(f"loop: {kind} is neither a Vector nor a Matrix. Give one.")
     if times is not None:
-        times = integer(times, "loop: times")
-        if times < 0:
-            raise InvalidValue(f"loop: times {times} < 0. Give 0 or more.")
+        times = integer(times, "loop: times", 0)
     until = _Until(until_empty, until_unchanged, times)
     watched = until_unchanged if until_empty is None else until_empty
     frame = sys._getframe(1)

@@ -18,10 +18,8 @@ import numpy as np
 
 from lagpu.algebra.operators import Monoid, Operator, Semiring, Table
 from lagpu.algebra.tables import Operators, Selector, Selectors, select
+from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.infix import Replace
-from lagpu.core.matrix import Matrix
-from lagpu.core.scalar import Scalar
-from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.dtypes import DType
 from lagpu.host.source import SYNTAX
