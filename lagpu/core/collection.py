@@ -217,9 +217,7 @@ class AggregatorTable(Table[Aggregator]):  # type: ignore[type-var]  # a table o
     count_nonzero = Aggregator("count_nonzero", _counted(binary.ne), "how many are not 0")
     count_zero = Aggregator("count_zero", _counted(binary.eq), "how many are 0")
     exists = Aggregator(
-        "exists",
-        lambda p: p.total(monoid.any, p.of(unary.one["INT64"])),
-        "1 where any entry is",
+        "exists", lambda p: p.total(monoid.any, p.of(unary.one["INT64"])), "1 where any entry is"
     )
     mean = Aggregator("mean", _mean, "the mean")
     sum_of_squares = Aggregator("sum_of_squares", _squares, "the sum of squares")
@@ -411,12 +409,7 @@ class Collection(Arithmetic):
         return other is not None and self._flushed().isequal(self.data, other.data)
 
     def isclose(
-        self,
-        other: Any,
-        *,
-        rel_tol: float = 1e-7,
-        abs_tol: float = 0.0,
-        check_dtype: bool = False,
+        self, other: Any, *, rel_tol: float = 1e-7, abs_tol: float = 0.0, check_dtype: bool = False
     ) -> bool:
         """Whether both have the same entries, with values equal up to a tolerance; see `isequal`.
 

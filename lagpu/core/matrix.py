@@ -506,13 +506,7 @@ class Matrix(Collection, MatrixOperand):
         self.data, self.shape = new.data, new.shape
 
     def build(
-        self,
-        rows: Any,
-        cols: Any,
-        values: Any = True,
-        *,
-        dup_op: Any = None,
-        clear: bool = False,
+        self, rows: Any, cols: Any, values: Any = True, *, dup_op: Any = None, clear: bool = False
     ) -> None:
         """Fill an empty matrix with (row, column, value) triplets; see `from_coo`."""
         self._require_empty(clear)

@@ -14,13 +14,7 @@ from lagpu.algebra.tables import binary, semiring
 from lagpu.backends.protocol import Backend
 from lagpu.core import arguments
 from lagpu.core.collection import Collection
-from lagpu.core.expr import (
-    OUTPUTS,
-    Call,
-    Updater,
-    assign,
-    constant,
-)
+from lagpu.core.expr import OUTPUTS, Call, Updater, assign, constant
 from lagpu.core.hints import object_of
 from lagpu.core.infix import inner_product, outer_product, require_vector, vector_product
 from lagpu.core.recorder import current_observer

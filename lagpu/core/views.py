@@ -14,13 +14,7 @@ from lagpu.backends.protocol import Backend
 from lagpu.core import arguments, expr
 from lagpu.core.expr import OUTPUTS, Call, Expression, Mask, Updater
 from lagpu.core.hints import ComputedForms, NoTruth, is_operand, name_of, part_of
-from lagpu.core.infix import (
-    Arithmetic,
-    MatrixOperand,
-    as_column,
-    as_row,
-    described,
-)
+from lagpu.core.infix import Arithmetic, MatrixOperand, as_column, as_row, described
 from lagpu.core.recorder import flush, why_unreadable
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import DimensionMismatch, DomainMismatch, NotSupported
