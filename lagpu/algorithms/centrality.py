@@ -209,9 +209,8 @@ def diameter(A: Matrix) -> int:
     """
     back = _reversed(A)
     _require_a_vertex(A, "diameter")
-    lower, upper = (Vector(INT32, A.nrows, like=A, name=name) for name in ("lower", "upper"))
-    lower << 0
-    upper << A.nrows
+    lower = Vector.from_scalar(0, A.nrows, INT32, like=A, name="lower")
+    upper = Vector.from_scalar(A.nrows, A.nrows, INT32, like=A, name="upper")
     found = -1
     for turn in itertools.count():
         upper << upper.select("valuegt", found)  # the others cannot increase the diameter
@@ -488,8 +487,7 @@ def pagerank(
             f"pagerank: tol {tol} is not above 0 and finite. Give a tolerance."
         )
     n, max_iter = A.nrows, integer(max_iter, "pagerank: max_iter", 0)
-    ones = Vector(FP64, n, like=A, name="ones")
-    ones << 1
+    ones = Vector.from_scalar(1, n, FP64, like=A, name="ones")
     jumps = _distribution(A, personalization, "personalization", 1 - alpha)
     if dangling is None:
         sent = _distribution(A, personalization, "personalization", alpha)

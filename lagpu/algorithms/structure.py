@@ -77,8 +77,7 @@ def _hook_and_shortcut(A: Matrix) -> Vector:
 
 def _numbered(A: Matrix, name: str) -> Vector:
     """Return the vector of vertex numbers."""
-    full = Vector(BOOL, A.nrows, like=A)
-    full << True
+    full = Vector.from_scalar(True, A.nrows, BOOL, like=A)
     made: Vector = full.apply("index").new(inputs.index_type(A), name=name)
     return made
 
@@ -126,8 +125,7 @@ def strongly_connected_components(A: Matrix) -> Vector:
     require_square(A)
     n, kind = A.nrows, inputs.index_type(A)
     A = A.select("offdiag").new(name="A")
-    rest = Vector(BOOL, n, like=A, name="rest")
-    rest << True
+    rest = Vector.from_scalar(True, n, BOOL, like=A, name="rest")
     own = _numbered(A, "own")
     labels = Vector(kind, n, like=A, name="labels")
     entered = Vector(BOOL, n, like=A, name="entered")
@@ -327,8 +325,7 @@ def topological_levels(A: Matrix) -> Vector:
     """
     require_square(A)
     levels = Vector(INT32, A.nrows, like=A, name="levels")
-    edges_in = Vector(INT64, A.nrows, like=A, name="edges_in")
-    edges_in << 0
+    edges_in = Vector.from_scalar(0, A.nrows, INT64, like=A, name="edges_in")
     frontier = Vector(INT64, A.nrows, like=A, name="frontier")
     edges_in(accum=binary.plus) << semiring.plus_pair(edges_in @ A)
     frontier << edges_in.select("valueeq", 0)
@@ -407,12 +404,10 @@ def core_number(A: Matrix) -> Vector:
     require_square(A)
     edges = _edges_between(A)
     core = Vector(INT32, A.nrows, like=A, name="core")
-    names = ("left", "peeled", "fewer")
-    left, peeled, fewer = (Vector(INT64, A.nrows, like=A, name=name) for name in names)
-    left << 0
+    peeled, fewer = (Vector(INT64, A.nrows, like=A, name=name) for name in ("peeled", "fewer"))
+    left = Vector.from_scalar(0, A.nrows, INT64, like=A, name="left")
     left(accum=binary.plus) << edges.reduce_rowwise("plus")
-    k = Scalar(INT32, name="k")
-    k << 0
+    k = Scalar(INT32, 0, name="k")
     for _ in loop(until_empty=left):
         k(accum=binary.max) << left.reduce("min")
         peeled << left.select("valuele", k)
@@ -634,8 +629,7 @@ def triangles(A: Matrix, nodes: Any = None) -> Vector:
     [1, 1, 1, 0]
     """
     A = _simple(A, "triangles")
-    count = Vector(INT64, A.nrows, like=A, name="triangles")
-    count << 0
+    count = Vector.from_scalar(0, A.nrows, INT64, like=A, name="triangles")
     count(accum=binary.plus) << _of_each(A)
     return _of(A, count, nodes, "triangles: nodes")
 
@@ -671,8 +665,7 @@ def clustering(A: Matrix, nodes: Any = None) -> Vector:
     [1.0, 1.0, 1.0]
     """
     A = _simple(A, "clustering")
-    share = Vector(FP64, A.nrows, like=A, name="share")
-    share << 0
+    share = Vector.from_scalar(0, A.nrows, FP64, like=A, name="share")
     twice = _of_each(A).apply(binary.times, right=2).new()
     share(twice.S) << twice.ewise_mult(_ordered_pairs(A), binary.truediv)
     return _of(A, share, nodes, "clustering: nodes")
@@ -775,8 +768,7 @@ def _upward(A: Matrix) -> Matrix:
     if not largest or largest * A.nrows <= _HUB * A.nvals:
         U: Matrix = A.select("triu", 1).new(name="U")
         return U
-    rank = Vector(INT64, A.nrows, like=A, name="rank")
-    rank << 0
+    rank = Vector.from_scalar(0, A.nrows, INT64, like=A, name="rank")
     rank << rank.apply("index")
     rank(accum=binary.plus) << degree.apply("times", right=A.nrows)
     rises = rank.outer(rank, "lt").new(mask=A.S, name="rises")

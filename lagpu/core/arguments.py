@@ -396,9 +396,7 @@ def sorted_distinct(indices: Array, values: Any, kind: DType, dup_op: Any) -> tu
     indices = indices[order]
     if np.ndim(values):
         values = values[order]
-    first = np.empty_like(indices, bool)
-    first[:1] = True
-    first[1:] = np.diff(indices) > 0
+    first = np.diff(indices, prepend=-1) > 0
     if first.all():
         return indices, values
     if dup_op is None and np.ndim(values) == 0:

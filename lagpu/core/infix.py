@@ -39,10 +39,6 @@ class Pair(Unassigned, Expression):
         self.left, self.right = left, right
         self._used = False
 
-    def call(self, by: FrameType | None = None) -> Call:
-        """Return the deferred operation with the operator that is usual for the sign."""
-        raise NotImplementedError
-
     def _operands(self, op: Any, *numbers: Any, **options: Any) -> tuple[Any, Any, Any]:
         """Return (left, right, operator): an operand of the same sign is computed with it too.
 
@@ -158,7 +154,7 @@ class Joined(Pair):
             call = getattr(left, _WAYS[self.sign][0])(right, op)
         return call._written_in(by)
 
-    def call(self, by: FrameType | None = None) -> Call:
+    def call(self) -> Call:
         """Return the deferred ``or`` or ``and`` of BOOL operands."""
         parts = [x.call() if isinstance(x, Pair) else x for x in (self.left, self.right)]
         kinds = [x.dtype for x in parts]
@@ -169,7 +165,7 @@ class Joined(Pair):
                 f"{self.as_line} has no operator, and its types {kinds[0]} and {kinds[1]} are not "
                 "both BOOL"
             )
-        return self.combined(binary[_WAYS[self.sign][2]], by)
+        return self.combined(binary[_WAYS[self.sign][2]], None)
 
 
 # ------------------------------------------------------------------------------------------
@@ -274,9 +270,9 @@ class MatMul(Pair):
         self.ndim_of_result = sum(ndims) - 2
         self._begin(*sides)
 
-    def call(self, by: FrameType | None = None) -> Call:
+    def call(self) -> Call:
         """Return the deferred product over plus_times, as in linear algebra."""
-        return self.times(_PLUS_TIMES, by)
+        return self.times(_PLUS_TIMES, None)
 
     def times(self, semiring: Semiring, by: FrameType | None, **options: Any) -> Call:
         """Return the deferred product over `semiring`, written in the frame `by`."""
@@ -363,6 +359,11 @@ class MatrixOperand(NoTruth):
 
     __slots__ = ()
     shape: Any
+
+    @property
+    def stored(self) -> Any:
+        """The matrix itself; of a transpose, the matrix that is stored."""
+        return self
 
     @property
     def nrows(self) -> int:

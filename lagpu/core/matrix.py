@@ -443,11 +443,6 @@ class Matrix(Collection, MatrixOperand):
         return TransposedMatrix(self)
 
     @property
-    def stored(self) -> Matrix:
-        """The matrix itself."""
-        return self
-
-    @property
     def is_symmetric(self) -> bool:
         """Whether ``A' == A``, as for an undirected graph."""
         return self.nrows == self.ncols and self._flushed().is_symmetric(self.data)

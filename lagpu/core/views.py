@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 from sys import _getframe
 from typing import Any, NoReturn
@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from lagpu import operations
-from lagpu.backends.protocol import Backend
 from lagpu.core import arguments, expr
 from lagpu.core.expr import OUTPUTS, Call, Expression, Mask, Updater
 from lagpu.core.hints import ComputedForms, NoTruth, is_operand, name_of, part_of
@@ -340,6 +339,7 @@ class MatrixView(Arithmetic, MatrixOperand, ComputedForms):
 
     __slots__ = ()
     ndim = 2
+    copying: Callable[..., Call]  # returns the deferred copy of the entries as a matrix
     _why_unreadable = why_unreadable
 
     __repr__ = display.matrix_text
@@ -356,21 +356,12 @@ class MatrixView(Arithmetic, MatrixOperand, ComputedForms):
         """Return a new `Matrix` with the entries that the view has now, or those under a mask."""
         return self.copying().new(dtype, mask=mask, name=name)
 
-    def copying(self) -> Call:
-        """Return the deferred copy of the entries as a matrix."""
-        raise NotImplementedError
-
     def _computed(self) -> Any:
         """Return the entries as a matrix, for what a view itself does not have."""
         return expr.temporary(self.copying())
 
     def __getitem__(self, where: Any) -> Any:
         return part_of(self, self._computed()[where])
-
-
-def _of_the_stored(name: str) -> Any:
-    """Return the property that the stored matrix has."""
-    return property(attrgetter(f"stored.{name}"))
 
 
 def _exchanged(name: str) -> Any:
@@ -388,6 +379,7 @@ class TransposedMatrix(MatrixView):
     """The transpose ``A.T``: a view of a matrix, for products and for ``A.T.new()``."""
 
     __slots__ = ("stored",)
+    stored: Any
     _hint = "Use A.T.new() to make a matrix of it."
 
     def __init__(self, A: Any) -> None:
@@ -403,12 +395,9 @@ class TransposedMatrix(MatrixView):
         """``(nrows, ncols)``."""
         return self.stored.shape[::-1]
 
-    nvals, dtype, backend = (_of_the_stored(name) for name in ("nvals", "dtype", "backend"))
-
-    @property
-    def T(self) -> Any:
-        """The matrix itself."""
-        return self.stored
+    T = property(attrgetter("stored"))
+    nvals, dtype = property(attrgetter("stored.nvals")), property(attrgetter("stored.dtype"))
+    backend = property(attrgetter("stored.backend"))
 
     def _output(self, value: Any) -> str:
         it = name_of(value)
@@ -416,10 +405,9 @@ class TransposedMatrix(MatrixView):
             it = it.removesuffix(".T") if it.endswith(".T") else f"{it}.T"
         return f"It is a view. Write {name_of(self.stored)} << {it}."
 
-    def copying(self) -> Call:
+    def copying(self) -> Any:
         """Return the deferred transpose."""
-        call: Call = self.stored.copying(transposed=True)
-        return call
+        return self.stored.copying(transposed=True)
 
     @property
     def _matrix(self) -> Any:
@@ -456,10 +444,9 @@ class TransposedMatrix(MatrixView):
         """Return diagonal `k` as a vector; see `Matrix.diag`."""
         return self._matrix.diag(-k, **options)
 
-    def to_dense(self, fill_value: Any = None, dtype: Any = None) -> Array:
+    def to_dense(self, fill_value: Any = None, dtype: Any = None) -> Any:
         """Return a NumPy array of the transpose; see `Matrix.to_dense`."""
-        dense: Array = self._matrix.to_dense(fill_value, dtype).T
-        return dense
+        return self._matrix.to_dense(fill_value, dtype).T
 
     def wait(self, how: str = "materialize") -> Any:
         """Return this when all operations that make the matrix have ended; see `Matrix.wait`."""
@@ -478,6 +465,7 @@ class SelectionMatrix(MatrixView):
 
     __slots__ = ("_nrows", "operand")
     dtype = BOOL
+    backend = property(attrgetter("operand.backend"))
     _hint = "Use P.new() to make a matrix of it."
 
     def __init__(self, f: Any, nrows: Any = None) -> None:
@@ -508,19 +496,9 @@ class SelectionMatrix(MatrixView):
         return len(self._rows(f.backend.vector_to_coo(f.data)[1])[1])
 
     @property
-    def backend(self) -> Backend:
-        """Where the vector lives."""
-        return self.operand.backend  # type: ignore[no-any-return]
-
-    @property
     def T(self) -> TransposedSelection:
         """The transpose: another view of the same vector."""
         return TransposedSelection(self)
-
-    @property
-    def stored(self) -> SelectionMatrix:
-        """The view itself."""
-        return self
 
     @property
     def data(self) -> NoReturn:
