@@ -13,11 +13,9 @@ from lagpu import errors
 from lagpu.algebra.tables import binary, indexunary, monoid, op, select, semiring, unary
 from lagpu.backends import use
 from lagpu.backends import use_grid as grid
+from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.collection import agg
 from lagpu.core.infix import replace
-from lagpu.core.matrix import Matrix
-from lagpu.core.scalar import Scalar
-from lagpu.core.vector import Vector
 from lagpu.crosscheck import crosscheck
 from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT32, UINT64
 from lagpu.loops.loop import eager, loop, sweep

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -86,7 +87,7 @@ class CounterRef(NamedTuple):
 
 
 def refs_in(x: Any) -> Iterator[ScalarRef]:
-    """Yield the references to scalars in an operation."""
+    """Yield the references to scalars in an operand."""
     if type(x) is ScalarRef:
         yield x
     elif isinstance(x, tuple):
@@ -95,15 +96,13 @@ def refs_in(x: Any) -> Iterator[ScalarRef]:
 
 
 def read(x: Any, depth: int) -> Any:
-    """Return an operation with the values of its scalars, in iteration `depth` of a loop."""
+    """Return an operand with the values of its scalars, in iteration `depth` of a loop."""
     if type(x) is ScalarRef:
         return x.now()
     if type(x) is CounterRef:
         return x.dtype.numpy.type(depth)
-    if not isinstance(x, tuple):
-        return x
-    parts = [read(part, depth) for part in x]
-    if all(new is old for new, old in zip(parts, x, strict=True)):
+    parts = [read(part, depth) if isinstance(part, tuple) else part for part in x]
+    if all(map(operator.is_, parts, x)):
         return x
     return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
 
@@ -193,7 +192,7 @@ T = TypeVar("T")
 
 
 def operation(
-    on_vectors: str, on_matrices: str, *, reads: str = "", pure: str = "", refers: bool = False
+    on_vectors: str, on_matrices: str, *, reads: str = "", pure: str = "", refers: str = ""
 ) -> Callable[[type[T]], type[T]]:
     """Return the decorator of a class of operations.
 
@@ -205,8 +204,8 @@ def operation(
         The fields with the handles that it reads.
     pure : str
         The methods that make it: a loop that calls them may be recorded.
-    refers : bool
-        Whether a field may be a `ScalarRef` or a `CounterRef`.
+    refers : str
+        The field that may be, or may have, a `ScalarRef` or a `CounterRef`.
     """
 
     def described(cls: Any) -> Any:
@@ -244,7 +243,7 @@ class MultiplySelection(NamedTuple):
     product: Product
 
 
-@operation("", "", reads="left right", pure="ewise_add ewise_mult ewise_union", refers=True)
+@operation("", "", reads="left right", pure="ewise_add ewise_mult ewise_union", refers="defaults")
 class Ewise(NamedTuple):
     """An element-wise combination ``u (+) v`` or ``u (x) v``.
 
@@ -276,7 +275,7 @@ class Kronecker(NamedTuple):
     transposed: Transposed = (False, False)
 
 
-@operation("apply", "matrix_apply", reads="operand", pure="apply", refers=True)
+@operation("apply", "matrix_apply", reads="operand", pure="apply", refers="function")
 class Apply(NamedTuple):
     """``f(u)``, entry by entry."""
 
@@ -284,7 +283,7 @@ class Apply(NamedTuple):
     function: BoundOperator
 
 
-@operation("select", "matrix_select", reads="operand", pure="select", refers=True)
+@operation("select", "matrix_select", reads="operand", pure="select", refers="thunk")
 class Select(NamedTuple):
     """The entries for which an operator of value, index and thunk is true.
 
@@ -305,7 +304,7 @@ class Assign(NamedTuple):
     transposed: bool = False
 
 
-@operation("assign_scalar", "matrix_assign_scalar", refers=True)
+@operation("assign_scalar", "matrix_assign_scalar", refers="value")
 class AssignScalar(NamedTuple):
     """``w(I) = value`` or ``C(I, J) = value``; the indices of a list rise.
 
@@ -370,30 +369,18 @@ class ExtractElement(NamedTuple):
     position: tuple[int, ...]
 
 
-@operation("constant", "constant", refers=True)
+@operation("constant", "constant", refers="value")
 class Constant(NamedTuple):
     """A number for a scalar: a NumPy scalar, ScalarRef or CounterRef."""
 
     value: Any
 
 
-Operation = (
-    Multiply
-    | MultiplySelection
-    | Ewise
-    | Kronecker
-    | Apply
-    | Select
-    | Assign
-    | AssignScalar
-    | Extract
-    | ExtractColumn
-    | ReduceRows
-    | SelectionToMatrix
-    | Reduce
-    | ExtractElement
-    | Constant
-)
+_Product = Multiply | MultiplySelection | Kronecker
+_Entrywise = Ewise | Apply | Select
+_Part = Assign | AssignScalar | Extract | ExtractColumn | ExtractElement
+_Other = ReduceRows | Reduce | SelectionToMatrix | Constant
+Operation = _Product | _Entrywise | _Part | _Other
 
 
 def operands_of(operation: Operation) -> tuple[Handle, ...]:
@@ -436,7 +423,7 @@ class Statement(NamedTuple):
     def scalars(self) -> list[ScalarRef]:
         """The scalars whose values are read when the statement runs."""
         kind: Any = type(self.operation)
-        return list(refs_in(self.operation)) if kind.refers else []
+        return list(refs_in(getattr(self.operation, kind.refers))) if kind.refers else []
 
     @property
     def writes_scalar(self) -> bool:
@@ -452,11 +439,12 @@ def resolved(operation: Operation, depth: int = 0) -> Operation:
     EmptyObject
         If a scalar has no value.
     """
-    kind: Any = type(operation)
-    if not kind.refers:
+    field: str = type(operation).refers  # type: ignore[union-attr]
+    operand = getattr(operation, field) if field else None
+    if not isinstance(operand, tuple):  # as references are
         return operation
-    found: Operation = read(operation, depth)
-    return found
+    found = read(operand, depth)
+    return operation if found is operand else operation._replace(**{field: found})
 
 
 # ------------------------------------------------------------------------------------------

@@ -22,10 +22,7 @@ _CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy")
 
 def versions() -> dict[str, str | None]:
     """Return the versions of lagpu, Python and its packages; None for a missing package."""
-    found: dict[str, str | None] = {
-        "lagpu": __version__,
-        "python": platform.python_version(),
-    }
+    found: dict[str, str | None] = {"lagpu": __version__, "python": platform.python_version()}
     found |= {name: _version(package) for name, package in _PACKAGES.items()}
     found["cupy"] = next(filter(None, map(_version, _CUPY)), None)
     return found

@@ -210,10 +210,7 @@ class Operator(_Algebra):
 
     def described(self) -> list[str]:
         """Return the paragraphs of this operator's docstring."""
-        return [
-            f"{self!r}: z = {self.formula}.",
-            f"Operands -> result: {self._types_shown()}.",
-        ]
+        return [f"{self!r}: z = {self.formula}.", f"Operands -> result: {self._types_shown()}."]
 
     def _facts(self) -> dict[str, Any]:
         facts = {"operands -> result": self._types_shown()}

@@ -20,34 +20,30 @@ from lagpu.algorithms.bfs import (
     k_hop,
     neighborhood,
 )
-from lagpu.algorithms.closeness import (
+from lagpu.algorithms.centrality import (
     center,
     closeness_centrality,
     diameter,
     eccentricity,
     harmonic_centrality,
+    pagerank,
     periphery,
     pseudo_diameter,
     radius,
 )
-from lagpu.algorithms.components import (
+from lagpu.algorithms.sssp import bellman_ford, delta_stepping, has_path, shortest_path, sssp
+from lagpu.algorithms.structure import (
+    average_clustering,
     bipartite_sides,
+    clustering,
     connected_components,
-    is_bipartite,
-    strongly_connected_components,
-)
-from lagpu.algorithms.pagerank import pagerank
-from lagpu.algorithms.peeling import (
     core_number,
+    is_bipartite,
     k_core,
     maximal_independent_set,
+    strongly_connected_components,
     topological_levels,
     topological_order,
-)
-from lagpu.algorithms.sssp import bellman_ford, delta_stepping, has_path, shortest_path, sssp
-from lagpu.algorithms.triangles import (
-    average_clustering,
-    clustering,
     transitivity,
     triangle_count,
     triangles,

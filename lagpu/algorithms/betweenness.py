@@ -15,14 +15,13 @@ import numpy as np
 
 from lagpu.algebra.tables import binary, semiring
 from lagpu.algorithms.bfs import bfs_levels
-from lagpu.algorithms.components import connected_components
 from lagpu.algorithms.inputs import random_seed, require_square
+from lagpu.algorithms.structure import connected_components
 from lagpu.backends.processes import of_all, require_alike
 from lagpu.backends.protocol import Clusters
+from lagpu.core import Matrix, Vector
 from lagpu.core.arguments import integer
-from lagpu.core.matrix import Matrix
 from lagpu.core.recorder import current_observer
-from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, FP64, INT32, INT64
 from lagpu.errors import InvalidValue, LimitExceeded
 from lagpu.loops.loop import loop, sweep
@@ -60,9 +59,7 @@ def batch_size(A: Matrix, sources: Sequence[int]) -> int:
 
 def batches(A: Matrix, sources: list[int], batch: int | None) -> Iterator[list[int]]:
     """Yield the sources in batches of `batch`, or for None of `batch_size`."""
-    batch = batch_size(A, sources) if batch is None else integer(batch, "betweenness: batch")
-    if batch < 1:
-        raise InvalidValue(f"betweenness: batch {batch} < 1. Give 1 or more, or leave it out.")
+    batch = integer(batch_size(A, sources) if batch is None else batch, "betweenness: batch", 1)
     for k in range(0, len(sources), batch):
         yield sources[k : k + batch]
 
@@ -181,9 +178,8 @@ def sums(
     stop = threading.Event()
 
     def added(B: Matrix, mine: list[int]) -> list[Vector]:
-        totals = [Vector(FP64, B.nrows, like=B, name="total") for _ in range(count)]
-        for total in totals:
-            total << 0
+        new = partial(Vector.from_scalar, 0, B.nrows, FP64, like=B, name="total")
+        totals = [new() for _ in range(count)]
         for chosen in batches(B, mine, batch):
             if stop.is_set():
                 break
@@ -265,9 +261,8 @@ def fold_branches(A: Matrix) -> Folded:
     Derived for this program; the heuristic is that of Bernaschi, Carbone and Vella 2016.
     """
     edges = A.select("offdiag").new().apply("one").new(BOOL, name="edges")
-    mass, between = (Vector(FP64, A.nrows, like=A, name=name) for name in ("mass", "between"))
-    mass << 1
-    between << 0
+    mass = Vector.from_scalar(1, A.nrows, FP64, like=A, name="mass")
+    between = Vector.from_scalar(0, A.nrows, FP64, like=A, name="between")
     left = _peeled(edges, mass, between)
     vertices = left.select("valuegt", 0).new().to_coo()[0]
     held = mass.to_dense()
@@ -285,10 +280,9 @@ def fold_branches(A: Matrix) -> Folded:
 def _peeled(edges: Matrix, mass: Vector, between: Vector) -> Vector:
     """Fold leaves until there is none; return the degree of each vertex that is left, 0 or more."""
     n = edges.nrows
-    degree, number = (Vector(INT64, n, like=edges, name=name) for name in ("degree", "number"))
-    degree << 0
+    degree = Vector.from_scalar(0, n, INT64, like=edges, name="degree")
     degree(accum=binary.plus) << edges.apply("one").new(INT64).reduce_rowwise("plus")
-    number << Vector.from_dense(np.arange(n), like=edges)
+    number = Vector.from_dense(np.arange(n), like=edges, name="number")
     leaves, fewer, partner = (
         Vector(INT64, n, like=edges, name=name) for name in ("leaves", "fewer", "partner")
     )
@@ -594,8 +588,7 @@ def edge_betweenness_centrality(
     flow = Matrix(FP64, *A.shape, like=A, name="betweenness")
     flow(A.S) << 0
     each = Vector.from_dense(np.arange(A.nrows + 1), like=A)
-    zeros = Vector(INT32, A.nrows, like=A)
-    zeros << 0
+    zeros = Vector.from_scalar(0, A.nrows, INT32, like=A)
     for source in sources:
         levels, paths = count_paths(A, [source])
         share = dependencies(A, levels, paths).apply(binary.plus, right=1).new(name="share")

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.tables import semiring
-from lagpu.algorithms.inputs import index_type, source_vertex, source_vertices
+from lagpu.algorithms.inputs import index_type, source_vertex, source_vertices, where_any
+from lagpu.core import Matrix, Vector
 from lagpu.core.arguments import integer
-from lagpu.core.matrix import Matrix
-from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, FP64, INT32
-from lagpu.errors import DomainMismatch, InvalidValue, LimitExceeded
+from lagpu.errors import DomainMismatch, LimitExceeded
 from lagpu.loops.loop import loop
 
 
@@ -352,10 +351,7 @@ def neighborhood(A: Matrix, sources: Any, k: int = 1) -> Vector:
     >>> neighborhood(path(5, backend="cpu"), 1).to_dense(-1).tolist()
     [1, 0, 1, -1, -1]
     """
-    k = integer(k, "neighborhood: k")
-    if k < 0:
-        raise InvalidValue(f"neighborhood: k {k} < 0. Give 0 or more.")
-    return _levels(A, sources, k + 1)
+    return _levels(A, sources, integer(k, "neighborhood: k", 0) + 1)
 
 
 def k_hop(A: Matrix, sources: Any, k: int) -> Vector:
@@ -382,10 +378,7 @@ def k_hop(A: Matrix, sources: Any, k: int) -> Vector:
     >>> k_hop(cycle(6, backend="cpu"), 0, 2).to_coo()[0].tolist()
     [2, 4]
     """
-    last = neighborhood(A, sources, k).select("valueeq", k).new()
-    hop = Vector(BOOL, A.nrows, like=A, name="hop")
-    hop(last.S) << True
-    return hop
+    return where_any(neighborhood(A, sources, k).select("valueeq", k).new(), "hop")
 
 
 def _levels(A: Matrix, sources: Any, times: int | None) -> Vector:

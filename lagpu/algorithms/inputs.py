@@ -1,4 +1,4 @@
-"""Check the arguments of algorithms: matrices, vertices, numbers, seeds."""
+"""What algorithms share: checks of matrices, vertices, numbers and seeds, and small results."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ import numpy as np
 
 from lagpu.algebra.tables import binary
 from lagpu.backends.processes import of_all
+from lagpu.core import Matrix, Vector
 from lagpu.core.arguments import index_array, integer, single_index
-from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL, INT32, INT64, DType
 from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, InvalidValue
 
 
-def require_square(A: Any) -> None:
-    """Raise `DomainMismatch` or `DimensionMismatch` unless `A` is a square `Matrix`."""
+def require_square(A: Any) -> int:
+    """Return the number of vertices, or raise unless `A` is a square `Matrix`."""
     if not isinstance(A, Matrix):
         raise DomainMismatch(f"graph: {type(A).__name__} is not a Matrix. Make one with lagpu.io.")
-    if A.nrows != A.ncols:
+    nrows, ncols = A.shape
+    if nrows != ncols:
         raise DimensionMismatch(
-            f"graph: {A.nrows} rows != {A.ncols} columns; an adjacency matrix is square."
+            f"graph: {nrows} rows != {ncols} columns; an adjacency matrix is square."
         )
+    return nrows
 
 
 def require_finite(A: Matrix, what: str) -> None:
@@ -42,26 +44,26 @@ def require_finite(A: Matrix, what: str) -> None:
 
 def source_vertex(A: Any, source: Any, what: str = "source") -> int:
     """Return `source` as an int that is a vertex of the square matrix `A`, or raise."""
-    _require_vertices(A, what)
-    return single_index(source, A.nrows, what, from_end=False)
+    return single_index(source, _some_vertices(A, what), what, from_end=False)
 
 
-def _require_vertices(A: Any, what: str) -> None:
-    """Raise unless `A` is the square matrix of a graph that has vertices."""
-    require_square(A)
-    if not A.nrows:
+def _some_vertices(A: Any, what: str) -> int:
+    """Return the number of vertices of a graph that has some, or raise."""
+    n = require_square(A)
+    if not n:
         raise IndexOutOfBound(f"{what}: the graph has no vertices. Give a graph with vertices.")
+    return n
 
 
 def source_vertices(A: Any, sources: Any, what: str = "sources") -> list[int]:
     """Return one vertex or several as a list of distinct vertices of the matrix `A`, or raise."""
-    _require_vertices(A, what)
+    n = _some_vertices(A, what)
     if isinstance(sources, (set, frozenset)):
         sources = list(sources)
     elif np.ndim(sources) == 0:
-        sources = [single_index(sources, A.nrows, what, from_end=False)]
-    chosen = index_array(sources, A.nrows, what, from_end=False)
-    found = list(range(A.nrows)) if chosen is None else chosen.tolist()
+        sources = [single_index(sources, n, what, from_end=False)]
+    chosen = index_array(sources, n, what, from_end=False)
+    found = list(range(n)) if chosen is None else chosen.tolist()
     if not found:
         raise InvalidValue(f"{what}: the list is empty. Give one vertex or more.")
     if len(set(found)) != len(found):
@@ -84,10 +86,7 @@ def random_seed(seed: Any, what: str, A: Matrix) -> int:
     """Return a seed as an int; for None one that is drawn, the same for all processes of a grid."""
     if seed is None:
         return int(of_all(A.backend, secrets.randbelow(2**32))[0][0])
-    found = integer(seed, f"{what}: seed")
-    if found < 0:
-        raise InvalidValue(f"{what}: seed {found} < 0. Give 0 or more.")
-    return found
+    return integer(seed, f"{what}: seed", 0)
 
 
 def index_type(A: Matrix) -> DType:
@@ -103,3 +102,9 @@ def undirected(A: Matrix) -> Matrix:
     pattern = A.apply("one").new(BOOL)
     both: Matrix = pattern.ewise_add(pattern.T, binary.lor).new(name=A.name)
     return both
+
+
+def where_any(v: Vector, name: str) -> Vector:
+    """Return True at each entry of a vector."""
+    found: Vector = v.apply("one").new(BOOL, name=name)
+    return found

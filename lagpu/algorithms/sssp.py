@@ -11,10 +11,8 @@ import numpy as np
 from lagpu.algebra.tables import binary, semiring
 from lagpu.algorithms.bfs import bfs_levels, bfs_parents
 from lagpu.algorithms.inputs import index_type, number, require_finite, source_vertex
-from lagpu.algorithms.peeling import cycle_of
-from lagpu.core.matrix import Matrix
-from lagpu.core.scalar import Scalar
-from lagpu.core.vector import Vector
+from lagpu.algorithms.structure import cycle_of
+from lagpu.core import Matrix, Scalar, Vector
 from lagpu.dtypes import BOOL, FP64, INT64
 from lagpu.errors import CycleFound, InvalidValue, NoPath
 from lagpu.loops.loop import loop

@@ -1,31 +1,35 @@
-"""Check and convert users' arguments: arrays, scalars, sizes, indices, values, operators."""
+"""Check and convert users' arguments; data in and out: arrays, DLPack, pickles."""
 
 from __future__ import annotations
 
 import functools
+import math
 import operator
+from collections.abc import Iterable
 from types import FunctionType
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
+from lagpu import backends, errors
 from lagpu.algebra.operators import SIGNS, BinaryOp, IndexUnaryOp, Monoid, UnaryOp
 from lagpu.algebra.tables import binary, indexunary, unary
 from lagpu.backends.protocol import Backend
-from lagpu.core.hints import NoArithmetic, object_of
+from lagpu.core.hints import NoArithmetic, how_to_enter, is_operand, name_of, object_of
 from lagpu.core.recorder import current_recorder
 from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, cast, lookup, unify
-from lagpu.errors import (
-    BackendMismatch,
-    BackendUnavailable,
-    DimensionMismatch,
-    DomainMismatch,
-    EmptyObject,
-    IndexOutOfBound,
-    InvalidValue,
-)
 from lagpu.host.columns import all_distinct
-from lagpu.operations import BoundOperator, Counter, CounterRef, ScalarRef, ScalarValue
+from lagpu.operations import (
+    Assign,
+    BoundOperator,
+    Counter,
+    CounterRef,
+    Descriptor,
+    ScalarRef,
+    ScalarValue,
+    Statement,
+)
 
 _DLPACK_HOST = (1, 3)  # kDLCPU, kDLCUDAHost: memory that NumPy reads
 _OWN = frozenset((np.ndarray, list, tuple, range, bool, int, float))
@@ -65,14 +69,14 @@ def _exported(x: Any, place: Backend, what: str, by_interface: bool, copies: boo
         return array if array.ndim else array[()]
     on_gpu = place.device is not None and place.device.xp is not np
     if not on_gpu and not copies:
-        raise BackendMismatch(
+        raise errors.BackendMismatch(
             f"{what}: the array is on a GPU, the backend is {place.name}. Copy it first, e.g. with "
             "cupy.asnumpy, or take backend='gpu'."
         )
     try:
         import cupy
     except ImportError as error:
-        raise BackendUnavailable(
+        raise errors.BackendUnavailable(
             f"{what}: device arrays need CuPy. Install lagpu[gpu], or copy them to the host."
         ) from error
     array = cupy.asarray(x) if by_interface else _asked(x, cupy.from_dlpack, what)
@@ -88,7 +92,7 @@ def _asked(x: Any, how: Any, what: str) -> Any:
         return getattr(x, how)() if isinstance(how, str) else how(x)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         kind = type(x).__name__
-        raise DomainMismatch(
+        raise errors.DomainMismatch(
             f"{what}: {kind} does not hand out its data: {error}. Convert it to NumPy or CuPy."
         ) from error
 
@@ -104,7 +108,7 @@ def _require_none_missing(x: Any, what: str) -> None:
     else:
         return
     if missing:
-        raise InvalidValue(
+        raise errors.InvalidValue(
             f"{what}: {missing} of {len(x)} values are missing. Leave them out, as with "
             "x.dropna() of pandas, or fill them in; an entry without a value has no entry."
         )
@@ -126,7 +130,7 @@ def require_fit(array: Any, given: DType, kind: DType, what: str) -> None:
             return
         outlier = low if low < int(kind.smallest) else high
         remedy = kind.instead_for(outlier)
-    raise DomainMismatch(f"{what}: {outlier} does not fit {kind}. {remedy}")
+    raise errors.DomainMismatch(f"{what}: {outlier} does not fit {kind}. {remedy}")
 
 
 # ------------------------------------------------------------------------------------------
@@ -140,7 +144,7 @@ def dtype_for(dtype: Any, what: str) -> DType:
     instead = "" if isinstance(dtype, (str, type, np.dtype)) else _instead(dtype, what)
     if instead:
         kind = type(dtype).__name__
-        raise DomainMismatch(f"{what}: {kind} is not a type of values. Write {instead}.")
+        raise errors.DomainMismatch(f"{what}: {kind} is not a type of values. Write {instead}.")
     return lookup(dtype)
 
 
@@ -201,7 +205,7 @@ def _integer_scalar(value: int, dtype: DType) -> Any:
     """Return `value` as a NumPy scalar, or None if it does not fit."""
     try:
         return _scalar(value, dtype, "")
-    except DomainMismatch:
+    except errors.DomainMismatch:
         return None
 
 
@@ -212,22 +216,24 @@ def _scalar(value: Any, dtype: DType, what: str) -> Any:
         return ScalarRef(data, dtype, value.name, functools.partial(_scalar, value, dtype, what))
     number = getattr(value, "value", value)
     if number is None:
-        raise EmptyObject(f"{what}: the scalar {value.name} has no value. Check is_empty first.")
+        raise errors.EmptyObject(
+            f"{what}: the scalar {value.name} has no value. Check is_empty first."
+        )
     if isinstance(number, (float, np.floating)) or dtype.is_bool:
         found = cast(number, dtype)
         whole = not (dtype.is_bool or dtype.is_float)
         if whole and number is value and int(found) != float(number):  # exact, as Python compares
-            raise DomainMismatch(f"{what}: {number} does not fit {dtype}. Use a float type.")
+            raise errors.DomainMismatch(f"{what}: {number} does not fit {dtype}. Use a float type.")
         return found
     number = int(number)
     if dtype.is_float:
         try:
             return cast(float(number), dtype)
         except OverflowError:
-            raise DomainMismatch(f"{what}: {number} does not fit {dtype}.") from None
+            raise errors.DomainMismatch(f"{what}: {number} does not fit {dtype}.") from None
     if not int(dtype.smallest) <= number <= int(dtype.largest):
         instead = dtype.instead_for(number)
-        raise DomainMismatch(f"{what}: {number} does not fit {dtype}. {instead}")
+        raise errors.DomainMismatch(f"{what}: {number} does not fit {dtype}. {instead}")
     return dtype.numpy.type(number)
 
 
@@ -259,7 +265,7 @@ def scalar_dtype(value: Any, like: DType, what: str) -> DType:
     dtype = getattr(value, "dtype", None)
     if isinstance(dtype, DType) and getattr(value, "ndim", None) == 0:
         return dtype
-    raise DomainMismatch(f"{what}: {type(value).__name__} is not a number.")
+    raise errors.DomainMismatch(f"{what}: {type(value).__name__} is not a number.")
 
 
 def as_size(size: Any, what: str) -> int:
@@ -268,23 +274,26 @@ def as_size(size: Any, what: str) -> int:
         return size
     n = integer(size, f"{what}: size")
     if n < 0:
-        raise DimensionMismatch(f"{what}: size {n} < 0. Give 0 or more.")
+        raise errors.DimensionMismatch(f"{what}: size {n} < 0. Give 0 or more.")
     if n > MAX_SIZE:
-        raise DimensionMismatch(f"{what}: size {n} > 2**60, the largest that GraphBLAS allows.")
+        raise errors.DimensionMismatch(
+            f"{what}: size {n} > 2**60, the largest that GraphBLAS allows."
+        )
     return n
 
 
-def integer(number: Any, what: str) -> int:
-    """Return `number` as an int."""
-    if type(number) is int:
-        return number
-    if not isinstance(number, (bool, np.bool_)):
+def integer(number: Any, what: str, least: int | None = None) -> int:
+    """Return `number` as an int, which is not below `least`."""
+    if type(number) is not int:
         try:
-            found: int = operator.index(number)
-            return found
+            if isinstance(number, (bool, np.bool_)):
+                raise TypeError
+            number = operator.index(number)
         except TypeError:
-            pass
-    raise DomainMismatch(f"{what} {number!r} is not an integer.")
+            raise errors.DomainMismatch(f"{what} {number!r} is not an integer.") from None
+    if least is not None and number < least:
+        raise errors.InvalidValue(f"{what} {number} < {least}. Give {least} or more.")
+    return number  # type: ignore[no-any-return]
 
 
 def is_present(array: Any, missing_value: Any) -> Any:
@@ -306,10 +315,10 @@ def single_index(i: Any, size: int, what: str, *, from_end: bool = True) -> int:
     return found
 
 
-def outside(what: str, i: int, size: int) -> IndexOutOfBound:
+def outside(what: str, i: int, size: int) -> errors.IndexOutOfBound:
     """Return the error for an index outside ``0 .. size-1``."""
     where = f"outside 0 .. {size - 1}" if size else "outside: a size of 0 has no index"
-    return IndexOutOfBound(f"{what} {i} is {where}.")
+    return errors.IndexOutOfBound(f"{what} {i} is {where}.")
 
 
 def integer_array(array: Any, what: str) -> Any:
@@ -318,12 +327,12 @@ def integer_array(array: Any, what: str) -> Any:
         try:
             array = np.asarray(array)
         except ValueError:  # lists of several lengths
-            raise DimensionMismatch(f"{what}: indices are not 1-D.") from None
+            raise errors.DimensionMismatch(f"{what}: indices are not 1-D.") from None
     if array.ndim != 1:
-        raise DimensionMismatch(f"{what}: indices are {array.ndim}-D, not 1-D.")
+        raise errors.DimensionMismatch(f"{what}: indices are {array.ndim}-D, not 1-D.")
     if array.dtype.kind not in "iu":
         if len(array):
-            raise DomainMismatch(f"{what}: indices are {array.dtype}, not integers.")
+            raise errors.DomainMismatch(f"{what}: indices are {array.dtype}, not integers.")
         array = array.astype(np.int64)
     if array.dtype == np.uint64:  # beside INT64, NumPy computes with UINT64 in floats
         array = array.astype(np.int64)
@@ -339,7 +348,7 @@ def index_array(indices: Any, size: int, what: str, *, from_end: bool = True) ->
         try:
             chosen = range(*indices.indices(size))
         except (TypeError, ValueError) as error:
-            raise DomainMismatch(f"{what}: {indices} is not a slice of integers.") from error
+            raise errors.DomainMismatch(f"{what}: {indices} is not a slice of integers.") from error
         return None if chosen == range(size) else np.arange(chosen.start, chosen.stop, chosen.step)
     array: Array = integer_array(indices, what)
     if array.size == 0:
@@ -355,7 +364,7 @@ def index_array(indices: Any, size: int, what: str, *, from_end: bool = True) ->
 def require_distinct(indices: Array | None, what: str) -> None:
     """Raise `InvalidValue` if an index is given twice."""
     if indices is not None and not all_distinct(indices):
-        raise InvalidValue(f"{what}: an index is given twice. Give each index once.")
+        raise errors.InvalidValue(f"{what}: an index is given twice. Give each index once.")
 
 
 def as_values(values: Any, dtype: Any, count: int, what: str) -> tuple[Any, DType]:
@@ -366,7 +375,7 @@ def as_values(values: Any, dtype: Any, count: int, what: str) -> tuple[Any, DTyp
     on_device = hasattr(values, "__cuda_array_interface__")
     array = values if on_device else np.asarray(values)
     if array.shape != (count,):
-        raise DimensionMismatch(f"{what}: {count} indices != values of shape {array.shape}.")
+        raise errors.DimensionMismatch(f"{what}: {count} indices != values of shape {array.shape}.")
     given = lookup(array.dtype)
     kind = given if dtype is None else lookup(dtype)
     if kind is not given:
@@ -387,16 +396,14 @@ def sorted_distinct(indices: Array, values: Any, kind: DType, dup_op: Any) -> tu
     indices = indices[order]
     if np.ndim(values):
         values = values[order]
-    first = np.empty_like(indices, bool)
-    first[:1] = True
-    first[1:] = np.diff(indices) > 0
+    first = np.diff(indices, prepend=-1) > 0
     if first.all():
         return indices, values
     if dup_op is None and np.ndim(values) == 0:
         return indices[first], values
     if dup_op is None:
         twice = int(indices[~first][0])
-        raise InvalidValue(
+        raise errors.InvalidValue(
             f"from_coo: index {twice} is given twice. Give dup_op=, e.g. binary.plus."
         )
     dense = np.broadcast_to(values, indices.shape)
@@ -419,14 +426,16 @@ def binary_operator(op: Any) -> BinaryOp:
     """Return the binary operator given as itself, as a monoid or by name."""
     found = op.op if isinstance(op, Monoid) else binary.lookup(SIGNS.get(op, op))
     if found.positional:
-        raise DomainMismatch(f"{found!r}: reads the indices of a product. Use it in a semiring.")
+        raise errors.DomainMismatch(
+            f"{found!r}: reads the indices of a product. Use it in a semiring."
+        )
     return found
 
 
 def check_how(how: Any) -> None:
     """Raise `InvalidValue` unless `how` is a word that `wait` takes."""
     if how not in ("materialize", "complete"):
-        raise InvalidValue(f"wait: there is no {how!r}. Use materialize or complete.")
+        raise errors.InvalidValue(f"wait: there is no {how!r}. Use materialize or complete.")
 
 
 def all_close(x: Any, y: Any, rel_tol: float, abs_tol: float) -> bool:
@@ -448,11 +457,13 @@ def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperato
         op = table[op]
     if isinstance(op, UnaryOp):
         if left is not None or right is not None:
-            raise InvalidValue(f"apply: {op!r} takes one operand. Leave out left= and right=.")
+            raise errors.InvalidValue(
+                f"apply: {op!r} takes one operand. Leave out left= and right=."
+            )
         return BoundOperator(op, *op.types(dtype))
     if isinstance(op, IndexUnaryOp):
         if left is not None:
-            raise InvalidValue(f"apply: {op!r} takes no left=. Give the thunk as right=.")
+            raise errors.InvalidValue(f"apply: {op!r} takes no left=. Give the thunk as right=.")
         _, thunk, domain = selected(dtype, op, 0 if right is None else right, applies=True)
         return BoundOperator(op, domain, op.result(domain), None, thunk)
     if isinstance(op, FunctionType) and left is None and right is None:
@@ -460,7 +471,9 @@ def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperato
         refuses.lookup(op)
     op = binary_operator(op)
     if (left is None) == (right is None):
-        raise InvalidValue(f"apply: {op!r} takes two operands. Give one of left= and right=.")
+        raise errors.InvalidValue(
+            f"apply: {op!r} takes two operands. Give one of left= and right=."
+        )
     bound = right if left is None else left
     domain, result = op.types(dtype, scalar_dtype(bound, dtype, "apply"))
     number = scalar_value(bound, domain, "apply")
@@ -491,8 +504,179 @@ def selected(
     """Return an index-unary operator, its thunk as a NumPy scalar, and its domain."""
     found = indexunary.lookup(op)
     if not applies and found.result(found.domain(dtype)) is not BOOL:
-        raise DomainMismatch(f"select: {found!r} has no BOOL result. Use apply.")
+        raise errors.DomainMismatch(f"select: {found!r} has no BOOL result. Use apply.")
     if not found.uses_value:
         return found, scalar_value(thunk, INT64, found.name), INT64
     domain, _ = found.types(dtype, scalar_dtype(thunk, dtype, found.name))
     return found, scalar_value(thunk, domain, found.name), domain
+
+
+# ------------------------------------------------------------------------------------------
+# Data in and out of vectors and matrices: checked arrays, dense arrays, DLPack, pickles.
+
+
+_HOST, _CUDA = 1, 2  # kDLCPU, kDLCUDA
+
+
+def array_of(x: Any, backend: Backend, what: str) -> Any:
+    """Return the values of a full vector on a backend, or what `array_in` makes of an array."""
+    if not is_operand(x, 1):
+        return array_in(x, backend, what)
+    if x.backend is not backend:
+        usual = f"Give like={name_of(x)}, or move it with .to({backend.name!r})."
+        raise errors.BackendMismatch(
+            f"{what}: {x.name} is on {x.backend.name}, the new object on {backend.name}. "
+            + (how_to_enter(backend, x) or usual)
+        )
+    require_full(x, x.nvals, what, "Give a full vector.")
+    return backend.vector_values(x.data, True)
+
+
+def transpose_compressed(
+    ptr: Array, idx: Array, values: Any, shape: tuple[int, int]
+) -> tuple[Array, Array, Any]:
+    """Convert compressed rows of a matrix of this shape to compressed columns, sorted."""
+    iso = np.ndim(values) == 0
+    data = np.broadcast_to(np.int8(1), len(idx)) if iso else values
+    other = scipy.sparse.csr_array((data, idx, ptr), shape=shape).tocsc()
+    return other.indptr, other.indices, values if iso else other.data
+
+
+def from_rows(
+    backend: Backend, ptr: Any, idx: Any, values: Any, dtype: DType, shape: tuple[int, int]
+) -> Any:
+    """Return a backend's matrix of checked compressed rows; device arrays stay on the device."""
+    if any(hasattr(x, "__cuda_array_interface__") for x in (ptr, idx, values)):
+        out = backend.matrix(dtype, shape)
+        by_rows = backend.matrix_from_csc(ptr, idx, values, dtype, shape[::-1])
+        backend.execute(Statement(out, Descriptor(), Assign(by_rows, None, True), dtype))
+        return out
+    columns = transpose_compressed(ptr, idx, values, shape)  # needs no device memory
+    return backend.matrix_from_csc(*columns, dtype, shape)
+
+
+def check_compressed(
+    ptr: Any, idx: Any, major: int | None, minor: int, what: str
+) -> tuple[tuple[int, int], Any, Any]:
+    """Return ((major, minor), ptr, idx), or raise what is wrong with compressed arrays."""
+    ptr, idx = integer_array(ptr, what), integer_array(idx, what)
+    minor = as_size(minor, what)
+    if major is not None and len(ptr) != as_size(major, what) + 1:
+        raise errors.DimensionMismatch(
+            f"{what}: the pointer has {len(ptr)} elements != {major} + 1."
+        )
+    # Each question to a device is an array until the end, so that it answers once.
+    if len(ptr) == 0 or bool((ptr[:1] != 0) | (ptr[-1:] != len(idx)) | (ptr[1:] < ptr[:-1]).any()):
+        raise errors.InvalidValue(f"{what}: the pointer must rise from 0 to {len(idx)}.")
+    extent(idx, minor, f"{what}: index")
+    if len(idx) > 1:
+        falls = idx != idx
+        falls[1:] = idx[1:] <= idx[:-1]
+        falls[ptr % len(idx)] = False  # where a row or column begins; the first never falls
+        if bool(falls.any()):
+            raise errors.InvalidValue(f"{what}: indices must rise within each row or column.")
+    return (len(ptr) - 1, minor), ptr, idx
+
+
+def extent(indices: Any, size: int | None, what: str) -> int:
+    """Return `size`, checked against the indices, or for None the largest index plus one."""
+    low, high = (int(indices.min()), int(indices.max())) if len(indices) else (0, -1)
+    n = high + 1 if size is None else as_size(size, what)
+    if low < 0 or high >= n:
+        raise outside(what, low if low < 0 else high, n)
+    return n
+
+
+def as_type(values: Any, dtype: Any) -> Any:
+    """Return an array cast to `dtype`, or as it is for None."""
+    return values if dtype is None else np.asarray(cast(values, lookup(dtype)))
+
+
+def split(rows: Iterable[Any], width: int) -> list[list[Any]]:
+    """Return the columns of an iterable of tuples of this width."""
+    listed = [tuple(row) for row in rows]
+    return [list(column) for column in zip(*listed, strict=True)] if listed else [[]] * width
+
+
+# ------------------------------------------------------------------------------------------
+# A vector as a dense array: on the host, on its device, and through DLPack.
+
+
+def require_full(
+    x: Any,
+    nvals: int,
+    what: str = "to_dense",
+    remedy: str = "Give fill_value= for the missing ones.",
+) -> None:
+    """Raise `InvalidValue` if an object has no entry somewhere; {0} of `remedy` is its name."""
+    size = math.prod(x.shape)
+    if nvals < size:
+        name = name_of(x)
+        raise errors.InvalidValue(
+            f"{what}: {name} has {nvals} of {size} entries. {remedy.format(name)}"
+        )
+
+
+def dlpack(
+    self: Any,
+    *,
+    stream: Any = None,
+    max_version: Any = None,
+    dl_device: Any = None,
+    copy: bool | None = None,
+) -> Any:
+    """Return a DLPack capsule of a copy of all values, where they live.
+
+    ``torch.from_dlpack(v)``, ``jax.dlpack.from_dlpack(v)``, ``cupy.from_dlpack(v)`` and
+    ``numpy.from_dlpack(v)`` call it.
+
+    Raises
+    ------
+    InvalidValue
+        If an entry is missing, or with ``copy=False``.
+    """
+    if copy is False:
+        raise errors.InvalidValue(
+            "__dlpack__: hands out a copy, since a vector's memory changes with each statement. "
+            "Leave out copy=False."
+        )
+    require_full(self, self.nvals, "__dlpack__", "Hand out {0}.to_dense(fill_value) instead.")
+    wanted = {"stream": stream, "max_version": max_version, "dl_device": dl_device}
+    given = {name: value for name, value in wanted.items() if value is not None}
+    return self.backend.vector_values(self.data, True).__dlpack__(**given)
+
+
+def dlpack_device(self: Any) -> tuple[int, int]:
+    """Return DLPack's (kind, number) of the device where the values live."""
+    device = self.backend.device
+    if device is None or device.xp is np:
+        return _HOST, 0
+    return _CUDA, int(device.name.rpartition(":")[2])
+
+
+# ------------------------------------------------------------------------------------------
+# Pickles, for multiprocessing, joblib or dask: entries as host arrays, and a backend's name.
+
+
+def put_together(
+    kind: Any, shape: Any, dtype: Any, where: list[Any], values: Any, place: str, name: str
+) -> Any:
+    """Return the vector or matrix; see `lagpu.backends.found_again` for where it lives."""
+    backend = backends.found_again(place)
+    if len(shape) == 2:
+        col_ptr, row_idx = where
+        data = backend.matrix_from_csc(col_ptr, row_idx, values, dtype, shape)
+    else:
+        (size,), (indices,) = shape, where
+        if indices is None and np.ndim(values) == 0:
+            indices = np.arange(size)
+        data = backend.vector_from_coo(indices, values, dtype, size)
+    return kind._of(data, dtype, shape, backend, name)
+
+
+def one_if_alike(values: Array) -> Any:
+    """Return the one number that all values are to the bit, or else the values: NaN, -0.0."""
+    if len(values) < 2:
+        return values
+    bits = values.view(f"u{values.itemsize}")
+    return values[0] if bool((bits == bits[0]).all()) else values

@@ -10,27 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
+from lagpu import backends
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Table
 from lagpu.algebra.tables import binary, monoid, semiring, unary
 from lagpu.backends.protocol import Backend
-from lagpu.core.arguments import all_close, bound_operator, check_how, selected
-from lagpu.core.exchange import taken_apart
-from lagpu.core.expr import (
-    OUTPUTS,
-    Call,
-    Mask,
-    Updater,
-    as_mask,
-    assign,
-    constant,
-    is_operand,
-    kind_of,
-    mask_does_not_fit,
-    mixed_backends,
-)
-from lagpu.core.hints import NoTruth, object_of
+from lagpu.core import arguments, expr
+from lagpu.core.expr import OUTPUTS, Call, Mask, Updater, assign
+from lagpu.core.hints import NoTruth, is_operand, object_of
 from lagpu.core.infix import Arithmetic, described
 from lagpu.core.recorder import flush, why_unreadable
+from lagpu.core.views import assignment
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import DomainMismatch, InvalidValue, NotSupported
 from lagpu.operations import Apply, Handle, Reduce, Select
@@ -56,7 +45,7 @@ class Parts:
 
     def of(self, op: Any, bound: Any = None) -> Any:
         """Return what is reduced with an operator applied to each entry."""
-        return self.x.apply(op, bound).new() if bound is not None else self.x.apply(op).new()
+        return self.x.apply(op, bound).new()
 
     def indices(self) -> Any:
         """Return each entry's index in what a sum runs over."""
@@ -117,11 +106,8 @@ class Aggregator:
 
 def aggregate(x: Any, op: Aggregator, way: str, by: FrameType) -> Call:
     """Return the deferred reduction of `x` over an aggregator, as written in the frame `by`."""
-    if op.monoid is not None:
-        call: Call = getattr(x, way)(op.monoid)
-    else:
-        sums = op.recipe(Parts(x, way))
-        call = sums[0].call() if way == "reduce" else sums.dup()[:].call()
+    sums = op.recipe(Parts(x, way))
+    call: Call = sums[0].call() if way == "reduce" else sums.dup()[:].call()
     return call._written_in(by)
 
 
@@ -231,9 +217,7 @@ class AggregatorTable(Table[Aggregator]):  # type: ignore[type-var]  # a table o
     count_nonzero = Aggregator("count_nonzero", _counted(binary.ne), "how many are not 0")
     count_zero = Aggregator("count_zero", _counted(binary.eq), "how many are 0")
     exists = Aggregator(
-        "exists",
-        lambda p: p.total(monoid.any, p.of(unary.one["INT64"])),
-        "1 where any entry is",
+        "exists", lambda p: p.total(monoid.any, p.of(unary.one["INT64"])), "1 where any entry is"
     )
     mean = Aggregator("mean", _mean, "the mean")
     sum_of_squares = Aggregator("sum_of_squares", _squares, "the sum of squares")
@@ -282,6 +266,14 @@ class AggregatorTable(Table[Aggregator]):  # type: ignore[type-var]  # a table o
 agg = AggregatorTable()
 
 
+def adder(op: Any) -> Monoid | Aggregator:
+    """Return the monoid of a reduction, or an aggregator that is more than a monoid."""
+    aggregator = None if type(op) is Monoid else agg.named(op)
+    if aggregator is None:
+        return monoid.lookup(op)
+    return aggregator.monoid or aggregator
+
+
 # ------------------------------------------------------------------------------------------
 # The base of `Vector` and `Matrix`: assignment, apply, select, reduce, copies.
 
@@ -297,12 +289,14 @@ _INSTEAD = {
 class Collection(Arithmetic):
     """The base of `Vector` and `Matrix`: entries of one type on one backend."""
 
-    __slots__ = ("backend", "data", "dtype", "name")
+    __slots__ = ("backend", "data", "dtype", "name", "shape")
     backend: Backend
     data: Handle
     dtype: DType
     name: str
+    shape: tuple[int, ...]
     ndim: ClassVar[int]
+    _unnamed: ClassVar[str]
     _why_unreadable = why_unreadable
 
     if not TYPE_CHECKING:  # a type checker knows the real attributes alone
@@ -312,10 +306,15 @@ class Collection(Arithmetic):
                 f"{type(self).__name__}: there is no {name!r}. {_INSTEAD.get(name, '')}".rstrip()
             )
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The size of each dimension."""
-        raise NotImplementedError
+    @classmethod
+    def _of(
+        cls, data: Handle, dtype: DType, shape: tuple[int, ...], backend: Backend, name: str | None
+    ) -> Self:
+        """Return an object that holds a backend's data."""
+        made = cls.__new__(cls)
+        made.data, made.dtype, made.shape, made.backend = data, dtype, shape, backend
+        made.name = name or cls._unnamed
+        return made
 
     @property
     def nvals(self) -> int:
@@ -328,7 +327,7 @@ class Collection(Arithmetic):
         A backend may run behind the program; reading an object waits in any case. `how` is
         materialize or complete, as in python-graphblas; both wait for the same.
         """
-        check_how(how)
+        arguments.check_how(how)
         self._flushed().wait(self.data)
         return self
 
@@ -346,10 +345,6 @@ class Collection(Arithmetic):
     def V(self) -> Mask:
         """The mask of all positions with an entry that is not zero."""
         return Mask(self, False)
-
-    def to_coo(self) -> Any:
-        """Return the indices and the values of the entries as arrays."""
-        raise NotImplementedError
 
     # ------------------------------------------------------------------------ copies
     def dup(
@@ -378,16 +373,12 @@ class Collection(Arithmetic):
                 assign(Updater(new, mask), self)
             return new
         data = self._flushed().dup(self.data, kind)
-        return self._holding(data, kind, name or self.name)
+        return self._of(data, kind, self.shape, self.backend, name or self.name)
 
     def _require_empty(self, clear: bool) -> None:
         """Raise `InvalidValue` if `build` would lose entries."""
         if self.nvals and not clear:
             raise InvalidValue(f"build: {self.name} has entries. Clear it, or give clear=True.")
-
-    def _holding(self, data: Handle, dtype: DType, name: str) -> Self:
-        """Return an object of this kind and shape that holds the data."""
-        raise NotImplementedError
 
     def __copy__(self) -> Any:
         return self.dup()
@@ -396,7 +387,12 @@ class Collection(Arithmetic):
         return self.dup()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return taken_apart(self)
+        *where, values = self.to_coo() if self.ndim == 1 else self.to_csc()  # type: ignore[attr-defined]
+        if self.ndim == 1 and len(values) == self.size:  # type: ignore[attr-defined]
+            where = [None]
+        place = backends.name_elsewhere(self.backend)
+        parts = (self.shape, self.dtype, where, arguments.one_if_alike(values), place, self.name)
+        return arguments.put_together, (type(self), *parts)
 
     # ------------------------------------------------------------------------ comparison
     def isequal(self, other: Any, *, check_dtype: bool = False) -> bool:
@@ -413,12 +409,7 @@ class Collection(Arithmetic):
         return other is not None and self._flushed().isequal(self.data, other.data)
 
     def isclose(
-        self,
-        other: Any,
-        *,
-        rel_tol: float = 1e-7,
-        abs_tol: float = 0.0,
-        check_dtype: bool = False,
+        self, other: Any, *, rel_tol: float = 1e-7, abs_tol: float = 0.0, check_dtype: bool = False
     ) -> bool:
         """Whether both have the same entries, with values equal up to a tolerance; see `isequal`.
 
@@ -428,9 +419,9 @@ class Collection(Arithmetic):
         other = self._alike(other, "isclose", check_dtype)
         if other is None:
             return False
-        (*where, x), (*there, y) = self.to_coo(), other.to_coo()
+        (*where, x), (*there, y) = self.to_coo(), other.to_coo()  # type: ignore[attr-defined]
         same = all(np.array_equal(i, j) for i, j in zip(where, there, strict=True))
-        return same and all_close(x, y, rel_tol, abs_tol)
+        return same and arguments.all_close(x, y, rel_tol, abs_tol)
 
     def _alike(self, other: Any, what: str, check_dtype: bool) -> Any:
         """Return an object to compare with; None if its shape, or type if it counts, differs."""
@@ -438,9 +429,9 @@ class Collection(Arithmetic):
             other = object_of(other)
             if not is_operand(other, self.ndim):
                 kind = OUTPUTS[self.ndim].__name__
-                raise DomainMismatch(f"{what}: {kind_of(other)} is not a {kind}.")
+                raise DomainMismatch(f"{what}: {expr.kind_of(other)} is not a {kind}.")
         if other.backend is not self.backend:
-            raise mixed_backends(what, (self, other))
+            raise expr.mixed_backends(what, (self, other))
         if self.shape != other.shape or (check_dtype and self.dtype is not other.dtype):
             return None
         return other if isinstance(other, Collection) else other.new()
@@ -468,6 +459,9 @@ class Collection(Arithmetic):
 
     __lshift__ = update
 
+    def _call_for(self, value: Any, to: Updater) -> Call:
+        return assignment(self, value, to.indices)
+
     # ------------------------------------------------------------------------ operations
     def apply(self, op: Any, right: Any = None, *, left: Any = None) -> Call:
         """Apply an operator to each entry: ``w[i] = f(u[i])`` or ``C[i, j] = f(A[i, j])``.
@@ -480,17 +474,12 @@ class Collection(Arithmetic):
             The bound operand of a `BinaryOp`, or the thunk of an `IndexUnaryOp` (default 0).
         """
         left, right = object_of(left), object_of(right)
-        function = bound_operator(self.dtype, op, left, right)
+        function = arguments.bound_operator(self.dtype, op, left, right)
         before = () if left is None else (function.left, ", ")
         after = () if right is None else (", ", function.right)
-        return Call(
-            Apply(self.data, function),
-            (self,),
-            function.result,
-            self.shape,
-            (function.op.name, "(", *before, self, *after, ")"),
-            _getframe(1),
-        )
+        formula = (function.op.name, "(", *before, self, *after, ")")
+        operation = Apply(self.data, function)
+        return Call(operation, (self,), function.result, self.shape, formula, _getframe(1))
 
     def select(self, op: IndexUnaryOp | str, thunk: Any = None) -> Call:
         """Keep the entries for which `op` of value, index and `thunk` is true.
@@ -508,23 +497,18 @@ class Collection(Arithmetic):
             if thunk is not None:
                 raise InvalidValue(f"select: a mask takes no thunk, here {thunk!r}. Leave it out.")
             return self._where(op)._written_in(_getframe(1))
-        op, number, _ = selected(self.dtype, op, 0 if thunk is None else thunk)
-        return Call(
-            Select(self.data, op, number),
-            (self,),
-            self.dtype,
-            self.shape,
-            (op.name, "(", self, f", {number})"),
-            _getframe(1),
-        )
+        op, number, _ = arguments.selected(self.dtype, op, 0 if thunk is None else thunk)
+        formula = (op.name, "(", self, f", {number})")
+        operation = Select(self.data, op, number)
+        return Call(operation, (self,), self.dtype, self.shape, formula, _getframe(1))
 
     def _where(self, x: Any) -> Call:
         """Return the deferred selection of the entries where a mask or a BOOL object is true."""
         if isinstance(x, Call) and x.compared is not None and x.inputs[0] is self:
             return x.kept()
-        mask = as_mask(self, x)
+        mask = expr.as_mask(self, x)
         if mask.vector.shape != self.shape:
-            raise mask_does_not_fit(mask, self)
+            raise expr.mask_does_not_fit(mask, self)
         kept: Any = mask.new()
         call: Call = kept.ewise_mult(self, binary.second)
         call.formula = ("select(", self, ", ", x, ")")
@@ -546,24 +530,17 @@ class Collection(Arithmetic):
         InvalidValue
             If `allow_empty` is False and an aggregator is more than a monoid.
         """
-        aggregator = None if type(op) is Monoid else agg.named(op)
-        if aggregator is not None and aggregator.monoid is None:
+        found = adder(op)
+        if isinstance(found, Aggregator):
             if not allow_empty:
                 raise InvalidValue(
-                    f"reduce: {aggregator!r} has no identity. Leave out allow_empty=False."
+                    f"reduce: {found!r} has no identity. Leave out allow_empty=False."
                 )
-            return aggregate(self, aggregator, "reduce", _getframe(1))
-        found = (aggregator and aggregator.monoid) or monoid.lookup(op)
+            return aggregate(self, found, "reduce", _getframe(1))
         result = found.types(self.dtype)[1]
-        call = Call(
-            Reduce(self.data, found),
-            (self,),
-            result,
-            (),
-            (found.name, "(", self, ")"),
-            _getframe(1),
-        )
+        formula = (found.name, "(", self, ")")
+        call = Call(Reduce(self.data, found), (self,), result, (), formula, _getframe(1))
         if allow_empty:
             return call
         total = call.new()
-        return constant(found.identity(result) if total.is_empty else total._value, result)
+        return expr.constant(found.identity(result) if total.is_empty else total._value, result)

@@ -12,37 +12,26 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
+from lagpu import errors, operations
 from lagpu.algebra.tables import indexunary
 from lagpu.backends.protocol import Backend
 from lagpu.core.arguments import binary_operator
-from lagpu.core.hints import Deferred, NoArithmetic, NoTruth, how_to_join, name_of, object_of
+from lagpu.core.hints import (
+    Deferred,
+    NoArithmetic,
+    NoTruth,
+    how_to_join,
+    is_operand,
+    name_of,
+    object_of,
+)
 from lagpu.core.recorder import current_observer, current_recorder, run_statement
 from lagpu.dtypes import BOOL, DType, lookup
-from lagpu.errors import (
-    BackendMismatch,
-    DimensionMismatch,
-    DomainMismatch,
-    InvalidValue,
-    LagpuError,
-    UnusedCall,
-)
 from lagpu.host import display
 from lagpu.host.source import drops_an_error, expression_at, is_notation, operation_at, taken_by
-from lagpu.operations import (
-    Assign,
-    AssignScalar,
-    Constant,
-    Descriptor,
-    Operation,
-    Select,
-    Statement,
-    method_of,
-)
+from lagpu.operations import Assign, AssignScalar, Descriptor, Operation, Statement
 
 _warned: dict[str, dict[Any, Any]] = {}  # by file, the registry by which Python warns once a line
-
-
-_finalized: set[str] = set()  # the classes that have such a twin
 
 
 class Unassigned:
@@ -64,8 +53,7 @@ class Unassigned:
         A finalizer in Python is a place where an interrupt (Ctrl-C) may come, and there it is
         lost. So an object that is used changes its class for one whose finalizer is compiled.
         """
-        if cls.__name__ not in _finalized:
-            _finalized.add(cls.__name__)
+        if "__del__" not in vars(cls):
             body = {"__slots__": (), "__del__": staticmethod(tuple), "__module__": cls.__module__}
             cls._without_finalizer = type(cls.__name__, (cls,), body)
 
@@ -98,7 +86,7 @@ def _warn(x: Unassigned, code: CodeType, instruction: int) -> None:
     found = expression_at(code, instruction)
     message = x._remedy.format(found.text or repr(x))
     known = _warned.setdefault(code.co_filename, {})
-    warnings.warn_explicit(message, UnusedCall, code.co_filename, found.line, registry=known)
+    warnings.warn_explicit(message, errors.UnusedCall, code.co_filename, found.line, registry=known)
 
 
 # ------------------------------------------------------------------------------------------
@@ -119,11 +107,6 @@ _PLACES: dict[str, tuple[str, Any, int]] = {
 }  # fmt: skip
 #: The classes of results, by their number of dimensions: `Scalar`, `Vector` and `Matrix`.
 OUTPUTS: dict[int, Any] = {}
-
-
-def is_operand(x: Any, ndim: int) -> bool:
-    """Return True for a Vector (`ndim` 1) or a Matrix or its transpose (2), and not an array."""
-    return isinstance(x, NoTruth) and getattr(x, "ndim", None) == ndim
 
 
 class Mask(Deferred):
@@ -180,7 +163,35 @@ class Mask(Deferred):
         return out
 
 
-class Call(Unassigned, Deferred):
+class Expression(Deferred):
+    """An expression that becomes a call; a subclass has the slot `_result`."""
+
+    __slots__ = ()
+    _result: Any
+
+    def call(self) -> Call:
+        """Return the deferred operation."""
+        raise NotImplementedError
+
+    def _computed(self) -> Any:
+        """Return the result as an object, computed at the first time.
+
+        In a loop's body that is recorded, the statement that computes it is recorded as well.
+        """
+        self._mark_used()
+        try:
+            return self._result
+        except AttributeError:  # the slot is empty
+            pass
+        self._result = found = temporary(self.call())
+        return found
+
+    def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
+        """Return the result as a new object; see `Call.new`."""
+        return self.call().new(dtype, mask=mask, name=name)
+
+
+class Call(Unassigned, Expression):
     """An operation that waits for its output: ``w << call``, ``w(mask) << call``, ``call.new()``.
 
     Attributes
@@ -231,7 +242,7 @@ class Call(Unassigned, Deferred):
     def method(self) -> str:
         """Name of the operation in messages and traces."""
         ndim = len(self.shape) or (self.inputs[0].ndim if self.inputs else 1)
-        return method_of(self.operation, ndim)
+        return operations.method_of(self.operation, ndim)
 
     def _origin(self, frame: FrameType | None) -> tuple[CodeType, int] | None:
         if taken_by(self._code, self._at) in _USES:
@@ -242,9 +253,10 @@ class Call(Unassigned, Deferred):
                 return None  # an error or an interrupt ended what was about to use it
         return self._code, self._at  # not where it is dropped: w = call lives on in w
 
-    def _written_in(self, by: FrameType) -> Call:
-        """Set the author's frame, for an operator that was called."""
-        self._code, self._at = by.f_code, by.f_lasti
+    def _written_in(self, by: FrameType | None) -> Call:
+        """Set the author's frame, if it is known, for an operator that was called."""
+        if by is not None:
+            self._code, self._at = by.f_code, by.f_lasti
         return self
 
     def __repr__(self) -> str:
@@ -287,14 +299,11 @@ class Call(Unassigned, Deferred):
             number = np.int64(whole(number.item()) + step)
         x, op = self.inputs[0], indexunary[f"{by}{name}"]
         formula = (op.name, "(", x, f", {number})")
-        return Call(Select(x.data, op, number), (x,), x.dtype, x.shape, formula)
+        return Call(operations.Select(x.data, op, number), (x,), x.dtype, x.shape, formula)
 
     def call(self) -> Call:
         """Return the call itself, as other expressions return their call."""
         return self
-
-    def _computed(self) -> Any:
-        return compute(self, self.call)
 
     def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
         """Return the result as a new object of type `dtype`, by default the call's type."""
@@ -305,37 +314,6 @@ class Call(Unassigned, Deferred):
         out = make(wanted, *self.shape, name=name, **where)
         assign(Updater(out, mask), self)
         return out
-
-
-class Expression(Deferred):
-    """An expression that becomes a call."""
-
-    __slots__ = ()
-
-    def call(self) -> Call:
-        """Return the deferred operation."""
-        raise NotImplementedError
-
-    def _computed(self) -> Any:
-        return compute(self, self.call)
-
-    def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
-        """Return the result as a new object; see `Call.new`."""
-        return self.call().new(dtype, mask=mask, name=name)
-
-
-def compute(x: Any, call: Callable[[], Call]) -> Any:
-    """Return the result of an expression as an object, computed at the first time.
-
-    In a loop's body that is recorded, the statement that computes it is recorded as well.
-    """
-    x._mark_used()
-    try:
-        return x._result
-    except AttributeError:  # the slot is empty
-        pass
-    x._result = found = temporary(call())
-    return found
 
 
 def temporary(call: Call, dtype: Any = None) -> Any:
@@ -370,7 +348,7 @@ def _format_part(part: Any, names: Mapping[int, str]) -> str:
 def constant(number: Any, dtype: DType, formula: Any = None) -> Call:
     """Return the call of a number, which needs no computation."""
     shown = number if formula is None else formula
-    return Call(Constant(number), (), dtype, (), (shown,))
+    return Call(operations.Constant(number), (), dtype, (), (shown,))
 
 
 def mark_used(x: Any) -> None:
@@ -396,17 +374,53 @@ def as_mask(out: Any, x: Any) -> Mask:
     if isinstance(found, NoTruth):
         v = name_of(x)
         hint = f"Write {v}.S for where {v} has entries, {v}.V for where they are not zero."
-    raise DomainMismatch(f"{out.name}(...): {kind_of(x)} is not a mask. {hint}")
+    raise errors.DomainMismatch(f"{out.name}(...): {kind_of(x)} is not a mask. {hint}")
 
 
-def mask_does_not_fit(mask: Mask, out: Any) -> LagpuError:
+def mask_does_not_fit(mask: Mask, out: Any) -> errors.LagpuError:
     """Return the error for a mask of another shape or another backend than the output."""
     vector, name = mask.vector, name_of(out)
     if vector.shape == out.shape:
         return mixed_backends(f"{name}(...)", (out, vector))
-    return DimensionMismatch(
+    return errors.DimensionMismatch(
         f"{name}(...): the mask {mask!r} has shape {vector.shape} != {out.shape} of {name}."
     )
+
+
+def assign(to: Updater, value: Any) -> None:
+    """Check one statement, then record it, or run it as a whole on the output's backend."""
+    to.__class__ = _UsedUpdater
+    out = to.out
+    call = value
+    if type(value) is not Call or to.indices is not None or len(value.shape) < out.ndim:
+        if type(value) is Call:
+            value.__class__ = _UsedCall  # if it does not fit, one error is enough
+        call = out._call_for(value, to)
+    call.__class__ = _UsedCall
+    to_part = to.indices is not None and type(call.operation) in (Assign, AssignScalar)
+    if call.shape != out.shape and not to_part:
+        raise errors.DimensionMismatch(
+            f"{call.method}: {name_of(out)} has shape {out.shape} != {call.shape} of {call!r}."
+        )
+    if call.backend is not out.backend and call.shape:
+        raise mixed_backends(call.method, (out, *call.inputs))
+    mask = to.mask
+    if mask is None:
+        desc = Descriptor(None, True, False, to.accum, to.replace)
+    else:
+        vector = mask.vector
+        if vector.shape != out.shape:  # one of them was resized since the mask was given
+            raise mask_does_not_fit(mask, out)
+        desc = Descriptor(vector.data, mask.structure, mask.complement, to.accum, to.replace)
+    s = Statement(out.data, desc, call.operation, call.dtype)
+    recorder, observer = current_recorder(), current_observer()
+    if recorder is not None and recorder.takes(s, out.ndim, call.backend):
+        if observer is not None:
+            observer.recorded(to, call)
+    elif observer is not None and call.backend is not None:
+        observer.statement(to, call, partial(run_statement, call.backend, s))
+    else:
+        run_statement(call.backend, s)
 
 
 class Updater(Unassigned, NoArithmetic):
@@ -426,13 +440,11 @@ class Updater(Unassigned, NoArithmetic):
         if mask is not None and not isinstance(mask, Mask):
             mask = as_mask(out, mask)
         if mask is not None and (
-            (vector := mask.vector).backend is not out.backend
-            or vector.ndim != out.ndim
-            or (vector.size != out.size if out.ndim == 1 else vector.shape != out.shape)
+            mask.vector.backend is not out.backend or mask.vector.shape != out.shape
         ):
             raise mask_does_not_fit(mask, out)
         if replace and mask is None:
-            raise InvalidValue(
+            raise errors.InvalidValue(
                 f"{name_of(out)}(...): replace deletes what a mask leaves out, and there is no "
                 "mask. Give one, or leave out replace."
             )
@@ -473,11 +485,7 @@ class Updater(Unassigned, NoArithmetic):
     def __setitem__(self, indices: Any, value: Any) -> None:
         assign(self[indices], value)
 
-    def update(self, value: Any) -> None:
-        """Do what ``<<`` does."""
-        assign(self, value)
-
-    __lshift__ = update
+    update = __lshift__ = assign
 
 
 # What is used changes its class: see `Unassigned`.
@@ -485,48 +493,8 @@ _UsedCall: Any = Call._without_finalizer
 _UsedUpdater: Any = Updater._without_finalizer
 
 
-def assign(to: Updater, value: Any) -> None:
-    """Check one statement, then hand it as a whole, with its mask, to the output's backend."""
-    to.__class__ = _UsedUpdater
-    out = to.out
-    call = value
-    if type(value) is not Call or to.indices is not None or len(value.shape) < out.ndim:
-        if type(value) is Call:
-            value.__class__ = _UsedCall  # if it does not fit, one error is enough
-        call = out._call_for(value, to)
-    call.__class__ = _UsedCall
-    to_part = to.indices is not None and type(call.operation) in (Assign, AssignScalar)
-    if call.shape != out.shape and not to_part:
-        raise DimensionMismatch(
-            f"{call.method}: {name_of(out)} has shape {out.shape} != {call.shape} of {call!r}."
-        )
-    if call.backend is not out.backend and call.shape:
-        raise mixed_backends(call.method, (out, *call.inputs))
-    mask = to.mask
-    if mask is None:
-        desc = Descriptor(None, True, False, to.accum, to.replace)
-    else:
-        vector = mask.vector
-        if vector.shape != out.shape:  # one of them was resized since the mask was given
-            raise mask_does_not_fit(mask, out)
-        desc = Descriptor(vector.data, mask.structure, mask.complement, to.accum, to.replace)
-    _submit(Statement(out.data, desc, call.operation, call.dtype), to, call)
-
-
-def _submit(s: Statement, to: Updater, call: Call) -> None:
-    """Record a checked statement of a recorded loop, or run it; observers see it."""
-    recorder, observer = current_recorder(), current_observer()
-    if recorder is not None and recorder.takes(s, to.out.ndim, call.backend):
-        if observer is not None:
-            observer.recorded(to, call)
-    elif observer is not None and call.backend is not None:
-        observer.statement(to, call, partial(run_statement, call.backend, s))
-    else:
-        run_statement(call.backend, s)
-
-
-def mixed_backends(what: str, objects: tuple[Any, ...]) -> BackendMismatch:
+def mixed_backends(what: str, objects: tuple[Any, ...]) -> errors.BackendMismatch:
     """Return the error that names each object's backend."""
     facts = ", ".join(f"{name_of(o)} is on {o.backend.name}" for o in objects)
     first, other = next((a, b) for a in objects for b in objects if a.backend is not b.backend)
-    return BackendMismatch(f"{what}: {facts}. {how_to_join(first, other)}")
+    return errors.BackendMismatch(f"{what}: {facts}. {how_to_join(first, other)}")

@@ -149,6 +149,11 @@ class NoTruth(NoArithmetic):
         self.refuse("cannot be written to", self._output(value))
 
 
+def is_operand(x: Any, ndim: int) -> bool:
+    """Return True for a Vector (`ndim` 1) or a Matrix or its transpose (2), and not an array."""
+    return isinstance(x, NoTruth) and getattr(x, "ndim", None) == ndim
+
+
 class Computed:
     """An attribute that results have: an expression or a view computes its result for it.
 

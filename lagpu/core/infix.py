@@ -11,26 +11,9 @@ import numpy as np
 
 from lagpu.algebra.operators import SIGNS, BinaryOp, Monoid, Semiring
 from lagpu.algebra.tables import binary, monoid, semiring, unary
-from lagpu.core.arguments import (
-    as_size,
-    binary_operator,
-    integer,
-    scalar_dtype,
-    with_defaults,
-)
-from lagpu.core.expr import (
-    OUTPUTS,
-    Call,
-    Expression,
-    Mask,
-    Unassigned,
-    format_as_written,
-    is_operand,
-    kind_of,
-    mark_used,
-    temporary,
-)
-from lagpu.core.hints import NoTruth, name_of, object_of
+from lagpu.core import arguments, expr
+from lagpu.core.expr import OUTPUTS, Call, Expression, Mask, Unassigned
+from lagpu.core.hints import NoTruth, is_operand, name_of, object_of
 from lagpu.dtypes import BOOL, DType, unify
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.host import display
@@ -39,21 +22,22 @@ from lagpu.operations import Ewise, Kronecker, Multiply, MultiplySelection, Prod
 
 
 class Pair(Unassigned, Expression):
-    """Two operands and a sign: ``u @ A``, ``u | v`` or ``u & v``."""
+    """Two operands and a sign: ``u @ A``, ``u | v`` or ``u & v``.
+
+    It is `wanted` that an operator or a semiring, as `usual`, takes them by the method `takes`.
+    Another operand after a sign of `chains` makes a longer pair.
+    """
 
     __slots__ = ("_result", "left", "right")
     sign: str
-    wanted = takes = ""
+    usual: str
+    wanted = takes = chains = ""
 
     def _begin(self, left: Any, right: Any) -> None:
         for operand in (left, right):
-            mark_used(operand)
+            expr.mark_used(operand)
         self.left, self.right = left, right
         self._used = False
-
-    def call(self, by: FrameType | None = None) -> Call:
-        """Return the deferred operation with the operator that is usual for the sign."""
-        raise NotImplementedError
 
     def _operands(self, op: Any, *numbers: Any, **options: Any) -> tuple[Any, Any, Any]:
         """Return (left, right, operator): an operand of the same sign is computed with it too.
@@ -61,18 +45,19 @@ class Pair(Unassigned, Expression):
         The operator of such a chain counts in the common type of all its operands and `numbers`.
         """
         self._mark_used()
-        if isinstance(self.left, Pair) or isinstance(self.right, Pair):
+        left, right = self.left, self.right
+        if isinstance(left, Pair) or isinstance(right, Pair):
             kinds = self._dtypes()
             kind = functools.reduce(unify, kinds)
             for number in numbers:
-                kind = unify(kind, scalar_dtype(number, kind, self.takes))
+                kind = unify(kind, arguments.scalar_dtype(number, kind, self.takes))
             if getattr(op, "op", op).dtype is None and {*kinds} != {kind}:
                 op = op[kind]
-        left, right = (
-            object_of(getattr(x, self.takes)(op, None, **options) if _joins(x, self.sign) else x)
-            for x in (self.left, self.right)
-        )
-        return left, right, op
+            left, right = (
+                getattr(x, self.takes)(op, None, **options) if _joins(x, self.sign) else x
+                for x in (left, right)
+            )
+        return object_of(left), object_of(right), op
 
     def _dtypes(self) -> list[DType]:
         """Return the types of all operands of a chain."""
@@ -96,10 +81,19 @@ class Pair(Unassigned, Expression):
     @property
     def example(self) -> str:
         """The expression with its operator, in the author's names."""
-        raise NotImplementedError
+        return f"{self.usual}({self.as_line})"
+
+    @property
+    def _hint(self) -> str:  # type: ignore[override]
+        return f"Write {self.example}, or another {self.wanted}."
+
+    def _infix(self, sign: str, other: Any, reflected: bool = False) -> Any:
+        if sign not in self.chains:
+            return super()._infix(sign, other, reflected)
+        return _paired(sign, *((other, self) if reflected else (self, other)))
 
     def __repr__(self) -> str:
-        return format_as_written(self.formula)
+        return expr.format_as_written(self.formula)
 
     _repr_html_ = display.pair_html
 
@@ -126,12 +120,12 @@ class Joined(Pair):
     Without an operator they are those of logic, for BOOL alone.
     """
 
-    __slots__ = ("sign",)
+    __slots__ = ("sign", "usual")
     _remedy = "{0} has no operator, and was never used. Write w << binary.plus({0})."
-    wanted, takes = "operator", "combined"
+    wanted, takes, chains = "operator", "combined", "|&"
 
     def __init__(self, left: Any, right: Any, sign: str) -> None:
-        self.sign = sign
+        self.sign, self.usual = sign, f"binary.{_WAYS[sign][1]}"
         self._begin(left, right)
         for operand in (left, right):
             if isinstance(operand, Joined) and operand.sign != sign:
@@ -139,17 +133,8 @@ class Joined(Pair):
             if isinstance(operand, Mask) or not isinstance(operand, NoTruth):
                 self.refuse(
                     f"{type(operand).__name__} is neither a Vector nor a Matrix",
-                    f"With a number, write binary.{_WAYS[sign][1]}(u, x).",
+                    f"With a number, write {self.usual}(u, x).",
                 )
-
-    @property
-    def _hint(self) -> str:  # type: ignore[override]
-        return f"Write {self.example}, or another operator."
-
-    @property
-    def example(self) -> str:
-        """The expression with an operator, in the author's names."""
-        return f"binary.{_WAYS[self.sign][1]}({self.as_line})"
 
     def combined(self, op: BinaryOp, by: FrameType | None, **defaults: Any) -> Call:
         """Return the deferred element-wise operation with `op`, of a chain ``u | v | w`` too.
@@ -164,31 +149,23 @@ class Joined(Pair):
                     f"takes no {', '.join(defaults)}",
                     "Give both left_default= and right_default= to the operator of u | v.",
                 )
-            call: Call = left.ewise_union(right, op, *(defaults[f"{k}_default"] for k in _SIDES))
+            call: Call = left.ewise_union(right, op, **defaults)
         else:
             call = getattr(left, _WAYS[self.sign][0])(right, op)
-        return call if by is None else call._written_in(by)
+        return call._written_in(by)
 
-    def call(self, by: FrameType | None = None) -> Call:
+    def call(self) -> Call:
         """Return the deferred ``or`` or ``and`` of BOOL operands."""
         parts = [x.call() if isinstance(x, Pair) else x for x in (self.left, self.right)]
         kinds = [x.dtype for x in parts]
         if any(kind is not BOOL for kind in kinds):
             for part in parts:
-                mark_used(part)
+                expr.mark_used(part)
             self.refuse(
                 f"{self.as_line} has no operator, and its types {kinds[0]} and {kinds[1]} are not "
                 "both BOOL"
             )
-        return self.combined(binary[_WAYS[self.sign][2]], by)
-
-    def _infix(self, sign: str, other: Any, reflected: bool = False) -> Any:
-        if sign in ("|", "&"):
-            return Joined(other, self, sign) if reflected else Joined(self, other, sign)
-        return super()._infix(sign, other, reflected)
-
-
-_SIDES = ("left", "right")
+        return self.combined(binary[_WAYS[self.sign][2]], None)
 
 
 # ------------------------------------------------------------------------------------------
@@ -236,9 +213,9 @@ def broadcast(kind: str, x: Any, y: Any, op: BinaryOp, defaults: Any, by: FrameT
     On the intersection it is a product with a diagonal matrix. On the union each entry of the
     vector is written into its whole row or column, so the result has up to that many entries.
     """
-    left = is_operand(x, 1)
+    left = x.ndim == 1
     v, A = (x, y) if left else (y, x)
-    size = A.nrows if left else A.ncols
+    size, other = A.shape if left else A.shape[::-1]
     if v.size != size:
         side = "nrows" if left else "ncols"
         raise DimensionMismatch(
@@ -249,18 +226,15 @@ def broadcast(kind: str, x: Any, y: Any, op: BinaryOp, defaults: Any, by: FrameT
         ways = (v.diag(), A) if left else (A, v.diag())
         call: Call = ways[0].mxm(ways[1], _any_of(op))
     else:
-        ones = OUTPUTS[1](v.dtype, A.ncols if left else A.nrows, like=v)
+        ones = OUTPUTS[1](v.dtype, other, like=v)
         ones << 1
-        full = outer_product(v, ones, semiring.any_first.multiply) if left else (
-            outer_product(ones, v, semiring.any_second.multiply)
-        )  # fmt: skip
-        whole = full.new()
-        parts = (whole, A) if left else (A, whole)
-        more = (op,) if defaults is None else (op, *defaults)
-        call = getattr(parts[0], kind)(parts[1], *more)
+        pair, value = ((v, ones), binary.first) if left else ((ones, v), binary.second)
+        whole = outer_product(*pair, value).new()
+        ways = (whole, A) if left else (A, whole)
+        call = getattr(ways[0], kind)(ways[1], op, *(defaults or ()))
     sign = " ⊗ " if kind == "ewise_mult" else " ⊕ "
     call.formula = (op.name, "(", x, sign, y, ")")
-    return call if by is None else call._written_in(by)
+    return call._written_in(by)
 
 
 # ------------------------------------------------------------------------------------------
@@ -278,37 +252,27 @@ class MatMul(Pair):
 
     __slots__ = ("ndim_of_result",)
     _remedy = "{0} has no semiring, and was never used. Write w << semiring.plus_times({0})."
-    sign, wanted, takes = "@", "semiring", "times"
+    sign = chains = "@"
+    usual, wanted, takes = "semiring.plus_times", "semiring", "times"
+    ndim_of_result: int
 
     def __init__(self, left: Any, right: Any) -> None:
         sides = [x if isinstance(x, MatMul) else object_of(x) for x in (left, right)]
-        ndims = [getattr(x, "ndim_of_result", getattr(x, "ndim", 0)) for x in sides]
+        ndims = [
+            x.ndim_of_result if isinstance(x, MatMul) else getattr(x, "ndim", 0) for x in sides
+        ]
         for operand, ndim in zip((left, right), ndims, strict=True):
             if not isinstance(operand, NoTruth) or not ndim:
                 raise DomainMismatch(
-                    f"@: {kind_of(operand)} is neither a Vector nor a Matrix. "
+                    f"@: {expr.kind_of(operand)} is neither a Vector nor a Matrix. "
                     "Make one with from_dense or from_coo."
                 )
         self.ndim_of_result = sum(ndims) - 2
         self._begin(*sides)
 
-    def _infix(self, sign: str, other: Any, reflected: bool = False) -> Any:
-        if sign == "@":
-            return MatMul(other, self) if reflected else MatMul(self, other)
-        return super()._infix(sign, other, reflected)
-
-    @property
-    def example(self) -> str:
-        """The product with a semiring, in the author's names."""
-        return f"semiring.plus_times({self.as_line})"
-
-    @property
-    def _hint(self) -> str:  # type: ignore[override]
-        return f"Write {self.example}, or another semiring."
-
-    def call(self, by: FrameType | None = None) -> Call:
+    def call(self) -> Call:
         """Return the deferred product over plus_times, as in linear algebra."""
-        return self.times(_PLUS_TIMES, by)
+        return self.times(_PLUS_TIMES, None)
 
     def times(self, semiring: Semiring, by: FrameType | None, **options: Any) -> Call:
         """Return the deferred product over `semiring`, written in the frame `by`."""
@@ -324,6 +288,11 @@ class MatMul(Pair):
         return vector_product(left, right, semiring, False, by, **options)
 
 
+def _paired(sign: str, left: Any, right: Any) -> Pair:
+    """Return two operands that wait for their operator or their semiring."""
+    return MatMul(left, right) if sign == "@" else Joined(left, right, sign)
+
+
 def inner_product(u: Any, v: Any, semiring: Semiring, by: FrameType | None) -> Call:
     """Return the deferred ``u @ v``: the sum over the indices at which both have an entry.
 
@@ -332,7 +301,7 @@ def inner_product(u: Any, v: Any, semiring: Semiring, by: FrameType | None) -> C
     if u.size != v.size:
         raise DimensionMismatch(f"inner: {name_of(u)}.size {u.size} != {name_of(v)}.size {v.size}.")
     domain, result = semiring.types(u.dtype, v.dtype)
-    products = temporary(u.ewise_mult(v, semiring.multiply[domain]), result)
+    products = expr.temporary(u.ewise_mult(v, semiring.multiply[domain]), result)
     total = products.reduce(semiring.monoid)
     formula = (u, f" {semiring.name} ", v)
     return Call(total.operation, (products,), result, (), formula, by)
@@ -357,17 +326,16 @@ def vector_product(
 ) -> Call:
     """Return the deferred ``A @ u``, or ``u @ A`` if `flip`, as written in the frame `by`."""
     if not (is_operand(A, 2) and is_operand(u, 1)):
-        A, u = object_of(A), object_of(u)
-    if not (is_operand(A, 2) and is_operand(u, 1)):
         raise DomainMismatch(
-            f"{semiring!r}: takes a Matrix and a Vector, not {kind_of(A)} and {kind_of(u)}. "
-            f"Write {semiring.name}(q @ A)."
+            f"{semiring!r}: takes a Matrix and a Vector, not {expr.kind_of(A)} and "
+            f"{expr.kind_of(u)}. Write {semiring.name}(q @ A)."
         )
-    if u.size != (A.nrows if flip else A.ncols):
+    inner, outer = A.shape if flip else A.shape[::-1]
+    if u.shape[0] != inner:
         op, side = ("vxm", "nrows") if flip else ("mxv", "ncols")
         raise DimensionMismatch(
-            f"{op}: {name_of(u)}.size {u.size} != {name_of(A)}.{side} {getattr(A, side)}."
-            + (_other_ways(A, u, flip) if u.size == (A.ncols if flip else A.nrows) else "")
+            f"{op}: {name_of(u)}.size {u.size} != {name_of(A)}.{side} {inner}."
+            + (_other_ways(A, u, flip) if u.size == outer else "")
         )
     if kernel is not None and policy is not None:
         op = "vxm" if flip else "mxv"
@@ -382,15 +350,53 @@ def vector_product(
     else:
         source = stored.operand  # the vector of a selection
         operation = MultiplySelection(source.data, u.data, product)
-    size = A.ncols if flip else A.nrows
     formula = (left, f" {semiring.name} ", right)
-    return Call(operation, (source, u), result, (size,), formula, by)
+    return Call(operation, (source, u), result, (outer,), formula, by)
 
 
 class MatrixOperand(NoTruth):
     """A matrix or a view of one, as the left operand of an operation on two matrices."""
 
     __slots__ = ()
+    shape: Any
+
+    @property
+    def stored(self) -> Any:
+        """The matrix itself; of a transpose, the matrix that is stored."""
+        return self
+
+    @property
+    def nrows(self) -> int:
+        """Number of rows."""
+        return self.shape[0]  # type: ignore[no-any-return]
+
+    @property
+    def ncols(self) -> int:
+        """Number of columns."""
+        return self.shape[1]  # type: ignore[no-any-return]
+
+    def mxv(
+        self: Any,
+        u: Any,
+        op: Semiring | str = _PLUS_TIMES,
+        *,
+        kernel: str | None = None,
+        policy: str | None = None,
+    ) -> Call:
+        """Multiply by a vector, as ``op(A @ u)``: ``w[i] = ⊕ⱼ A[i, j] ⊗ u[j]``.
+
+        Parameters
+        ----------
+        u : Vector, (ncols,)
+            The vector.
+        op : Semiring
+            The algebra.
+        kernel, policy : str, optional
+            The strategy, or the rule that chooses one, on a backend that offers them.
+        """
+        return vector_product(
+            self, object_of(u), semiring.lookup(op), False, _getframe(1), kernel, policy
+        )
 
     def mxm(self: Any, B: Any, op: Semiring | str = _PLUS_TIMES) -> Call:
         """Multiply by a matrix, as ``op(A @ B)``: ``C[i, j] = ⊕ₖ A[i, k] ⊗ B[k, j]``.
@@ -410,17 +416,15 @@ class MatrixOperand(NoTruth):
 
         ``C[i p + k, j q + l] = A[i, j] ⊗ B[k, l]``
         """
-        found = binary_operator(op)
+        found = arguments.binary_operator(op)
         B = _require_matrix("kronecker", B)
-        shape = (
-            as_size(self.nrows * B.nrows, "kronecker"),
-            as_size(self.ncols * B.ncols, "kronecker"),
-        )
+        nrows = arguments.as_size(self.nrows * B.nrows, "kronecker")
+        ncols = arguments.as_size(self.ncols * B.ncols, "kronecker")
         left, right, transposed = _stored(self, B)
         operation = Kronecker(left.data, right.data, found, transposed)
         result = found.types(self.dtype, B.dtype)[1]
         formula = (found.name, " kronecker(", self, ", ", B, ")")
-        return Call(operation, (left, right), result, shape, formula, _getframe(1))
+        return Call(operation, (left, right), result, (nrows, ncols), formula, _getframe(1))
 
     def power(self: Any, n: int, op: Semiring | str = _PLUS_TIMES) -> Call:
         """Return the product of `n` times this square matrix, ``A @ A @ ... @ A``.
@@ -432,14 +436,12 @@ class MatrixOperand(NoTruth):
         DimensionMismatch
             If the matrix is not square.
         """
-        algebra, n = semiring.lookup(op), integer(n, "power: n")
-        if n < 1:
-            raise InvalidValue(f"power: n is {n} < 1. Give 1 or more.")
+        algebra, n = semiring.lookup(op), arguments.integer(n, "power: n", 1)
         square, done = self, None
         while n > 1:  # by the bits of n: few products
             if n % 2:
-                done = square if done is None else temporary(done.mxm(square, algebra))
-            square, n = temporary(square.mxm(square, algebra)), n // 2
+                done = square if done is None else expr.temporary(done.mxm(square, algebra))
+            square, n = expr.temporary(square.mxm(square, algebra)), n // 2
         call: Call = square.copying() if done is None else done.mxm(square, algebra)
         return call._written_in(_getframe(1))
 
@@ -474,7 +476,7 @@ def _require_matrix(what: str, B: Any) -> Any:
     """Return `B`, computed if it is an expression, if that is a matrix."""
     found = object_of(B)
     if not is_operand(found, 2):
-        raise DomainMismatch(f"{what}: {kind_of(found)} is not a Matrix.")
+        raise DomainMismatch(f"{what}: {expr.kind_of(found)} is not a Matrix.")
     return found
 
 
@@ -484,19 +486,26 @@ def require_vector(what: str, u: Any, other: Any) -> Any:
     if is_operand(found, 1):
         return found
     hint = "" if is_operand(found, 2) else f" With a number, write {name_of(u)}.apply(op, x)."
-    raise DomainMismatch(f"{what}: {kind_of(found)} is not a Vector.{hint}")
+    raise DomainMismatch(f"{what}: {expr.kind_of(found)} is not a Vector.{hint}")
 
 
 def _ewise(
-    by: FrameType, kind: str, x: Any, other: Any, op: Any, sign: str, defaults: Any = None
+    by: FrameType, kind: str, x: Any, other: Any, op: Any, sign: str, given: Any = None
 ) -> Call:
-    """Return the deferred element-wise operation on two vectors, two matrices or one of each."""
-    found, y = binary_operator(op), other
+    """Return the deferred element-wise operation on two vectors, two matrices or one of each.
+
+    Of `ewise_union` the two defaults are `given`.
+    """
+    y = other
     if type(y) is not type(x):  # an expression, a view, or of the other kind
         y = object_of(y)
-        if is_operand(y, 3 - x.ndim):
-            return broadcast(kind, x, y, found, defaults, by)
-        y = require_vector(kind, x, y) if x.ndim == 1 else _require_matrix(kind, y)
+        if not is_operand(y, 3 - x.ndim):
+            y = require_vector(kind, x, y) if x.ndim == 1 else _require_matrix(kind, y)
+    found, defaults = arguments.binary_operator(op), None
+    if given is not None:
+        found, defaults = arguments.with_defaults(op, x.dtype, y.dtype, given)
+    if x.ndim != y.ndim:
+        return broadcast(kind, x, y, found, defaults, by)
     if x.shape != y.shape:
         raise _unlike(kind, x, y)
     left, right, transposed = (x, y, (False, False)) if x.ndim == 1 else _stored(x, y)
@@ -563,14 +572,8 @@ class Arithmetic(NoTruth):
 
     def ewise_union(self: Any, other: Any, op: Any, left_default: Any, right_default: Any) -> Call:
         """Combine on the union, ``w = u ⊕ v``, with a default in place of a missing entry."""
-        y = object_of(other)
-        if self.ndim == 1 and not is_operand(y, 2):
-            y = require_vector("ewise_union", self, y)
-        elif not isinstance(y, NoTruth):
-            _require_matrix("ewise_union", y)
         given = left_default, right_default
-        found, defaults = with_defaults(op, self.dtype, y.dtype, given)
-        return _ewise(_getframe(1), "ewise_union", self, y, found, " ⊕ ", defaults)
+        return _ewise(_getframe(1), "ewise_union", self, other, op, " ⊕ ", given)
 
     def __matmul__(self, other: Any) -> MatMul:
         return MatMul(self, other)
@@ -583,10 +586,8 @@ class Arithmetic(NoTruth):
             word = "is" if sign == "==" else "is not"
             self.refuse(f"has no {sign} with None", f"Write {name_of(self)} {word} None.")
         left, right = (other, self) if reflected else (self, other)
-        if sign == "@":  # of an expression that was computed
-            return MatMul(left, right)
-        if sign in ("|", "&"):
-            return Joined(left, right, sign)
+        if sign in "@|&":
+            return _paired(sign, left, right)
         op, way = operator_of(sign), WAYS[sign]
         left, right = object_of(left), object_of(right)
         for x in (left, right) if sign == "^" else ():
@@ -597,8 +598,7 @@ class Arithmetic(NoTruth):
             call = left.ewise_union(right, op, False, False)
         else:
             call = getattr(left, way)(right, op)
-        by = author()
-        return call if by is None else call._written_in(by)
+        return call._written_in(author())
 
     def _inplace(self: Any, sign: str, other: Any) -> Any:
         op = _ACCUMULATED.get(sign)
@@ -618,7 +618,7 @@ class Arithmetic(NoTruth):
     def _require_bool(self, sign: str, x: Any) -> None:
         kind = getattr(x, "dtype", BOOL)
         if kind is not BOOL:
-            mark_used(x)
+            expr.mark_used(x)
             self.refuse(f"has no {sign} for {kind}", "It is for BOOL alone.")
 
     def _alone(self: Any, sign: str) -> Any:
@@ -629,8 +629,7 @@ class Arithmetic(NoTruth):
                 f"As a mask, write ~{me}.S for where {me} has no entry, ~{me}.V where none but 0.",
             )
         call = self.apply(unary[UNARY[sign]])
-        by = author()
-        return call if by is None else call._written_in(by)
+        return call._written_in(author())
 
 
 # ------------------------------------------------------------------------------------------
@@ -668,7 +667,7 @@ def described(
             mask = _only(out, "mask", mask, x)
         else:
             raise DomainMismatch(
-                f"{name_of(out)}(...): {kind_of(x)} is no mask, accumulator or replace. "
+                f"{name_of(out)}(...): {expr.kind_of(x)} is no mask, accumulator or replace. "
                 "Write m.S for the entries of m, m.V for those that are not zero, binary.plus for "
                 "an accumulator."
             )

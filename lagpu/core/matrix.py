@@ -4,48 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from sys import _getframe
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from lagpu import backends
-from lagpu.algebra.operators import Monoid
-from lagpu.algebra.tables import monoid
 from lagpu.backends.protocol import Backend
-from lagpu.core.arguments import (
-    as_fill,
-    as_size,
-    as_values,
-    binary_operator,
-    dtype_for,
-    integer,
-    integer_array,
-    is_present,
-    scalar_dtype,
-    single_index,
-)
-from lagpu.core.collection import Collection, agg, aggregate
-from lagpu.core.exchange import (
-    array_of,
-    as_type,
-    check_compressed,
-    extent,
-    filled,
-    from_rows,
-    require_full,
-    split,
-    transpose_compressed,
-)
-from lagpu.core.expr import OUTPUTS, Call, Updater, assign, is_operand
+from lagpu.core import arguments
+from lagpu.core.collection import Aggregator, Collection, adder, aggregate
+from lagpu.core.expr import OUTPUTS, Call, Updater, assign
+from lagpu.core.hints import is_operand
 from lagpu.core.infix import MatrixOperand
 from lagpu.core.vector import Vector
-from lagpu.core.views import MatrixIndex, TransposedMatrix, matrix_assignment, mxv
-from lagpu.dtypes import INT64, DType, lookup
+from lagpu.core.views import MatrixIndex, TransposedMatrix
+from lagpu.dtypes import INT64, lookup
 from lagpu.errors import DimensionMismatch, DomainMismatch, IndexOutOfBound, InvalidValue
 from lagpu.host import display
-from lagpu.operations import Assign, ExtractElement, Handle, ReduceRows
-
-_UNNAMED = display.Unnamed("A")
+from lagpu.operations import Assign, ExtractElement, ReduceRows
 
 Array = np.ndarray[Any, Any]
 
@@ -74,8 +49,10 @@ class Matrix(Collection, MatrixOperand):
     without such a choice that is a `BackendUnavailable`.
     """
 
-    __slots__ = ("ncols", "nrows")
+    __slots__ = ()
+    shape: tuple[int, int]
     ndim = 2
+    _unnamed = display.Unnamed("A")
     _hint = "Use A.nvals, A.to_coo(), A.reduce(op) or A.isequal(B)."
     _truth = "Use {0}.nvals to ask for entries, {0}.isequal(B) to compare."
     _items = "Use {0}.nrows, {0}.nvals, {0}[i, :].new() for a row, or {0}.to_coo() for all entries."
@@ -91,25 +68,11 @@ class Matrix(Collection, MatrixOperand):
         backend: str | Backend | None = None,
         name: str | None = None,
     ) -> None:
-        self.dtype = dtype_for(dtype, "Matrix")
-        self.nrows, self.ncols = as_size(nrows, "Matrix"), as_size(ncols, "Matrix")
+        self.dtype = arguments.dtype_for(dtype, "Matrix")
+        self.shape = (arguments.as_size(nrows, "Matrix"), arguments.as_size(ncols, "Matrix"))
         self.backend = backends.choose(like, backend)
-        self.name = name or _UNNAMED
+        self.name = name or self._unnamed
         self.data = self.backend.matrix(self.dtype, self.shape)
-
-    @classmethod
-    def _of(
-        cls,
-        data: Handle,
-        dtype: DType,
-        shape: tuple[int, int],
-        backend: Backend,
-        name: str | None,
-    ) -> Self:
-        A = cls.__new__(cls)
-        A.dtype, A.backend, A.name, A.data = dtype, backend, name or _UNNAMED, data
-        A.nrows, A.ncols = shape
-        return A
 
     # -------------------------------------------------------------------------------- in and out
     @classmethod
@@ -155,15 +118,17 @@ class Matrix(Collection, MatrixOperand):
             If an entry is given twice, with values of an array, and there is no `dup_op`.
         """
         place = backends.choose(like, backend)
-        rows, cols, values = (array_of(x, place, "from_coo") for x in (rows, cols, values))
-        rows, cols = integer_array(rows, "from_coo"), integer_array(cols, "from_coo")
+        arrays = (arguments.array_of(x, place, "from_coo") for x in (rows, cols, values))
+        rows, cols, values = arrays
+        rows, cols = (arguments.integer_array(x, "from_coo") for x in (rows, cols))
         if rows.shape != cols.shape:
             raise DimensionMismatch(f"from_coo: {len(rows)} rows != {len(cols)} columns.")
-        shape = (extent(rows, nrows, "from_coo: row"), extent(cols, ncols, "from_coo: column"))
-        what, kind = as_values(values, dtype, len(rows), "from_coo")
-        op = None if dup_op is None else binary_operator(dup_op)
-        data = place.matrix_from_coo(rows, cols, what, kind, shape, op)
-        return cls._of(data, kind, shape, place, name)
+        nrows = arguments.extent(rows, nrows, "from_coo: row")
+        ncols = arguments.extent(cols, ncols, "from_coo: column")
+        what, kind = arguments.as_values(values, dtype, len(rows), "from_coo")
+        op = None if dup_op is None else arguments.binary_operator(dup_op)
+        data = place.matrix_from_coo(rows, cols, what, kind, (nrows, ncols), op)
+        return cls._of(data, kind, (nrows, ncols), place, name)
 
     @classmethod
     def from_csc(
@@ -215,9 +180,9 @@ class Matrix(Collection, MatrixOperand):
         symmetric: bool | None = None,
     ) -> Matrix:
         """Return what `from_csc` returns; `symmetric` is True if that is known, and is believed."""
-        ptr, idx, values = (array_of(x, place, "from_csc") for x in arrays)
-        (n, m), ptr, idx = check_compressed(ptr, idx, shape[1], shape[0], "from_csc")
-        what, kind = as_values(values, dtype, len(idx), "from_csc")
+        ptr, idx, values = (arguments.array_of(x, place, "from_csc") for x in arrays)
+        (n, m), ptr, idx = arguments.check_compressed(ptr, idx, shape[1], shape[0], "from_csc")
+        what, kind = arguments.as_values(values, dtype, len(idx), "from_csc")
         data = place.matrix_from_csc(ptr, idx, what, kind, (m, n), symmetric)
         return cls._of(data, kind, (m, n), place, name)
 
@@ -237,10 +202,12 @@ class Matrix(Collection, MatrixOperand):
     ) -> Matrix:
         """Return a matrix of compressed sparse rows; see `from_csc`."""
         place = backends.choose(like, backend)
-        ptr, idx, values = (array_of(x, place, "from_csr") for x in (row_ptr, col_idx, values))
-        shape, ptr, idx = check_compressed(ptr, idx, nrows, ncols, "from_csr")
-        what, kind = as_values(values, dtype, len(idx), "from_csr")
-        data = from_rows(place, ptr, idx, what, kind, shape)
+        ptr, idx, values = (
+            arguments.array_of(x, place, "from_csr") for x in (row_ptr, col_idx, values)
+        )
+        shape, ptr, idx = arguments.check_compressed(ptr, idx, nrows, ncols, "from_csr")
+        what, kind = arguments.as_values(values, dtype, len(idx), "from_csr")
+        data = arguments.from_rows(place, ptr, idx, what, kind, shape)
         return cls._of(data, kind, shape, place, name)
 
     @classmethod
@@ -294,7 +261,7 @@ class Matrix(Collection, MatrixOperand):
                 f"from_dense: the array is {array.ndim}-D, not 2-D. "
                 + "Write Vector.from_dense for a vector." * (array.ndim == 1)
             )
-        kept = is_present(array, missing_value)
+        kept = arguments.is_present(array, missing_value)
         rows, cols = np.nonzero(kept)
         nrows, ncols = array.shape
         values = array[rows, cols]
@@ -357,12 +324,14 @@ class Matrix(Collection, MatrixOperand):
         given: Any = nested
         outer = dict(given if isinstance(nested, Mapping) else enumerate(given))
         triples = [(i, j, x) for i, inner in outer.items() for j, x in inner.items()]
-        first, second, values = split(triples, 3)
-        rows, cols = (first, second) if rowwise else (second, first)
+        rows, cols, values = arguments.split(triples, 3)
+        side, size = ("row", nrows) if rowwise else ("column", ncols)
+        keys = arguments.integer_array(list(outer), "from_dicts")
+        size = arguments.extent(keys, size, f"from_dicts: {side}")
         if rowwise:
-            nrows = extent(integer_array(list(outer), "from_dicts"), nrows, "from_dicts: row")
+            nrows = size
         else:
-            ncols = extent(integer_array(list(outer), "from_dicts"), ncols, "from_dicts: column")
+            rows, cols, ncols = cols, rows, size
         return cls.from_coo(rows, cols, values, dtype, nrows=nrows, ncols=ncols, **where)
 
     @classmethod
@@ -374,8 +343,10 @@ class Matrix(Collection, MatrixOperand):
         A gpu or sim matrix stores the position of each entry. ``like``, ``backend`` and ``name``
         are as in `Matrix`.
         """
-        kind = scalar_dtype(value, INT64, "from_scalar") if dtype is None else dtype
-        return filled(cls(kind, nrows, ncols, **where), value)
+        kind = arguments.scalar_dtype(value, INT64, "from_scalar") if dtype is None else dtype
+        made = cls(kind, nrows, ncols, **where)
+        made << value
+        return made
 
     def to_coo(
         self,
@@ -414,12 +385,12 @@ class Matrix(Collection, MatrixOperand):
             cast = self.data if dtype is None else place.dup(self.data, lookup(dtype))
             return place.matrix_to_csc(cast, True)
         ptr, idx, values = place.matrix_to_csc(self.data)
-        return ptr, idx, as_type(values, dtype)
+        return ptr, idx, arguments.as_type(values, dtype)
 
     def to_csr(self, dtype: Any = None, *, sort: bool = True) -> tuple[Array, Array, Array]:
         """Return (row_ptr, col_idx, values) as NumPy arrays, columns rising in a row."""
         ptr, idx, values = self.to_csc(dtype)
-        return transpose_compressed(ptr, idx, values, (self.ncols, self.nrows))
+        return arguments.transpose_compressed(ptr, idx, values, (self.ncols, self.nrows))
 
     def to_dcsr(self, dtype: Any = None) -> tuple[Array, Array, Array, Array]:
         """Return (compressed_rows, indptr, col_indices, values); see `from_dcsr`."""
@@ -433,11 +404,11 @@ class Matrix(Collection, MatrixOperand):
         """Return a NumPy array, (nrows, ncols), with `fill_value` where there is no entry."""
         rows, cols, values = self.to_coo()
         if fill_value is None:
-            require_full(self, len(values))
+            arguments.require_full(self, len(values))
             fill_value = 0
         kind = self.dtype if dtype is None else lookup(dtype)
-        dense = np.full(self.shape, as_fill(fill_value, kind), kind.numpy)
-        dense[rows, cols] = as_type(values, kind)
+        dense = np.full(self.shape, arguments.as_fill(fill_value, kind), kind.numpy)
+        dense[rows, cols] = arguments.as_type(values, kind)
         return dense
 
     def to_edgelist(
@@ -467,19 +438,9 @@ class Matrix(Collection, MatrixOperand):
 
     # -------------------------------------------------------------------------------- properties
     @property
-    def shape(self) -> tuple[int, int]:
-        """``(nrows, ncols)``."""
-        return (self.nrows, self.ncols)
-
-    @property
     def T(self) -> TransposedMatrix:
         """The transpose as an operand; ``A.T.new()`` is a matrix."""
         return TransposedMatrix(self)
-
-    @property
-    def stored(self) -> Matrix:
-        """The matrix itself."""
-        return self
 
     @property
     def is_symmetric(self) -> bool:
@@ -511,13 +472,10 @@ class Matrix(Collection, MatrixOperand):
     _repr_html_ = display.matrix_html
 
     # ---------------------------------------------------------------------------------- contents
-    def _holding(self, data: Handle, dtype: DType, name: str) -> Self:
-        return type(self)._of(data, dtype, self.shape, self.backend, name)
-
     def get(self, row: Any, col: Any, default: Any = None) -> Any:
         """Return the value at (row, col) as a Python number, or `default` if there is no entry."""
-        i = single_index(row, self.nrows, f"{self.name} row")
-        j = single_index(col, self.ncols, f"{self.name} column")
+        i = arguments.single_index(row, self.nrows, f"{self.name} row")
+        j = arguments.single_index(col, self.ncols, f"{self.name} column")
         found = self._flushed().evaluate(ExtractElement(self.data, (i, j)))
         return default if found is None else found
 
@@ -540,16 +498,10 @@ class Matrix(Collection, MatrixOperand):
         """Change the shape; entries outside of the new one are deleted."""
         new = self.reposition(0, 0, nrows=nrows, ncols=ncols).new()
         self._flushed()
-        self.data, self.nrows, self.ncols = new.data, new.nrows, new.ncols
+        self.data, self.shape = new.data, new.shape
 
     def build(
-        self,
-        rows: Any,
-        cols: Any,
-        values: Any = True,
-        *,
-        dup_op: Any = None,
-        clear: bool = False,
+        self, rows: Any, cols: Any, values: Any = True, *, dup_op: Any = None, clear: bool = False
     ) -> None:
         """Fill an empty matrix with (row, column, value) triplets; see `from_coo`."""
         self._require_empty(clear)
@@ -590,7 +542,7 @@ class Matrix(Collection, MatrixOperand):
         assign(Updater(new, mask, accum), values)
         i, x = new.to_coo()
         rest = self.select("offdiag", k).new()
-        below = max(0, -integer(k, "setdiag: diagonal"))
+        below = max(0, -arguments.integer(k, "setdiag: diagonal"))
         on = self._alike_with(i + below, i + below + k, x)
         assign(Updater(self), rest.ewise_add(on, "first"))
 
@@ -606,9 +558,9 @@ class Matrix(Collection, MatrixOperand):
 
         The result is `nrows` x `ncols`, by default as large as this matrix.
         """
-        by = [integer(x, "reposition: offset") for x in (row_offset, column_offset)]
+        by = [arguments.integer(x, "reposition: offset") for x in (row_offset, column_offset)]
         shape = [
-            n if given is None else as_size(given, "reposition")
+            n if given is None else arguments.as_size(given, "reposition")
             for given, n in zip((nrows, ncols), self.shape, strict=True)
         ]
         rows, cols, values = self.to_coo()
@@ -633,11 +585,7 @@ class Matrix(Collection, MatrixOperand):
             one = self._alike_with([where[0]], [where[1]], True)
             assign(Updater(self, ~one.S, None, True), self.dup())
 
-    def _call_for(self, value: Any, to: Updater) -> Call:
-        return matrix_assignment(self, value, to.indices)
-
     # -------------------------------------------------------------------------------- operations
-    mxv = mxv
     reduce_scalar = Collection.reduce  # the name in python-graphblas
 
     def copying(self, transposed: bool = False) -> Call:
@@ -654,30 +602,25 @@ class Matrix(Collection, MatrixOperand):
         return self._reduce_vector(op, self.ncols, True)
 
     def _reduce_vector(self, op: Any, size: int, transpose: bool) -> Call:
-        aggregator = None if type(op) is Monoid else agg.named(op)
-        if aggregator is not None:
+        found = adder(op)
+        if isinstance(found, Aggregator):
             way = "reduce_columnwise" if transpose else "reduce_rowwise"
-            return aggregate(self, aggregator, way, _getframe(2))
-        found = monoid.lookup(op)
-        return Call(
-            ReduceRows(self.data, found, transpose),
-            (self,),
-            found.types(self.dtype)[1],
-            (size,),
-            (found.name, "(", self, "')" if transpose else ")"),
-            _getframe(2),
-        )
+            return aggregate(self, found, way, _getframe(2))
+        result = found.types(self.dtype)[1]
+        formula = (found.name, "(", self, "')" if transpose else ")")
+        operation = ReduceRows(self.data, found, transpose)
+        return Call(operation, (self,), result, (size,), formula, _getframe(2))
 
     def diag(self, k: int = 0, *, name: str | None = None) -> Vector:
         """Return diagonal `k` as a vector; `k` > 0 lies above the main one."""
-        k = integer(k, "diag: diagonal")
+        k = arguments.integer(k, "diag: diagonal")
         size = min(self.nrows, self.ncols - k) if k >= 0 else min(self.nrows + k, self.ncols)
         if size <= 0:
             raise IndexOutOfBound(
                 f"diag: diagonal {k} lies outside a {self.nrows} x {self.ncols} matrix."
             )
         data = self._flushed().diagonal(self.data, k)
-        return Vector._of(data, self.dtype, size, self.backend, name)
+        return Vector._of(data, self.dtype, (size,), self.backend, name)
 
 
 def _by_rows(order: str) -> bool:
@@ -695,18 +638,18 @@ def _columns(edges: Iterable[Any]) -> list[Any]:
             "from_edgelist: the edges have different lengths, or not 2 or 3. "
             "Give pairs (i, j) or triples (i, j, x)."
         )
-    return split(rows, 2)
+    return arguments.split(rows, 2)
 
 
 def _expanded(majors: Any, indptr: Any, size: int | None, what: str) -> tuple[Array, int]:
     """Return the row of each entry of compressed rows, and how many rows there are."""
-    majors, ptr = integer_array(majors, what), integer_array(indptr, what)
+    majors, ptr = arguments.integer_array(majors, what), arguments.integer_array(indptr, what)
     if len(ptr) != len(majors) + 1:
         raise DimensionMismatch(f"{what}: {len(ptr)} elements of the pointer != {len(majors)} + 1.")
     counts = np.diff(ptr)
     if len(counts) and counts.min() < 0:
         raise IndexOutOfBound(f"{what}: the pointer falls. Give one that rises.")
-    return np.repeat(majors, counts), extent(majors, size, f"{what}: index")
+    return np.repeat(majors, counts), arguments.extent(majors, size, f"{what}: index")
 
 
 def _nonempty(
@@ -714,7 +657,7 @@ def _nonempty(
 ) -> tuple[Array, Array, Array, Array]:
     ptr, idx, values = compressed
     kept = np.flatnonzero(np.diff(ptr))
-    return kept, np.append(ptr[kept], ptr[-1:]), idx, as_type(values, dtype)
+    return kept, np.append(ptr[kept], ptr[-1:]), idx, arguments.as_type(values, dtype)
 
 
 OUTPUTS[2] = Matrix

@@ -10,7 +10,7 @@ from threading import get_ident
 from typing import Any
 
 from lagpu.backends.protocol import Backend
-from lagpu.operations import Constant, FusedLoop, Rejection, Statement, resolved
+from lagpu.operations import Constant, FusedLoop, Rejection, ScalarValue, Statement, resolved
 
 
 class Recorder:
@@ -27,6 +27,8 @@ class Recorder:
         The recorded statements that have not run.
     mixed : bool
         Whether a statement of the other kind ended the recording.
+    is_open : bool
+        Whether it takes statements.
     temporaries : int
         How many of them compute a part of an expression, and are no statement of the author's.
     """
@@ -42,7 +44,7 @@ class Recorder:
         self.temporaries = 0
         self.mixed = False
         self._before_running = before_running
-        self._is_open = False
+        self.is_open = False
         self._observer = current_observer()
         self._outer = -1 if self._observer is None else self._observer.level
 
@@ -57,21 +59,16 @@ class Recorder:
 
     def open(self) -> None:
         """Take the statements of this thread or task from now on."""
-        self._is_open = True
+        self.is_open = True
         _current.set(self)
         if self._observer is not None:
             self._observer.level = 0  # of statements that run by themselves after all
 
     def close(self) -> None:
         """Take no more."""
-        self._is_open = False
+        self.is_open = False
         if _current.get() is self:  # the context may differ from the one that opened it
             _current.set(None)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the recorder takes statements."""
-        return self._is_open
 
     def takes(self, s: Statement, ndim: int, backend: Backend | None) -> bool:
         """Take a statement and return True, or return False if it is to run now.
@@ -94,7 +91,7 @@ class Recorder:
 
     def flush(self) -> None:
         """Run the recorded statements, in order, and take no more."""
-        was_open, taken = self._is_open, self.statements
+        was_open, taken = self.is_open, self.statements
         self.close()
         self.statements, self.temporaries = [], 0
         if was_open or taken:  # what follows runs by itself, too
@@ -115,28 +112,24 @@ def current_recorder() -> Recorder | None:
     return found if found is not None and found.is_open else None
 
 
-def _recorder_of(backend: Backend | None) -> Recorder | None:
-    """Return the recorder whose statements an object of this backend (None: any) may depend on."""
-    found = current_recorder()
-    return found if found is None or backend is None or backend is found.backend else None
-
-
 def flush(backend: Backend | None = None) -> None:
     """Run the statements recorded for a backend (None: any), before one of its objects is read."""
-    recorder = _recorder_of(backend)
-    if recorder is not None:
+    recorder = current_recorder()
+    if recorder is not None and backend in (None, recorder.backend):
         recorder.flush()
 
 
 def why_unreadable(x: Any) -> str:
     """Return why a display cannot read an object now, or an empty string."""
-    return "" if _recorder_of(x.backend) is None else "a loop is being recorded"
+    recorder = current_recorder()
+    recorded = recorder is not None and x.backend in (None, recorder.backend)
+    return "a loop is being recorded" if recorded else ""
 
 
 def run_statement(backend: Backend | None, s: Statement, depth: int = 0) -> None:
     """Run one statement now."""
     operation = resolved(s.operation, depth)
-    if s.writes_scalar:
+    if type(s.out) is ScalarValue:
         if isinstance(operation, Constant):
             number = operation.value
         else:

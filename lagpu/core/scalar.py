@@ -104,12 +104,7 @@ class Scalar(NoArithmetic):
         return Scalar(self.dtype) if other is None else Scalar.from_value(other)
 
     def isclose(
-        self,
-        other: Any,
-        *,
-        rel_tol: float = 1e-7,
-        abs_tol: float = 0.0,
-        check_dtype: bool = False,
+        self, other: Any, *, rel_tol: float = 1e-7, abs_tol: float = 0.0, check_dtype: bool = False
     ) -> bool:
         """Whether both have values equal up to a tolerance, or none; see `Vector.isclose`."""
         other = self._alike(other, check_dtype)
@@ -148,8 +143,6 @@ class Scalar(NoArithmetic):
     def _call_for(self, value: Any, to: Updater) -> Call:
         if to.indices is not None:
             raise NotSupported(f"{self.name}[...]: a scalar has no indices.")
-        if isinstance(value, Call):
-            return value
         if isinstance(value, Expression):
             return value.call()
         number = scalar_value(value, self.dtype, self.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from sys import _getframe
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -12,46 +12,19 @@ from lagpu import backends
 from lagpu.algebra.operators import Semiring
 from lagpu.algebra.tables import binary, semiring
 from lagpu.backends.protocol import Backend
-from lagpu.core.arguments import (
-    as_size,
-    as_values,
-    binary_operator,
-    dtype_for,
-    integer,
-    integer_array,
-    is_present,
-    scalar_dtype,
-    scalar_value,
-    single_index,
-    sorted_distinct,
-)
+from lagpu.core import arguments
 from lagpu.core.collection import Collection
-from lagpu.core.exchange import (
-    array_of,
-    as_type,
-    dlpack,
-    dlpack_device,
-    extent,
-    filled,
-    split,
-    to_dense,
-)
-from lagpu.core.expr import (
-    OUTPUTS,
-    Call,
-    Updater,
-    assign,
-    constant,
-)
+from lagpu.core.expr import OUTPUTS, Call, Updater, assign, constant
+from lagpu.core.hints import object_of
 from lagpu.core.infix import inner_product, outer_product, require_vector, vector_product
 from lagpu.core.recorder import current_observer
-from lagpu.core.views import IndexExpr, SelectionMatrix, VectorIndex, vector_assignment
-from lagpu.dtypes import INT64, DType
+from lagpu.core.views import IndexExpr, SelectionMatrix, VectorIndex
+from lagpu.dtypes import INT64, cast, lookup
 from lagpu.errors import DimensionMismatch
 from lagpu.host import display
-from lagpu.operations import Assign, ExtractElement, Handle
+from lagpu.operations import Assign, AssignScalar, Descriptor, ExtractElement, Statement
 
-_UNNAMED = display.Unnamed("v")
+_LARGE = 1 << 18  # entries: from here on it pays to have a device put them in their places
 
 
 class Vector(Collection):
@@ -78,8 +51,10 @@ class Vector(Collection):
     without such a choice that is a `BackendUnavailable`.
     """
 
-    __slots__ = ("size",)
+    __slots__ = ()
+    shape: tuple[int]
     ndim = 1
+    _unnamed = display.Unnamed("v")
     _hint = "Use v.nvals, v.to_coo(), v.reduce(op) or v.isequal(u)."
     _truth = "Use {0}.nvals to ask for entries, {0}.isequal(u) to compare, {0}.get(i) for one."
     _items = "Use {0}.size, {0}.nvals, or {0}.to_coo() for indices and values; loop() repeats."
@@ -94,17 +69,12 @@ class Vector(Collection):
         backend: str | Backend | None = None,
         name: str | None = None,
     ) -> None:
-        self.dtype = dtype_for(dtype, "Vector")
-        self.size = as_size(size, "Vector")
+        self.dtype = arguments.dtype_for(dtype, "Vector")
+        n = arguments.as_size(size, "Vector")
+        self.shape = (n,)
         self.backend = backends.choose(like, backend)
-        self.name = name or _UNNAMED
-        self.data = self.backend.vector(self.dtype, self.size)
-
-    @classmethod
-    def _of(cls, data: Handle, dtype: DType, size: int, backend: Backend, name: str | None) -> Self:
-        v = cls.__new__(cls)
-        v.dtype, v.size, v.backend, v.name, v.data = dtype, size, backend, name or _UNNAMED, data
-        return v
+        self.name = name or self._unnamed
+        self.data = self.backend.vector(self.dtype, n)
 
     # -------------------------------------------------------------------------------- in and out
     @classmethod
@@ -145,14 +115,16 @@ class Vector(Collection):
             If an index is given twice, with values of an array, and there is no `dup_op`.
         """
         place = backends.choose(like, backend)
-        indices, values = (array_of(x, place, "from_coo") for x in (indices, values))
-        where = integer_array(indices, "from_coo")
-        length = extent(where, size, "from_coo: index")
-        what, kind = as_values(values, dtype, len(where), "from_coo")
-        dup_op = None if dup_op is None else binary_operator(dup_op)
-        where, what = sorted_distinct(where.astype(np.int64, copy=False), what, kind, dup_op)
+        indices, values = (arguments.array_of(x, place, "from_coo") for x in (indices, values))
+        where = arguments.integer_array(indices, "from_coo")
+        length = arguments.extent(where, size, "from_coo: index")
+        what, kind = arguments.as_values(values, dtype, len(where), "from_coo")
+        dup_op = None if dup_op is None else arguments.binary_operator(dup_op)
+        where, what = arguments.sorted_distinct(
+            where.astype(np.int64, copy=False), what, kind, dup_op
+        )
         data = place.vector_from_coo(where, what, kind, length)
-        return cls._of(data, kind, length, place, name)
+        return cls._of(data, kind, (length,), place, name)
 
     @classmethod
     def from_dense(
@@ -171,18 +143,18 @@ class Vector(Collection):
         and a masked one are an `InvalidValue`; NaN is a value, unless it is `missing_value`.
         """
         place = backends.choose(like, backend)
-        array = array_of(values, place, "from_dense")
+        array = arguments.array_of(values, place, "from_dense")
         if not hasattr(array, "__cuda_array_interface__"):  # what has it stays on the device
             array = np.asarray(array)
         if array.ndim != 1:
             raise DimensionMismatch(f"from_dense: the array is {array.ndim}-D, not 1-D.")
         size = int(array.size)
         if missing_value is not None:
-            keep = is_present(array, missing_value).nonzero()[0]
+            keep = arguments.is_present(array, missing_value).nonzero()[0]
             return cls.from_coo(keep, array[keep], dtype, size=size, backend=place, name=name)
-        what, kind = as_values(array, dtype, size, "from_dense")
+        what, kind = arguments.as_values(array, dtype, size, "from_dense")
         data = place.vector_from_coo(None, what, kind, size)
-        return cls._of(data, kind, size, place, name)
+        return cls._of(data, kind, (size,), place, name)
 
     @classmethod
     def from_pairs(
@@ -192,7 +164,7 @@ class Vector(Collection):
 
         ``size``, ``dup_op``, ``like``, ``backend``, ``name`` and errors are as in `from_coo`.
         """
-        indices, values = split(pairs, 2)
+        indices, values = arguments.split(pairs, 2)
         return cls.from_coo(indices, values, dtype, **options)
 
     @classmethod
@@ -206,8 +178,10 @@ class Vector(Collection):
 
         ``like``, ``backend`` and ``name`` are as in `Vector`.
         """
-        kind = scalar_dtype(value, INT64, "from_scalar") if dtype is None else dtype
-        return filled(cls(kind, size, **where), value)
+        kind = arguments.scalar_dtype(value, INT64, "from_scalar") if dtype is None else dtype
+        made = cls(kind, size, **where)
+        made << value
+        return made
 
     def to_coo(
         self, dtype: Any = None, *, indices: bool = True, values: bool = True, sort: bool = True
@@ -224,7 +198,7 @@ class Vector(Collection):
             Accepted as in python-graphblas; the indices always rise.
         """
         where, what = self._flushed().vector_to_coo(self.data)
-        return where if indices else None, as_type(what, dtype) if values else None
+        return where if indices else None, arguments.as_type(what, dtype) if values else None
 
     def to_dense(
         self, fill_value: Any = None, dtype: Any = None, *, on_device: bool = False
@@ -246,11 +220,31 @@ class Vector(Collection):
         InvalidValue, DomainMismatch
             If entries are missing and there is no `fill_value`, or if it does not fit the type.
         """
-        found: np.ndarray[Any, Any] = to_dense(self, fill_value, dtype, on_device)
-        return found
+        place, nvals = self.backend, self.nvals
+        kind = self.dtype if dtype is None else lookup(dtype)
+        fill = None if fill_value is None else arguments.as_fill(fill_value, kind)
+        if fill is None:
+            arguments.require_full(self, nvals)
+        dense: np.ndarray[Any, Any]
+        if not on_device and (place.device is None or self.size < _LARGE):
+            if nvals == self.size:
+                return np.asarray(cast(place.vector_values(self.data), kind))
+            indices, values = self.to_coo()
+            dense = np.full(self.size, fill, kind.numpy)
+            dense[indices] = cast(values, kind)
+            return dense
+        data = self.data
+        if nvals < self.size:
+            data = place.vector(kind, self.size)
+            place.execute(Statement(data, Descriptor(), AssignScalar(fill), kind))
+            place.execute(Statement(data, Descriptor(self.data), Assign(self.data), self.dtype))
+        elif kind is not self.dtype:
+            data = place.dup(data, kind)
+        dense = place.vector_values(data, on_device)
+        return dense
 
-    __dlpack__ = dlpack
-    __dlpack_device__ = dlpack_device
+    __dlpack__ = arguments.dlpack
+    __dlpack_device__ = arguments.dlpack_device
 
     def to_dict(self) -> dict[int, Any]:
         """Return ``{index: value}`` with Python numbers, indices rising."""
@@ -262,24 +256,21 @@ class Vector(Collection):
         indices, values = self.to_coo()
         place = backends.get(backend)
         data = place.vector_from_coo(indices, values, self.dtype, self.size)
-        return Vector._of(data, self.dtype, self.size, place, self.name)
+        return Vector._of(data, self.dtype, self.shape, place, self.name)
 
     # -------------------------------------------------------------------------------- properties
     @property
-    def shape(self) -> tuple[int]:
-        """``(size,)``."""
-        return (self.size,)
+    def size(self) -> int:
+        """Length; indices are ``0 .. size-1``."""
+        return self.shape[0]
 
     __repr__ = display.vector_text
     _repr_html_ = display.vector_html
 
     # ---------------------------------------------------------------------------------- contents
-    def _holding(self, data: Handle, dtype: DType, name: str) -> Self:
-        return type(self)._of(data, dtype, self.size, self.backend, name)
-
     def get(self, index: Any, default: Any = None) -> Any:
         """Return the value at `index` as a Python number, or `default` if there is no entry."""
-        i = single_index(index, self.size, self.name)
+        i = arguments.single_index(index, self.size, self.name)
         found = self._flushed().evaluate(ExtractElement(self.data, (i,)))
         return default if found is None else found
 
@@ -296,9 +287,9 @@ class Vector(Collection):
 
     def resize(self, size: int) -> None:
         """Change the size; entries at or beyond it are deleted."""
-        n = as_size(size, "resize")
+        n = arguments.as_size(size, "resize")
         data = self._flushed().vector_resized(self.data, n)
-        self.data, self.size = data, n  # no interrupt comes between two attributes
+        self.data, self.shape = data, (n,)  # no interrupt comes between two attributes
 
     def build(
         self, indices: Any, values: Any = True, *, dup_op: Any = None, clear: bool = False
@@ -313,8 +304,8 @@ class Vector(Collection):
 
         The result has `size` places, by default as many as this vector.
         """
-        by = integer(offset, "reposition: offset")
-        n = self.size if size is None else as_size(size, "reposition")
+        by = arguments.integer(offset, "reposition: offset")
+        n = self.size if size is None else arguments.as_size(size, "reposition")
         first, last = max(0, -by), min(self.size, n - by)
         new = type(self)(self.dtype, n, like=self, name=self.name)
         if first < last:
@@ -329,8 +320,8 @@ class Vector(Collection):
         if isinstance(indices, (int, np.integer)) and not isinstance(
             value, (Call, IndexExpr, Vector)
         ):
-            i = single_index(indices, self.size, self.name)
-            number = scalar_value(value, self.dtype, f"{self.name}[{i}]")
+            i = arguments.single_index(indices, self.size, self.name)
+            number = arguments.scalar_value(value, self.dtype, f"{self.name}[{i}]")
             backend, data, dtype = self._flushed(), self.data, self.dtype
             observer = current_observer()
             if observer is not None:
@@ -345,11 +336,8 @@ class Vector(Collection):
             assign(Updater(self, indices=indices), value)
 
     def __delitem__(self, index: Any) -> None:
-        i = single_index(index, self.size, self.name)
+        i = arguments.single_index(index, self.size, self.name)
         self._flushed().vector_remove(self.data, i)
-
-    def _call_for(self, value: Any, to: Updater) -> Call:
-        return vector_assignment(self, value, to.indices)
 
     # -------------------------------------------------------------------------------- operations
     def vxm(
@@ -371,7 +359,8 @@ class Vector(Collection):
         kernel, policy : str, optional
             The strategy, or the rule that chooses one, on a backend that offers them.
         """
-        return vector_product(A, self, semiring.lookup(op), True, _getframe(1), kernel, policy)
+        algebra = semiring.lookup(op)
+        return vector_product(object_of(A), self, algebra, True, _getframe(1), kernel, policy)
 
     def inner(self, other: Any, op: Semiring | str = semiring.plus_times) -> Call:
         """Return the inner product, ``s = ⊕ᵢ u[i] ⊗ v[i]``; empty if no index is in both."""
@@ -380,7 +369,7 @@ class Vector(Collection):
 
     def outer(self, other: Any, op: Any = binary.times) -> Call:
         """Return the outer product, ``C[i, j] = u[i] ⊗ v[j]``."""
-        v, found = require_vector("outer", self, other), binary_operator(op)
+        v, found = require_vector("outer", self, other), arguments.binary_operator(op)
         return outer_product(self, v, found)._written_in(_getframe(1))
 
     def selection(self, nrows: int | None = None) -> SelectionMatrix:
@@ -392,8 +381,8 @@ class Vector(Collection):
 
     def diag(self, k: int = 0, *, name: str | None = None) -> Any:
         """Return the square matrix with this vector on diagonal `k`."""
-        k = integer(k, "diag: diagonal")
-        n = as_size(self.size + abs(k), "diag")
+        k = arguments.integer(k, "diag: diagonal")
+        n = arguments.as_size(self.size + abs(k), "diag")
         data = self._flushed().matrix_from_diagonal(self.data, k)
         return OUTPUTS[2]._of(data, self.dtype, (n, n), self.backend, name)
 

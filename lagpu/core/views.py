@@ -2,59 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
 from sys import _getframe
 from typing import Any, NoReturn
 
 import numpy as np
 
-from lagpu.algebra.operators import Semiring
-from lagpu.algebra.tables import semiring
-from lagpu.backends.protocol import Backend
-from lagpu.core.arguments import (
-    as_size,
-    index_array,
-    integer_array,
-    require_distinct,
-    scalar_value,
-    single_index,
-)
-from lagpu.core.exchange import as_type
-from lagpu.core.expr import (
-    OUTPUTS,
-    Call,
-    Expression,
-    Mask,
-    Updater,
-    as_mask,
-    assign,
-    is_operand,
-    kind_of,
-    temporary,
-)
-from lagpu.core.hints import ComputedForms, NoTruth, name_of, part_of
-from lagpu.core.infix import (
-    Arithmetic,
-    MatrixOperand,
-    as_column,
-    as_row,
-    described,
-    vector_product,
-)
+from lagpu import operations
+from lagpu.core import arguments, expr
+from lagpu.core.expr import OUTPUTS, Call, Expression, Mask, Updater
+from lagpu.core.hints import ComputedForms, NoTruth, is_operand, name_of, part_of
+from lagpu.core.infix import Arithmetic, MatrixOperand, as_column, as_row, described
 from lagpu.core.recorder import flush, why_unreadable
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import DimensionMismatch, DomainMismatch, NotSupported
 from lagpu.host import display
 from lagpu.host.columns import distinct
-from lagpu.operations import (
-    Assign,
-    AssignScalar,
-    Counter,
-    Extract,
-    ExtractColumn,
-    ExtractElement,
-    SelectionToMatrix,
-)
+from lagpu.operations import Assign, AssignScalar, Counter, Extract, ExtractColumn, ExtractElement
 
 Array = np.ndarray[Any, Any]
 
@@ -62,7 +27,13 @@ Array = np.ndarray[Any, Any]
 class IndexExpr(Expression):
     """A part of an object, ``w[I]`` or ``A[i, :]``, to be read or written."""
 
-    __slots__ = ("_result", "within")  # within: what it is a part of, if that cannot be written
+    # of: the object; within: what it is a part of, if that cannot be written
+    __slots__ = ("_result", "indices", "of", "within")
+
+    def __init__(self, of: Any, indices: Any) -> None:
+        self.of = of
+        checked = tuple(_checked(of, *each) for each in _each(of, indices))
+        self.indices = checked[0] if of.ndim == 1 else checked
 
     @property
     def value(self) -> Any:
@@ -72,40 +43,63 @@ class IndexExpr(Expression):
             raise DomainMismatch(f"{self!r}: is a vector, not one entry. Use .new().")
         return found.value
 
-    def _to(self) -> tuple[Any, Any]:
-        """Return (the object, the indices), for an assignment."""
-        raise NotImplementedError
+    @property
+    def dtype(self) -> DType:
+        """Type of the values."""
+        return self.of.dtype  # type: ignore[no-any-return]
 
-    def _written(self) -> tuple[Any, Any]:
-        """Return what `_to` returns, or refuse a part of an expression, whose result is lost."""
+    def __repr__(self) -> str:
+        indices = self.indices if self.of.ndim == 2 else (self.indices,)
+        return f"{name_of(self.of)}[{', '.join(map(_format_index, indices))}]"
+
+    def _repr_html_(self) -> str:
+        return display.part_html(self, self.of)
+
+    def call(self) -> Call:
+        """Return the deferred extraction of one entry, a row, a column or a smaller object."""
+        x, indices = self.of, self.indices
+        each = list(_each(x, indices))
+        single = [_is_one(index) for index, _, _ in each]
+        if all(single):
+            place = tuple(arguments.single_index(*one) for one in each)
+            formula = (x, f"[{', '.join(map(str, place))}]")
+            return Call(ExtractElement(x.data, place), (x,), x.dtype, (), formula)
+        if any(single):
+            return _row_or_column(x, *indices)
+        lists = _index_lists(x, indices)
+        shape = _shape_of_part(x, lists)
+        return Call(
+            Extract(x.data, lists), (x,), x.dtype, shape, (x, "[I]" if x.ndim == 1 else "[I, J]")
+        )
+
+    def _updater(self, mask: Any = None, accum: Any = None, replace: bool = False) -> Updater:
+        """Return the updater of this part; one of an expression, whose result is lost, refuses."""
         within = getattr(self, "within", None)
         if within is not None:
             self.refuse(
                 f"{name_of(within)} cannot be written to, nor can its parts",
                 "Write to a part of a vector or a matrix, as in A[J, I] << B.T.",
             )
-        return self._to()
+        if mask is not None:
+            mask = self._whole_mask(expr.as_mask(self.of, mask))
+        return Updater(self.of, mask, accum, replace, self.indices)
 
-    @property
-    def dtype(self) -> DType:
-        """Type of the values."""
-        found: DType = self._to()[0].dtype
-        return found
+    def _whole_mask(self, mask: Mask) -> Mask:
+        """Return the mask of the whole object: in this part as `mask`, and all outside."""
+        whole = type(self.of)(BOOL, *self.of.shape, like=self.of)
+        whole << True
+        whole[self.indices] << mask.new()
+        return Mask(whole, True)
 
     def __call__(
         self, *given: Any, mask: Any = None, accum: Any = None, replace: bool = False
     ) -> Updater:
         """Return the updater of ``w[I](mask, accum=op) << call``; the mask is for the part."""
-        out, indices = self._written()
-        mask, accum, replace = described(out, given, mask, accum, replace)
-        if mask is not None:
-            mask = whole_mask(self, as_mask(out, mask))
-        return Updater(out, mask, accum, replace, indices)
+        return self._updater(*described(self.of, given, mask, accum, replace))
 
     def update(self, value: Any) -> None:
         """Do what ``<<`` does."""
-        out, indices = self._written()
-        assign(Updater(out, indices=indices), value)
+        expr.assign(self._updater(), value)
 
     __lshift__ = update
 
@@ -113,33 +107,8 @@ class IndexExpr(Expression):
 class VectorIndex(IndexExpr):
     """A part ``w[I]``: read it with ``.new()`` or ``w[i].value``, write it with ``w[I] << x``."""
 
-    __slots__ = ("indices", "vector")
+    __slots__ = ()
     _hint = "Use w[i].value, w.get(i) or w[I].new()."
-
-    def __init__(self, vector: Any, indices: Any) -> None:
-        self.vector = vector
-        every = slice(None) if indices is Ellipsis else indices
-        self.indices = _checked(vector, every, vector.size, vector.name)
-
-    def _to(self) -> tuple[Any, Any]:
-        return self.vector, self.indices
-
-    def __repr__(self) -> str:
-        return f"{name_of(self.vector)}[{_format_index(self.indices)}]"
-
-    def _repr_html_(self) -> str:
-        return display.part_html(self, self.vector)
-
-    def call(self) -> Call:
-        """Return the deferred extraction: of a scalar for one index, else of a vector."""
-        u = self.vector
-        _require_indices(u, self.indices)
-        if not isinstance(self.indices, slice) and np.ndim(self.indices) == 0:
-            i = single_index(self.indices, u.size, u.name)
-            return Call(ExtractElement(u.data, (i,)), (u,), u.dtype, (), (u, f"[{i}]"))
-        where = index_array(self.indices, u.size, u.name)
-        indices, size = (None, u.size) if where is None else ((where,), len(where))
-        return Call(Extract(u.data, indices), (u,), u.dtype, (size,), (u, "[I]"))
 
 
 class MatrixIndex(IndexExpr):
@@ -148,53 +117,34 @@ class MatrixIndex(IndexExpr):
     Read it with ``w << ...``, ``.new()`` or ``.value``; write it with ``A[I, J] << x``.
     """
 
-    __slots__ = ("matrix", "where")
+    __slots__ = ()
     _hint = "Use A[i, j].value, A.get(i, j) or A[i, :].new()."
 
-    def __init__(self, A: Any, where: Any) -> None:
-        self.matrix = A
-        row, col = (slice(None), slice(None)) if where is Ellipsis else _two(A, where)
-        self.where = (
-            _checked(A, row, A.nrows, f"{A.name} row"),
-            _checked(A, col, A.ncols, f"{A.name} column"),
-        )
 
-    def _to(self) -> tuple[Any, Any]:
-        return self.matrix, self.where
+def _row_or_column(A: Any, row: Any, col: Any) -> Call:
+    """Return the deferred extraction of a row or a column of a matrix, or of a part of one."""
+    is_row = _is_one(row)
+    if not _is_all(col if is_row else row):
+        part = expr.temporary(A[[row], col].call() if is_row else A[row, [col]].call())
+        call: Call = (part[0, :] if is_row else part[:, 0]).call()
+        call.formula = (A, f"[{row}, J]" if is_row else f"[I, {col}]")
+        return call
+    index, size, what = list(_each(A, (row, col)))[0 if is_row else 1]
+    k = arguments.single_index(index, size, what)
+    formula = (A, f"[{k}, :]" if is_row else f"[:, {k}]")
+    operation = ExtractColumn(A.data, k, is_row)
+    return Call(operation, (A,), A.dtype, (A.shape[1 if is_row else 0],), formula)
 
-    def __repr__(self) -> str:
-        return f"{name_of(self.matrix)}[{', '.join(map(_format_index, self.where))}]"
 
-    def _repr_html_(self) -> str:
-        return display.part_html(self, self.matrix)
-
-    def call(self) -> Call:
-        """Return the deferred extraction of a row, a column, a submatrix or one entry."""
-        A = self.matrix
-        row, col = _two(A, self.where)
-        if _is_one(row) and _is_one(col):
-            i = single_index(row, A.nrows, f"{A.name} row")
-            j = single_index(col, A.ncols, f"{A.name} column")
-            return Call(ExtractElement(A.data, (i, j)), (A,), A.dtype, (), (A, f"[{i}, {j}]"))
-        if _is_all(row) and _is_one(col):
-            j = single_index(col, A.ncols, f"{A.name} column")
-            column, size, formula = ExtractColumn(A.data, j), A.nrows, f"[:, {j}]"
-        elif _is_one(row) and _is_all(col):
-            i = single_index(row, A.nrows, f"{A.name} row")
-            column, size, formula = ExtractColumn(A.data, i, True), A.ncols, f"[{i}, :]"
-        elif _is_one(row) or _is_one(col):
-            part = temporary(A[[row], col].call() if _is_one(row) else A[row, [col]].call())
-            call: Call = (part[0, :] if _is_one(row) else part[:, 0]).call()
-            call.formula = (A, f"[{row}, J]" if _is_one(row) else f"[I, {col}]")
-            return call
-        else:
-            rows, cols = _index_lists(A, self.where)
-            shape = (
-                A.nrows if rows is None else len(rows),
-                A.ncols if cols is None else len(cols),
-            )
-            return Call(Extract(A.data, (rows, cols)), (A,), A.dtype, shape, (A, "[I, J]"))
-        return Call(column, (A,), A.dtype, (size,), (A, formula))
+def _each(x: Any, indices: Any) -> Iterable[tuple[Any, int, str]]:
+    """Return the index, the size and the name of each dimension; ``...`` is all of an object."""
+    if indices is Ellipsis:
+        indices = slice(None) if x.ndim == 1 else (slice(None), slice(None))
+    if x.ndim == 1:
+        _require_indices(x, indices)
+        return [(indices, x.size, x.name)]
+    names = f"{x.name} row", f"{x.name} column"
+    return zip(_two(x, indices), x.shape, names, strict=True)
 
 
 def _format_index(index: Any) -> str:
@@ -215,15 +165,15 @@ def _checked(x: Any, index: Any, size: int, what: str) -> Any:
     Lists become integer arrays. Whether all of a list lie inside is looked at when it is used.
     """
     if type(index) is int:
-        return single_index(index, size, what)
+        return arguments.single_index(index, size, what)
     if isinstance(index, slice):
         if index != slice(None):
-            index_array(slice(index.start, index.stop, index.step), size, what)
+            arguments.index_array(slice(index.start, index.stop, index.step), size, what)
         return index
     _require_indices(x, index)
     if type(index) is list or np.ndim(index):
-        return integer_array(index, what)
-    return single_index(index, size, what)
+        return arguments.integer_array(index, what)
+    return arguments.single_index(index, size, what)
 
 
 def _require_indices(w: Any, indices: Any) -> None:
@@ -240,18 +190,16 @@ def _require_indices(w: Any, indices: Any) -> None:
         raise DomainMismatch(
             f"{name}[{indices!r}]: a mask is not an index. {there if fits else 'Give integers.'}"
         )
-    if is_operand(indices, 1) and w.ndim == 2:
-        u = name_of(indices)
-        raise DomainMismatch(
-            f"{name}[{u}]: a vector is not an index. Write {u}.to_coo()[0] for its indices, "
-            f"{u}.to_coo()[1] for its values."
-        )
     if is_operand(indices, 1):
         u = name_of(indices)
+        there, values = (f"{u}.to_coo()[{k}]" for k in (0, 1))
+        write = ""
+        if w.ndim == 1:
+            there, values = f"{name}[{there}]", f"{name}[{values}]"
+            write = f"{name}({u}.S) << x to write where {u} has entries, "
         raise DomainMismatch(
-            f"{name}[{u}]: a vector is not an index. Write {name}({u}.S) << x to write where {u} "
-            f"has entries, {name}[{u}.to_coo()[0]] for its indices, {name}[{u}.to_coo()[1]] for "
-            "its values."
+            f"{name}[{u}]: a vector is not an index. "
+            f"Write {write}{there} for its indices, {values} for its values."
         )
 
 
@@ -267,17 +215,22 @@ def _two(A: Any, where: Any) -> tuple[Any, Any]:
     return where
 
 
-def _index_lists(A: Any, where: Any) -> tuple[Any, Any]:
-    """Return rows and columns of ``A[I, J]`` as INT64 arrays, or None for all of them."""
-    sizes = zip(_two(A, where), A.shape, ("row", "column"), strict=True)
-    rows, cols = (_index_list(index, size, f"{A.name} {what}") for index, size, what in sizes)
-    return rows, cols
+def _index_lists(x: Any, indices: Any) -> Any:
+    """Return an INT64 array for each dimension, or None for all; None alone for all of a vector."""
+    lists = tuple(
+        np.array([arguments.single_index(*each)])
+        if _is_one(each[0])
+        else arguments.index_array(*each)
+        for each in _each(x, indices)
+    )
+    return None if x.ndim == 1 and lists[0] is None else lists
 
 
-def _index_list(index: Any, size: int, what: str) -> Any:
-    if _is_one(index):
-        return np.array([single_index(index, size, what)])
-    return index_array(index, size, what)
+def _shape_of_part(x: Any, lists: Any) -> tuple[int, ...]:
+    """Return the shape of a part of an object, of which there are index lists."""
+    if lists is None:
+        return x.shape  # type: ignore[no-any-return]
+    return tuple(n if i is None else len(i) for n, i in zip(x.shape, lists, strict=True))
 
 
 def _is_one(index: Any) -> bool:
@@ -288,39 +241,46 @@ def _is_all(index: Any) -> bool:
     return isinstance(index, slice) and index == slice(None)
 
 
-def whole_mask(part: IndexExpr, mask: Mask) -> Mask:
-    """Return the mask of a whole object that keeps in a part what `mask` keeps, and all outside."""
-    out, indices = part._to()
-    whole = type(out)(BOOL, *out.shape, like=out)
-    whole << True
-    whole[indices] << mask.new()
-    return Mask(whole, True)
-
-
-def vector_assignment(out: Any, value: Any, indices: Any) -> Call:
-    """Return the call that assigns the right side of ``<<`` to a vector, or to a part of it."""
+def assignment(out: Any, value: Any, indices: Any) -> Call:
+    """Return the call that assigns the right side of ``<<`` to an object, or to a part of it."""
     if indices is None and type(value) is type(out):  # assignments in loops: the fast path
         return Call(Assign(value.data), (value,), value.dtype, value.shape, (value,))
     if indices is None and (type(value) is int or type(value) is Counter):
         return _number_assignment(out, value, None)
     value = _right_side(out, value)
-    where = None if indices is None else _index_list(_some(out, indices), out.size, out.name)
+    lists = None if indices is None else _index_lists(out, indices)
     if isinstance(value, Call):
-        if where is None and value.shape:
+        if indices is None and len(value.shape) >= out.ndim:
             return value
-        value = temporary(value)
+        if indices is None and value.shape:
+            value._mark_used()
+            raise _not_a_row(out, value)
+        value = expr.temporary(value)
+    if is_operand(value, 1) and out.ndim == 2:
+        value = _one_row_or_column(out, value, indices)
     if getattr(value, "ndim", 0) == 0:
-        return _number_assignment(out, value, None if where is None else (where,))
-    if not is_operand(value, 1):
+        return _number_assignment(out, value, lists)
+    if not is_operand(value, out.ndim):
+        kind = OUTPUTS[out.ndim].__name__
         raise DomainMismatch(
-            f"{out.name} << {kind_of(value)}: is neither a vector nor a number. "
-            "Make a vector with Vector.from_dense or from_coo."
+            f"{out.name} << {expr.kind_of(value)}: is neither a {kind.lower()} nor a number. "
+            f"Make a {kind.lower()} with {kind}.from_dense or from_coo."
         )
-    if where is not None and value.size != len(where):
-        raise DimensionMismatch(f"assign: {value.name}.size {value.size} != {len(where)} indices.")
-    require_distinct(where, "assign")
-    operation = Assign(value.data, None if where is None else (where,))
-    return Call(operation, (value,), value.dtype, value.shape, (value,))
+    if indices is None and out.ndim == 2:
+        call: Call = value.copying()
+        return call
+    shape = _shape_of_part(out, lists)
+    if indices is not None and value.shape != shape:
+        raise DimensionMismatch(
+            f"assign: {value.name}.size {value.size} != {shape[0]} indices."
+            if out.ndim == 1
+            else f"assign: {value.name} has shape {value.shape} != {shape} of the indices."
+        )
+    for where in lists or ():
+        arguments.require_distinct(where, "assign")
+    stored = value.stored if out.ndim == 2 else value
+    operation = Assign(stored.data, lists, value is not stored)
+    return Call(operation, (stored,), value.dtype, value.shape, (value,))
 
 
 def _right_side(out: Any, value: Any) -> Any:
@@ -332,59 +292,14 @@ def _right_side(out: Any, value: Any) -> Any:
     return _from_array(value, out) if isinstance(value, (list, tuple, np.ndarray)) else value
 
 
-def _some(out: Any, indices: Any) -> Any:
-    """Return the indices of a part of a vector, where ``...`` is all of it."""
-    if indices is Ellipsis:
-        return slice(None)
-    _require_indices(out, indices)
-    return indices
-
-
 def _number_assignment(out: Any, value: Any, lists: tuple[Any, ...] | None) -> Call:
     """Return the call that assigns a number; an index given twice counts once."""
-    number = scalar_value(value, out.dtype, out.name)
+    number = arguments.scalar_value(value, out.dtype, out.name)
     where = None
     if lists is not None and any(x is not None for x in lists):
         where = tuple(None if x is None else distinct(x) for x in lists)
     shown = value if type(value) is Counter else number
     return Call(AssignScalar(number, where), (out,), out.dtype, out.shape, (shown,))
-
-
-def matrix_assignment(out: Any, value: Any, indices: Any) -> Call:
-    """Return the call that assigns the right side of ``<<`` to a matrix, or to a part of it."""
-    value = _right_side(out, value)
-    if indices is Ellipsis:
-        indices = (slice(None), slice(None))
-    rows, cols = (None, None) if indices is None else _index_lists(out, indices)
-    if isinstance(value, Call):
-        if indices is None and len(value.shape) == 2:
-            return value
-        if indices is None and value.shape:
-            value._mark_used()
-            raise _not_a_row(out, value)
-        value = temporary(value)
-    if is_operand(value, 1):
-        value = _one_row_or_column(out, value, indices)
-    if getattr(value, "ndim", 0) == 0 and not isinstance(value, str):
-        return _number_assignment(out, value, (rows, cols))
-    if not is_operand(value, 2):
-        raise DomainMismatch(
-            f"{out.name} << {type(value).__name__}: is not a matrix. Use Matrix.from_coo."
-        )
-    if indices is None:
-        call: Call = value.copying()
-        return call
-    m = out.nrows if rows is None else len(rows)
-    n = out.ncols if cols is None else len(cols)
-    if value.shape != (m, n):
-        raise DimensionMismatch(
-            f"assign: {value.name} has shape {value.shape} != {(m, n)} of the indices."
-        )
-    require_distinct(rows, "assign")
-    require_distinct(cols, "assign")
-    stored = value.stored
-    operation = Assign(stored.data, (rows, cols), value is not stored)
-    return Call(operation, (stored,), value.dtype, value.shape, (value,))
 
 
 def _from_array(array: Any, like: Any) -> Any:
@@ -419,52 +334,16 @@ def _not_a_row(out: Any, value: Any) -> DimensionMismatch:
 # Views that are read as matrices: the transpose ``A.T``, and the selection ``f.selection()``.
 
 
-def mxv(
-    self: Any,
-    u: Any,
-    op: Semiring | str = semiring.plus_times,
-    *,
-    kernel: str | None = None,
-    policy: str | None = None,
-) -> Call:
-    """Multiply by a vector, as ``op(A @ u)``: ``w[i] = ⊕ⱼ A[i, j] ⊗ u[j]``.
-
-    Parameters
-    ----------
-    u : Vector, (ncols,)
-        The vector.
-    op : Semiring
-        The algebra.
-    kernel, policy : str, optional
-        The strategy, or the rule that chooses one, on a backend that offers them.
-    """
-    return vector_product(self, u, semiring.lookup(op), False, _getframe(1), kernel, policy)
-
-
 class MatrixView(Arithmetic, MatrixOperand, ComputedForms):
     """An object that is read as a matrix and stored as something else."""
 
     __slots__ = ()
     ndim = 2
+    copying: Callable[..., Call]  # returns the deferred copy of the entries as a matrix
     _why_unreadable = why_unreadable
 
     __repr__ = display.matrix_text
     _repr_html_ = display.matrix_html
-
-    @property
-    def nrows(self) -> int:
-        """Number of rows."""
-        raise NotImplementedError
-
-    @property
-    def ncols(self) -> int:
-        """Number of columns."""
-        raise NotImplementedError
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """``(nrows, ncols)``."""
-        return (self.nrows, self.ncols)
 
     def _output(self, value: Any) -> str:
         return "It is a view. Write to the viewed object instead."
@@ -473,28 +352,34 @@ class MatrixView(Arithmetic, MatrixOperand, ComputedForms):
         """Refuse ``A.T(mask) << C``."""
         self.refuse("cannot be written to", MatrixView._output(self, None))
 
-    mxv = mxv
-
     def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
         """Return a new `Matrix` with the entries that the view has now, or those under a mask."""
         return self.copying().new(dtype, mask=mask, name=name)
 
-    def copying(self) -> Call:
-        """Return the deferred copy of the entries as a matrix."""
-        raise NotImplementedError
-
     def _computed(self) -> Any:
         """Return the entries as a matrix, for what a view itself does not have."""
-        return temporary(self.copying())
+        return expr.temporary(self.copying())
 
     def __getitem__(self, where: Any) -> Any:
         return part_of(self, self._computed()[where])
+
+
+def _exchanged(name: str) -> Any:
+    """Return the method that calls `name` of the matrix, whose rows are the columns of a view."""
+
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        found = getattr(self._matrix, name)(*args, **options)
+        return found._written_in(_getframe(1)) if isinstance(found, Call) else found
+
+    method.__doc__ = f"Do what ``{name}`` of the matrix itself does."
+    return method
 
 
 class TransposedMatrix(MatrixView):
     """The transpose ``A.T``: a view of a matrix, for products and for ``A.T.new()``."""
 
     __slots__ = ("stored",)
+    stored: Any
     _hint = "Use A.T.new() to make a matrix of it."
 
     def __init__(self, A: Any) -> None:
@@ -506,36 +391,13 @@ class TransposedMatrix(MatrixView):
         return f"{self.stored.name}'"
 
     @property
-    def nrows(self) -> int:
-        """Number of rows."""
-        return int(self.stored.ncols)
+    def shape(self) -> Any:
+        """``(nrows, ncols)``."""
+        return self.stored.shape[::-1]
 
-    @property
-    def ncols(self) -> int:
-        """Number of columns."""
-        return int(self.stored.nrows)
-
-    @property
-    def nvals(self) -> int:
-        """Number of entries."""
-        return int(self.stored.nvals)
-
-    @property
-    def dtype(self) -> DType:
-        """Type of the values."""
-        found: DType = self.stored.dtype
-        return found
-
-    @property
-    def backend(self) -> Backend:
-        """Where the matrix lives."""
-        found: Backend = self.stored.backend
-        return found
-
-    @property
-    def T(self) -> Any:
-        """The matrix itself."""
-        return self.stored
+    T = property(attrgetter("stored"))
+    nvals, dtype = property(attrgetter("stored.nvals")), property(attrgetter("stored.dtype"))
+    backend = property(attrgetter("stored.backend"))
 
     def _output(self, value: Any) -> str:
         it = name_of(value)
@@ -543,10 +405,9 @@ class TransposedMatrix(MatrixView):
             it = it.removesuffix(".T") if it.endswith(".T") else f"{it}.T"
         return f"It is a view. Write {name_of(self.stored)} << {it}."
 
-    def copying(self) -> Call:
+    def copying(self) -> Any:
         """Return the deferred transpose."""
-        call: Call = self.stored.copying(transposed=True)
-        return call
+        return self.stored.copying(transposed=True)
 
     @property
     def _matrix(self) -> Any:
@@ -554,22 +415,11 @@ class TransposedMatrix(MatrixView):
         stored = self.stored
         return stored if hasattr(stored, "to_coo") else stored.new()
 
-    def reduce_rowwise(self, op: Any = "plus") -> Call:
-        """Return the sum of each row, as `Matrix.reduce_columnwise` of the matrix itself."""
-        call: Call = self._matrix.reduce_columnwise(op)
-        return call._written_in(_getframe(1))
-
-    def reduce_columnwise(self, op: Any = "plus") -> Call:
-        """Return the sum of each column, as `Matrix.reduce_rowwise` of the matrix itself."""
-        call: Call = self._matrix.reduce_rowwise(op)
-        return call._written_in(_getframe(1))
-
-    def reduce(self, op: Any = "plus", **options: Any) -> Call:
-        """Return the sum of all entries, as `Matrix.reduce`."""
-        call: Call = self._matrix.reduce(op, **options)
-        return call._written_in(_getframe(1))
-
-    reduce_scalar = reduce
+    reduce_rowwise = _exchanged("reduce_columnwise")
+    reduce_columnwise = _exchanged("reduce_rowwise")
+    to_csr, to_csc = _exchanged("to_csc"), _exchanged("to_csr")
+    to_dcsr, to_dcsc = _exchanged("to_dcsc"), _exchanged("to_dcsr")
+    reduce = reduce_scalar = _exchanged("reduce")
 
     def __getitem__(self, where: Any) -> Any:
         if isinstance(where, tuple) and len(where) == 2:
@@ -594,28 +444,9 @@ class TransposedMatrix(MatrixView):
         """Return diagonal `k` as a vector; see `Matrix.diag`."""
         return self._matrix.diag(-k, **options)
 
-    def to_csr(self, dtype: Any = None) -> tuple[Array, Array, Array]:
-        """Return (row_ptr, col_idx, values) of the transpose."""
-        ptr, idx, values = self._matrix.to_csc()
-        return ptr, idx, as_type(values, dtype)
-
-    def to_csc(self, dtype: Any = None) -> tuple[Array, Array, Array]:
-        """Return (col_ptr, row_idx, values) of the transpose."""
-        ptr, idx, values = self._matrix.to_csr()
-        return ptr, idx, as_type(values, dtype)
-
-    def to_dense(self, fill_value: Any = None, dtype: Any = None) -> Array:
+    def to_dense(self, fill_value: Any = None, dtype: Any = None) -> Any:
         """Return a NumPy array of the transpose; see `Matrix.to_dense`."""
-        dense: Array = self._matrix.to_dense(fill_value, dtype).T
-        return dense
-
-    def to_dcsr(self, dtype: Any = None) -> Any:
-        """Return the compressed rows of the transpose that have entries; see `Matrix.to_dcsr`."""
-        return self._matrix.to_dcsc(dtype)
-
-    def to_dcsc(self, dtype: Any = None) -> Any:
-        """Return the compressed columns of the transpose that have entries."""
-        return self._matrix.to_dcsr(dtype)
+        return self._matrix.to_dense(fill_value, dtype).T
 
     def wait(self, how: str = "materialize") -> Any:
         """Return this when all operations that make the matrix have ended; see `Matrix.wait`."""
@@ -633,6 +464,8 @@ class SelectionMatrix(MatrixView):
     """
 
     __slots__ = ("_nrows", "operand")
+    dtype = BOOL
+    backend = property(attrgetter("operand.backend"))
     _hint = "Use P.new() to make a matrix of it."
 
     def __init__(self, f: Any, nrows: Any = None) -> None:
@@ -642,7 +475,7 @@ class SelectionMatrix(MatrixView):
                 f"Convert it with {name_of(f)}.dup('INT64')."
             )
         self.operand = f
-        self._nrows = None if nrows is None else as_size(nrows, "selection")
+        self._nrows = None if nrows is None else arguments.as_size(nrows, "selection")
 
     @property
     def name(self) -> str:
@@ -650,14 +483,10 @@ class SelectionMatrix(MatrixView):
         return f"selection({self.operand.name})"
 
     @property
-    def nrows(self) -> int:
-        """Number of rows."""
-        return int(self.operand.size) if self._nrows is None else self._nrows
-
-    @property
-    def ncols(self) -> int:
-        """Number of columns: the size of the vector."""
-        return int(self.operand.size)
+    def shape(self) -> tuple[int, int]:
+        """``(nrows, ncols)``; the columns are as many as the size of the vector."""
+        size = self.operand.size
+        return (size if self._nrows is None else self._nrows, size)
 
     @property
     def nvals(self) -> int:
@@ -667,25 +496,9 @@ class SelectionMatrix(MatrixView):
         return len(self._rows(f.backend.vector_to_coo(f.data)[1])[1])
 
     @property
-    def dtype(self) -> DType:
-        """Type of the values, BOOL."""
-        return BOOL
-
-    @property
-    def backend(self) -> Backend:
-        """Where the vector lives."""
-        found: Backend = self.operand.backend
-        return found
-
-    @property
     def T(self) -> TransposedSelection:
         """The transpose: another view of the same vector."""
         return TransposedSelection(self)
-
-    @property
-    def stored(self) -> SelectionMatrix:
-        """The view itself."""
-        return self
 
     @property
     def data(self) -> NoReturn:
@@ -699,7 +512,7 @@ class SelectionMatrix(MatrixView):
     def copying(self, transposed: bool = False) -> Call:
         """Return the deferred copy of the entries as a matrix, or its transpose."""
         f, shape = self.operand, self.shape[::-1] if transposed else self.shape
-        operation = SelectionToMatrix(f.data, self.nrows, transposed)
+        operation = operations.SelectionToMatrix(f.data, self.nrows, transposed)
         return Call(operation, (f,), BOOL, shape, (self.T if transposed else self,))
 
     def _rows(self, values: Array) -> tuple[Array, Array]:

@@ -9,49 +9,31 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from lagpu import operations
 from lagpu.backends.protocol import Backend
+from lagpu.core import Matrix, Vector
 from lagpu.core.arguments import integer
 from lagpu.core.expr import kind_of
 from lagpu.core.hints import name_of
-from lagpu.core.matrix import Matrix
 from lagpu.core.recorder import Recorder, current_observer, current_recorder, run_statement
-from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, INT64
 from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.loops.purity import VIEWS, LoopBody, backend_of, lookup, read_body
-from lagpu.operations import (
-    Constant,
-    Counter,
-    CounterRef,
-    Descriptor,
-    FusedLoop,
-    Handle,
-    Levels,
-    Record,
-    RecordedBody,
-    Rejection,
-    ScalarValue,
-    Statement,
-    Sweep,
-    Until,
-    operands_of,
-)
+from lagpu.operations import FusedLoop, Handle, RecordedBody, Rejection, Statement, Sweep, Until
+
+T = TypeVar("T")
 
 
-def _two(name: str) -> Callable[[Any, Any], Any]:
-    """Return the method of ``self op other``, for the function of this name in `operator`."""
+def _two(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
+    """Return the method of ``self op other``, or of ``other op self``; `operator` has `name`."""
     function = getattr(operator, name)
+    if reflected:
+        return lambda self, other: function(other, self._number())
     return lambda self, other: function(self._number(), other)
-
-
-def _reflected(name: str) -> Callable[[Any, Any], Any]:
-    """Return the method of ``other op self``."""
-    function = getattr(operator, name)
-    return lambda self, other: function(other, self._number())
 
 
 class LastCount:
@@ -91,13 +73,13 @@ class LastCount:
         return float(self._number())
 
     __int__ = __index__ = __trunc__ = _number
-    __add__, __radd__ = _two("add"), _reflected("add")
-    __sub__, __rsub__ = _two("sub"), _reflected("sub")
-    __mul__, __rmul__ = _two("mul"), _reflected("mul")
-    __truediv__, __rtruediv__ = _two("truediv"), _reflected("truediv")
-    __floordiv__, __rfloordiv__ = _two("floordiv"), _reflected("floordiv")
-    __mod__, __rmod__ = _two("mod"), _reflected("mod")
-    __pow__, __rpow__ = _two("pow"), _reflected("pow")
+    __add__, __radd__ = _two("add"), _two("add", True)
+    __sub__, __rsub__ = _two("sub"), _two("sub", True)
+    __mul__, __rmul__ = _two("mul"), _two("mul", True)
+    __truediv__, __rtruediv__ = _two("truediv"), _two("truediv", True)
+    __floordiv__, __rfloordiv__ = _two("floordiv"), _two("floordiv", True)
+    __mod__, __rmod__ = _two("mod"), _two("mod", True)
+    __pow__, __rpow__ = _two("pow"), _two("pow", True)
     __eq__, __ne__ = _two("eq"), _two("ne")
     __lt__, __le__, __gt__, __ge__ = _two("lt"), _two("le"), _two("gt"), _two("ge")
 
@@ -129,10 +111,11 @@ class Counted:
             return loop
         if recorder.ndim != 1:
             return Rejection("it is outside a function, and a loop over matrices keeps no counter")
-        last = ScalarValue(INT64)
+        last = operations.ScalarValue(INT64)
         self._last = last.get
-        number = Constant(CounterRef(INT64))
-        return backend.plan_loop([*statements, Statement(last, Descriptor(), number, INT64)], turns)
+        number = operations.Constant(operations.CounterRef(INT64))
+        count = Statement(last, operations.Descriptor(), number, INT64)
+        return backend.plan_loop([*statements, count], turns)
 
     def _unknown(self) -> int:
         raise InvalidValue(
@@ -156,7 +139,7 @@ _known: dict[tuple[int, int], KnownLoop] = {}
 class KnownLoop:
     """A loop of a function, and what its names must mean for the same statements to serve again."""
 
-    record: Record
+    record: operations.Record
 
     def __init__(self, code: CodeType, named: list[tuple[str, Any]]) -> None:
         self._code = code  # kept, so that no other has its id
@@ -187,10 +170,11 @@ class KnownLoop:
         named = {id(x) for x in handles}
         for s in statements:
             mask = [] if s.desc.mask is None else [s.desc.mask]
-            if s.scalars or not {id(x) for x in (s.out, *mask, *operands_of(s.operation))} <= named:
+            used = {id(x) for x in (s.out, *mask, *operations.operands_of(s.operation))}
+            if s.scalars or not used <= named:
                 return False
         shapes = [shape for _, kind, _, shape in self._likes if kind is not None]
-        self.record = Record(statements, handles, shapes)
+        self.record = operations.Record(statements, handles, shapes)
         return True
 
 
@@ -323,9 +307,7 @@ def loop(
             kind = type(vector).__name__
             raise DomainMismatch(f"loop: {kind} is neither a Vector nor a Matrix. Give one.")
     if times is not None:
-        times = integer(times, "loop: times")
-        if times < 0:
-            raise InvalidValue(f"loop: times {times} < 0. Give 0 or more.")
+        times = integer(times, "loop: times", 0)
     until = _Until(until_empty, until_unchanged, times)
     watched = until_unchanged if until_empty is None else until_empty
     frame = sys._getframe(1)
@@ -335,10 +317,9 @@ def loop(
     if not backend.capabilities.records:
         backend.last_loop = BY_ITSELF
         return _iterate(until)
-    why = "" if current_observer() is None else why_eager()
-    why = why or ("" if current_recorder() is None else IN_A_BODY)
-    if isinstance(watched, Matrix):
-        why = why or why_eager()  # not even the first iteration is recorded
+    why = "" if current_recorder() is None else IN_A_BODY
+    if current_observer() is not None or isinstance(watched, Matrix):
+        why = why_eager() or why  # not even the first iteration is recorded
     if why:
         backend.last_loop = f"eager: {why}"
         return _iterate(until)
@@ -369,12 +350,8 @@ class _Until(NamedTuple):
 
     def handles(self) -> Until:
         """Return the conditions on handles, for a backend."""
-        empty, unchanged, times = self
-        return Until(
-            None if empty is None else empty.data,
-            None if unchanged is None else unchanged.data,
-            times,
-        )
+        empty, unchanged = (None if x is None else x.data for x in self[:2])
+        return Until(empty, unchanged, self.times)
 
 
 @contextmanager
@@ -443,7 +420,7 @@ def _record_and_run(
     with recorder:  # if the body raises, the statements before the error run at its end
         recorder.open()
         try:
-            yield Counter(0)
+            yield operations.Counter(0)
         except GeneratorExit:  # nothing else leaves a body that can be recorded
             if fuse:
                 backend.last_loop = "eager: the body raised an error"
@@ -543,21 +520,33 @@ def _run_whole(backend: Backend, plan: Callable[[], FusedLoop | Rejection]) -> b
 
 
 def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
-    observer = current_observer()
-    outer = -1 if observer is None else observer.level
-    empty, unchanged, times = until
-    try:
-        while done != times and (empty is None or empty.nvals):
+    """Return an iterator of a loop that Python runs, after so many iterations."""
+
+    def counted() -> Iterator[int]:
+        empty, unchanged, times = until
+        turn = done
+        while turn != times and (empty is None or empty.nvals):
             before = None if unchanged is None else unchanged.dup()
-            if observer is not None:
-                observer.level = done
-            yield done
-            done += 1
+            yield turn
+            turn += 1
             if before is not None and before.isequal(unchanged):
                 return
+
+    return _observed(counted(), done)
+
+
+def _observed(turns: Iterator[T], done: int = 0) -> Iterator[T]:
+    """Yield what each iteration of a loop gets; the observer's level is its number."""
+    observer = current_observer()
+    if observer is None:
+        yield from turns
+        return
+    outer = observer.level
+    try:
+        for observer.level, turn in enumerate(turns, done):
+            yield turn
     finally:
-        if observer is not None:
-            observer.level = outer
+        observer.level = outer
 
 
 # ------------------------------------------------------------------------------------------
@@ -636,7 +625,7 @@ class _Levels:
         self._like = levels
         backend = levels._flushed()
         found = backend.levels(levels.data)
-        self.data: Levels = _HostLevels(levels) if found is None else found
+        self.data: operations.Levels = _HostLevels(levels) if found is None else found
         self.deepest, size = self.data.deepest, max(levels.shape)
         if self.data.lowest < 0:
             raise InvalidValue(
@@ -651,7 +640,8 @@ class _Levels:
 
     def cut(self, d: int, name: str) -> Any:
         """Return the vector or matrix that is True where the level is `d`."""
-        return self._like._holding(self.data.cut(d), BOOL, name)
+        like = self._like
+        return like._of(self.data.cut(d), BOOL, like.shape, like.backend, name)
 
 
 class _HostLevels:
@@ -677,20 +667,16 @@ class _HostLevels:
 
 
 def _iterate_levels(levels: _Levels, above: Any = None, done: int = 0) -> Iterator[Pair]:
-    """Yield the pairs after the first `done`; `above` is the second of the last pair before."""
-    observer = current_observer()
-    outer = -1 if observer is None else observer.level
-    try:
+    """Return the pairs after the first `done`; `above` is the second of the last pair before."""
+
+    def pairs() -> Iterator[Pair]:
+        nearer = above
         for d in range(levels.deepest - done, 0, -1):
-            here = levels.cut(d, "here") if above is None else above
-            here.name, above = "here", levels.cut(d - 1, "above")
-            if observer is not None:
-                observer.level = done
-            done += 1
-            yield here, above
-    finally:
-        if observer is not None:
-            observer.level = outer
+            here = levels.cut(d, "here") if nearer is None else nearer
+            here.name, nearer = "here", levels.cut(d - 1, "above")
+            yield here, nearer
+
+    return _observed(pairs(), done)
 
 
 def _record_sweep(backend: Backend, levels: _Levels, body: LoopBody) -> Iterator[Pair]:

@@ -18,10 +18,8 @@ import numpy as np
 
 from lagpu.algebra.operators import Monoid, Operator, Semiring, Table
 from lagpu.algebra.tables import Operators, Selector, Selectors, select
+from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.infix import Replace
-from lagpu.core.matrix import Matrix
-from lagpu.core.scalar import Scalar
-from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.dtypes import DType
 from lagpu.host.source import SYNTAX
@@ -284,8 +282,8 @@ def _check(loop: ast.For, targets: tuple[str, ...], callee: str) -> LoopBody:
             if not isinstance(statement.op, _INPLACE):
                 raise Impure(f"line {statement.lineno} is not a w << call statement")
             written[statement.target.id] = None
-            _visit(statement.target, counter, names)
-            _visit(statement.value, counter, names)
+            for part in (statement.target, statement.value):
+                _visit(part, counter, names)
             continue
         shift = statement.value if isinstance(statement, ast.Expr) else None
         if not (isinstance(shift, ast.BinOp) and isinstance(shift.op, ast.LShift)):
@@ -302,35 +300,31 @@ def _visit(node: ast.expr, counter: str, names: dict[str, None]) -> None:
     if isinstance(node, ast.Constant):
         return
     dotted = _dotted(node)
-    if dotted is not None:
-        if counter in dotted.split(".")[:1]:
-            raise Impure(f"line {node.lineno} computes with the counter {counter}")
-        base, _, last = dotted.rpartition(".")
-        if base and last in _PURE:
-            assert isinstance(node, ast.Attribute)
-            _visit(node.value, counter, names)
-        else:
-            names[dotted] = None
-    elif isinstance(node, ast.Attribute) and node.attr in _PURE:
-        _visit(node.value, counter, names)
+    if dotted is not None and counter in dotted.split(".")[:1]:
+        raise Impure(f"line {node.lineno} computes with the counter {counter}")
+    parts: list[ast.expr]
+    if isinstance(node, ast.Attribute) and node.attr in _PURE:
+        parts = [node.value]
+    elif dotted is not None:
+        names[dotted] = None
+        return
     elif isinstance(node, ast.Call):
         if any(isinstance(a, ast.Starred) for a in node.args) or any(
             k.arg is None for k in node.keywords
         ):
             raise Impure(f"line {node.lineno} unpacks arguments")
-        for part in (node.func, *node.args, *(k.value for k in node.keywords)):
-            _visit(part, counter, names)
+        parts = [node.func, *node.args, *(k.value for k in node.keywords)]
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert | ast.USub):
-        _visit(node.operand, counter, names)
+        parts = [node.operand]
     elif isinstance(node, ast.BinOp) and not isinstance(node.op, ast.LShift | ast.RShift):
-        _visit(node.left, counter, names)
-        _visit(node.right, counter, names)
+        parts = [node.left, node.right]
     elif isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], _ORDER):
-        _visit(node.left, counter, names)
-        _visit(node.comparators[0], counter, names)
+        parts = [node.left, *node.comparators]
     else:
         kind = _KINDS.get(type(node), "an expression")
         raise Impure(f"line {node.lineno} has {kind} that is not a lagpu call")
+    for part in parts:
+        _visit(part, counter, names)
 
 
 _ORDER = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)

@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 
 from lagpu import algorithms
-from lagpu.algorithms.pagerank import MOST
+from lagpu.algorithms.centrality import MOST
 from lagpu.errors import NoPath, NotConverged
 from lagpu.nx.answers import answers
 from lagpu.nx.graph import Graph

@@ -14,7 +14,7 @@ from lagpu.algorithms import (
     maximal_independent_set,
     topological_levels,
 )
-from lagpu.algorithms.peeling import _scores
+from lagpu.algorithms.structure import _scores
 
 gb = pytest.importorskip("graphblas")
 N = 60

@@ -216,7 +216,7 @@ REFUSED = {
     "x.S.nvals": (lagpu.errors.NotComputed, "Mask: x.S has no values. Use it as w(mask) << call"),
     "x.S | y": (DomainMismatch, "Mask: has no |"),
     "x.S + 1": (DomainMismatch, "Mask: has no +"),
-    "A.power(0)": (InvalidValue, "power: n is 0 < 1"),
+    "A.power(0)": (InvalidValue, "power: n 0 < 1"),
     "x(y) << 1": (
         DomainMismatch,
         "x(...): Vector is not a mask. Write y.S for where",

@@ -93,6 +93,14 @@ def test_a_part_outlives_a_change_of_size(v):
     assert every.new().size == 2
 
 
+def test_all_indices_take_a_vector_of_their_size(v):
+    for longer in (Vector(FP64, 4, like=v), Vector(FP64, 2, like=v)):
+        with pytest.raises(DimensionMismatch, match=rf"size {longer.size} != 3 indices"):
+            v[:] << longer
+    v[:] << Vector.from_dense([5.0, 6, 7], like=v)
+    assert v.to_dense().tolist() == [5, 6, 7]
+
+
 # ------------------------------------------------------------------------------------- masks
 
 

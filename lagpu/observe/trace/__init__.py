@@ -61,7 +61,7 @@ class Trace(Observer):
 
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """Run a checked statement and record it; see `Observer`."""
-        frame = author(3)  # the callers are `_submit`, `assign`, and a method of an object
+        frame = author(2)  # the callers are `assign`, and a method of an object or the author
         self._run(to, call, work, frame, 0 if frame is None else frame.f_lineno)
 
     def _run(
@@ -128,7 +128,7 @@ class Trace(Observer):
     def recorded(self, to: Any, call: Any) -> None:
         """Note a statement of a loop's body; see `Observer`."""
         # The formula is formatted once the loop runs. All statements of a body have one frame.
-        frame = self._recorded[-1][2] if self._recorded else author(3)
+        frame = self._recorded[-1][2] if self._recorded else author(2)
         self._recorded.append((to, call, frame, 0 if frame is None else frame.f_lineno))
 
     def replay(self, k: int, work: Callable[[], None]) -> None:

@@ -148,7 +148,7 @@ def test_objects_in_containers(backend, way):
         assert other.v is not v
         assert other.twice[0] is other.twice[1] is other.v
         assert other.masks[1].vector is other.v
-        assert other.part.vector is other.v
+        assert other.part.of is other.v
     assert other.masks[1].complement
     assert other.A.new().isequal(v.diag())
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, binary, loop
-from lagpu.core import exchange
-from lagpu.core.exchange import dlpack_device
+from lagpu.core import vector
+from lagpu.core.arguments import dlpack_device
 from lagpu.errors import DomainMismatch, InvalidValue
 
 
@@ -21,7 +21,7 @@ def some(backend):
 @pytest.mark.parametrize("dtype", [None, INT32, "FP32", bool])
 @pytest.mark.parametrize("large", [1, 1 << 18])
 def test_on_the_device_as_on_the_host(some, fill, dtype, large, monkeypatch):
-    monkeypatch.setattr(exchange, "_LARGE", large)
+    monkeypatch.setattr(vector, "_LARGE", large)
     full = some.dup()
     full(~some.S) << 5.25
     uniform = Vector.from_coo(np.arange(4), 3, size=4, like=some)
