@@ -4,9 +4,8 @@ from collections.abc import Callable, Sequence
 
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.grid.backend import GridBackend
-from lagpu.backends.grid.comm import LocalEngine, connected
+from lagpu.backends.grid.comm import LocalEngine, connected, engine, require_same
 from lagpu.backends.grid.pieces import done_together
-from lagpu.backends.grid.start import engine, require_same
 from lagpu.backends.protocol import Backend
 from lagpu.host.job import Job
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -18,14 +16,12 @@ from lagpu.backends.gpu.storage import bitmap
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
 from lagpu.backends.gpu.storage.vector import VectorStore, bytes_of, nwords
 from lagpu.backends.grid.comm import Arrays
-from lagpu.backends.grid.handles import GridHandle
-from lagpu.backends.grid.partition import Layout, Partition
+from lagpu.backends.grid.partition import GridHandle, Need, Partition, needed
 from lagpu.backends.grid.pieces import (
     Entries,
     Pieces,
     computed,
     cut,
-    each_once,
     empty,
     entries_of,
     from_entries,
@@ -156,37 +152,18 @@ def from_message(message: Arrays, size: int) -> tuple[Array, Array]:
 # Operands are sent to the pieces that need them.
 
 
-@dataclass(frozen=True)
-class Need:
-    """What each piece needs of a dimension: the part ``part[piece]`` of the partition `by`."""
-
-    by: Partition
-    part: tuple[int, ...]
-
-    @functools.cached_property
-    def groups(self) -> list[list[int]]:
-        """For each part the pieces that need it."""
-        return [[p for p, q in enumerate(self.part) if q == r] for r in range(self.by.pieces)]
-
-    def group(self, piece: int) -> list[int]:
-        """Return the pieces that need the same part as this one."""
-        return self.groups[self.part[piece]]
-
-    def at_homes(self, pieces: Pieces, make: Callable[[int, Backend, int], Any]) -> list[Any]:
-        """Return ``make(k, place, part)`` for each local piece, once for each (place, part)."""
-        items = [(k, place, self.part[p]) for k, p, place in pieces]
-        return each_once(items, [(id(at), part) for _, at, part in items], lambda it: make(*it))
-
-
-@functools.lru_cache(maxsize=1024)
-def needed(layout: Layout, dim: int) -> Need:
-    """Return the need of every piece for the indices of its part of a dimension."""
-    return Need(layout.dims[dim], tuple(layout.parts(p)[dim] for p in range(layout.pieces)))
+def _at_homes(pieces: Pieces, need: Need, make: Callable[[int, Backend, int], Handle]) -> list[Any]:
+    """Return ``make(k, place, part)`` for each local piece, once for each (place, part)."""
+    keys, made = [(id(place), need.part[p]) for _, p, place in pieces], {}
+    for (k, _, place), key in zip(pieces, keys, strict=True):
+        if key not in made:
+            made[key] = make(k, place, key[1])
+    return [made[key] for key in keys]
 
 
 def whole(pieces: Pieces, x: GridHandle, what: str) -> list[Handle]:
     """Return, for each local piece, a handle of all of a vector or matrix; never written."""
-    return spread(pieces, x, Need(Partition(x.shape[-1], 1, 1), (0,) * pieces.engine.size), what)
+    return spread(pieces, x, pieces.all_need(x.shape[-1]), what)
 
 
 def spread(
@@ -246,7 +223,7 @@ def spread(
         at[dim], local[dim] = need.by.position(at[dim]), need.by.count(part)
         return from_entries(place, (*at, values), dtype, tuple(local))
 
-    return need.at_homes(pieces, made)
+    return _at_homes(pieces, need, made)
 
 
 def _received(
@@ -275,8 +252,8 @@ def _received(
         parts = [message(shape, of) for of in cut(entries, owner, need.by.pieces)]
         given.append({q: parts[part] for q, part in enumerate(need.part)})
     if need.by.pieces == 1:
-        every = pieces.engine.gather([messages[0] for messages in given])
-        received = [dict(enumerate(messages)) for messages in every]
+        every = dict(enumerate(pieces.engine.gather([messages[0] for messages in given])))
+        received = [every] * len(given)
     else:
         received = pieces.engine.exchange(given)
 
@@ -348,7 +325,7 @@ def masks_for(
         mask = from_entries(place, joined(lists), BOOL, (*shape[:-1], need.by.count(part)))
         return Descriptor(mask, True, desc.complement, None, True)
 
-    return need.at_homes(pieces, made)
+    return _at_homes(pieces, need, made)
 
 
 def pays(count: int, left_out: int, size: int, expected: float, width: int) -> bool:
@@ -498,7 +475,7 @@ def _headers(pieces: Pieces, own: list[Part], is_stored: bool, dtype: DType) -> 
     ]
     absent = (np.zeros(3, np.int64), np.zeros(1, dtype.numpy))
     given += [absent] * (len(pieces.engine.local) - len(given))
-    found = pieces.engine.gather(given)[0]
+    found = pieces.engine.gather(given)
     if not all(head[2] for head, _ in found):
         return None
     return [Part(bool(head[0]), None, None, number[0], int(head[1])) for head, number in found]

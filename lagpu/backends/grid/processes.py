@@ -20,7 +20,7 @@ import numpy as np
 
 from lagpu import errors
 from lagpu.algebra.operators import Monoid, Operator, Semiring
-from lagpu.backends.grid.handles import GridHandle
+from lagpu.backends.grid.partition import GridHandle
 from lagpu.dtypes import DType
 from lagpu.errors import LagpuError, ProcessFailed, plain
 from lagpu.host.interrupt import uninterrupted
@@ -293,6 +293,11 @@ class Processes:
             headers = self._synchronize(message)
             return self._collected(message, headers)
 
+    def gather_objects(self, given: Any) -> list[Any]:
+        """Return the numbers, texts and lists of such that every process gives."""
+        text = json.dumps(given, default=np.generic.item).encode()
+        return [json.loads(one.tobytes()) for one in self.gather(np.frombuffer(text, np.uint8))]
+
     def exchange(self, messages: Sequence[Bytes]) -> list[Bytes]:
         """Return the message of every process to this one; `messages` has those of this one."""
         with uninterrupted():
@@ -420,8 +425,7 @@ class Processes:
     def _compare_arguments(self, checksums: Any) -> NoReturn:
         """Raise on all processes that the statement's arguments differ; nothing has changed."""
         self._checksum, self._diverged = 0, True
-        text = np.frombuffer(json.dumps(described(self._given)).encode(), np.uint8)
-        texts = [json.loads(one.tobytes()) for one in self.gather(text)]
+        texts = self.gather_objects(described(self._given))
         other = int(np.flatnonzero(checksums != checksums[0])[0])
         pairs = zip_longest(texts[0], texts[other], fillvalue=("arguments", "others", ""))
         (name, *first), (_, *its) = next(pair for pair in pairs if pair[0] != pair[1])

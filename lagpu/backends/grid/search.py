@@ -40,8 +40,7 @@ from lagpu.backends.gpu.storage.forms import csr_of, transpose, why_no_csr
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import SEARCH_COUNTERS, pull_space, push_space
-from lagpu.backends.grid.handles import GridMatrix, GridVector, become_all
-from lagpu.backends.grid.partition import Partition
+from lagpu.backends.grid.partition import GridHandle, Partition, become_all
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.grid.systems import plan_system
 from lagpu.host.interrupt import heard
@@ -416,7 +415,7 @@ def plan_loop(
         pieces.one_kernel = True  # neither places nor links change
     if isinstance(turns, Sweep) or turns.empty is None:
         return Rejection("the loop has no frontier; on a grid only a search is one kernel")
-    if not isinstance(turns.empty, GridVector):
+    if len(turns.empty.shape) > 1:
         return Rejection("the frontier has several rows; on a grid a search of one is one kernel")
     body = match_search(statements, turns.empty)
     if isinstance(body, Rejection):
@@ -494,7 +493,7 @@ class _Space:
         For each structure the `PieceSearch` of each piece.
     """
 
-    def __init__(self, pieces: Pieces, A: GridMatrix, value_bytes: int) -> None:
+    def __init__(self, pieces: Pieces, A: GridHandle, value_bytes: int) -> None:
         self.value_bytes = value_bytes
         self.searches: dict[tuple[Any, ...], list[PieceSearch]] = {}
         n, count = A.shape[0], pieces.engine.size
@@ -533,7 +532,7 @@ class _Space:
         self.nbytes = self.peers.nbytes + sum(space.nbytes for space in self.of_piece)
 
     @staticmethod
-    def of(A: GridMatrix) -> _Space | None:
+    def of(A: GridHandle) -> _Space | None:
         """Return the space of a matrix, if it still has the parts that it was made for."""
         space: _Space | None = A.parts[0].csc().cache.get(SPACE)
         if space is not None:
@@ -614,7 +613,7 @@ class GridLoop:
             self.logged = self._log_of(body, space, [s.had for s in started], logs)
         become_all(
             [
-                (x, GridVector(parts, x.dtype, x.shape))
+                (x, GridHandle(parts, x.dtype, x.shape))
                 for x, *parts in zip([body.frontier, *written], *made, strict=True)
             ]
         )

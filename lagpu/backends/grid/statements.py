@@ -9,9 +9,8 @@ import numpy as np
 
 from lagpu.algebra.operators import IndexUnaryOp, Semiring
 from lagpu.algebra.tables import binary
-from lagpu.backends.grid.exchange import folded, needed, spread, whole
-from lagpu.backends.grid.handles import GridHandle, GridMatrix
-from lagpu.backends.grid.partition import Layout
+from lagpu.backends.grid.exchange import folded, spread, whole
+from lagpu.backends.grid.partition import GridHandle, Layout, needed
 from lagpu.backends.grid.pieces import Entries, Pieces, computed, entries_of, from_entries, on_host
 from lagpu.backends.grid.systems import require_no_system
 from lagpu.dtypes import BOOL, INT64, DType
@@ -75,7 +74,7 @@ def multiply(pieces: Pieces, op: Multiply, out: GridHandle, desc: Descriptor) ->
     return folded(pieces, products, need, monoid, dtype, out.shape, desc, expected, width)
 
 
-def local_products(pieces: Pieces, op: Multiply) -> tuple[GridMatrix, int, list[Multiply]]:
+def local_products(pieces: Pieces, op: Multiply) -> tuple[GridHandle, int, list[Multiply]]:
     """Return (the matrix, its dimension that is summed over, the product of each local piece)."""
     A, product = op.matrix, op.product
     if not product.transpose and not _is_cut_by_rows(pieces, A.shape[::-1]):
@@ -131,20 +130,19 @@ def selection_to_matrix(
     return [Assign(part) for part in found.parts]
 
 
-def _selection(pieces: Pieces, f: GridHandle, nrows: int) -> GridMatrix:
+def _selection(pieces: Pieces, f: GridHandle, nrows: int) -> GridHandle:
     given = []
     for columns, rows in pieces.entries(f):
         there = (rows >= 0) & (rows < nrows)
         rows = rows[there].astype(np.int64)
         given.append((rows, columns[there], np.ones(len(rows), bool)))
-    made: GridMatrix = pieces.sent(given, BOOL, (nrows, f.shape[0]))
-    return made
+    return pieces.sent(given, BOOL, (nrows, f.shape[0]))
 
 
 def kronecker(pieces: Pieces, op: Kronecker, out: GridHandle, _desc: Descriptor) -> list[Operation]:
     """Combine each part of A with all of B; the blocks of A's entries are sent to their owners."""
     A = pieces.turned(op.left) if op.transposed[0] else op.left
-    B: GridMatrix = op.right
+    B: GridHandle = op.right
     right, transposed = whole(pieces, B, "kronecker"), (False, op.transposed[1])
     p, q = reversed(B.shape) if op.transposed[1] else B.shape
     dtype = op.op.types(A.dtype, B.dtype)[1]
@@ -170,7 +168,7 @@ def _taking(product: Product, of_matrix: bool) -> Product:
     return product._replace(semiring=Semiring(product.semiring.monoid, takes), domain=INT64)
 
 
-def _indices(pieces: Pieces, A: GridMatrix, dim: int) -> list[Handle]:
+def _indices(pieces: Pieces, A: GridHandle, dim: int) -> list[Handle]:
     """Return the parts of a matrix with each entry's index in a dimension as its value."""
     by, found = pieces.layout(A.shape), []
     for k, p, place in pieces:
@@ -286,7 +284,7 @@ def extract_column(
     pieces: Pieces, op: ExtractColumn, out: GridHandle, _desc: Descriptor
 ) -> list[Operation]:
     """Extract a column or a row from the parts that have it; it is sent where it is cut."""
-    A: GridMatrix = op.matrix
+    A: GridHandle = op.matrix
     by, dim = pieces.layout(A.shape), 0 if op.transposed else 1
     owner, position = by.dims[dim].owner(op.column), by.dims[dim].position(op.column)
     if by.dims[dim].whole:
@@ -343,7 +341,7 @@ def reduce_rows(
     pieces: Pieces, op: ReduceRows, out: GridHandle, desc: Descriptor
 ) -> list[Operation]:
     """Add the rows or the columns of each part; where these are cut, the owners add up the sums."""
-    A: GridMatrix = op.matrix
+    A: GridHandle = op.matrix
     layout, kept = pieces.layout(A.shape), 1 if op.transposed else 0
     local = [op._replace(matrix=part) for part in A.parts]
     if layout.dims[1 - kept].whole:
@@ -382,7 +380,7 @@ def element(pieces: Pieces, op: ExtractElement) -> Any:
 def _known(pieces: Pieces, found: Sequence[Any], dtype: DType) -> Array:
     """Return the values of all pieces that have one, from those of the local ones or None."""
     given = [(np.array([] if x is None else [x], dtype.numpy),) for x in found]
-    return np.concatenate([values for (values,) in pieces.engine.gather(given)[0]])
+    return np.concatenate([values for (values,) in pieces.engine.gather(given)])
 
 
 #: Each operation with the function that returns, for each local piece, the operation on its parts

@@ -24,8 +24,8 @@ from lagpu.backends.gpu.ops.planner import (
 )
 from lagpu.backends.gpu.storage.forms import csr_of
 from lagpu.backends.grid.comm import Arrays
-from lagpu.backends.grid.exchange import FORMS, form_of, needed, packed, summed, unpacked
-from lagpu.backends.grid.handles import GridMatrix, GridVector, become_all
+from lagpu.backends.grid.exchange import FORMS, form_of, packed, summed, unpacked
+from lagpu.backends.grid.partition import GridHandle, become_all, needed
 from lagpu.backends.grid.pieces import Entries, Pieces, cut, entries_of, from_entries
 from lagpu.backends.policies import choice, number, read_arguments, require_policy
 from lagpu.backends.profile import LoopRow, Measured, Phase, Sent
@@ -159,7 +159,7 @@ COLUMN, ROW = 0, 1  # pieces with the same sources; pieces with the same targets
 class Exchange:
     """Sends messages among the pieces of each row or column of a matrix, and counts bytes."""
 
-    def __init__(self, pieces: Pieces, A: GridMatrix) -> None:
+    def __init__(self, pieces: Pieces, A: GridHandle) -> None:
         self._engine, self._by = pieces.engine, pieces.partition(A.shape[0])
         self._needs = [needed(pieces.layout(A.shape), dim) for dim in (COLUMN, ROW)]
         self._noted: list[tuple[str, int]] = []
@@ -226,7 +226,7 @@ class Exchange:
         given = [(np.array(of_piece, np.int64),) for of_piece in numbers]
         others = self._engine.size - 1
         self._noted += [("counts", counts.nbytes) for (counts,) in given for _ in range(others)]
-        received = self._engine.gather(given)[0]
+        received = self._engine.gather(given)
         return [int(total) for total in np.sum([counts for (counts,) in received], axis=0)]
 
 
@@ -323,7 +323,7 @@ class Piece:
         the source of each.
     """
 
-    def __init__(self, pieces: Pieces, k: int, A: GridMatrix, own: Array, system: System) -> None:
+    def __init__(self, pieces: Pieces, k: int, A: GridHandle, own: Array, system: System) -> None:
         self._pieces, self._k, self._part, self._dtype = pieces, k, A.parts[k], A.dtype
         self._place, self.own = pieces.places[k], own
         shape = pieces.layout(A.shape).shape(pieces.engine.local[k])
@@ -430,7 +430,7 @@ class Search:
 
     Parameters
     ----------
-    A : GridMatrix, (n, n)
+    A : GridHandle, (n, n)
         Entry (i, j) is the edge i -> j.
     numbered : bool
         Whether parents are wanted.
@@ -445,7 +445,7 @@ class Search:
         The levels so far.
     """
 
-    def __init__(self, pieces: Pieces, A: GridMatrix, system: System, numbered: bool) -> None:
+    def __init__(self, pieces: Pieces, A: GridHandle, system: System, numbered: bool) -> None:
         self._pieces, self._system, self._numbered = pieces, system, numbered
         self._layout, self._by = pieces.layout(A.shape), pieces.partition(A.shape[0])
         self._exchange = Exchange(pieces, A)
@@ -554,20 +554,13 @@ class Search:
         vertices, edges = self._exchange.totals(numbers)
         return vertices, edges
 
-    def _out_degrees(self, A: GridMatrix) -> list[Array]:
+    def _out_degrees(self, A: GridHandle) -> list[Array]:
         """Return the edges that leave each own vertex, to any piece; the matrix remembers them."""
         if A.degrees is None:
-            counts = {p: piece.out_degrees() for p, piece in self.local.items()}
-            given = [
-                {d: (of[self._sources_of(d)],) for d in self._exchange.mates(p, COLUMN)}
-                for p, of in counts.items()
-            ]
-            received = self._exchange.numbers(given, COLUMN, "counts")
-            found = [
-                of[self._sources_of(p)] + sum(count for (count,) in lists.values())
-                for (p, of), lists in zip(counts.items(), received, strict=True)
-            ]
-            self._pieces.changes.make(lambda: setattr(A, "degrees", found))
+            counts = [(piece.out_degrees().astype(np.uint32),) for piece in self.local.values()]
+            sums = self._pieces.own_sums(counts, needed(self._layout, COLUMN), np.add)
+            found = [of[0].astype(np.int64) if of else np.zeros(0, np.int64) for of in sums]
+            self._pieces.change(lambda: setattr(A, "degrees", found))
             return found
         return A.degrees
 
@@ -653,9 +646,6 @@ class Search:
         found: Array = self._layout.dims[along].position(self._by.index(piece, vertices))
         return found
 
-    def _sources_of(self, piece: int) -> Array:
-        return self._at(COLUMN, piece, np.arange(self._by.count(piece)))
-
 
 # ------------------------------------------------------------------------------------------
 # A recorded loop as such a search.
@@ -678,7 +668,7 @@ def plan_system(
     if system is None:
         return None
     body: SearchBody | Rejection
-    if isinstance(turns, Sweep) or not isinstance(turns.empty, GridVector):
+    if isinstance(turns, Sweep) or turns.empty is None or len(turns.empty.shape) > 1:
         body = Rejection("the loop has no frontier that is a vector")
     else:
         body = match_search(list(map(_without_policy, statements)), turns.empty)
@@ -750,7 +740,7 @@ class SystemLoop:
         """See `FusedLoop`."""
         body = self._body._replace(statements=())  # from which the other fields were made
         given = {"policy": self.name, "body": body, "times": self._times}
-        self._pieces.changes.run("search", self._run, given)
+        self._pieces.run("search", self._run, given)
 
     def _run(self) -> None:
         if self._times == 0:
@@ -810,7 +800,7 @@ class SystemLoop:
                 target.parts[k] = part
         written = [body.frontier, *(a.target for a in body.assignments)]
         new = list(zip(written, [frontier, *targets], strict=True))
-        pieces.changes.make(lambda: become_all(new))
+        pieces.change(lambda: become_all(new))
 
     def rows(self, products: Sequence[Measured]) -> list[LoopRow]:
         """Return a row for each statement and level, from the local products level by level."""

@@ -20,9 +20,8 @@ def test_gather(pieces):
     given = [part(p, p) for p in engine.local]
     received = engine.gather(given)
     assert len(received) == len(engine.local) == engine.size == pieces
-    for lists in received:
-        assert [x.tolist() for x, _ in lists] == [x.tolist() for x, _ in given]
-        assert [y.tolist() for _, y in lists] == [y.tolist() for _, y in given]
+    assert [x.tolist() for x, _ in received] == [x.tolist() for x, _ in given]
+    assert [y.tolist() for _, y in received] == [y.tolist() for _, y in given]
     assert engine.sent == (pieces - 1) * 16 * sum(range(pieces))
 
 

@@ -37,14 +37,14 @@ def given_to(s, pieces):
 def test_as_in_one_process(size, pieces, chunk, longer):
     local = LocalEngine(size * pieces)
     lists = [part(p, p * longer) for p in local.local]
-    gathered = plain(local.gather(lists))
+    gathered = plain([local.gather(lists)])
     exchanged = plain(local.exchange([given_to(s, local.size) for s in local.local]))
 
     def program(processes):
         engine = MpiEngine(processes, pieces)
         assert engine.size == local.size
         mine = slice(engine.local[0], engine.local[-1] + 1)
-        assert plain(engine.gather(lists[mine])) == gathered[mine]
+        assert plain([engine.gather(lists[mine])]) == gathered
         given = [given_to(s, engine.size) for s in engine.local]
         assert plain(engine.exchange(given)) == exchanged[mine]
         assert (engine.sent > 0) == (size > 1)

@@ -6,7 +6,8 @@ import pytest
 from lagpu import BOOL, FP64, INT32, Matrix, Vector, algorithms, backends, generators
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.backends.grid import make, redistribute
+from lagpu.backends.grid import make
+from lagpu.backends.grid import pieces as redistribute
 from lagpu.backends.grid.partition import Ranks, layout
 from lagpu.backends.grid.pieces import entries_of
 from lagpu.errors import OutOfMemory
@@ -98,7 +99,7 @@ def test_parts_of_one_value_each(last):
         expected[own] = values
         ptr = np.arange(len(own) + 1)
         parts.append(place.matrix_from_csc(ptr, own, values, FP64, before.shape(p)))
-    made = redistribute.redistributed(pieces.engine, pieces.places, parts, FP64, before, after)
+    made = redistribute.redistributed(pieces, pieces.handle(parts, FP64, (n, n)), after)
     for p, (place, part) in enumerate(zip(pieces.places, made, strict=True)):
         i, j = after.index(p, *entries_of(place, part, 2)[:2])
         assert sorted(j.tolist()) == sorted(after.dims[1].own(p).tolist())

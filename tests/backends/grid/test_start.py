@@ -18,7 +18,7 @@ from samples import picked
 
 import lagpu
 from lagpu import backends
-from lagpu.backends.grid import start
+from lagpu.backends.grid import comm
 from lagpu.backends.grid.comm import MpiEngine
 from lagpu.errors import BackendUnavailable, InvalidValue
 
@@ -95,7 +95,7 @@ import numpy as np
 from test_backend import PROGRAMS, Few, plain
 import lagpu
 from lagpu import backends, check, versions
-from lagpu.backends.grid import start
+from lagpu.backends.grid import comm
 from lagpu.bench import graph500
 from lagpu.errors import BackendUnavailable, CheckFailed, FileMissing, ProcessFailed
 from lagpu.host.job import launched
@@ -427,7 +427,7 @@ def test_an_interrupt_of_mpirun_ends_all():
 def test_what_differs_is_named(monkeypatch, one, other, differ, pieces):
     """In all processes, by the number of the process, however many pieces each has."""
     monkeypatch.setattr(
-        start, "command", lambda: (one, other)[int(threading.current_thread().name)]
+        comm, "command", lambda: (one, other)[int(threading.current_thread().name)]
     )
 
     def program(processes):
@@ -435,7 +435,7 @@ def test_what_differs_is_named(monkeypatch, one, other, differ, pieces):
         own = pieces[processes.rank]
         places = [backends.get("cpu")] * own
         name = "of 3" if one else f"of {processes.rank}"
-        start.require_same(MpiEngine(processes, own), name, places)
+        comm.require_same(MpiEngine(processes, own), name, places)
 
     found, _ = on_ranks(2, program)
     for error in found:
@@ -452,7 +452,7 @@ def launched_as(monkeypatch):
         monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
         monkeypatch.setattr(backends, "end_together", lambda: None)
         monkeypatch.setattr(backends, "_loaded", {})
-        monkeypatch.setattr(start, "_joined", [])
+        monkeypatch.setattr(comm, "_joined", [])
 
     return launched_as
 
@@ -475,7 +475,7 @@ def test_a_launcher_needs_mpi4py(launched_as, monkeypatch):
 def test_mpi4py_for_another_launcher(launched_as, monkeypatch):
     launched_as(4)
     world = types.SimpleNamespace(Get_size=lambda: 1)
-    monkeypatch.setattr(start, "_mpi", lambda: types.SimpleNamespace(COMM_WORLD=world))
+    monkeypatch.setattr(comm, "_mpi", lambda: types.SimpleNamespace(COMM_WORLD=world))
     with pytest.raises(BackendUnavailable, match="has started 4 processes, and mpi4py sees 1"):
         backends.get("grid")
 
@@ -489,7 +489,7 @@ def test_processes_of_a_host_divide_its_gpus(monkeypatch, seen, pieces, first):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if seen is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", seen)
-    assert start._first_device(3, pieces) == first
+    assert comm._first_device(3, pieces) == first
 
 
 def test_a_grid_alone_has_a_piece_for_each_device():
