@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
@@ -13,7 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from lagpu.algebra.tables import semiring
-from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.fused.match import DEPTH, NUMBER, SearchBody, match_search
 from lagpu.backends.gpu.ops.planner import (
     BEAMER,
@@ -28,7 +27,7 @@ from lagpu.backends.grid.exchange import FORMS, form_of, packed, summed, unpacke
 from lagpu.backends.grid.partition import GridHandle, become_all, needed
 from lagpu.backends.grid.pieces import Entries, Pieces, cut, entries_of, from_entries
 from lagpu.backends.policies import choice, number, read_arguments, require_policy
-from lagpu.backends.profile import LoopRow, Measured, Phase, Sent
+from lagpu.backends.profile import LoopRow, Measured, Phase
 from lagpu.backends.protocol import Backend
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import InvalidValue, NotSupported
@@ -150,100 +149,7 @@ def system_of(policy: str | None) -> System | None:
 
 
 # ------------------------------------------------------------------------------------------
-# Messages among the pieces of a row or a column.
-
-
-COLUMN, ROW = 0, 1  # pieces with the same sources; pieces with the same targets
-
-
-class Exchange:
-    """Sends messages among the pieces of each row or column of a matrix, and counts bytes."""
-
-    def __init__(self, pieces: Pieces, A: GridHandle) -> None:
-        self._engine, self._by = pieces.engine, pieces.partition(A.shape[0])
-        self._needs = [needed(pieces.layout(A.shape), dim) for dim in (COLUMN, ROW)]
-        self._noted: list[tuple[str, int]] = []
-
-    def mates(self, piece: int, along: int) -> list[int]:
-        """Return the other pieces of a piece's column or row, rising."""
-        return [q for q in self._needs[along].group(piece) if q != piece]
-
-    def noted(self) -> tuple[Sent, ...]:
-        """Return what was sent since the last call, by form."""
-        noted, self._noted = self._noted, []
-        return summed(noted)
-
-    def sets(
-        self, given: Sequence[Mapping[int, Array]], along: int, form: str, of_receiver: bool
-    ) -> list[dict[int, Array]]:
-        """Send each mate a set of vertices; return, by sender, what each local piece receives.
-
-        A set has positions of the receiver's own vertices if `of_receiver`, else of the sender's.
-        """
-        parts = []
-        for p, lists in zip(self._engine.local, given, strict=True):
-            to: dict[int, Arrays] = {}
-            for d in self.mates(p, along):
-                size, used = self._sizes(d if of_receiver else p)
-                message = packed(lists[d], size, form, used)
-                self._noted.append((form_of(message, size, form, used), message.nbytes))
-                to[d] = (message,)
-            parts.append(to)
-        found = []
-        for p, received in zip(self._engine.local, self._engine.exchange(parts), strict=True):
-            sizes = {s: self._sizes(p if of_receiver else s) for s in received}
-            found.append(
-                {s: unpacked(m, sizes[s][0], form, sizes[s][1]) for s, (m,) in received.items()}
-            )
-        return found
-
-    def _sizes(self, piece: int) -> tuple[int, int]:
-        """Return the vertices of a piece, and how many of the first ones may have edges."""
-        return self._by.count(piece), self._by.used(piece)
-
-    def own_sets(self, own: Sequence[Array], along: int, form: str) -> list[dict[int, Array]]:
-        """Send all mates one set of own vertices of each local piece; see `sets`."""
-        local = zip(self._engine.local, own, strict=True)
-        given = [dict.fromkeys(self.mates(p, along), vertices) for p, vertices in local]
-        return self.sets(given, along, form, of_receiver=False)
-
-    def numbers(
-        self, given: Sequence[Mapping[int, Arrays]], along: int, name: str
-    ) -> list[dict[int, Arrays]]:
-        """Send each mate lists of numbers below 2**32; return, by sender, INT64."""
-        parts = []
-        for p, lists in zip(self._engine.local, given, strict=True):
-            short = {d: tuple(x.astype(np.uint32) for x in lists[d]) for d in self.mates(p, along)}
-            self._noted += [(name, sum(x.nbytes for x in arrays)) for arrays in short.values()]
-            parts.append(short)
-        return [
-            {s: tuple(x.astype(np.int64) for x in arrays) for s, arrays in lists.items()}
-            for lists in self._engine.exchange(parts)
-        ]
-
-    def totals(self, numbers: Sequence[tuple[int, ...]]) -> list[int]:
-        """Return the sums over all pieces of the numbers of each local one."""
-        given = [(np.array(of_piece, np.int64),) for of_piece in numbers]
-        others = self._engine.size - 1
-        self._noted += [("counts", counts.nbytes) for (counts,) in given for _ in range(others)]
-        received = self._engine.gather(given)
-        return [int(total) for total in np.sum([counts for (counts,) in received], axis=0)]
-
-
-# ------------------------------------------------------------------------------------------
 # A piece of a search.
-
-
-class Listed(NamedTuple):
-    """The entries (targets[e], sources[e]) that leave a frontier, by position, on the place."""
-
-    targets: Any
-    sources: Any
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of both lists."""
-        return int(self.targets.nbytes + self.sources.nbytes)
 
 
 class Neighbours:
@@ -253,21 +159,20 @@ class Neighbours:
     """
 
     def __init__(self, place: Backend, part: Any, shape: tuple[int, ...]) -> None:
-        self._device = place.device if isinstance(place, GpuBackend) else None
-        self._xp: Any = np if self._device is None else self._device.xp
+        self._device = place.device
+        self._xp = np if self._device is None else self._device.xp
         with self._alone():
             if self._device is None:
                 col_ptr, rows, _ = place.matrix_to_csc(part)
-                ones = np.ones(len(rows), bool)
-                size = shape[0], shape[1]
-                form = sp.csc_array((ones, rows, col_ptr), shape=size).tocsr()
+                entries: Any = np.ones(len(rows), bool), rows, col_ptr
+                form = sp.csc_array(entries, shape=(shape[0], shape[1])).tocsr()
                 self._ptr, self._targets = form.indptr, form.indices
             else:
                 by_rows = csr_of(part.csc())
                 self._ptr, self._targets = by_rows.col_ptr, by_rows.row_idx
 
-    def listed(self, front: Array) -> Listed:
-        """Return the entries in the rows of a frontier, rising sources first."""
+    def listed(self, front: Array) -> tuple[Any, Any]:
+        """Return (targets, sources) of the entries in a frontier's rows, rising sources first."""
         xp = self._xp
         with self._alone():
             rows = xp.asarray(np.sort(front).astype(np.int64))
@@ -279,20 +184,20 @@ class Neighbours:
             place = xp.arange(total)
             of = xp.searchsorted(before, place, side="right")
             at = (ends - before)[of] + place
-            return Listed(self._targets[at], rows[of])
+            return self._targets[at], rows[of]
 
-    def distinct(self, listed: Listed) -> tuple[Array, Array]:
+    def distinct(self, targets: Any, sources: Any) -> list[Array]:
         """Return, on the host, the targets rising and each once, with the first source of each."""
         xp = self._xp
         with self._alone():
-            order = xp.argsort(listed.targets, kind="stable")
-            targets, sources = listed.targets[order], listed.sources[order]
+            order = xp.argsort(targets, kind="stable")
+            targets, sources = targets[order], sources[order]
             new = xp.ones(len(order), bool)
             new[1:] = targets[1:] != targets[:-1]
             found = targets[new], sources[new]
             if self._device is not None:
                 found = self._device.to_host(found[0]), self._device.to_host(found[1])
-        return found[0].astype(np.int64), found[1].astype(np.int64)
+        return [x.astype(np.int64) for x in found]
 
     def _alone(self) -> AbstractContextManager[Any]:
         return nullcontext() if self._device is None else self._device.alone()
@@ -312,6 +217,8 @@ class Piece:
         The own vertices of the frontier, by position, rising.
     unvisited : int
         Targets that are not visited, as far as the piece knows.
+    unshared : list of array of int
+        The own vertices that were visited since its row of pieces was sent them.
     via : array of INT64, (targets,)
         The source by which the piece has found a target.
     giver, source : array of INT64, (own vertices,)
@@ -321,6 +228,8 @@ class Piece:
     sources, pulls, reached
         In a level: the sources in the frontier; whether it pulls; by owner the vertices found and
         the source of each.
+    requested
+        By piece the own vertices whose sources it requests.
     """
 
     def __init__(self, pieces: Pieces, k: int, A: GridHandle, own: Array, system: System) -> None:
@@ -339,12 +248,14 @@ class Piece:
         self._visited = self._place.vector(BOOL, targets)
         self._seen = np.zeros(targets, bool)
         self.unvisited = targets
-        self.front: Array = np.zeros(0, np.int64)
+        self.front = self.sources = np.zeros(0, np.int64)
+        self.unshared = [self.front]
         self.via = np.zeros(targets, np.int64)
         self.giver, self.source = np.full(len(own), -1), np.zeros(len(own), np.int64)
-        self._unshared: list[Array] = [self.front]
-        self.sources, self.pulls, self.reached = self.front, False, dict[int, Arrays]()
-        self.listed: Listed | None = None
+        self.pulls = False
+        self.listed: tuple[Any, Any] | None = None
+        self.reached: dict[int, Arrays] = {}
+        self.requested: dict[int, Arrays] = {}
 
     def out_degrees(self) -> Array:
         """Return the number of entries in each row of the part."""
@@ -357,7 +268,7 @@ class Piece:
         The sources mean nothing unless `numbered`.
         """
         if self.neighbours is not None and self.listed is not None:
-            targets, via = self.neighbours.distinct(self.listed)
+            targets, via = self.neighbours.distinct(*self.listed)
             new = ~self._seen[targets]
             targets, via = targets[new], via[new]
         else:
@@ -371,33 +282,20 @@ class Piece:
             multiply = Multiply(self._part, u, product)
             self._pieces.execute(self._k, Statement(out, desc, multiply, result))
             targets, via = place.vector_to_coo(out)
-        self._visit(targets)
+        self.visit(targets)
         self.via[targets] = via
         return targets, via
 
     def visit_own(self, vertices: Array) -> Array:
         """Visit own vertices; return those that were not visited before, as a mask."""
         new: Array = ~self._seen[self.own[vertices]]
-        self._visit(self.own[vertices[new]])
-        self._unshared.append(vertices[new])
+        self.visit(self.own[vertices])
+        self.unshared.append(vertices[new])
         return new
-
-    def take(self, vertices: Array, giver: int) -> None:
-        """Note the piece that has found own vertices, which are visited."""
-        self.giver[vertices] = giver
-        self._unshared.append(vertices)
-
-    def take_unshared(self) -> Array:
-        """Return the own vertices that were visited since the last call."""
-        unshared, self._unshared = np.concatenate(self._unshared), [np.zeros(0, np.int64)]
-        return unshared
 
     def visit(self, targets: Array) -> None:
         """Visit targets; some may be visited already."""
-        self._visit(targets[~self._seen[targets]])
-
-    def _visit(self, targets: Array) -> None:
-        """Mark targets that are not visited."""
+        targets = targets[~self._seen[targets]]
         if len(targets):
             self._seen[targets] = True
             self.unvisited -= len(targets)
@@ -408,6 +306,9 @@ class Piece:
 
 # ------------------------------------------------------------------------------------------
 # A search: the host's loop over levels.
+
+
+COLUMN, ROW = 0, 1  # pieces with the same sources; pieces with the same targets
 
 
 class Level(NamedTuple):
@@ -448,7 +349,6 @@ class Search:
     def __init__(self, pieces: Pieces, A: GridHandle, system: System, numbered: bool) -> None:
         self._pieces, self._system, self._numbered = pieces, system, numbered
         self._layout, self._by = pieces.layout(A.shape), pieces.partition(A.shape[0])
-        self._exchange = Exchange(pieces, A)
         targets = self._layout.dims[ROW]
         self.local = {
             p: Piece(pieces, k, A, targets.position(self._by.own(p)), system) for k, p, _ in pieces
@@ -458,6 +358,7 @@ class Search:
             self._nvals, self._degrees = pieces.nvals(A), self._out_degrees(A)
         self._explored, self._pulled = 0, False
         self._phases: list[Phase] = []
+        self._messages: list[tuple[str, int]] = []  # form and bytes of each in this phase
         self.total, self._edges = 0, 0
         self.levels: list[Level] = []
 
@@ -467,7 +368,7 @@ class Search:
             piece.visit_own(before)
             piece.front = front
         self.total, self._edges = self._agreed()
-        self._exchange.noted()
+        self._messages.clear()
 
     def advance(self) -> None:
         """Replace the frontier by the vertices next to it that are not visited, and visit these."""
@@ -496,9 +397,10 @@ class Search:
         self._timed("update", lambda: self._update(given))
         self.total, self._edges = self._timed("agree", self._agreed)
         known = [piece.listed for piece in local if piece.listed is not None]
-        listed = sum(len(of.targets) for of in known)
+        listed = sum(len(targets) for targets, _ in known)
         if known:
-            why += f"; {listed} neighbours sorted, {sum(of.nbytes for of in known)} bytes"
+            nbytes = sum(array.nbytes for arrays in known for array in arrays)
+            why += f"; {listed} neighbours sorted, {nbytes} bytes"
         phases, products = tuple(self._phases), len(local) - len(known)
         pulls = len(local) - len(pushing)
         self.levels.append(Level(before, self.total, pulls, why, phases, products, listed))
@@ -519,7 +421,7 @@ class Search:
             here = np.flatnonzero(piece.giver == p)
             piece.source[here] = piece.via[piece.own[here]]
             index = np.zeros(len(piece.own), np.int64)
-            for s in (p, *self._exchange.mates(p, ROW)):
+            for s in (p, *self._mates(p, ROW)):
                 at = np.flatnonzero(piece.giver == s)
                 part = self._layout.parts(s)[COLUMN]
                 index[at] = self._layout.dims[COLUMN].index(part, piece.source[at])
@@ -542,16 +444,17 @@ class Search:
         """Whether any piece pulls; a sum over all if each decides by itself."""
         if self._system.rule == "ratio":
             count = [(int(piece.pulls),) for piece in self.local.values()]
-            return self._timed("agree", lambda: self._exchange.totals(count))[0] > 0
+            return self._timed("agree", lambda: self._totals(count))[0] > 0
         return self._pulled
 
     def _agreed(self) -> tuple[int, int]:
         """Return the vertices of the whole frontier, and the edges that leave them if needed."""
-        numbers = [
-            (len(piece.front), int(degrees[piece.front].sum()) if len(degrees) else 0)
-            for piece, degrees in zip(self.local.values(), self._degrees, strict=True)
-        ]
-        vertices, edges = self._exchange.totals(numbers)
+        vertices, edges = self._totals(
+            [
+                (len(piece.front), degrees[piece.front].sum() if len(degrees) else 0)
+                for piece, degrees in zip(self.local.values(), self._degrees, strict=True)
+            ]
+        )
         return vertices, edges
 
     def _out_degrees(self, A: GridHandle) -> list[Array]:
@@ -564,28 +467,85 @@ class Search:
             return found
         return A.degrees
 
+    # ------------------------------------------------------------------------------ the messages
+    def _mates(self, piece: int, along: int) -> list[int]:
+        """Return the other pieces of a piece's column or row, rising."""
+        return [q for q in needed(self._layout, along).group(piece) if q != piece]
+
+    def _send(
+        self,
+        give: Callable[[Piece, int], Arrays],
+        along: int,
+        form: str,
+        of_receiver: bool = False,
+    ) -> list[dict[int, Any]]:
+        """Send each mate arrays; return, by sender, what each local piece receives.
+
+        ``give(piece, mate)`` returns one set of vertices, if the form is one of `FORMS`: positions
+        of the receiver's own vertices if `of_receiver`, else of the sender's. Else it returns
+        arrays of numbers below 2**32, and the form is their name in a trace.
+        """
+        engine, is_set, given = self._pieces.engine, form in FORMS, []
+        for p, piece in self.local.items():
+            messages = {}
+            for d in self._mates(p, along):
+                arrays, name = give(piece, d), form
+                if is_set:
+                    how = self._packing(d if of_receiver else p, form)
+                    arrays = (packed(arrays[0], *how),)
+                    name = form_of(arrays[0], *how)
+                else:
+                    arrays = tuple(x.astype(np.uint32) for x in arrays)
+                self._messages.append((name, sum(x.nbytes for x in arrays)))
+                messages[d] = arrays
+            given.append(messages)
+        found = []
+        for p, received in zip(self.local, engine.exchange(given), strict=True):
+            lists: dict[int, Any] = {}
+            for s, arrays in received.items():
+                if is_set:
+                    how = self._packing(p if of_receiver else s, form)
+                    lists[s] = (unpacked(arrays[0], *how),)
+                else:
+                    lists[s] = tuple(x.astype(np.int64) for x in arrays)
+            found.append(lists)
+        return found
+
+    def _packing(self, piece: int, form: str) -> tuple[int, str, int]:
+        """Return how a set of vertices of a piece is packed: bits for those that may have edges."""
+        return self._by.count(piece), form, self._by.used(piece)
+
+    def _totals(self, numbers: Sequence[tuple[int, ...]]) -> list[int]:
+        """Return the sums over all pieces of the numbers of each local one."""
+        engine, given = self._pieces.engine, [(np.array(of, np.int64),) for of in numbers]
+        self._messages += [("counts", counts.nbytes) for (counts,) in given] * (engine.size - 1)
+        totals: list[int] = np.sum([of for (of,) in engine.gather(given)], axis=0).tolist()
+        return totals
+
     # ------------------------------------------------------------------------------- the phases
     def _timed(self, name: str, work: Callable[[], T]) -> T:
         start = time.perf_counter()
         made = work()
         ms = (time.perf_counter() - start) * 1e3
-        self._phases.append(Phase(name, ms, self._exchange.noted()))
+        self._phases.append(Phase(name, ms, summed(self._messages)))
+        self._messages.clear()
         return made
 
     def _expand(self, form: str) -> None:
         """Give each local piece the sources in the frontier of its column of pieces."""
-        own = [piece.front for piece in self.local.values()]
-        received = self._exchange.own_sets(own, COLUMN, form)
+        received = self._send(lambda piece, _: (piece.front,), COLUMN, form)
         for (p, piece), lists in zip(self.local.items(), received, strict=True):
-            fronts = ({p: piece.front} | lists).items()
-            piece.sources = np.concatenate([self._at(COLUMN, s, front) for s, front in fronts])
+            fronts = {p: (piece.front,)} | lists
+            piece.sources = np.concatenate([self._at(COLUMN, s, of) for s, (of,) in fronts.items()])
 
     def _share(self, form: str) -> None:
         """Send the row of pieces the own vertices that were visited since the last time."""
-        own = [piece.take_unshared() for piece in self.local.values()]
-        received = self._exchange.own_sets(own, ROW, form)
+        for piece in self.local.values():
+            piece.unshared = [np.concatenate(piece.unshared)]
+        received = self._send(lambda piece, _: (piece.unshared[0],), ROW, form)
         for piece, lists in zip(self.local.values(), received, strict=True):
-            for s, vertices in lists.items():
+            piece.unshared = [piece.front[:0]]
+            for s, (vertices,) in lists.items():
                 piece.visit(self._at(ROW, s, vertices))
 
     def _list(self, pushing: Sequence[Piece]) -> None:
@@ -604,42 +564,35 @@ class Search:
 
     def _fold(self, form: str) -> list[dict[int, Any]]:
         """Send each vertex to its owner, with its source if parents are sent."""
-        reached = [piece.reached for piece in self.local.values()]
         if self._numbered and self._system.parents == "sent":
-            return self._exchange.numbers(reached, ROW, "pairs")
-        vertices = [{d: lists[0] for d, lists in of.items()} for of in reached]
-        received = self._exchange.sets(vertices, ROW, form, of_receiver=True)
-        return [{s: (at,) for s, at in lists.items()} for lists in received]
+            return self._send(lambda piece, d: piece.reached[d], ROW, "pairs")
+        return self._send(lambda piece, d: piece.reached[d][:1], ROW, form, of_receiver=True)
 
     def _update(self, given: list[dict[int, Any]]) -> None:
         """Make the next frontier: what a piece has found itself, then what others sent, by rank."""
         for (p, piece), lists in zip(self.local.items(), given, strict=True):
-            own = piece.reached[p][0]
-            piece.take(own, p)
-            fresh = [own]
+            fresh = [piece.reached[p][0]]
+            piece.giver[fresh[0]] = p
+            piece.unshared.append(fresh[0])
             for s, (vertices, *sources) in lists.items():
                 new = piece.visit_own(vertices)
-                piece.giver[vertices[new]] = s
-                if sources:
-                    piece.source[vertices[new]] = sources[0][new]
                 fresh.append(vertices[new])
+                piece.giver[fresh[-1]] = s
+                if sources:
+                    piece.source[fresh[-1]] = sources[0][new]
             piece.front = np.sort(np.concatenate(fresh))
 
     def _request(self) -> None:
         """Request the sources of the vertices that mates found: two messages for each pair."""
-        wanted = [
-            {s: np.flatnonzero(piece.giver == s) for s in self._exchange.mates(p, ROW)}
-            for p, piece in self.local.items()
-        ]
-        requests = self._exchange.sets(wanted, ROW, "shorter", of_receiver=False)
-        answers = [
-            {s: (piece.via[self._at(ROW, s, vertices)],) for s, vertices in lists.items()}
-            for piece, lists in zip(self.local.values(), requests, strict=True)
-        ]
-        received = self._exchange.numbers(answers, ROW, "parents")
-        for piece, lists, own in zip(self.local.values(), received, wanted, strict=True):
+        wanted = self._send(lambda piece, s: (np.flatnonzero(piece.giver == s),), ROW, "shorter")
+        for piece, requested in zip(self.local.values(), wanted, strict=True):
+            piece.requested = requested
+        received = self._send(
+            lambda piece, d: (piece.via[self._at(ROW, d, piece.requested[d][0])],), ROW, "parents"
+        )
+        for piece, lists in zip(self.local.values(), received, strict=True):
             for s, (sources,) in lists.items():
-                piece.source[own[s]] = sources
+                piece.source[piece.giver == s] = sources
 
     def _at(self, along: int, piece: int, vertices: Array) -> Array:
         """Return the sources, or the targets, that vertices of a piece are for its mates."""
@@ -763,43 +716,40 @@ class SystemLoop:
             search.advance()
             after = [piece.front for piece in search.local.values()]
             fronts.append(before if body.assigns_first else after)
-        self._write(search, fronts, self._values(search, first, numbered))
+        self._write(search, first, fronts, search.parents() if numbered else [1] * len(first))
 
-    def _values(self, search: Search, first: Sequence[Entries], numbered: bool) -> list[Array]:
-        """Return the value in the frontier of each own vertex that was in one, by local piece."""
-        dtype, found = self._body.frontier.dtype.numpy, []
-        local = search.local.values()
-        parents = search.parents() if numbered else [1] * len(first)
-        for piece, (front, values), of in zip(local, first, parents, strict=True):
-            own = np.empty(len(piece.own), dtype)
-            own[:] = of
-            given = piece.giver[front] < 0  # not found once more
-            own[front[given]] = values[given]
-            found.append(own)
-        return found
+    def _write(
+        self, search: Search, first: Sequence[Entries], fronts: list[list[Array]], found: list[Any]
+    ) -> None:
+        """Make the new parts of the frontier and of what is assigned; the handles take them.
 
-    def _write(self, search: Search, fronts: list[list[Array]], values: list[Array]) -> None:
-        """Make the new parts of the frontier and of what is assigned; the handles take them."""
+        `found` has, for each local piece, the value of each own vertex that the search has found.
+        """
         body, pieces = self._body, self._pieces
         frontier = pieces.empty(body.frontier.dtype, body.frontier.shape)
         targets = [pieces.empty(a.target.dtype, a.target.shape) for a in body.assignments]
         for k, p, place in pieces:
-            size, at = len(values[k]), search.local[p].front
-            frontier.parts[k] = _vector(place, at, values[k][at], frontier.dtype, size)
+            piece, (front, given) = search.local[p], first[k]
+            values = np.empty(len(piece.own), frontier.dtype.numpy)
+            values[:] = found[k]
+            kept = piece.giver[front] < 0  # not found once more
+            values[front[kept]] = given[kept]
+            at = piece.front
+            frontier.parts[k] = _vector(place, at, values[at], frontier.dtype, piece)
             at = np.concatenate([at[:0], *(of[k] for of in fronts)])
             depths = np.repeat(np.arange(len(fronts)), [len(of[k]) for of in fronts])
             for a, target in zip(body.assignments, targets, strict=True):
-                given = depths if a.what == DEPTH else values[k][at]
+                written = depths if a.what == DEPTH else values[at]
                 if a.what == NUMBER:
-                    given = np.full(len(at), a.number)
-                part, old = _vector(place, at, given, target.dtype, size), a.target.parts[k]
+                    written = np.full(len(at), a.number)
+                part, old = _vector(place, at, written, target.dtype, piece), a.target.parts[k]
                 if place.nvals(old):  # elsewhere its entries stay
                     made = place.dup(old, target.dtype)
                     place.execute(Statement(made, Descriptor(part), Assign(part), target.dtype))
                     part = made
                 target.parts[k] = part
-        written = [body.frontier, *(a.target for a in body.assignments)]
-        new = list(zip(written, [frontier, *targets], strict=True))
+        old = [body.frontier, *(a.target for a in body.assignments)]
+        new = list(zip(old, [frontier, *targets], strict=True))
         pieces.change(lambda: become_all(new))
 
     def rows(self, products: Sequence[Measured]) -> list[LoopRow]:
@@ -829,5 +779,5 @@ class SystemLoop:
         return found
 
 
-def _vector(place: Backend, at: Array, values: Array, dtype: DType, size: int) -> Handle:
-    return from_entries(place, (at, values.astype(dtype.numpy)), dtype, (size,))
+def _vector(place: Backend, at: Array, values: Array, dtype: DType, piece: Piece) -> Handle:
+    return from_entries(place, (at, values.astype(dtype.numpy)), dtype, (len(piece.own),))

@@ -426,9 +426,7 @@ def test_an_interrupt_of_mpirun_ends_all():
 )
 def test_what_differs_is_named(monkeypatch, one, other, differ, pieces):
     """In all processes, by the number of the process, however many pieces each has."""
-    monkeypatch.setattr(
-        comm, "command", lambda: (one, other)[int(threading.current_thread().name)]
-    )
+    monkeypatch.setattr(comm, "command", lambda: (one, other)[int(threading.current_thread().name)])
 
     def program(processes):
         threading.current_thread().name = str(processes.rank)
