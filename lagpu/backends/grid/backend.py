@@ -12,7 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from lagpu.algebra.operators import BinaryOp
-from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.profile import GpuMeter
 from lagpu.backends.grid import statements, systems
 from lagpu.backends.grid.clusters import GridClusters, cluster_size
@@ -20,11 +19,11 @@ from lagpu.backends.grid.comm import Arrays, LocalEngine
 from lagpu.backends.grid.exchange import whole
 from lagpu.backends.grid.partition import GridHandle, Layout, needed
 from lagpu.backends.grid.pieces import NOTHING, Pieces, collective, column_offsets, joined, on_host
-from lagpu.backends.grid.search import GridLoop, Logged, plan_loop, searches
+from lagpu.backends.grid.search import GridLoop, plan_loop, searches
 from lagpu.backends.grid.systems import SystemLoop
 from lagpu.backends.guard import guarded, out_of_memory
 from lagpu.backends.policies import sparse_batch_size
-from lagpu.backends.profile import LoopMeasured, LoopRow, Measured, Meter, Phase, Sent
+from lagpu.backends.profile import LoopMeasured, LoopRow, Measured, Meter
 from lagpu.backends.protocol import Backend, ProductPlan
 from lagpu.dtypes import DType
 from lagpu.errors import LagpuError
@@ -169,9 +168,6 @@ def _raise(error: Exception) -> NoReturn:
 # Measure the statements of a grid: its time and what it sends, and the work of its places.
 
 
-_MEETS = constant("kMeets")
-
-
 class GridMeter:
     """Times statements to their end on every local piece; see `Meter`.
 
@@ -236,17 +232,14 @@ class GridMeter:
                     loop.run()
             ms = (time.perf_counter() - start) * 1e3
             compile_ms = self._compile_ms() - compiled
+        rows: Callable[[], list[LoopRow]] | None
+        whole = Measured(host_ms=ms - compile_ms, compile_ms=compile_ms)
         if isinstance(loop, SystemLoop):
-            by_level = loop
-            return loop, LoopMeasured(
-                lambda: by_level.rows([part() for part in parts]),
-                lambda: Measured(host_ms=ms - compile_ms, compile_ms=compile_ms),
-            )
-        logged = cast(GridLoop, loop).logged
-        if logged is None:  # it had no iteration
-            return loop, None
-        whole = Measured(kernel_ms=ms - compile_ms, host_ms=ms - compile_ms, compile_ms=compile_ms)
-        return loop, LoopMeasured(functools.partial(_rows, logged), lambda: whole)
+            rows = functools.partial(loop.rows, parts)
+        else:
+            rows, whole = cast(GridLoop, loop).rows, whole._replace(kernel_ms=ms - compile_ms)
+        # without rows it had no iteration
+        return loop, None if rows is None else LoopMeasured(rows, lambda: whole)
 
     def _compile_ms(self) -> float:
         devices = {id(d): d for d in (place.device for place in self._pieces.places) if d}
@@ -265,58 +258,6 @@ class GridMeter:
     def unrecorded(self) -> int:
         """See `Meter`: the levels for which a device's log had no room."""
         return max(meter.unrecorded() for meter in self._own)
-
-
-# ------------------------------------------------------------------ records of several pieces
-def _rows(logged: Logged) -> list[LoopRow]:
-    """Return the rows of a search of pieces: a level of all, and in it each piece as a phase."""
-    levels, meets = [], []
-    for read in logged.records:
-        records = read()
-        is_barrier = records["how"] == _MEETS
-        levels.append(records[~is_barrier])
-        meets.append(records[is_barrier])
-    rows = logged.rows(_merged(levels, meets, logged.had, logged.rows.assigns_after))
-    found, at = [], 0
-    for row in rows:
-        if row.measured.direction:  # the product's
-            at += 1
-            phases = _phases(at, meets, logged.value_bytes)
-            row = row._replace(measured=row.measured._replace(phases=phases))
-        found.append(row)
-    return found
-
-
-def _merged(
-    levels: Sequence[Array], meets: Sequence[Array], had: Any, assigns_after: bool
-) -> Array:
-    """Return the records of all pieces as those of one device: what each has counted is added.
-
-    All have the same records but for the edges that they have looked at, and the new entries of
-    outputs that had some; in a part without entries before, all that the piece has found are new.
-    """
-    merged = levels[0].copy()
-    merged["edges"] = sum(records["edges"] for records in levels)
-    merged["added"] = 0
-    for records, met, counts in zip(levels, meets, had, strict=True):
-        found = np.cumsum(met["out"][1 if assigns_after else 0 :])[: len(records) - 1]
-        for k, count in enumerate(counts):
-            merged["added"][1:, k] += found if count is None else records["added"][1:, k]
-    return merged
-
-
-def _phases(at: int, meets: Sequence[Array], value_bytes: int) -> tuple[Phase, ...]:
-    """Return, for each piece, how long its part of a level took, and what it sent to the others."""
-    phases, others = [], len(meets) - 1
-    for p, met in enumerate(meets):
-        ms = max(int(met["other"][at]) - int(met["ns"][at - 1]), 0) / 1e6
-        words, found = int(met["in"][at]), int(met["out"][at])
-        forms = {"bitmap": 4 * words} if words else {"list": 4 * found}
-        if value_bytes:
-            forms["values"] = value_bytes * found
-        sent = [Sent(form, others if size else 0, others * size) for form, size in forms.items()]
-        phases.append(Phase(f"piece {p}", ms, tuple(sent)))
-    return tuple(phases)
 
 
 def _together(parts: Sequence[Measured], ms: float, said: str) -> Measured:

@@ -16,7 +16,6 @@ from lagpu.backends.gpu.fused.match import SearchBody, match_search, why_no_sear
 from lagpu.backends.gpu.fused.search_grid import (
     NEW_LOG,
     NO_LIMIT,
-    Saved,
     logs_of,
     outputs_of,
     pull_room,
@@ -26,7 +25,7 @@ from lagpu.backends.gpu.fused.search_grid import (
     unused_outputs,
 )
 from lagpu.backends.gpu.fused.search_space import block_of, form_arguments
-from lagpu.backends.gpu.kernels import Kernel, constant, kernel
+from lagpu.backends.gpu.kernels import constant, kernel
 from lagpu.backends.gpu.ops.planner import alpha_of, beta_of, gamma_of
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.profile import (
@@ -43,13 +42,14 @@ from lagpu.backends.gpu.storage.workspaces import SEARCH_COUNTERS, pull_space, p
 from lagpu.backends.grid.partition import GridHandle, Partition, become_all
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.grid.systems import plan_system
+from lagpu.backends.profile import LoopRow, Phase, Sent
 from lagpu.host.interrupt import heard
 from lagpu.operations import FusedLoop, Rejection, Statement, Sweep, Until
 
 Array = Any
 BITS = 32  # of a word
 _LINE = 32  # words of a line of a GPU's memory
-LEFT = constant("kLeft")
+LEFT, _MEETS = constant("kLeft"), constant("kMeets")
 SPACE = "search of pieces"  # its place in a part's cache
 Count = Callable[[], int]
 
@@ -126,11 +126,86 @@ def _words_of(by: Partition) -> tuple[int, int]:
     return length, -(-runs * length * by.pieces // 4) * 4
 
 
+class Kind(NamedTuple):
+    """The kind of a search, alike on all pieces.
+
+    Attributes
+    ----------
+    structure : tuple
+        What its kernel is made for; of one structure all searches may run, or none.
+    sums, iso : bool
+        Whether products of one level add up; whether every product is 1.
+    value_bytes : int
+        Bytes of the value that a piece sends with each vertex, if products read it; else 0.
+    keep : bool
+        Whether the frontier's values are stored.
+    """
+
+    structure: tuple[Any, ...]
+    sums: bool
+    iso: bool
+    value_bytes: int
+    keep: bool
+
+
+def kind_of(body: SearchBody, pieces: int, times: int | None) -> Kind:
+    """Return the kind of a search from its body on handles of the grid, of so many local pieces."""
+    sends = body.reads[0]  # each part may have one value, but not the same one
+    iso = not sends and all(_is_one(_on_piece(body, k)) for k in range(pieces))
+    sums = not iso and body.sums
+    keep = sums or sends or (times is not None and not iso)
+    nbytes = body.frontier.dtype.numpy.itemsize if sends else 0
+    return Kind(_structure(body, times), sums, iso, nbytes, keep)
+
+
+def _structure(body: SearchBody, times: int | None) -> tuple[Any, ...]:
+    product, assigned = body.product, [(a.what, a.target.dtype) for a in body.assignments]
+    return (
+        product.semiring, product.domain, product.result, product.flip, body.frontier.dtype,
+        tuple(assigned), body.assigns_first, times is None,
+    )  # fmt: skip
+
+
+def _on_piece(body: SearchBody, k: int) -> SearchBody:
+    """Return a body that is on handles of the grid on the parts of a local piece."""
+    A: Any = body.A
+    return SearchBody(
+        A.parts[k].csc(), body.frontier.parts[k], body.excluded.parts[k], body.product,
+        tuple([a._replace(target=a.target.parts[k]) for a in body.assignments]),
+        body.assigns_first, body.statements,
+    )  # fmt: skip
+
+
+def _is_one(body: SearchBody) -> bool:
+    number = iso_result(body.A, False, body.frontier.number, body.product)
+    return number is not None and number.item() == 1
+
+
+class Started(NamedTuple):
+    """One search on a piece, ready to be launched.
+
+    Attributes
+    ----------
+    launch, given : CheckedLaunch, dict
+        The launch and its arguments.
+    had : list of callable or None
+        With a log, for each assignment a callable that returns its output's entries before the
+        loop, or None if there are none.
+    settle : callable
+        Takes over the frontier that the kernel has left, by its report.
+    """
+
+    launch: CheckedLaunch
+    given: dict[str, Any]
+    had: list[Count | None]
+    settle: Callable[[Sequence[int]], None]
+
+
 class PieceSpace:
-    """Arrays for the searches of a piece of a matrix; made once, and kept in the part's cache.
+    """What the searches of a piece of a matrix keep in the part's cache: arrays and launches.
 
     The part has all rows of the piece's own columns; the space does not hold it, which would then
-    hold itself. `degree` is the mean of the whole matrix. `_Space` sets what depends on all pieces.
+    hold itself. `_Space` sets what depends on all pieces.
 
     Attributes
     ----------
@@ -146,29 +221,29 @@ class PieceSpace:
         Own vertices after these have no predecessors, so no search finds them.
     """
 
-    def __init__(self, part: CscMatrix, slots: Slots, pieces: int, degree: float) -> None:
-        device, xp, own = part.device, part.device.xp, part.shape[1]
-        self.slots, self.pieces = slots, pieces
+    def __init__(self, pieces: Pieces, k: int, part: CscMatrix, slots: Slots, nvals: int) -> None:
+        device, xp, (n, own) = part.device, part.device.xp, part.shape
+        self._k, self._piece, self._count = k, pieces.engine.local[k], pieces.engine.size
+        self._n, self._nvals, self.slots = n, nvals, slots
         self._renumbered: CscMatrix | None = None
         self.names = None
         if slots.of_vertex is not None and slots.names is not None:
             self.names = device.from_host(slots.names)
             self._renumbered = _renumbered(part, slots.of_vertex, slots.words * BITS)
         predecessors, successors = self.forms(part)
-        self.push = push_space(successors)
-        pull = pull_space(predecessors, successors)
-        self.empty, self.hint = pull.empty, pull.hint
+        self._push, self._pull = push_space(successors), pull_space(predecessors, successors)
         self.degrees: Array = None
-        self.targets, self.behind, self.symmetric = pull.targets, 0.0, False
+        self.targets, self.behind, self.symmetric = self._pull.targets, 0.0, False
         self.words: tuple[Array, Array] = (None, None)
         self.reach = int(xp.searchsorted(part.col_ptr, part.nvals))
-        self.visited = xp.empty(nwords(own), np.uint32)
-        self.found = xp.zeros(-(-nwords(own) // 4) * 4, np.uint32)
-        self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
-        self.block = min(block_of(device, degree), device.limits.peers_block)
-        self.degree = degree
-        own_arrays = (self.names, self.visited, self.found, self.counters)
+        self._visited = xp.empty(nwords(own), np.uint32)
+        self._found = xp.zeros(-(-nwords(own) // 4) * 4, np.uint32)
+        self._counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
+        self._degree = nvals / max(n, 1)  # the mean of the whole matrix
+        self._block = min(block_of(device, self._degree), device.limits.peers_block)
+        own_arrays = (self.names, self._visited, self._found, self._counters)
         self.nbytes = sum(int(x.nbytes) for x in own_arrays if x is not None)
+        self._launches: dict[tuple[Any, ...], CheckedLaunch] = {}  # by kind and macros of logs
 
     def forms(self, part: CscMatrix) -> tuple[CscMatrix, CscMatrix]:
         """Return the part by columns and by rows, the whole matrix' rows numbered by slots."""
@@ -180,106 +255,10 @@ class PieceSpace:
         lengths: np.ndarray[Any, Any] = part.device.to_host(_lengths(self.forms(part)[1]))
         return lengths if self.slots.of_vertex is None else lengths[self.slots.of_vertex]
 
-
-def _lengths(form: CscMatrix) -> Array:
-    return form.device.xp.diff(form.col_ptr).astype(np.uint32)
-
-
-def _renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> CscMatrix:
-    """Return a part whose rows are numbered by slots, and rise; it has its form by rows.
-
-    So in the order of degrees a pull looks at the predecessors of most edges first (Hiragushi and
-    Takahashi 2013, section 3.4).
-    """
-    device, what = part.device, ("rows of the matrix", "")
-    rows = device.from_host(slot_of)[part.row_idx]
-    unordered = CscMatrix(
-        device, part.dtype, (slots, part.shape[1]), part.col_ptr, rows, part.values, part.iso
-    )
-    by_rows = transpose(unordered, *what)
-    del rows, unordered
-    made = transpose(by_rows, *what)
-    made.csr = by_rows
-    return made
-
-
-class Kind(NamedTuple):
-    """The kind of a search, alike on all pieces."""
-
-    sums: bool  # products of one level add up
-    iso: bool  # every product is 1
-    sends_values: bool  # products read the frontier's values, so that all pieces need them
-    keep: bool  # the frontier's values are stored
-
-
-def _on_piece(body: SearchBody, k: int) -> SearchBody:
-    """Return a body that is on handles of the grid on the parts of a local piece."""
-    A: Any = body.A
-    return SearchBody(
-        A.parts[k].csc(), body.frontier.parts[k], body.excluded.parts[k], body.product,
-        tuple([a._replace(target=a.target.parts[k]) for a in body.assignments]),
-        body.assigns_first, body.statements,
-    )  # fmt: skip
-
-
-def kind_of(body: SearchBody, pieces: int, times: int | None) -> Kind:
-    """Return the kind of a search from its body on handles of the grid, of so many local pieces."""
-    sends_values = body.reads[0]  # each part may have one value, but not the same one
-    iso = not sends_values and all(_is_one(_on_piece(body, k)) for k in range(pieces))
-    sums = not iso and body.sums
-    return Kind(sums, iso, sends_values, sums or sends_values or (times is not None and not iso))
-
-
-def _is_one(body: SearchBody) -> bool:
-    number = iso_result(body.A, False, body.frontier.number, body.product)
-    return number is not None and number.item() == 1
-
-
-class Started(NamedTuple):
-    """One search on a piece, ready to be launched.
-
-    Attributes
-    ----------
-    launch : CheckedLaunch
-        The launch.
-    given : dict
-        Its arguments.
-    had : list of callable or None
-        With a log, for each assignment a callable that returns its output's entries before the
-        loop, or None if there are none.
-    frontier : VectorStore
-        Without entries; it takes what `times` leaves in the frontier,
-    words, values : array or None
-        which the kernel writes here.
-    saved : Saved
-        Of the parts that it writes, the values to restore there.
-    """
-
-    launch: CheckedLaunch
-    given: dict[str, Any]
-    had: list[Count | None]
-    frontier: VectorStore
-    words: Array
-    values: Array
-    saved: Saved
-
-
-class PieceSearch:
-    """The searches of one structure on a piece; it keeps their launches, but not the part.
-
-    The piece has position `k` among the local ones; `n` and `nvals` are of the whole matrix.
-    """
-
-    def __init__(
-        self, space: PieceSpace, kind: Kind, k: int, piece: int, n: int, nvals: int
-    ) -> None:
-        self._space, self._kind, self._k, self._piece = space, kind, k, piece
-        self._n, self._nvals = n, nvals
-        self._launches: dict[tuple[tuple[str, str], ...], CheckedLaunch] = {}  # by macros of logs
-
     def start(
         self,
         body: SearchBody,
+        kind: Kind,
         targets: Sequence[VectorStore],
         frontier: VectorStore,
         times: int | None,
@@ -312,80 +291,90 @@ class PieceSearch:
             excluded.to_bitmap()
             left_out = excluded.words
         blank, outputs, had = outputs_of(targets, log)
-        saved = save_values(body.overwrites(times is not None, self._kind.sums), targets, blank)
-        launch = self._launch(body, logs_of(log, blank, len(targets)))
+        saved = save_values(body.overwrites(times is not None, kind.sums), targets, blank)
+        logs = logs_of(log, blank, len(targets))
+        key = kind, tuple(logs.items())
+        if key not in self._launches:
+            self._launches[key] = self._prepared(_on_piece(body, self._k), kind, logs)
         flags, result = blank, peers.results[self._piece]
         if log is not None:
             result = log.words
             flags |= NEW_LOG if log.is_new else 0
-        kept = frontier.spare_values(f.dtype) if self._kind.keep else None
+        kept = frontier.spare_values(f.dtype) if kind.keep else None
         words = None if times is None else frontier.spare_words()
         # After `reach` no level would take a source's bit out of the words again, so a search from
         # there covers all vertices, as do several sources, which the host does not know.
-        near = not nvals or 0 <= source < self._space.reach
-        reach = self._space.reach if near else excluded.size
+        near = not nvals or 0 <= source < self.reach
         given = {
-            "reach": reach, "v_words": left_out, "sources": sources, "source_values": values,
+            "reach": self.reach if near else excluded.size, "v_words": left_out,
+            "sources": sources, "source_values": values,
             "f_iso": f.number, "source": source, "num_sources": nvals, "own_values": kept,
             **outputs, **unused_outputs(len(targets)), "blank": flags, "f_words": words,
             "times": NO_LIMIT if times is None else times, **peers.arguments(self._piece),
             "stop": frontier.device.stop[0], "result": result,
         }  # fmt: skip
-        return Started(launch, given, had, frontier, words, kept, saved)
 
-    def settle(self, search: Started, result: Sequence[int]) -> None:
-        """Take over the frontier that the kernel has left, by its report."""
-        left = 0 if search.words is None else int(result[LEFT])
-        if left:
-            number = None if self._kind.keep else search.frontier.dtype.numpy.type(1)
-            search.frontier.set_bitmap(search.words, search.values, number, left)
-            if search.saved and search.frontier.device.enter is not None:
-                search.frontier.device.enter()
-            restore_values(search.saved, search.words)
+        def settle(report: Sequence[int]) -> None:
+            left = 0 if words is None else int(report[LEFT])
+            if left:
+                number = None if kind.keep else frontier.dtype.numpy.type(1)
+                frontier.set_bitmap(words, kept, number, left)
+                if saved and frontier.device.enter is not None:
+                    frontier.device.enter()
+                restore_values(saved, words)
 
-    def _launch(self, body: SearchBody, logs: dict[str, str]) -> CheckedLaunch:
-        """Return the launch of the kernel with these macros of its log; it is kept."""
-        key = tuple(logs.items())
-        found = self._launches.get(key)
-        if found is None:
-            found = self._launches[key] = self._bound(_on_piece(body, self._k), logs)
-        return found
+        return Started(self._launches[key], given, had, settle)
 
-    def _bound(self, body: SearchBody, logs: dict[str, str]) -> CheckedLaunch:
-        """Prepare the launch with the arguments that all loops of this structure share."""
-        space, slots, kind, part = self._space, self._space.slots, self._kind, body.A
-        device, made = part.device, self._kernel(body, logs)
-        shared = pull_room(space.block, kind.sums)
-        grid = device.max_cooperative_blocks(made, space.block, shared)
-        predecessors, successors = space.forms(part)
+    def _prepared(self, body: SearchBody, kind: Kind, logs: dict[str, str]) -> CheckedLaunch:
+        """Prepare the launch with the arguments that all searches of this kind share."""
+        slots, part, push = self.slots, body.A, self._push
+        device, (predecessors, successors) = part.device, self.forms(part)
+        macros, prelude = search_macros(body, predecessors, kind.iso, kind.sums, kind.keep)
+        macros |= {"BLOCK": str(self._block), "PEERS": str(self._count)} | logs
+        macros["TRAVEL"] = str(int(kind.value_bytes > 0))
+        made = kernel("search/peers.cu", "peers_search", prelude=prelude, **macros)
+        shared = pull_room(self._block, kind.sums)
+        grid = device.max_cooperative_blocks(made, self._block, shared)
         reads_matrix = not kind.iso and body.reads[1]
         unhinted = kind.sums or (reads_matrix and part.values is not None)
-        push, own = space.push, part.shape[1]
-        alpha = alpha_of(space.degree, self._n, kind.sums, wide=True)
+        alpha = alpha_of(self._degree, self._n, kind.sums, wide=True)
         return device.prepare(
-            made, grid * space.block, block=space.block, cooperative=True, shared=shared,
-            n=self._n, own=own, nvals_a=self._nvals,
+            made, grid * self._block, block=self._block, cooperative=True, shared=shared,
+            n=self._n, own=part.shape[1], nvals_a=self._nvals,
             **form_arguments("out", successors, kind.iso),
             **form_arguments("in", predecessors, kind.iso),
-            a_iso=False if kind.iso else part.number, hint=None if unhinted else space.hint,
-            empty=space.empty, degrees=space.degrees, names=space.names,
-            shift=int(body.assigns_first), num_targets=int(space.targets),
-            symmetric=int(space.symmetric), alpha=alpha, beta=beta_of(kind.sums),
-            gamma=gamma_of(alpha, space.degree, space.behind), visited=space.visited,
-            found_words=space.found, words_a=space.words[0], words_b=space.words[1],
+            a_iso=False if kind.iso else part.number, hint=None if unhinted else self._pull.hint,
+            empty=self._pull.empty, degrees=self.degrees, names=self.names,
+            shift=int(body.assigns_first), num_targets=int(self.targets),
+            symmetric=int(self.symmetric), alpha=alpha, beta=beta_of(kind.sums),
+            gamma=gamma_of(alpha, self._degree, self.behind), visited=self._visited,
+            found_words=self._found, words_a=self.words[0], words_b=self.words[1],
             vertex=push.vertex, start=push.start, degree=push.degree, chunks=push.chunks,
-            counters=space.counters, barrier=push.barrier, run=slots.run, words=slots.words,
+            counters=self._counters, barrier=push.barrier, run=slots.run, words=slots.words,
             room=slots.room,
         )  # fmt: skip
 
-    def _kernel(self, body: SearchBody, logs: dict[str, str]) -> Kernel:
-        space = self._space
-        form, _ = space.forms(body.A)
-        sums, iso, sends_values, keep = self._kind
-        macros, prelude = search_macros(body, form, iso, sums, keep)
-        macros |= {"BLOCK": str(space.block), "PEERS": str(space.pieces)} | logs
-        macros["TRAVEL"] = str(int(sends_values))
-        return kernel("search/peers.cu", "peers_search", prelude=prelude, **macros)
+
+def _lengths(form: CscMatrix) -> Array:
+    return form.device.xp.diff(form.col_ptr).astype(np.uint32)
+
+
+def _renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> CscMatrix:
+    """Return a part whose rows are numbered by slots, and rise; it has its form by rows.
+
+    So in the order of degrees a pull looks at the predecessors of most edges first (Hiragushi and
+    Takahashi 2013, section 3.4).
+    """
+    device, what = part.device, ("rows of the matrix", "")
+    rows = device.from_host(slot_of)[part.row_idx]
+    unordered = CscMatrix(
+        device, part.dtype, (slots, part.shape[1]), part.col_ptr, rows, part.values, part.iso
+    )
+    by_rows = transpose(unordered, *what)
+    del rows, unordered
+    made = transpose(by_rows, *what)
+    made.csr = by_rows
+    return made
 
 
 # ------------------------------------------------------------------------------------------
@@ -466,47 +455,27 @@ def _why_no_search(pieces: Pieces, body: SearchBody, times: int | None) -> str:
     )
 
 
-class Logged(NamedTuple):
-    """The records of a traced search."""
-
-    records: list[Callable[[], np.ndarray[Any, Any]]]  # returns those of each piece
-    had: list[list[Count | None]]  # `Started.had` of each piece
-    value_bytes: int  # of the value that a piece sends with each vertex, or 0
-    rows: SearchRows  # makes rows of the records of all as one
-
-
-def _structure(body: SearchBody, times: int | None) -> tuple[Any, ...]:
-    """Return what a search's kernel is made for; of one structure all may run, or none."""
-    product, assigned = body.product, [(a.what, a.target.dtype) for a in body.assignments]
-    return (
-        product.semiring, product.domain, product.result, product.flip, body.frontier.dtype,
-        tuple(assigned), body.assigns_first, times is None,
-    )  # fmt: skip
-
-
 class _Space:
     """What the searches of one grid matrix keep: a space for each piece, and the windows.
 
     Attributes
     ----------
-    searches : dict
-        For each structure the `PieceSearch` of each piece.
+    kinds : dict
+        The kind of each structure that was searched.
     """
 
     def __init__(self, pieces: Pieces, A: GridHandle, value_bytes: int) -> None:
         self.value_bytes = value_bytes
-        self.searches: dict[tuple[Any, ...], list[PieceSearch]] = {}
-        n, count = A.shape[0], pieces.engine.size
-        by = pieces.partition(n)
+        self.kinds: dict[tuple[Any, ...], Kind] = {}
+        by, count = pieces.partition(A.shape[0]), pieces.engine.size
         slots = slots_of(by)
         self.nvals = pieces.nvals(A)
-        degree = self.nvals / max(n, 1)
         self.of_piece: list[PieceSpace] = []
         into, rows = [], []
         for k, _, place in pieces:
             with place.device.alone():
                 part = A.parts[k].csc()
-                space = PieceSpace(part, slots, count, degree)
+                space = PieceSpace(pieces, k, part, slots, self.nvals)
                 self.of_piece.append(space)
                 into.append(_lengths(part))  # of rows too, if A is symmetric
                 if not A.symmetric:
@@ -557,7 +526,7 @@ class GridLoop:
         self._pieces, self._body, self._times = pieces, body, times
         self.statements = body.statements
         self.why = f"the body is a search from one frontier; {pieces.engine.size} pieces"
-        self.logged: Logged | None = None
+        self.rows: Callable[[], list[LoopRow]] | None = None
         self._known = self._find()
 
     @property
@@ -574,7 +543,7 @@ class GridLoop:
     def run(self, logs: Sequence[LoopLog] = ()) -> None:
         """Run the loop to its end, and wait for it.
 
-        With a log of each piece's device the kernels write records, and `logged` has them.
+        With a log of each piece's device the kernels write records, and `rows` returns its rows.
 
         Raises
         ------
@@ -584,7 +553,7 @@ class GridLoop:
         if self._times == 0:
             return
         pieces, body, times = self._pieces, self._by_columns(), self._times
-        space, search = self._known or self._learn(body)
+        space, kind = self._known or self._learn(body)
         written = [a.target for a in body.assignments]
         made, started = [], []
         device = pieces.places[0].device
@@ -597,7 +566,8 @@ class GridLoop:
                 old = [x.parts[k] for x in written]
                 targets = [x.copy(x.dtype) if x.nvals else _blank(x) for x in old]
                 log = logs[k] if logs else None
-                started.append(search[k].start(body, targets, left, times, space.peers, log))
+                piece = space.of_piece[k]
+                started.append(piece.start(body, kind, targets, left, times, space.peers, log))
                 made.append([left, *targets])
             launches = [s[:2] for s in started]
             with heard(*[place.device.stop[1] for place in pieces.places]):
@@ -607,10 +577,10 @@ class GridLoop:
             if named is None:
                 raise
             raise named from error
-        for of_piece, s, result in zip(search, started, results, strict=True):
-            of_piece.settle(s, result)
+        for s, result in zip(started, results, strict=True):
+            s.settle(result)
         if logs:
-            self.logged = self._log_of(body, space, [s.had for s in started], logs)
+            self.rows = self._rows_of(body, space.nvals, kind, [s.had for s in started], logs)
         become_all(
             [
                 (x, GridHandle(parts, x.dtype, x.shape))
@@ -618,15 +588,15 @@ class GridLoop:
             ]
         )
 
-    def _find(self) -> tuple[_Space, list[PieceSearch]] | None:
+    def _find(self) -> tuple[_Space, Kind] | None:
         """Return what a search of this structure has kept on the same parts, or None.
 
         A search by the transpose has kept it there; this one looks at the matrix alone.
         """
         body, A = self._body, cast(Any, self._body.A)
         space = _Space.of(A) if body.product.transpose or A.symmetric else None
-        search = None if space is None else space.searches.get(_structure(body, self._times))
-        return None if space is None or search is None else (space, search)
+        kind = None if space is None else space.kinds.get(_structure(body, self._times))
+        return None if space is None or kind is None else (space, kind)
 
     def _by_columns(self) -> SearchBody:
         """Return the body with the matrix whose columns lead to what the product finds."""
@@ -636,33 +606,28 @@ class GridLoop:
             body = body._replace(A=self._pieces.turned(body.A), product=product)
         return cast(SearchBody, body)
 
-    def _learn(self, body: SearchBody) -> tuple[_Space, list[PieceSearch]]:
+    def _learn(self, body: SearchBody) -> tuple[_Space, Kind]:
         """Return what searches of this structure on these parts share; it is kept."""
-        pieces, A, structure = self._pieces, cast(Any, body.A), _structure(body, self._times)
+        pieces, A = self._pieces, cast(Any, body.A)
         kind = kind_of(body, len(pieces.places), self._times)
-        nbytes = body.frontier.dtype.numpy.itemsize if kind.sends_values else 0
         space = _Space.of(A)
-        if space is None or space.value_bytes < nbytes:
+        if space is None or space.value_bytes < kind.value_bytes:
             kept: dict[str, Any] = A.parts[0].csc().cache
             kept.pop(SPACE, None)  # which frees its memory first
-            space = kept[SPACE] = _Space(pieces, A, nbytes)
-        if structure not in space.searches:
-            space.searches[structure] = [
-                PieceSearch(space.of_piece[k], kind, k, p, A.shape[0], space.nvals)
-                for k, p, _ in pieces
-            ]
-        return space, space.searches[structure]
+            space = kept[SPACE] = _Space(pieces, A, kind.value_bytes)
+        return space, space.kinds.setdefault(kind.structure, kind)
 
-    def _log_of(
+    def _rows_of(
         self,
         body: SearchBody,
-        space: _Space,
+        nvals: int,
+        kind: Kind,
         had: list[list[Count | None]],
         logs: Sequence[LoopLog],
-    ) -> Logged:
+    ) -> Callable[[], list[LoopRow]]:
         A: Any = body.A
-        n, first, kind = A.shape[0], A.parts[0].csc(), kind_of(body, len(had), self._times)
-        alpha = alpha_of(space.nvals / max(n, 1), n, kind.sums, wide=True)
+        n, first = A.shape[0], A.parts[0].csc()
+        alpha = alpha_of(nvals / max(n, 1), n, kind.sums, wide=True)
         why = functools.partial(why_level, n, "kByEdges", alpha, beta_of(kind.sums))
         assigned = [value_bytes(a.target.dtype) for a in body.assignments]
         traffic = SearchTraffic.of_vector(first, body.product, body.frontier.dtype, n, assigned)
@@ -670,14 +635,60 @@ class GridLoop:
         # A function that counts the entries of all pieces before the loop; None without any.
         known = [[count for count in each if count is not None] for each in zip(*had, strict=True)]
         total = [(lambda of=of: sum(count() for count in of)) if of else None for of in known]
-        return Logged(
-            [log.launched() for log in logs],
-            had,
-            body.frontier.dtype.numpy.itemsize if kind.sends_values else 0,
-            SearchRows(self.statements, total, why, traffic),
-        )
+        rows = SearchRows(self.statements, total, why, traffic)
+        records = [log.launched() for log in logs]
+        return lambda: _rows_of_pieces(rows, [read() for read in records], had, kind.value_bytes)
 
 
 def _blank(x: VectorStore) -> VectorStore:
     """Return a part without entries; the memory was reserved when `x` was made."""
     return VectorStore(x.device, x.counters, x.dtype, x.size)
+
+
+# ------------------------------------------------------------------ records of several pieces
+def _rows_of_pieces(
+    rows: SearchRows, logs: Sequence[Array], had: Any, value_bytes: int
+) -> list[LoopRow]:
+    """Return the rows of a search of pieces: a level of all, and in it each piece as a phase."""
+    levels = [records[records["how"] != _MEETS] for records in logs]
+    meets = [records[records["how"] == _MEETS] for records in logs]
+    found, at = [], 0
+    for row in rows(_merged(levels, meets, had, rows.assigns_after)):
+        if row.measured.direction:  # the product's
+            at += 1
+            phases = _phases(at, meets, value_bytes)
+            row = row._replace(measured=row.measured._replace(phases=phases))
+        found.append(row)
+    return found
+
+
+def _merged(
+    levels: Sequence[Array], meets: Sequence[Array], had: Any, assigns_after: bool
+) -> Array:
+    """Return the records of all pieces as those of one device: what each has counted is added.
+
+    All have the same records but for the edges that they have looked at, and the new entries of
+    outputs that had some; in a part without entries before, all that the piece has found are new.
+    """
+    merged = levels[0].copy()
+    merged["edges"] = sum(records["edges"] for records in levels)
+    merged["added"] = 0
+    for records, met, counts in zip(levels, meets, had, strict=True):
+        found = np.cumsum(met["out"][1 if assigns_after else 0 :])[: len(records) - 1]
+        for k, count in enumerate(counts):
+            merged["added"][1:, k] += found if count is None else records["added"][1:, k]
+    return merged
+
+
+def _phases(at: int, meets: Sequence[Array], value_bytes: int) -> tuple[Phase, ...]:
+    """Return, for each piece, how long its part of a level took, and what it sent to the others."""
+    phases, others = [], len(meets) - 1
+    for p, met in enumerate(meets):
+        ms = max(int(met["other"][at]) - int(met["ns"][at - 1]), 0) / 1e6
+        words, found = int(met["in"][at]), int(met["out"][at])
+        forms = {"bitmap": 4 * words} if words else {"list": 4 * found}
+        if value_bytes:
+            forms["values"] = value_bytes * found
+        sent = [Sent(form, others if size else 0, others * size) for form, size in forms.items()]
+        phases.append(Phase(f"piece {p}", ms, tuple(sent)))
+    return tuple(phases)

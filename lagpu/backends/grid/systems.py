@@ -752,12 +752,12 @@ class SystemLoop:
         new = list(zip(old, [frontier, *targets], strict=True))
         pieces.change(lambda: become_all(new))
 
-    def rows(self, products: Sequence[Measured]) -> list[LoopRow]:
+    def rows(self, products: Sequence[Callable[[], Measured]]) -> list[LoopRow]:
         """Return a row for each statement and level, from the local products level by level."""
         assert self._search is not None
         found, local, done = [], len(self._search.local), 0
         for depth, level in enumerate(self._search.levels):
-            parts = products[done : done + level.products]
+            parts = [measured() for measured in products[done : done + level.products]]
             done += level.products
             edges = [level.listed, *(part.edges for part in parts)]
             known = all(count is not None for count in edges)
