@@ -11,6 +11,7 @@ from typing import Any, NoReturn, TypeVar, cast
 import numpy as np
 import scipy.sparse as sp
 
+from lagpu import operations as ops
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.profile import GpuMeter
 from lagpu.backends.grid import statements, systems
@@ -28,21 +29,7 @@ from lagpu.backends.protocol import Backend, ProductPlan
 from lagpu.dtypes import DType
 from lagpu.errors import LagpuError
 from lagpu.host.memory import mapped
-from lagpu.operations import (
-    Assign,
-    AssignScalar,
-    ExtractElement,
-    FusedLoop,
-    Handle,
-    Multiply,
-    MultiplySelection,
-    Operation,
-    Reduce,
-    Rejection,
-    Statement,
-    Sweep,
-    Until,
-)
+from lagpu.operations import FusedLoop, Operation, Rejection, Statement, Sweep, Until
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
@@ -59,7 +46,7 @@ class Parts:
 
     def matrix(
         self,
-        part: Callable[[Backend, Layout, int], Handle],
+        part: Callable[[Backend, Layout, int], ops.Handle],
         dtype: DType,
         shape: tuple[int, int],
         symmetric: bool | None = None,
@@ -68,7 +55,7 @@ class Parts:
         """See the protocol."""
         by = self._pieces.layout(shape)
 
-        def attempt(piece: tuple[int, int, Backend]) -> Callable[[], Handle]:
+        def attempt(piece: tuple[int, int, Backend]) -> Callable[[], ops.Handle]:
             """Make a part; return what returns it, or raises its error inside the statement."""
             _, p, place = piece
             try:
@@ -197,7 +184,7 @@ class GridMeter:
                     place.wait(out.parts[k])
             ms = (time.perf_counter() - start) * 1e3
             exchanged = f"{engine.size} pieces; {engine.sent - before} bytes sent"
-        said = exchanged if isinstance(operation, (Multiply, MultiplySelection)) else ""
+        said = exchanged if isinstance(operation, (ops.Multiply, ops.MultiplySelection)) else ""
         return lambda: _together([part() for part in parts], ms, said)
 
     @contextmanager
@@ -346,9 +333,9 @@ class GridBackend:
     def execute(self, statement: Statement) -> None:
         """See `Backend`."""
         out, desc, operation, _ = statement
-        localized = statements.LOCALIZED[type(operation)](self.pieces, operation, out, desc)
+        localized = statements.LOCALIZED[type(operation)](self.pieces, operation, statement)
         keeps = not desc.is_fresh or (
-            isinstance(operation, (Assign, AssignScalar)) and operation.indices is not None
+            isinstance(operation, (ops.Assign, ops.AssignScalar)) and operation.indices is not None
         )
         new = self.dup(out, out.dtype) if keeps else self.pieces.empty(out.dtype, out.shape)
         for k, local in enumerate(localized):
@@ -360,17 +347,17 @@ class GridBackend:
 
     def evaluate(self, operation: Operation) -> Any:
         """See `Backend`."""
-        if isinstance(operation, ExtractElement):
+        if isinstance(operation, ops.ExtractElement):
             return statements.element(self.pieces, operation)
-        assert isinstance(operation, Reduce)
+        assert isinstance(operation, ops.Reduce)
         return statements.reduce(self.pieces, operation)
 
     def explain(self, operation: Operation) -> list[str]:
         """See `Backend`: the product of the first local piece."""
-        assert isinstance(operation, (Multiply, MultiplySelection))
+        assert isinstance(operation, (ops.Multiply, ops.MultiplySelection))
         first = self.pieces.places[0]
         size, how = self.pieces.engine.size, "collects the left operand"
-        if isinstance(operation, Multiply):
+        if isinstance(operation, ops.Multiply):
             A, inner, local = statements.local_products(self.pieces, operation)
             parts = self.pieces.layout(A.shape).dims[inner].pieces
             if parts > 1:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from lagpu import operations as ops
 from lagpu.algebra.tables import semiring
 from lagpu.backends.gpu.fused.match import DEPTH, NUMBER, SearchBody, match_search
 from lagpu.backends.gpu.ops.planner import (
@@ -31,19 +32,7 @@ from lagpu.backends.profile import LoopRow, Measured, Phase
 from lagpu.backends.protocol import Backend
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import InvalidValue, NotSupported
-from lagpu.operations import (
-    Assign,
-    AssignScalar,
-    Descriptor,
-    Handle,
-    Multiply,
-    Product,
-    Rejection,
-    Statement,
-    Sweep,
-    Until,
-    once,
-)
+from lagpu.operations import Descriptor, Multiply, Rejection, Statement, Sweep, Until
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
@@ -275,7 +264,7 @@ class Piece:
             place = self._place
             algebra = semiring.any_secondi if numbered else semiring.any_pair
             domain, result = algebra.types(BOOL, self._dtype)
-            product = Product(algebra, domain, result, True, True, self._kernels[self.pulls])
+            product = ops.Product(algebra, domain, result, True, True, self._kernels[self.pulls])
             u = place.vector_from_coo(np.sort(self.sources), np.True_, BOOL, self._sources)
             out = place.vector(result, len(self._seen))
             desc = Descriptor(self._visited, complement=True, replace=True)
@@ -300,7 +289,7 @@ class Piece:
             self._seen[targets] = True
             self.unvisited -= len(targets)
             at = self._place.vector_from_coo(np.sort(targets), np.True_, BOOL, len(self._seen))
-            visit = AssignScalar(np.True_)
+            visit = ops.AssignScalar(np.True_)
             self._place.execute(Statement(self._visited, Descriptor(at), visit, BOOL))
 
 
@@ -616,7 +605,7 @@ def plan_system(
     NotSupported
         If the loop is not such a search.
     """
-    policy = once(statements, _policy_of)
+    policy = ops.once(statements, _policy_of)
     system = None if policy is None else system_of(policy)
     if system is None:
         return None
@@ -745,7 +734,7 @@ class SystemLoop:
                 part, old = _vector(place, at, written, target.dtype, piece), a.target.parts[k]
                 if place.nvals(old):  # elsewhere its entries stay
                     made = place.dup(old, target.dtype)
-                    place.execute(Statement(made, Descriptor(part), Assign(part), target.dtype))
+                    place.execute(Statement(made, Descriptor(part), ops.Assign(part), target.dtype))
                     part = made
                 target.parts[k] = part
         old = [body.frontier, *(a.target for a in body.assignments)]
@@ -779,5 +768,5 @@ class SystemLoop:
         return found
 
 
-def _vector(place: Backend, at: Array, values: Array, dtype: DType, piece: Piece) -> Handle:
+def _vector(place: Backend, at: Array, values: Array, dtype: DType, piece: Piece) -> ops.Handle:
     return from_entries(place, (at, values.astype(dtype.numpy)), dtype, (len(piece.own),))

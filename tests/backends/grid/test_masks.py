@@ -112,9 +112,8 @@ def test_a_search_sends_less_where_masks_travel(grid, monkeypatch):
 @pytest.mark.parametrize("grid", [(2, 3), (3, 1)])
 def test_a_search_sends_less_than_lists(search, times, grid, monkeypatch):
     shorter = bytes_of_search(search, grid)
-    for module in (exchange, exchange):
-        monkeypatch.setattr(module, "to_message", lambda numbers, values, _: (numbers, values))
-        monkeypatch.setattr(module, "from_message", lambda message, _: message)
+    monkeypatch.setattr(exchange, "to_message", lambda _, at, values: (*at, values))
+    monkeypatch.setattr(exchange, "from_message", lambda _, message: message)
     assert times * shorter < bytes_of_search(search, grid)
 
 
