@@ -6,7 +6,7 @@ import functools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -55,20 +55,21 @@ class Parts:
         """See the protocol."""
         by = self._pieces.layout(shape)
 
-        def attempt(piece: tuple[int, int, Backend]) -> Callable[[], ops.Handle]:
-            """Make a part; return what returns it, or raises its error inside the statement."""
-            _, p, place = piece
+        def attempt(piece: tuple[int, int, Backend]) -> Any:
+            """Return a part, or its error, which is raised inside the statement."""
             try:
-                made = part(place, by, p)
+                return part(piece[2], by, piece[1])
             except Exception as error:
-                return functools.partial(_raise, error)
-            return lambda: made
+                return error
 
         at_once = apart and self._on_own_gpus
         ready = mapped(attempt, self._pieces, waits=True) if at_once else []
 
         def make() -> GridHandle:
-            parts = [of() for of in ready] or [part(place, by, p) for _, p, place in self._pieces]
+            parts = [*ready] or [part(place, by, p) for _, p, place in self._pieces]
+            for found in parts:
+                if isinstance(found, Exception):
+                    raise found
             made = self._pieces.handle(parts, dtype, shape)
             made.symmetric = symmetric
             return self._pieces.ordered(made)
@@ -145,10 +146,6 @@ class Parts:
     def _run(self, name: str, work: Callable[[], T], given: Mapping[str, Any] = NOTHING) -> T:
         with self._pieces.lock():
             return self._pieces.run(name, work, given)
-
-
-def _raise(error: Exception) -> NoReturn:
-    raise error
 
 
 # ------------------------------------------------------------------------------------------

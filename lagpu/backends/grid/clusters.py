@@ -6,6 +6,7 @@ A group has some pieces of a process, or some processes. Paper: Bernaschi and ot
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -89,10 +90,9 @@ class GridClusters:
     @property
     def apart(self) -> bool:
         """See `Clusters`."""
-        if len(self.backends) == 1:
-            return False
         devices = [place.device for place in self._pieces.places]
-        return None not in devices and len({id(device) for device in devices}) == len(devices)
+        own = None not in devices and len({id(device) for device in devices}) == len(devices)
+        return own and len(self.backends) > 1
 
     def run(self, work: Callable[[], T]) -> T:
         """See `Clusters`."""
@@ -133,18 +133,15 @@ class GridClusters:
         with pieces.lock():
             own = copied(pieces, A, by, chosen)
         shape = (A.shape[0], A.shape[1])
-        symmetric = True if A.symmetric else None
+        symmetric = A.symmetric or None
         place, first = self.backends[k], self.numbers[k] * size
-
-        def part(home: Backend, local: Any, q: int) -> Handle:
-            col_ptr, row_idx = own.pop(first + q)
-            return home.matrix_from_csc(
-                col_ptr, row_idx, np.True_, BOOL, local.shape(q), symmetric if size == 1 else None
-            )
-
         parts = place.capabilities.parts
         if parts is None:
-            return part(place, by, 0)
+            return place.matrix_from_csc(*own.pop(first), np.True_, BOOL, shape, symmetric)
+
+        def part(home: Backend, local: Any, q: int) -> Handle:
+            return home.matrix_from_csc(*own.pop(first + q), np.True_, BOOL, local.shape(q))
+
         return self.inside(lambda: parts.matrix(part, BOOL, shape, symmetric))
 
     def total(self, parts: Sequence[Array]) -> Array:
@@ -155,10 +152,7 @@ class GridClusters:
             for p in self._pieces.engine.local
         ]
         received = [of for (of,) in self._pieces.engine.gather(given)][:: self._size]
-        total: Array = np.zeros_like(received[0])
-        for of in received:
-            total += of
-        return total
+        return functools.reduce(np.add, received)
 
 
 # ------------------------------------------------------------------------------------------
@@ -244,15 +238,11 @@ class _Part:
 
     def take(self, where: Array, rows: Array) -> None:
         """Write the rows of some entries into their columns."""
-        if not len(where):
-            return
         order = np.argsort(where, kind="stable")
         where = where[order]
-        begin = np.flatnonzero(np.concatenate([[True], where[1:] != where[:-1]]))
-        columns, counts = where[begin], np.diff(np.append(begin, len(where)))
-        rank = np.arange(len(where)) - np.repeat(begin, counts)
-        self._rows[np.repeat(self._next[columns], counts) + rank] = rows[order]
-        self._next[columns] += counts
+        rank = np.arange(len(where)) - np.searchsorted(where, where)  # in its column
+        self._rows[self._next[where] + rank] = rows[order]
+        np.add.at(self._next, where, 1)
 
     def ended(self) -> tuple[Array, Array]:
         """Return (col_ptr, row_idx), now that all entries are there."""
@@ -308,5 +298,5 @@ def on_one_device(pieces: Pieces, A: GridHandle, home: Backend) -> MatrixHandle:
                 at += ahead[xp.searchsorted(ptr, at, side="right") - 1]
                 row_idx[at] = device.fetched(part.row_idx[begin:end], part.device)
         made = CscMatrix(device, BOOL, (m, n), col_ptr, row_idx, None, np.True_)
-        made.symmetric = True if A.symmetric else None
+        made.symmetric = A.symmetric or None
     return MatrixHandle(made)

@@ -520,7 +520,6 @@ class GridLoop:
     """
 
     name = "search of pieces"
-    keeps_log = True
 
     def __init__(self, pieces: Pieces, body: SearchBody, times: int | None) -> None:
         self._pieces, self._body, self._times = pieces, body, times
