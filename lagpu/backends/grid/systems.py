@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -202,8 +202,8 @@ class Piece:
     ----------
     own : array of int
         The target that each of its own vertices is, by position.
-    front : array of int
-        The own vertices of the frontier, by position, rising.
+    front, fronts : array of int, list of these
+        The own vertices of the frontier, by position, rising; those of all levels.
     unvisited : int
         Targets that are not visited, as far as the piece knows.
     unshared : list of array of int
@@ -239,6 +239,7 @@ class Piece:
         self.unvisited = targets
         self.front = self.sources = np.zeros(0, np.int64)
         self.unshared = [self.front]
+        self.fronts: list[Array] = []
         self.via = np.zeros(targets, np.int64)
         self.giver, self.source = np.full(len(own), -1), np.zeros(len(own), np.int64)
         self.pulls = False
@@ -305,69 +306,128 @@ class Level(NamedTuple):
 
     frontier: int  # vertices of the whole frontier
     found: int  # of the next one
-    pulls: int  # local pieces that pulled
-    why: str  # in the numbers of the first local piece, or of all
-    phases: tuple[Phase, ...]  # times of this process, and bytes that its pieces sent
     products: int  # local pieces that multiplied
     listed: int  # neighbours that the others have listed
+    measured: Measured  # without the edges
 
 
-class Search:
-    """One search, level by level. Every process makes it and calls the methods, in step.
+class SystemLoop:
+    """A search that runs by a system, as named by a policy; see `FusedLoop`.
 
     A level is: expand along the column of pieces, expansion, fold along the row, update; Bisson and
-    others 2016, algorithm 2. Messages have positions of vertices in a piece.
-
-    Parameters
-    ----------
-    A : GridHandle, (n, n)
-        Entry (i, j) is the edge i -> j.
-    numbered : bool
-        Whether parents are wanted.
-
-    Attributes
-    ----------
-    local : dict of Piece
-        The local pieces by their number.
-    total : int
-        Vertices of the frontier, in all pieces.
-    levels : list of Level
-        The levels so far.
+    others 2016, algorithm 2. Messages have positions of vertices in a piece. Every process runs it.
+    It makes new parts, which the handles take once no process can fail any more.
     """
 
-    def __init__(self, pieces: Pieces, A: GridHandle, system: System, numbered: bool) -> None:
-        self._pieces, self._system, self._numbered = pieces, system, numbered
-        self._layout, self._by = pieces.layout(A.shape), pieces.partition(A.shape[0])
-        targets = self._layout.dims[ROW]
-        self.local = {
-            p: Piece(pieces, k, A, targets.position(self._by.own(p)), system) for k, p, _ in pieces
-        }
-        self._nvals, self._degrees = 0, [np.zeros(0, np.int64)] * len(self.local)
-        if system.rule == "edges":
-            self._nvals, self._degrees = pieces.nvals(A), self._out_degrees(A)
-        self._explored, self._pulled = 0, False
+    def __init__(
+        self, pieces: Pieces, body: SearchBody, system: System, policy: str, times: int | None
+    ) -> None:
+        self._pieces, self._body, self._system, self._times = pieces, body, system, times
+        self._numbered = body.product.semiring.multiply.positional == "k"  # finds parents
+        R, C = pieces.grid
+        self.name = policy
+        self.why = f"the body is a search from one frontier; {R} x {C} pieces"
+        self.nbytes = 0  # each place checks its own memory
         self._phases: list[Phase] = []
         self._messages: list[tuple[str, int]] = []  # form and bytes of each in this phase
-        self.total, self._edges = 0, 0
-        self.levels: list[Level] = []
+        self._levels: list[Level] = []
 
-    def begin(self, fronts: list[Array], visited: list[Array]) -> None:
-        """Take the first frontier, and the visited vertices: own ones of the local pieces."""
-        for piece, front, before in zip(self.local.values(), fronts, visited, strict=True):
-            piece.visit_own(before)
-            piece.front = front
-        self.total, self._edges = self._agreed()
+    def run(self) -> None:
+        """See `FusedLoop`."""
+        body = self._body._replace(statements=())  # from which the other fields were made
+        given = {"policy": self.name, "body": body, "times": self._times}
+        self._pieces.run("search", self._run, given)
+
+    def _run(self) -> None:
+        if self._times == 0:
+            return
+        body, pieces, matrix = self._body, self._pieces, cast(GridHandle, self._body.A)
+        A = matrix if body.product.transpose else pieces.turned(matrix)
+        self._layout, self._by = pieces.layout(A.shape), pieces.partition(A.shape[0])
+        targets = self._layout.dims[ROW]
+        self._local = {
+            p: Piece(pieces, k, A, targets.position(self._by.own(p)), self._system)
+            for k, p, _ in pieces
+        }
+        self._nvals, self._degrees = 0, [np.zeros(0, np.int64)] * len(self._local)
+        if self._system.rule == "edges":
+            self._nvals, self._degrees = pieces.nvals(A), self._out_degrees(A)
+        self._explored, self._pulled, self._levels = 0, False, []
+        first = []
+        for (k, _, place), piece in zip(pieces, self._local.values(), strict=True):
+            first.append(place.vector_to_coo(body.frontier.parts[k]))
+            piece.front = first[-1][0]
+            piece.fronts.append(piece.front)
+            excluded = place.vector_to_coo(body.excluded.parts[k])[0]  # by the first mask
+            piece.visit_own(np.union1d(excluded, piece.front) if body.assigns_first else excluded)
+        self._total, self._edges = self._agreed()  # vertices of the frontier, in all pieces
         self._messages.clear()
+        while self._total and len(self._levels) != self._times:
+            self._advance()
+        self._write(first, self._parents() if self._numbered else [1] * len(first))
 
-    def advance(self) -> None:
+    def _write(self, first: Sequence[Entries], found: list[Any]) -> None:
+        """Make the new parts of the frontier and of what is assigned; the handles take them.
+
+        `found` has, for each local piece, the value of each own vertex that the search has found.
+        """
+        body, pieces = self._body, self._pieces
+        frontier = pieces.empty(body.frontier.dtype, body.frontier.shape)
+        targets = [pieces.empty(a.target.dtype, a.target.shape) for a in body.assignments]
+        for k, p, place in pieces:
+            piece, (front, given) = self._local[p], first[k]
+            values = np.empty(len(piece.own), frontier.dtype.numpy)
+            values[:] = found[k]
+            kept = piece.giver[front] < 0  # not found once more
+            values[front[kept]] = given[kept]
+            at = piece.front
+            frontier.parts[k] = _vector(place, at, values[at], frontier.dtype, piece)
+            fronts = piece.fronts[:-1] if body.assigns_first else piece.fronts[1:]  # by depth
+            at = np.concatenate([at[:0], *fronts])
+            depths = np.repeat(np.arange(len(fronts)), [*map(len, fronts)])
+            for a, target in zip(body.assignments, targets, strict=True):
+                written = depths if a.what == DEPTH else values[at]
+                if a.what == NUMBER:
+                    written = np.full(len(at), a.number)
+                part, old = _vector(place, at, written, target.dtype, piece), a.target.parts[k]
+                if place.nvals(old):  # elsewhere its entries stay
+                    made = place.dup(old, target.dtype)
+                    place.execute(Statement(made, Descriptor(part), ops.Assign(part), target.dtype))
+                    part = made
+                target.parts[k] = part
+        old = [body.frontier, *(a.target for a in body.assignments)]
+        new = list(zip(old, [frontier, *targets], strict=True))
+        pieces.change(lambda: become_all(new))
+
+    def rows(self, products: Sequence[Callable[[], Measured]]) -> list[LoopRow]:
+        """Return a row for each statement and level, from the local products level by level."""
+        found, done = [], 0
+        assigned = Measured(0.0, None, reason="timed with the product")
+        for depth, level in enumerate(self._levels):
+            parts = [measured() for measured in products[done : done + level.products]]
+            done += level.products
+            edges = [level.listed, *(part.edges for part in parts)]
+            known = all(count is not None for count in edges)
+            measured = level.measured._replace(
+                kernel=(parts[0].kernel if parts else "") or self.name,
+                edges=sum(count or 0 for count in edges) if known else None,
+            )
+            for k, s in enumerate(self._body.statements):
+                if isinstance(s.operation, Multiply):
+                    found.append(LoopRow(k, depth, level.frontier, level.found, measured))
+                else:
+                    found.append(LoopRow(k, depth, level.frontier, level.frontier, assigned))
+        return found
+
+    def _advance(self) -> None:
         """Replace the frontier by the vertices next to it that are not visited, and visit these."""
-        system, before, self._phases = self._system, self.total, []
+        system, before, self._phases = self._system, self._total, []
         why = self._one_direction()
         form = system.messages
         if form == "direction":
             form = "bitmap" if self._pulled else "list"
         self._timed("expand", lambda: self._expand(form))
-        local = [*self.local.values()]
+        local = [*self._local.values()]
         for piece in local:
             piece.pulls, piece.listed = self._pulled, None
         if system.rule == "ratio":
@@ -384,29 +444,39 @@ class Search:
         self._timed("sort" if sorting else "expansion", self._expansion)
         given = self._timed("fold", lambda: self._fold(form))
         self._timed("update", lambda: self._update(given))
-        self.total, self._edges = self._timed("agree", self._agreed)
+        self._total, self._edges = self._timed("agree", self._agreed)
         known = [piece.listed for piece in local if piece.listed is not None]
         listed = sum(len(targets) for targets, _ in known)
         if known:
             nbytes = sum(array.nbytes for arrays in known for array in arrays)
             why += f"; {listed} neighbours sorted, {nbytes} bytes"
-        phases, products = tuple(self._phases), len(local) - len(known)
         pulls = len(local) - len(pushing)
-        self.levels.append(Level(before, self.total, pulls, why, phases, products, listed))
+        measured = Measured(
+            kernel_ms=sum(phase.ms for phase in self._phases),
+            host_ms=None,
+            direction={0: "push", len(local): "pull"}.get(pulls, "both"),
+            reason=f"{why}; {pulls} of {len(local)} pieces pull",
+            phases=tuple(self._phases),
+        )
+        level = Level(before, self._total, len(local) - len(known), listed, measured)
+        self._levels.append(level)
 
-    def parents(self) -> list[Array]:
+    def _parents(self) -> list[Array]:
         """Return, for each local piece, the parents of its own vertices that the search has found.
 
         The others have any number. Parents that were not sent with their vertices are sent now.
         """
         if self._system.parents == "late":
-            self._phases = []
             self._timed("parents", self._request)
-            if self.levels:
-                last = self.levels[-1]
-                self.levels[-1] = last._replace(phases=(*last.phases, *self._phases))
+            if self._levels:
+                *_, phase = self._phases
+                last = self._levels[-1].measured
+                last = last._replace(
+                    kernel_ms=last.kernel_ms + phase.ms, phases=(*last.phases, phase)
+                )
+                self._levels[-1] = self._levels[-1]._replace(measured=last)
         found = []
-        for p, piece in self.local.items():
+        for p, piece in self._local.items():
             here = np.flatnonzero(piece.giver == p)
             piece.source[here] = piece.via[piece.own[here]]
             index = np.zeros(len(piece.own), np.int64)
@@ -425,14 +495,14 @@ class Search:
         self._explored += self._edges
         left, system = self._nvals - self._explored, self._system
         self._pulled = pulls_by_edges(
-            self.total, self._by.size, self._edges, left, self._pulled, system.alpha, system.beta
+            self._total, self._by.size, self._edges, left, self._pulled, system.alpha, system.beta
         )
-        return f"frontier {self.total}, its edges {self._edges}, unexplored {left}"
+        return f"frontier {self._total}, its edges {self._edges}, unexplored {left}"
 
     def _any_pulls(self) -> bool:
         """Whether any piece pulls; a sum over all if each decides by itself."""
         if self._system.rule == "ratio":
-            count = [(int(piece.pulls),) for piece in self.local.values()]
+            count = [(int(piece.pulls),) for piece in self._local.values()]
             return self._timed("agree", lambda: self._totals(count))[0] > 0
         return self._pulled
 
@@ -441,7 +511,7 @@ class Search:
         vertices, edges = self._totals(
             [
                 (len(piece.front), degrees[piece.front].sum() if len(degrees) else 0)
-                for piece, degrees in zip(self.local.values(), self._degrees, strict=True)
+                for piece, degrees in zip(self._local.values(), self._degrees, strict=True)
             ]
         )
         return vertices, edges
@@ -449,7 +519,7 @@ class Search:
     def _out_degrees(self, A: GridHandle) -> list[Array]:
         """Return the edges that leave each own vertex, to any piece; the matrix remembers them."""
         if A.degrees is None:
-            counts = [(piece.out_degrees().astype(np.uint32),) for piece in self.local.values()]
+            counts = [(piece.out_degrees().astype(np.uint32),) for piece in self._local.values()]
             sums = self._pieces.own_sums(counts, needed(self._layout, COLUMN), np.add)
             found = [of[0].astype(np.int64) if of else np.zeros(0, np.int64) for of in sums]
             self._pieces.change(lambda: setattr(A, "degrees", found))
@@ -475,7 +545,7 @@ class Search:
         arrays of numbers below 2**32, and the form is their name in a trace.
         """
         engine, is_set, given = self._pieces.engine, form in FORMS, []
-        for p, piece in self.local.items():
+        for p, piece in self._local.items():
             messages = {}
             for d in self._mates(p, along):
                 arrays, name = give(piece, d), form
@@ -489,7 +559,7 @@ class Search:
                 messages[d] = arrays
             given.append(messages)
         found = []
-        for p, received in zip(self.local, engine.exchange(given), strict=True):
+        for p, received in zip(self._local, engine.exchange(given), strict=True):
             lists: dict[int, Any] = {}
             for s, arrays in received.items():
                 if is_set:
@@ -523,16 +593,16 @@ class Search:
     def _expand(self, form: str) -> None:
         """Give each local piece the sources in the frontier of its column of pieces."""
         received = self._send(lambda piece, _: (piece.front,), COLUMN, form)
-        for (p, piece), lists in zip(self.local.items(), received, strict=True):
+        for (p, piece), lists in zip(self._local.items(), received, strict=True):
             fronts = {p: (piece.front,)} | lists
             piece.sources = np.concatenate([self._at(COLUMN, s, of) for s, (of,) in fronts.items()])
 
     def _share(self, form: str) -> None:
         """Send the row of pieces the own vertices that were visited since the last time."""
-        for piece in self.local.values():
+        for piece in self._local.values():
             piece.unshared = [np.concatenate(piece.unshared)]
         received = self._send(lambda piece, _: (piece.unshared[0],), ROW, form)
-        for piece, lists in zip(self.local.values(), received, strict=True):
+        for piece, lists in zip(self._local.values(), received, strict=True):
             piece.unshared = [piece.front[:0]]
             for s, (vertices,) in lists.items():
                 piece.visit(self._at(ROW, s, vertices))
@@ -545,7 +615,7 @@ class Search:
 
     def _expansion(self) -> None:
         """Find the vertices next to the frontier, for each local piece by owner."""
-        for p, piece in self.local.items():
+        for p, piece in self._local.items():
             targets, via = piece.find(self._numbered)
             index = self._layout.dims[ROW].index(self._layout.parts(p)[ROW], targets)
             lists = self._by.position(index), via
@@ -559,7 +629,7 @@ class Search:
 
     def _update(self, given: list[dict[int, Any]]) -> None:
         """Make the next frontier: what a piece has found itself, then what others sent, by rank."""
-        for (p, piece), lists in zip(self.local.items(), given, strict=True):
+        for (p, piece), lists in zip(self._local.items(), given, strict=True):
             fresh = [piece.reached[p][0]]
             piece.giver[fresh[0]] = p
             piece.unshared.append(fresh[0])
@@ -570,16 +640,17 @@ class Search:
                 if sources:
                     piece.source[fresh[-1]] = sources[0][new]
             piece.front = np.sort(np.concatenate(fresh))
+            piece.fronts.append(piece.front)
 
     def _request(self) -> None:
         """Request the sources of the vertices that mates found: two messages for each pair."""
         wanted = self._send(lambda piece, s: (np.flatnonzero(piece.giver == s),), ROW, "shorter")
-        for piece, requested in zip(self.local.values(), wanted, strict=True):
+        for piece, requested in zip(self._local.values(), wanted, strict=True):
             piece.requested = requested
         received = self._send(
             lambda piece, d: (piece.via[self._at(ROW, d, piece.requested[d][0])],), ROW, "parents"
         )
-        for piece, lists in zip(self.local.values(), received, strict=True):
+        for piece, lists in zip(self._local.values(), received, strict=True):
             for s, (sources,) in lists.items():
                 piece.source[piece.giver == s] = sources
 
@@ -587,6 +658,10 @@ class Search:
         """Return the sources, or the targets, that vertices of a piece are for its mates."""
         found: Array = self._layout.dims[along].position(self._by.index(piece, vertices))
         return found
+
+
+def _vector(place: Backend, at: Array, values: Array, dtype: DType, piece: Piece) -> ops.Handle:
+    return from_entries(place, (at, values.astype(dtype.numpy)), dtype, (len(piece.own),))
 
 
 # ------------------------------------------------------------------------------------------
@@ -660,113 +735,3 @@ def _why_no_search(body: SearchBody) -> str:
     if multiply.positional or any(body.reads) or not monoid.idempotent:
         return "the values of the product are neither ones nor predecessors"
     return ""
-
-
-class SystemLoop:
-    """A search that runs by a system, as named by a policy; see `FusedLoop`.
-
-    It makes new parts, which the handles take once no process can fail any more.
-    """
-
-    def __init__(
-        self, pieces: Pieces, body: SearchBody, system: System, policy: str, times: int | None
-    ) -> None:
-        self._pieces, self._body, self._system, self._times = pieces, body, system, times
-        self._search: Search | None = None
-        R, C = pieces.grid
-        self.name = policy
-        self.why = f"the body is a search from one frontier; {R} x {C} pieces"
-        self.nbytes = 0  # each place checks its own memory
-
-    def run(self) -> None:
-        """See `FusedLoop`."""
-        body = self._body._replace(statements=())  # from which the other fields were made
-        given = {"policy": self.name, "body": body, "times": self._times}
-        self._pieces.run("search", self._run, given)
-
-    def _run(self) -> None:
-        if self._times == 0:
-            return
-        body, pieces = self._body, self._pieces
-        matrix: Any = body.A
-        A = matrix if body.product.transpose else pieces.turned(matrix)
-        numbered = body.product.semiring.multiply.positional == "k"
-        search = self._search = Search(pieces, A, self._system, numbered)
-        first, visited = [], []
-        for k, _, place in pieces:
-            front, values = place.vector_to_coo(body.frontier.parts[k])
-            excluded = place.vector_to_coo(body.excluded.parts[k])[0]  # by the first mask
-            first.append((front, values))
-            visited.append(np.union1d(excluded, front) if body.assigns_first else excluded)
-        search.begin([front for front, _ in first], visited)
-        fronts: list[list[Array]] = []  # of each depth, the own vertices to be assigned
-        while search.total and len(search.levels) != self._times:
-            before = [piece.front for piece in search.local.values()]
-            search.advance()
-            after = [piece.front for piece in search.local.values()]
-            fronts.append(before if body.assigns_first else after)
-        self._write(search, first, fronts, search.parents() if numbered else [1] * len(first))
-
-    def _write(
-        self, search: Search, first: Sequence[Entries], fronts: list[list[Array]], found: list[Any]
-    ) -> None:
-        """Make the new parts of the frontier and of what is assigned; the handles take them.
-
-        `found` has, for each local piece, the value of each own vertex that the search has found.
-        """
-        body, pieces = self._body, self._pieces
-        frontier = pieces.empty(body.frontier.dtype, body.frontier.shape)
-        targets = [pieces.empty(a.target.dtype, a.target.shape) for a in body.assignments]
-        for k, p, place in pieces:
-            piece, (front, given) = search.local[p], first[k]
-            values = np.empty(len(piece.own), frontier.dtype.numpy)
-            values[:] = found[k]
-            kept = piece.giver[front] < 0  # not found once more
-            values[front[kept]] = given[kept]
-            at = piece.front
-            frontier.parts[k] = _vector(place, at, values[at], frontier.dtype, piece)
-            at = np.concatenate([at[:0], *(of[k] for of in fronts)])
-            depths = np.repeat(np.arange(len(fronts)), [len(of[k]) for of in fronts])
-            for a, target in zip(body.assignments, targets, strict=True):
-                written = depths if a.what == DEPTH else values[at]
-                if a.what == NUMBER:
-                    written = np.full(len(at), a.number)
-                part, old = _vector(place, at, written, target.dtype, piece), a.target.parts[k]
-                if place.nvals(old):  # elsewhere its entries stay
-                    made = place.dup(old, target.dtype)
-                    place.execute(Statement(made, Descriptor(part), ops.Assign(part), target.dtype))
-                    part = made
-                target.parts[k] = part
-        old = [body.frontier, *(a.target for a in body.assignments)]
-        new = list(zip(old, [frontier, *targets], strict=True))
-        pieces.change(lambda: become_all(new))
-
-    def rows(self, products: Sequence[Callable[[], Measured]]) -> list[LoopRow]:
-        """Return a row for each statement and level, from the local products level by level."""
-        assert self._search is not None
-        found, local, done = [], len(self._search.local), 0
-        for depth, level in enumerate(self._search.levels):
-            parts = [measured() for measured in products[done : done + level.products]]
-            done += level.products
-            edges = [level.listed, *(part.edges for part in parts)]
-            known = all(count is not None for count in edges)
-            measured = Measured(
-                kernel_ms=sum(phase.ms for phase in level.phases),
-                host_ms=None,
-                direction={0: "push", local: "pull"}.get(level.pulls, "both"),
-                kernel=(parts[0].kernel if parts else "") or self.name,
-                reason=f"{level.why}; {level.pulls} of {local} pieces pull",
-                edges=sum(count or 0 for count in edges) if known else None,
-                phases=level.phases,
-            )
-            assigned = Measured(0.0, None, reason="timed with the product")
-            for k, s in enumerate(self._body.statements):
-                is_product = isinstance(s.operation, Multiply)
-                out = level.found if is_product else level.frontier
-                of = measured if is_product else assigned
-                found.append(LoopRow(k, depth, level.frontier, out, of))
-        return found
-
-
-def _vector(place: Backend, at: Array, values: Array, dtype: DType, piece: Piece) -> ops.Handle:
-    return from_entries(place, (at, values.astype(dtype.numpy)), dtype, (len(piece.own),))
