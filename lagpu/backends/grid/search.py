@@ -205,26 +205,23 @@ class PieceSpace:
     """What the searches of a piece of a matrix keep in the part's cache: arrays and launches.
 
     The part has all rows of the piece's own columns; the space does not hold it, which would then
-    hold itself. `_Space` sets what depends on all pieces.
+    hold itself. The piece has position `k` among the local ones, and number `p`.
 
     Attributes
     ----------
     degrees : array of u32
-        Edges that leave each own vertex, to any piece.
-    targets, behind : int, float
-        How many vertices edges lead to, and their mean of `degrees`, over all edges.
+        Edges that leave each own vertex, to any piece; the `_Space` sets them.
     words : tuple of array of u32
-        The two buffers of all slots' words in the own window.
-    symmetric : bool
-        Whether the whole matrix is symmetric.
+        The two buffers of all slots' words in the own window; the `_Space` sets them.
+    targets : int
+        How many own vertices edges lead to.
     reach : int
         Own vertices after these have no predecessors, so no search finds them.
     """
 
-    def __init__(self, pieces: Pieces, k: int, part: CscMatrix, slots: Slots, nvals: int) -> None:
-        device, xp, (n, own) = part.device, part.device.xp, part.shape
-        self._k, self._piece, self._count = k, pieces.engine.local[k], pieces.engine.size
-        self._n, self._nvals, self.slots = n, nvals, slots
+    def __init__(self, k: int, p: int, part: CscMatrix, slots: Slots, degree: float) -> None:
+        device, xp, own = part.device, part.device.xp, part.shape[1]
+        self._k, self._p, self._slots = k, p, slots
         self._renumbered: CscMatrix | None = None
         self.names = None
         if slots.of_vertex is not None and slots.names is not None:
@@ -233,14 +230,13 @@ class PieceSpace:
         predecessors, successors = self.forms(part)
         self._push, self._pull = push_space(successors), pull_space(predecessors, successors)
         self.degrees: Array = None
-        self.targets, self.behind, self.symmetric = self._pull.targets, 0.0, False
         self.words: tuple[Array, Array] = (None, None)
+        self.targets = self._pull.targets
         self.reach = int(xp.searchsorted(part.col_ptr, part.nvals))
         self._visited = xp.empty(nwords(own), np.uint32)
         self._found = xp.zeros(-(-nwords(own) // 4) * 4, np.uint32)
         self._counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
-        self._degree = nvals / max(n, 1)  # the mean of the whole matrix
-        self._block = min(block_of(device, self._degree), device.limits.peers_block)
+        self._block = min(block_of(device, degree), device.limits.peers_block)
         own_arrays = (self.names, self._visited, self._found, self._counters)
         self.nbytes = sum(int(x.nbytes) for x in own_arrays if x is not None)
         self._launches: dict[tuple[Any, ...], CheckedLaunch] = {}  # by kind and macros of logs
@@ -253,36 +249,35 @@ class PieceSpace:
     def row_lengths(self, part: CscMatrix) -> np.ndarray[Any, Any]:
         """Return how many entries each vertex has in its row of this part, by vertex."""
         lengths: np.ndarray[Any, Any] = part.device.to_host(_lengths(self.forms(part)[1]))
-        return lengths if self.slots.of_vertex is None else lengths[self.slots.of_vertex]
+        return lengths if self._slots.of_vertex is None else lengths[self._slots.of_vertex]
 
     def start(
         self,
+        space: _Space,
         body: SearchBody,
         kind: Kind,
-        targets: Sequence[VectorStore],
-        frontier: VectorStore,
+        new: Sequence[VectorStore],
         times: int | None,
-        peers: Peers,
         log: LoopLog | None = None,
     ) -> Started:
         """Return a search; what it needs is allocated and compiled.
 
         Parameters
         ----------
+        space : _Space
+            Of all pieces.
         body : SearchBody
             The loop's body on handles of the grid; the matrix has the columns that the product
             finds.
-        targets : sequence of VectorStore
-            For each assignment a new part, which the kernel writes.
-        frontier : VectorStore
-            A new part without entries.
+        new : sequence of VectorStore
+            A new part of the frontier, without entries, and one for each assignment, which the
+            kernel writes.
         times : int or None
             Iterations, at most.
-        peers : Peers
-            Of all pieces.
         log : LoopLog, optional
             Where its kernel writes records.
         """
+        (frontier, *targets), peers = new, space.peers
         f, excluded = body.frontier.parts[self._k], body.excluded.parts[self._k]
         source, nvals = f.single, f.nvals
         sources, values = (None, None) if source >= 0 or not nvals else f.listed()
@@ -295,8 +290,9 @@ class PieceSpace:
         logs = logs_of(log, blank, len(targets))
         key = kind, tuple(logs.items())
         if key not in self._launches:
-            self._launches[key] = self._prepared(_on_piece(body, self._k), kind, logs)
-        flags, result = blank, peers.results[self._piece]
+            on_piece = _on_piece(body, self._k)
+            self._launches[key] = self._prepared(space, on_piece, kind, logs)
+        flags, result = blank, peers.results[self._p]
         if log is not None:
             result = log.words
             flags |= NEW_LOG if log.is_new else 0
@@ -310,7 +306,7 @@ class PieceSpace:
             "sources": sources, "source_values": values,
             "f_iso": f.number, "source": source, "num_sources": nvals, "own_values": kept,
             **outputs, **unused_outputs(len(targets)), "blank": flags, "f_words": words,
-            "times": NO_LIMIT if times is None else times, **peers.arguments(self._piece),
+            "times": NO_LIMIT if times is None else times, **peers.arguments(self._p),
             "stop": frontier.device.stop[0], "result": result,
         }  # fmt: skip
 
@@ -325,29 +321,31 @@ class PieceSpace:
 
         return Started(self._launches[key], given, had, settle)
 
-    def _prepared(self, body: SearchBody, kind: Kind, logs: dict[str, str]) -> CheckedLaunch:
+    def _prepared(
+        self, space: _Space, body: SearchBody, kind: Kind, logs: dict[str, str]
+    ) -> CheckedLaunch:
         """Prepare the launch with the arguments that all searches of this kind share."""
-        slots, part, push = self.slots, body.A, self._push
+        slots, part, push = self._slots, body.A, self._push
         device, (predecessors, successors) = part.device, self.forms(part)
         macros, prelude = search_macros(body, predecessors, kind.iso, kind.sums, kind.keep)
-        macros |= {"BLOCK": str(self._block), "PEERS": str(self._count)} | logs
+        macros |= {"BLOCK": str(self._block), "PEERS": str(len(space.of_piece))} | logs
         macros["TRAVEL"] = str(int(kind.value_bytes > 0))
         made = kernel("search/peers.cu", "peers_search", prelude=prelude, **macros)
         shared = pull_room(self._block, kind.sums)
         grid = device.max_cooperative_blocks(made, self._block, shared)
         reads_matrix = not kind.iso and body.reads[1]
         unhinted = kind.sums or (reads_matrix and part.values is not None)
-        alpha = alpha_of(self._degree, self._n, kind.sums, wide=True)
+        alpha = space.alpha(kind)
         return device.prepare(
             made, grid * self._block, block=self._block, cooperative=True, shared=shared,
-            n=self._n, own=part.shape[1], nvals_a=self._nvals,
+            n=space.n, own=part.shape[1], nvals_a=space.nvals,
             **form_arguments("out", successors, kind.iso),
             **form_arguments("in", predecessors, kind.iso),
             a_iso=False if kind.iso else part.number, hint=None if unhinted else self._pull.hint,
             empty=self._pull.empty, degrees=self.degrees, names=self.names,
-            shift=int(body.assigns_first), num_targets=int(self.targets),
-            symmetric=int(self.symmetric), alpha=alpha, beta=beta_of(kind.sums),
-            gamma=gamma_of(alpha, self._degree, self.behind), visited=self._visited,
+            shift=int(body.assigns_first), num_targets=int(space.targets),
+            symmetric=int(space.symmetric), alpha=alpha, beta=beta_of(kind.sums),
+            gamma=gamma_of(alpha, space.degree, space.behind), visited=self._visited,
             found_words=self._found, words_a=self.words[0], words_b=self.words[1],
             vertex=push.vertex, start=push.start, degree=push.degree, chunks=push.chunks,
             counters=self._counters, barrier=push.barrier, run=slots.run, words=slots.words,
@@ -462,43 +460,50 @@ class _Space:
     ----------
     kinds : dict
         The kind of each structure that was searched.
+    degree : float
+        The mean entries of a column.
+    targets, behind : int, float
+        How many vertices edges lead to, and their mean edges that leave them, over all edges.
     """
 
     def __init__(self, pieces: Pieces, A: GridHandle, value_bytes: int) -> None:
         self.value_bytes = value_bytes
         self.kinds: dict[tuple[Any, ...], Kind] = {}
-        by, count = pieces.partition(A.shape[0]), pieces.engine.size
+        self.n, self.nvals, self.symmetric = A.shape[0], pieces.nvals(A), bool(A.symmetric)
+        self.degree = self.nvals / max(self.n, 1)
+        by, count = pieces.partition(self.n), pieces.engine.size
         slots = slots_of(by)
-        self.nvals = pieces.nvals(A)
         self.of_piece: list[PieceSpace] = []
         into, rows = [], []
-        for k, _, place in pieces:
+        for k, p, place in pieces:
             with place.device.alone():
                 part = A.parts[k].csc()
-                space = PieceSpace(pieces, k, part, slots, self.nvals)
+                space = PieceSpace(k, p, part, slots, self.degree)
                 self.of_piece.append(space)
                 into.append(_lengths(part))  # of rows too, if A is symmetric
-                if not A.symmetric:
+                if not self.symmetric:
                     rows.append(space.row_lengths(part))
         self._parts = [weakref.ref(part.csc()) for part in A.parts]
         # Without symmetry each piece has some of the edges that leave a vertex.
-        whole: Any = None if A.symmetric else np.sum(rows, axis=0, dtype=np.uint32)
+        whole: Any = None if self.symmetric else np.sum(rows, axis=0, dtype=np.uint32)
         walks = 0.0
         for k, p, place in pieces:
             with place.device.alone():
                 out = into[k] if whole is None else place.device.from_host(whole[by.own(p)])
                 walks += float(place.device.xp.multiply(into[k], out, dtype=np.float64).sum())
                 self.of_piece[k].degrees = out
-        targets = sum(space.targets for space in self.of_piece)
-        for space in self.of_piece:
-            space.targets, space.behind = targets, walks / max(self.nvals, 1)
-            space.symmetric = bool(A.symmetric)
+        self.targets = sum(space.targets for space in self.of_piece)
+        self.behind = walks / max(self.nvals, 1)
         windows = pieces.engine.window(8 * slots.window_words(count, value_bytes))
         assert windows is not None
         for space, window in zip(self.of_piece, windows, strict=True):
             space.words = slots.buffers(window, count)
         self.peers = Peers([place.device for place in pieces.places], windows)
         self.nbytes = self.peers.nbytes + sum(space.nbytes for space in self.of_piece)
+
+    def alpha(self, kind: Kind) -> float:
+        """Return the threshold for a pull."""
+        return alpha_of(self.degree, self.n, kind.sums, wide=True)
 
     @staticmethod
     def of(A: GridHandle) -> _Space | None:
@@ -563,11 +568,9 @@ class GridLoop:
                     device.enter()
                 left = _blank(body.frontier.parts[k])
                 old = [x.parts[k] for x in written]
-                targets = [x.copy(x.dtype) if x.nvals else _blank(x) for x in old]
-                log = logs[k] if logs else None
-                piece = space.of_piece[k]
-                started.append(piece.start(body, kind, targets, left, times, space.peers, log))
-                made.append([left, *targets])
+                made.append([left, *(x.copy(x.dtype) if x.nvals else _blank(x) for x in old)])
+                log, piece = logs[k] if logs else None, space.of_piece[k]
+                started.append(piece.start(space, body, kind, made[-1], times, log))
             launches = [s[:2] for s in started]
             with heard(*[place.device.stop[1] for place in pieces.places]):
                 results = space.peers.run(launches, [log.words for log in logs])
@@ -579,7 +582,7 @@ class GridLoop:
         for s, result in zip(started, results, strict=True):
             s.settle(result)
         if logs:
-            self.rows = self._rows_of(body, space.nvals, kind, [s.had for s in started], logs)
+            self.rows = self._rows_of(body, space, kind, [s.had for s in started], logs)
         become_all(
             [
                 (x, GridHandle(parts, x.dtype, x.shape))
@@ -619,15 +622,14 @@ class GridLoop:
     def _rows_of(
         self,
         body: SearchBody,
-        nvals: int,
+        space: _Space,
         kind: Kind,
         had: list[list[Count | None]],
         logs: Sequence[LoopLog],
     ) -> Callable[[], list[LoopRow]]:
         A: Any = body.A
-        n, first = A.shape[0], A.parts[0].csc()
-        alpha = alpha_of(nvals / max(n, 1), n, kind.sums, wide=True)
-        why = functools.partial(why_level, n, "kByEdges", alpha, beta_of(kind.sums))
+        n, first = space.n, A.parts[0].csc()
+        why = functools.partial(why_level, n, "kByEdges", space.alpha(kind), beta_of(kind.sums))
         assigned = [value_bytes(a.target.dtype) for a in body.assignments]
         traffic = SearchTraffic.of_vector(first, body.product, body.frontier.dtype, n, assigned)
         traffic = traffic._replace(bits=traffic.bits * len(had))  # each piece has them all
