@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar, cast
 
@@ -19,7 +19,15 @@ from lagpu.backends.grid.clusters import GridClusters, cluster_size
 from lagpu.backends.grid.comm import Arrays, LocalEngine
 from lagpu.backends.grid.exchange import whole
 from lagpu.backends.grid.partition import GridHandle, Layout, needed
-from lagpu.backends.grid.pieces import NOTHING, Pieces, collective, column_offsets, joined, on_host
+from lagpu.backends.grid.pieces import (
+    NOTHING,
+    Given,
+    Pieces,
+    collective,
+    column_offsets,
+    joined,
+    on_host,
+)
 from lagpu.backends.grid.search import GridLoop, plan_loop, searches
 from lagpu.backends.grid.systems import SystemLoop
 from lagpu.backends.guard import guarded, out_of_memory
@@ -33,6 +41,7 @@ from lagpu.operations import FusedLoop, Operation, Rejection, Statement, Sweep, 
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
+Work = Callable[[Backend, int], Arrays]
 
 
 class Parts:
@@ -77,9 +86,7 @@ class Parts:
         given = {"dtype": dtype, "shape": shape, "symmetric": symmetric}
         return self._run("matrix of parts", make, given)
 
-    def owned(
-        self, entries: Callable[[Backend, int], Arrays], shape: tuple[int, int]
-    ) -> dict[int, Arrays]:
+    def owned(self, entries: Work, shape: tuple[int, int]) -> dict[int, Arrays]:
         """See the protocol."""
         by = self._pieces.layout(shape)
 
@@ -123,15 +130,14 @@ class Parts:
 
         return self._run("sums of parts", reduce, {"shape": shape, "dim": dim})
 
-    def gather(self, work: Callable[[Backend, int], Arrays]) -> list[Arrays]:
+    def gather(self, work: Work) -> list[Arrays]:
         """See the protocol."""
+        pieces = self._pieces
+        return self._run(
+            "gather", lambda: pieces.engine.gather([work(place, p) for _, p, place in pieces])
+        )
 
-        def gather() -> list[Arrays]:
-            return self._pieces.engine.gather([work(place, p) for _, p, place in self._pieces])
-
-        return self._run("gather", gather)
-
-    def require_alike(self, what: str, given: Mapping[str, Any]) -> None:
+    def require_alike(self, what: str, given: Given) -> None:
         """See the protocol."""
         self._run(what, lambda: None, given)
 
@@ -143,7 +149,7 @@ class Parts:
         }
         return len(devices) == len(self.homes) > 1
 
-    def _run(self, name: str, work: Callable[[], T], given: Mapping[str, Any] = NOTHING) -> T:
+    def _run(self, name: str, work: Callable[[], T], given: Given = NOTHING) -> T:
         with self._pieces.lock():
             return self._pieces.run(name, work, given)
 

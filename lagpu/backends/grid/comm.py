@@ -27,6 +27,10 @@ from lagpu.host.job import Job, command, end_together
 T = TypeVar("T")
 Arrays = tuple[Any, ...]
 """What one piece sends to another: arrays of one dimension."""
+Messages = Sequence[Mapping[int, Arrays]]
+"""For each local piece its messages, by receiver."""
+Received = list[dict[int, Arrays]]
+"""For each local piece what it receives, by sender."""
 
 
 class LocalEngine:
@@ -83,24 +87,13 @@ class LocalEngine:
         total: float = functools.reduce(operator.add, self.gather_objects(numbers))
         return total
 
-    def exchange(
-        self, parts: Sequence[Mapping[int, Arrays]], on_devices: bool = False
-    ) -> list[dict[int, Arrays]]:
+    def exchange(self, parts: Messages, on_devices: bool = False) -> Received:
         """Send messages from piece to piece.
 
-        Parameters
-        ----------
-        parts : sequence of mapping
-            For each local piece its messages, by receiver.
-        on_devices : bool
-            Whether arrays are on the pieces' devices, and stay there; only `between_devices`.
-
-        Returns
-        -------
-        list of dict
-            For each local piece what it receives, by sender in the order of the pieces.
+        With `on_devices` arrays are on the pieces' devices, and stay there; only `between_devices`.
+        Messages are received in the order of the pieces.
         """
-        found: list[dict[int, Arrays]] = []
+        found: Received = []
         for d in self.local:
             given = {s: to[d] for s, to in enumerate(parts) if d in to}
             self.sent += sum(_nbytes(arrays) for s, arrays in given.items() if s != d)
@@ -116,14 +109,15 @@ class LocalEngine:
         """Return an array of u64 on each piece's device that all can address, or None."""
         if not self._devices:
             return None
-        made = []
-        for device in self._devices:
-            with device.alone():
-                made.append(device.shared_zeros(-(-nbytes // 8)))
-        return made
+        return [_alone(device, device.shared_zeros, -(-nbytes // 8)) for device in self._devices]
 
     def barrier(self) -> None:
         """Return when every process has called it."""
+
+
+def _alone(device: Device, work: Callable[..., T], *args: Any) -> T:
+    with device.alone():
+        return work(*args)
 
 
 def _nbytes(arrays: Arrays) -> int:
@@ -205,9 +199,7 @@ class MpiEngine(LocalEngine):
         """See `LocalEngine`."""
         return [x for of in self._processes.gather_objects(list(given)) for x in of]
 
-    def exchange(
-        self, parts: Sequence[Mapping[int, Arrays]], on_devices: bool = False
-    ) -> list[dict[int, Arrays]]:
+    def exchange(self, parts: Messages, on_devices: bool = False) -> Received:
         """See `LocalEngine`: one message to each process; from piece to piece, it may be empty."""
         if on_devices:
             raise NotSupported("grid: MPI sends no arrays of devices. Exchange them on the host.")
@@ -296,9 +288,7 @@ class NcclEngine(MpiEngine):
         self._nccl.groupEnd()
         self._communicators = made
 
-    def exchange(
-        self, parts: Sequence[Mapping[int, Arrays]], on_devices: bool = False
-    ) -> list[dict[int, Arrays]]:
+    def exchange(self, parts: Messages, on_devices: bool = False) -> Received:
         """See `LocalEngine`: all gather lengths, allocate and synchronize, then send.
 
         Raises
@@ -313,7 +303,7 @@ class NcclEngine(MpiEngine):
             raise GridTimeout("grid: NCCL was given up before. Start the processes again.")
         mine = [[(d, _kinds(arrays)) for d, arrays in to.items()] for to in parts]
         kinds = [dict(to) for to in self.gather_objects(mine)]  # by sender and receiver
-        found: list[dict[int, Arrays]] = []
+        found: Received = []
         for device, p, own in zip(self._of_piece, self.local, parts, strict=True):
             with device.alone():
                 empty = device.xp.empty
@@ -328,13 +318,8 @@ class NcclEngine(MpiEngine):
         self._send(parts, found)
         return found
 
-    def _send(
-        self, parts: Sequence[Mapping[int, Arrays]], found: Sequence[Mapping[int, Arrays]]
-    ) -> None:
-        streams, ended = [], []
-        for device in self._of_piece:
-            with device.alone():
-                streams.append(device.stream)
+    def _send(self, parts: Messages, found: Received) -> None:
+        streams = [_alone(device, getattr, device, "stream") for device in self._of_piece]
 
         def begin() -> None:  # a group is of one thread
             self._nccl.groupStart()
@@ -351,10 +336,7 @@ class NcclEngine(MpiEngine):
         try:
             with uninterrupted():  # both waits have an end
                 _within(PATIENCE, begin, "in an exchange")
-                for device in self._of_piece:
-                    with device.alone():
-                        ended.append(device.mark())
-                self._wait(ended)
+                self._wait([_alone(device, device.mark) for device in self._of_piece])
         except BaseException:
             self._end("abort")
             raise

@@ -272,13 +272,11 @@ class Layout:
 
     def on(self, device: Any) -> Layout:
         """Return the same layout for indices on a device: tables of ranks are copied there."""
-        ranks = {by.new: by.new.on(device) for by in self.dims if isinstance(by.new, Ranks)}
-        return Layout(
-            tuple(
-                dataclasses.replace(by, new=ranks[by.new]) if isinstance(by.new, Ranks) else by
-                for by in self.dims
-            )
-        )
+        ranks: dict[Any, Ranks] = {
+            by.new: by.new.on(device) for by in self.dims if isinstance(by.new, Ranks)
+        }
+        dims = [dataclasses.replace(by, new=ranks.get(by.new, by.new)) for by in self.dims]
+        return Layout(tuple(dims))
 
 
 @functools.lru_cache(maxsize=1024)

@@ -37,7 +37,10 @@ _MOST_GAPS = 16  # indices of a dimension for each that a vector has, to put it 
 _REDISTRIBUTED = 100  # bytes of an entry as it is listed, sorted by owner, received and stored
 # Methods of the protocol that need nothing of other pieces, and change nothing.
 _LOCAL = {"form", "levels", "meter", "plan_loop"}
-NOTHING: Mapping[str, Any] = {}
+Given = Mapping[str, Any]
+NOTHING: Given = {}
+Changes = Sequence[Callable[[], object]]
+Shape = tuple[int, ...]
 Entries = Arrays
 """(indices, values) of a vector or (rows, columns, values) of a matrix."""
 
@@ -50,8 +53,8 @@ def done_together(
     engine: MpiEngine,
     name: str,
     work: Callable[[], T],
-    changes: Sequence[Callable[[], object]] = (),
-    given: Mapping[str, Any] = NOTHING,
+    changes: Changes = (),
+    given: Given = NOTHING,
 ) -> T:
     """Return what `work` returns, if no process fails in it; only then the changes are made.
 
@@ -150,7 +153,7 @@ class Pieces:
                 held.enter_context(place.lock)
             yield
 
-    def layout(self, shape: tuple[int, ...]) -> Layout:
+    def layout(self, shape: Shape) -> Layout:
         """Return the ownership of an object of this shape."""
         new: tuple[Shuffle | Ranks | None, ...] | None = None
         if self.order == "random":
@@ -168,7 +171,7 @@ class Pieces:
         return Need(Partition(size, 1, 1), (0,) * self.engine.size)
 
     # ------------------------------------------------------------------------------ statements
-    def run(self, name: str, work: Callable[[], T], given: Mapping[str, Any] = NOTHING) -> T:
+    def run(self, name: str, work: Callable[[], T], given: Given = NOTHING) -> T:
         """Do some work of a name, with every other process, then make its changes.
 
         What is `given`, by name, must be the same in all of them.
@@ -197,7 +200,7 @@ class Pieces:
             self.watch(k, statement)
 
     # ------------------------------------------------------------------------------ objects
-    def handle(self, parts: Sequence[Handle], dtype: DType, shape: tuple[int, ...]) -> GridHandle:
+    def handle(self, parts: Sequence[Handle], dtype: DType, shape: Shape) -> GridHandle:
         """Return the handle of a vector or matrix of these parts."""
         made = GridHandle(parts, dtype, shape)
         self._made += 1
@@ -206,7 +209,7 @@ class Pieces:
             self._alive.add(made)
         return made
 
-    def empty(self, dtype: DType, shape: tuple[int, ...]) -> GridHandle:
+    def empty(self, dtype: DType, shape: Shape) -> GridHandle:
         """Return an empty vector or matrix."""
         by = self.layout(shape)
         parts = [empty(place, dtype, by.shape(p)) for _, p, place in self]
@@ -279,11 +282,7 @@ class Pieces:
         return [joined([*lists.values()]) for lists in self.engine.exchange(parts)]
 
     def sent(
-        self,
-        given: Sequence[Entries],
-        dtype: DType,
-        shape: tuple[int, ...],
-        by: Layout | None = None,
+        self, given: Sequence[Entries], dtype: DType, shape: Shape, by: Layout | None = None
     ) -> GridHandle:
         """Return the vector or matrix of entries that any piece has; no two have the same index.
 
@@ -333,14 +332,14 @@ class Pieces:
 
 
 # ----------------------------------------------------------------------- entries of one place
-def empty(place: Backend, dtype: DType, shape: tuple[int, ...]) -> Handle:
+def empty(place: Backend, dtype: DType, shape: Shape) -> Handle:
     """Return an empty vector or matrix of one place."""
     if len(shape) == 1:
         return place.vector(dtype, shape[0])
     return place.matrix(dtype, cast(tuple[int, int], shape))
 
 
-def computed(place: Backend, operation: Operation, dtype: DType, shape: tuple[int, ...]) -> Handle:
+def computed(place: Backend, operation: Operation, dtype: DType, shape: Shape) -> Handle:
     """Return the result of an operation on one place, in a new vector or matrix."""
     out = empty(place, dtype, shape)
     place.execute(Statement(out, Descriptor(), operation, dtype))
@@ -355,7 +354,7 @@ def entries_of(place: Backend, x: Handle, ndim: int) -> Entries:
     return rows, np.repeat(np.arange(len(col_ptr) - 1), np.diff(col_ptr)), values
 
 
-def from_entries(place: Backend, entries: Entries, dtype: DType, shape: tuple[int, ...]) -> Handle:
+def from_entries(place: Backend, entries: Entries, dtype: DType, shape: Shape) -> Handle:
     """Return one place's vector or matrix of distinct entries in any order."""
     *rows, indices, values = by_columns(entries)
     if not rows:

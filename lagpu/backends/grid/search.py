@@ -12,29 +12,13 @@ import numpy as np
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.peers import MOST_PEERS, Peers, posts_words
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, named_error
+from lagpu.backends.gpu.fused import search_grid
 from lagpu.backends.gpu.fused.match import SearchBody, match_search, why_no_search, why_no_values
-from lagpu.backends.gpu.fused.search_grid import (
-    NEW_LOG,
-    NO_LIMIT,
-    logs_of,
-    outputs_of,
-    pull_room,
-    restore_values,
-    save_values,
-    search_macros,
-    unused_outputs,
-)
 from lagpu.backends.gpu.fused.search_space import block_of, form_arguments
 from lagpu.backends.gpu.kernels import constant, kernel
 from lagpu.backends.gpu.ops.planner import alpha_of, beta_of, gamma_of
 from lagpu.backends.gpu.ops.spmv import iso_result
-from lagpu.backends.gpu.profile import (
-    LoopLog,
-    SearchRows,
-    SearchTraffic,
-    value_bytes,
-    why_level,
-)
+from lagpu.backends.gpu.profile import LoopLog, SearchRows, SearchTraffic, value_bytes, why_level
 from lagpu.backends.gpu.storage.forms import csr_of, transpose, why_no_csr
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
@@ -285,9 +269,11 @@ class PieceSpace:
         if excluded.nvals:
             excluded.to_bitmap()
             left_out = excluded.words
-        blank, outputs, had = outputs_of(targets, log)
-        saved = save_values(body.overwrites(times is not None, kind.sums), targets, blank)
-        logs = logs_of(log, blank, len(targets))
+        blank, outputs, had = search_grid.outputs_of(targets, log)
+        saved = search_grid.save_values(
+            body.overwrites(times is not None, kind.sums), targets, blank
+        )
+        logs = search_grid.logs_of(log, blank, len(targets))
         key = kind, tuple(logs.items())
         if key not in self._launches:
             on_piece = _on_piece(body, self._k)
@@ -295,7 +281,7 @@ class PieceSpace:
         flags, result = blank, peers.results[self._p]
         if log is not None:
             result = log.words
-            flags |= NEW_LOG if log.is_new else 0
+            flags |= search_grid.NEW_LOG if log.is_new else 0
         kept = frontier.spare_values(f.dtype) if kind.keep else None
         words = None if times is None else frontier.spare_words()
         # After `reach` no level would take a source's bit out of the words again, so a search from
@@ -305,8 +291,8 @@ class PieceSpace:
             "reach": self.reach if near else excluded.size, "v_words": left_out,
             "sources": sources, "source_values": values,
             "f_iso": f.number, "source": source, "num_sources": nvals, "own_values": kept,
-            **outputs, **unused_outputs(len(targets)), "blank": flags, "f_words": words,
-            "times": NO_LIMIT if times is None else times, **peers.arguments(self._p),
+            **outputs, **search_grid.unused_outputs(len(targets)), "blank": flags, "f_words": words,
+            "times": search_grid.NO_LIMIT if times is None else times, **peers.arguments(self._p),
             "stop": frontier.device.stop[0], "result": result,
         }  # fmt: skip
 
@@ -317,7 +303,7 @@ class PieceSpace:
                 frontier.set_bitmap(words, kept, number, left)
                 if saved and frontier.device.enter is not None:
                     frontier.device.enter()
-                restore_values(saved, words)
+                search_grid.restore_values(saved, words)
 
         return Started(self._launches[key], given, had, settle)
 
@@ -327,24 +313,25 @@ class PieceSpace:
         """Prepare the launch with the arguments that all searches of this kind share."""
         slots, part, push = self._slots, body.A, self._push
         device, (predecessors, successors) = part.device, self.forms(part)
-        macros, prelude = search_macros(body, predecessors, kind.iso, kind.sums, kind.keep)
+        _, sums, iso, _, keep = kind
+        macros, prelude = search_grid.search_macros(body, predecessors, iso, sums, keep)
         macros |= {"BLOCK": str(self._block), "PEERS": str(len(space.of_piece))} | logs
         macros["TRAVEL"] = str(int(kind.value_bytes > 0))
         made = kernel("search/peers.cu", "peers_search", prelude=prelude, **macros)
-        shared = pull_room(self._block, kind.sums)
+        shared = search_grid.pull_room(self._block, sums)
         grid = device.max_cooperative_blocks(made, self._block, shared)
-        reads_matrix = not kind.iso and body.reads[1]
-        unhinted = kind.sums or (reads_matrix and part.values is not None)
+        reads_matrix = not iso and body.reads[1]
+        unhinted = sums or (reads_matrix and part.values is not None)
         alpha = space.alpha(kind)
         return device.prepare(
             made, grid * self._block, block=self._block, cooperative=True, shared=shared,
             n=space.n, own=part.shape[1], nvals_a=space.nvals,
-            **form_arguments("out", successors, kind.iso),
-            **form_arguments("in", predecessors, kind.iso),
-            a_iso=False if kind.iso else part.number, hint=None if unhinted else self._pull.hint,
+            **form_arguments("out", successors, iso),
+            **form_arguments("in", predecessors, iso),
+            a_iso=False if iso else part.number, hint=None if unhinted else self._pull.hint,
             empty=self._pull.empty, degrees=self.degrees, names=self.names,
             shift=int(body.assigns_first), num_targets=int(space.targets),
-            symmetric=int(space.symmetric), alpha=alpha, beta=beta_of(kind.sums),
+            symmetric=int(space.symmetric), alpha=alpha, beta=beta_of(sums),
             gamma=gamma_of(alpha, space.degree, space.behind), visited=self._visited,
             found_words=self._found, words_a=self.words[0], words_b=self.words[1],
             vertex=push.vertex, start=push.start, degree=push.degree, chunks=push.chunks,
