@@ -38,12 +38,8 @@ _BLOCK = 1 << 26  # entries that are copied at a time from device to device
 def cluster_size(pieces: Pieces, A: GridHandle, asked: int | None, free: int) -> int:
     """Return the number of pieces of a sub-cluster: as asked, or the smallest that fits.
 
-    `free` are the free bytes of the piece that has least.
-
-    Raises
-    ------
-    InvalidValue
-        If there are no sub-clusters of so many pieces.
+    `free` are the free bytes of the piece that has least. It raises `InvalidValue` if there are no
+    sub-clusters of so many pieces as asked.
     """
     count, here = pieces.engine.size, len(pieces.engine.local)
     sizes = [d for d in range(1, here + 1) if here % d == 0]

@@ -246,12 +246,8 @@ def connected(joined: MpiEngine, devices: Sequence[Device], nccl: Any = None) ->
     """Return an engine that exchanges arrays of devices by NCCL; `joined` itself if it cannot be.
 
     Every process calls it, with the device of each local piece. NCCL takes no GPU twice, and every
-    process has to have it. `nccl` is CuPy's binding or a substitute.
-
-    Raises
-    ------
-    GridTimeout
-        If another process does not start NCCL in time.
+    process has to have it. `nccl` is CuPy's binding or a substitute. If another process does not
+    start NCCL in time it raises `GridTimeout`.
     """
     if nccl is None and devices and devices[0].xp.__name__ == "cupy":
         with suppress(ImportError):
@@ -291,11 +287,8 @@ class NcclEngine(MpiEngine):
     def exchange(self, parts: Messages, on_devices: bool = False) -> Received:
         """See `LocalEngine`: all gather lengths, allocate and synchronize, then send.
 
-        Raises
-        ------
-        GridTimeout
-            If another process does not send or receive in time; no array of a device can be sent
-            after that.
+        If another process does not send or receive in time it raises `GridTimeout`; no array of a
+        device can be sent after that.
         """
         if not on_devices:
             return super().exchange(parts)
@@ -411,10 +404,7 @@ _joined: list[tuple[Processes, int]] = []
 def engine(job: Job, pieces: int) -> MpiEngine:
     """Return the engine of so many pieces in each process of this job.
 
-    Raises
-    ------
-    BackendUnavailable
-        If mpi4py or its MPI library is missing, or belongs to another launcher.
+    It raises `BackendUnavailable` if mpi4py or its MPI library is missing or of another launcher.
     """
     if not _joined:
         _joined.append(_joined_job(job))
@@ -451,12 +441,9 @@ def _joined_job(job: Job) -> tuple[Processes, int]:
 
 
 def require_same(joined: MpiEngine, name: str, places: Sequence[Backend]) -> None:
-    """Raise on every process if one has another command, places or versions than the first.
+    """Raise `BackendUnavailable` on every process if one has another command, places or versions.
 
-    Raises
-    ------
-    BackendUnavailable
-        ``grid: process 1 has numpy 2.1.0, process 0 has numpy 2.4.1. ...``
+    As in ``grid: process 1 has numpy 2.1.0, process 0 has numpy 2.4.1. ...``
     """
     kinds = ", ".join(place.name.partition(":")[0] for place in places)
     libraries = versions.versions()

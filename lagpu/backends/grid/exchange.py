@@ -182,22 +182,10 @@ def spread(
 ) -> list[Handle]:
     """Return, for each local piece, a handle of all that it needs of a vector or matrix.
 
-    The handle is never written. Its indices in one dimension are positions in the part that the
-    piece needs, those in the other one are global.
-
-    Parameters
-    ----------
-    need, dim
-        What each piece needs of a dimension of `x`, or of its transpose if `transposed`.
-    what : str
-        The operation, for messages.
-    numbered : int, optional
-        Make the index in this dimension the value of each entry.
-
-    Raises
-    ------
-    OutOfMemory
-        If `x` is a matrix, and the host has not enough memory for what its pieces need of it.
+    The handle is never written. `need` is of dimension `dim` of `x`, or of its transpose if
+    `transposed`: indices there are positions in the part that the piece needs, those in the other
+    dimension are global. The value of an entry is its index in dimension `numbered`, if given.
+    `what` is the operation, for `OutOfMemory`: if the host has no room for a matrix.
     """
     own = pieces.layout(x.shape)
     as_vector = not transposed and own.dims[dim] == pieces.partition(x.shape[dim])
@@ -337,19 +325,10 @@ def folded(
 ) -> list[Operation]:
     """Return, for each local piece, the assignment of its part of the sum of partial results.
 
-    A partial result comes from each piece that needs the same part; the owners add them in the
-    order of the pieces. Of several values `any` takes that of the first one.
-
-    Parameters
-    ----------
-    local, need
-        The operation of each local piece, and the part of the result's last dimension it finds.
-    monoid, s
-        Adds; the statement.
-    expected : sequence of float
-        About how many entries the partial result of each local piece has without a mask.
-    width : int
-        Bytes of a value as it is sent; 0 if all have the same one.
+    A piece finds the part of the result's last dimension that it needs, by its `local` operation;
+    the owners add what all pieces with the same need have found, in the order of the pieces. Of
+    several values `any` takes that of the first one. Without a mask the result of each local piece
+    has about `expected` entries, of `width` bytes each as they are sent: 0 if all are the same.
     """
     descs = masks_for(pieces, s, need, expected, width)
     found, shape, dtype = [], s.out.shape, s.dtype

@@ -244,22 +244,11 @@ class PieceSpace:
         times: int | None,
         log: LoopLog | None = None,
     ) -> Started:
-        """Return a search; what it needs is allocated and compiled.
+        """Return a search of at most `times` iterations; what it needs is allocated and compiled.
 
-        Parameters
-        ----------
-        space : _Space
-            Of all pieces.
-        body : SearchBody
-            The loop's body on handles of the grid; the matrix has the columns that the product
-            finds.
-        new : sequence of VectorStore
-            A new part of the frontier, without entries, and one for each assignment, which the
-            kernel writes.
-        times : int or None
-            Iterations, at most.
-        log : LoopLog, optional
-            Where its kernel writes records.
+        `body` is on handles of the grid, whose matrix has the columns that the product finds. `new`
+        has a new part of the frontier, without entries, and one for each assignment, which the
+        kernel writes.
         """
         (frontier, *targets), peers = new, space.peers
         f, excluded = body.frontier.parts[self._k], body.excluded.parts[self._k]

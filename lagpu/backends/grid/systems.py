@@ -118,10 +118,7 @@ def policies_with_systems(place: Backend) -> tuple[str, ...]:
 def system_of(policy: str | None) -> System | None:
     """Return the system that a policy names, as ``"bfs2d:ratio=0.1,share=no"``, or None.
 
-    Raises
-    ------
-    InvalidValue
-        If the system has no such argument, or not this value of it, or its text is no policy.
+    It raises `InvalidValue` for an argument or a value that the system does not have.
     """
     name, _, text = (policy or "").partition(":")
     system = SYSTEMS.get(name)
@@ -673,12 +670,7 @@ def plan_system(
 ) -> SystemLoop | None:
     """Return the loop as a search by the system that its product names; None if it names none.
 
-    Raises
-    ------
-    InvalidValue
-        If the system has no such argument.
-    NotSupported
-        If the loop is not such a search.
+    It raises `NotSupported` if the loop is not such a search, and what `system_of` raises.
     """
     policy = ops.once(statements, _policy_of)
     system = None if policy is None else system_of(policy)
