@@ -20,7 +20,7 @@ from lagpu import versions
 from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.grid.processes import Bytes, Processes
 from lagpu.backends.protocol import Backend
-from lagpu.errors import BackendUnavailable, GridTimeout, NotSupported
+from lagpu.errors import BackendUnavailable, GridTimeout
 from lagpu.host.interrupt import uninterrupted
 from lagpu.host.job import Job, command, end_together
 
@@ -201,8 +201,7 @@ class MpiEngine(LocalEngine):
 
     def exchange(self, parts: Messages, on_devices: bool = False) -> Received:
         """See `LocalEngine`: one message to each process; from piece to piece, it may be empty."""
-        if on_devices:
-            raise NotSupported("grid: MPI sends no arrays of devices. Exchange them on the host.")
+        assert not on_devices
         pieces = self._pieces
         messages = [
             to_bytes([to.get(d, ()) for to in parts for d in range(first, first + pieces)])
@@ -398,17 +397,13 @@ def _late(where: str, seconds: float) -> GridTimeout:
 
 _QUOTED = 80  # letters of a phrase in an error
 
-_joined: list[tuple[Processes, int]] = []
-
 
 def engine(job: Job, pieces: int) -> MpiEngine:
     """Return the engine of so many pieces in each process of this job.
 
     It raises `BackendUnavailable` if mpi4py or its MPI library is missing or of another launcher.
     """
-    if not _joined:
-        _joined.append(_joined_job(job))
-    processes, place = _joined[0]
+    processes, place = _joined(job)
     return MpiEngine(processes, pieces, _first_device(place, pieces))
 
 
@@ -422,7 +417,8 @@ def _first_device(place: int, pieces: int) -> int:
     return 0 if len(seen) == pieces else place * pieces
 
 
-def _joined_job(job: Job) -> tuple[Processes, int]:
+@functools.cache
+def _joined(job: Job) -> tuple[Processes, int]:
     """Return (the processes, the number of this one on its host)."""
     world: Any = _mpi().COMM_WORLD
     if world.Get_size() != job.size:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, cast
@@ -83,12 +84,11 @@ def length(count: float, size: int) -> float:
 
 def summed(messages: Iterable[tuple[str, int]]) -> tuple[Sent, ...]:
     """Return the messages of a phase by form, from the (form, bytes) of each."""
-    found: dict[str, tuple[int, int]] = {}
+    found = collections.defaultdict(list)
     for form, nbytes in messages:
         if nbytes:
-            count, total = found.get(form, (0, 0))
-            found[form] = count + 1, total + nbytes
-    return tuple(Sent(form, *found[form]) for form in sorted(found))
+            found[form].append(nbytes)
+    return tuple(Sent(form, len(of), sum(of)) for form, of in sorted(found.items()))
 
 
 def form_of(message: Array, size: int, form: str, used: int | None = None) -> str:

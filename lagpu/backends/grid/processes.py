@@ -327,7 +327,7 @@ class Processes:
     def _received(
         self, send: Callable[[int, Any], None], sizes: Any, most: int, total: int
     ) -> list[Bytes]:
-        """Return messages of these sizes, of which the longest in any process has `most` bytes.
+        """Return messages of these sizes; the longest in any process has `most` bytes.
 
         ``send(start, buffer)`` sends one chunk and receives one. If the `total` is large, nothing
         is sent before every process has allocated its memory.

@@ -33,13 +33,13 @@ from lagpu.operations import FusedLoop, Rejection, Statement, Sweep, Until
 Array = Any
 BITS = 32  # of a word
 _LINE = 32  # words of a line of a GPU's memory
-LEFT, _MEETS = constant("kLeft"), constant("kMeets")
+LEFT, _BARRIER = constant("kLeft"), constant("kMeets")
 SPACE = "search of pieces"  # its place in a part's cache
 Count = Callable[[], int]
 
 
 class Slots(NamedTuple):
-    """The bits that stand for the vertices in the words of a frontier.
+    """The bits of the vertices in the words of a frontier.
 
     The words of a piece hold no vertex of another one, so each has one writer.
 
@@ -76,7 +76,7 @@ class Slots(NamedTuple):
 
 
 def slots_of(by: Partition) -> Slots:
-    """Return the slots of a partition's indices, of which there are fewer than 2**31."""
+    """Return the slots of a partition's indices, fewer than 2**31."""
     counts = [by.count(p) for p in range(by.pieces)]
     length, words = _words_of(by)
     run = length.bit_length() - 1
@@ -394,9 +394,9 @@ def _why_apart(pieces: Pieces) -> str:
     if kinds:
         return f"pieces are on {' and '.join(sorted(kinds))}, which has no kernels"
     if len(pieces.engine.local) < pieces.engine.size:
-        return "the pieces are in several processes, and meet in each statement"
+        return "the pieces are in several processes, which synchronize in each statement"
     if pieces.grid[1] > 1:
-        return "the pieces stand in rows and columns, and meet in each statement"
+        return "the pieces are in rows and columns, which exchange messages in each statement"
     if pieces.engine.size > MOST_PEERS:
         return f"{pieces.engine.size} pieces; at most {MOST_PEERS} run one kernel"
     devices = [place.device for place in pieces.places]
@@ -627,20 +627,20 @@ def _rows_of_pieces(
     rows: SearchRows, logs: Sequence[Array], had: Any, value_bytes: int
 ) -> list[LoopRow]:
     """Return the rows of a search of pieces: a level of all, and in it each piece as a phase."""
-    levels = [records[records["how"] != _MEETS] for records in logs]
-    meets = [records[records["how"] == _MEETS] for records in logs]
+    levels = [records[records["how"] != _BARRIER] for records in logs]
+    barriers = [records[records["how"] == _BARRIER] for records in logs]
     found, at = [], 0
-    for row in rows(_merged(levels, meets, had, rows.assigns_after)):
+    for row in rows(_merged(levels, barriers, had, rows.assigns_after)):
         if row.measured.direction:  # the product's
             at += 1
-            phases = _phases(at, meets, value_bytes)
+            phases = _phases(at, barriers, value_bytes)
             row = row._replace(measured=row.measured._replace(phases=phases))
         found.append(row)
     return found
 
 
 def _merged(
-    levels: Sequence[Array], meets: Sequence[Array], had: Any, assigns_after: bool
+    levels: Sequence[Array], barriers: Sequence[Array], had: Any, assigns_after: bool
 ) -> Array:
     """Return the records of all pieces as those of one device: what each has counted is added.
 
@@ -650,19 +650,19 @@ def _merged(
     merged = levels[0].copy()
     merged["edges"] = sum(records["edges"] for records in levels)
     merged["added"] = 0
-    for records, met, counts in zip(levels, meets, had, strict=True):
-        found = np.cumsum(met["out"][1 if assigns_after else 0 :])[: len(records) - 1]
+    for records, at_barrier, counts in zip(levels, barriers, had, strict=True):
+        found = np.cumsum(at_barrier["out"][1 if assigns_after else 0 :])[: len(records) - 1]
         for k, count in enumerate(counts):
             merged["added"][1:, k] += found if count is None else records["added"][1:, k]
     return merged
 
 
-def _phases(at: int, meets: Sequence[Array], value_bytes: int) -> tuple[Phase, ...]:
+def _phases(at: int, barriers: Sequence[Array], value_bytes: int) -> tuple[Phase, ...]:
     """Return, for each piece, how long its part of a level took, and what it sent to the others."""
-    phases, others = [], len(meets) - 1
-    for p, met in enumerate(meets):
-        ms = max(int(met["other"][at]) - int(met["ns"][at - 1]), 0) / 1e6
-        words, found = int(met["in"][at]), int(met["out"][at])
+    phases, others = [], len(barriers) - 1
+    for p, at_barrier in enumerate(barriers):
+        ms = max(int(at_barrier["other"][at]) - int(at_barrier["ns"][at - 1]), 0) / 1e6
+        words, found = int(at_barrier["in"][at]), int(at_barrier["out"][at])
         forms = {"bitmap": 4 * words} if words else {"list": 4 * found}
         if value_bytes:
             forms["values"] = value_bytes * found

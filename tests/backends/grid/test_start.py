@@ -450,7 +450,7 @@ def launched_as(monkeypatch):
         monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
         monkeypatch.setattr(backends, "end_together", lambda: None)
         monkeypatch.setattr(backends, "_loaded", {})
-        monkeypatch.setattr(comm, "_joined", [])
+        comm._joined.cache_clear()
 
     return launched_as
 
