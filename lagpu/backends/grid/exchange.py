@@ -226,10 +226,8 @@ def spread(
     shape = x.shape[::-1] if transposed else x.shape
 
     def made(k: int, place: Backend, part: int) -> Handle:
-        lists = []
-        for s, message in received[k].items():
-            *at, values = from_message(own.shape(s), message)
-            lists.append((*own.index(s, *at), values))
+        given = received[k].items()
+        lists = [own.indexed(s, from_message(own.shape(s), message)) for s, message in given]
         *at, values = joined(lists)
         if transposed:
             at.reverse()

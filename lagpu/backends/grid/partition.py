@@ -259,6 +259,16 @@ class Layout:
         each = zip(self.dims, self.parts(piece), positions, strict=True)
         return tuple(by.index(part, where) for by, part, where in each)
 
+    def indexed(self, piece: int, entries: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return a piece's entries, (positions in each dimension, values), by index."""
+        *positions, values = entries
+        return (*self.index(piece, *positions), values)
+
+    def placed(self, entries: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return entries, (indices in each dimension, values), by position at their owners."""
+        *indices, values = entries
+        return (*self.position(*indices), values)
+
     def shape(self, piece: int) -> tuple[int, ...]:
         """Return the shape of a piece's part."""
         return self._shapes[piece]

@@ -267,11 +267,8 @@ class Pieces:
     # ------------------------------------------------------------------------------ entries
     def entries(self, x: GridHandle) -> list[Entries]:
         """Return the entries of each local part, by global index and in the part's order."""
-        by, found = self.layout(x.shape), []
-        for k, p, place in self:
-            *where, values = entries_of(place, x.parts[k], len(x.shape))
-            found.append((*by.index(p, *where), values))
-        return found
+        by, ndim = self.layout(x.shape), len(x.shape)
+        return [by.indexed(p, entries_of(place, x.parts[k], ndim)) for k, p, place in self]
 
     def routed(self, given: Sequence[Arrays], owners: Sequence[Array]) -> list[Arrays]:
         """Send each number of a list to the piece in `owners`; return what local pieces receive."""
@@ -290,10 +287,9 @@ class Pieces:
         """
         by = by or self.layout(shape)
         received = self.routed(given, [by.owner(*indices) for *indices, _ in given])
-        parts = []
-        for (_, p, place), (*where, values) in zip(self, received, strict=True):
-            entries = (*by.position(*where), values)
-            parts.append(from_entries(place, entries, dtype, by.shape(p)))
+        parts = [
+            from_entries(place, by.placed(received[k]), dtype, by.shape(p)) for k, p, place in self
+        ]
         return self.handle(parts, dtype, shape)
 
     def collected(self, x: GridHandle) -> Entries:

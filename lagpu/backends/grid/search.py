@@ -384,7 +384,7 @@ def plan_loop(
     if isinstance(body, Rejection):
         return body
     loop = GridLoop(pieces, body, turns.times)
-    why = "" if loop.is_known else _why_no_search(pieces, body, turns.times)
+    why = "" if loop.known else _why_no_search(pieces, body, turns.times)
     return Rejection(why) if why else loop
 
 
@@ -507,12 +507,7 @@ class GridLoop:
         self.statements = body.statements
         self.why = f"the body is a search from one frontier; {pieces.engine.size} pieces"
         self.rows: Callable[[], list[LoopRow]] | None = None
-        self._known = self._find()
-
-    @property
-    def is_known(self) -> bool:
-        """Whether a search of this structure has run on the same parts, so that this one may."""
-        return self._known is not None
+        self.known = self._find()
 
     @property
     def nbytes(self) -> int:
@@ -533,7 +528,7 @@ class GridLoop:
         if self._times == 0:
             return
         pieces, body, times = self._pieces, self._by_columns(), self._times
-        space, kind = self._known or self._learn(body)
+        space, kind = self.known or self._learn(body)
         written = [a.target for a in body.assignments]
         made, started = [], []
         device = pieces.places[0].device

@@ -177,11 +177,10 @@ def each_part(pieces: Pieces, op: ops.Apply | ops.Select, s: Statement) -> list[
         return [op._replace(operand=part) for part in x.parts]
     by, found = pieces.layout(x.shape), list[Operation]()
     for k, p, place in pieces:  # on the part with its entries at their global indices
-        *where, values = entries_of(place, x.parts[k], len(x.shape))
-        wide = from_entries(place, (*by.index(p, *where), values), x.dtype, x.shape)
+        entries = by.indexed(p, entries_of(place, x.parts[k], len(x.shape)))
+        wide = from_entries(place, entries, x.dtype, x.shape)
         made = computed(place, op._replace(operand=wide), s.dtype, x.shape)
-        *indices, values = entries_of(place, made, len(x.shape))
-        entries = (*by.position(*indices), values)
+        entries = by.placed(entries_of(place, made, len(x.shape)))
         found.append(ops.Assign(from_entries(place, entries, s.dtype, by.shape(p))))
     return found
 

@@ -244,11 +244,6 @@ class Piece:
         self.reached: dict[int, Arrays] = {}
         self.requested: dict[int, Arrays] = {}
 
-    def out_degrees(self) -> Array:
-        """Return the number of entries in each row of the part."""
-        rows = entries_of(self._place, self._part, 2)[0]
-        return np.bincount(rows, minlength=self._sources)
-
     def find(self, numbered: bool) -> tuple[Array, Array]:
         """Visit and return the unvisited targets next to the frontier, and the source of each.
 
@@ -516,8 +511,11 @@ class SystemLoop:
     def _out_degrees(self, A: GridHandle) -> list[Array]:
         """Return the edges that leave each own vertex, to any piece; the matrix remembers them."""
         if A.degrees is None:
-            counts = [(piece.out_degrees().astype(np.uint32),) for piece in self._local.values()]
-            sums = self._pieces.own_sums(counts, needed(self._layout, COLUMN), np.add)
+            counts, layout = [], self._layout
+            for k, p, place in self._pieces:
+                rows = entries_of(place, A.parts[k], 2)[0]
+                counts.append((np.bincount(rows, minlength=layout.shape(p)[0]).astype(np.uint32),))
+            sums = self._pieces.own_sums(counts, needed(layout, COLUMN), np.add)
             found = [of[0].astype(np.int64) if of else np.zeros(0, np.int64) for of in sums]
             self._pieces.change(lambda: setattr(A, "degrees", found))
             return found
