@@ -1,4 +1,4 @@
-"""What pieces tell each other arrives whole, in the order of the pieces, and is counted."""
+"""Messages between pieces arrive whole, in the order of the pieces, and are counted."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ PIECES = [1, 2, 3, 5]
 
 
 def part(piece, count):
-    """Two arrays as of entries, whose values tell who gave them."""
+    """Two arrays as of entries; their values name the sender."""
     return np.arange(count) * 10 + piece, np.full(count, piece / 2)
 
 

@@ -15,7 +15,7 @@ CHUNKS = [8, 200, 1 << 26]
 
 
 def part(piece, count):
-    """Two arrays as of entries, whose values tell who gave them."""
+    """Two arrays as of entries; their values name the sender."""
     return np.arange(count) * 10 + piece, np.full(count, piece / 2)
 
 
@@ -26,7 +26,7 @@ def plain(lists):
 
 
 def given_to(s, pieces):
-    """To most other pieces some arrays, of which a few are empty."""
+    """Some arrays to most other pieces; a few are empty."""
     return {d: part(10 * s + d, (3 * s + 5 * d) % 7) for d in range(pieces) if (s + 2 * d) % 5}
 
 
@@ -66,7 +66,7 @@ def test_sums_are_in_the_order_of_the_pieces(numbers):
 
 
 def test_memory_is_asked_of_all_before_anything_long_is_sent(monkeypatch):
-    """Nobody waits in a transfer for one that has no room for it."""
+    """No process waits in a transfer for one that has no room for it."""
     monkeypatch.setattr(module, "_SMALL", 100)
 
     def program(processes):
@@ -96,7 +96,7 @@ def test_memory_is_asked_of_all_before_anything_long_is_sent(monkeypatch):
 
 @pytest.mark.parametrize("call", ["Allgather", "Allgatherv", "Alltoall", "Alltoallv"])
 def test_an_interrupt_in_an_exchange_waits_for_its_end(call):
-    """The others get what they wait for; the next meeting tells them."""
+    """The others receive what they wait for; the next synchronization reports the interrupt."""
 
     def program(processes):
         comm, engine = processes._comm, MpiEngine(processes)
@@ -127,7 +127,7 @@ def test_an_interrupt_in_an_exchange_waits_for_its_end(call):
 
 
 def test_no_memory_within_a_transfer_ends_the_job():
-    """It is too late to tell the others: they wait for the bytes."""
+    """It is too late to report it: the others wait for the bytes."""
 
     def program(processes):
         def full(*_args):

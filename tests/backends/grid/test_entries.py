@@ -1,4 +1,4 @@
-"""Entries are the same after their journey, in as few bytes as lists or bits have."""
+"""Entries are received as they were sent, in as few bytes as lists or bits have."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Searches of pieces whose products add up or read the frontier: values travel with it."""
+"""Searches of pieces whose products add up or read the frontier: values are sent with it."""
 
 import numpy as np
 import pytest

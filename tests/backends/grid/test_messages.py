@@ -1,4 +1,4 @@
-"""Arrays come back from bytes as they were, and lie as their types need."""
+"""Arrays are read from bytes as they were, and are aligned as their types need."""
 
 import numpy as np
 import pytest

@@ -57,7 +57,7 @@ def test_a_piece_sends_to_its_row_and_its_column_alone(grid):
     semiring.any_secondi(o.Q @ o.A).new()
     o.A.reduce_rowwise("plus").new()
     o.A.reduce_columnwise("plus").new()
-    if columns > 1:  # else the transpose travels
+    if columns > 1:  # else the transpose is sent
         assert [len(partners) for partners in engine.partners] == [most] * engine.size
     else:
         assert o.A.data.turned is not None

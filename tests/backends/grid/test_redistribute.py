@@ -1,4 +1,4 @@
-"""Matrices dealt anew by degree, from device to device, are what they were by way of the host."""
+"""Matrices redistributed by degree from device to device equal those redistributed on the host."""
 
 import numpy as np
 import pytest
@@ -70,8 +70,8 @@ def test_a_graph_is_searched(grid):
         assert algorithms.bfs_levels(A, source).to("cpu").isequal(algorithms.bfs_levels(B, source))
 
 
-def test_a_later_matrix_is_dealt_from_the_order_before(monkeypatch):
-    """By an order of a matrix that is gone it is made, and then it gives its own."""
+def test_a_later_matrix_is_redistributed_from_the_order_before(monkeypatch):
+    """It is made by the order of a matrix that is gone, and then sets its own."""
     place = by_degree((3, 1))
     for seed in (1, 2):
         i, j = entries(257, 900, seed)
@@ -108,7 +108,7 @@ def test_parts_of_one_value_each(last):
         assert (part.csc().values is None) == (last == 3.0)
 
 
-def test_memory_is_asked_for(monkeypatch):
+def test_memory_is_checked(monkeypatch):
     place = by_degree((2, 1))
     i, j = entries(700, 2000)
     monkeypatch.setattr(redistribute, "_BYTES_PER_ENTRY", 10**12)
@@ -118,7 +118,7 @@ def test_memory_is_asked_for(monkeypatch):
     assert Matrix.from_coo(i, j, True, BOOL, nrows=700, ncols=700, backend=place).nvals == len(i)
 
 
-def test_nothing_comes_by_way_of_the_host(monkeypatch):
+def test_nothing_passes_through_the_host(monkeypatch):
     place = by_degree((3, 1))
     monkeypatch.setattr(type(place.pieces), "entries", None)
     A = generators.kronecker(8, 8, backend=place)

@@ -1,4 +1,4 @@
-"""Under mpirun a grid's name means all processes; whatever goes wrong ends the job, and soon."""
+"""Under mpirun a grid's name means all processes; any error ends the job soon."""
 
 import importlib.util
 import os
@@ -135,14 +135,14 @@ twice.pieces.engine._processes._step = 1024  # in many chunks
 for algorithm in (lagpu.algorithms.bfs_levels, lagpu.algorithms.count_shortest_paths):
     assert plain(algorithm(A.to(twice), 3)) == plain(algorithm(A, 3))
 
-def told(prove, *given):
+def said_of(prove, *given):
     try:
         return prove(*given)
     except CheckFailed as error:
         return str(error)
 
 def verdict(of, levels):
-    return told(check.check_levels, of, 3, (vertices, levels))
+    return said_of(check.check_levels, of, 3, (vertices, levels))
 
 vertices, levels = lagpu.algorithms.bfs_levels(A, 3).to_coo()
 of_pieces, said = A.to(place), set()
@@ -164,8 +164,8 @@ for algorithm, prove in (
 ):
     where, right = algorithm(few).to_coo()
     for wrong in (right, right + (where == 7)):
-        assert told(prove, few_of_pieces, (where, wrong)) == told(prove, few, (where, wrong))
-    assert "vertex 7: " in told(prove, few_of_pieces, (where, wrong))
+        assert said_of(prove, few_of_pieces, (where, wrong)) == said_of(prove, few, (where, wrong))
+    assert "vertex 7: " in said_of(prove, few_of_pieces, (where, wrong))
 
 def searches(where):
     found = graph500.run(6, 4, backend=where, roots=2)
