@@ -118,8 +118,10 @@ TARGETS = {
     "grid": (
         "lagpu/backends/grid/backend.py lagpu/backends/grid/statements.py "
         "lagpu/backends/grid/pieces.py lagpu/backends/grid/search.py "
-        "lagpu/backends/grid/partition.py lagpu/backends/grid/exchange.py",
-        "tests/backends/grid",
+        "lagpu/backends/grid/partition.py lagpu/backends/grid/exchange.py "
+        "lagpu/backends/grid/systems.py lagpu/backends/grid/clusters.py "
+        "lagpu/backends/grid/comm.py lagpu/backends/grid/processes.py",
+        "tests/backends/grid tests/algorithms/test_clusters.py",
     ),
     "kernels of products": (
         "lagpu/backends/gpu/kernels/spmv/pull.cuh lagpu/backends/gpu/kernels/spmv/push.cuh "

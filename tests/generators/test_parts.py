@@ -9,7 +9,7 @@ import pytest
 from ranks import on_grids
 
 from lagpu import backends, generators
-from lagpu.backends.grid.parts import Parts
+from lagpu.backends.grid.backend import Parts
 from lagpu.backends.guard import overridden
 from lagpu.errors import InvalidValue, OutOfMemory
 from lagpu.generators import edges, parts

@@ -4,9 +4,8 @@ from collections.abc import Callable, Sequence
 
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.grid.backend import GridBackend
-from lagpu.backends.grid.comm import LocalEngine, connected
+from lagpu.backends.grid.comm import LocalEngine, connected, engine, require_same
 from lagpu.backends.grid.pieces import done_together
-from lagpu.backends.grid.start import engine, require_same
 from lagpu.backends.protocol import Backend
 from lagpu.host.job import Job
 
@@ -19,19 +18,7 @@ def make(
     grid: tuple[int, int] | None = None,
     order: str | None = None,
 ) -> GridBackend:
-    """Return the grid of a piece on each of these places, all in this process.
-
-    Parameters
-    ----------
-    name : str
-        Such as ``"grid:2x3:cpu"``.
-    places : sequence of Backend
-        The local backend of each piece.
-    grid : tuple of int, optional
-        (R, C), the rows and columns of pieces; by default one column of all.
-    order : str, optional
-        The order in which indices are distributed, ``"random"`` or ``"degree"``.
-    """
+    """Return the grid of a piece on each of these places, all in this process; see `Pieces`."""
     devices = [place.device for place in places if isinstance(place, GpuBackend)]
     own = devices if len(devices) == len(places) else ()
     return GridBackend(name, LocalEngine(len(places), own), places, grid, order)
@@ -47,23 +34,8 @@ def make_in_job(
 ) -> GridBackend:
     """Return the grid of so many pieces in each process of a job; every process calls this.
 
-    Parameters
-    ----------
-    name : str
-        Such as ``"grid:4:gpu"``.
-    job : Job
-        The processes.
-    pieces : int
-        The number of pieces in each.
-    place_on : callable
-        Returns the backend on the device of a number on this host.
-    grid, order
-        As of `make`.
-
-    Raises
-    ------
-    BackendUnavailable
-        If a process has no such device, or other software than the first.
+    `place_on` returns the backend on the device of a number on this host. If a process has no such
+    device, or other software than the first, all raise `BackendUnavailable`.
     """
     joined = engine(job, pieces)
 

@@ -1,45 +1,285 @@
-"""The grid: the `Backend` protocol over pieces, each on a local backend."""
+"""The grid: the `Backend` protocol over pieces, what is done part by part, and its meter."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
+import functools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
 
+from lagpu import operations as ops
 from lagpu.algebra.operators import BinaryOp
+from lagpu.backends.gpu.profile import GpuMeter
 from lagpu.backends.grid import statements, systems
 from lagpu.backends.grid.clusters import GridClusters, cluster_size
-from lagpu.backends.grid.comm import Engine
+from lagpu.backends.grid.comm import Arrays, LocalEngine
 from lagpu.backends.grid.exchange import whole
-from lagpu.backends.grid.handles import GridHandle, GridMatrix, GridVector
-from lagpu.backends.grid.meter import GridMeter
-from lagpu.backends.grid.parts import Parts
-from lagpu.backends.grid.pieces import Pieces, collective, joined, on_host
-from lagpu.backends.grid.search import plan_loop, searches
+from lagpu.backends.grid.partition import GridHandle, Layout, needed
+from lagpu.backends.grid.pieces import (
+    NOTHING,
+    Given,
+    Pieces,
+    collective,
+    column_offsets,
+    joined,
+    on_host,
+)
+from lagpu.backends.grid.search import GridLoop, plan_loop, searches
+from lagpu.backends.grid.systems import SystemLoop
 from lagpu.backends.guard import guarded, out_of_memory
 from lagpu.backends.policies import sparse_batch_size
-from lagpu.backends.profile import Meter
+from lagpu.backends.profile import LoopMeasured, LoopRow, Measured, Meter
 from lagpu.backends.protocol import Backend, ProductPlan
 from lagpu.dtypes import DType
 from lagpu.errors import LagpuError
-from lagpu.operations import (
-    Assign,
-    AssignScalar,
-    ExtractElement,
-    FusedLoop,
-    Multiply,
-    MultiplySelection,
-    Operation,
-    Reduce,
-    Rejection,
-    Statement,
-    Sweep,
-    Until,
-)
+from lagpu.host.memory import mapped
+from lagpu.operations import FusedLoop, Operation, Rejection, Statement, Sweep, Until
 
 Array = np.ndarray[Any, Any]
+T = TypeVar("T")
+Work = Callable[[Backend, int], Arrays]
+
+
+class Parts:
+    """See `lagpu.backends.protocol.Parts`."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+        self.count = pieces.engine.size
+        self.beside = len(pieces.engine.local) * pieces.engine.beside
+        self.homes = pieces.places
+
+    def matrix(
+        self,
+        part: Callable[[Backend, Layout, int], ops.Handle],
+        dtype: DType,
+        shape: tuple[int, int],
+        symmetric: bool | None = None,
+        apart: bool = False,
+    ) -> GridHandle:
+        """See the protocol."""
+        by = self._pieces.layout(shape)
+
+        def attempt(piece: tuple[int, int, Backend]) -> Any:
+            """Return a part, or its error, which is raised inside the statement."""
+            try:
+                return part(piece[2], by, piece[1])
+            except Exception as error:
+                return error
+
+        at_once = apart and self._on_own_gpus
+        ready = mapped(attempt, self._pieces, waits=True) if at_once else []
+
+        def make() -> GridHandle:
+            parts = [*ready] or [part(place, by, p) for _, p, place in self._pieces]
+            for found in parts:
+                if isinstance(found, Exception):
+                    raise found
+            made = self._pieces.handle(parts, dtype, shape)
+            made.symmetric = symmetric
+            return self._pieces.ordered(made)
+
+        given = {"dtype": dtype, "shape": shape, "symmetric": symmetric}
+        return self._run("matrix of parts", make, given)
+
+    def owned(self, entries: Work, shape: tuple[int, int]) -> dict[int, Arrays]:
+        """See the protocol."""
+        by = self._pieces.layout(shape)
+
+        def send() -> dict[int, Arrays]:
+            given = [entries(place, p) for _, p, place in self._pieces]
+            received = self._pieces.routed(given, [by.owner(*lists[:2]) for lists in given])
+            local = zip(self._pieces.engine.local, received, strict=True)
+            return {p: (*by.position(*own[:2]), *own[2:]) for p, own in local}
+
+        return self._run("entries of parts", send, {"shape": shape})
+
+    def columns(self, A: GridHandle) -> dict[int, tuple[Any, ...]]:
+        """See the protocol."""
+        by = self._pieces.layout(A.shape)
+
+        def read() -> dict[int, tuple[Any, ...]]:
+            found = {}
+            for k, p, place in self._pieces:
+                each = zip(by.dims, by.parts(p), strict=True)
+                names = [None if dim.whole else dim.own(part) for dim, part in each]
+                found[p] = (*place.matrix_to_csc(A.parts[k], narrow=True), *names)
+            return found
+
+        return self._run("columns of parts", read, {"matrix": A})
+
+    def reduced(
+        self,
+        work: Callable[[Backend, int], Array],
+        shape: tuple[int, int],
+        dim: int,
+        ufunc: np.ufunc,
+    ) -> Array:
+        """See the protocol."""
+        pieces = self._pieces
+
+        def reduce() -> Array:
+            found = [work(place, p) for _, p, place in pieces]
+            columns = [(x,) if x.ndim == 1 else tuple(x.T) for x in found]  # an engine sends lists
+            sums = pieces.reduced(columns, needed(pieces.layout(shape), dim), ufunc)
+            return sums[0] if found[0].ndim == 1 else np.stack(sums, axis=1)
+
+        return self._run("sums of parts", reduce, {"shape": shape, "dim": dim})
+
+    def gather(self, work: Work) -> list[Arrays]:
+        """See the protocol."""
+        pieces = self._pieces
+        return self._run(
+            "gather", lambda: pieces.engine.gather([work(place, p) for _, p, place in pieces])
+        )
+
+    def require_alike(self, what: str, given: Given) -> None:
+        """See the protocol."""
+        self._run(what, lambda: None, given)
+
+    @property
+    def _on_own_gpus(self) -> bool:
+        """Whether each of several local pieces has a GPU to itself."""
+        devices = {
+            id(home.device) for home in self.homes if home.device and home.device.xp is not np
+        }
+        return len(devices) == len(self.homes) > 1
+
+    def _run(self, name: str, work: Callable[[], T], given: Given = NOTHING) -> T:
+        with self._pieces.lock():
+            return self._pieces.run(name, work, given)
+
+
+# ------------------------------------------------------------------------------------------
+# Measure the statements of a grid: its time and what it sends, and the work of its places.
+
+
+class GridMeter:
+    """Times statements to their end on every local piece; see `Meter`.
+
+    The time is the host's, of all pieces; edges, bytes, compiling and copies are sums over the
+    places' own meters, and the kernel is that of the first piece. `count` returns the number of
+    entries of a vector or matrix.
+    """
+
+    def __init__(self, pieces: Pieces, count: Callable[[GridHandle], int]) -> None:
+        self._pieces = pieces
+        self._count = count
+        own = {id(place): place.meter() for place in pieces.places}
+        self._own = list(own.values())
+        self._of_piece = [own[id(place)] for place in pieces.places]
+
+    def run(
+        self, work: Callable[[], None], out: GridHandle | None, operation: Operation | None
+    ) -> Callable[[], Measured]:
+        """Run one statement to its end, and time it; other threads' bytes do not count."""
+        engine = self._pieces.engine
+        with self._pieces.lock():
+            before, start = engine.sent, time.perf_counter()
+            with self._watched() as parts:
+                work()
+            if out is not None:
+                for k, _, place in self._pieces:
+                    place.wait(out.parts[k])
+            ms = (time.perf_counter() - start) * 1e3
+            exchanged = f"{engine.size} pieces; {engine.sent - before} bytes sent"
+        said = exchanged if isinstance(operation, (ops.Multiply, ops.MultiplySelection)) else ""
+        return lambda: _together([part() for part in parts], ms, said)
+
+    @contextmanager
+    def _watched(self) -> Iterator[list[Callable[[], Measured]]]:
+        """Measure each part of a statement by the meter of its place, in their order."""
+        parts: list[Callable[[], Measured]] = []
+
+        def watch(k: int, statement: Statement) -> None:
+            place = self._pieces.places[k]
+            run = self._of_piece[k].run
+            parts.append(run(lambda: place.execute(statement), statement.out, statement.operation))
+
+        self._pieces.watch = watch
+        try:
+            yield parts
+        finally:
+            self._pieces.watch = None
+
+    def run_loop(
+        self, plan: Callable[[], FusedLoop | Rejection]
+    ) -> tuple[FusedLoop | Rejection, LoopMeasured | None]:
+        """See `Meter`: a kernel of all pieces has a log on each device."""
+        with self._pieces.lock():
+            compiled, start = self._compile_ms(), time.perf_counter()
+            loop = plan()
+            if isinstance(loop, Rejection):
+                return loop, None
+            with self._watched() as parts:  # it waits for its end
+                if isinstance(loop, GridLoop):
+                    loop.run([cast(GpuMeter, meter).log() for meter in self._of_piece])
+                else:
+                    loop.run()
+            ms = (time.perf_counter() - start) * 1e3
+            compile_ms = self._compile_ms() - compiled
+        rows: Callable[[], list[LoopRow]] | None
+        whole = Measured(host_ms=ms - compile_ms, compile_ms=compile_ms)
+        if isinstance(loop, SystemLoop):
+            rows = functools.partial(loop.rows, parts)
+        else:
+            rows, whole = cast(GridLoop, loop).rows, whole._replace(kernel_ms=ms - compile_ms)
+        # without rows it had no iteration
+        return loop, None if rows is None else LoopMeasured(rows, lambda: whole)
+
+    def _compile_ms(self) -> float:
+        devices = {id(d): d for d in (place.device for place in self._pieces.places) if d}
+        return float(sum(device.compile_ms for device in devices.values()))
+
+    def count(self, x: GridHandle) -> Callable[[], int]:
+        """See `Meter`."""
+        known = self._count(x)
+        return lambda: known
+
+    def stop(self) -> Callable[[], Measured]:
+        """See `Meter`: what the places' meters found outside of statements."""
+        found = [meter.stop() for meter in self._own]
+        return lambda: _together([part() for part in found], 0.0, "")
+
+    def unrecorded(self) -> int:
+        """See `Meter`: the levels for which a device's log had no room."""
+        return max(meter.unrecorded() for meter in self._own)
+
+
+def _together(parts: Sequence[Measured], ms: float, said: str) -> Measured:
+    """Return the measurement of a statement from those of its parts."""
+    found = Measured(
+        kernel_ms=ms,
+        host_ms=ms,
+        compile_ms=sum(part.compile_ms for part in parts),
+        copy_ms=sum(part.copy_ms for part in parts),
+        copy_bytes=sum(part.copy_bytes for part in parts),
+    )
+    if not parts:
+        return found._replace(reason=said)
+    first = parts[0]
+    # After the pieces' products there may be an assignment of their sums.
+    counted = [part for part in parts if part.kernel or not first.kernel]
+    return found._replace(
+        direction=first.direction,
+        kernel=first.kernel,
+        reason="; ".join(filter(None, (said, first.reason))),
+        edges=_total([part.edges for part in counted]),
+        bytes=_total([part.bytes for part in counted]),
+    )
+
+
+def _total(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+# ------------------------------------------------------------------------------------------
+# The grid: the `Backend` protocol over pieces, each on a local backend.
 
 
 def _named_error(backend: GridBackend, error: Exception, method: str) -> LagpuError | None:
@@ -63,14 +303,13 @@ class GridBackend:
     def __init__(
         self,
         name: str,
-        engine: Engine,
+        engine: LocalEngine,
         places: Sequence[Backend],
         grid: tuple[int, int] | None = None,
         order: str | None = None,
     ) -> None:
         self.name = name
         self.pieces = Pieces(engine, places, grid, order)
-        self.lock = self.pieces.lock
         self.capabilities = places[0].capabilities._replace(
             fuses=False,
             policies=systems.policies_with_systems(places[0]),
@@ -84,6 +323,11 @@ class GridBackend:
         return f"<lagpu backend {self.name}>"
 
     @property
+    def lock(self) -> AbstractContextManager[None]:
+        """See `Backend`: those of all places."""
+        return self.pieces.lock()
+
+    @property
     def last_product(self) -> ProductPlan | None:
         """See `Backend`: the choice of the first local piece."""
         return self.pieces.places[0].last_product
@@ -92,9 +336,9 @@ class GridBackend:
     def execute(self, statement: Statement) -> None:
         """See `Backend`."""
         out, desc, operation, _ = statement
-        localized = statements.LOCALIZED[type(operation)](self.pieces, operation, out, desc)
+        localized = statements.LOCALIZED[type(operation)](self.pieces, operation, statement)
         keeps = not desc.is_fresh or (
-            isinstance(operation, (Assign, AssignScalar)) and operation.indices is not None
+            isinstance(operation, (ops.Assign, ops.AssignScalar)) and operation.indices is not None
         )
         new = self.dup(out, out.dtype) if keeps else self.pieces.empty(out.dtype, out.shape)
         for k, local in enumerate(localized):
@@ -102,21 +346,21 @@ class GridBackend:
             by_mask = desc._replace(mask=mask)
             part = statement._replace(out=new.parts[k], desc=by_mask, operation=local)
             self.pieces.execute(k, part)
-        self.pieces.changes.make(lambda: out.become(new))
+        self.pieces.change(lambda: out.become(new))
 
     def evaluate(self, operation: Operation) -> Any:
         """See `Backend`."""
-        if isinstance(operation, ExtractElement):
+        if isinstance(operation, ops.ExtractElement):
             return statements.element(self.pieces, operation)
-        assert isinstance(operation, Reduce)
+        assert isinstance(operation, ops.Reduce)
         return statements.reduce(self.pieces, operation)
 
     def explain(self, operation: Operation) -> list[str]:
         """See `Backend`: the product of the first local piece."""
-        assert isinstance(operation, (Multiply, MultiplySelection))
+        assert isinstance(operation, (ops.Multiply, ops.MultiplySelection))
         first = self.pieces.places[0]
         size, how = self.pieces.engine.size, "collects the left operand"
-        if isinstance(operation, Multiply):
+        if isinstance(operation, ops.Multiply):
             A, inner, local = statements.local_products(self.pieces, operation)
             parts = self.pieces.layout(A.shape).dims[inner].pieces
             if parts > 1:
@@ -134,7 +378,7 @@ class GridBackend:
         return plan_loop(self.pieces, body, turns)
 
     def batch_size(
-        self, A: GridMatrix, sources: int, levels: int, live: Sequence[tuple[DType, int]]
+        self, A: GridHandle, sources: int, levels: int, live: Sequence[tuple[DType, int]]
     ) -> int:
         """See `Backend`: a power of two, or all sources."""
         nvals = self.pieces.nvals(A)
@@ -146,22 +390,19 @@ class GridBackend:
 
     def free_bytes(self) -> int:
         """See `Backend`: of the piece that has the least."""
-        least = np.array([min(place.free_bytes() for place in self.pieces.places)])
-        engine = self.pieces.engine
-        return int(min(free[0] for (free,) in engine.gather([(least,)] * len(engine.local))[0]))
+        own = [place.free_bytes() for place in self.pieces.places]
+        return int(min(self.pieces.engine.gather_objects(own)))
 
     # ------------------------------------------------------------------- objects: made, read
-    def vector(self, dtype: DType, size: int) -> GridVector:
+    def vector(self, dtype: DType, size: int) -> GridHandle:
         """See `Backend`."""
-        made: GridVector = self.pieces.empty(dtype, (size,))
-        return made
+        return self.pieces.empty(dtype, (size,))
 
-    def matrix(self, dtype: DType, shape: tuple[int, int]) -> GridMatrix:
+    def matrix(self, dtype: DType, shape: tuple[int, int]) -> GridHandle:
         """See `Backend`."""
-        made: GridMatrix = self.pieces.empty(dtype, shape)
-        return made
+        return self.pieces.empty(dtype, shape)
 
-    def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> GridVector:
+    def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> GridHandle:
         """See `Backend`: each piece takes its entries from what every process has."""
         by, parts = self.pieces.partition(size), []
         indices, values = on_host(indices), on_host(values)
@@ -177,8 +418,7 @@ class GridBackend:
             elif np.ndim(values):
                 own = by.taken(p, values)
             parts.append(place.vector_from_coo(where, own, dtype, by.count(p)))
-        made: GridVector = self.pieces.handle(parts, dtype, (size,))
-        return made
+        return self.pieces.handle(parts, dtype, (size,))
 
     def matrix_from_coo(
         self,
@@ -188,7 +428,7 @@ class GridBackend:
         dtype: DType,
         shape: tuple[int, int],
         dup_op: BinaryOp | None,
-    ) -> GridMatrix:
+    ) -> GridHandle:
         """See `Backend`: each piece takes its entries from what every process has."""
         by, parts = self.pieces.layout(shape), []
         rows, cols, values = map(on_host, (rows, cols, values))
@@ -198,7 +438,7 @@ class GridBackend:
             i, j = by.position(rows[mine], cols[mine])
             local: Any = by.shape(p)
             parts.append(place.matrix_from_coo(i, j, own, dtype, local, dup_op))
-        made: GridMatrix = self.pieces.handle(parts, dtype, shape)
+        made = self.pieces.handle(parts, dtype, shape)
         return self.pieces.ordered(made)
 
     def matrix_from_csc(
@@ -209,7 +449,7 @@ class GridBackend:
         dtype: DType,
         shape: tuple[int, int],
         symmetric: bool | None = None,
-    ) -> GridMatrix:
+    ) -> GridHandle:
         """See `Backend`: each piece takes its entries from what every process has."""
         by, parts = self.pieces.layout(shape), []
         col_ptr, row_idx, values = map(on_host, (col_ptr, row_idx, values))
@@ -225,14 +465,14 @@ class GridBackend:
             local: Any = by.shape(p)
             ptr = own.indptr.astype(np.int64)
             parts.append(place.matrix_from_csc(ptr, own.indices, x, dtype, local))
-        made: GridMatrix = self.pieces.handle(parts, dtype, shape)
+        made = self.pieces.handle(parts, dtype, shape)
         made.symmetric = symmetric
         return self.pieces.ordered(made)
 
-    def _clusters(self, A: GridMatrix, asked: int | None) -> GridClusters | None:
+    def _clusters(self, A: GridHandle, asked: int | None) -> GridClusters | None:
         """Return the sub-clusters for the searches of a graph; see `Capabilities`."""
         pieces = self.pieces
-        of = pieces.changes.run(
+        of = pieces.run(
             "clusters",
             lambda: cluster_size(pieces, A, asked, self.free_bytes()),
             {"graph": A, "pieces": asked},
@@ -240,20 +480,19 @@ class GridBackend:
         if of == pieces.engine.size:
             return None
 
-        def make(engine: Engine, places: Sequence[Backend]) -> Backend:
+        def make(engine: LocalEngine, places: Sequence[Backend]) -> Backend:
             name = f"{self.name}, {of} pieces"
             return cast(Backend, GridBackend(name, engine, places, None, pieces.order))
 
-        return pieces.changes.run("clusters", lambda: GridClusters(pieces, of, make))
+        return pieces.run("clusters", lambda: GridClusters(pieces, of, make))
 
-    def matrix_from_diagonal(self, v: GridVector, k: int) -> GridMatrix:
+    def matrix_from_diagonal(self, v: GridHandle, k: int) -> GridHandle:
         """See `Backend`."""
         n = v.shape[0] + abs(k)
         given = [(i + max(-k, 0), i + max(k, 0), x) for i, x in self.pieces.entries(v)]
-        made: GridMatrix = self.pieces.sent(given, v.dtype, (n, n))
-        return made
+        return self.pieces.sent(given, v.dtype, (n, n))
 
-    def diagonal(self, A: GridMatrix, k: int, rows: Any = None) -> GridVector:
+    def diagonal(self, A: GridHandle, k: int, rows: Any = None) -> GridHandle:
         """See `Backend`: each piece finds its part of it."""
         assert rows is None  # which only a piece is given
         m, n = A.shape
@@ -268,45 +507,41 @@ class GridBackend:
             rows = np.where(there, by_row.position(row), -1)
             where, values = place.vector_to_coo(place.diagonal(A.parts[at], 0, rows))
             given.append((cols[where] - max(k, 0), values))
-        made: GridVector = self.pieces.sent(given, A.dtype, (size,))
-        return made
+        return self.pieces.sent(given, A.dtype, (size,))
 
     def dup(self, x: Any, dtype: DType) -> Any:
         """See `Backend`."""
         parts = [place.dup(x.parts[k], dtype) for k, _, place in self.pieces]
         copy = self.pieces.handle(parts, dtype, x.shape)
-        if isinstance(x, GridMatrix) and x.symmetric:
-            copy.symmetric = True
+        copy.symmetric = x.symmetric or None
         return copy
 
-    def vector_to_coo(self, v: GridVector) -> tuple[Array, Array]:
+    def vector_to_coo(self, v: GridHandle) -> tuple[Array, Array]:
         """See `Backend`."""
-        indices, values = self.pieces.collected(v)[0]
+        indices, values = self.pieces.collected(v)
         return indices, values
 
     def matrix_to_csc(
-        self, A: GridMatrix, on_device: bool = False, narrow: bool = False
+        self, A: GridHandle, on_device: bool = False, narrow: bool = False
     ) -> tuple[Array, Array, Array]:
         """See `Backend`."""
-        rows, cols, values = self.pieces.collected(A)[0]
-        col_ptr = np.zeros(A.shape[1] + 1, np.int64)
-        np.cumsum(np.bincount(cols, minlength=A.shape[1]), out=col_ptr[1:])
-        return col_ptr, rows, values
+        rows, cols, values = self.pieces.collected(A)
+        return column_offsets(cols, A.shape[1]), rows, values
 
-    def vector_values(self, v: GridVector, on_device: bool = False) -> Array:
+    def vector_values(self, v: GridHandle, on_device: bool = False) -> Array:
         """See `Backend`."""
         (size,), pieces = v.shape, self.pieces
         if pieces.nvals(v) < size:
             return self.vector_to_coo(v)[1]
         given = [(place.vector_values(v.parts[k]),) for k, _, place in pieces]
         found, by = np.empty(size, v.dtype.numpy), pieces.partition(size)
-        for p, (own,) in enumerate(pieces.engine.gather(given)[0]):
+        for p, (own,) in enumerate(pieces.engine.gather(given)):
             by.put(p, own, found)
         return found
 
     def set_values(self, x: Any, values: Array) -> None:
         """See `Backend`."""
-        received = self.pieces.engine.gather(self.pieces.entries(x))[0]
+        received = self.pieces.engine.gather(self.pieces.entries(x))
         *rows, indices, given = joined(received)
         put = np.empty_like(given)
         put[np.lexsort((*rows, indices))] = on_host(values)
@@ -314,18 +549,18 @@ class GridBackend:
         new = self.dup(x, x.dtype)
         for k, p, place in self.pieces:
             place.set_values(new.parts[k], of_piece[p])
-        self.pieces.changes.make(lambda: x.become(new))
+        self.pieces.change(lambda: x.become(new))
 
-    def vector_head(self, v: GridVector, count: int) -> tuple[Array, Array]:
+    def vector_head(self, v: GridHandle, count: int) -> tuple[Array, Array]:
         """See `Backend`."""
         by, given = self.pieces.partition(v.shape[0]), []
         for k, p, place in self.pieces:
             first = count if by.rises else by.count(p)
             where, values = place.vector_head(v.parts[k], first)
             given.append(_first(count, by.index(p, where), values))
-        return _first(count, *joined(self.pieces.engine.gather(given)[0]))
+        return _first(count, *joined(self.pieces.engine.gather(given)))
 
-    def matrix_corner(self, A: GridMatrix, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
+    def matrix_corner(self, A: GridHandle, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
         """See `Backend`."""
         by, given = self.pieces.layout(A.shape), []
         for k, p, place in self.pieces:
@@ -338,7 +573,7 @@ class GridBackend:
             rows, cols = by.index(p, *where)
             there = (rows < nrows) & (cols < ncols)
             given.append((rows[there], cols[there], values[there]))
-        rows, cols, values = joined(self.pieces.engine.gather(given)[0])
+        rows, cols, values = joined(self.pieces.engine.gather(given))
         order = np.lexsort((cols, rows))
         return rows[order], cols[order], values[order]
 
@@ -358,12 +593,12 @@ class GridBackend:
     def levels(self, x: GridHandle) -> None:
         """See `Backend`: sorted on the host."""
 
-    def is_symmetric(self, A: GridMatrix) -> bool:
+    def is_symmetric(self, A: GridHandle) -> bool:
         """See `Backend`."""
         if A.symmetric is not None:
             return A.symmetric
         found = self.isequal(A, self.pieces.turned(A))
-        self.pieces.changes.make(lambda: A.knows(found))
+        self.pieces.change(lambda: A.knows(found))
         return found
 
     def wait(self, x: GridHandle) -> None:
@@ -372,37 +607,36 @@ class GridBackend:
             place.wait(x.parts[k])
         self.pieces.engine.barrier()
 
-    def vector_resized(self, v: GridVector, size: int) -> GridVector:
+    def vector_resized(self, v: GridHandle, size: int) -> GridHandle:
         """See `Backend`: entries are redistributed, since the owner depends on the size."""
         entries = self.pieces.entries(v)
         given = [(at[at < size], values[at < size]) for at, values in entries]
-        made: GridVector = self.pieces.sent(given, v.dtype, (size,))
-        return made
+        return self.pieces.sent(given, v.dtype, (size,))
 
     # ----------------------------------------------------------------------- objects: changed
-    def vector_set(self, v: GridVector, i: int, value: Any) -> None:
+    def vector_set(self, v: GridHandle, i: int, value: Any) -> None:
         """See `Backend`: in place, so all processes synchronize first."""
         for place, part, at in self._owner_of(v, i):
             place.vector_set(part, at, value)
 
-    def vector_remove(self, v: GridVector, i: int) -> None:
+    def vector_remove(self, v: GridHandle, i: int) -> None:
         """See `Backend`: in place, as `vector_set`."""
         for place, part, at in self._owner_of(v, i):
             place.vector_remove(part, at)
 
-    def _owner_of(self, v: GridVector, i: int) -> list[tuple[Backend, Any, int]]:
+    def _owner_of(self, v: GridHandle, i: int) -> list[tuple[Backend, Any, int]]:
         """Return (place, part, position) of an index, if its owner is here."""
         self.pieces.engine.barrier()
         by = self.pieces.partition(v.shape[0])
         owner, at = by.owner(i), by.position(i)
         return [(place, v.parts[k], at) for k, p, place in self.pieces if p == owner]
 
-    def vector_clear(self, v: GridVector) -> None:
+    def vector_clear(self, v: GridHandle) -> None:
         """See `Backend`."""
         new = self.pieces.empty(v.dtype, v.shape)
-        self.pieces.changes.make(lambda: v.become(new))
+        self.pieces.change(lambda: v.become(new))
 
-    def may_keep_csr(self, A: GridMatrix, allowed: bool | None) -> bool:
+    def may_keep_csr(self, A: GridHandle, allowed: bool | None) -> bool:
         """See `Backend`."""
         found = [place.may_keep_csr(A.parts[k], allowed) for k, _, place in self.pieces]
         return all(found)

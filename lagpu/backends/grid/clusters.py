@@ -6,6 +6,7 @@ A group has some pieces of a process, or some processes. Paper: Bernaschi and ot
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -15,9 +16,8 @@ import scipy.sparse as sp
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
 from lagpu.backends.gpu.storage.matrix import CscMatrix
-from lagpu.backends.grid.comm import Arrays, Engine, LocalEngine, MpiEngine
-from lagpu.backends.grid.handles import GridMatrix
-from lagpu.backends.grid.partition import Layout, Shuffle, layout
+from lagpu.backends.grid.comm import Arrays, LocalEngine, MpiEngine
+from lagpu.backends.grid.partition import GridHandle, Layout, Shuffle, layout
 from lagpu.backends.grid.pieces import Pieces, cut
 from lagpu.backends.protocol import Backend
 from lagpu.dtypes import BOOL
@@ -35,15 +35,11 @@ _GIVEN = 1 << 19  # entries that a piece sends at a time, to all sub-clusters to
 _BLOCK = 1 << 26  # entries that are copied at a time from device to device
 
 
-def cluster_size(pieces: Pieces, A: GridMatrix, asked: int | None, free: int) -> int:
+def cluster_size(pieces: Pieces, A: GridHandle, asked: int | None, free: int) -> int:
     """Return the number of pieces of a sub-cluster: as asked, or the smallest that fits.
 
-    `free` are the free bytes of the piece that has least.
-
-    Raises
-    ------
-    InvalidValue
-        If there are no sub-clusters of so many pieces.
+    `free` are the free bytes of the piece that has least. It raises `InvalidValue` if there are no
+    sub-clusters of so many pieces as asked.
     """
     count, here = pieces.engine.size, len(pieces.engine.local)
     sizes = [d for d in range(1, here + 1) if here % d == 0]
@@ -58,8 +54,8 @@ def cluster_size(pieces: Pieces, A: GridMatrix, asked: int | None, free: int) ->
     needed = _ENTRY * pieces.nvals(A) + _VERTEX * A.shape[0]
     devices = [place.device for place in pieces.places]
     on_host = any(device is None or device.name == "sim" for device in devices)
-    own = (np.array([pieces.engine.beside]),)  # hosts may have more processes and fewer
-    most = max(int(of[0]) for (of,) in pieces.engine.gather([own] * here)[0])
+    # hosts may have more processes and fewer
+    most = max(pieces.engine.gather_objects([pieces.engine.beside] * here))
     beside = here * most if on_host else 1
     fitting = [d for d in sizes if 2 * beside * needed // d <= free]
     return fitting[0] if fitting else count
@@ -73,7 +69,7 @@ class GridClusters:
     """
 
     def __init__(
-        self, pieces: Pieces, size: int, make: Callable[[Engine, Sequence[Backend]], Backend]
+        self, pieces: Pieces, size: int, make: Callable[[LocalEngine, Sequence[Backend]], Backend]
     ) -> None:
         engine = pieces.engine
         self._pieces, self._size, self._here = pieces, size, len(engine.local)
@@ -90,14 +86,13 @@ class GridClusters:
     @property
     def apart(self) -> bool:
         """See `Clusters`."""
-        if len(self.backends) == 1:
-            return False
         devices = [place.device for place in self._pieces.places]
-        return None not in devices and len({id(device) for device in devices}) == len(devices)
+        own = None not in devices and len({id(device) for device in devices}) == len(devices)
+        return own and len(self.backends) > 1
 
     def run(self, work: Callable[[], T]) -> T:
         """See `Clusters`."""
-        return self._pieces.changes.run("clusters", work)
+        return self._pieces.run("clusters", work)
 
     def inside(self, work: Callable[[], T]) -> T:
         """See `Clusters`."""
@@ -110,14 +105,14 @@ class GridClusters:
                 self._pieces.engine.barrier()  # where the process with the error reports it
             raise
 
-    def copy(self, A: GridMatrix, k: int) -> Handle:
+    def copy(self, A: GridHandle, k: int) -> Handle:
         """See `Clusters`."""
         return self.run(lambda: self._copy(A, k))
 
-    def _copy(self, A: GridMatrix, k: int) -> Handle:
+    def _copy(self, A: GridHandle, k: int) -> Handle:
         pieces, size = self._pieces, self._size
         if size == 1 and may_gather(pieces, A):
-            with pieces.lock:
+            with pieces.lock():
                 found = A.copies.get(k)
                 if found is None:
                     home = self.backends[k]
@@ -131,21 +126,18 @@ class GridClusters:
             chosen = range(k, self.count, len(self.numbers))
         new = tuple(map(Shuffle, A.shape)) if pieces.order == "random" and size > 1 else None
         by = layout(A.shape, (size, 1), new)
-        with pieces.lock:
+        with pieces.lock():
             own = copied(pieces, A, by, chosen)
         shape = (A.shape[0], A.shape[1])
-        symmetric = True if A.symmetric else None
+        symmetric = A.symmetric or None
         place, first = self.backends[k], self.numbers[k] * size
-
-        def part(home: Backend, local: Any, q: int) -> Handle:
-            col_ptr, row_idx = own.pop(first + q)
-            return home.matrix_from_csc(
-                col_ptr, row_idx, np.True_, BOOL, local.shape(q), symmetric if size == 1 else None
-            )
-
         parts = place.capabilities.parts
         if parts is None:
-            return part(place, by, 0)
+            return place.matrix_from_csc(*own.pop(first), np.True_, BOOL, shape, symmetric)
+
+        def part(home: Backend, local: Any, q: int) -> Handle:
+            return home.matrix_from_csc(*own.pop(first + q), np.True_, BOOL, local.shape(q))
+
         return self.inside(lambda: parts.matrix(part, BOOL, shape, symmetric))
 
     def total(self, parts: Sequence[Array]) -> Array:
@@ -155,11 +147,8 @@ class GridClusters:
             (parts[p // self._size - first] if p % self._size == 0 else np.zeros(0),)
             for p in self._pieces.engine.local
         ]
-        received = [of for (of,) in self._pieces.engine.gather(given)[0]][:: self._size]
-        total: Array = np.zeros_like(received[0])
-        for of in received:
-            total += of
-        return total
+        received = [of for (of,) in self._pieces.engine.gather(given)][:: self._size]
+        return functools.reduce(np.add, received)
 
 
 # ------------------------------------------------------------------------------------------
@@ -171,7 +160,7 @@ class GridClusters:
 
 
 def copied(
-    pieces: Pieces, A: GridMatrix, by: Layout, clusters: Sequence[int]
+    pieces: Pieces, A: GridHandle, by: Layout, clusters: Sequence[int]
 ) -> dict[int, tuple[Array, Array]]:
     """Return the parts of copies of a matrix' pattern for the local pieces, by their number.
 
@@ -209,9 +198,9 @@ def copied(
         p: _Part(by.shape(p % by.pieces), received, pieces.engine.beside)
         for p, received in send(counts).items()
     }
-    most = pieces.engine.gather([(np.array([len(rows)]),) for _, _, rows in own])[0]
+    most = max(pieces.engine.gather_objects([len(rows) for _, _, rows in own]))
     chunk = max(1, _GIVEN // len(clusters))
-    for first in range(0, max(int(count[0]) for (count,) in most), chunk):
+    for first in range(0, most, chunk):
         given = []
         for p, ptr, rows in own:
             chosen = rows[first : first + chunk]
@@ -245,15 +234,11 @@ class _Part:
 
     def take(self, where: Array, rows: Array) -> None:
         """Write the rows of some entries into their columns."""
-        if not len(where):
-            return
         order = np.argsort(where, kind="stable")
         where = where[order]
-        begin = np.flatnonzero(np.concatenate([[True], where[1:] != where[:-1]]))
-        columns, counts = where[begin], np.diff(np.append(begin, len(where)))
-        rank = np.arange(len(where)) - np.repeat(begin, counts)
-        self._rows[np.repeat(self._next[columns], counts) + rank] = rows[order]
-        self._next[columns] += counts
+        rank = np.arange(len(where)) - np.searchsorted(where, where)  # in its column
+        self._rows[self._next[where] + rank] = rows[order]
+        np.add.at(self._next, where, 1)
 
     def ended(self) -> tuple[Array, Array]:
         """Return (col_ptr, row_idx), now that all entries are there."""
@@ -272,14 +257,14 @@ class _Part:
 # columns pass through the host.
 
 
-def may_gather(pieces: Pieces, A: GridMatrix) -> bool:
+def may_gather(pieces: Pieces, A: GridHandle) -> bool:
     """Whether the parts of a matrix have whole columns, all on devices of this process."""
     engine = pieces.engine
     here = engine.between_devices and len(engine.local) == engine.size
     return here and pieces.layout(A.shape).dims[0].whole
 
 
-def on_one_device(pieces: Pieces, A: GridMatrix, home: Backend) -> MatrixHandle:
+def on_one_device(pieces: Pieces, A: GridHandle, home: Backend) -> MatrixHandle:
     """Return the pattern of a matrix that `may_gather` allows, BOOL, on one piece's device.
 
     The caller holds the locks of the pieces.
@@ -309,5 +294,5 @@ def on_one_device(pieces: Pieces, A: GridMatrix, home: Backend) -> MatrixHandle:
                 at += ahead[xp.searchsorted(ptr, at, side="right") - 1]
                 row_idx[at] = device.fetched(part.row_idx[begin:end], part.device)
         made = CscMatrix(device, BOOL, (m, n), col_ptr, row_idx, None, np.True_)
-        made.symmetric = True if A.symmetric else None
+        made.symmetric = A.symmetric or None
     return MatrixHandle(made)

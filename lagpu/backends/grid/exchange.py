@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
+import collections
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -18,14 +17,12 @@ from lagpu.backends.gpu.storage import bitmap
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
 from lagpu.backends.gpu.storage.vector import VectorStore, bytes_of, nwords
 from lagpu.backends.grid.comm import Arrays
-from lagpu.backends.grid.handles import GridHandle
-from lagpu.backends.grid.partition import Layout, Partition
+from lagpu.backends.grid.partition import GridHandle, Need, Partition, needed
 from lagpu.backends.grid.pieces import (
     Entries,
     Pieces,
     computed,
     cut,
-    each_once,
     empty,
     entries_of,
     from_entries,
@@ -44,6 +41,7 @@ DeviceArray = Any
 FORMS = ("shorter", "list", "bitmap")
 BITS = 32  # of a word on a device
 _NARROW = 2**32  # positions that a number of 4 bytes can mean
+_NUMBERED = 2**63  # positions, at least, that are sent by row and column instead of by a number
 _COLLECTED = 40  # bytes of an entry without its values, as it is received, sorted and stored
 
 
@@ -86,12 +84,11 @@ def length(count: float, size: int) -> float:
 
 def summed(messages: Iterable[tuple[str, int]]) -> tuple[Sent, ...]:
     """Return the messages of a phase by form, from the (form, bytes) of each."""
-    found: dict[str, tuple[int, int]] = {}
+    found = collections.defaultdict(list)
     for form, nbytes in messages:
         if nbytes:
-            count, total = found.get(form, (0, 0))
-            found[form] = count + 1, total + nbytes
-    return tuple(Sent(form, *found[form]) for form in sorted(found))
+            found[form].append(nbytes)
+    return tuple(Sent(form, len(of), sum(of)) for form, of in sorted(found.items()))
 
 
 def form_of(message: Array, size: int, form: str, used: int | None = None) -> str:
@@ -111,11 +108,6 @@ def _words(size: int, number: np.dtype[Any]) -> int:
     return -(-size // (8 * number.itemsize))
 
 
-def fits(shape: tuple[int, ...]) -> bool:
-    """Whether the positions in a part of this shape, or a smaller one, can be numbered."""
-    return math.prod(shape) < 2**63
-
-
 def to_numbers(shape: tuple[int, ...], at: Arrays) -> Array:
     """Return the number of each position in a part, column after column."""
     *rows, last = at
@@ -131,11 +123,15 @@ def from_numbers(shape: tuple[int, ...], numbers: Array) -> Arrays:
     return rows, columns
 
 
-def to_message(numbers: Array, values: Array, size: int) -> Arrays:
-    """Return entries as a message: distinct numbers below `size`, and a value for each, or none.
+def to_message(shape: tuple[int, ...], at: Arrays, values: Array) -> Arrays:
+    """Return entries of a part of this shape as a message: distinct positions, and their values.
 
-    Values that are all the same bits are sent once.
+    There is a value for each, or none. Values that are all the same bits are sent once.
     """
+    size = math.prod(shape)
+    if size >= _NUMBERED:
+        return (*at, values)
+    numbers = to_numbers(shape, at)
     if len(values) > 1:
         bits = values.view(f"u{values.itemsize}")
         if (bits == bits[0]).all():
@@ -146,47 +142,33 @@ def to_message(numbers: Array, values: Array, size: int) -> Arrays:
     return packed(numbers, size), values
 
 
-def from_message(message: Arrays, size: int) -> tuple[Array, Array]:
-    """Return (numbers rising, values) of a message; no values if it has none."""
+def from_message(shape: tuple[int, ...], message: Arrays) -> Entries:
+    """Return the entries of a message, rising by columns; no values if it has none."""
+    size = math.prod(shape)
+    if size >= _NUMBERED:
+        return message
     numbers, values = unpacked(message[0], size), message[1]
-    return numbers, np.repeat(values, len(numbers)) if len(values) == 1 else values
+    if len(values) == 1:
+        values = np.repeat(values, len(numbers))
+    return (*from_numbers(shape, numbers), values)
 
 
 # ------------------------------------------------------------------------------------------
 # Operands are sent to the pieces that need them.
 
 
-@dataclass(frozen=True)
-class Need:
-    """What each piece needs of a dimension: the part ``part[piece]`` of the partition `by`."""
-
-    by: Partition
-    part: tuple[int, ...]
-
-    @functools.cached_property
-    def groups(self) -> list[list[int]]:
-        """For each part the pieces that need it."""
-        return [[p for p, q in enumerate(self.part) if q == r] for r in range(self.by.pieces)]
-
-    def group(self, piece: int) -> list[int]:
-        """Return the pieces that need the same part as this one."""
-        return self.groups[self.part[piece]]
-
-    def at_homes(self, pieces: Pieces, make: Callable[[int, Backend, int], Any]) -> list[Any]:
-        """Return ``make(k, place, part)`` for each local piece, once for each (place, part)."""
-        items = [(k, place, self.part[p]) for k, p, place in pieces]
-        return each_once(items, [(id(at), part) for _, at, part in items], lambda it: make(*it))
-
-
-@functools.lru_cache(maxsize=1024)
-def needed(layout: Layout, dim: int) -> Need:
-    """Return the need of every piece for the indices of its part of a dimension."""
-    return Need(layout.dims[dim], tuple(layout.parts(p)[dim] for p in range(layout.pieces)))
+def _at_homes(pieces: Pieces, need: Need, make: Callable[[int, Backend, int], Handle]) -> list[Any]:
+    """Return ``make(k, place, part)`` for each local piece, once for each (place, part)."""
+    keys, made = [(id(place), need.part[p]) for _, p, place in pieces], {}
+    for (k, _, place), key in zip(pieces, keys, strict=True):
+        if key not in made:
+            made[key] = make(k, place, key[1])
+    return [made[key] for key in keys]
 
 
 def whole(pieces: Pieces, x: GridHandle, what: str) -> list[Handle]:
     """Return, for each local piece, a handle of all of a vector or matrix; never written."""
-    return spread(pieces, x, Need(Partition(x.shape[-1], 1, 1), (0,) * pieces.engine.size), what)
+    return spread(pieces, x, pieces.all_need(x.shape[-1]), what)
 
 
 def spread(
@@ -200,22 +182,10 @@ def spread(
 ) -> list[Handle]:
     """Return, for each local piece, a handle of all that it needs of a vector or matrix.
 
-    The handle is never written. Its indices in one dimension are positions in the part that the
-    piece needs, those in the other one are global.
-
-    Parameters
-    ----------
-    need, dim
-        What each piece needs of a dimension of `x`, or of its transpose if `transposed`.
-    what : str
-        The operation, for messages.
-    numbered : int, optional
-        Make the index in this dimension the value of each entry.
-
-    Raises
-    ------
-    OutOfMemory
-        If `x` is a matrix, and the host has not enough memory for what its pieces need of it.
+    The handle is never written. `need` is of dimension `dim` of `x`, or of its transpose if
+    `transposed`: indices there are positions in the part that the piece needs, those in the other
+    dimension are global. The value of an entry is its index in dimension `numbered`, if given.
+    `what` is the operation, for `OutOfMemory`: if the host has no room for a matrix.
     """
     own = pieces.layout(x.shape)
     as_vector = not transposed and own.dims[dim] == pieces.partition(x.shape[dim])
@@ -233,11 +203,32 @@ def spread(
     axis = dim % len(x.shape)
     along = len(x.shape) - 1 - axis if transposed else axis
     is_cut = not as_vector and need.by.pieces > 1
-    received = _received(pieces, x, need, along if is_cut else None, numbered is None)
+    given: list[dict[int, Arrays]] = []
+    for k, p, place in pieces:
+        *where, values = entries_of(place, x.parts[k], len(x.shape))
+        lists = [(*where, values)]
+        if is_cut:  # the parts that are needed are others than those that pieces have
+            owner = need.by.owner(own.index(p, *where)[along])
+            lists = cut(lists[0], owner, need.by.pieces)
+        messages = [
+            to_message(own.shape(p), tuple(at), of if numbered is None else of[:0])
+            for *at, of in lists
+        ]
+        if is_cut:
+            given.append({q: messages[part] for q, part in enumerate(need.part)})
+        else:
+            given.append(dict.fromkeys(need.group(p), messages[0]))
+    if need.by.pieces == 1:
+        every = dict(enumerate(pieces.engine.gather([messages[0] for messages in given])))
+        received = [every] * len(given)
+    else:
+        received = pieces.engine.exchange(given)
     shape = x.shape[::-1] if transposed else x.shape
 
     def made(k: int, place: Backend, part: int) -> Handle:
-        *at, values = received(k)
+        given = received[k].items()
+        lists = [own.indexed(s, from_message(own.shape(s), message)) for s, message in given]
+        *at, values = joined(lists)
         if transposed:
             at.reverse()
         dtype, local = x.dtype, list(shape)
@@ -246,51 +237,7 @@ def spread(
         at[dim], local[dim] = need.by.position(at[dim]), need.by.count(part)
         return from_entries(place, (*at, values), dtype, tuple(local))
 
-    return need.at_homes(pieces, made)
-
-
-def _received(
-    pieces: Pieces, x: GridHandle, need: Need, along: int | None, with_values: bool
-) -> Callable[[int], Entries]:
-    """Send each piece the entries that it needs; return those of a local piece, by index.
-
-    They are whole parts, or parts cut `along` a dimension by the partition that is needed.
-    """
-    own, numbered = pieces.layout(x.shape), fits(x.shape)
-
-    def message(shape: tuple[int, ...], entries: Entries) -> Arrays:
-        *at, values = entries
-        values = values if with_values else values[:0]
-        if not numbered:
-            return (*at, values)
-        return to_message(to_numbers(shape, tuple(at)), values, math.prod(shape))
-
-    given: list[dict[int, Arrays]] = []
-    for k, p, place in pieces:
-        shape, entries = own.shape(p), entries_of(place, x.parts[k], len(x.shape))
-        if along is None:
-            given.append(dict.fromkeys(need.group(p), message(shape, entries)))
-            continue
-        owner = need.by.owner(own.index(p, *entries[:-1])[along])
-        parts = [message(shape, of) for of in cut(entries, owner, need.by.pieces)]
-        given.append({q: parts[part] for q, part in enumerate(need.part)})
-    if need.by.pieces == 1:
-        every = pieces.engine.gather([messages[0] for messages in given])
-        received = [dict(enumerate(messages)) for messages in every]
-    else:
-        received = pieces.engine.exchange(given)
-
-    def entries_by_index(k: int) -> Entries:
-        lists = []
-        for s, (*where, values) in received[k].items():
-            at = tuple(where)
-            if numbered:
-                numbers, values = from_message((*where, values), math.prod(own.shape(s)))
-                at = from_numbers(own.shape(s), numbers)
-            lists.append((*own.index(s, *at), values))
-        return joined(lists)
-
-    return entries_by_index
+    return _at_homes(pieces, need, made)
 
 
 # ------------------------------------------------------------------------------------------
@@ -298,12 +245,7 @@ def _received(
 
 
 def masks_for(
-    pieces: Pieces,
-    desc: Descriptor,
-    shape: tuple[int, ...],
-    need: Need,
-    expected: Sequence[float],
-    width: int,
+    pieces: Pieces, s: Statement, need: Need, expected: Sequence[float], width: int
 ) -> list[Descriptor]:
     """Return, for each local piece, how its partial result is written under the result's mask.
 
@@ -311,6 +253,7 @@ def masks_for(
     owner decides by itself whether it sends the positions of its mask; without them none of its
     results is left out. See `folded` for the arguments.
     """
+    desc, shape = s.desc, s.out.shape
     if desc.mask is None:
         return [Descriptor() for _ in pieces]
     parts = collected(pieces, cast(GridHandle, desc.mask), need)
@@ -318,17 +261,18 @@ def masks_for(
         return [Descriptor(one, desc.structure, desc.complement, None, True) for one in parts]
     own, given = pieces.layout(shape), []
     for k, p, place in pieces:
-        mask, numbers = desc.mask.parts[k], None
-        part, here = own.shape(p), math.prod(own.shape(p))
+        mask, here = desc.mask.parts[k], math.prod(own.shape(p))
+        at: Arrays | None = None
         if not desc.structure:
-            numbers = _positions(place, mask, part, not_zero=True)
-        count = place.nvals(mask) if numbers is None else len(numbers)
+            *where, values = entries_of(place, mask, len(shape))
+            at = tuple(x[values != 0] for x in where)
+        count = place.nvals(mask) if at is None else len(at[0])
         left_out = count if desc.complement else here - count
         messages: dict[int, Arrays] = {}
         if pays(count, left_out, here, expected[k] / len(need.group(p)), width):
-            if numbers is None:
-                numbers = _positions(place, mask, part)
-            messages = dict.fromkeys(need.group(p), (packed(numbers, here),))
+            at = entries_of(place, mask, len(shape))[:-1] if at is None else at
+            message = to_message(own.shape(p), at, np.empty(0, bool))
+            messages = dict.fromkeys(need.group(p), message)
         given.append(messages)
     received = pieces.engine.exchange(given)
 
@@ -336,19 +280,18 @@ def masks_for(
         if not received[k]:
             return Descriptor()
         lists = []
-        for s in need.groups[part]:
-            shape_of = own.shape(s)
-            here = math.prod(shape_of)
-            if s in received[k]:
-                numbers = unpacked(received[k][s][0], here)
+        for q in need.groups[part]:
+            if q in received[k]:
+                at = from_message(own.shape(q), received[k][q])[:-1]
             else:  # all of its results are kept
-                numbers = np.arange(0 if desc.complement else here)
-            *rows, last = own.index(s, *from_numbers(shape_of, numbers))
-            lists.append((*rows, need.by.position(last), np.ones(len(numbers), bool)))
+                every = np.arange(0 if desc.complement else math.prod(own.shape(q)))
+                at = from_numbers(own.shape(q), every)
+            *rows, last = own.index(q, *at)
+            lists.append((*rows, need.by.position(last), np.ones(len(last), bool)))
         mask = from_entries(place, joined(lists), BOOL, (*shape[:-1], need.by.count(part)))
         return Descriptor(mask, True, desc.complement, None, True)
 
-    return need.at_homes(pieces, made)
+    return _at_homes(pieces, need, made)
 
 
 def pays(count: int, left_out: int, size: int, expected: float, width: int) -> bool:
@@ -365,13 +308,6 @@ def pays(count: int, left_out: int, size: int, expected: float, width: int) -> b
     return length(count, size) + 1 < saved
 
 
-def _positions(place: Backend, x: Handle, shape: tuple[int, ...], not_zero: bool = False) -> Array:
-    """Return where a part has an entry, or one that is not zero."""
-    *at, values = entries_of(place, x, len(shape))
-    numbers = to_numbers(shape, tuple(at))
-    return numbers[values != 0] if not_zero else numbers
-
-
 # ------------------------------------------------------------------------------------------
 # Partial results are sent to their owners, who add them up.
 
@@ -381,30 +317,19 @@ def folded(
     local: Sequence[Operation],
     need: Need,
     monoid: Monoid,
-    dtype: DType,
-    shape: tuple[int, ...],
-    desc: Descriptor,
+    s: Statement,
     expected: Sequence[float],
     width: int,
 ) -> list[Operation]:
     """Return, for each local piece, the assignment of its part of the sum of partial results.
 
-    A partial result comes from each piece that needs the same part; the owners add them in the
-    order of the pieces. Of several values `any` takes that of the first one.
-
-    Parameters
-    ----------
-    local, need
-        The operation of each local piece, and the part of the result's last dimension it finds.
-    monoid, dtype, shape, desc
-        Adds; type and shape of the result; how it is written.
-    expected : sequence of float
-        About how many entries the partial result of each local piece has without a mask.
-    width : int
-        Bytes of a value as it is sent; 0 if all have the same one.
+    A piece finds the part of the result's last dimension that it needs, by its `local` operation;
+    the owners add what all pieces with the same need have found, in the order of the pieces. Of
+    several values `any` takes that of the first one. Without a mask the result of each local piece
+    has about `expected` entries, of `width` bytes each as they are sent: 0 if all are the same.
     """
-    descs = masks_for(pieces, desc, shape, need, expected, width)
-    found = []
+    descs = masks_for(pieces, s, need, expected, width)
+    found, shape, dtype = [], s.out.shape, s.dtype
     for k, p, place in pieces:
         found.append(empty(place, dtype, (*shape[:-1], need.by.count(need.part[p]))))
         pieces.execute(k, Statement(found[-1], descs[k], local[k], dtype))
@@ -435,17 +360,16 @@ def _terms_on_host(
         for d in need.group(p):
             *at, mine = lists[d]
             if len(mine):
-                numbers = to_numbers(own.shape(d), own.position(*at))
-                messages[d] = to_message(numbers, mine, math.prod(own.shape(d)))
+                messages[d] = to_message(own.shape(d), own.position(*at), mine)
         given.append(messages)
-    terms: list[list[Handle]] = []
-    for (_, p, place), received in zip(pieces, pieces.engine.exchange(given), strict=True):
-        here, mine = own.shape(p), []
-        for message in received.values():
-            numbers, values = from_message(message, math.prod(here))
-            mine.append(from_entries(place, (*from_numbers(here, numbers), values), dtype, here))
-        terms.append(mine)
-    return terms
+    received = pieces.engine.exchange(given)
+    return [
+        [
+            from_entries(place, from_message(own.shape(p), message), dtype, own.shape(p))
+            for message in received[k].values()
+        ]
+        for k, p, place in pieces
+    ]
 
 
 # ------------------------------------------------------------------------------------------
@@ -492,16 +416,11 @@ def _headers(pieces: Pieces, own: list[Part], is_stored: bool, dtype: DType) -> 
     """Return every piece's part without the arrays of other processes; None if one has none."""
     if pieces.engine.alone:
         return own if is_stored else None
-    given = [
-        (np.array([m.is_list, m.nvals, is_stored], np.int64), np.array([m.number], dtype.numpy))
-        for m in own
-    ]
-    absent = (np.zeros(3, np.int64), np.zeros(1, dtype.numpy))
-    given += [absent] * (len(pieces.engine.local) - len(given))
-    found = pieces.engine.gather(given)[0]
-    if not all(head[2] for head, _ in found):
+    given: list[Any] = [(m.is_list, m.nvals, m.number.item()) for m in own]
+    found = pieces.engine.gather_objects(given if is_stored else [None] * len(pieces.places))
+    if None in found:
         return None
-    return [Part(bool(head[0]), None, None, number[0], int(head[1])) for head, number in found]
+    return [Part(is_list, None, None, dtype.numpy.type(of), nvals) for is_list, nvals, of in found]
 
 
 def collected(

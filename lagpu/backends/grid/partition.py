@@ -1,17 +1,19 @@
-"""Ownership: which piece has each index of a dimension and each entry of an object, and where."""
+"""Distributed objects: the owner of each index and entry, and the handles of their parts."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from lagpu.dtypes import DType
 from lagpu.host.columns import Permutation
+from lagpu.operations import Handle
 
 Array = np.ndarray[Any, Any]
 
@@ -116,7 +118,7 @@ class Partition:
     Attributes
     ----------
     size, pieces, block : int
-        Indices; pieces, of which some may own no index; indices of a block.
+        Indices; pieces, some of which may own no index; indices of a block.
     new : Shuffle or Ranks, optional
         New numbers of the indices, by which they are distributed.
     """
@@ -257,6 +259,16 @@ class Layout:
         each = zip(self.dims, self.parts(piece), positions, strict=True)
         return tuple(by.index(part, where) for by, part, where in each)
 
+    def indexed(self, piece: int, entries: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return a piece's entries, (positions in each dimension, values), by index."""
+        *positions, values = entries
+        return (*self.index(piece, *positions), values)
+
+    def placed(self, entries: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return entries, (indices in each dimension, values), by position at their owners."""
+        *indices, values = entries
+        return (*self.position(*indices), values)
+
     def shape(self, piece: int) -> tuple[int, ...]:
         """Return the shape of a piece's part."""
         return self._shapes[piece]
@@ -270,13 +282,11 @@ class Layout:
 
     def on(self, device: Any) -> Layout:
         """Return the same layout for indices on a device: tables of ranks are copied there."""
-        ranks = {by.new: by.new.on(device) for by in self.dims if isinstance(by.new, Ranks)}
-        return Layout(
-            tuple(
-                dataclasses.replace(by, new=ranks[by.new]) if isinstance(by.new, Ranks) else by
-                for by in self.dims
-            )
-        )
+        ranks: dict[Any, Ranks] = {
+            by.new: by.new.on(device) for by in self.dims if isinstance(by.new, Ranks)
+        }
+        dims = [dataclasses.replace(by, new=ranks.get(by.new, by.new)) for by in self.dims]
+        return Layout(tuple(dims))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -308,3 +318,99 @@ def layout(
     if C == 1 or 2 * shape[0] < shape[1]:
         return Layout((Partition(shape[0], 1, 1), by(1, R * C)))
     return Layout((by(0, C, R), by(1, R)))
+
+
+@dataclass(frozen=True)
+class Need:
+    """What each piece needs of a dimension: the part ``part[piece]`` of the partition `by`."""
+
+    by: Partition
+    part: tuple[int, ...]
+
+    @functools.cached_property
+    def groups(self) -> list[list[int]]:
+        """For each part the pieces that need it."""
+        return [[p for p, q in enumerate(self.part) if q == r] for r in range(self.by.pieces)]
+
+    def group(self, piece: int) -> list[int]:
+        """Return the pieces that need the same part as this one."""
+        return self.groups[self.part[piece]]
+
+
+@functools.lru_cache(maxsize=1024)
+def needed(layout: Layout, dim: int) -> Need:
+    """Return the need of every piece for the indices of its part of a dimension."""
+    return Need(layout.dims[dim], tuple(layout.parts(p)[dim] for p in range(layout.pieces)))
+
+
+# ------------------------------------------------------------------------------------------
+
+
+MADE_BITS = 20  # of an object's number, for those that one statement makes
+
+
+class GridHandle:
+    """A vector or a matrix whose last dimension is distributed to the pieces.
+
+    Attributes
+    ----------
+    parts : list of Handle
+        For each local piece its part, a handle of the piece's place: of a vector the entries, of a
+        matrix the columns that the piece owns, numbered by their positions there.
+    dtype, shape
+        Type of the values, and the size of each dimension of the whole.
+    number : int
+        In a job the same in every process: the statement that made the object, and its number among
+        the objects of that statement.
+    symmetric : bool or None
+        Whether the matrix equals its transpose, once known.
+    turned : GridHandle or None
+        The transpose, once an operation has needed it.
+    degrees : list of array or None
+        The entries in the row of each vertex of each local piece, once a search has needed them.
+    copies : dict
+        The copy on each sub-cluster of one device, by its number, where there was room to keep it.
+    """
+
+    __slots__ = (
+        "__weakref__", "copies", "degrees", "dtype", "number", "parts", "shape", "symmetric",
+        "turned",
+    )  # fmt: skip
+
+    def __init__(self, parts: Sequence[Handle], dtype: DType, shape: tuple[int, ...]) -> None:
+        self.dtype = dtype
+        self.number = 0
+        self._take(list(parts), shape)
+
+    def _take(self, parts: list[Handle], shape: tuple[int, ...]) -> None:
+        self.symmetric: bool | None = None
+        self.turned: GridHandle | None = None
+        self.degrees: list[Array] | None = None
+        self.copies: dict[int, Handle] = {}
+        self.parts, self.shape = parts, shape
+
+    def become(self, other: GridHandle) -> None:
+        """Take the parts and the shape of a new handle; facts about the earlier ones go first."""
+        self._take(other.parts, other.shape)
+
+    @property
+    def made_in(self) -> int:
+        """The statement that made it."""
+        return self.number >> MADE_BITS
+
+    def knows(self, symmetric: bool) -> None:
+        """Remember whether the matrix equals its transpose, which is then not needed."""
+        self.symmetric = symmetric
+        if symmetric:
+            self.turned = None
+
+
+def become_all(new: Sequence[tuple[GridHandle, GridHandle]]) -> None:
+    """Have each handle take the parts of a new one, all of them even if interrupted."""
+    try:
+        for x, found in new:
+            x.become(found)
+    except BaseException:  # an interrupt between two of them
+        for x, found in new:
+            x.become(found)
+        raise

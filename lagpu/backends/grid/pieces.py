@@ -5,16 +5,24 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from lagpu.backends.grid.comm import Arrays, Engine, MpiEngine
-from lagpu.backends.grid.handles import MADE_BITS, GridHandle, GridMatrix, GridVector
-from lagpu.backends.grid.partition import Layout, Partition, Ranks, Shuffle, layout
-from lagpu.backends.grid.redistribute import order_by_degree, redistributed
+from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.grid.comm import Arrays, LocalEngine, MpiEngine
+from lagpu.backends.grid.partition import (
+    MADE_BITS,
+    GridHandle,
+    Layout,
+    Need,
+    Partition,
+    Ranks,
+    Shuffle,
+    layout,
+)
 from lagpu.backends.protocol import Backend
 from lagpu.dtypes import DType
 from lagpu.errors import BackendMismatch
@@ -24,13 +32,15 @@ from lagpu.operations import Descriptor, Handle, Operation, Statement
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
-S = TypeVar("S")
 Class = TypeVar("Class", bound=type[Any])
 _MOST_GAPS = 16  # indices of a dimension for each that a vector has, to put it in order unsorted
 _REDISTRIBUTED = 100  # bytes of an entry as it is listed, sorted by owner, received and stored
 # Methods of the protocol that need nothing of other pieces, and change nothing.
 _LOCAL = {"form", "levels", "meter", "plan_loop"}
-NOTHING: Mapping[str, Any] = {}
+Given = Mapping[str, Any]
+NOTHING: Given = {}
+Changes = Sequence[Callable[[], object]]
+Shape = tuple[int, ...]
 Entries = Arrays
 """(indices, values) of a vector or (rows, columns, values) of a matrix."""
 
@@ -39,47 +49,12 @@ Entries = Arrays
 # One statement on all processes of a grid: done everywhere, or nowhere.
 
 
-class Changes:
-    """The changes of a statement, made once no process can fail; see `done_together`."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._waiting: list[Callable[[], object]] | None = None
-        self._made = 0  # objects, in this statement
-
-    def next_number(self) -> int:
-        """Return the number of the next object that a statement makes; see `GridHandle`."""
-        self._made += 1
-        return self._engine.turn << MADE_BITS | self._made
-
-    def make(self, change: Callable[[], object]) -> None:
-        """Call a function that cannot fail, as soon as no process can fail any more."""
-        if self._waiting is None:
-            change()
-        else:
-            self._waiting.append(change)
-
-    def run(self, name: str, work: Callable[[], T], given: Mapping[str, Any] = NOTHING) -> T:
-        """Do some work of a name, with every other process, then make its changes.
-
-        What is `given`, by name, must be the same in all of them.
-        """
-        engine = self._engine
-        if not isinstance(engine, MpiEngine) or self._waiting is not None:  # the latter: nested
-            return work()
-        self._waiting, self._made = [], 0
-        try:
-            return done_together(engine, name, work, self._waiting, given)
-        finally:
-            self._waiting = None
-
-
 def done_together(
     engine: MpiEngine,
     name: str,
     work: Callable[[], T],
-    changes: list[Callable[[], object]],
-    given: Mapping[str, Any] = NOTHING,
+    changes: Changes = (),
+    given: Given = NOTHING,
 ) -> T:
     """Return what `work` returns, if no process fails in it; only then the changes are made.
 
@@ -120,7 +95,7 @@ def _collective(method: Callable[..., Any]) -> Callable[..., Any]:
             return method(self, *args, **kwargs)
         work = functools.partial(method, self, *args, **kwargs)
         given = dict(zip(names, args, strict=False)) | kwargs
-        return self.pieces.changes.run(method.__name__, work, given)
+        return self.pieces.run(method.__name__, work, given)
 
     return run
 
@@ -133,7 +108,7 @@ class Pieces:
 
     Parameters
     ----------
-    engine : Engine
+    engine : LocalEngine
         The collectives.
     places : sequence of Backend
         The local backend of each local piece; several may share one.
@@ -145,7 +120,7 @@ class Pieces:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: LocalEngine,
         places: Sequence[Backend],
         grid: tuple[int, int] | None = None,
         order: str | None = None,
@@ -154,23 +129,31 @@ class Pieces:
         self.places = tuple(places)
         local = zip(engine.local, self.places, strict=True)
         self._each = [(k, p, place) for k, (p, place) in enumerate(local)]
-        self.changes = Changes(engine)
         self.grid = (engine.size, 1) if grid is None else grid
         # One place of each lock, in an order that every grid has: so two grids that list devices
         # in another order never wait for each other.
-        locked = [by for _, by in sorted({id(by.lock): by for by in self.places}.items())]
-        self.lock: AbstractContextManager[Any] = _Locks(locked)
+        self._locked = [by for _, by in sorted({id(by.lock): by for by in self.places}.items())]
         self.order = order
         self.one_kernel = False  # whether one kernel may run on all places, once that was found
         self._ranks: dict[int, Ranks] = {}  # by size
         self._alive: weakref.WeakSet[GridHandle] = weakref.WeakSet()  # in the order of degrees
         self.watch: Callable[[int, Statement], None] | None = None  # a meter's, while it measures
+        self._changes: list[Callable[[], object]] | None = None  # of the statement that runs
+        self._made = 0  # objects, in this statement
 
     def __iter__(self) -> Iterator[tuple[int, int, Backend]]:
         """Yield (position among the local pieces, number of the piece, place)."""
         return iter(self._each)
 
-    def layout(self, shape: tuple[int, ...]) -> Layout:
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the locks of all places; a forked process replaces them, so none is kept."""
+        with ExitStack() as held:
+            for place in self._locked:
+                held.enter_context(place.lock)
+            yield
+
+    def layout(self, shape: Shape) -> Layout:
         """Return the ownership of an object of this shape."""
         new: tuple[Shuffle | Ranks | None, ...] | None = None
         if self.order == "random":
@@ -183,6 +166,32 @@ class Pieces:
         """Return the ownership of a vector's indices."""
         return self.layout((size,)).dims[0]
 
+    def all_need(self, size: int) -> Need:
+        """Return the need of all of a dimension on every piece."""
+        return Need(Partition(size, 1, 1), (0,) * self.engine.size)
+
+    # ------------------------------------------------------------------------------ statements
+    def run(self, name: str, work: Callable[[], T], given: Given = NOTHING) -> T:
+        """Do some work of a name, with every other process, then make its changes.
+
+        What is `given`, by name, must be the same in all of them.
+        """
+        engine = self.engine
+        if not isinstance(engine, MpiEngine) or self._changes is not None:  # the latter: nested
+            return work()
+        self._changes, self._made = [], 0
+        try:
+            return done_together(engine, name, work, self._changes, given)
+        finally:
+            self._changes = None
+
+    def change(self, change: Callable[[], object]) -> None:
+        """Call a function that cannot fail, as soon as no process can fail any more."""
+        if self._changes is None:
+            change()
+        else:
+            self._changes.append(change)
+
     def execute(self, k: int, statement: Statement) -> None:
         """Run the part of a grid's statement on the place of a local piece."""
         if self.watch is None:
@@ -191,21 +200,22 @@ class Pieces:
             self.watch(k, statement)
 
     # ------------------------------------------------------------------------------ objects
-    def handle(self, parts: Sequence[Handle], dtype: DType, shape: tuple[int, ...]) -> Any:
+    def handle(self, parts: Sequence[Handle], dtype: DType, shape: Shape) -> GridHandle:
         """Return the handle of a vector or matrix of these parts."""
-        made = (GridVector if len(shape) == 1 else GridMatrix)(parts, dtype, shape)
-        made.number = self.changes.next_number()
+        made = GridHandle(parts, dtype, shape)
+        self._made += 1
+        made.number = self.engine.turn << MADE_BITS | self._made
         if self.order == "degree":
             self._alive.add(made)
         return made
 
-    def empty(self, dtype: DType, shape: tuple[int, ...]) -> Any:
+    def empty(self, dtype: DType, shape: Shape) -> GridHandle:
         """Return an empty vector or matrix."""
         by = self.layout(shape)
-        parts = [empty(place, dtype, by.shape(p)) for _, p, place in self._each]
+        parts = [empty(place, dtype, by.shape(p)) for _, p, place in self]
         return self.handle(parts, dtype, shape)
 
-    def ordered(self, A: GridMatrix) -> GridMatrix:
+    def ordered(self, A: GridHandle) -> GridHandle:
         """Return a matrix that was just made, in the order of its vertices' degrees if that is due.
 
         The first square matrix of a size sets the order of all objects of this size; a later one
@@ -219,20 +229,19 @@ class Pieces:
             return A
         # Between devices an entry is a key of 32 bits for its row and 32 for its column.
         if self.engine.alone and self.engine.between_devices and n < 2**31:
-            before = self.layout(A.shape)
-            ranks = order_by_degree(A.parts, before)
+            ranks = order_by_degree(A.parts, self.layout(A.shape))
             by = layout(A.shape, self.grid, (ranks, ranks))
-            parts = redistributed(self.engine, self.places, A.parts, A.dtype, before, by)
-            made: GridMatrix = self.handle(parts, A.dtype, A.shape)
+            made = self.handle(redistributed(self, A, by), A.dtype, A.shape)
         else:
             here = self.engine.beside * sum(place.nvals(A.parts[k]) for k, _, place in self)
             require(_REDISTRIBUTED * here + 40 * n, "grid", "Leave out the order of degrees.")
             entries = self.entries(A)
-            ranks = Ranks.of(self._degrees(entries, n))
-            by = layout(A.shape, self.grid, (ranks, ranks))
-            made = self.sent(entries, A.dtype, A.shape, by)
+            counts = [(np.bincount(np.concatenate(at), minlength=n),) for *at, _ in entries]
+            (degrees,) = self.reduced(counts, self.all_need(n), np.add)
+            ranks = Ranks.of(degrees)
+            made = self.sent(entries, A.dtype, A.shape, layout(A.shape, self.grid, (ranks, ranks)))
         made.symmetric = A.symmetric
-        self.changes.make(lambda: self._order_by(ranks))
+        self.change(lambda: self._order_by(ranks))
         return made
 
     def _order_by(self, ranks: Ranks) -> None:
@@ -240,110 +249,93 @@ class Pieces:
         if before is not None:
             before.forget()
 
-    def _degrees(self, entries: Sequence[Entries], n: int) -> Array:
-        """Return how many entries each vertex has in its row and in its column, on every piece."""
-        by, given = self.partition(n), []
-        for rows, cols, _ in entries:
-            counts = np.bincount(rows, minlength=n) + np.bincount(cols, minlength=n)
-            given.append({d: (counts[by.own(d)],) for d in range(by.pieces)})
-        received = self.engine.exchange(given)
-        sums = [(np.sum([of for (of,) in lists.values()], axis=0),) for lists in received]
-        degrees = np.empty(n, np.int64)
-        for p, (of,) in enumerate(self.engine.gather(sums)[0]):
-            degrees[by.own(p)] = of
-        return degrees
-
-    # ------------------------------------------------------------------------------ entries
-    def entries(self, x: GridHandle) -> list[Entries]:
-        """Return the entries of each local part, by global index and in the part's order."""
-        by, found = self.layout(x.shape), []
-        for k, p, place in self:
-            *where, values = entries_of(place, x.parts[k], len(x.shape))
-            found.append((*by.index(p, *where), values))
-        return found
-
-    def routed(self, given: Sequence[Arrays], owners: Sequence[Array]) -> list[Arrays]:
-        """Send each number of a list to the piece in `owners`; return what local pieces receive."""
-        size = self.engine.size
-        parts = [
-            dict(enumerate(cut(lists, owner, size)))
-            for lists, owner in zip(given, owners, strict=True)
-        ]
-        return [joined([*lists.values()]) for lists in self.engine.exchange(parts)]
-
-    def sent(
-        self,
-        given: Sequence[Entries],
-        dtype: DType,
-        shape: tuple[int, ...],
-        by: Layout | None = None,
-    ) -> Any:
-        """Return the vector or matrix of entries that any piece has; no two have the same index.
-
-        Its layout is that of its shape, unless it is given.
-        """
-        by = by or self.layout(shape)
-        owners = [by.owner(*indices) for *indices, _ in given]
-        parts = []
-        received = self.routed(given, owners)
-        for (_, p, place), (*where, values) in zip(self, received, strict=True):
-            entries = (*by.position(*where), values)
-            parts.append(from_entries(place, entries, dtype, by.shape(p)))
-        return self.handle(parts, dtype, shape)
-
-    def collected(self, x: GridHandle) -> list[Entries]:
-        """Return, for each local piece, all entries of a vector or matrix, by columns."""
-        received = self.engine.gather(self.entries(x))
-        return each_once(received, list(map(id, received)), lambda lists: by_columns(joined(lists)))
-
     def nvals(self, x: GridHandle) -> int:
         """Return the number of entries of the whole."""
         return int(self.engine.sum([place.nvals(x.parts[k]) for k, _, place in self]))
 
-    def turned(self, A: GridMatrix) -> GridMatrix:
+    def turned(self, A: GridHandle) -> GridHandle:
         """Return the transpose, distributed by its own shape; the matrix remembers it."""
         if A.symmetric:
             return A
         if A.turned is not None:
             return A.turned
-        m, n = A.shape
         given = [(cols, rows, values) for rows, cols, values in self.entries(A)]
-        turned: GridMatrix = self.sent(given, A.dtype, (n, m))
-        self.changes.make(lambda: setattr(A, "turned", turned))
+        turned = self.sent(given, A.dtype, A.shape[::-1])
+        self.change(lambda: setattr(A, "turned", turned))
         return turned
 
+    # ------------------------------------------------------------------------------ entries
+    def entries(self, x: GridHandle) -> list[Entries]:
+        """Return the entries of each local part, by global index and in the part's order."""
+        by, ndim = self.layout(x.shape), len(x.shape)
+        return [by.indexed(p, entries_of(place, x.parts[k], ndim)) for k, p, place in self]
 
-class _Locks:
-    """The locks of several places; a forked process replaces them, so they are read each time."""
+    def routed(self, given: Sequence[Arrays], owners: Sequence[Array]) -> list[Arrays]:
+        """Send each number of a list to the piece in `owners`; return what local pieces receive."""
+        parts = [
+            dict(enumerate(cut(lists, owner, self.engine.size)))
+            for lists, owner in zip(given, owners, strict=True)
+        ]
+        return [joined([*lists.values()]) for lists in self.engine.exchange(parts)]
 
-    def __init__(self, places: Sequence[Backend]) -> None:
-        self._places, self._backwards = list(places), [*reversed(places)]
+    def sent(
+        self, given: Sequence[Entries], dtype: DType, shape: Shape, by: Layout | None = None
+    ) -> GridHandle:
+        """Return the vector or matrix of entries that any piece has; no two have the same index.
 
-    def __enter__(self) -> None:
-        taken = 0
-        try:
-            for place in self._places:
-                place.lock.__enter__()
-                taken += 1
-        except BaseException:
-            for place in reversed(self._places[:taken]):
-                place.lock.__exit__(None, None, None)
-            raise
+        Its layout is that of its shape, unless it is given.
+        """
+        by = by or self.layout(shape)
+        received = self.routed(given, [by.owner(*indices) for *indices, _ in given])
+        parts = [
+            from_entries(place, by.placed(received[k]), dtype, by.shape(p)) for k, p, place in self
+        ]
+        return self.handle(parts, dtype, shape)
 
-    def __exit__(self, *error: object) -> None:
-        for place in self._backwards:
-            place.lock.__exit__(None, None, None)
+    def collected(self, x: GridHandle) -> Entries:
+        """Return all entries of a vector or matrix, by columns."""
+        return by_columns(joined(self.engine.gather(self.entries(x))))
+
+    def own_sums(self, given: Sequence[Arrays], need: Need, ufunc: np.ufunc) -> list[Arrays]:
+        """Return, for each local piece, a reduction of values at each of its own indices.
+
+        `given` has, for each local piece, one or several values at each position of the part that
+        it needs; those of one index are reduced in the order of the pieces. Without indices of its
+        own a piece has no arrays.
+        """
+        owners, parts = self.partition(need.by.size), []
+        for p, values in zip(self.engine.local, given, strict=True):
+            to = {}
+            for q in range(owners.pieces):
+                # A part has all indices of an owner, or none.
+                if owners.count(q) and need.by.owner(owners.index(q, 0)) == need.part[p]:
+                    at = need.by.position(owners.own(q))
+                    to[q] = tuple(array[at] for array in values)
+            parts.append(to)
+        return [
+            tuple(functools.reduce(ufunc, of) for of in zip(*lists.values(), strict=True))
+            for lists in self.engine.exchange(parts)
+        ]
+
+    def reduced(self, given: Sequence[Arrays], need: Need, ufunc: np.ufunc) -> list[Array]:
+        """Return what `own_sums` does, for all indices and in every process."""
+        owners = self.partition(need.by.size)
+        found = [np.empty(owners.size, array.dtype) for array in given[0]]
+        for p, sums in enumerate(self.engine.gather(self.own_sums(given, need, ufunc))):
+            for own, array in zip(sums, found, strict=bool(sums)):
+                owners.put(p, own, array)
+        return found
 
 
 # ----------------------------------------------------------------------- entries of one place
-def empty(place: Backend, dtype: DType, shape: tuple[int, ...]) -> Handle:
+def empty(place: Backend, dtype: DType, shape: Shape) -> Handle:
     """Return an empty vector or matrix of one place."""
     if len(shape) == 1:
         return place.vector(dtype, shape[0])
     return place.matrix(dtype, cast(tuple[int, int], shape))
 
 
-def computed(place: Backend, operation: Operation, dtype: DType, shape: tuple[int, ...]) -> Handle:
+def computed(place: Backend, operation: Operation, dtype: DType, shape: Shape) -> Handle:
     """Return the result of an operation on one place, in a new vector or matrix."""
     out = empty(place, dtype, shape)
     place.execute(Statement(out, Descriptor(), operation, dtype))
@@ -358,14 +350,20 @@ def entries_of(place: Backend, x: Handle, ndim: int) -> Entries:
     return rows, np.repeat(np.arange(len(col_ptr) - 1), np.diff(col_ptr)), values
 
 
-def from_entries(place: Backend, entries: Entries, dtype: DType, shape: tuple[int, ...]) -> Handle:
+def from_entries(place: Backend, entries: Entries, dtype: DType, shape: Shape) -> Handle:
     """Return one place's vector or matrix of distinct entries in any order."""
     *rows, indices, values = by_columns(entries)
     if not rows:
         return place.vector_from_coo(indices, values, dtype, shape[0])
-    col_ptr = np.zeros(shape[1] + 1, np.int64)
-    np.cumsum(np.bincount(indices, minlength=shape[1]), out=col_ptr[1:])
+    col_ptr = column_offsets(indices, shape[1])
     return place.matrix_from_csc(col_ptr, rows[0], values, dtype, cast(tuple[int, int], shape))
+
+
+def column_offsets(columns: Array, count: int) -> Array:
+    """Return where each of so many columns begins in entries by columns, and the last one ends."""
+    offsets = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(columns, minlength=count), out=offsets[1:])
+    return offsets
 
 
 def joined(lists: Sequence[Entries]) -> Entries:
@@ -404,10 +402,101 @@ def _rising(indices: Array) -> Array:
     return cast(Array, place[place >= 0])
 
 
-def each_once(items: Sequence[T], keys: Sequence[Hashable], make: Callable[[T], S]) -> list[S]:
-    """Return what `make` makes of each item: once for equal keys, as pieces of one process have."""
-    found: dict[Hashable, S] = {}
-    for item, key in zip(items, keys, strict=True):
-        if key not in found:
-            found[key] = make(item)
-    return [found[key] for key in keys]
+# ------------------------------------------------------------------------------------------
+# Redistribute a matrix in the order of its vertices' degrees, from device to device.
+
+
+DeviceArrays = tuple[Any, ...]
+_CHUNK = 1 << 24  # entries at a time
+_BYTES_IN_CHUNK = 80  # of an entry of these
+_BYTES_PER_ENTRY = 40  # its key as it is given, received and sorted
+_LOW = 0xFFFFFFFF
+
+
+def order_by_degree(parts: Sequence[Any], by: Layout) -> Ranks:
+    """Return the order of a square matrix' vertices by their entries, all parts being here."""
+    n = by.dims[0].size
+    counts = []
+    for p, part in enumerate(parts):
+        A: CscMatrix = part.csc()
+        with A.device.alone():
+            A.device.require(24 * n + _BYTES_IN_CHUNK * min(A.nvals, _CHUNK), "order by degree")
+            degrees = A.device.xp.zeros(n, np.int64)
+            for _, ends in _entries(A, by.on(A.device), p):
+                for indices in ends:
+                    degrees += A.device.xp.bincount(indices, minlength=n)
+            counts.append(degrees)
+    device = parts[0].csc().device
+    with device.alone():
+        xp, degrees = device.xp, counts[0]
+        for part, others in zip(parts[1:], counts[1:], strict=True):
+            degrees += device.fetched(others, part.csc().device)
+        used = int(xp.count_nonzero(degrees))
+        keys = -degrees << 32  # they rise where degrees fall, and then where vertices rise
+        keys |= xp.arange(n, dtype=np.int64)
+        keys.sort()
+        keys &= _LOW
+        return Ranks(device.to_host(keys), used)
+
+
+def redistributed(pieces: Pieces, A: GridHandle, after: Layout) -> list[Handle]:
+    """Return the parts of a matrix by another layout; all are on devices of this process."""
+    forms: list[CscMatrix] = [part.csc() for part in A.parts]
+    before = pieces.layout(A.shape)
+    numbers = {form.iso for form in forms if form.nvals}
+    iso: Any = numbers.pop() if len(numbers) == 1 else None  # the one value of all entries
+    given = [_keys(form, before, after, p, iso is None) for p, form in enumerate(forms)]
+    received = pieces.engine.exchange(given, on_devices=True)
+    given.clear()
+    made = []
+    for p, place in enumerate(pieces.places):
+        with place.device.alone():
+            xp, shape = place.device.xp, cast(tuple[int, int], after.shape(p))
+            keys, *values = _joined(xp, [*received.pop(0).values()])
+            if values:
+                order = xp.argsort(keys)  # no two are the same
+                keys, iso = keys[order], values[0][order]
+            else:
+                keys.sort()
+            col_ptr = xp.searchsorted(keys, xp.arange(shape[1] + 1, dtype=np.int64) << 32)
+            keys &= _LOW
+            made.append(place.matrix_from_csc(col_ptr, keys.astype(np.int32), iso, A.dtype, shape))
+    return made
+
+
+def _entries(A: CscMatrix, by: Layout, piece: int) -> Iterator[tuple[slice, DeviceArrays]]:
+    """Yield where in a part some of its entries are, and their rows and columns by index."""
+    for begin in range(0, A.nvals, _CHUNK):
+        end = min(begin + _CHUNK, A.nvals)
+        where = A.row_idx[begin:end].astype(np.int64), A.columns(begin, end)
+        yield slice(begin, end), by.index(piece, *where)
+
+
+def _keys(
+    A: CscMatrix, before: Layout, after: Layout, piece: int, valued: bool
+) -> dict[int, DeviceArrays]:
+    """Return, for each piece, the keys of its entries: column and row by position; and values."""
+    device, xp = A.device, A.device.xp
+    with device.alone():
+        none = (xp.empty(0, np.int64), xp.empty(0, A.dtype.numpy))[: 1 + valued]
+        lists = [[none] for _ in range(after.pieces)]
+        chunk = min(A.nvals, _CHUNK)
+        device.require(_BYTES_PER_ENTRY * A.nvals + _BYTES_IN_CHUNK * chunk, "redistributed")
+        there = after.on(device)
+        for at, indices in _entries(A, before.on(device), piece):
+            owner, (i, j) = there.owner(*indices), there.position(*indices)
+            arrays = [j << 32 | i]
+            if valued:
+                number = xp.full(len(i), A.number, A.dtype.numpy)
+                arrays.append(number if A.values is None else A.values[at])
+            for p, chunks in enumerate(lists):
+                mine = owner == p
+                chunks.append(tuple(array[mine] for array in arrays))
+        return {p: _joined(xp, chunks) for p, chunks in enumerate(lists)}
+
+
+def _joined(xp: Any, lists: list[DeviceArrays]) -> DeviceArrays:
+    """Return lists as one; they are emptied so that they can be freed."""
+    joined = tuple(map(xp.concatenate, zip(*lists, strict=True)))
+    lists.clear()
+    return joined

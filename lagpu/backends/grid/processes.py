@@ -20,7 +20,7 @@ import numpy as np
 
 from lagpu import errors
 from lagpu.algebra.operators import Monoid, Operator, Semiring
-from lagpu.backends.grid.handles import GridHandle
+from lagpu.backends.grid.partition import GridHandle
 from lagpu.dtypes import DType
 from lagpu.errors import LagpuError, ProcessFailed, plain
 from lagpu.host.interrupt import uninterrupted
@@ -293,6 +293,11 @@ class Processes:
             headers = self._synchronize(message)
             return self._collected(message, headers)
 
+    def gather_objects(self, given: Any) -> list[Any]:
+        """Return the numbers, texts and lists of such that every process gives."""
+        text = json.dumps(given, default=np.generic.item).encode()
+        return [json.loads(one.tobytes()) for one in self.gather(np.frombuffer(text, np.uint8))]
+
     def exchange(self, messages: Sequence[Bytes]) -> list[Bytes]:
         """Return the message of every process to this one; `messages` has those of this one."""
         with uninterrupted():
@@ -300,14 +305,12 @@ class Processes:
             coming = np.empty(self.size, np.int64)
             self._mpi(self._comm.Alltoall, np.array([len(m) for m in messages]), coming)
             most = int(headers["nbytes"].max())
-            received = self._allocated(coming, most * self.size)
 
             def send(start: int, found: Any) -> None:
                 cut = [message[start : start + self._step] for message in messages]
                 self._comm.Alltoallv([np.concatenate(cut), list(map(len, cut))], found)
 
-            self._receive(send, most, coming, received)
-            return received
+            return self._received(send, coming, most, most * self.size)
 
     def _collected(self, message: Bytes, headers: Any) -> list[Bytes]:
         """Return the messages whose lengths are in the headers, one of them the own."""
@@ -315,18 +318,27 @@ class Processes:
         most = int(sizes.max())
         if most <= _INLINE:
             return [headers["inline"][r, : sizes[r]].copy() for r in range(self.size)]
-        received = self._allocated(sizes, int(sizes.sum()))
 
         def send(start: int, found: Any) -> None:
             self._comm.Allgatherv(message[start : start + self._step], found)
 
-        self._receive(send, most, sizes, received)
-        return received
+        return self._received(send, sizes, most, int(sizes.sum()))
 
-    def _receive(
-        self, send: Callable[[int, Any], None], most: int, sizes: Any, received: Sequence[Bytes]
-    ) -> None:
-        """Fill `received` chunk by chunk; `send` sends one chunk and receives one."""
+    def _received(
+        self, send: Callable[[int, Any], None], sizes: Any, most: int, total: int
+    ) -> list[Bytes]:
+        """Return messages of these sizes; the longest in any process has `most` bytes.
+
+        ``send(start, buffer)`` sends one chunk and receives one. If the `total` is large, nothing
+        is sent before every process has allocated its memory.
+        """
+        with shortage_named("grid", _REMEDY):
+            if total > _SMALL:
+                needed = int(sizes.sum()) + min(total, self._step * self.size)
+                require(needed * self.beside, "grid", _REMEDY)
+            received = [np.empty(size, np.uint8) for size in sizes]
+        if total > _SMALL:
+            self._synchronize()
 
         def step(start: int) -> None:
             counts = np.clip(sizes - start, 0, self._step)
@@ -337,16 +349,6 @@ class Processes:
 
         for start in range(0, most, self._step):
             self._mpi(step, start)
-
-    def _allocated(self, sizes: Any, total: int) -> list[Bytes]:
-        """Return memory for messages; if they are long, when every process has allocated it."""
-        if total <= _SMALL:
-            return [np.empty(size, np.uint8) for size in sizes]
-        with shortage_named("grid", _REMEDY):
-            needed = int(sizes.sum()) + min(total, self._step * self.size)
-            require(needed * self.beside, "grid", _REMEDY)
-            received = [np.empty(size, np.uint8) for size in sizes]
-        self._synchronize()
         return received
 
     # --------------------------------------------------------------------------- synchronization
@@ -358,10 +360,8 @@ class Processes:
         if self._over is not None:
             raise self._over
         self._call += 1
-        nbytes, inline = longest or len(message), b""
-        if len(message) <= _INLINE:
-            inline = message.tobytes()
-        method = self._method.encode()
+        method, nbytes = self._method.encode(), longest or len(message)
+        inline = message[:_INLINE].tobytes()  # a longer message follows
         packed = _PACK(state, self.turn, self._call, method, self._checksum, nbytes, inline)
         mine, rows = np.frombuffer(packed, np.uint8), np.empty((self.size, len(packed)), np.uint8)
         with uninterrupted():
@@ -420,8 +420,7 @@ class Processes:
     def _compare_arguments(self, checksums: Any) -> NoReturn:
         """Raise on all processes that the statement's arguments differ; nothing has changed."""
         self._checksum, self._diverged = 0, True
-        text = np.frombuffer(json.dumps(described(self._given)).encode(), np.uint8)
-        texts = [json.loads(one.tobytes()) for one in self.gather(text)]
+        texts = self.gather_objects(described(self._given))
         other = int(np.flatnonzero(checksums != checksums[0])[0])
         pairs = zip_longest(texts[0], texts[other], fillvalue=("arguments", "others", ""))
         (name, *first), (_, *its) = next(pair for pair in pairs if pair[0] != pair[1])
@@ -452,8 +451,14 @@ class Processes:
             self._among._lose_mpi(error)
 
     def _reported(self, rank: int, kind: str, text: str) -> LagpuError:
-        size = self.size if self._among is None else self._among.size
-        return _reported(rank + self._first, size, kind, text)
+        """Return the error that another process has reported, with that process' number."""
+        cls = getattr(errors, kind, None)
+        if not isinstance(cls, type) or not issubclass(cls, LagpuError) or isfunction(cls.__init__):
+            cls = ProcessFailed  # there is no such class, or it takes more than a message
+        process, size = rank + self._first, (self._among or self).size
+        error = cls(f"process {process} of {size}: {text}" if kind else text)
+        error.process = process
+        return error
 
     # ----------------------------------------------------------------------------------- the end
     def end(self, error: BaseException) -> bool:
@@ -498,16 +503,6 @@ def _text(error: BaseException) -> Bytes:
     if not isinstance(error, LagpuError):
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return np.frombuffer(f"{kind}\n{text}".encode(errors="replace")[:_LONGEST_TEXT], np.uint8)
-
-
-def _reported(process: int, size: int, kind: str, text: str) -> LagpuError:
-    """Return the error that another process has reported, with that process' number."""
-    cls = getattr(errors, kind, None)
-    if not isinstance(cls, type) or not issubclass(cls, LagpuError) or isfunction(cls.__init__):
-        cls = ProcessFailed  # there is no such class, or it takes more than a message
-    error = cls(f"process {process} of {size}: {text}" if kind else text)
-    error.process = process
-    return error
 
 
 def _is_reported(error: BaseException) -> bool:

@@ -12,51 +12,34 @@ import numpy as np
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.peers import MOST_PEERS, Peers, posts_words
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, named_error
+from lagpu.backends.gpu.fused import search_grid
 from lagpu.backends.gpu.fused.match import SearchBody, match_search, why_no_search, why_no_values
-from lagpu.backends.gpu.fused.search_grid import (
-    NEW_LOG,
-    NO_LIMIT,
-    Saved,
-    logs_of,
-    outputs_of,
-    pull_room,
-    restore_values,
-    save_values,
-    search_macros,
-    unused_outputs,
-)
 from lagpu.backends.gpu.fused.search_space import block_of, form_arguments
-from lagpu.backends.gpu.kernels import Kernel, constant, kernel
+from lagpu.backends.gpu.kernels import constant, kernel
 from lagpu.backends.gpu.ops.planner import alpha_of, beta_of, gamma_of
 from lagpu.backends.gpu.ops.spmv import iso_result
-from lagpu.backends.gpu.profile import (
-    LoopLog,
-    SearchRows,
-    SearchTraffic,
-    value_bytes,
-    why_level,
-)
+from lagpu.backends.gpu.profile import LoopLog, SearchRows, SearchTraffic, value_bytes, why_level
 from lagpu.backends.gpu.storage.forms import csr_of, transpose, why_no_csr
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import SEARCH_COUNTERS, pull_space, push_space
-from lagpu.backends.grid.handles import GridMatrix, GridVector, become_all
-from lagpu.backends.grid.partition import Partition
+from lagpu.backends.grid.partition import GridHandle, Partition, become_all
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.grid.systems import plan_system
+from lagpu.backends.profile import LoopRow, Phase, Sent
 from lagpu.host.interrupt import heard
 from lagpu.operations import FusedLoop, Rejection, Statement, Sweep, Until
 
 Array = Any
 BITS = 32  # of a word
 _LINE = 32  # words of a line of a GPU's memory
-LEFT = constant("kLeft")
+LEFT, _BARRIER = constant("kLeft"), constant("kWaitsForAll")
 SPACE = "search of pieces"  # its place in a part's cache
 Count = Callable[[], int]
 
 
 class Slots(NamedTuple):
-    """The bits that stand for the vertices in the words of a frontier.
+    """The bits of the vertices in the words of a frontier.
 
     The words of a piece hold no vertex of another one, so each has one writer.
 
@@ -93,7 +76,7 @@ class Slots(NamedTuple):
 
 
 def slots_of(by: Partition) -> Slots:
-    """Return the slots of a partition's indices, of which there are fewer than 2**31."""
+    """Return the slots of a partition's indices, fewer than 2**31."""
     counts = [by.count(p) for p in range(by.pieces)]
     length, words = _words_of(by)
     run = length.bit_length() - 1
@@ -127,49 +110,120 @@ def _words_of(by: Partition) -> tuple[int, int]:
     return length, -(-runs * length * by.pieces // 4) * 4
 
 
+class Kind(NamedTuple):
+    """The kind of a search, alike on all pieces.
+
+    Attributes
+    ----------
+    structure : tuple
+        What its kernel is made for; of one structure all searches may run, or none.
+    sums, iso : bool
+        Whether products of one level add up; whether every product is 1.
+    value_bytes : int
+        Bytes of the value that a piece sends with each vertex, if products read it; else 0.
+    keep : bool
+        Whether the frontier's values are stored.
+    """
+
+    structure: tuple[Any, ...]
+    sums: bool
+    iso: bool
+    value_bytes: int
+    keep: bool
+
+
+def kind_of(body: SearchBody, pieces: int, times: int | None) -> Kind:
+    """Return the kind of a search from its body on handles of the grid, of so many local pieces."""
+    sends = body.reads[0]  # each part may have one value, but not the same one
+    iso = not sends and all(_is_one(_on_piece(body, k)) for k in range(pieces))
+    sums = not iso and body.sums
+    keep = sums or sends or (times is not None and not iso)
+    nbytes = body.frontier.dtype.numpy.itemsize if sends else 0
+    return Kind(_structure(body, times), sums, iso, nbytes, keep)
+
+
+def _structure(body: SearchBody, times: int | None) -> tuple[Any, ...]:
+    product, assigned = body.product, [(a.what, a.target.dtype) for a in body.assignments]
+    return (
+        product.semiring, product.domain, product.result, product.flip, body.frontier.dtype,
+        tuple(assigned), body.assigns_first, times is None,
+    )  # fmt: skip
+
+
+def _on_piece(body: SearchBody, k: int) -> SearchBody:
+    """Return a body that is on handles of the grid on the parts of a local piece."""
+    A: Any = body.A
+    return SearchBody(
+        A.parts[k].csc(), body.frontier.parts[k], body.excluded.parts[k], body.product,
+        tuple([a._replace(target=a.target.parts[k]) for a in body.assignments]),
+        body.assigns_first, body.statements,
+    )  # fmt: skip
+
+
+def _is_one(body: SearchBody) -> bool:
+    number = iso_result(body.A, False, body.frontier.number, body.product)
+    return number is not None and number.item() == 1
+
+
+class Started(NamedTuple):
+    """One search on a piece, ready to be launched.
+
+    Attributes
+    ----------
+    launch, given : CheckedLaunch, dict
+        The launch and its arguments.
+    had : list of callable or None
+        With a log, for each assignment a callable that returns its output's entries before the
+        loop, or None if there are none.
+    settle : callable
+        Takes over the frontier that the kernel has left, by its report.
+    """
+
+    launch: CheckedLaunch
+    given: dict[str, Any]
+    had: list[Count | None]
+    settle: Callable[[Sequence[int]], None]
+
+
 class PieceSpace:
-    """Arrays for the searches of a piece of a matrix; made once, and kept in the part's cache.
+    """What the searches of a piece of a matrix keep in the part's cache: arrays and launches.
 
     The part has all rows of the piece's own columns; the space does not hold it, which would then
-    hold itself. `degree` is the mean of the whole matrix. `_Space` sets what depends on all pieces.
+    hold itself. The piece has position `k` among the local ones, and number `p`.
 
     Attributes
     ----------
     degrees : array of u32
-        Edges that leave each own vertex, to any piece.
-    targets, behind : int, float
-        How many vertices edges lead to, and their mean of `degrees`, over all edges.
+        Edges that leave each own vertex, to any piece; the `_Space` sets them.
     words : tuple of array of u32
-        The two buffers of all slots' words in the own window.
-    symmetric : bool
-        Whether the whole matrix is symmetric.
+        The two buffers of all slots' words in the own window; the `_Space` sets them.
+    targets : int
+        How many own vertices edges lead to.
     reach : int
         Own vertices after these have no predecessors, so no search finds them.
     """
 
-    def __init__(self, part: CscMatrix, slots: Slots, pieces: int, degree: float) -> None:
+    def __init__(self, k: int, p: int, part: CscMatrix, slots: Slots, degree: float) -> None:
         device, xp, own = part.device, part.device.xp, part.shape[1]
-        self.slots, self.pieces = slots, pieces
+        self._k, self._p, self._slots = k, p, slots
         self._renumbered: CscMatrix | None = None
         self.names = None
         if slots.of_vertex is not None and slots.names is not None:
             self.names = device.from_host(slots.names)
             self._renumbered = _renumbered(part, slots.of_vertex, slots.words * BITS)
         predecessors, successors = self.forms(part)
-        self.push = push_space(successors)
-        pull = pull_space(predecessors, successors)
-        self.empty, self.hint = pull.empty, pull.hint
+        self._push, self._pull = push_space(successors), pull_space(predecessors, successors)
         self.degrees: Array = None
-        self.targets, self.behind, self.symmetric = pull.targets, 0.0, False
         self.words: tuple[Array, Array] = (None, None)
+        self.targets = self._pull.targets
         self.reach = int(xp.searchsorted(part.col_ptr, part.nvals))
-        self.visited = xp.empty(nwords(own), np.uint32)
-        self.found = xp.zeros(-(-nwords(own) // 4) * 4, np.uint32)
-        self.counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
-        self.block = min(block_of(device, degree), device.limits.peers_block)
-        self.degree = degree
-        own_arrays = (self.names, self.visited, self.found, self.counters)
+        self._visited = xp.empty(nwords(own), np.uint32)
+        self._found = xp.zeros(-(-nwords(own) // 4) * 4, np.uint32)
+        self._counters = xp.zeros(SEARCH_COUNTERS, np.uint64)
+        self._block = min(block_of(device, degree), device.limits.peers_block)
+        own_arrays = (self.names, self._visited, self._found, self._counters)
         self.nbytes = sum(int(x.nbytes) for x in own_arrays if x is not None)
+        self._launches: dict[tuple[Any, ...], CheckedLaunch] = {}  # by kind and macros of logs
 
     def forms(self, part: CscMatrix) -> tuple[CscMatrix, CscMatrix]:
         """Return the part by columns and by rows, the whole matrix' rows numbered by slots."""
@@ -179,7 +233,100 @@ class PieceSpace:
     def row_lengths(self, part: CscMatrix) -> np.ndarray[Any, Any]:
         """Return how many entries each vertex has in its row of this part, by vertex."""
         lengths: np.ndarray[Any, Any] = part.device.to_host(_lengths(self.forms(part)[1]))
-        return lengths if self.slots.of_vertex is None else lengths[self.slots.of_vertex]
+        return lengths if self._slots.of_vertex is None else lengths[self._slots.of_vertex]
+
+    def start(
+        self,
+        space: _Space,
+        body: SearchBody,
+        kind: Kind,
+        new: Sequence[VectorStore],
+        times: int | None,
+        log: LoopLog | None = None,
+    ) -> Started:
+        """Return a search of at most `times` iterations; what it needs is allocated and compiled.
+
+        `body` is on handles of the grid, whose matrix has the columns that the product finds. `new`
+        has a new part of the frontier, without entries, and one for each assignment, which the
+        kernel writes.
+        """
+        (frontier, *targets), peers = new, space.peers
+        f, excluded = body.frontier.parts[self._k], body.excluded.parts[self._k]
+        source, nvals = f.single, f.nvals
+        sources, values = (None, None) if source >= 0 or not nvals else f.listed()
+        left_out = None
+        if excluded.nvals:
+            excluded.to_bitmap()
+            left_out = excluded.words
+        blank, outputs, had = search_grid.outputs_of(targets, log)
+        saved = search_grid.save_values(
+            body.overwrites(times is not None, kind.sums), targets, blank
+        )
+        logs = search_grid.logs_of(log, blank, len(targets))
+        key = kind, tuple(logs.items())
+        if key not in self._launches:
+            on_piece = _on_piece(body, self._k)
+            self._launches[key] = self._prepared(space, on_piece, kind, logs)
+        flags, result = blank, peers.results[self._p]
+        if log is not None:
+            result = log.words
+            flags |= search_grid.NEW_LOG if log.is_new else 0
+        kept = frontier.spare_values(f.dtype) if kind.keep else None
+        words = None if times is None else frontier.spare_words()
+        # After `reach` no level would take a source's bit out of the words again, so a search from
+        # there covers all vertices, as do several sources, which the host does not know.
+        near = not nvals or 0 <= source < self.reach
+        given = {
+            "reach": self.reach if near else excluded.size, "v_words": left_out,
+            "sources": sources, "source_values": values,
+            "f_iso": f.number, "source": source, "num_sources": nvals, "own_values": kept,
+            **outputs, **search_grid.unused_outputs(len(targets)), "blank": flags, "f_words": words,
+            "times": search_grid.NO_LIMIT if times is None else times, **peers.arguments(self._p),
+            "stop": frontier.device.stop[0], "result": result,
+        }  # fmt: skip
+
+        def settle(report: Sequence[int]) -> None:
+            left = 0 if words is None else int(report[LEFT])
+            if left:
+                number = None if kind.keep else frontier.dtype.numpy.type(1)
+                frontier.set_bitmap(words, kept, number, left)
+                if saved and frontier.device.enter is not None:
+                    frontier.device.enter()
+                search_grid.restore_values(saved, words)
+
+        return Started(self._launches[key], given, had, settle)
+
+    def _prepared(
+        self, space: _Space, body: SearchBody, kind: Kind, logs: dict[str, str]
+    ) -> CheckedLaunch:
+        """Prepare the launch with the arguments that all searches of this kind share."""
+        slots, part, push = self._slots, body.A, self._push
+        device, (predecessors, successors) = part.device, self.forms(part)
+        _, sums, iso, _, keep = kind
+        macros, prelude = search_grid.search_macros(body, predecessors, iso, sums, keep)
+        macros |= {"BLOCK": str(self._block), "PEERS": str(len(space.of_piece))} | logs
+        macros["SENDS_VALUES"] = str(int(kind.value_bytes > 0))
+        made = kernel("search/peers.cu", "peers_search", prelude=prelude, **macros)
+        shared = search_grid.pull_room(self._block, sums)
+        grid = device.max_cooperative_blocks(made, self._block, shared)
+        reads_matrix = not iso and body.reads[1]
+        unhinted = sums or (reads_matrix and part.values is not None)
+        alpha = space.alpha(kind)
+        return device.prepare(
+            made, grid * self._block, block=self._block, cooperative=True, shared=shared,
+            n=space.n, own=part.shape[1], nvals_a=space.nvals,
+            **form_arguments("out", successors, iso),
+            **form_arguments("in", predecessors, iso),
+            a_iso=False if iso else part.number, hint=None if unhinted else self._pull.hint,
+            empty=self._pull.empty, degrees=self.degrees, names=self.names,
+            shift=int(body.assigns_first), num_targets=int(space.targets),
+            symmetric=int(space.symmetric), alpha=alpha, beta=beta_of(sums),
+            gamma=gamma_of(alpha, space.degree, space.behind), visited=self._visited,
+            found_words=self._found, words_a=self.words[0], words_b=self.words[1],
+            vertex=push.vertex, start=push.start, degree=push.degree, chunks=push.chunks,
+            counters=self._counters, barrier=push.barrier, run=slots.run, words=slots.words,
+            room=slots.room,
+        )  # fmt: skip
 
 
 def _lengths(form: CscMatrix) -> Array:
@@ -202,191 +349,6 @@ def _renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> C
     made = transpose(by_rows, *what)
     made.csr = by_rows
     return made
-
-
-class Kind(NamedTuple):
-    """The kind of a search, alike on all pieces."""
-
-    sums: bool  # products of one level add up
-    iso: bool  # every product is 1
-    sends_values: bool  # products read the frontier's values, so that all pieces need them
-    keep: bool  # the frontier's values are stored
-
-
-def _on_piece(body: SearchBody, k: int) -> SearchBody:
-    """Return a body that is on handles of the grid on the parts of a local piece."""
-    A: Any = body.A
-    return SearchBody(
-        A.parts[k].csc(), body.frontier.parts[k], body.excluded.parts[k], body.product,
-        tuple([a._replace(target=a.target.parts[k]) for a in body.assignments]),
-        body.assigns_first, body.statements,
-    )  # fmt: skip
-
-
-def kind_of(body: SearchBody, pieces: int, times: int | None) -> Kind:
-    """Return the kind of a search from its body on handles of the grid, of so many local pieces."""
-    sends_values = body.reads[0]  # each part may have one value, but not the same one
-    iso = not sends_values and all(_is_one(_on_piece(body, k)) for k in range(pieces))
-    sums = not iso and body.sums
-    return Kind(sums, iso, sends_values, sums or sends_values or (times is not None and not iso))
-
-
-def _is_one(body: SearchBody) -> bool:
-    number = iso_result(body.A, False, body.frontier.number, body.product)
-    return number is not None and number.item() == 1
-
-
-class Started(NamedTuple):
-    """One search on a piece, ready to be launched.
-
-    Attributes
-    ----------
-    launch : CheckedLaunch
-        The launch.
-    given : dict
-        Its arguments.
-    had : list of callable or None
-        With a log, for each assignment a callable that returns its output's entries before the
-        loop, or None if there are none.
-    frontier : VectorStore
-        Without entries; it takes what `times` leaves in the frontier,
-    words, values : array or None
-        which the kernel writes here.
-    saved : Saved
-        Of the parts that it writes, the values to restore there.
-    """
-
-    launch: CheckedLaunch
-    given: dict[str, Any]
-    had: list[Count | None]
-    frontier: VectorStore
-    words: Array
-    values: Array
-    saved: Saved
-
-
-class PieceSearch:
-    """The searches of one structure on a piece; it keeps their launches, but not the part.
-
-    The piece has position `k` among the local ones; `n` and `nvals` are of the whole matrix.
-    """
-
-    def __init__(
-        self, space: PieceSpace, kind: Kind, k: int, piece: int, n: int, nvals: int
-    ) -> None:
-        self._space, self._kind, self._k, self._piece = space, kind, k, piece
-        self._n, self._nvals = n, nvals
-        self._launches: dict[tuple[tuple[str, str], ...], CheckedLaunch] = {}  # by macros of logs
-
-    def start(
-        self,
-        body: SearchBody,
-        targets: Sequence[VectorStore],
-        frontier: VectorStore,
-        times: int | None,
-        peers: Peers,
-        log: LoopLog | None = None,
-    ) -> Started:
-        """Return a search; what it needs is allocated and compiled.
-
-        Parameters
-        ----------
-        body : SearchBody
-            The loop's body on handles of the grid; the matrix has the columns that the product
-            finds.
-        targets : sequence of VectorStore
-            For each assignment a new part, which the kernel writes.
-        frontier : VectorStore
-            A new part without entries.
-        times : int or None
-            Iterations, at most.
-        peers : Peers
-            Of all pieces.
-        log : LoopLog, optional
-            Where its kernel writes records.
-        """
-        f, excluded = body.frontier.parts[self._k], body.excluded.parts[self._k]
-        source, nvals = f.single, f.nvals
-        sources, values = (None, None) if source >= 0 or not nvals else f.listed()
-        left_out = None
-        if excluded.nvals:
-            excluded.to_bitmap()
-            left_out = excluded.words
-        blank, outputs, had = outputs_of(targets, log)
-        saved = save_values(body.overwrites(times is not None, self._kind.sums), targets, blank)
-        launch = self._launch(body, logs_of(log, blank, len(targets)))
-        flags, result = blank, peers.results[self._piece]
-        if log is not None:
-            result = log.words
-            flags |= NEW_LOG if log.is_new else 0
-        kept = frontier.spare_values(f.dtype) if self._kind.keep else None
-        words = None if times is None else frontier.spare_words()
-        # After `reach` no level would take a source's bit out of the words again, so a search from
-        # there covers all vertices, as do several sources, which the host does not know.
-        near = not nvals or 0 <= source < self._space.reach
-        reach = self._space.reach if near else excluded.size
-        given = {
-            "reach": reach, "v_words": left_out, "sources": sources, "source_values": values,
-            "f_iso": f.number, "source": source, "num_sources": nvals, "own_values": kept,
-            **outputs, **unused_outputs(len(targets)), "blank": flags, "f_words": words,
-            "times": NO_LIMIT if times is None else times, **peers.arguments(self._piece),
-            "stop": frontier.device.stop[0], "result": result,
-        }  # fmt: skip
-        return Started(launch, given, had, frontier, words, kept, saved)
-
-    def settle(self, search: Started, result: Sequence[int]) -> None:
-        """Take over the frontier that the kernel has left, by its report."""
-        left = 0 if search.words is None else int(result[LEFT])
-        if left:
-            number = None if self._kind.keep else search.frontier.dtype.numpy.type(1)
-            search.frontier.set_bitmap(search.words, search.values, number, left)
-            if search.saved and search.frontier.device.enter is not None:
-                search.frontier.device.enter()
-            restore_values(search.saved, search.words)
-
-    def _launch(self, body: SearchBody, logs: dict[str, str]) -> CheckedLaunch:
-        """Return the launch of the kernel with these macros of its log; it is kept."""
-        key = tuple(logs.items())
-        found = self._launches.get(key)
-        if found is None:
-            found = self._launches[key] = self._bound(_on_piece(body, self._k), logs)
-        return found
-
-    def _bound(self, body: SearchBody, logs: dict[str, str]) -> CheckedLaunch:
-        """Prepare the launch with the arguments that all loops of this structure share."""
-        space, slots, kind, part = self._space, self._space.slots, self._kind, body.A
-        device, made = part.device, self._kernel(body, logs)
-        shared = pull_room(space.block, kind.sums)
-        grid = device.max_cooperative_blocks(made, space.block, shared)
-        predecessors, successors = space.forms(part)
-        reads_matrix = not kind.iso and body.reads[1]
-        unhinted = kind.sums or (reads_matrix and part.values is not None)
-        push, own = space.push, part.shape[1]
-        alpha = alpha_of(space.degree, self._n, kind.sums, wide=True)
-        return device.prepare(
-            made, grid * space.block, block=space.block, cooperative=True, shared=shared,
-            n=self._n, own=own, nvals_a=self._nvals,
-            **form_arguments("out", successors, kind.iso),
-            **form_arguments("in", predecessors, kind.iso),
-            a_iso=False if kind.iso else part.number, hint=None if unhinted else space.hint,
-            empty=space.empty, degrees=space.degrees, names=space.names,
-            shift=int(body.assigns_first), num_targets=int(space.targets),
-            symmetric=int(space.symmetric), alpha=alpha, beta=beta_of(kind.sums),
-            gamma=gamma_of(alpha, space.degree, space.behind), visited=space.visited,
-            found_words=space.found, words_a=space.words[0], words_b=space.words[1],
-            vertex=push.vertex, start=push.start, degree=push.degree, chunks=push.chunks,
-            counters=space.counters, barrier=push.barrier, run=slots.run, words=slots.words,
-            room=slots.room,
-        )  # fmt: skip
-
-    def _kernel(self, body: SearchBody, logs: dict[str, str]) -> Kernel:
-        space = self._space
-        form, _ = space.forms(body.A)
-        sums, iso, sends_values, keep = self._kind
-        macros, prelude = search_macros(body, form, iso, sums, keep)
-        macros |= {"BLOCK": str(space.block), "PEERS": str(space.pieces)} | logs
-        macros["SENDS_VALUES"] = str(int(sends_values))
-        return kernel("search/peers.cu", "peers_search", prelude=prelude, **macros)
 
 
 # ------------------------------------------------------------------------------------------
@@ -416,13 +378,13 @@ def plan_loop(
         pieces.one_kernel = True  # neither places nor links change
     if isinstance(turns, Sweep) or turns.empty is None:
         return Rejection("the loop has no frontier; on a grid only a search is one kernel")
-    if not isinstance(turns.empty, GridVector):
+    if len(turns.empty.shape) > 1:
         return Rejection("the frontier has several rows; on a grid a search of one is one kernel")
     body = match_search(statements, turns.empty)
     if isinstance(body, Rejection):
         return body
     loop = GridLoop(pieces, body, turns.times)
-    why = "" if loop.is_known else _why_no_search(pieces, body, turns.times)
+    why = "" if loop.known else _why_no_search(pieces, body, turns.times)
     return Rejection(why) if why else loop
 
 
@@ -432,9 +394,9 @@ def _why_apart(pieces: Pieces) -> str:
     if kinds:
         return f"pieces are on {' and '.join(sorted(kinds))}, which has no kernels"
     if len(pieces.engine.local) < pieces.engine.size:
-        return "the pieces are in several processes, and meet in each statement"
+        return "the pieces are in several processes, which synchronize in each statement"
     if pieces.grid[1] > 1:
-        return "the pieces stand in rows and columns, and meet in each statement"
+        return "the pieces are in rows and columns, which exchange messages in each statement"
     if pieces.engine.size > MOST_PEERS:
         return f"{pieces.engine.size} pieces; at most {MOST_PEERS} run one kernel"
     devices = [place.device for place in pieces.places]
@@ -467,64 +429,47 @@ def _why_no_search(pieces: Pieces, body: SearchBody, times: int | None) -> str:
     )
 
 
-class Logged(NamedTuple):
-    """The records of a traced search."""
-
-    records: list[Callable[[], np.ndarray[Any, Any]]]  # returns those of each piece
-    had: list[list[Count | None]]  # `Started.had` of each piece
-    value_bytes: int  # of the value that a piece sends with each vertex, or 0
-    rows: SearchRows  # makes rows of the records of all as one
-
-
-def _structure(body: SearchBody, times: int | None) -> tuple[Any, ...]:
-    """Return what a search's kernel is made for; of one structure all may run, or none."""
-    product, assigned = body.product, [(a.what, a.target.dtype) for a in body.assignments]
-    return (
-        product.semiring, product.domain, product.result, product.flip, body.frontier.dtype,
-        tuple(assigned), body.assigns_first, times is None,
-    )  # fmt: skip
-
-
 class _Space:
     """What the searches of one grid matrix keep: a space for each piece, and the windows.
 
     Attributes
     ----------
-    searches : dict
-        For each structure the `PieceSearch` of each piece.
+    kinds : dict
+        The kind of each structure that was searched.
+    degree : float
+        The mean entries of a column.
+    targets, behind : int, float
+        How many vertices edges lead to, and their mean edges that leave them, over all edges.
     """
 
-    def __init__(self, pieces: Pieces, A: GridMatrix, value_bytes: int) -> None:
+    def __init__(self, pieces: Pieces, A: GridHandle, value_bytes: int) -> None:
         self.value_bytes = value_bytes
-        self.searches: dict[tuple[Any, ...], list[PieceSearch]] = {}
-        n, count = A.shape[0], pieces.engine.size
-        by = pieces.partition(n)
+        self.kinds: dict[tuple[Any, ...], Kind] = {}
+        self.n, self.nvals, self.symmetric = A.shape[0], pieces.nvals(A), bool(A.symmetric)
+        self.degree = self.nvals / max(self.n, 1)
+        by, count = pieces.partition(self.n), pieces.engine.size
         slots = slots_of(by)
-        self.nvals = pieces.nvals(A)
-        degree = self.nvals / max(n, 1)
         self.of_piece: list[PieceSpace] = []
         into, rows = [], []
-        for k, _, place in pieces:
+        for k, p, place in pieces:
             with place.device.alone():
                 part = A.parts[k].csc()
-                space = PieceSpace(part, slots, count, degree)
+                space = PieceSpace(k, p, part, slots, self.degree)
                 self.of_piece.append(space)
                 into.append(_lengths(part))  # of rows too, if A is symmetric
-                if not A.symmetric:
+                if not self.symmetric:
                     rows.append(space.row_lengths(part))
         self._parts = [weakref.ref(part.csc()) for part in A.parts]
         # Without symmetry each piece has some of the edges that leave a vertex.
-        whole: Any = None if A.symmetric else np.sum(rows, axis=0, dtype=np.uint32)
+        whole: Any = None if self.symmetric else np.sum(rows, axis=0, dtype=np.uint32)
         walks = 0.0
         for k, p, place in pieces:
             with place.device.alone():
                 out = into[k] if whole is None else place.device.from_host(whole[by.own(p)])
                 walks += float(place.device.xp.multiply(into[k], out, dtype=np.float64).sum())
                 self.of_piece[k].degrees = out
-        targets = sum(space.targets for space in self.of_piece)
-        for space in self.of_piece:
-            space.targets, space.behind = targets, walks / max(self.nvals, 1)
-            space.symmetric = bool(A.symmetric)
+        self.targets = sum(space.targets for space in self.of_piece)
+        self.behind = walks / max(self.nvals, 1)
         windows = pieces.engine.window(8 * slots.window_words(count, value_bytes))
         assert windows is not None
         for space, window in zip(self.of_piece, windows, strict=True):
@@ -532,8 +477,12 @@ class _Space:
         self.peers = Peers([place.device for place in pieces.places], windows)
         self.nbytes = self.peers.nbytes + sum(space.nbytes for space in self.of_piece)
 
+    def alpha(self, kind: Kind) -> float:
+        """Return the threshold for a pull."""
+        return alpha_of(self.degree, self.n, kind.sums, wide=True)
+
     @staticmethod
-    def of(A: GridMatrix) -> _Space | None:
+    def of(A: GridHandle) -> _Space | None:
         """Return the space of a matrix, if it still has the parts that it was made for."""
         space: _Space | None = A.parts[0].csc().cache.get(SPACE)
         if space is not None:
@@ -552,19 +501,13 @@ class GridLoop:
     """
 
     name = "search of pieces"
-    keeps_log = True
 
     def __init__(self, pieces: Pieces, body: SearchBody, times: int | None) -> None:
         self._pieces, self._body, self._times = pieces, body, times
         self.statements = body.statements
         self.why = f"the body is a search from one frontier; {pieces.engine.size} pieces"
-        self.logged: Logged | None = None
-        self._known = self._find()
-
-    @property
-    def is_known(self) -> bool:
-        """Whether a search of this structure has run on the same parts, so that this one may."""
-        return self._known is not None
+        self.rows: Callable[[], list[LoopRow]] | None = None
+        self.known = self._find()
 
     @property
     def nbytes(self) -> int:
@@ -575,7 +518,7 @@ class GridLoop:
     def run(self, logs: Sequence[LoopLog] = ()) -> None:
         """Run the loop to its end, and wait for it.
 
-        With a log of each piece's device the kernels write records, and `logged` has them.
+        With a log of each piece's device the kernels write records, and `rows` returns its rows.
 
         Raises
         ------
@@ -585,7 +528,7 @@ class GridLoop:
         if self._times == 0:
             return
         pieces, body, times = self._pieces, self._by_columns(), self._times
-        space, search = self._known or self._learn(body)
+        space, kind = self.known or self._learn(body)
         written = [a.target for a in body.assignments]
         made, started = [], []
         device = pieces.places[0].device
@@ -596,10 +539,9 @@ class GridLoop:
                     device.enter()
                 left = _blank(body.frontier.parts[k])
                 old = [x.parts[k] for x in written]
-                targets = [x.copy(x.dtype) if x.nvals else _blank(x) for x in old]
-                log = logs[k] if logs else None
-                started.append(search[k].start(body, targets, left, times, space.peers, log))
-                made.append([left, *targets])
+                made.append([left, *(x.copy(x.dtype) if x.nvals else _blank(x) for x in old)])
+                log, piece = logs[k] if logs else None, space.of_piece[k]
+                started.append(piece.start(space, body, kind, made[-1], times, log))
             launches = [s[:2] for s in started]
             with heard(*[place.device.stop[1] for place in pieces.places]):
                 results = space.peers.run(launches, [log.words for log in logs])
@@ -608,26 +550,26 @@ class GridLoop:
             if named is None:
                 raise
             raise named from error
-        for of_piece, s, result in zip(search, started, results, strict=True):
-            of_piece.settle(s, result)
+        for s, result in zip(started, results, strict=True):
+            s.settle(result)
         if logs:
-            self.logged = self._log_of(body, space, [s.had for s in started], logs)
+            self.rows = self._rows_of(body, space, kind, [s.had for s in started], logs)
         become_all(
             [
-                (x, GridVector(parts, x.dtype, x.shape))
+                (x, GridHandle(parts, x.dtype, x.shape))
                 for x, *parts in zip([body.frontier, *written], *made, strict=True)
             ]
         )
 
-    def _find(self) -> tuple[_Space, list[PieceSearch]] | None:
+    def _find(self) -> tuple[_Space, Kind] | None:
         """Return what a search of this structure has kept on the same parts, or None.
 
         A search by the transpose has kept it there; this one looks at the matrix alone.
         """
         body, A = self._body, cast(Any, self._body.A)
         space = _Space.of(A) if body.product.transpose or A.symmetric else None
-        search = None if space is None else space.searches.get(_structure(body, self._times))
-        return None if space is None or search is None else (space, search)
+        kind = None if space is None else space.kinds.get(_structure(body, self._times))
+        return None if space is None or kind is None else (space, kind)
 
     def _by_columns(self) -> SearchBody:
         """Return the body with the matrix whose columns lead to what the product finds."""
@@ -637,48 +579,88 @@ class GridLoop:
             body = body._replace(A=self._pieces.turned(body.A), product=product)
         return cast(SearchBody, body)
 
-    def _learn(self, body: SearchBody) -> tuple[_Space, list[PieceSearch]]:
+    def _learn(self, body: SearchBody) -> tuple[_Space, Kind]:
         """Return what searches of this structure on these parts share; it is kept."""
-        pieces, A, structure = self._pieces, cast(Any, body.A), _structure(body, self._times)
+        pieces, A = self._pieces, cast(Any, body.A)
         kind = kind_of(body, len(pieces.places), self._times)
-        nbytes = body.frontier.dtype.numpy.itemsize if kind.sends_values else 0
         space = _Space.of(A)
-        if space is None or space.value_bytes < nbytes:
+        if space is None or space.value_bytes < kind.value_bytes:
             kept: dict[str, Any] = A.parts[0].csc().cache
             kept.pop(SPACE, None)  # which frees its memory first
-            space = kept[SPACE] = _Space(pieces, A, nbytes)
-        if structure not in space.searches:
-            space.searches[structure] = [
-                PieceSearch(space.of_piece[k], kind, k, p, A.shape[0], space.nvals)
-                for k, p, _ in pieces
-            ]
-        return space, space.searches[structure]
+            space = kept[SPACE] = _Space(pieces, A, kind.value_bytes)
+        return space, space.kinds.setdefault(kind.structure, kind)
 
-    def _log_of(
+    def _rows_of(
         self,
         body: SearchBody,
         space: _Space,
+        kind: Kind,
         had: list[list[Count | None]],
         logs: Sequence[LoopLog],
-    ) -> Logged:
+    ) -> Callable[[], list[LoopRow]]:
         A: Any = body.A
-        n, first, kind = A.shape[0], A.parts[0].csc(), kind_of(body, len(had), self._times)
-        alpha = alpha_of(space.nvals / max(n, 1), n, kind.sums, wide=True)
-        why = functools.partial(why_level, n, "kByEdges", alpha, beta_of(kind.sums))
+        n, first = space.n, A.parts[0].csc()
+        why = functools.partial(why_level, n, "kByEdges", space.alpha(kind), beta_of(kind.sums))
         assigned = [value_bytes(a.target.dtype) for a in body.assignments]
         traffic = SearchTraffic.of_vector(first, body.product, body.frontier.dtype, n, assigned)
         traffic = traffic._replace(bits=traffic.bits * len(had))  # each piece has them all
         # A function that counts the entries of all pieces before the loop; None without any.
         known = [[count for count in each if count is not None] for each in zip(*had, strict=True)]
         total = [(lambda of=of: sum(count() for count in of)) if of else None for of in known]
-        return Logged(
-            [log.launched() for log in logs],
-            had,
-            body.frontier.dtype.numpy.itemsize if kind.sends_values else 0,
-            SearchRows(self.statements, total, why, traffic),
-        )
+        rows = SearchRows(self.statements, total, why, traffic)
+        records = [log.launched() for log in logs]
+        return lambda: _rows_of_pieces(rows, [read() for read in records], had, kind.value_bytes)
 
 
 def _blank(x: VectorStore) -> VectorStore:
     """Return a part without entries; the memory was reserved when `x` was made."""
     return VectorStore(x.device, x.counters, x.dtype, x.size)
+
+
+# ------------------------------------------------------------------ records of several pieces
+def _rows_of_pieces(
+    rows: SearchRows, logs: Sequence[Array], had: Any, value_bytes: int
+) -> list[LoopRow]:
+    """Return the rows of a search of pieces: a level of all, and in it each piece as a phase."""
+    levels = [records[records["how"] != _BARRIER] for records in logs]
+    barriers = [records[records["how"] == _BARRIER] for records in logs]
+    found, at = [], 0
+    for row in rows(_merged(levels, barriers, had, rows.assigns_after)):
+        if row.measured.direction:  # the product's
+            at += 1
+            phases = _phases(at, barriers, value_bytes)
+            row = row._replace(measured=row.measured._replace(phases=phases))
+        found.append(row)
+    return found
+
+
+def _merged(
+    levels: Sequence[Array], barriers: Sequence[Array], had: Any, assigns_after: bool
+) -> Array:
+    """Return the records of all pieces as those of one device: what each has counted is added.
+
+    All have the same records but for the edges that they have looked at, and the new entries of
+    outputs that had some; in a part without entries before, all that the piece has found are new.
+    """
+    merged = levels[0].copy()
+    merged["edges"] = sum(records["edges"] for records in levels)
+    merged["added"] = 0
+    for records, at_barrier, counts in zip(levels, barriers, had, strict=True):
+        found = np.cumsum(at_barrier["out"][1 if assigns_after else 0 :])[: len(records) - 1]
+        for k, count in enumerate(counts):
+            merged["added"][1:, k] += found if count is None else records["added"][1:, k]
+    return merged
+
+
+def _phases(at: int, barriers: Sequence[Array], value_bytes: int) -> tuple[Phase, ...]:
+    """Return, for each piece, how long its part of a level took, and what it sent to the others."""
+    phases, others = [], len(barriers) - 1
+    for p, at_barrier in enumerate(barriers):
+        ms = max(int(at_barrier["other"][at]) - int(at_barrier["ns"][at - 1]), 0) / 1e6
+        words, found = int(at_barrier["in"][at]), int(at_barrier["out"][at])
+        forms = {"bitmap": 4 * words} if words else {"list": 4 * found}
+        if value_bytes:
+            forms["values"] = value_bytes * found
+        sent = [Sent(form, others if size else 0, others * size) for form, size in forms.items()]
+        phases.append(Phase(f"piece {p}", ms, tuple(sent)))
+    return tuple(phases)

@@ -7,75 +7,53 @@ from typing import Any
 
 import numpy as np
 
+from lagpu import operations as ops
 from lagpu.algebra.operators import IndexUnaryOp, Semiring
 from lagpu.algebra.tables import binary
-from lagpu.backends.grid.exchange import folded, needed, spread, whole
-from lagpu.backends.grid.handles import GridHandle, GridMatrix
-from lagpu.backends.grid.partition import Layout
+from lagpu.backends.grid.exchange import folded, spread, whole
+from lagpu.backends.grid.partition import GridHandle, Layout, needed
 from lagpu.backends.grid.pieces import Entries, Pieces, computed, entries_of, from_entries, on_host
 from lagpu.backends.grid.systems import require_no_system
 from lagpu.dtypes import BOOL, INT64, DType
-from lagpu.operations import (
-    Apply,
-    Assign,
-    AssignScalar,
-    Descriptor,
-    Ewise,
-    Extract,
-    ExtractColumn,
-    ExtractElement,
-    Handle,
-    Kronecker,
-    Multiply,
-    MultiplySelection,
-    Operation,
-    Product,
-    Reduce,
-    ReduceRows,
-    Select,
-    SelectionToMatrix,
-    Statement,
-)
+from lagpu.operations import Handle, Operation, Statement
 
 Array = np.ndarray[Any, Any]
 Lists = list[Array | None]
 
 
-def _assigned(
-    pieces: Pieces, given: Sequence[Entries], dtype: DType, shape: tuple[int, ...]
-) -> list[Operation]:
+def _assigned(pieces: Pieces, given: Sequence[Entries], s: Statement) -> list[Operation]:
     """Return, for each local piece, the assignment of the entries that it owns."""
-    return [Assign(part) for part in pieces.sent(given, dtype, shape).parts]
+    return [ops.Assign(part) for part in pieces.sent(given, s.dtype, s.out.shape).parts]
 
 
 # ------------------------------------------------------------------------------------------
 # Products: a piece collects what it needs of the left operand, and multiplies its own part.
 
 
-def multiply(pieces: Pieces, op: Multiply, out: GridHandle, desc: Descriptor) -> list[Operation]:
+def multiply(pieces: Pieces, op: ops.Multiply, s: Statement) -> list[Operation]:
     """``w = u A`` or ``C = Q A``: the pieces' products, or their sums where A's rows are cut.
 
     A product of two matrices whose result is cut by rows is made where it belongs: each piece
     collects the rows of the left operand and the columns of the right one.
     """
     require_no_system(pieces.places[0], op.product.policy)
-    if _is_cut_by_rows(pieces, out.shape):
-        return _of_collected(pieces, op, out)
+    if _is_cut_by_rows(pieces, s.out.shape):
+        return _of_collected(pieces, op, s.out)
     A, inner, products = local_products(pieces, op)
     layout = pieces.layout(A.shape)
     if layout.dims[inner].whole:
         return list(products)
-    dtype, semiring = op.product.result, op.product.semiring
+    semiring = op.product.semiring
     expected = [
         place.nvals(local.operand) * place.nvals(local.matrix) / max(layout.shape(p)[inner], 1)
         for local, (_, p, place) in zip(products, pieces, strict=True)
     ]
-    width = 0 if semiring.multiply.name == "pair" else dtype.numpy.itemsize
-    need, monoid = needed(layout, 1 - inner), semiring.monoid
-    return folded(pieces, products, need, monoid, dtype, out.shape, desc, expected, width)
+    width = 0 if semiring.multiply.name == "pair" else s.dtype.numpy.itemsize
+    need = needed(layout, 1 - inner)
+    return folded(pieces, products, need, semiring.monoid, s, expected, width)
 
 
-def local_products(pieces: Pieces, op: Multiply) -> tuple[GridMatrix, int, list[Multiply]]:
+def local_products(pieces: Pieces, op: ops.Multiply) -> tuple[GridHandle, int, list[ops.Multiply]]:
     """Return (the matrix, its dimension that is summed over, the product of each local piece)."""
     A, product = op.matrix, op.product
     if not product.transpose and not _is_cut_by_rows(pieces, A.shape[::-1]):
@@ -89,10 +67,10 @@ def local_products(pieces: Pieces, op: Multiply) -> tuple[GridMatrix, int, list[
         product, numbered = _taking(product, of_matrix=False), -1
     # `spread` numbers by dimension 0 or 1 of what it returns: the last one is that of the sum.
     left = spread(pieces, op.operand, needed(layout, inner), "mxm", -1, op.transposed, numbered)
-    return A, inner, [Multiply(parts[k], left[k], product) for k, _, _place in pieces]
+    return A, inner, [ops.Multiply(parts[k], left[k], product) for k, _, _place in pieces]
 
 
-def _of_collected(pieces: Pieces, op: Multiply, out: GridHandle) -> list[Operation]:
+def _of_collected(pieces: Pieces, op: ops.Multiply, out: GridHandle) -> list[Operation]:
     """Return the product of the rows and the columns that the result of each piece needs."""
     product, position = op.product, op.product.semiring.multiply.positional
     by, turned = pieces.layout(out.shape), not product.transpose
@@ -102,75 +80,69 @@ def _of_collected(pieces: Pieces, op: Multiply, out: GridHandle) -> list[Operati
     row, column = (0 if position == "i" else None), (1 if position == "j" else None)
     left = spread(pieces, op.operand, needed(by, 0), "mxm", 0, op.transposed, row)
     right = spread(pieces, op.matrix, needed(by, 1), "mxm", 1, turned, column)
-    return [Multiply(right[k], left[k], product) for k, _, _place in pieces]
+    return [ops.Multiply(right[k], left[k], product) for k, _, _place in pieces]
 
 
 def _is_cut_by_rows(pieces: Pieces, shape: tuple[int, ...]) -> bool:
     return len(shape) == 2 and not pieces.layout(shape).dims[0].whole
 
 
-def multiply_selection(
-    pieces: Pieces, op: MultiplySelection, out: GridHandle, desc: Descriptor
-) -> list[Operation]:
+def multiply_selection(pieces: Pieces, op: ops.MultiplySelection, s: Statement) -> list[Operation]:
     """``w = P' u``, where each piece has its part of f; else as a product with the matrix."""
     f, u = op.indices, op.operand
     product = op.product
     if product.transpose and product.semiring.multiply.positional != _index_of_output(product):
         left = whole(pieces, u, "mxv")
-        return [MultiplySelection(f.parts[k], left[k], product) for k, _, _place in pieces]
-    nrows = u.shape[0] if product.transpose else out.shape[0]
-    return multiply(pieces, Multiply(_selection(pieces, f, nrows), u, product), out, desc)
+        return [ops.MultiplySelection(f.parts[k], left[k], product) for k, _, _place in pieces]
+    nrows = u.shape[0] if product.transpose else s.out.shape[0]
+    return multiply(pieces, ops.Multiply(_selection(pieces, f, nrows), u, product), s)
 
 
-def selection_to_matrix(
-    pieces: Pieces, op: SelectionToMatrix, _out: GridHandle, _desc: Descriptor
-) -> list[Operation]:
+def selection_to_matrix(pieces: Pieces, op: ops.SelectionToMatrix, s: Statement) -> list[Operation]:
     """Make the matrix of the entries of f."""
     made = _selection(pieces, op.indices, op.nrows)
     found = pieces.turned(made) if op.transposed else made
-    return [Assign(part) for part in found.parts]
+    return [ops.Assign(part) for part in found.parts]
 
 
-def _selection(pieces: Pieces, f: GridHandle, nrows: int) -> GridMatrix:
+def _selection(pieces: Pieces, f: GridHandle, nrows: int) -> GridHandle:
     given = []
     for columns, rows in pieces.entries(f):
         there = (rows >= 0) & (rows < nrows)
         rows = rows[there].astype(np.int64)
         given.append((rows, columns[there], np.ones(len(rows), bool)))
-    made: GridMatrix = pieces.sent(given, BOOL, (nrows, f.shape[0]))
-    return made
+    return pieces.sent(given, BOOL, (nrows, f.shape[0]))
 
 
-def kronecker(pieces: Pieces, op: Kronecker, out: GridHandle, _desc: Descriptor) -> list[Operation]:
+def kronecker(pieces: Pieces, op: ops.Kronecker, s: Statement) -> list[Operation]:
     """Combine each part of A with all of B; the blocks of A's entries are sent to their owners."""
     A = pieces.turned(op.left) if op.transposed[0] else op.left
-    B: GridMatrix = op.right
+    B: GridHandle = op.right
     right, transposed = whole(pieces, B, "kronecker"), (False, op.transposed[1])
     p, q = reversed(B.shape) if op.transposed[1] else B.shape
-    dtype = op.op.types(A.dtype, B.dtype)[1]
     by, given = pieces.layout(A.shape), []
     for k, piece, place in pieces:
         nrows, ncols = by.shape(piece)
-        local = Kronecker(A.parts[k], right[k], op.op, transposed)
-        block = computed(place, local, dtype, (nrows * p, ncols * q))
+        local = ops.Kronecker(A.parts[k], right[k], op.op, transposed)
+        block = computed(place, local, s.dtype, (nrows * p, ncols * q))
         rows, cols, values = entries_of(place, block, 2)
         i, j = by.index(piece, rows // max(p, 1), cols // max(q, 1))
         given.append((i * p + rows % max(p, 1), j * q + cols % max(q, 1), values))
-    return _assigned(pieces, given, dtype, out.shape)
+    return _assigned(pieces, given, s)
 
 
-def _index_of_output(product: Product) -> str:
+def _index_of_output(product: ops.Product) -> str:
     """Return what a positional operator reads if each product is the index of the output."""
     return "j" if product.flip else "i"
 
 
-def _taking(product: Product, of_matrix: bool) -> Product:
+def _taking(product: ops.Product, of_matrix: bool) -> ops.Product:
     """Return the algebra that takes the values of the matrix, or else those of the left operand."""
     takes = binary.second if product.flip == of_matrix else binary.first
     return product._replace(semiring=Semiring(product.semiring.monoid, takes), domain=INT64)
 
 
-def _indices(pieces: Pieces, A: GridMatrix, dim: int) -> list[Handle]:
+def _indices(pieces: Pieces, A: GridHandle, dim: int) -> list[Handle]:
     """Return the parts of a matrix with each entry's index in a dimension as its value."""
     by, found = pieces.layout(A.shape), []
     for k, p, place in pieces:
@@ -184,7 +156,7 @@ def _indices(pieces: Pieces, A: GridMatrix, dim: int) -> list[Handle]:
 # Element-wise operations: each piece by itself; operators of indices see the global ones.
 
 
-def ewise(pieces: Pieces, op: Ewise, _out: GridHandle, _desc: Descriptor) -> list[Operation]:
+def ewise(pieces: Pieces, op: ops.Ewise, s: Statement) -> list[Operation]:
     """Combine the parts; a transposed matrix is redistributed first."""
     left, right = (
         pieces.turned(x) if transposed else x
@@ -194,12 +166,9 @@ def ewise(pieces: Pieces, op: Ewise, _out: GridHandle, _desc: Descriptor) -> lis
     return [straight._replace(left=left.parts[k], right=right.parts[k]) for k, _, _place in pieces]
 
 
-def each_part(
-    pieces: Pieces, op: Apply | Select, _out: GridHandle, _desc: Descriptor
-) -> list[Operation]:
+def each_part(pieces: Pieces, op: ops.Apply | ops.Select, s: Statement) -> list[Operation]:
     """Apply a function to each part, or select entries of each part."""
-    function: Any = op.function.op if isinstance(op, Apply) else op.op
-    dtype = op.function.result if isinstance(op, Apply) else op.operand.dtype
+    function: Any = op.function.op if isinstance(op, ops.Apply) else op.op
     x: GridHandle = op.operand
     reads_indices = isinstance(function, IndexUnaryOp) and (
         bool(function.body) or not function.uses_value
@@ -208,12 +177,11 @@ def each_part(
         return [op._replace(operand=part) for part in x.parts]
     by, found = pieces.layout(x.shape), list[Operation]()
     for k, p, place in pieces:  # on the part with its entries at their global indices
-        *where, values = entries_of(place, x.parts[k], len(x.shape))
-        wide = from_entries(place, (*by.index(p, *where), values), x.dtype, x.shape)
-        made = computed(place, op._replace(operand=wide), dtype, x.shape)
-        *indices, values = entries_of(place, made, len(x.shape))
-        entries = (*by.position(*indices), values)
-        found.append(Assign(from_entries(place, entries, dtype, by.shape(p))))
+        entries = by.indexed(p, entries_of(place, x.parts[k], len(x.shape)))
+        wide = from_entries(place, entries, x.dtype, x.shape)
+        made = computed(place, op._replace(operand=wide), s.dtype, x.shape)
+        entries = by.placed(entries_of(place, made, len(x.shape)))
+        found.append(ops.Assign(from_entries(place, entries, s.dtype, by.shape(p))))
     return found
 
 
@@ -221,13 +189,13 @@ def each_part(
 # Indexing: entries are sent to the owners of their places in the result.
 
 
-def assign(pieces: Pieces, op: Assign, out: GridHandle, _desc: Descriptor) -> list[Operation]:
+def assign(pieces: Pieces, op: ops.Assign, s: Statement) -> list[Operation]:
     """Assign at the own indices."""
     x = pieces.turned(op.operand) if op.transposed else op.operand
     lists = _on_host(op.indices, x)
-    by, own = pieces.layout(out.shape), pieces.layout(x.shape)
+    by, own = pieces.layout(s.out.shape), pieces.layout(x.shape)
     if _in_place(lists, own, by):
-        return [Assign(part, op.indices) for part in x.parts]
+        return [ops.Assign(part, op.indices) for part in x.parts]
     # The numbers in the lists are the indices in `x`.
     given = pieces.entries(x)
     places = [
@@ -244,15 +212,13 @@ def assign(pieces: Pieces, op: Assign, out: GridHandle, _desc: Descriptor) -> li
             for of, number, dim in zip(mine, numbers, by.dims, strict=True)
         ]
         part = from_entries(place, (*local, values), x.dtype, shape)
-        operations.append(Assign(part, _positions(mine)))
+        operations.append(ops.Assign(part, _positions(mine)))
     return operations
 
 
-def assign_scalar(
-    pieces: Pieces, op: AssignScalar, out: GridHandle, _desc: Descriptor
-) -> list[Operation]:
+def assign_scalar(pieces: Pieces, op: ops.AssignScalar, s: Statement) -> list[Operation]:
     """Assign a number at the own indices."""
-    lists, by = _on_host(op.indices, out), pieces.layout(out.shape)
+    lists, by = _on_host(op.indices, s.out), pieces.layout(s.out.shape)
     found: list[Operation] = []
     for _, p, _place in pieces:
         positions = _positions(_own(by, lists, p)[0])
@@ -262,16 +228,16 @@ def assign_scalar(
     return found
 
 
-def extract(pieces: Pieces, op: Extract, out: GridHandle, _desc: Descriptor) -> list[Operation]:
+def extract(pieces: Pieces, op: ops.Extract, s: Statement) -> list[Operation]:
     """Extract at the own indices; the entries are sent to the owners of the results."""
     x: GridHandle = op.operand
     lists, by = _on_host(op.indices, x), pieces.layout(x.shape)
-    if _in_place(lists, pieces.layout(out.shape), by):
-        return [Extract(part, op.indices) for part in x.parts]
+    if _in_place(lists, pieces.layout(s.out.shape), by):
+        return [ops.Extract(part, op.indices) for part in x.parts]
     given = []
     for k, p, place in pieces:
         mine, shape = _own(by, lists, p)
-        found = computed(place, Extract(x.parts[k], _positions(mine)), x.dtype, shape)
+        found = computed(place, ops.Extract(x.parts[k], _positions(mine)), x.dtype, shape)
         *where, values = entries_of(place, found, len(shape))
         # The numbers in the lists are the indices of the result.
         numbers = [
@@ -279,14 +245,12 @@ def extract(pieces: Pieces, op: Extract, out: GridHandle, _desc: Descriptor) -> 
             for of, at, dim, part in zip(mine, where, by.dims, by.parts(p), strict=True)
         ]
         given.append((*numbers, values))
-    return _assigned(pieces, given, x.dtype, out.shape)
+    return _assigned(pieces, given, s)
 
 
-def extract_column(
-    pieces: Pieces, op: ExtractColumn, out: GridHandle, _desc: Descriptor
-) -> list[Operation]:
+def extract_column(pieces: Pieces, op: ops.ExtractColumn, s: Statement) -> list[Operation]:
     """Extract a column or a row from the parts that have it; it is sent where it is cut."""
-    A: GridMatrix = op.matrix
+    A: GridHandle = op.matrix
     by, dim = pieces.layout(A.shape), 0 if op.transposed else 1
     owner, position = by.dims[dim].owner(op.column), by.dims[dim].position(op.column)
     if by.dims[dim].whole:
@@ -297,10 +261,10 @@ def extract_column(
         found = place.vector(A.dtype, size)
         if parts[dim] == owner:
             local = op._replace(matrix=A.parts[k], column=position)
-            place.execute(Statement(found, Descriptor(), local, A.dtype))
+            place.execute(Statement(found, ops.Descriptor(), local, A.dtype))
         where, values = place.vector_to_coo(found)
         given.append((by.dims[1 - dim].index(parts[1 - dim], where), values))
-    return _assigned(pieces, given, A.dtype, out.shape)
+    return _assigned(pieces, given, s)
 
 
 def _in_place(lists: Lists, one: Layout, other: Layout) -> bool:
@@ -339,42 +303,39 @@ def _on_host(indices: Any, x: GridHandle) -> Lists:
 # Sums: each piece adds its entries, then the pieces' sums are added in the order of the pieces.
 
 
-def reduce_rows(
-    pieces: Pieces, op: ReduceRows, out: GridHandle, desc: Descriptor
-) -> list[Operation]:
+def reduce_rows(pieces: Pieces, op: ops.ReduceRows, s: Statement) -> list[Operation]:
     """Add the rows or the columns of each part; where these are cut, the owners add up the sums."""
-    A: GridMatrix = op.matrix
+    A: GridHandle = op.matrix
     layout, kept = pieces.layout(A.shape), 1 if op.transposed else 0
     local = [op._replace(matrix=part) for part in A.parts]
     if layout.dims[1 - kept].whole:
         return list(local)
-    dtype = op.monoid.types(A.dtype)[1]
     expected = [place.nvals(A.parts[k]) for k, _, place in pieces]
-    need, width = needed(layout, kept), dtype.numpy.itemsize
-    return folded(pieces, local, need, op.monoid, dtype, out.shape, desc, expected, width)
+    need, width = needed(layout, kept), s.dtype.numpy.itemsize
+    return folded(pieces, local, need, op.monoid, s, expected, width)
 
 
-def reduce(pieces: Pieces, op: Reduce) -> Any:
+def reduce(pieces: Pieces, op: ops.Reduce) -> Any:
     """Return the sum of all entries, or None."""
     x: GridHandle = op.operand
     dtype = op.monoid.types(x.dtype)[1]
     values = _known(
-        pieces, [place.evaluate(Reduce(x.parts[k], op.monoid)) for k, _, place in pieces], dtype
+        pieces, [place.evaluate(ops.Reduce(x.parts[k], op.monoid)) for k, _, place in pieces], dtype
     )
     if not len(values):
         return None
     place = pieces.places[0]
     sums = from_entries(place, (np.arange(len(values)), values), dtype, (len(values),))
-    return place.evaluate(Reduce(sums, op.monoid))
+    return place.evaluate(ops.Reduce(sums, op.monoid))
 
 
-def element(pieces: Pieces, op: ExtractElement) -> Any:
+def element(pieces: Pieces, op: ops.ExtractElement) -> Any:
     """Return the value at an index or two, or None: the owner sends it to all."""
     x: GridHandle = op.operand
     by, found = pieces.layout(x.shape), []
     owner, at = by.owner(*op.position), by.position(*op.position)
     for k, p, place in pieces:
-        found.append(place.evaluate(ExtractElement(x.parts[k], at)) if p == owner else None)
+        found.append(place.evaluate(ops.ExtractElement(x.parts[k], at)) if p == owner else None)
     values = _known(pieces, found, x.dtype)
     return values[0].item() if len(values) else None
 
@@ -382,22 +343,22 @@ def element(pieces: Pieces, op: ExtractElement) -> Any:
 def _known(pieces: Pieces, found: Sequence[Any], dtype: DType) -> Array:
     """Return the values of all pieces that have one, from those of the local ones or None."""
     given = [(np.array([] if x is None else [x], dtype.numpy),) for x in found]
-    return np.concatenate([values for (values,) in pieces.engine.gather(given)[0]])
+    return np.concatenate([values for (values,) in pieces.engine.gather(given)])
 
 
 #: Each operation with the function that returns, for each local piece, the operation on its parts
-#: whose result is the piece's part of the result: ``localized(pieces, operation, out, desc)``.
-LOCALIZED: dict[type, Callable[[Pieces, Any, Any, Descriptor], list[Operation]]] = {
-    Multiply: multiply,
-    MultiplySelection: multiply_selection,
-    Ewise: ewise,
-    Kronecker: kronecker,
-    Apply: each_part,
-    Select: each_part,
-    Assign: assign,
-    AssignScalar: assign_scalar,
-    Extract: extract,
-    ExtractColumn: extract_column,
-    ReduceRows: reduce_rows,
-    SelectionToMatrix: selection_to_matrix,
+#: whose result is the piece's part of the result: ``localized(pieces, operation, statement)``.
+LOCALIZED: dict[type, Callable[[Pieces, Any, Statement], list[Operation]]] = {
+    ops.Multiply: multiply,
+    ops.MultiplySelection: multiply_selection,
+    ops.Ewise: ewise,
+    ops.Kronecker: kronecker,
+    ops.Apply: each_part,
+    ops.Select: each_part,
+    ops.Assign: assign,
+    ops.AssignScalar: assign_scalar,
+    ops.Extract: extract,
+    ops.ExtractColumn: extract_column,
+    ops.ReduceRows: reduce_rows,
+    ops.SelectionToMatrix: selection_to_matrix,
 }

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
 
+from lagpu import operations as ops
 from lagpu.algebra.tables import semiring
-from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.fused.match import DEPTH, NUMBER, SearchBody, match_search
 from lagpu.backends.gpu.ops.planner import (
     BEAMER,
@@ -24,27 +24,15 @@ from lagpu.backends.gpu.ops.planner import (
 )
 from lagpu.backends.gpu.storage.forms import csr_of
 from lagpu.backends.grid.comm import Arrays
-from lagpu.backends.grid.exchange import FORMS, form_of, needed, packed, summed, unpacked
-from lagpu.backends.grid.handles import GridMatrix, GridVector, become_all
+from lagpu.backends.grid.exchange import FORMS, form_of, packed, summed, unpacked
+from lagpu.backends.grid.partition import GridHandle, become_all, needed
 from lagpu.backends.grid.pieces import Entries, Pieces, cut, entries_of, from_entries
 from lagpu.backends.policies import choice, number, read_arguments, require_policy
-from lagpu.backends.profile import LoopRow, Measured, Phase, Sent
+from lagpu.backends.profile import LoopRow, Measured, Phase
 from lagpu.backends.protocol import Backend
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import InvalidValue, NotSupported
-from lagpu.operations import (
-    Assign,
-    AssignScalar,
-    Descriptor,
-    Handle,
-    Multiply,
-    Product,
-    Rejection,
-    Statement,
-    Sweep,
-    Until,
-    once,
-)
+from lagpu.operations import Descriptor, Multiply, Rejection, Statement, Sweep, Until
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
@@ -130,10 +118,7 @@ def policies_with_systems(place: Backend) -> tuple[str, ...]:
 def system_of(policy: str | None) -> System | None:
     """Return the system that a policy names, as ``"bfs2d:ratio=0.1,share=no"``, or None.
 
-    Raises
-    ------
-    InvalidValue
-        If the system has no such argument, or not this value of it, or its text is no policy.
+    It raises `InvalidValue` for an argument or a value that the system does not have.
     """
     name, _, text = (policy or "").partition(":")
     system = SYSTEMS.get(name)
@@ -150,100 +135,7 @@ def system_of(policy: str | None) -> System | None:
 
 
 # ------------------------------------------------------------------------------------------
-# Messages among the pieces of a row or a column.
-
-
-COLUMN, ROW = 0, 1  # pieces with the same sources; pieces with the same targets
-
-
-class Exchange:
-    """Sends messages among the pieces of each row or column of a matrix, and counts bytes."""
-
-    def __init__(self, pieces: Pieces, A: GridMatrix) -> None:
-        self._engine, self._by = pieces.engine, pieces.partition(A.shape[0])
-        self._needs = [needed(pieces.layout(A.shape), dim) for dim in (COLUMN, ROW)]
-        self._noted: list[tuple[str, int]] = []
-
-    def mates(self, piece: int, along: int) -> list[int]:
-        """Return the other pieces of a piece's column or row, rising."""
-        return [q for q in self._needs[along].group(piece) if q != piece]
-
-    def noted(self) -> tuple[Sent, ...]:
-        """Return what was sent since the last call, by form."""
-        noted, self._noted = self._noted, []
-        return summed(noted)
-
-    def sets(
-        self, given: Sequence[Mapping[int, Array]], along: int, form: str, of_receiver: bool
-    ) -> list[dict[int, Array]]:
-        """Send each mate a set of vertices; return, by sender, what each local piece receives.
-
-        A set has positions of the receiver's own vertices if `of_receiver`, else of the sender's.
-        """
-        parts = []
-        for p, lists in zip(self._engine.local, given, strict=True):
-            to: dict[int, Arrays] = {}
-            for d in self.mates(p, along):
-                size, used = self._sizes(d if of_receiver else p)
-                message = packed(lists[d], size, form, used)
-                self._noted.append((form_of(message, size, form, used), message.nbytes))
-                to[d] = (message,)
-            parts.append(to)
-        found = []
-        for p, received in zip(self._engine.local, self._engine.exchange(parts), strict=True):
-            sizes = {s: self._sizes(p if of_receiver else s) for s in received}
-            found.append(
-                {s: unpacked(m, sizes[s][0], form, sizes[s][1]) for s, (m,) in received.items()}
-            )
-        return found
-
-    def _sizes(self, piece: int) -> tuple[int, int]:
-        """Return the vertices of a piece, and how many of the first ones may have edges."""
-        return self._by.count(piece), self._by.used(piece)
-
-    def own_sets(self, own: Sequence[Array], along: int, form: str) -> list[dict[int, Array]]:
-        """Send all mates one set of own vertices of each local piece; see `sets`."""
-        local = zip(self._engine.local, own, strict=True)
-        given = [dict.fromkeys(self.mates(p, along), vertices) for p, vertices in local]
-        return self.sets(given, along, form, of_receiver=False)
-
-    def numbers(
-        self, given: Sequence[Mapping[int, Arrays]], along: int, name: str
-    ) -> list[dict[int, Arrays]]:
-        """Send each mate lists of numbers below 2**32; return, by sender, INT64."""
-        parts = []
-        for p, lists in zip(self._engine.local, given, strict=True):
-            short = {d: tuple(x.astype(np.uint32) for x in lists[d]) for d in self.mates(p, along)}
-            self._noted += [(name, sum(x.nbytes for x in arrays)) for arrays in short.values()]
-            parts.append(short)
-        return [
-            {s: tuple(x.astype(np.int64) for x in arrays) for s, arrays in lists.items()}
-            for lists in self._engine.exchange(parts)
-        ]
-
-    def totals(self, numbers: Sequence[tuple[int, ...]]) -> list[int]:
-        """Return the sums over all pieces of the numbers of each local one."""
-        given = [(np.array(of_piece, np.int64),) for of_piece in numbers]
-        others = self._engine.size - 1
-        self._noted += [("counts", counts.nbytes) for (counts,) in given for _ in range(others)]
-        received = self._engine.gather(given)[0]
-        return [int(total) for total in np.sum([counts for (counts,) in received], axis=0)]
-
-
-# ------------------------------------------------------------------------------------------
 # A piece of a search.
-
-
-class Listed(NamedTuple):
-    """The entries (targets[e], sources[e]) that leave a frontier, by position, on the place."""
-
-    targets: Any
-    sources: Any
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of both lists."""
-        return int(self.targets.nbytes + self.sources.nbytes)
 
 
 class Neighbours:
@@ -253,21 +145,20 @@ class Neighbours:
     """
 
     def __init__(self, place: Backend, part: Any, shape: tuple[int, ...]) -> None:
-        self._device = place.device if isinstance(place, GpuBackend) else None
-        self._xp: Any = np if self._device is None else self._device.xp
+        self._device = place.device
+        self._xp = np if self._device is None else self._device.xp
         with self._alone():
             if self._device is None:
                 col_ptr, rows, _ = place.matrix_to_csc(part)
-                ones = np.ones(len(rows), bool)
-                size = shape[0], shape[1]
-                form = sp.csc_array((ones, rows, col_ptr), shape=size).tocsr()
+                entries: Any = np.ones(len(rows), bool), rows, col_ptr
+                form = sp.csc_array(entries, shape=(shape[0], shape[1])).tocsr()
                 self._ptr, self._targets = form.indptr, form.indices
             else:
                 by_rows = csr_of(part.csc())
                 self._ptr, self._targets = by_rows.col_ptr, by_rows.row_idx
 
-    def listed(self, front: Array) -> Listed:
-        """Return the entries in the rows of a frontier, rising sources first."""
+    def listed(self, front: Array) -> tuple[Any, Any]:
+        """Return (targets, sources) of the entries in a frontier's rows, rising sources first."""
         xp = self._xp
         with self._alone():
             rows = xp.asarray(np.sort(front).astype(np.int64))
@@ -279,20 +170,20 @@ class Neighbours:
             place = xp.arange(total)
             of = xp.searchsorted(before, place, side="right")
             at = (ends - before)[of] + place
-            return Listed(self._targets[at], rows[of])
+            return self._targets[at], rows[of]
 
-    def distinct(self, listed: Listed) -> tuple[Array, Array]:
+    def distinct(self, targets: Any, sources: Any) -> list[Array]:
         """Return, on the host, the targets rising and each once, with the first source of each."""
         xp = self._xp
         with self._alone():
-            order = xp.argsort(listed.targets, kind="stable")
-            targets, sources = listed.targets[order], listed.sources[order]
+            order = xp.argsort(targets, kind="stable")
+            targets, sources = targets[order], sources[order]
             new = xp.ones(len(order), bool)
             new[1:] = targets[1:] != targets[:-1]
             found = targets[new], sources[new]
             if self._device is not None:
                 found = self._device.to_host(found[0]), self._device.to_host(found[1])
-        return found[0].astype(np.int64), found[1].astype(np.int64)
+        return [x.astype(np.int64) for x in found]
 
     def _alone(self) -> AbstractContextManager[Any]:
         return nullcontext() if self._device is None else self._device.alone()
@@ -308,10 +199,12 @@ class Piece:
     ----------
     own : array of int
         The target that each of its own vertices is, by position.
-    front : array of int
-        The own vertices of the frontier, by position, rising.
+    front, fronts : array of int, list of these
+        The own vertices of the frontier, by position, rising; those of all levels.
     unvisited : int
         Targets that are not visited, as far as the piece knows.
+    unshared : list of array of int
+        The own vertices that were visited since its row of pieces was sent them.
     via : array of INT64, (targets,)
         The source by which the piece has found a target.
     giver, source : array of INT64, (own vertices,)
@@ -321,9 +214,11 @@ class Piece:
     sources, pulls, reached
         In a level: the sources in the frontier; whether it pulls; by owner the vertices found and
         the source of each.
+    requested
+        By piece the own vertices whose sources it requests.
     """
 
-    def __init__(self, pieces: Pieces, k: int, A: GridMatrix, own: Array, system: System) -> None:
+    def __init__(self, pieces: Pieces, k: int, A: GridHandle, own: Array, system: System) -> None:
         self._pieces, self._k, self._part, self._dtype = pieces, k, A.parts[k], A.dtype
         self._place, self.own = pieces.places[k], own
         shape = pieces.layout(A.shape).shape(pieces.engine.local[k])
@@ -339,17 +234,15 @@ class Piece:
         self._visited = self._place.vector(BOOL, targets)
         self._seen = np.zeros(targets, bool)
         self.unvisited = targets
-        self.front: Array = np.zeros(0, np.int64)
+        self.front = self.sources = np.zeros(0, np.int64)
+        self.unshared = [self.front]
+        self.fronts: list[Array] = []
         self.via = np.zeros(targets, np.int64)
         self.giver, self.source = np.full(len(own), -1), np.zeros(len(own), np.int64)
-        self._unshared: list[Array] = [self.front]
-        self.sources, self.pulls, self.reached = self.front, False, dict[int, Arrays]()
-        self.listed: Listed | None = None
-
-    def out_degrees(self) -> Array:
-        """Return the number of entries in each row of the part."""
-        rows = entries_of(self._place, self._part, 2)[0]
-        return np.bincount(rows, minlength=self._sources)
+        self.pulls = False
+        self.listed: tuple[Any, Any] | None = None
+        self.reached: dict[int, Arrays] = {}
+        self.requested: dict[int, Arrays] = {}
 
     def find(self, numbered: bool) -> tuple[Array, Array]:
         """Visit and return the unvisited targets next to the frontier, and the source of each.
@@ -357,52 +250,39 @@ class Piece:
         The sources mean nothing unless `numbered`.
         """
         if self.neighbours is not None and self.listed is not None:
-            targets, via = self.neighbours.distinct(self.listed)
+            targets, via = self.neighbours.distinct(*self.listed)
             new = ~self._seen[targets]
             targets, via = targets[new], via[new]
         else:
             place = self._place
             algebra = semiring.any_secondi if numbered else semiring.any_pair
             domain, result = algebra.types(BOOL, self._dtype)
-            product = Product(algebra, domain, result, True, True, self._kernels[self.pulls])
+            product = ops.Product(algebra, domain, result, True, True, self._kernels[self.pulls])
             u = place.vector_from_coo(np.sort(self.sources), np.True_, BOOL, self._sources)
             out = place.vector(result, len(self._seen))
             desc = Descriptor(self._visited, complement=True, replace=True)
             multiply = Multiply(self._part, u, product)
             self._pieces.execute(self._k, Statement(out, desc, multiply, result))
             targets, via = place.vector_to_coo(out)
-        self._visit(targets)
+        self.visit(targets)
         self.via[targets] = via
         return targets, via
 
     def visit_own(self, vertices: Array) -> Array:
         """Visit own vertices; return those that were not visited before, as a mask."""
         new: Array = ~self._seen[self.own[vertices]]
-        self._visit(self.own[vertices[new]])
-        self._unshared.append(vertices[new])
+        self.visit(self.own[vertices])
+        self.unshared.append(vertices[new])
         return new
-
-    def take(self, vertices: Array, giver: int) -> None:
-        """Note the piece that has found own vertices, which are visited."""
-        self.giver[vertices] = giver
-        self._unshared.append(vertices)
-
-    def take_unshared(self) -> Array:
-        """Return the own vertices that were visited since the last call."""
-        unshared, self._unshared = np.concatenate(self._unshared), [np.zeros(0, np.int64)]
-        return unshared
 
     def visit(self, targets: Array) -> None:
         """Visit targets; some may be visited already."""
-        self._visit(targets[~self._seen[targets]])
-
-    def _visit(self, targets: Array) -> None:
-        """Mark targets that are not visited."""
+        targets = targets[~self._seen[targets]]
         if len(targets):
             self._seen[targets] = True
             self.unvisited -= len(targets)
             at = self._place.vector_from_coo(np.sort(targets), np.True_, BOOL, len(self._seen))
-            visit = AssignScalar(np.True_)
+            visit = ops.AssignScalar(np.True_)
             self._place.execute(Statement(self._visited, Descriptor(at), visit, BOOL))
 
 
@@ -410,74 +290,136 @@ class Piece:
 # A search: the host's loop over levels.
 
 
+COLUMN, ROW = 0, 1  # pieces with the same sources; pieces with the same targets
+
+
 class Level(NamedTuple):
     """One level in a trace."""
 
     frontier: int  # vertices of the whole frontier
     found: int  # of the next one
-    pulls: int  # local pieces that pulled
-    why: str  # in the numbers of the first local piece, or of all
-    phases: tuple[Phase, ...]  # times of this process, and bytes that its pieces sent
     products: int  # local pieces that multiplied
     listed: int  # neighbours that the others have listed
+    measured: Measured  # without the edges
 
 
-class Search:
-    """One search, level by level. Every process makes it and calls the methods, in step.
+class SystemLoop:
+    """A search that runs by a system, as named by a policy; see `FusedLoop`.
 
     A level is: expand along the column of pieces, expansion, fold along the row, update; Bisson and
-    others 2016, algorithm 2. Messages have positions of vertices in a piece.
-
-    Parameters
-    ----------
-    A : GridMatrix, (n, n)
-        Entry (i, j) is the edge i -> j.
-    numbered : bool
-        Whether parents are wanted.
-
-    Attributes
-    ----------
-    local : dict of Piece
-        The local pieces by their number.
-    total : int
-        Vertices of the frontier, in all pieces.
-    levels : list of Level
-        The levels so far.
+    others 2016, algorithm 2. Messages have positions of vertices in a piece. Every process runs it.
+    It makes new parts, which the handles take once no process can fail any more.
     """
 
-    def __init__(self, pieces: Pieces, A: GridMatrix, system: System, numbered: bool) -> None:
-        self._pieces, self._system, self._numbered = pieces, system, numbered
-        self._layout, self._by = pieces.layout(A.shape), pieces.partition(A.shape[0])
-        self._exchange = Exchange(pieces, A)
-        targets = self._layout.dims[ROW]
-        self.local = {
-            p: Piece(pieces, k, A, targets.position(self._by.own(p)), system) for k, p, _ in pieces
-        }
-        self._nvals, self._degrees = 0, [np.zeros(0, np.int64)] * len(self.local)
-        if system.rule == "edges":
-            self._nvals, self._degrees = pieces.nvals(A), self._out_degrees(A)
-        self._explored, self._pulled = 0, False
+    def __init__(
+        self, pieces: Pieces, body: SearchBody, system: System, policy: str, times: int | None
+    ) -> None:
+        self._pieces, self._body, self._system, self._times = pieces, body, system, times
+        self._numbered = body.product.semiring.multiply.positional == "k"  # finds parents
+        R, C = pieces.grid
+        self.name = policy
+        self.why = f"the body is a search from one frontier; {R} x {C} pieces"
+        self.nbytes = 0  # each place checks its own memory
         self._phases: list[Phase] = []
-        self.total, self._edges = 0, 0
-        self.levels: list[Level] = []
+        self._messages: list[tuple[str, int]] = []  # form and bytes of each in this phase
+        self._levels: list[Level] = []
 
-    def begin(self, fronts: list[Array], visited: list[Array]) -> None:
-        """Take the first frontier, and the visited vertices: own ones of the local pieces."""
-        for piece, front, before in zip(self.local.values(), fronts, visited, strict=True):
-            piece.visit_own(before)
-            piece.front = front
-        self.total, self._edges = self._agreed()
-        self._exchange.noted()
+    def run(self) -> None:
+        """See `FusedLoop`."""
+        body = self._body._replace(statements=())  # from which the other fields were made
+        given = {"policy": self.name, "body": body, "times": self._times}
+        self._pieces.run("search", self._run, given)
 
-    def advance(self) -> None:
+    def _run(self) -> None:
+        if self._times == 0:
+            return
+        body, pieces, matrix = self._body, self._pieces, cast(GridHandle, self._body.A)
+        A = matrix if body.product.transpose else pieces.turned(matrix)
+        self._layout, self._by = pieces.layout(A.shape), pieces.partition(A.shape[0])
+        targets = self._layout.dims[ROW]
+        self._local = {
+            p: Piece(pieces, k, A, targets.position(self._by.own(p)), self._system)
+            for k, p, _ in pieces
+        }
+        self._nvals, self._degrees = 0, [np.zeros(0, np.int64)] * len(self._local)
+        if self._system.rule == "edges":
+            self._nvals, self._degrees = pieces.nvals(A), self._out_degrees(A)
+        self._explored, self._pulled, self._levels = 0, False, []
+        first = []
+        for (k, _, place), piece in zip(pieces, self._local.values(), strict=True):
+            first.append(place.vector_to_coo(body.frontier.parts[k]))
+            piece.front = first[-1][0]
+            piece.fronts.append(piece.front)
+            excluded = place.vector_to_coo(body.excluded.parts[k])[0]  # by the first mask
+            piece.visit_own(np.union1d(excluded, piece.front) if body.assigns_first else excluded)
+        self._total, self._edges = self._agreed()  # vertices of the frontier, in all pieces
+        self._messages.clear()
+        while self._total and len(self._levels) != self._times:
+            self._advance()
+        self._write(first, self._parents() if self._numbered else [1] * len(first))
+
+    def _write(self, first: Sequence[Entries], found: list[Any]) -> None:
+        """Make the new parts of the frontier and of what is assigned; the handles take them.
+
+        `found` has, for each local piece, the value of each own vertex that the search has found.
+        """
+        body, pieces = self._body, self._pieces
+        frontier = pieces.empty(body.frontier.dtype, body.frontier.shape)
+        targets = [pieces.empty(a.target.dtype, a.target.shape) for a in body.assignments]
+        for k, p, place in pieces:
+            piece, (front, given) = self._local[p], first[k]
+            values = np.empty(len(piece.own), frontier.dtype.numpy)
+            values[:] = found[k]
+            kept = piece.giver[front] < 0  # not found once more
+            values[front[kept]] = given[kept]
+            at = piece.front
+            frontier.parts[k] = _vector(place, at, values[at], frontier.dtype, piece)
+            fronts = piece.fronts[:-1] if body.assigns_first else piece.fronts[1:]  # by depth
+            at = np.concatenate([at[:0], *fronts])
+            depths = np.repeat(np.arange(len(fronts)), [*map(len, fronts)])
+            for a, target in zip(body.assignments, targets, strict=True):
+                written = depths if a.what == DEPTH else values[at]
+                if a.what == NUMBER:
+                    written = np.full(len(at), a.number)
+                part, old = _vector(place, at, written, target.dtype, piece), a.target.parts[k]
+                if place.nvals(old):  # elsewhere its entries stay
+                    made = place.dup(old, target.dtype)
+                    place.execute(Statement(made, Descriptor(part), ops.Assign(part), target.dtype))
+                    part = made
+                target.parts[k] = part
+        old = [body.frontier, *(a.target for a in body.assignments)]
+        new = list(zip(old, [frontier, *targets], strict=True))
+        pieces.change(lambda: become_all(new))
+
+    def rows(self, products: Sequence[Callable[[], Measured]]) -> list[LoopRow]:
+        """Return a row for each statement and level, from the local products level by level."""
+        found, done = [], 0
+        assigned = Measured(0.0, None, reason="timed with the product")
+        for depth, level in enumerate(self._levels):
+            parts = [measured() for measured in products[done : done + level.products]]
+            done += level.products
+            edges = [level.listed, *(part.edges for part in parts)]
+            known = all(count is not None for count in edges)
+            measured = level.measured._replace(
+                kernel=(parts[0].kernel if parts else "") or self.name,
+                edges=sum(count or 0 for count in edges) if known else None,
+            )
+            for k, s in enumerate(self._body.statements):
+                if isinstance(s.operation, Multiply):
+                    found.append(LoopRow(k, depth, level.frontier, level.found, measured))
+                else:
+                    found.append(LoopRow(k, depth, level.frontier, level.frontier, assigned))
+        return found
+
+    def _advance(self) -> None:
         """Replace the frontier by the vertices next to it that are not visited, and visit these."""
-        system, before, self._phases = self._system, self.total, []
+        system, before, self._phases = self._system, self._total, []
         why = self._one_direction()
         form = system.messages
         if form == "direction":
             form = "bitmap" if self._pulled else "list"
         self._timed("expand", lambda: self._expand(form))
-        local = [*self.local.values()]
+        local = [*self._local.values()]
         for piece in local:
             piece.pulls, piece.listed = self._pulled, None
         if system.rule == "ratio":
@@ -494,32 +436,43 @@ class Search:
         self._timed("sort" if sorting else "expansion", self._expansion)
         given = self._timed("fold", lambda: self._fold(form))
         self._timed("update", lambda: self._update(given))
-        self.total, self._edges = self._timed("agree", self._agreed)
+        self._total, self._edges = self._timed("agree", self._agreed)
         known = [piece.listed for piece in local if piece.listed is not None]
-        listed = sum(len(of.targets) for of in known)
+        listed = sum(len(targets) for targets, _ in known)
         if known:
-            why += f"; {listed} neighbours sorted, {sum(of.nbytes for of in known)} bytes"
-        phases, products = tuple(self._phases), len(local) - len(known)
+            nbytes = sum(array.nbytes for arrays in known for array in arrays)
+            why += f"; {listed} neighbours sorted, {nbytes} bytes"
         pulls = len(local) - len(pushing)
-        self.levels.append(Level(before, self.total, pulls, why, phases, products, listed))
+        measured = Measured(
+            kernel_ms=sum(phase.ms for phase in self._phases),
+            host_ms=None,
+            direction={0: "push", len(local): "pull"}.get(pulls, "both"),
+            reason=f"{why}; {pulls} of {len(local)} pieces pull",
+            phases=tuple(self._phases),
+        )
+        level = Level(before, self._total, len(local) - len(known), listed, measured)
+        self._levels.append(level)
 
-    def parents(self) -> list[Array]:
+    def _parents(self) -> list[Array]:
         """Return, for each local piece, the parents of its own vertices that the search has found.
 
         The others have any number. Parents that were not sent with their vertices are sent now.
         """
         if self._system.parents == "late":
-            self._phases = []
             self._timed("parents", self._request)
-            if self.levels:
-                last = self.levels[-1]
-                self.levels[-1] = last._replace(phases=(*last.phases, *self._phases))
+            if self._levels:
+                *_, phase = self._phases
+                last = self._levels[-1].measured
+                last = last._replace(
+                    kernel_ms=last.kernel_ms + phase.ms, phases=(*last.phases, phase)
+                )
+                self._levels[-1] = self._levels[-1]._replace(measured=last)
         found = []
-        for p, piece in self.local.items():
+        for p, piece in self._local.items():
             here = np.flatnonzero(piece.giver == p)
             piece.source[here] = piece.via[piece.own[here]]
             index = np.zeros(len(piece.own), np.int64)
-            for s in (p, *self._exchange.mates(p, ROW)):
+            for s in (p, *self._mates(p, ROW)):
                 at = np.flatnonzero(piece.giver == s)
                 part = self._layout.parts(s)[COLUMN]
                 index[at] = self._layout.dims[COLUMN].index(part, piece.source[at])
@@ -534,65 +487,119 @@ class Search:
         self._explored += self._edges
         left, system = self._nvals - self._explored, self._system
         self._pulled = pulls_by_edges(
-            self.total, self._by.size, self._edges, left, self._pulled, system.alpha, system.beta
+            self._total, self._by.size, self._edges, left, self._pulled, system.alpha, system.beta
         )
-        return f"frontier {self.total}, its edges {self._edges}, unexplored {left}"
+        return f"frontier {self._total}, its edges {self._edges}, unexplored {left}"
 
     def _any_pulls(self) -> bool:
         """Whether any piece pulls; a sum over all if each decides by itself."""
         if self._system.rule == "ratio":
-            count = [(int(piece.pulls),) for piece in self.local.values()]
-            return self._timed("agree", lambda: self._exchange.totals(count))[0] > 0
+            count = [(int(piece.pulls),) for piece in self._local.values()]
+            return self._timed("agree", lambda: self._totals(count))[0] > 0
         return self._pulled
 
     def _agreed(self) -> tuple[int, int]:
         """Return the vertices of the whole frontier, and the edges that leave them if needed."""
-        numbers = [
-            (len(piece.front), int(degrees[piece.front].sum()) if len(degrees) else 0)
-            for piece, degrees in zip(self.local.values(), self._degrees, strict=True)
-        ]
-        vertices, edges = self._exchange.totals(numbers)
+        vertices, edges = self._totals(
+            [
+                (len(piece.front), degrees[piece.front].sum() if len(degrees) else 0)
+                for piece, degrees in zip(self._local.values(), self._degrees, strict=True)
+            ]
+        )
         return vertices, edges
 
-    def _out_degrees(self, A: GridMatrix) -> list[Array]:
+    def _out_degrees(self, A: GridHandle) -> list[Array]:
         """Return the edges that leave each own vertex, to any piece; the matrix remembers them."""
         if A.degrees is None:
-            counts = {p: piece.out_degrees() for p, piece in self.local.items()}
-            given = [
-                {d: (of[self._sources_of(d)],) for d in self._exchange.mates(p, COLUMN)}
-                for p, of in counts.items()
-            ]
-            received = self._exchange.numbers(given, COLUMN, "counts")
-            found = [
-                of[self._sources_of(p)] + sum(count for (count,) in lists.values())
-                for (p, of), lists in zip(counts.items(), received, strict=True)
-            ]
-            self._pieces.changes.make(lambda: setattr(A, "degrees", found))
+            counts, layout = [], self._layout
+            for k, p, place in self._pieces:
+                rows = entries_of(place, A.parts[k], 2)[0]
+                counts.append((np.bincount(rows, minlength=layout.shape(p)[0]).astype(np.uint32),))
+            sums = self._pieces.own_sums(counts, needed(layout, COLUMN), np.add)
+            found = [of[0].astype(np.int64) if of else np.zeros(0, np.int64) for of in sums]
+            self._pieces.change(lambda: setattr(A, "degrees", found))
             return found
         return A.degrees
+
+    # ------------------------------------------------------------------------------ the messages
+    def _mates(self, piece: int, along: int) -> list[int]:
+        """Return the other pieces of a piece's column or row, rising."""
+        return [q for q in needed(self._layout, along).group(piece) if q != piece]
+
+    def _send(
+        self,
+        give: Callable[[Piece, int], Arrays],
+        along: int,
+        form: str,
+        of_receiver: bool = False,
+    ) -> list[dict[int, Any]]:
+        """Send each mate arrays; return, by sender, what each local piece receives.
+
+        ``give(piece, mate)`` returns one set of vertices, if the form is one of `FORMS`: positions
+        of the receiver's own vertices if `of_receiver`, else of the sender's. Else it returns
+        arrays of numbers below 2**32, and the form is their name in a trace.
+        """
+        engine, is_set, given = self._pieces.engine, form in FORMS, []
+        for p, piece in self._local.items():
+            messages = {}
+            for d in self._mates(p, along):
+                arrays, name = give(piece, d), form
+                if is_set:
+                    how = self._packing(d if of_receiver else p, form)
+                    arrays = (packed(arrays[0], *how),)
+                    name = form_of(arrays[0], *how)
+                else:
+                    arrays = tuple(x.astype(np.uint32) for x in arrays)
+                self._messages.append((name, sum(x.nbytes for x in arrays)))
+                messages[d] = arrays
+            given.append(messages)
+        found = []
+        for p, received in zip(self._local, engine.exchange(given), strict=True):
+            lists: dict[int, Any] = {}
+            for s, arrays in received.items():
+                if is_set:
+                    how = self._packing(p if of_receiver else s, form)
+                    lists[s] = (unpacked(arrays[0], *how),)
+                else:
+                    lists[s] = tuple(x.astype(np.int64) for x in arrays)
+            found.append(lists)
+        return found
+
+    def _packing(self, piece: int, form: str) -> tuple[int, str, int]:
+        """Return how a set of vertices of a piece is packed: bits for those that may have edges."""
+        return self._by.count(piece), form, self._by.used(piece)
+
+    def _totals(self, numbers: Sequence[tuple[int, ...]]) -> list[int]:
+        """Return the sums over all pieces of the numbers of each local one."""
+        engine, given = self._pieces.engine, [(np.array(of, np.int64),) for of in numbers]
+        self._messages += [("counts", counts.nbytes) for (counts,) in given] * (engine.size - 1)
+        totals: list[int] = np.sum([of for (of,) in engine.gather(given)], axis=0).tolist()
+        return totals
 
     # ------------------------------------------------------------------------------- the phases
     def _timed(self, name: str, work: Callable[[], T]) -> T:
         start = time.perf_counter()
         made = work()
         ms = (time.perf_counter() - start) * 1e3
-        self._phases.append(Phase(name, ms, self._exchange.noted()))
+        self._phases.append(Phase(name, ms, summed(self._messages)))
+        self._messages.clear()
         return made
 
     def _expand(self, form: str) -> None:
         """Give each local piece the sources in the frontier of its column of pieces."""
-        own = [piece.front for piece in self.local.values()]
-        received = self._exchange.own_sets(own, COLUMN, form)
-        for (p, piece), lists in zip(self.local.items(), received, strict=True):
-            fronts = ({p: piece.front} | lists).items()
-            piece.sources = np.concatenate([self._at(COLUMN, s, front) for s, front in fronts])
+        received = self._send(lambda piece, _: (piece.front,), COLUMN, form)
+        for (p, piece), lists in zip(self._local.items(), received, strict=True):
+            fronts = {p: (piece.front,)} | lists
+            piece.sources = np.concatenate([self._at(COLUMN, s, of) for s, (of,) in fronts.items()])
 
     def _share(self, form: str) -> None:
         """Send the row of pieces the own vertices that were visited since the last time."""
-        own = [piece.take_unshared() for piece in self.local.values()]
-        received = self._exchange.own_sets(own, ROW, form)
-        for piece, lists in zip(self.local.values(), received, strict=True):
-            for s, vertices in lists.items():
+        for piece in self._local.values():
+            piece.unshared = [np.concatenate(piece.unshared)]
+        received = self._send(lambda piece, _: (piece.unshared[0],), ROW, form)
+        for piece, lists in zip(self._local.values(), received, strict=True):
+            piece.unshared = [piece.front[:0]]
+            for s, (vertices,) in lists.items():
                 piece.visit(self._at(ROW, s, vertices))
 
     def _list(self, pushing: Sequence[Piece]) -> None:
@@ -603,7 +610,7 @@ class Search:
 
     def _expansion(self) -> None:
         """Find the vertices next to the frontier, for each local piece by owner."""
-        for p, piece in self.local.items():
+        for p, piece in self._local.items():
             targets, via = piece.find(self._numbered)
             index = self._layout.dims[ROW].index(self._layout.parts(p)[ROW], targets)
             lists = self._by.position(index), via
@@ -611,50 +618,45 @@ class Search:
 
     def _fold(self, form: str) -> list[dict[int, Any]]:
         """Send each vertex to its owner, with its source if parents are sent."""
-        reached = [piece.reached for piece in self.local.values()]
         if self._numbered and self._system.parents == "sent":
-            return self._exchange.numbers(reached, ROW, "pairs")
-        vertices = [{d: lists[0] for d, lists in of.items()} for of in reached]
-        received = self._exchange.sets(vertices, ROW, form, of_receiver=True)
-        return [{s: (at,) for s, at in lists.items()} for lists in received]
+            return self._send(lambda piece, d: piece.reached[d], ROW, "pairs")
+        return self._send(lambda piece, d: piece.reached[d][:1], ROW, form, of_receiver=True)
 
     def _update(self, given: list[dict[int, Any]]) -> None:
         """Make the next frontier: what a piece has found itself, then what others sent, by rank."""
-        for (p, piece), lists in zip(self.local.items(), given, strict=True):
-            own = piece.reached[p][0]
-            piece.take(own, p)
-            fresh = [own]
+        for (p, piece), lists in zip(self._local.items(), given, strict=True):
+            fresh = [piece.reached[p][0]]
+            piece.giver[fresh[0]] = p
+            piece.unshared.append(fresh[0])
             for s, (vertices, *sources) in lists.items():
                 new = piece.visit_own(vertices)
-                piece.giver[vertices[new]] = s
-                if sources:
-                    piece.source[vertices[new]] = sources[0][new]
                 fresh.append(vertices[new])
+                piece.giver[fresh[-1]] = s
+                if sources:
+                    piece.source[fresh[-1]] = sources[0][new]
             piece.front = np.sort(np.concatenate(fresh))
+            piece.fronts.append(piece.front)
 
     def _request(self) -> None:
         """Request the sources of the vertices that mates found: two messages for each pair."""
-        wanted = [
-            {s: np.flatnonzero(piece.giver == s) for s in self._exchange.mates(p, ROW)}
-            for p, piece in self.local.items()
-        ]
-        requests = self._exchange.sets(wanted, ROW, "shorter", of_receiver=False)
-        answers = [
-            {s: (piece.via[self._at(ROW, s, vertices)],) for s, vertices in lists.items()}
-            for piece, lists in zip(self.local.values(), requests, strict=True)
-        ]
-        received = self._exchange.numbers(answers, ROW, "parents")
-        for piece, lists, own in zip(self.local.values(), received, wanted, strict=True):
+        wanted = self._send(lambda piece, s: (np.flatnonzero(piece.giver == s),), ROW, "shorter")
+        for piece, requested in zip(self._local.values(), wanted, strict=True):
+            piece.requested = requested
+        received = self._send(
+            lambda piece, d: (piece.via[self._at(ROW, d, piece.requested[d][0])],), ROW, "parents"
+        )
+        for piece, lists in zip(self._local.values(), received, strict=True):
             for s, (sources,) in lists.items():
-                piece.source[own[s]] = sources
+                piece.source[piece.giver == s] = sources
 
     def _at(self, along: int, piece: int, vertices: Array) -> Array:
         """Return the sources, or the targets, that vertices of a piece are for its mates."""
         found: Array = self._layout.dims[along].position(self._by.index(piece, vertices))
         return found
 
-    def _sources_of(self, piece: int) -> Array:
-        return self._at(COLUMN, piece, np.arange(self._by.count(piece)))
+
+def _vector(place: Backend, at: Array, values: Array, dtype: DType, piece: Piece) -> ops.Handle:
+    return from_entries(place, (at, values.astype(dtype.numpy)), dtype, (len(piece.own),))
 
 
 # ------------------------------------------------------------------------------------------
@@ -666,19 +668,14 @@ def plan_system(
 ) -> SystemLoop | None:
     """Return the loop as a search by the system that its product names; None if it names none.
 
-    Raises
-    ------
-    InvalidValue
-        If the system has no such argument.
-    NotSupported
-        If the loop is not such a search.
+    It raises `NotSupported` if the loop is not such a search, and what `system_of` raises.
     """
-    policy = once(statements, _policy_of)
+    policy = ops.once(statements, _policy_of)
     system = None if policy is None else system_of(policy)
     if system is None:
         return None
     body: SearchBody | Rejection
-    if isinstance(turns, Sweep) or not isinstance(turns.empty, GridVector):
+    if isinstance(turns, Sweep) or turns.empty is None or len(turns.empty.shape) > 1:
         body = Rejection("the loop has no frontier that is a vector")
     else:
         body = match_search(list(map(_without_policy, statements)), turns.empty)
@@ -728,116 +725,3 @@ def _why_no_search(body: SearchBody) -> str:
     if multiply.positional or any(body.reads) or not monoid.idempotent:
         return "the values of the product are neither ones nor predecessors"
     return ""
-
-
-class SystemLoop:
-    """A search that runs by a system, as named by a policy; see `FusedLoop`.
-
-    It makes new parts, which the handles take once no process can fail any more.
-    """
-
-    def __init__(
-        self, pieces: Pieces, body: SearchBody, system: System, policy: str, times: int | None
-    ) -> None:
-        self._pieces, self._body, self._system, self._times = pieces, body, system, times
-        self._search: Search | None = None
-        R, C = pieces.grid
-        self.name = policy
-        self.why = f"the body is a search from one frontier; {R} x {C} pieces"
-        self.nbytes = 0  # each place checks its own memory
-
-    def run(self) -> None:
-        """See `FusedLoop`."""
-        body = self._body._replace(statements=())  # from which the other fields were made
-        given = {"policy": self.name, "body": body, "times": self._times}
-        self._pieces.changes.run("search", self._run, given)
-
-    def _run(self) -> None:
-        if self._times == 0:
-            return
-        body, pieces = self._body, self._pieces
-        matrix: Any = body.A
-        A = matrix if body.product.transpose else pieces.turned(matrix)
-        numbered = body.product.semiring.multiply.positional == "k"
-        search = self._search = Search(pieces, A, self._system, numbered)
-        first, visited = [], []
-        for k, _, place in pieces:
-            front, values = place.vector_to_coo(body.frontier.parts[k])
-            excluded = place.vector_to_coo(body.excluded.parts[k])[0]  # by the first mask
-            first.append((front, values))
-            visited.append(np.union1d(excluded, front) if body.assigns_first else excluded)
-        search.begin([front for front, _ in first], visited)
-        fronts: list[list[Array]] = []  # of each depth, the own vertices to be assigned
-        while search.total and len(search.levels) != self._times:
-            before = [piece.front for piece in search.local.values()]
-            search.advance()
-            after = [piece.front for piece in search.local.values()]
-            fronts.append(before if body.assigns_first else after)
-        self._write(search, fronts, self._values(search, first, numbered))
-
-    def _values(self, search: Search, first: Sequence[Entries], numbered: bool) -> list[Array]:
-        """Return the value in the frontier of each own vertex that was in one, by local piece."""
-        dtype, found = self._body.frontier.dtype.numpy, []
-        local = search.local.values()
-        parents = search.parents() if numbered else [1] * len(first)
-        for piece, (front, values), of in zip(local, first, parents, strict=True):
-            own = np.empty(len(piece.own), dtype)
-            own[:] = of
-            given = piece.giver[front] < 0  # not found once more
-            own[front[given]] = values[given]
-            found.append(own)
-        return found
-
-    def _write(self, search: Search, fronts: list[list[Array]], values: list[Array]) -> None:
-        """Make the new parts of the frontier and of what is assigned; the handles take them."""
-        body, pieces = self._body, self._pieces
-        frontier = pieces.empty(body.frontier.dtype, body.frontier.shape)
-        targets = [pieces.empty(a.target.dtype, a.target.shape) for a in body.assignments]
-        for k, p, place in pieces:
-            size, at = len(values[k]), search.local[p].front
-            frontier.parts[k] = _vector(place, at, values[k][at], frontier.dtype, size)
-            at = np.concatenate([at[:0], *(of[k] for of in fronts)])
-            depths = np.repeat(np.arange(len(fronts)), [len(of[k]) for of in fronts])
-            for a, target in zip(body.assignments, targets, strict=True):
-                given = depths if a.what == DEPTH else values[k][at]
-                if a.what == NUMBER:
-                    given = np.full(len(at), a.number)
-                part, old = _vector(place, at, given, target.dtype, size), a.target.parts[k]
-                if place.nvals(old):  # elsewhere its entries stay
-                    made = place.dup(old, target.dtype)
-                    place.execute(Statement(made, Descriptor(part), Assign(part), target.dtype))
-                    part = made
-                target.parts[k] = part
-        written = [body.frontier, *(a.target for a in body.assignments)]
-        new = list(zip(written, [frontier, *targets], strict=True))
-        pieces.changes.make(lambda: become_all(new))
-
-    def rows(self, products: Sequence[Measured]) -> list[LoopRow]:
-        """Return a row for each statement and level, from the local products level by level."""
-        assert self._search is not None
-        found, local, done = [], len(self._search.local), 0
-        for depth, level in enumerate(self._search.levels):
-            parts = products[done : done + level.products]
-            done += level.products
-            edges = [level.listed, *(part.edges for part in parts)]
-            known = all(count is not None for count in edges)
-            measured = Measured(
-                kernel_ms=sum(phase.ms for phase in level.phases),
-                host_ms=None,
-                direction={0: "push", local: "pull"}.get(level.pulls, "both"),
-                kernel=(parts[0].kernel if parts else "") or self.name,
-                reason=f"{level.why}; {level.pulls} of {local} pieces pull",
-                edges=sum(count or 0 for count in edges) if known else None,
-                phases=level.phases,
-            )
-            assigned = Measured(0.0, None, reason="timed with the product")
-            for k, s in enumerate(self._body.statements):
-                is_product = isinstance(s.operation, Multiply)
-                out = level.found if is_product else level.frontier
-                of = measured if is_product else assigned
-                found.append(LoopRow(k, depth, level.frontier, out, of))
-        return found
-
-
-def _vector(place: Backend, at: Array, values: Array, dtype: DType, size: int) -> Handle:
-    return from_entries(place, (at, values.astype(dtype.numpy)), dtype, (size,))

@@ -147,7 +147,7 @@ def test_the_first_process_that_differs_is_named():
 
 
 def test_loops_that_end_elsewhere():
-    """What comes behind them is another statement, so the processes part."""
+    """What follows is another statement, so the processes diverge."""
 
     def program(place):
         o = objects(place)

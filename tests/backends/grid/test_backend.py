@@ -285,7 +285,7 @@ def test_values_are_replaced_in_the_order_in_which_they_are_read(place):
     ],
 )
 def test_a_piece_fails_behind_the_others(name, error, pieces):
-    """The last call of a statement fails: what other pieces have made is lost."""
+    """The last call of a statement fails: what other pieces have made is dropped."""
     place, shared = own_grid(pieces)
     trial = Objects(place)
     before = shared.calls

@@ -8,8 +8,8 @@ from lagpu import FP64, INT32, Matrix, Vector, backends, binary, semiring
 from lagpu.backends import grid
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.backends.grid.exchange import Need, collected
-from lagpu.backends.grid.partition import block_cyclic
+from lagpu.backends.grid.exchange import collected
+from lagpu.backends.grid.partition import Need, block_cyclic
 
 SIZES = [1, 33, 1000, 5000]
 

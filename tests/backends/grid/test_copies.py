@@ -1,4 +1,4 @@
-"""A sub-cluster's copy of a graph comes from the parts of the grid, some entries at a time."""
+"""A sub-cluster's copy of a graph is made of the parts of the grid, some entries at a time."""
 
 import threading
 
@@ -33,8 +33,8 @@ def grid_of(shape, order=None, processes=None):
 
 
 @pytest.fixture
-def none_has_all(monkeypatch):
-    """Entries are sent a few at a time; the whole grid's matrix is never collected."""
+def never_collected(monkeypatch):
+    """Entries are sent a few at a time, and no process collects the whole grid's matrix."""
     monkeypatch.setattr(clusters, "_GIVEN", 7)
     collected = Pieces.collected
 
@@ -88,13 +88,13 @@ CASES = [
 
 
 @pytest.mark.parametrize(("shape", "size", "order"), picked(CASES, *CASES[-9:]))
-def test_each_copy_is_the_graph(shape, size, order, none_has_all):
+def test_each_copy_is_the_graph(shape, size, order, never_collected):
     A = matrix(N, EDGES, grid_of(shape, order))
     assert copied(A, size) == [wanted(EDGES)] * (shape[0] * shape[1] // size)
 
 
 @pytest.mark.parametrize("edges", [[], [(0, 0)], [(N - 1, 0)], both_ways(EDGES)])
-def test_few_entries_and_hints(edges, none_has_all):
+def test_few_entries_and_hints(edges, never_collected):
     for size in (1, 2):
         A = matrix(N, edges, grid_of((2, 2)))
         symmetric = A.is_symmetric
@@ -114,7 +114,7 @@ def test_few_entries_and_hints(edges, none_has_all):
         (6, (2, 3), 3),
     ],
 )
-def test_in_processes(processes, shape, size, none_has_all):
+def test_in_processes(processes, shape, size, never_collected):
     def program(own):
         return copied(matrix(N, EDGES, grid_of(shape, processes=own)), size)
 

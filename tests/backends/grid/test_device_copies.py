@@ -33,15 +33,15 @@ def copies_of(A):
 
 
 @pytest.fixture
-def not_by_the_host(monkeypatch):
-    monkeypatch.setattr(clusters, "copied", lambda *_: pytest.fail("it went by the host"))
+def not_on_the_host(monkeypatch):
+    monkeypatch.setattr(clusters, "copied", lambda *_: pytest.fail("copied on the host"))
 
 
 @pytest.mark.parametrize("block", [7, 1 << 26])
 @pytest.mark.parametrize("edges", [EDGES, both_ways(EDGES), [], [(N - 1, 0)]])
 @pytest.mark.parametrize("order", [None, "random", "degree"])
 @pytest.mark.parametrize("pieces", [2, 3])
-def test_each_copy_is_the_graph(pieces, order, edges, block, monkeypatch, not_by_the_host):
+def test_each_copy_is_the_graph(pieces, order, edges, block, monkeypatch, not_on_the_host):
     monkeypatch.setattr(clusters, "_BLOCK", block)
     i, j = np.array(edges, int).reshape(-1, 2).T
     A = matrix(N, i, j, sims(pieces, order))
@@ -56,7 +56,7 @@ def test_each_copy_is_the_graph(pieces, order, edges, block, monkeypatch, not_by
         assert copy.is_symmetric is symmetric
 
 
-def test_rows_and_columns_of_pieces_go_by_the_host():
+def test_rows_and_columns_of_pieces_are_copied_on_the_host():
     i, j = np.array(EDGES).T
     for _, found in copies_of(matrix(N, i, j, sims(4, shape=(2, 2)))):
         assert found == sorted(EDGES)
@@ -95,7 +95,7 @@ def test_a_device_without_room_refuses_and_keeps_nothing(monkeypatch):
 
 
 @pytest.mark.gpu
-def test_betweenness_on_gpus(not_by_the_host):
+def test_betweenness_on_gpus(not_on_the_host):
     i, j = np.array(both_ways(EDGES)).T
     A, B = (matrix(N, i, j, x) for x in (gpu_grid(2), "cpu"))
     found, want = (algorithms.betweenness_centrality(x, pieces=1).to_dense() for x in (A, B))

@@ -1,4 +1,4 @@
-"""What pieces tell each other arrives whole, in the order of the pieces, and is counted."""
+"""Messages between pieces arrive whole, in the order of the pieces, and are counted."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ PIECES = [1, 2, 3, 5]
 
 
 def part(piece, count):
-    """Two arrays as of entries, whose values tell who gave them."""
+    """Two arrays as of entries; their values name the sender."""
     return np.arange(count) * 10 + piece, np.full(count, piece / 2)
 
 
@@ -20,9 +20,8 @@ def test_gather(pieces):
     given = [part(p, p) for p in engine.local]
     received = engine.gather(given)
     assert len(received) == len(engine.local) == engine.size == pieces
-    for lists in received:
-        assert [x.tolist() for x, _ in lists] == [x.tolist() for x, _ in given]
-        assert [y.tolist() for _, y in lists] == [y.tolist() for _, y in given]
+    assert [x.tolist() for x, _ in received] == [x.tolist() for x, _ in given]
+    assert [y.tolist() for _, y in received] == [y.tolist() for _, y in given]
     assert engine.sent == (pieces - 1) * 16 * sum(range(pieces))
 
 

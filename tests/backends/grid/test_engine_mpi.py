@@ -15,7 +15,7 @@ CHUNKS = [8, 200, 1 << 26]
 
 
 def part(piece, count):
-    """Two arrays as of entries, whose values tell who gave them."""
+    """Two arrays as of entries; their values name the sender."""
     return np.arange(count) * 10 + piece, np.full(count, piece / 2)
 
 
@@ -26,7 +26,7 @@ def plain(lists):
 
 
 def given_to(s, pieces):
-    """To most other pieces some arrays, of which a few are empty."""
+    """Some arrays to most other pieces; a few are empty."""
     return {d: part(10 * s + d, (3 * s + 5 * d) % 7) for d in range(pieces) if (s + 2 * d) % 5}
 
 
@@ -37,14 +37,14 @@ def given_to(s, pieces):
 def test_as_in_one_process(size, pieces, chunk, longer):
     local = LocalEngine(size * pieces)
     lists = [part(p, p * longer) for p in local.local]
-    gathered = plain(local.gather(lists))
+    gathered = plain([local.gather(lists)])
     exchanged = plain(local.exchange([given_to(s, local.size) for s in local.local]))
 
     def program(processes):
         engine = MpiEngine(processes, pieces)
         assert engine.size == local.size
         mine = slice(engine.local[0], engine.local[-1] + 1)
-        assert plain(engine.gather(lists[mine])) == gathered[mine]
+        assert plain([engine.gather(lists[mine])]) == gathered
         given = [given_to(s, engine.size) for s in engine.local]
         assert plain(engine.exchange(given)) == exchanged[mine]
         assert (engine.sent > 0) == (size > 1)
@@ -96,7 +96,7 @@ def test_memory_is_asked_of_all_before_anything_long_is_sent(monkeypatch):
 
 @pytest.mark.parametrize("call", ["Allgather", "Allgatherv", "Alltoall", "Alltoallv"])
 def test_an_interrupt_in_an_exchange_waits_for_its_end(call):
-    """The others get what they wait for; the next barrier tells them."""
+    """The others receive what they wait for; the next synchronization reports the interrupt."""
 
     def program(processes):
         comm, engine = processes._comm, MpiEngine(processes)
@@ -127,7 +127,7 @@ def test_an_interrupt_in_an_exchange_waits_for_its_end(call):
 
 
 def test_no_memory_within_a_transfer_ends_the_job():
-    """It is too late to tell the others: they wait for the bytes."""
+    """It is too late to report it: the others wait for the bytes."""
 
     def program(processes):
         def full(*_args):

@@ -1,15 +1,9 @@
-"""Entries are the same after their journey, in as few bytes as lists or bits have."""
+"""Entries are received as they were sent, in as few bytes as lists or bits have."""
 
 import numpy as np
 import pytest
 
-from lagpu.backends.grid.exchange import (
-    fits,
-    from_message,
-    from_numbers,
-    to_message,
-    to_numbers,
-)
+from lagpu.backends.grid.exchange import from_message, from_numbers, to_message, to_numbers
 
 TYPES = ["?", "i4", "i8", "u4", "u8", "f4", "f8"]
 
@@ -26,8 +20,8 @@ def test_a_message_comes_back(kind, size):
     for count in {0, 1, size // 32, min(size // 32 + 1, size), size}:
         numbers = rng.permutation(size)[:count]
         for values in (rng.integers(0, 2, count).astype(kind), np.full(count, 3).astype(kind)):
-            message = to_message(numbers, values, size)
-            there, found = from_message(message, size)
+            message = to_message((size,), (numbers,), values)
+            there, found = from_message((size,), message)
             order = np.argsort(numbers)
             assert there.tolist() == numbers[order].tolist()
             assert found.dtype == values.dtype
@@ -38,19 +32,19 @@ def test_a_message_comes_back(kind, size):
 
 
 def test_values_that_are_equal_in_other_bits_stay_apart():
-    given = np.array([0.0, -0.0, 0.0])
-    assert from_message(to_message(np.arange(3), given, 3), 3)[1].tobytes() == given.tobytes()
+    given, at = np.array([0.0, -0.0, 0.0]), (np.arange(3),)
+    assert from_message((3,), to_message((3,), at, given))[1].tobytes() == given.tobytes()
     given = np.full(3, np.nan)
-    assert len(to_message(np.arange(3), given, 3)[1]) == 1
-    assert np.isnan(from_message(to_message(np.arange(3), given, 3), 3)[1]).tolist() == [True] * 3
+    assert len(to_message((3,), at, given)[1]) == 1
+    assert np.isnan(from_message((3,), to_message((3,), at, given))[1]).tolist() == [True] * 3
 
 
 def test_places_alone():
-    message = to_message(np.array([7, 2]), np.zeros(0), 9)
+    message = to_message((9,), (np.array([7, 2]),), np.zeros(0))
     assert nbytes(message) == 4
-    numbers, values = from_message(message, 9)
+    numbers, values = from_message((9,), message)
     assert (numbers.tolist(), len(values)) == ([2, 7], 0)
-    assert nbytes(to_message(np.zeros(0, np.int64), np.zeros(0), 9)) == 0
+    assert nbytes(to_message((9,), (np.zeros(0, np.int64),), np.zeros(0))) == 0
 
 
 @pytest.mark.parametrize("shape", [(6,), (3, 4), (1, 5), (4, 0), (0, 4)])
@@ -62,6 +56,13 @@ def test_places_are_numbered_by_columns(shape):
         assert np.array_equal(np.lexsort(at), numbers)
 
 
-def test_what_cannot_be_numbered():
-    assert fits((2**31, 2**31))
-    assert not fits((2**32, 2**31))
+@pytest.mark.parametrize(("shape", "arrays"), [((2**31, 2**31), 2), ((2**32, 2**31), 3)])
+def test_what_cannot_be_numbered_is_sent_by_row_and_column(shape, arrays):
+    at, values = (np.array([shape[0] - 1, 5]), np.array([shape[1] - 1, 7])), np.array([1.5, 2.5])
+    message = to_message(shape, at, values)
+    assert len(message) == arrays
+    rows, columns, found = from_message(shape, message)
+    assert {*zip(rows.tolist(), columns.tolist(), found.tolist(), strict=True)} == {
+        (shape[0] - 1, shape[1] - 1, 1.5),
+        (5, 7, 2.5),
+    }

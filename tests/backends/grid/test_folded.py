@@ -98,7 +98,7 @@ def level(place, n, count, algebra):
 @pytest.mark.parametrize("count", [1, 200, 1024])
 def test_nothing_goes_by_way_of_the_host(boards, monkeypatch, count, algebra):
     step, found = level(boards[2, 2], 1024, count, algebra)
-    step()  # a matrix tells its degrees to the host once
+    step()  # the host reads the degrees of a matrix once
     with monkeypatch.context() as patch:
         patch.setattr(SimDevice, "_to_host", lambda *_: pytest.fail("a copy by the host"))
         step()
@@ -109,7 +109,7 @@ def test_nothing_goes_by_way_of_the_host(boards, monkeypatch, count, algebra):
 
 
 def test_each_owner_is_given_its_own_alone(boards):
-    """Bits and values: half of a partial result stays, the other half goes to the other owner."""
+    """Bits and values: half of a partial result stays, half is sent to the other owner."""
     n, place = 5000, boards[2, 2]
     i, j = np.random.default_rng(1).integers(0, n, (2, 20 * n))
     A = Matrix.from_coo(i, j, 1.0, FP64, nrows=n, ncols=n, dup_op=binary.any, backend=place)

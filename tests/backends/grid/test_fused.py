@@ -80,7 +80,7 @@ def test_all_pieces_hear_of_a_hub_that_a_block_looks_at_later(pieces, monkeypatc
     source, hub, near, leaf = n - 1, n - 2, many, many + 1
     i = [source, *range(near + 1), *[hub] * (n - many - 4)]
     j = [near, *[hub] * (near + 1), *range(many + 2, n - 2)]
-    i += [*[near] * 50, n - 12]  # some of the hub's word too, of which one alone leads to the leaf
+    i += [*[near] * 50, n - 12]  # some of the hub's word too; only one leads to the leaf
     j += [*range(n - 60, n - 10), leaf]
     i += [0] * 99  # the hub's predecessor of most edges, so its hint, which is not found
     j += range(n - 160, n - 61)
@@ -216,8 +216,8 @@ def test_pieces_know_what_is_behind_edges_of_the_whole_matrix(pieces, symmetric)
     walks = np.bincount(j, minlength=n) @ np.bincount(i, minlength=n)  # into a vertex, and out
     spaces = [fused._Space.of(x) for x in (A.data, A.data.turned) if x is not None]
     (space,) = [space for space in spaces if space is not None]
-    assert {of.behind for of in space.of_piece} == {walks / A.nvals}
-    assert {of.targets for of in space.of_piece} == {len(np.unique(j))}
+    assert space.behind == walks / A.nvals
+    assert space.targets == len(np.unique(j))
 
 
 def words_of_another_vector(store):
@@ -228,7 +228,7 @@ def words_of_another_vector(store):
 @pytest.mark.parametrize("starts", [(699,), (690, 699), (0, 699), (0,)])
 @pytest.mark.parametrize("pieces", [1, *PIECES])
 def test_sources_to_which_nothing_leads(pieces, starts, times, monkeypatch):
-    """They are behind all vertices that are ever sent, and no level after the first has them."""
+    """They follow all vertices that pieces send, and no level after the first has them."""
     monkeypatch.setattr(VectorStore, "spare_words", words_of_another_vector)
     monkeypatch.setattr(grid.search, "alpha_of", lambda *_, **__: 1e9)  # pull
     monkeypatch.setattr(grid.search, "beta_of", lambda sums: 1e9)

@@ -1,4 +1,4 @@
-"""A search of pieces that is called again keeps what does not change, and asks for what may."""
+"""A repeated search of pieces keeps what does not change, and checks what may."""
 
 import numpy as np
 import pytest
@@ -206,14 +206,14 @@ def known(request):
 )
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_an_error_in_a_known_search_leaves_all_as_it_was(owner, method, error, known, monkeypatch):
-    """Wherever it comes: each call of a method fails in turn."""
+    """At any place: each call of a method fails in turn."""
     search, want = known
     fails_at_each_call(search, owner, method, error, monkeypatch)
     assert search.state() == want
 
 
 @pytest.mark.parametrize("absent", [0, 1])
-def test_a_piece_that_comes_to_a_known_search_no_more(absent, known, monkeypatch):
+def test_a_piece_that_is_absent_from_a_known_search(absent, known, monkeypatch):
     search, want = known
     fused._Space.of(search.A.data).peers.patience = 10**8
     with monkeypatch.context() as patch:

@@ -52,7 +52,7 @@ CASES = list(itertools.product((assigned_first, assigned_after), THERE, (1, *PIE
     ),
 )
 def test_a_trace_has_a_row_a_level(work, there, pieces):
-    """As on one device, and each piece tells what it has sent."""
+    """As on one device, and each piece reports what it has sent."""
     rows, _ = traced(sims(pieces), 3000, work, there)
     want, _ = traced("sim", 3000, work, there)
     fields = ["level", "method", "nvals_in", "nvals_out", "kernel", "direction", "reason"]
@@ -69,11 +69,11 @@ def test_a_trace_has_a_row_a_level(work, there, pieces):
         others = pieces - 1
         assert row.edges == one.edges if row.direction == "push" else row.edges >= row.nvals_out
         own = [block_cyclic(3000, pieces).count(p) for p in range(pieces)]
-        reported = {"list": 4 * row.nvals_out, "bitmap": sum(4 * -(-count // 32) for count in own)}
+        wanted = {"list": 4 * row.nvals_out, "bitmap": sum(4 * -(-count // 32) for count in own)}
         assert [phase.name for phase in row.phases] == [f"piece {p}" for p in range(pieces)]
         sent = [sent for phase in row.phases for sent in phase.sent]
         forms.append((row.direction, *{x.form for x in sent}))
-        assert sum(x.bytes for x in sent) == reported[forms[-1][1]] * others
+        assert sum(x.bytes for x in sent) == wanted[forms[-1][1]] * others
         assert sum(x.messages for x in sent) <= others * pieces
     always = {("push", "list"), ("push", "bitmap"), ("pull", "bitmap")}
     assert set(forms) | {("pull", "list")} == always | {("pull", "list")}
@@ -89,8 +89,8 @@ def test_words_behind_the_last_vertex_with_an_edge_into_it_are_not_sent(pieces, 
         algorithms.bfs_levels(A, used - 5)
     reach = [sum(block_cyclic(n, pieces).owner(np.arange(used)) == p) for p in range(pieces)]
     for row in [row for row in t.rows if row.direction == "pull"]:
-        reported = [[x.bytes for x in phase.sent] for phase in row.phases]
-        assert sum(map(sum, reported)) == sum(4 * -(-count // 32) for count in reach) * (pieces - 1)
+        sizes = [[x.bytes for x in phase.sent] for phase in row.phases]
+        assert sum(map(sum, sizes)) == sum(4 * -(-count // 32) for count in reach) * (pieces - 1)
 
 
 @pytest.mark.parametrize("beta", [1, 4, 100, 1e9])

@@ -1,4 +1,4 @@
-"""Pieces of a row learn the mask, and then neither find nor send what it leaves out."""
+"""Pieces of a row receive the mask, and then neither find nor send what it leaves out."""
 
 import itertools
 
@@ -22,8 +22,8 @@ KINDS = ["empty", "full", "sparse", "dense"]
 
 
 @pytest.fixture(params=WHO)
-def told_by(request, monkeypatch):
-    """Let all owners tell their masks, or none, or every second one."""
+def sent_by(request, monkeypatch):
+    """Let all owners send their masks, or none, or every second one."""
     turns = itertools.count()
     rule = {
         "all": lambda *_: True,
@@ -40,7 +40,7 @@ def told_by(request, monkeypatch):
     ("grid", "order", "n", "kind"),
     sampled(list(itertools.product(GRIDS, ORDERS, SIZES, KINDS)), 19),
 )
-def test_as_on_cpu(grid, order, n, kind, told_by):
+def test_as_on_cpu(grid, order, n, kind, sent_by):
     place, _ = own_grid(grid, order)
     assert plain(written(place, n, kind)) == plain(written("cpu", n, kind))
 
@@ -97,7 +97,7 @@ def bytes_of_search(search, grid):
 
 @pytest.mark.parametrize("grid", [(2, 3), (3, 2)])
 def test_a_search_sends_less_where_masks_are_sent(grid, monkeypatch):
-    """Parents have values; of levels alone a bitmap is sent, and a mask would be as long."""
+    """Parents have values; levels alone are sent as a bitmap, and a mask would be as long."""
     parents, levels = lagpu.algorithms.bfs, lagpu.algorithms.bfs_levels
     with_masks = bytes_of_search(parents, grid), bytes_of_search(levels, grid)
     monkeypatch.setattr(exchange, "pays", lambda *_: False)
@@ -112,9 +112,8 @@ def test_a_search_sends_less_where_masks_are_sent(grid, monkeypatch):
 @pytest.mark.parametrize("grid", [(2, 3), (3, 1)])
 def test_a_search_sends_less_than_lists(search, times, grid, monkeypatch):
     shorter = bytes_of_search(search, grid)
-    for module in (exchange, exchange):
-        monkeypatch.setattr(module, "to_message", lambda numbers, values, _: (numbers, values))
-        monkeypatch.setattr(module, "from_message", lambda message, _: message)
+    monkeypatch.setattr(exchange, "to_message", lambda _, at, values: (*at, values))
+    monkeypatch.setattr(exchange, "from_message", lambda _, message: message)
     assert times * shorter < bytes_of_search(search, grid)
 
 

@@ -1,4 +1,4 @@
-"""Arrays come back from bytes as they were, and lie as their types need."""
+"""Arrays are read from bytes as they were, and are aligned as their types need."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,9 @@ def test_a_part_of_an_array_is_sent_alone():
     array = np.arange(20)[::2]
     ((found,),) = from_bytes(to_bytes([(array,)]))
     assert found.tolist() == array.tolist()
-    assert len(to_bytes([(array,)])) == 16 + 16 + 80
+    assert (
+        len(to_bytes([(array,)])) == 8 + 16 + 80
+    )  # the length of the head, the head, and ten numbers
 
 
 def test_pieces_may_have_other_types():

@@ -1,4 +1,4 @@
-"""The engine of NCCL, over a stand-in whose ranks are threads; on a GPU with one rank."""
+"""The engine of NCCL, over a substitute whose ranks are threads; on a GPU with one rank."""
 
 import os
 import threading
@@ -58,7 +58,7 @@ def test_each_piece_has_what_its_group_gives(ranks, pieces):
         assert engine.between_devices
         before = engine.sent
         shared(engine, [(np.empty(0, np.int64), np.empty(0)) for _ in engine.local], groups)
-        lengths = engine.sent - before  # which all tell each other
+        lengths = engine.sent - before  # which all gather
         found = shared(engine, [arrays_of(p) for p in engine.local], groups)
         engine.close()
         return [*engine.local], found, engine.sent - before - 2 * lengths
@@ -141,7 +141,7 @@ def test_products_of_a_grid(ranks, pieces, grid):
     want = products(CpuBackend())
     for found, calls in results:
         assert found == want
-        assert calls == (9 if grid else 5)  # of vectors, results are given back
+        assert calls == (9 if grid else 5)  # of vectors; partial results are sent to their owners
 
 
 @pytest.mark.parametrize("where", ["in NCCL", "in an exchange", "on the device"])
@@ -169,16 +169,14 @@ def test_who_waits_for_others_gives_up(where, monkeypatch):
         assert all(isinstance(x, GridTimeout) and "in NCCL for 0.2" in str(x) for x in results)
     else:
         assert results == ["gave up"] * 2
-        assert wires.come(
-            lambda: sorted(wires.aborted) == [0, 1]
-        )  # no process waits for that either
+        assert wires.come(lambda: sorted(wires.aborted) == [0, 1])  # no one waits for it
 
 
 @pytest.mark.parametrize("method", ["groupEnd", "check_async_error"])
 def test_an_error_of_nccl_ends_an_exchange(method, monkeypatch):
     def fail(where):
         if method == "groupEnd" and not where.waiting:
-            return end(where)  # as all meet
+            return end(where)  # as all start
         raise RuntimeError("unhandled")
 
     end = Binding.groupEnd

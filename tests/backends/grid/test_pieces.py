@@ -1,4 +1,4 @@
-"""Indices in the order of degrees: the first matrix of a size gives it, and it is not visible.
+"""Indices in the order of degrees: the first matrix of a size sets it, and no result shows it.
 
 The locks of all places are taken in one order.
 """
@@ -32,7 +32,7 @@ def test_as_on_cpu_by_degree(name, pieces, n):
 
 
 def star(place, hub, n=9, **shape):
-    """A graph of which vertex `hub` has most edges, and the last one none."""
+    """A graph whose vertex `hub` has most edges, and the last one none."""
     i = [v for v in range(n - 1) if v != hub]
     return Matrix.from_coo(i, [hub] * len(i), backend=place, nrows=n, ncols=n)
 

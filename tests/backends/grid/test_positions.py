@@ -1,4 +1,4 @@
-"""A set of vertices is the same after its journey, and a message is as short as it can be."""
+"""A set of vertices is received as it was sent, and a message is as short as it can be."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_messages_by_form():
 
 @pytest.mark.parametrize("count", [3, 60])
 def test_more_positions_than_four_bytes_can_number(count, monkeypatch):
-    """Numbers and words have eight bytes then, and the length still tells which they are."""
+    """Numbers and words have eight bytes then, and the length still decides which they are."""
     assert packed(np.array([2**33]), 2**34).dtype == np.uint64
     assert unpacked(packed(np.array([2**33, 5]), 2**34), 2**34).tolist() == [5, 2**33]
     monkeypatch.setattr(exchange, "_NARROW", 100)

@@ -1,4 +1,4 @@
-"""What one process cannot do, all know at their next barrier; none waits for one that ended."""
+"""All processes learn of an error at their next synchronization; none waits for one that ended."""
 
 import threading
 import time
@@ -76,7 +76,7 @@ def test_processes_at_other_statements_part():
             processes.agree()
         assert first.value is again.value
         processes.fail(first.value)
-        processes.close()  # waits for no other
+        processes.close()  # waits for no process
         return str(first.value), processes.end(first.value)
 
     found, _ = on_ranks(3, program)
@@ -103,9 +103,9 @@ def test_one_ends_by_an_error_while_others_wait():
         processes.begin("execute")
         if processes.rank == 1:
             return processes.end(ValueError("boom"))
-        with pytest.raises(ProcessFailed, match="process 1 of 3: ValueError: boom") as reported:
+        with pytest.raises(ProcessFailed, match="process 1 of 3: ValueError: boom") as raised:
             processes.agree()
-        return processes.end(reported.value)
+        return processes.end(raised.value)
 
     assert on_ranks(3, program)[0] == [False, True, False]
 
@@ -119,7 +119,7 @@ def test_all_end_by_their_errors_and_one_prints():
     assert on_ranks(3, program)[0] == [(True, True), (False, True), (False, True)]
 
 
-def test_only_the_process_that_fails_prints():
+def test_the_process_that_fails_prints_the_error():
     def program(processes):
         processes.begin("execute")
         try:
@@ -140,11 +140,9 @@ def test_one_comes_to_its_end_while_others_wait():
         if processes.rank == 0:
             return processes.close()
         processes.begin("nvals")
-        with pytest.raises(
-            ProcessFailed, match=r"process 0 is at its end .* is at nvals"
-        ) as reported:
+        with pytest.raises(ProcessFailed, match=r"process 0 is at its end .* is at nvals") as seen:
             processes.agree()
-        return processes.end(reported.value)
+        return processes.end(seen.value)
 
     assert on_ranks(3, program)[0] == [None, True, False]
 

@@ -1,4 +1,4 @@
-"""Matrices redistributed by degree, from device to device, are what they were through the host."""
+"""Matrices redistributed by degree from device to device equal those redistributed on the host."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,8 @@ import pytest
 from lagpu import BOOL, FP64, INT32, Matrix, Vector, algorithms, backends, generators
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.backends.grid import make, redistribute
+from lagpu.backends.grid import make
+from lagpu.backends.grid import pieces as redistribute
 from lagpu.backends.grid.partition import Ranks, layout
 from lagpu.backends.grid.pieces import entries_of
 from lagpu.errors import OutOfMemory
@@ -70,7 +71,7 @@ def test_a_graph_is_searched(grid):
 
 
 def test_a_later_matrix_is_redistributed_from_the_order_before(monkeypatch):
-    """By an order of a matrix that is gone it is made, and then it gives its own."""
+    """It is made by the order of a matrix that is gone, and then sets its own."""
     place = by_degree((3, 1))
     for seed in (1, 2):
         i, j = entries(257, 900, seed)
@@ -98,7 +99,7 @@ def test_parts_of_one_value_each(last):
         expected[own] = values
         ptr = np.arange(len(own) + 1)
         parts.append(place.matrix_from_csc(ptr, own, values, FP64, before.shape(p)))
-    made = redistribute.redistributed(pieces.engine, pieces.places, parts, FP64, before, after)
+    made = redistribute.redistributed(pieces, pieces.handle(parts, FP64, (n, n)), after)
     for p, (place, part) in enumerate(zip(pieces.places, made, strict=True)):
         i, j = after.index(p, *entries_of(place, part, 2)[:2])
         assert sorted(j.tolist()) == sorted(after.dims[1].own(p).tolist())
@@ -107,7 +108,7 @@ def test_parts_of_one_value_each(last):
         assert (part.csc().values is None) == (last == 3.0)
 
 
-def test_memory_is_asked_for(monkeypatch):
+def test_memory_is_checked(monkeypatch):
     place = by_degree((2, 1))
     i, j = entries(700, 2000)
     monkeypatch.setattr(redistribute, "_BYTES_PER_ENTRY", 10**12)
@@ -117,7 +118,7 @@ def test_memory_is_asked_for(monkeypatch):
     assert Matrix.from_coo(i, j, True, BOOL, nrows=700, ncols=700, backend=place).nvals == len(i)
 
 
-def test_nothing_comes_by_way_of_the_host(monkeypatch):
+def test_nothing_passes_through_the_host(monkeypatch):
     place = by_degree((3, 1))
     monkeypatch.setattr(type(place.pieces), "entries", None)
     A = generators.kronecker(8, 8, backend=place)

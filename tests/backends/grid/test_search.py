@@ -42,7 +42,7 @@ def phases(policy, search=algorithms.bfs_parents):
 
 
 def test_lists_and_bitmaps_whichever_is_shorter():
-    """The column of pieces 0, 1 receives vertex 0; their rows get 64 vertices each."""
+    """The column of pieces 0, 1 receives vertex 0; their rows receive 64 vertices each."""
     (first, second), rows = phases("kepler")
     assert first == [
         ("expand", ("list", 1, 4)),
@@ -85,8 +85,8 @@ def test_the_row_receives_what_is_visited_before_a_pull():
     (first, second), rows = phases("bfs2d")
     pulls = ("agree", ("counts", 12, 4 * 3 * 8))
     assert first[1] == pulls
-    assert first[2][0] == "expansion"  # none pulls
-    # Each piece tells its row of 63 or 64 vertices; so vertex 0 is not sent once more.
+    assert first[2][0] == "expansion"  # no piece pulls
+    # Each piece sends its row 63 or 64 vertices; so vertex 0 is not sent again.
     assert second[1:3] == [pulls, ("share", ("bitmap", 4, 4 * WORDS))]
     assert second[4] == ("fold",)
     assert [row.direction for row in rows] == ["push", "pull"]

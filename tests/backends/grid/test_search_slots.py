@@ -1,4 +1,4 @@
-"""The bits of a frontier's words that stand for vertices: one each, each word of one piece."""
+"""The bits of vertices in a frontier's words: one each, and each word belongs to one piece."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Under mpirun a grid's name means all processes; whatever goes wrong ends the job, and soon."""
+"""Under mpirun a grid's name means all processes; any error ends the job soon."""
 
 import importlib.util
 import os
@@ -18,7 +18,7 @@ from samples import picked
 
 import lagpu
 from lagpu import backends
-from lagpu.backends.grid import start
+from lagpu.backends.grid import comm
 from lagpu.backends.grid.comm import MpiEngine
 from lagpu.errors import BackendUnavailable, InvalidValue
 
@@ -95,7 +95,7 @@ import numpy as np
 from test_backend import PROGRAMS, Few, plain
 import lagpu
 from lagpu import backends, check, versions
-from lagpu.backends.grid import start
+from lagpu.backends.grid import comm
 from lagpu.bench import graph500
 from lagpu.errors import BackendUnavailable, CheckFailed, FileMissing, ProcessFailed
 from lagpu.host.job import launched
@@ -135,14 +135,14 @@ twice.pieces.engine._processes._step = 1024  # in many chunks
 for algorithm in (lagpu.algorithms.bfs_levels, lagpu.algorithms.count_shortest_paths):
     assert plain(algorithm(A.to(twice), 3)) == plain(algorithm(A, 3))
 
-def reported(prove, *given):
+def said_of(prove, *given):
     try:
         return prove(*given)
     except CheckFailed as error:
         return str(error)
 
 def verdict(of, levels):
-    return reported(check.check_levels, of, 3, (vertices, levels))
+    return said_of(check.check_levels, of, 3, (vertices, levels))
 
 vertices, levels = lagpu.algorithms.bfs_levels(A, 3).to_coo()
 of_pieces, said = A.to(place), set()
@@ -164,9 +164,8 @@ for algorithm, prove in (
 ):
     where, right = algorithm(few).to_coo()
     for wrong in (right, right + (where == 7)):
-        whole = reported(prove, few, (where, wrong))
-        assert reported(prove, few_of_pieces, (where, wrong)) == whole
-    assert "vertex 7: " in reported(prove, few_of_pieces, (where, wrong))
+        assert said_of(prove, few_of_pieces, (where, wrong)) == said_of(prove, few, (where, wrong))
+    assert "vertex 7: " in said_of(prove, few_of_pieces, (where, wrong))
 
 def searches(where):
     found = graph500.run(6, 4, backend=where, roots=2)
@@ -427,16 +426,14 @@ def test_an_interrupt_of_mpirun_ends_all():
 )
 def test_what_differs_is_named(monkeypatch, one, other, differ, pieces):
     """In all processes, by the number of the process, however many pieces each has."""
-    monkeypatch.setattr(
-        start, "command", lambda: (one, other)[int(threading.current_thread().name)]
-    )
+    monkeypatch.setattr(comm, "command", lambda: (one, other)[int(threading.current_thread().name)])
 
     def program(processes):
         threading.current_thread().name = str(processes.rank)
         own = pieces[processes.rank]
         places = [backends.get("cpu")] * own
         name = "of 3" if one else f"of {processes.rank}"
-        start.require_same(MpiEngine(processes, own), name, places)
+        comm.require_same(MpiEngine(processes, own), name, places)
 
     found, _ = on_ranks(2, program)
     for error in found:
@@ -453,7 +450,7 @@ def launched_as(monkeypatch):
         monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
         monkeypatch.setattr(backends, "end_together", lambda: None)
         monkeypatch.setattr(backends, "_loaded", {})
-        monkeypatch.setattr(start, "_joined", [])
+        comm._joined.cache_clear()
 
     return launched_as
 
@@ -476,7 +473,7 @@ def test_a_launcher_needs_mpi4py(launched_as, monkeypatch):
 def test_mpi4py_for_another_launcher(launched_as, monkeypatch):
     launched_as(4)
     world = types.SimpleNamespace(Get_size=lambda: 1)
-    monkeypatch.setattr(start, "_mpi", lambda: types.SimpleNamespace(COMM_WORLD=world))
+    monkeypatch.setattr(comm, "_mpi", lambda: types.SimpleNamespace(COMM_WORLD=world))
     with pytest.raises(BackendUnavailable, match="has started 4 processes, and mpi4py sees 1"):
         backends.get("grid")
 
@@ -490,7 +487,7 @@ def test_processes_of_a_host_divide_its_gpus(monkeypatch, seen, pieces, first):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if seen is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", seen)
-    assert start._first_device(3, pieces) == first
+    assert comm._first_device(3, pieces) == first
 
 
 def test_a_grid_alone_has_a_piece_for_each_device():

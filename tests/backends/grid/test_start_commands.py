@@ -5,7 +5,7 @@ import json
 import pytest
 from test_start import Job, commands, real, said
 
-# All libraries are imported before: OpenBLAS asks for its memory again and again, without an end.
+# All libraries are imported before: OpenBLAS would try to allocate its memory without an end.
 SHORT_OF_MEMORY = """
 import resource, sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""On several processes a statement is done by all, or by none; none waits for one that failed."""
+"""On several processes all do a statement, or none does; no process waits for one that failed."""
 
 import signal
 import types
@@ -104,7 +104,7 @@ def own_parts(o):
 
 
 def failing_place():
-    """A place that fails at a call if asked to."""
+    """A place that fails at a chosen call."""
     return Own(types.SimpleNamespace(calls=0, at=None, error=None))
 
 
@@ -129,8 +129,8 @@ def test_a_process_fails(name, error):
             seen = own_parts(o)
             if failing:
                 shared.at, shared.error = shared.calls + call, error
-            reported = type(error) if isinstance(error, LagpuError) else ProcessFailed
-            with pytest.raises(type(error) if failing else reported) as raised:
+            others = type(error) if isinstance(error, LagpuError) else ProcessFailed
+            with pytest.raises(type(error) if failing else others) as raised:
                 STATEMENTS[name](o)
             assert failing or "process 1 of 3: " in str(raised.value)
             assert own_parts(o) == seen
