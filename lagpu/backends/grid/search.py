@@ -17,6 +17,8 @@ from lagpu.backends.gpu.fused.search_grid import (
     NEW_LOG,
     NO_LIMIT,
     Saved,
+    block_of,
+    form_arguments,
     logs_of,
     outputs_of,
     pull_room,
@@ -25,7 +27,6 @@ from lagpu.backends.gpu.fused.search_grid import (
     search_macros,
     unused_outputs,
 )
-from lagpu.backends.gpu.fused.search_space import block_of, form_arguments
 from lagpu.backends.gpu.kernels import Kernel, constant, kernel
 from lagpu.backends.gpu.ops.planner import alpha_of, beta_of, gamma_of
 from lagpu.backends.gpu.ops.spmv import iso_result
@@ -313,7 +314,8 @@ class PieceSearch:
             excluded.to_bitmap()
             left_out = excluded.words
         blank, outputs, had = outputs_of(targets, log)
-        saved = save_values(body.overwrites(times is not None, self._kind.sums), targets, blank)
+        overwritten = [] if times is None else body.overwrites(self._kind.sums)
+        saved = save_values(overwritten, targets, blank)
         launch = self._launch(body, logs_of(log, blank, len(targets)))
         flags, result = blank, peers.results[self._piece]
         if log is not None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from lagpu.algebra.tables import unary
 from lagpu.backends.gpu.device.protocol import Device
-from lagpu.backends.gpu.kernels.source import Prelude, accumulator, macros_of
+from lagpu.backends.gpu.kernels import Prelude, accumulator, macros_of
 from lagpu.backends.gpu.ops.elementwise import EWISE_MODES, bound_operand
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore

@@ -85,13 +85,13 @@ class SearchBody(NamedTuple):
         reads = self.product.semiring.multiply.reads
         return reads if self.product.flip else reads[::-1]
 
-    def overwrites(self, leaves: bool, sums: bool) -> list[int]:
-        """Return which outputs get values at vertices that the loop may leave in the frontier.
+    def overwrites(self, sums: bool) -> list[int]:
+        """Return which outputs get values at vertices that a loop leaves in the frontier.
 
         A kernel assigns a vertex when it finds it, except sums, which is too early where the loop
-        may leave a frontier and assigns first. It finds no vertex at which the mask has an entry.
+        leaves a frontier and assigns first. It finds no vertex at which the mask has an entry.
         """
-        if not leaves or not self.assigns_first:
+        if not self.assigns_first:
             return []
         return [
             k

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lagpu.backends.gpu.device.protocol import has_free
+from lagpu.backends.gpu.fused.loop import if_fits
 from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, VALUE, SearchBody, match_search
 from lagpu.backends.gpu.fused.program.run import generated_bitmap_loop, generated_loop
 from lagpu.backends.gpu.fused.relaxation import relaxation
-from lagpu.backends.gpu.fused.search_bits import bit_parallel_search
 from lagpu.backends.gpu.fused.search_grid import grid_search
-from lagpu.backends.gpu.fused.search_per_source import (
+from lagpu.backends.gpu.fused.search_many import (
+    BitParallelSearch,
     PerSourceSearch,
     depth_bound,
     depth_of,
@@ -177,7 +178,7 @@ def _search_without_values(
             if has_free(A.device, search.nbytes):
                 return search
             why = f"{depth.why}, but the lists of a per-source search do not fit"
-    return bit_parallel_search(counters, body, times, number, why)
+    return if_fits(BitParallelSearch(counters, body, times, number, why))
 
 
 def _constant_value(body: SearchBody) -> Any:

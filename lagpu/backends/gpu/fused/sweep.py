@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.backends.gpu.device.protocol import Device, has_free
+from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.fused import emit
+from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, if_fits
 from lagpu.backends.gpu.fused.match import SweepBody, match_sweep
 from lagpu.backends.gpu.fused.program.run import OnEntries, on_entries
-from lagpu.backends.gpu.fused.search_per_source import BLOCKS, why_not_per_source
-from lagpu.backends.gpu.fused.search_space import Prepared, run_whole
+from lagpu.backends.gpu.fused.search_many import BLOCKS, why_not_per_source
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, from_source, kernel
 from lagpu.backends.gpu.ops.strategies import by_outputs
 from lagpu.backends.gpu.profile import LoopLog
@@ -370,15 +370,14 @@ def _mark(deepest: int) -> tuple[str, int]:
     return ("unsigned short", 2) if deepest < 1 << 16 else ("u32", 4)
 
 
-class VectorSweep:
+class VectorSweep(KernelLoop):
     """A kernel, its arguments, and the vectors it writes; see `FusedLoop`."""
 
     name, why = "sweep", "the levels are a vector"
-    keeps_log = False
 
     def __init__(self, statements: Sequence[Statement], text: SweepText, levels: Any) -> None:
         self.statements = statements
-        self._text, self._levels, self._device = text, levels, text.x.device
+        self._text, self._levels, self.device = text, levels, text.x.device
 
     @property
     def nbytes(self) -> int:
@@ -386,12 +385,11 @@ class VectorSweep:
         marks: int = self._levels.size * _mark(self._levels.deepest)[1]
         return marks + sum(int(x.bytes_to_write) for x in self._text.written)
 
-    def run(self, _log: LoopLog | None = None) -> None:
-        """Run the sweep to its end; the host does not wait."""
-        run_whole(self._device, self.name, self._text.written, self._prepared)
+    def _outputs(self) -> list[VectorStore]:
+        return self._text.written
 
-    def _prepared(self) -> Prepared:
-        device, xp, levels = self._device, self._device.xp, self._levels
+    def _prepare(self, log: LoopLog | None) -> Prepared:
+        device, xp, levels = self.device, self.device.xp, self._levels
         self._text.make_room()
         block = device.limits.loop_block
         kernel = self._text.kernel("sweep.cu", self._frame, BLOCK=str(block))
@@ -444,7 +442,7 @@ _ROW_MADE = (
 
 def per_source_sweep(
     counters: Counters, statements: Sequence[Statement], turns: Sweep
-) -> PerSourceSweep | Rejection:
+) -> KernelLoop | Rejection:
     """Return the sweep over a matrix' levels, or why the statements do not fit."""
     here, above, levels = turns
     assert isinstance(here, MatrixHandle)
@@ -461,25 +459,21 @@ def per_source_sweep(
     why = why_not_per_source(A, here.shape[0])
     if why:
         return Rejection(f"no per-source sweep: {why}")
-    made = PerSourceSweep(body, found, masks, levels)
-    if not has_free(A.device, made.nbytes):
-        return Rejection("the workspace of a per-source sweep does not fit")
-    return made
+    return if_fits(PerSourceSweep(body, found, masks, levels))
 
 
-class PerSourceSweep:
+class PerSourceSweep(KernelLoop):
     """A kernel, its arguments, and the bitmap matrices it writes; see `FusedLoop`."""
 
     name, why = "per-source sweep", "the levels are a matrix, of a sparse graph without hubs"
-    keeps_log = False
 
     def __init__(
         self, body: SweepBody, found: OnEntries, masks: list[BitmapMatrix], levels: BitmapLevels
     ) -> None:
         self.statements = found.statements
         self._text = text = SweepText(body, masks[0].entries, masks[1].entries)
-        self._found, self._levels, self._device = found, levels, masks[0].device
-        self._order = LevelOrder(self._device, levels.shape, text.kept, text.read, text.x)
+        self._found, self._levels, self.device = found, levels, masks[0].device
+        self._order = LevelOrder(self.device, levels.shape, text.kept, text.read, text.x)
 
     @property
     def nbytes(self) -> int:
@@ -490,12 +484,11 @@ class PerSourceSweep:
         needed = self._levels.order_bytes() + self._order.nbytes
         return needed + sum(bytes_of(x.dtype, self._levels.shape) or 0 for x in lacking)
 
-    def run(self, _log: LoopLog | None = None) -> None:
-        """Run the sweep to its end; the host does not wait."""
-        run_whole(self._device, self.name, self._text.written, self._prepared)
+    def _outputs(self) -> list[VectorStore]:
+        return self._text.written
 
-    def _prepared(self) -> Prepared:
-        device, (k, n) = self._device, self._levels.shape
+    def _prepare(self, log: LoopLog | None) -> Prepared:
+        device, (k, n) = self.device, self._levels.shape
         ordered = self._levels.ordered()
         self._order.permute(ordered)
         self._text.make_room()

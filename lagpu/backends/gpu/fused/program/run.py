@@ -11,6 +11,7 @@ import numpy as np
 from lagpu.algebra.operators import IndexUnaryOp
 from lagpu.backends.gpu.device.protocol import has_free
 from lagpu.backends.gpu.fused.emit import Run, column_types, columns_of
+from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, if_fits
 from lagpu.backends.gpu.fused.match import matched, method
 from lagpu.backends.gpu.fused.program.operands import (
     Logged,
@@ -22,7 +23,6 @@ from lagpu.backends.gpu.fused.program.operands import (
     why_no_scalars,
 )
 from lagpu.backends.gpu.fused.program.text import Program, ProgramText, signature
-from lagpu.backends.gpu.fused.search_space import Prepared, run_whole
 from lagpu.backends.gpu.kernels import GRID_BARRIER, constant
 from lagpu.backends.gpu.ops import spmv
 from lagpu.backends.gpu.ops.planner import BITS_PUSH_COST, PULL_FIRST, PULL_SUMS
@@ -114,12 +114,12 @@ class _Outputs(NamedTuple):
 
 
 @matched
-def _outputs(statements: Sequence[Statement], _: Any) -> _Outputs:
+def _written(statements: Sequence[Statement], _: Any) -> _Outputs:
     written = {id(s.out): s.out for s in statements if not s.writes_scalar}
     return _Outputs(tuple(written.values()))
 
 
-class GeneratedLoop:
+class GeneratedLoop(KernelLoop):
     """A kernel, its arguments, and the vectors it writes; see `FusedLoop`.
 
     `one_way` is why a product has no direction to choose.
@@ -127,13 +127,14 @@ class GeneratedLoop:
 
     name = "generated loop"
     keeps_log = True
+    stops = True  # it may have no end but an interrupt
     one_way = "only one form of the matrix is stored"
 
     def __init__(self, statements: Sequence[Statement], until: Until, why: str) -> None:
         self.statements, self.why = statements, why
         self._empty, self._unchanged, self._times = until
         watched = [x for x in until[:2] if x is not None]
-        vectors = [*_outputs(statements, None).vectors, *watched]
+        vectors = [*_written(statements, None).vectors, *watched]
         self.written: list[VectorStore] = list({id(x): x for x in vectors}.values())
         self.device = self.written[0].device
         self._block = self.device.limits.loop_block
@@ -149,12 +150,10 @@ class GeneratedLoop:
         )
         return sum(x.bytes_to_write for x in self.written) + sums
 
-    # ---------------------------------------------------------------------------- running
-    def run(self, log: LoopLog | None = None) -> None:
-        """Run the loop to its end, and wait for it: it may have none but an interrupt."""
-        run_whole(self.device, self.name, self.written, lambda: self._prepared(log), stops=True)
+    def _outputs(self) -> list[VectorStore]:
+        return self.written
 
-    def _prepared(self, log: LoopLog | None) -> Prepared:
+    def _prepare(self, log: LoopLog | None) -> Prepared:
         rows = None if log is None else self._rows(log)
         for x in self.written:
             x.to_writable()
@@ -352,7 +351,7 @@ def _on_entries(s: Statement, entries: dict[int, VectorStore]) -> Statement:
 
 def generated_bitmap_loop(
     counters: Counters, statements: Sequence[Statement], until: Until, why: str
-) -> GeneratedBitmapLoop | Rejection:
+) -> KernelLoop | Rejection:
     """Return the kernel of a loop over matrices, or why there is none; `why` no other one fits."""
     for s in statements:
         matrix = s.operation.matrix if isinstance(s.operation, Multiply) else None
@@ -366,10 +365,7 @@ def generated_bitmap_loop(
     lacking = lacking or next(filter(None, map(_why_not_bitmap, found.statements)), "")
     if lacking:
         return Rejection(lacking)
-    made = GeneratedBitmapLoop(found, until, why)
-    if not has_free(made.device, made.nbytes):
-        return Rejection("the workspace of a generated loop over matrices does not fit")
-    return made
+    return if_fits(GeneratedBitmapLoop(found, until, why), "generated loop over matrices")
 
 
 def _why_not_bitmap(s: Statement) -> str:
