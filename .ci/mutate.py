@@ -63,7 +63,7 @@ TARGETS = {
         "lagpu/backends/gpu/fused/match.py lagpu/backends/gpu/fused/plan.py "
         "lagpu/backends/gpu/fused/search_many.py lagpu/backends/gpu/fused/emit.py "
         "lagpu/backends/gpu/fused/program/run.py lagpu/backends/gpu/fused/program/text.py "
-        "lagpu/backends/gpu/fused/program/operands.py",
+        "lagpu/backends/gpu/fused/emit.py",
         "tests/backends/gpu/fused/program/test_program.py tests/backends/gpu/fused/test_plan.py "
         "tests/backends/gpu/fused/program/test_program_bitmap.py "
         "tests/backends/gpu/fused/program/test_program_kept.py "

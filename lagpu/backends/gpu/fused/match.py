@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 from lagpu.backends.gpu.kernels import constant
@@ -34,6 +34,16 @@ MAX_ASSIGNMENTS = 3  # of a search whose kernel makes the assignments itself
 def method(s: Statement) -> str:
     """Return the name of a statement's operation."""
     return method_of(s.operation, 1)
+
+
+def holds(vectors: Iterable[Any], x: Any) -> bool:
+    """Whether one of these vectors is `x`."""
+    return any(x is v for v in vectors)
+
+
+def distinct(vectors: Iterable[Any]) -> list[Any]:
+    """Return vectors, or scalars, each once."""
+    return list({id(x): x for x in vectors}.values())
 
 
 # ----------------------------------------------------------------------------------- searches
@@ -260,13 +270,9 @@ def match_sweep(
     return SweepBody(before, product, product.operation, after, replaced)
 
 
-def _holds(x: VectorStore, vectors: list[VectorStore]) -> bool:
-    return any(x is v for v in vectors)
-
-
 def _stays_in(s: Statement, vectors: list[VectorStore]) -> bool:
     """Whether a statement's result has entries only where one of these vectors has some."""
-    inside = [_holds(x, vectors) for x in operands_of(s.operation)]
+    inside = [holds(vectors, x) for x in operands_of(s.operation)]
     intersects = isinstance(s.operation, Ewise) and s.operation.kind == "ewise_mult"
     return any(inside) if intersects else bool(inside) and all(inside)
 
@@ -288,8 +294,8 @@ def _replaced_at_here(
         if not _keeps_to(s, here) and not (inside and desc.accum is not None):
             return Rejection(f"{method(s)} before the product is not masked by here")
         seen += operands_of(s.operation)
-        if desc.replace and not _holds(s.out, replaced):
-            if desc.accum is not None or _holds(s.out, seen):
+        if desc.replace and not holds(replaced, s.out):
+            if desc.accum is not None or holds(seen, s.out):
                 why = f"{method(s)} replaces a vector that the body reads or writes earlier"
                 return Rejection(why)
             replaced.append(s.out)
@@ -306,11 +312,11 @@ def _why_no_product(
     A, x, product = s.operation.matrix, s.operation.operand, s.operation.product
     if not _keeps_to(s, above) or not s.desc.replace or s.desc.accum is not None:
         return "the product is not written to above alone, with replace"
-    if not _holds(x, replaced):
+    if not holds(replaced, x):
         return "the product's operand may have entries outside of here"
     if any(s.out is b.out for b in before):
         return "the product and a statement before it write the same vector"
-    if any(_holds(s.out, list(operands_of(b.operation))) for b in before) and s.out.nvals:
+    if any(holds(operands_of(b.operation), s.out) for b in before) and s.out.nvals:
         return "the product's output has entries before the sweep, and the body reads them"
     if product.kernel is not None or product.policy is not None:
         return "the product names a kernel or a policy"
@@ -329,7 +335,7 @@ def _why_not_after(
         inside = desc.mask is None and _stays_in(s, [above, y])
         if not _keeps_to(s, above) and not (inside and (desc.accum is not None or s.out is y)):
             return f"{method(s)} after the product is not masked by above"
-        if _holds(s.out, replaced):
+        if holds(replaced, s.out):
             return f"{method(s)} after the product writes a vector that is replaced at here"
         if desc.replace and s.out is not y:
             return f"{method(s)} after the product has replace"

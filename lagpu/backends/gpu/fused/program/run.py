@@ -10,19 +10,21 @@ import numpy as np
 
 from lagpu.algebra.operators import IndexUnaryOp
 from lagpu.backends.gpu.device.protocol import has_free
-from lagpu.backends.gpu.fused.emit import Run, column_types, columns_of
-from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, if_fits
-from lagpu.backends.gpu.fused.match import matched, method
-from lagpu.backends.gpu.fused.program.operands import (
+from lagpu.backends.gpu.fused.emit import (
     Logged,
     LoopScalars,
     Operand,
     Operands,
     ProductText,
+    Run,
+    column_types,
+    columns_of,
     counted,
     why_no_scalars,
 )
-from lagpu.backends.gpu.fused.program.text import Program, ProgramText, signature
+from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, if_fits
+from lagpu.backends.gpu.fused.match import distinct, matched, method
+from lagpu.backends.gpu.fused.program.text import Program, signature, write_program
 from lagpu.backends.gpu.kernels import GRID_BARRIER, constant
 from lagpu.backends.gpu.ops import spmv
 from lagpu.backends.gpu.ops.planner import BITS_PUSH_COST, PULL_FIRST, PULL_SUMS
@@ -115,8 +117,7 @@ class _Outputs(NamedTuple):
 
 @matched
 def _written(statements: Sequence[Statement], _: Any) -> _Outputs:
-    written = {id(s.out): s.out for s in statements if not s.writes_scalar}
-    return _Outputs(tuple(written.values()))
+    return _Outputs(tuple(distinct(s.out for s in statements if not s.writes_scalar)))
 
 
 class GeneratedLoop(KernelLoop):
@@ -135,7 +136,7 @@ class GeneratedLoop(KernelLoop):
         self._empty, self._unchanged, self._times = until
         watched = [x for x in until[:2] if x is not None]
         vectors = [*_written(statements, None).vectors, *watched]
-        self.written: list[VectorStore] = list({id(x): x for x in vectors}.values())
+        self.written: list[VectorStore] = distinct(vectors)
         self.device = self.written[0].device
         self._block = self.device.limits.loop_block
         self._scalars: LoopScalars | None = None  # of the last run
@@ -183,10 +184,12 @@ class GeneratedLoop(KernelLoop):
         for program in kept:
             if program.arguments.fit(handles):
                 return program, handles
-        text = self._text(log is not None, handles)
-        program = text.write(0 if log is None else log.capacity)
+        operands = self._operands(log is not None, handles)
+        records = 0 if log is None else log.capacity
+        ends = self._empty, self._unchanged
+        program = write_program(self.statements, operands, *ends, records)
         kept.append(program)
-        return program, text.operands.params.handles
+        return program, operands.params.handles
 
     def _kept(self) -> tuple[list[Program], Sequence[Handle]]:
         """Return where programs for this body and condition are kept, and the handles by place.
@@ -211,15 +214,13 @@ class GeneratedLoop(KernelLoop):
         kept: list[Program] = body.record.found.setdefault((Program, self._block, *places), [])
         return kept, body.handles
 
-    def _text(self, traced: bool, handles: Sequence[Handle] = ()) -> ProgramText:
-        """Return the writer of the kernel's text; `handles` have their places already."""
+    def _operands(self, traced: bool, handles: Sequence[Handle] = ()) -> Operands:
+        """Return what the statements name; `handles` have their places already."""
         scalars = self._scalars or LoopScalars((), self.device)
-        given = self.statements, scalars, self.written, self._unchanged, self._block, traced
-        operands = self._operands(*given, handles)
-        return ProgramText(self.statements, operands, self._empty, self._unchanged)
+        given = self.statements, scalars, self.written, self._unchanged
+        return self._named(*given, self._block, traced, handles)
 
-    def _operands(self, *given: Any) -> Operands:
-        """Return what the statements name, made of what `Operands` takes."""
+    def _named(self, *given: Any) -> Operands:
         return Operands(*given)
 
     def _settle(self, log: LoopLog | None, rows: ProgramRows | None) -> None:
@@ -423,7 +424,7 @@ class GeneratedBitmapLoop(GeneratedLoop):
         """See `GeneratedLoop`: the arguments of such a program belong to its matrices."""
         return [], []
 
-    def _operands(self, *given: Any) -> BitmapOperands:
+    def _named(self, *given: Any) -> BitmapOperands:
         return BitmapOperands(self._shapes, self.nbytes, *given)
 
     def _settle(self, log: LoopLog | None, rows: ProgramRows | None) -> None:
@@ -491,7 +492,7 @@ class BitmapOperands(Operands):
             values, number = f"({kind}*)nullptr", params.add(kind, known)
             call, logged = self._bits(s, operation, f"{mask}, {complement}, {words}")
         result = Operand(words, values, number, product.result)
-        return ProductText([*lines, call], result, logged)
+        return [*lines, call], result, logged
 
     def _sums(self, s: Statement, operation: Multiply, out: str) -> tuple[str, Logged]:
         """Return the line of a product with values, and the numbers that are logged.

@@ -9,8 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
-from lagpu.backends.gpu.fused.emit import Arguments, accum_type, expression
-from lagpu.backends.gpu.fused.program.operands import Logged, Operand, Operands, counted
+from lagpu.backends.gpu.fused.emit import (
+    Arguments,
+    Logged,
+    Operand,
+    Operands,
+    Writer,
+    accum_type,
+    counted,
+    expression,
+)
 from lagpu.backends.gpu.kernels import Kernel, from_source
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType
@@ -77,15 +85,16 @@ class _Sum(NamedTuple):
     parts: str
 
 
-class Pass:
+class Pass(Writer):
     """Statements over one index space, on registers; it is the `Writer` of them.
 
     `sums` have their values after the next barrier.
     """
 
+    at = "at, 0"
+
     def __init__(self, operands: Operands, size: int) -> None:
         self.params, self._operands = operands.params, operands
-        self.number, self.counter = operands.scalars.number, operands.scalars.counter
         self._n = operands.params.size(size)
         self._entries: dict[int, _Entry] = {}
         self._by_word: list[str] = []  # lines that find where there is something to do: ``work``
@@ -199,18 +208,9 @@ class Pass:
         e.need(VALUE)
         return f"e{e.suffix}"
 
-    # --------------------------------------------------------------------- see `Writer`
     def operand(self, x: VectorStore) -> str:
         """See `Writer`: the entry in registers."""
         return self._read(self._vector(x))
-
-    def constant(self, ctype: str, value: str) -> str:
-        """See `Writer`."""
-        return f"Entry<{ctype}>{{true, {value}}}"
-
-    def call(self, name: str, types: str, args: str) -> str:
-        """See `Writer`: a function of the entries of one index."""
-        return f"{name}<{types}>({args}, at, 0)"
 
     # ------------------------------------------------------------------------------ text
     def lines(self) -> list[str]:
@@ -319,14 +319,6 @@ class HeldPass(Pass):
         ]
 
 
-# The lines leave what the statements leave one after the other, since
-#
-# - a scalar that a pass sums has its value after the next barrier, which is that of a product if
-# one comes before the first statement that reads the scalar; - numbers given to scalars wait with
-# it where they read it, or write what lines that wait read; - what may end the loop is
-# between passes, where no sum waits for a barrier.
-
-
 BARRIER = "grid_sync(barrier);"
 
 
@@ -350,7 +342,13 @@ class _ScalarLines:
 
 
 class Passes:
-    """The lines of a body, with a pass for statements in a row wherever they may share one."""
+    """The lines of a body, with a pass for statements in a row wherever they may share one.
+
+    They leave what the statements leave one after the other. A scalar that a pass sums has its
+    value after the next barrier, which is that of a product if one comes before the first statement
+    that reads the scalar. Numbers given to scalars wait with it where they read it, or write what
+    lines that wait read. What may end the loop is between passes, where no sum waits.
+    """
 
     def __init__(self, operands: Operands) -> None:
         self._operands, self._scalars = operands, operands.scalars
@@ -505,13 +503,12 @@ class LogLines:
         return list(lines) if self._on else []
 
 
-class Traced:
+class Traced(Writer):
     """The lines of statements that have records. It is the `Writer` of them, on whole vectors."""
 
     def __init__(self, operands: Operands, log: LogLines) -> None:
         self._operands, self._log = operands, log
         self.params, self._scalars = operands.params, operands.scalars
-        self.number, self.counter = operands.scalars.number, operands.scalars.counter
 
     def of(self, statements: Iterable[Statement]) -> list[str]:
         """Return the lines of statements."""
@@ -575,12 +572,6 @@ class Traced:
         return f"{struct}<{types}>{{{args}}}"
 
 
-# Each statement becomes some lines of the kernel, in order, with a barrier of the grid where a
-# statement reads words that other threads wrote: `order.Passes` makes the lines of statements, or
-# `traced.Traced` those of a traced loop, and both name what they read by `operands.Operands`. The
-# text depends on operations, types and masks alone, so loops of one structure share one kernel.
-
-
 BLOCKS = 1  # of a multiprocessor: registers for each thread follow from this and its threads
 
 
@@ -592,122 +583,113 @@ class Program(NamedTuple):
     counters: int  #: How many counters an iteration has.
 
 
-class ProgramText:
-    """The text of a kernel for the body of a loop; `operands` collects its parameters and lines."""
+def write_program(
+    statements: Sequence[Statement],
+    operands: Operands,
+    empty: VectorStore | None,
+    unchanged: VectorStore | None,
+    records: int,
+) -> Program:
+    """Write the kernel of a loop, for a log of so many records.
 
-    def __init__(
-        self,
-        statements: Sequence[Statement],
-        operands: Operands,
-        empty: VectorStore | None,
-        unchanged: VectorStore | None,
-    ) -> None:
-        self._statements, self.operands = statements, operands
-        self._empty, self._unchanged = empty, unchanged
-        self._log = LogLines(len(statements), operands.traced)
-
-    def write(self, records: int) -> Program:
-        """Write the text, for a log of so many records, and return the program."""
-        operands, log = self.operands, self._log
-        params = operands.params
-        body = Traced(operands, log) if operands.traced else Passes(operands)
-        lines = body.of(self._statements)
-        before, top, end = self._condition()
-        after = operands.after()
-        counters = f"{operands.counters} * kCounterStride"
-        selects = any(isinstance(s.operation, MultiplySelection) for s in self._statements)
-        text = "\n".join(
-            [
-                f'#include "{operands.header}"',
-                *(['#include "program/selection.cuh"'] if selects else []),
-                *(['#include "program/scalars.cuh"'] if operands.scalars else []),
-                *params.structs,
-                'extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)',
-                "program(" + ", ".join([*params.text, "u64 times", "u64* counters",
-                                        "GridBarrier* barrier", "const u64* stop",
-                                        *log.params()]) + ") {",
-                *operands.shared,
-                f"u64* const flags = counters + kTurns * {counters};",
-                "for (u64* k = counters + global_thread(); k < flags + 2; k += global_threads()) "
-                "*k = 0;",
-                *before,
-                *operands.before,
-                *log.opening(),
-                "grid_sync(barrier);",
-                "u32 turn = 0;",
-                "for (u64 depth = 0; depth != times; ++depth, ++turn) {",
-                f"u64* const now = counters + turn % kTurns * {counters};",
-                f"u64* const next = counters + (turn + 1) % kTurns * {counters};",
-                f"for (u32 k = global_thread(); k < {counters}; "
-                "k += global_threads()) next[k] = 0;",
-                *top,
-                *lines,
-                *end,
-                "}",
-                *log.closing(operands.counters),
-                *after,
-                "}",
-            ]
-        )  # fmt: skip
-        macros = {"BLOCK": str(operands.block), "BLOCKS": str(BLOCKS)}
-        macros |= {"LOG": str(records)} if operands.traced else {}
-        prelude = params.prelude.text
-        kernel = from_source(text, "program", file="program.cu", prelude=prelude, **macros)
-        return Program(kernel, params.arguments, operands.counters)
-
-    def _condition(self) -> tuple[list[str], list[str], list[str]]:
-        """Return the lines of the loop's condition: before the loop, at its top and at its end.
-
-        They have the barriers of an iteration, after which a log is written. There the loop looks
-        now and then whether the host stops it; without one it needs a barrier for that.
-        """
-        look = "if (looks(turn)) set_stop(stop, stop_flag(flags, turn, kStopEvery));"
-        leave = "if (looks(turn) && load_volatile(stop_flag(flags, turn, kStopEvery))) break;"
-        alone = [
-            "if (looks_alone(turn)) {",
-            "u64* const flag = stop_flag(flags, turn, kStopEveryAlone);",
-            "set_stop(stop, flag);",
+    Each statement becomes some lines, in order, with a barrier of the grid where a statement reads
+    words that other threads wrote. The text depends on operations, types and masks alone, so loops
+    of one structure share one kernel. `operands` collects its parameters and lines.
+    """
+    log, params = LogLines(len(statements), operands.traced), operands.params
+    body = Traced(operands, log) if operands.traced else Passes(operands)
+    lines = body.of(statements)
+    before, top, end = _condition(operands, log, empty, unchanged)
+    after = operands.after()
+    counters = f"{operands.counters} * kCounterStride"
+    selects = any(isinstance(s.operation, MultiplySelection) for s in statements)
+    text = "\n".join(
+        [
+            f'#include "{operands.header}"',
+            *(['#include "program/selection.cuh"'] if selects else []),
+            *(['#include "program/scalars.cuh"'] if operands.scalars else []),
+            *params.structs,
+            'extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)',
+            "program(" + ", ".join([*params.text, "u64 times", "u64* counters",
+                                    "GridBarrier* barrier", "const u64* stop",
+                                    *log.params()]) + ") {",
+            *operands.shared,
+            f"u64* const flags = counters + kTurns * {counters};",
+            "for (u64* k = counters + global_thread(); k < flags + 2; k += global_threads()) "
+            "*k = 0;",
+            *before,
+            *operands.before,
+            *log.opening(),
             "grid_sync(barrier);",
-            "if (load_volatile(flag)) break;",
+            "u32 turn = 0;",
+            "for (u64 depth = 0; depth != times; ++depth, ++turn) {",
+            f"u64* const now = counters + turn % kTurns * {counters};",
+            f"u64* const next = counters + (turn + 1) % kTurns * {counters};",
+            f"for (u32 k = global_thread(); k < {counters}; k += global_threads()) next[k] = 0;",
+            *top,
+            *lines,
+            *end,
+            "}",
+            *log.closing(operands.counters),
+            *after,
             "}",
         ]
-        operands, log = self.operands, self._log
-        params = operands.params
-        if self._empty is not None and operands.holds(self._empty.size):
-            held = operands.named(self._empty).held
-            return [], [f"if (!warp_any({held}.there)) break;", *alone], []
-        if self._empty is not None:
-            x = params.vector(self._empty)
-            top = [
-                look,
-                f"count_entries({params.size(self._empty.size)}, {x}_words, now);",
-                "grid_sync(barrier);",
-                *log.at_top(operands.counters),
-                "if (load_volatile(now) == 0) break;",
-                leave,
-            ]
-            return [], top, log.pending()
-        if self._unchanged is None:
-            return [], alone, ["grid_sync(barrier);", *log.at_end()] if operands.traced else []
-        y = self._unchanged
-        x = params.vector(y)
-        words = operands.new_words(y.size)
-        values = params.room(y.dtype.ctype, y.size, y.dtype.numpy)
-        where = f"{params.size(y.size)}, {x}_words, {x}_values, {words}, {values}"
-        end = [
+    )  # fmt: skip
+    macros = {"BLOCK": str(operands.block), "BLOCKS": str(BLOCKS)}
+    macros |= {"LOG": str(records)} if operands.traced else {}
+    prelude = params.prelude.text
+    kernel = from_source(text, "program", file="program.cu", prelude=prelude, **macros)
+    return Program(kernel, params.arguments, operands.counters)
+
+
+def _condition(
+    operands: Operands, log: LogLines, empty: VectorStore | None, unchanged: VectorStore | None
+) -> tuple[list[str], list[str], list[str]]:
+    """Return the lines of the loop's condition: before the loop, at its top and at its end.
+
+    They have the barriers of an iteration, after which a log is written. There the loop looks now
+    and then whether the host stops it; without one it needs a barrier for that.
+    """
+    look = "if (looks(turn)) set_stop(stop, stop_flag(flags, turn, kStopEvery));"
+    leave = "if (looks(turn) && load_volatile(stop_flag(flags, turn, kStopEvery))) break;"
+    alone = [
+        "if (looks_alone(turn)) {",
+        "u64* const flag = stop_flag(flags, turn, kStopEveryAlone);",
+        "set_stop(stop, flag);",
+        BARRIER,
+        "if (load_volatile(flag)) break;",
+        "}",
+    ]
+    params = operands.params
+    if empty is not None and operands.holds(empty.size):
+        held = operands.named(empty).held
+        return [], [f"if (!warp_any({held}.there)) break;", *alone], []
+    if empty is not None:
+        x = params.vector(empty)
+        top = [
             look,
-            f"remember({where}, now + kCounterStride);",
-            "grid_sync(barrier);",
-            *log.at_end(),
-            "if (load_volatile(now + kCounterStride) == 0) break;",
+            f"count_entries({params.size(empty.size)}, {x}_words, now);",
+            BARRIER,
+            *log.at_top(operands.counters),
+            "if (load_volatile(now) == 0) break;",
             leave,
         ]
-        return [f"remember({where}, (u64*)nullptr);"], [], end
-
-
-# A record keeps its program (`RecordedBody`), but a loop with scalars is not kept as a record,
-# and writing the text takes longer than a short loop runs. So programs of such loops are kept by
-# this.
+        return [], top, log.pending()
+    if unchanged is None:
+        return [], alone, [BARRIER, *log.at_end()] if operands.traced else []
+    x, kind = params.vector(unchanged), unchanged.dtype
+    words = operands.new_words(unchanged.size)
+    values = params.room(kind.ctype, unchanged.size, kind.numpy)
+    where = f"{params.size(unchanged.size)}, {x}_words, {x}_values, {words}, {values}"
+    end = [
+        look,
+        f"remember({where}, now + kCounterStride);",
+        BARRIER,
+        *log.at_end(),
+        "if (load_volatile(now + kCounterStride) == 0) break;",
+        leave,
+    ]
+    return [f"remember({where}, (u64*)nullptr);"], [], end
 
 
 # Parts of a statement that are their own signature; others are numbers, scalars or handles.
@@ -721,7 +703,9 @@ def signature(
 ) -> tuple[tuple[Any, ...], list[Handle]]:
     """Return (the signature, vectors and matrices in their order) of a body and its condition.
 
-    The signature has operators and types themselves, and numbers by their bits.
+    By it the programs of loops with scalars are kept, whose bodies are not kept as records: to
+    write the text takes longer than a short loop runs. It has operators and types themselves, and
+    numbers by their bits.
     """
     handles: list[Handle] = []
     places: dict[int, int] = {}
