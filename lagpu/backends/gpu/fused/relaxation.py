@@ -83,31 +83,25 @@ def match_relaxation(statements: Sequence[Statement], frontier: Any) -> Relaxati
 
     The caller puts the matrix by columns in the place of the product's handle.
     """
-    if len(statements) != 4:
+    if len(statements) != 4 or not isinstance(statements[2].operation, Multiply):
         return _NONE
-    keep, assign, multiply, compare = (s.operation for s in statements)
-    f = frontier
-    if not (isinstance(keep, Assign) and isinstance(assign, Assign)):
-        return _NONE
-    if not (isinstance(multiply, Multiply) and isinstance(compare, Ewise)):
-        return _NONE
-    d, worse, product = statements[1].out, statements[3].out, multiply.product
-    if [s.out for s in statements] != [f, d, f, worse] or len({id(f), id(d), id(worse)}) != 3:
-        return _NONE
-    wanted = (
-        Descriptor(worse, False, True, None, True),
-        Descriptor(f, True, False, None, False),
-    )
-    if [s.desc for s in statements[:2]] != list(wanted) or not all(
-        s.desc.is_fresh and s.desc.mask is None for s in statements[2:]
-    ):
-        return _NONE
-    if (keep, assign) != (Assign(f), Assign(f)) or multiply.operand is not f:
-        return _NONE
+    f, d, multiply, worse = frontier, statements[1].out, statements[2].operation, statements[3].out
+    product = multiply.product
     ordered = _ORDERED.get(product.semiring)
-    if ordered is None or compare != Ewise("ewise_mult", f, d, ordered[0]):
+    if ordered is None or product.kernel is not None or product.policy is not None:
         return _NONE
-    if product.kernel is not None or product.policy is not None:
+    expected = [
+        (f, Descriptor(worse, False, True, None, True), Assign(f)),
+        (d, Descriptor(f, True, False, None, False), Assign(f)),
+        (f, None, multiply._replace(operand=f)),
+        (worse, None, Ewise("ewise_mult", f, d, ordered[0])),
+    ]
+    plain = [s.desc.mask is None and s.desc.is_fresh for s in statements]
+    found = [
+        (s.out, None if is_plain else s.desc, s.operation)
+        for s, is_plain in zip(statements, plain, strict=True)
+    ]
+    if found != expected or len({id(f), id(d), id(worse)}) != 3:
         return _NONE
     handle: Any = multiply.matrix
     return RelaxationBody(handle, f, d, worse, product, statements)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -79,32 +79,25 @@ def why_not_per_source(A: CscMatrix, k: int) -> str:
 
 
 # ------------------------------------------------------------------------------ deep or shallow
-class Depth(NamedTuple):
-    """The depth of a matrix as one search measured it."""
-
-    deep: bool  #: Whether the search had more levels than the bound.
-    why: str  #: The comparison, in numbers.
-
-
 def depth_bound(A: CscMatrix) -> int:
     """Return the number of levels that a search of a deep matrix exceeds."""
     return max(LEVELS, A.nvals // EDGES)
 
 
-def depth_of(counters: Counters, A: CscMatrix, product: Product) -> Depth:
-    """Return whether a search from a vertex of most edges is deep; the first call waits for it.
+def depth_of(counters: Counters, A: CscMatrix, product: Product) -> tuple[bool, str]:
+    """Return whether a search from a vertex of most edges is deep, and why in numbers.
 
-    The search ends at the bound. Its source is not one of the caller's, so the result depends on
-    the matrix alone, and of the product only on the direction of the edges.
+    The first call waits for a search, which ends at the bound. Its source is not one of the
+    caller's, so the result depends on the matrix alone, and on the direction of the edges.
     """
     bound = depth_bound(A)
     along = product.transpose or is_symmetric(A)
     name = f"depth, {bound} levels, {'along' if along else 'against'} the edges"
     if name not in A.facts and not has_free(A.device, _PROBE_BYTES * A.shape[0]):
-        return Depth(False, "the search that would count the levels does not fit")
+        return False, "the search that would count the levels does not fit"
     deep: bool = A.fact(name, lambda: _exceeds(counters, A, product, bound))
     counted = "" if bound == LEVELS else f", {A.nvals} entries / {EDGES}"
-    return Depth(deep, f"a search has {'more than' if deep else 'at most'} {bound} levels{counted}")
+    return deep, f"a search has {'more than' if deep else 'at most'} {bound} levels{counted}"
 
 
 def _exceeds(counters: Counters, A: CscMatrix, product: Product, bound: int) -> bool:

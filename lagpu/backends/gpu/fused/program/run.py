@@ -23,7 +23,7 @@ from lagpu.backends.gpu.fused.emit import (
     why_no_scalars,
 )
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, if_fits
-from lagpu.backends.gpu.fused.match import distinct, matched, method
+from lagpu.backends.gpu.fused.match import distinct, method
 from lagpu.backends.gpu.fused.program.text import Program, signature, write_program
 from lagpu.backends.gpu.kernels import GRID_BARRIER, constant
 from lagpu.backends.gpu.ops import spmv
@@ -53,6 +53,7 @@ from lagpu.operations import (
     Select,
     Statement,
     Until,
+    moved,
     once,
     operands_of,
 )
@@ -105,38 +106,38 @@ def _why_not(s: Statement) -> str:
     return f"{method(s)} is not among the operations of a fused loop"
 
 
-class _Outputs(NamedTuple):
-    """The vectors that a body writes, each once."""
-
-    vectors: tuple[Any, ...]
-
-    def on(self, body: RecordedBody) -> _Outputs:
-        """Return those of a recorded body; these are places."""
-        return _Outputs(tuple([body.handles[x.number] for x in self.vectors]))
+def _written(statements: Sequence[Statement]) -> list[Any]:
+    """Return the vectors that a body writes, or their places in its record."""
+    return distinct(s.out for s in statements if not s.writes_scalar)
 
 
-@matched
-def _written(statements: Sequence[Statement], _: Any) -> _Outputs:
-    return _Outputs(tuple(distinct(s.out for s in statements if not s.writes_scalar)))
+def _written_places(body: Sequence[Statement]) -> list[int]:
+    assert isinstance(body, RecordedBody)
+    return [place.number for place in _written(body.record.statements)]
 
 
 class GeneratedLoop(KernelLoop):
     """A kernel, its arguments, and the vectors it writes; see `FusedLoop`.
 
-    `one_way` is why a product has no direction to choose.
+    `one_way` is why a product has no direction to choose; the vector `counted_input` of those that
+    a statement reads is the input of its row in a trace.
     """
 
     name = "generated loop"
     keeps_log = True
     stops = True  # it may have no end but an interrupt
     one_way = "only one form of the matrix is stored"
+    counted_input = -1
 
     def __init__(self, statements: Sequence[Statement], until: Until, why: str) -> None:
         self.statements, self.why = statements, why
         self._empty, self._unchanged, self._times = until
+        if isinstance(statements, RecordedBody):
+            written = [statements.handles[k] for k in once(statements, _written_places)]
+        else:
+            written = _written(statements)
         watched = [x for x in until[:2] if x is not None]
-        vectors = [*_written(statements, None).vectors, *watched]
-        self.written: list[VectorStore] = distinct(vectors)
+        self.written: list[VectorStore] = distinct([*written, *watched])
         self.device = self.written[0].device
         self._block = self.device.limits.loop_block
         self._scalars: LoopScalars | None = None  # of the last run
@@ -205,12 +206,10 @@ class GeneratedLoop(KernelLoop):
             if len(_programs) >= MOST_PROGRAMS:
                 _programs.clear()
             return _programs.setdefault((self.device, self._block, of), []), handles
-        places = []
-        for x in (self._empty, self._unchanged):
-            place = None if x is None else body.place_of(x)
-            if x is not None and place is None:  # the record does not say its type
-                return [], body.handles
-            places.append(place)
+        ends = self._empty, self._unchanged
+        places = [None if x is None else body.place_of(x) for x in ends]
+        if places.count(None) > ends.count(None):  # the record does not say the type of an end
+            return [], body.handles
         kept: list[Program] = body.record.found.setdefault((Program, self._block, *places), [])
         return kept, body.handles
 
@@ -233,7 +232,10 @@ class GeneratedLoop(KernelLoop):
     def _rows(self, log: LoopLog) -> ProgramRows:
         """Return the maker of a trace's rows; entries are counted from now on, nothing waits."""
         statements = self.statements
-        inputs = [self._counted_input(s) for s in statements]
+        inputs = []
+        for s in statements:
+            vectors = [x for x in operands_of(s.operation) if type(x) is VectorStore]
+            inputs.append(vectors[self.counted_input] if vectors else s.out)
         seen = {id(x): x for x in (*(s.out for s in statements), *inputs)}
         none = lambda: 0  # noqa: E731  # of a scalar, whose entries no row shows
         counts = {of: log.count_of(x) if type(x) is VectorStore else none for of, x in seen.items()}
@@ -246,11 +248,6 @@ class GeneratedLoop(KernelLoop):
             elif isinstance(s.operation, Multiply):
                 bounds[k] = self._bound(s.operation)
         return ProgramRows(statements, inputs, counts, bounds, why)
-
-    def _counted_input(self, s: Statement) -> Any:
-        """Return the last vector that a statement reads; its entries are a row's input."""
-        found = [x for x in operands_of(s.operation) if type(x) is VectorStore]
-        return found[-1] if found else s.out
 
     def _bound(self, operation: Multiply) -> tuple[int, int]:
         """Return (entries, factor): a product pulls where its edges exceed their quotient."""
@@ -308,12 +305,8 @@ def on_entries(
 def _by_position(s: Statement) -> tuple[MatrixHandle, ...]:
     """Return the matrices that a statement reads position by position."""
     operation = s.operation
-    mask = () if s.desc.mask is None else (s.desc.mask,)
-    if isinstance(operation, (Multiply, Apply, Select, Assign)):
-        return (operation.operand, *mask)
-    if isinstance(operation, Ewise):
-        return (operation.left, operation.right, *mask)
-    return mask
+    read: Any = (operation.operand,) if isinstance(operation, Multiply) else operands_of(operation)
+    return read if s.desc.mask is None else (*read, s.desc.mask)
 
 
 def _why_not_on_entries(s: Statement, shape: tuple[int, int] | None) -> str:
@@ -336,18 +329,12 @@ def _why_not_on_entries(s: Statement, shape: tuple[int, int] | None) -> str:
 
 
 def _on_entries(s: Statement, entries: dict[int, VectorStore]) -> Statement:
-    """Return one statement on entries."""
-    operation, mask = s.operation, s.desc.mask
-    if isinstance(operation, Ewise):
-        left, right = entries[id(operation.left)], entries[id(operation.right)]
-        operation = operation._replace(left=left, right=right)
-    elif isinstance(operation, (Multiply, Apply, Select, Assign)):
+    """Return one statement on entries; a product has the same matrix."""
+    made, operation = moved(s, entries), s.operation
+    if isinstance(operation, Multiply):
         operation = operation._replace(operand=entries[id(operation.operand)])
-    desc = s.desc if mask is None else s.desc._replace(mask=entries[id(mask)])
-    return s._replace(out=entries[id(s.out)], desc=desc, operation=operation)
-
-
-# All statements but products are those of the vectors that store the entries of bitmap matrices.
+        made = made._replace(operation=operation)
+    return made
 
 
 def generated_bitmap_loop(
@@ -395,6 +382,7 @@ class GeneratedBitmapLoop(GeneratedLoop):
     """A kernel, its arguments, and the bitmap matrices it writes; see `GeneratedLoop`."""
 
     one_way = "sums of bitmap matrices are pulled, and so is a matrix stored in one form"
+    counted_input = 0
 
     def __init__(self, found: OnEntries, until: Until, why: str) -> None:
         empty, unchanged = (None if A is None else found.bitmaps[id(A)].entries for A in until[:2])
@@ -430,11 +418,6 @@ class GeneratedBitmapLoop(GeneratedLoop):
     def _settle(self, log: LoopLog | None, rows: ProgramRows | None) -> None:
         self._found.store()
         super()._settle(log, rows)
-
-    def _counted_input(self, s: Statement) -> Any:
-        """See `GeneratedLoop`: for a matrix, the first operand."""
-        found = [x for x in operands_of(s.operation) if type(x) is VectorStore]
-        return found[0] if found else s.out
 
     def _bound(self, operation: Multiply) -> tuple[int, int]:
         """See `GeneratedLoop`."""

@@ -707,35 +707,25 @@ def signature(
     write the text takes longer than a short loop runs. It has operators and types themselves, and
     numbers by their bits.
     """
-    handles: list[Handle] = []
-    places: dict[int, int] = {}
-    scalars: list[Any] = []
-
-    def scalar(x: ScalarValue) -> Any:
-        place = places.get(id(x))
-        if place is None:
-            place = places[id(x)] = -1 - len(scalars)
-            scalars.append((x.dtype, x.location is None and x.get() is not None))
-        return place
+    places: dict[int, tuple[int, Any]] = {}
 
     def part(x: Any) -> Any:
         if type(x) in _ITSELF:
             return x
-        place = places.get(id(x))
-        if place is not None:
-            return place
         if isinstance(x, np.generic):
             return x.dtype.char, x.tobytes()
         if type(x) is ScalarRef:
-            return scalar(x.scalar), x.dtype
-        if type(x) is ScalarValue:
-            return scalar(x)
+            return part(x.scalar), x.dtype
         if isinstance(x, tuple):
             return type(x), *map(part, x)
-        place = places[id(x)] = len(handles)
-        handles.append(x)
-        return place
+        return places.setdefault(id(x), (len(places), x))[0]
 
-    body = tuple(map(part, statements))
-    parts = (*body, *map(part, ends))
-    return (*parts, *((type(x), x.dtype, x.shape) for x in handles), *scalars), handles
+    def kind_of(x: Any) -> tuple[Any, ...]:
+        if type(x) is ScalarValue:
+            return x.dtype, x.location is None and x.get() is not None
+        return type(x), x.dtype, x.shape
+
+    parts = [part(x) for x in (*statements, *ends)]
+    found = [x for _, x in places.values()]
+    handles = [x for x in found if type(x) is not ScalarValue]
+    return (*parts, *map(kind_of, found)), handles
