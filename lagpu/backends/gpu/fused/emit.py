@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+import lagpu.operations as ops
 from lagpu.algebra.tables import unary
 from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.fused.match import distinct, holds
@@ -30,26 +31,7 @@ from lagpu.backends.gpu.storage.workspaces import (
     ranked,
 )
 from lagpu.dtypes import BOOL, DType, lookup
-from lagpu.operations import (
-    Apply,
-    Assign,
-    AssignScalar,
-    BoundOperator,
-    Constant,
-    Descriptor,
-    Ewise,
-    Extract,
-    Handle,
-    Multiply,
-    MultiplySelection,
-    Product,
-    Reduce,
-    ScalarRef,
-    ScalarValue,
-    Select,
-    Statement,
-    operands_of,
-)
+from lagpu.operations import Descriptor, Handle, Product, Statement, operands_of
 
 Array = Any
 T = TypeVar("T")
@@ -93,34 +75,18 @@ class Arguments:
     """
 
     def __init__(self) -> None:
-        self._fixed: list[Any] = []
-        self._made: list[tuple[int, int, Make]] = []
-        self._asked: list[tuple[Question[Any], Any]] = []
-
-    def fix(self, value: Any) -> None:
-        """Add an argument that is the same in each run."""
-        self._fixed.append(value)
-
-    def make(self, count: int, make: Make) -> None:
-        """Add so many arguments, which `make` returns for a run."""
-        first = len(self._fixed)
-        self._fixed += [None] * count
-        self._made.append((first, first + count, make))
-
-    def ask(self, question: Question[T], handles: Sequence[Handle]) -> T:
-        """Return an answer that the text is going to take for granted."""
-        answer = question(handles)
-        self._asked.append((question, answer))
-        return answer
+        self.fixed: list[Any] = []  # those that are the same in each run
+        self.made: list[tuple[int, int, Make]] = []  # first, end, and what makes them
+        self.asked: list[tuple[Question[Any], Any]] = []  # with the answers
 
     def fit(self, handles: Sequence[Handle]) -> bool:
         """Whether all answers are the same for these handles."""
-        return all(question(handles) == answer for question, answer in self._asked)
+        return all(question(handles) == answer for question, answer in self.asked)
 
     def of(self, run: Run) -> list[Any]:
         """Return the arguments of a run."""
-        found = list(self._fixed)
-        for first, end, make in self._made:
+        found = list(self.fixed)
+        for first, end, make in self.made:
             found[first:end] = make(run)
         return found
 
@@ -154,21 +120,27 @@ class Parameters:
         """Add a parameter whose argument is the same in each run; return its name."""
         name = name or f"p{len(self.text)}"
         self.text.append(f"{ctype} {name}")
-        self.arguments.fix(value)
+        self.arguments.fixed.append(value)
         return name
 
     def number(self, ctype: str, value: Any) -> str:
         """Return the text for a number of a statement: a parameter, or the value of a scalar."""
-        if type(value) is not ScalarRef:
+        if type(value) is not ops.ScalarRef:
             return self.add(ctype, value)
         return f"number_of<{ctype}>({self.scalars[id(value.scalar)]})"
 
     def made(self, ctypes: Sequence[str], make: Make) -> list[str]:
         """Add parameters whose arguments `make` returns in each run; return their names."""
         names = [f"p{k}" for k, _ in enumerate(ctypes, len(self.text))]
-        self.text += [f"{ctype} {name}" for ctype, name in zip(ctypes, names, strict=True)]
-        self.arguments.make(len(names), make)
+        self._add_made(map("{} {}".format, ctypes, names), make)
         return names
+
+    def _add_made(self, text: Iterable[str], make: Make) -> None:
+        first = len(self.text)
+        self.text += text
+        given = self.arguments
+        given.fixed += [None] * (len(self.text) - first)
+        given.made.append((first, len(self.text), make))
 
     def room(self, ctype: str, count: int, dtype: Any) -> str:
         """Add room for `count` numbers, which the kernel calls `ctype`; return its name."""
@@ -191,7 +163,9 @@ class Parameters:
 
         Types and shapes need no question.
         """
-        return self.arguments.ask(question, self.handles)
+        answer = question(self.handles)
+        self.arguments.asked.append((question, answer))
+        return answer
 
     def vector(self, x: VectorStore, written: bool = False) -> str:
         """Return the name of a vector: ``_words``, ``_values`` and ``_iso`` follow it.
@@ -202,10 +176,9 @@ class Parameters:
         if name is None:
             name = self._names[id(x)] = f"v{len(self._names)}"
             const, kind, place = "" if written else "const ", x.dtype.ctype, self.place(x)
-            self.text.append(f"{const}u32* {name}_words")
-            self.text.append(f"{const}{kind}* {name}_values")
-            self.text.append(f"{kind} {name}_iso")
-            self.arguments.make(3, lambda run: run.handles[place].readable())
+            words, values = f"{const}u32* {name}_words", f"{const}{kind}* {name}_values"
+            text = words, values, f"{kind} {name}_iso"
+            self._add_made(text, lambda run: run.handles[place].readable())
         return name
 
     def entries(self, x: VectorStore) -> str:
@@ -301,7 +274,7 @@ class Writer(abc.ABC):
 
 def assigned(s: Statement, kind: str, params: Parameters) -> str:
     """Return the text for the number that a statement assigns: the loop's counter, or its own."""
-    assert isinstance(s.operation, (AssignScalar, Constant))
+    assert isinstance(s.operation, (ops.AssignScalar, ops.Constant))
     if s.assigns_counter:
         return f"cast<{kind}>(i64(depth))"
     return params.number(kind, s.operation.value)
@@ -311,21 +284,21 @@ def expression(s: Statement, write: Writer) -> tuple[DType, str]:
     """Return (type, text) of an element-wise statement's results."""
     operation, params = s.operation, write.params
     functor = params.prelude.functor
-    if isinstance(operation, AssignScalar):
+    if isinstance(operation, ops.AssignScalar):
         kind = s.out.dtype.ctype
         return s.out.dtype, write.constant(kind, assigned(s, kind, params))
-    if isinstance(operation, (Assign, Extract)):
+    if isinstance(operation, (ops.Assign, ops.Extract)):
         u = operation.operand
-        return u.dtype, _mapped(write, u, BoundOperator(unary.identity, u.dtype, u.dtype))
-    if isinstance(operation, Apply):
+        return u.dtype, _mapped(write, u, ops.BoundOperator(unary.identity, u.dtype, u.dtype))
+    if isinstance(operation, ops.Apply):
         return operation.function.result, _mapped(write, operation.operand, operation.function)
-    if isinstance(operation, Select):
+    if isinstance(operation, ops.Select):
         u, kind = operation.operand, lookup(operation.thunk.dtype).ctype
         x = write.operand(u)
         types = f"{functor(operation.op)}, {kind}, {u.dtype.ctype}"
         thunk = params.number(kind, operation.thunk)
         return u.dtype, write.call("selected", types, f"{x}, {thunk}")
-    assert isinstance(operation, Ewise)
+    assert isinstance(operation, ops.Ewise)
     left, right = operation.left, operation.right
     domain, result = operation.op.types(left.dtype, right.dtype)
     x, y = write.operand(left), write.operand(right)
@@ -335,7 +308,7 @@ def expression(s: Statement, write: Writer) -> tuple[DType, str]:
     return result, write.call("combined", f"{functor(operation.op)}, {types}", args)
 
 
-def _mapped(write: Writer, u: VectorStore, function: BoundOperator) -> str:
+def _mapped(write: Writer, u: VectorStore, function: ops.BoundOperator) -> str:
     x, name = write.operand(u), write.params.prelude.functor(function.op)
     scalar, is_left = bound_operand(function)
     bound = write.params.number(function.domain.ctype, scalar)
@@ -372,8 +345,8 @@ class LoopScalars:
     def __init__(self, statements: Sequence[Statement], device: Device) -> None:
         self._device = device
         read = [ref.scalar for s in statements for ref in s.scalars]
-        self.written: list[ScalarValue] = distinct(s.out for s in statements if s.writes_scalar)
-        self.all: list[ScalarValue] = distinct([*self.written, *read])
+        self.written: list[ops.ScalarValue] = distinct(s.out for s in statements if s.writes_scalar)
+        self.all: list[ops.ScalarValue] = distinct([*self.written, *read])
         self.unsure = _unsure(statements, self.all)
         self._out: Array = None  # of the run between `room` and `ran`
 
@@ -423,8 +396,8 @@ def _value(words: np.ndarray[Any, Any], dtype: DType) -> Any:
 
 
 def _unsure(
-    statements: Sequence[Statement], scalars: Sequence[ScalarValue]
-) -> list[tuple[int, ScalarRef]]:
+    statements: Sequence[Statement], scalars: Sequence[ops.ScalarValue]
+) -> list[tuple[int, ops.ScalarRef]]:
     """Return the reads that may find no value, each with the ``id`` of its statement.
 
     A number fills a scalar; a sum may empty it unless there is an accumulator. A scalar that was
@@ -433,13 +406,13 @@ def _unsure(
     """
     known = {id(x) for x in scalars if x.location is None and x.get() is not None}
     while True:
-        unsure: list[tuple[int, ScalarRef]] = []
+        unsure: list[tuple[int, ops.ScalarRef]] = []
         full = set(known)
         for s in statements:
             unsure += [(id(s), ref) for ref in s.scalars if id(ref.scalar) not in full]
             full.update(id(ref.scalar) for ref in s.scalars)
             if s.writes_scalar:
-                if isinstance(s.operation, Constant):
+                if isinstance(s.operation, ops.Constant):
                     full.add(id(s.out))
                 elif s.desc.accum is None:
                     full.discard(id(s.out))
@@ -471,7 +444,7 @@ class KernelScalars:
     def __bool__(self) -> bool:
         return bool(self._names)
 
-    def _load(self, k: int, x: ScalarValue) -> str:
+    def _load(self, k: int, x: ops.ScalarValue) -> str:
         """Return the line before the loop that makes scalar `k` a variable."""
         kind = x.dtype.ctype
         kinds = [kind, "bool", "const u64*"]
@@ -524,6 +497,9 @@ class KernelScalars:
 
 
 # -------------------------------------------------------------------- what statements name
+PRODUCTS = (ops.Multiply, ops.MultiplySelection)
+
+
 # A statement reads vectors from memory, where other threads may have written them, or from
 # registers of every warp, if they are small. A product leaves its sums in a vector of its own,
 # which the statement's output then takes over as that of any other result.
@@ -596,7 +572,7 @@ class Operands:
         self._written = written
         for x in written:
             self.params.vector(x, written=True)
-        sums = sum(isinstance(s.operation, Reduce) for s in statements)
+        sums = sum(isinstance(s.operation, ops.Reduce) for s in statements)
         self.scalars = KernelScalars(scalars, sums, self.params)
         self.before = list(self.scalars.before)
         self._sizes_held = set() if traced else self._sizes_to_hold(statements, unchanged)
@@ -626,7 +602,7 @@ class Operands:
 
     def space(self, s: Statement) -> Any:
         """Return what two statements have in common if they are over one index space."""
-        return (s.operation.operand if isinstance(s.operation, Reduce) else s.out).size
+        return (s.operation.operand if isinstance(s.operation, ops.Reduce) else s.out).size
 
     def filled(self, s: Statement) -> str:
         """Return the bits of word ``k`` that an assigned number gets, of ``all``."""
@@ -653,7 +629,7 @@ class Operands:
         for s in statements:
             vectors = [x for x in operands_of(s.operation) if type(x) is VectorStore]
             vectors += [] if s.writes_scalar else [s.out]
-            multiplies = isinstance(s.operation, (Multiply, MultiplySelection))
+            multiplies = isinstance(s.operation, PRODUCTS)
             (others if multiplies else sizes).update(x.size for x in vectors)
         return {size for size in sizes - others if size <= self.most_held}
 
@@ -704,12 +680,12 @@ class Operands:
     # ---------------------------------------------------------------------------- products
     def product(self, s: Statement) -> ProductText:
         """Return the lines of a product."""
-        if isinstance(s.operation, Multiply):
+        if isinstance(s.operation, ops.Multiply):
             return self._by_matrix(s, s.operation)
-        assert isinstance(s.operation, MultiplySelection)
+        assert isinstance(s.operation, ops.MultiplySelection)
         return self._by_selection(s, s.operation)
 
-    def _by_matrix(self, s: Statement, operation: Multiply) -> ProductText:
+    def _by_matrix(self, s: Statement, operation: ops.Multiply) -> ProductText:
         A, u, product = operation.matrix, operation.operand, operation.product
         params, matrix = self.params, self.params.place(operation.matrix)
         types = params.ask(lambda handles: index_types(handles[matrix].csc()))
@@ -742,7 +718,7 @@ class Operands:
         how = f"pulls{first} ? kPulls : kPushes"
         return lines, result, Logged(how, counted(first + 3), out_edges)
 
-    def _by_selection(self, s: Statement, operation: MultiplySelection) -> ProductText:
+    def _by_selection(self, s: Statement, operation: ops.MultiplySelection) -> ProductText:
         f, u, product = operation
         params = self.params
         spec = params.product(product, u.dtype, BOOL, f"Product{len(params.structs)}")

@@ -6,25 +6,12 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
+import lagpu.operations as ops
 from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.storage.forms import why_no_csr
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
-from lagpu.operations import (
-    Apply,
-    Assign,
-    AssignScalar,
-    Ewise,
-    Extract,
-    Multiply,
-    Product,
-    RecordedBody,
-    Rejection,
-    Select,
-    Statement,
-    method_of,
-    operands_of,
-)
+from lagpu.operations import Product, RecordedBody, Rejection, Statement, method_of, operands_of
 
 # what an assignment of a search writes
 DEPTH, VALUE, NUMBER = constant("kDepth"), constant("kValue"), constant("kNumber")
@@ -148,12 +135,12 @@ def match_search(statements: Sequence[Statement], frontier: Any) -> SearchBody |
 
     The caller puts the matrix by columns in the place of the product's handle.
     """
-    places = [k for k, s in enumerate(statements) if isinstance(s.operation, Multiply)]
+    places = [k for k, s in enumerate(statements) if isinstance(s.operation, ops.Multiply)]
     if len(places) != 1:
         return Rejection(f"{len(places)} products in the body; a search has one")
     place = places[0]
     out, desc, operation, _ = statements[place]
-    assert isinstance(operation, Multiply)
+    assert isinstance(operation, ops.Multiply)
     if out is not frontier or operation.operand is not frontier or operation.transposed:
         return Rejection("the product does not map the frontier to itself")
     matrix, product = operation.matrix, operation.product
@@ -183,7 +170,7 @@ def _assignments(
     found: list[Assignment] = []
     for s in statements:
         operation, desc = s.operation, s.desc
-        if isinstance(operation, Multiply):
+        if isinstance(operation, ops.Multiply):
             continue
         if desc.mask is not frontier or not desc.structure or desc.complement:
             return Rejection(f"{method(s)} is not masked by the frontier's structure")
@@ -191,9 +178,10 @@ def _assignments(
             return Rejection(f"{method(s)} has an accumulator or replace, or writes the frontier")
         if any(a.target is s.out for a in found):
             return Rejection("a vector or matrix is assigned twice")
-        if not isinstance(operation, (Assign, AssignScalar)) or operation.indices is not None:
+        kinds = (ops.Assign, ops.AssignScalar)
+        if not isinstance(operation, kinds) or operation.indices is not None:
             return Rejection(f"{method(s)} assigns neither depth, frontier nor one number")
-        if isinstance(operation, Assign):
+        if isinstance(operation, ops.Assign):
             if operation.operand is not frontier or operation.transposed:
                 return Rejection("assign assigns neither depth, frontier nor one number")
             found.append(Assignment(s.out, VALUE))
@@ -238,22 +226,25 @@ class SweepBody(NamedTuple):
 
     before: Sequence[Statement]
     product: Statement
-    multiply: Multiply
+    multiply: ops.Multiply
     after: Sequence[Statement]
     replaced: list[VectorStore]
+
+
+_OF_SWEEPS = (ops.AssignScalar, ops.Assign, ops.Extract, ops.Apply, ops.Select, ops.Ewise)
 
 
 def match_sweep(
     statements: Sequence[Statement], here: VectorStore, above: VectorStore
 ) -> SweepBody | Rejection:
     """Match the body of a sweep, or say why it does not fit."""
-    places = [k for k, s in enumerate(statements) if isinstance(s.operation, Multiply)]
+    places = [k for k, s in enumerate(statements) if isinstance(s.operation, ops.Multiply)]
     if len(places) != 1:
         return Rejection(f"{len(places)} products in the body; a sweep has one")
     place = places[0]
     before, product, after = statements[:place], statements[place], statements[place + 1 :]
     for s in (*before, *after):
-        if not isinstance(s.operation, (AssignScalar, Assign, Extract, Apply, Select, Ewise)):
+        if not isinstance(s.operation, _OF_SWEEPS):
             return Rejection(f"{method(s)} is not among the operations of a fused sweep")
         if getattr(s.operation, "indices", None) is not None:
             return Rejection(f"{method(s)} has indices")
@@ -266,14 +257,14 @@ def match_sweep(
     why = why or _why_not_after(after, product.out, above, replaced)
     if why:
         return Rejection(why)
-    assert isinstance(product.operation, Multiply)
+    assert isinstance(product.operation, ops.Multiply)
     return SweepBody(before, product, product.operation, after, replaced)
 
 
 def _stays_in(s: Statement, vectors: list[VectorStore]) -> bool:
     """Whether a statement's result has entries only where one of these vectors has some."""
     inside = [holds(vectors, x) for x in operands_of(s.operation)]
-    intersects = isinstance(s.operation, Ewise) and s.operation.kind == "ewise_mult"
+    intersects = isinstance(s.operation, ops.Ewise) and s.operation.kind == "ewise_mult"
     return any(inside) if intersects else bool(inside) and all(inside)
 
 
@@ -308,7 +299,7 @@ def _why_no_product(
     s: Statement, above: VectorStore, replaced: list[VectorStore], before: Sequence[Statement]
 ) -> str:
     """Return why a product does not fit, or an empty string."""
-    assert isinstance(s.operation, Multiply)
+    assert isinstance(s.operation, ops.Multiply)
     A, x, product = s.operation.matrix, s.operation.operand, s.operation.product
     if not _keeps_to(s, above) or not s.desc.replace or s.desc.accum is not None:
         return "the product is not written to above alone, with replace"

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import lagpu.operations as ops
 from lagpu.algebra.operators import BinaryOp, Semiring
 from lagpu.algebra.tables import binary, monoid, semiring
 from lagpu.backends.gpu.device.protocol import CheckedLaunch
@@ -30,17 +31,7 @@ from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, bytes_of
 from lagpu.backends.gpu.storage.workspaces import index_types
 from lagpu.dtypes import BOOL
-from lagpu.operations import (
-    Assign,
-    Descriptor,
-    Ewise,
-    Multiply,
-    Product,
-    RecordedBody,
-    Rejection,
-    Statement,
-    Until,
-)
+from lagpu.operations import Descriptor, Product, RecordedBody, Rejection, Statement, Until
 
 # By semiring: the comparison that says "is not better", and whether no product is better than the
 # number it is made of, from the least and the largest value of the matrix.
@@ -83,7 +74,7 @@ def match_relaxation(statements: Sequence[Statement], frontier: Any) -> Relaxati
 
     The caller puts the matrix by columns in the place of the product's handle.
     """
-    if len(statements) != 4 or not isinstance(statements[2].operation, Multiply):
+    if len(statements) != 4 or not isinstance(statements[2].operation, ops.Multiply):
         return _NONE
     f, d, multiply, worse = frontier, statements[1].out, statements[2].operation, statements[3].out
     product = multiply.product
@@ -91,10 +82,10 @@ def match_relaxation(statements: Sequence[Statement], frontier: Any) -> Relaxati
     if ordered is None or product.kernel is not None or product.policy is not None:
         return _NONE
     expected = [
-        (f, Descriptor(worse, False, True, None, True), Assign(f)),
-        (d, Descriptor(f, True, False, None, False), Assign(f)),
+        (f, Descriptor(worse, False, True, None, True), ops.Assign(f)),
+        (d, Descriptor(f, True, False, None, False), ops.Assign(f)),
         (f, None, multiply._replace(operand=f)),
-        (worse, None, Ewise("ewise_mult", f, d, ordered[0])),
+        (worse, None, ops.Ewise("ewise_mult", f, d, ordered[0])),
     ]
     plain = [s.desc.mask is None and s.desc.is_fresh for s in statements]
     found = [

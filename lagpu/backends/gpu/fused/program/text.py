@@ -8,40 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import lagpu.operations as ops
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
-from lagpu.backends.gpu.fused.emit import (
-    Arguments,
-    Logged,
-    Operand,
-    Operands,
-    Writer,
-    accum_type,
-    counted,
-    expression,
-)
+from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.kernels import Kernel, from_source
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType
-from lagpu.operations import (
-    Apply,
-    AssignScalar,
-    Descriptor,
-    Ewise,
-    Handle,
-    Multiply,
-    MultiplySelection,
-    Reduce,
-    ScalarRef,
-    ScalarValue,
-    Select,
-    Statement,
-    operands_of,
-)
+from lagpu.operations import Descriptor, Handle, Statement, operands_of
 
 WORDS = 4  # at once, as kWords of common/entries.cuh
 BYTES = 32  # of one index that a thread may hold for so many words; for more bytes fewer words
-
-
 PRESENCE, VALUE = 1, 2  # what statements need of an entry as it is before the pass
 
 
@@ -53,8 +29,10 @@ class _Entry:
     for several words at once; ``e``, the entry by now; ``c``, whether its value has changed.
     """
 
-    def __init__(self, suffix: int, operand: Operand) -> None:
+    def __init__(self, suffix: int, operand: emit.Operand) -> None:
         self.suffix, self.operand = suffix, operand
+        self.kind = operand.dtype.ctype
+        self.constant = not operand.values  # whether it is a number at every index
         self.needed = 0  # or PRESENCE, or VALUE and presence
         self.known = False  # whether ``e`` has the value by now: it is loaded, or all is replaced
         self.written = False
@@ -65,54 +43,37 @@ class _Entry:
             self.needed = max(self.needed, what)
             self.known = what == VALUE
 
-    @property
-    def kind(self) -> str:
-        """The C++ type of its values."""
-        return self.operand.dtype.ctype
 
-    @property
-    def constant(self) -> bool:
-        """Whether it is a number at every index."""
-        return not self.operand.values
-
-
-class _Sum(NamedTuple):
-    """A sum of a pass: its ``Entry`` in each thread, its functor and type, where its parts go."""
-
-    name: str
-    functor: str
-    kind: str
-    parts: str
-
-
-class Pass(Writer):
+class Pass(emit.Writer):
     """Statements over one index space, on registers; it is the `Writer` of them.
 
-    `sums` have their values after the next barrier.
+    `sums` are the lines that leave a block's part of each sum, whose value is there after the next
+    barrier.
     """
 
     at = "at, 0"
 
-    def __init__(self, operands: Operands, size: int) -> None:
+    def __init__(self, operands: emit.Operands, size: int) -> None:
         self.params, self._operands = operands.params, operands
         self._n = operands.params.size(size)
         self._entries: dict[int, _Entry] = {}
         self._by_word: list[str] = []  # lines that find where there is something to do: ``work``
         self._by_index: list[str] = []  # lines that do it
-        self.sums: list[_Sum] = []
+        self._before: list[str] = []  # lines before the pass
+        self.sums: list[str] = []
 
     # ------------------------------------------------------------------------ statements
-    def add(self, s: Statement, result: Operand | None = None) -> None:
+    def add(self, s: Statement, result: emit.Operand | None = None) -> None:
         """Add an element-wise statement, or a product's, whose result is given."""
         if result is None:
             some = self._candidates(s)
-            z, t = expression(s, self)
+            z, t = emit.expression(s, self)
         else:
             e = self._new_entry(id(result), result)
             z, t, some = result.dtype, self._read(e), f"w{e.suffix}"
         self._write(s, z, t, some)
 
-    def sum(self, s: Statement, operation: Reduce, name: str) -> str:
+    def sum(self, s: Statement, operation: ops.Reduce, name: str) -> str:
         """Add the sum of a vector under a name; return the ``Entry`` that it is after a barrier."""
         e = self._vector(operation.operand)
         x, z = self._read(e), s.dtype.ctype
@@ -122,28 +83,29 @@ class Pass(Writer):
             f"if (here[q] && {x}.there) {name} = "
             f"join<{functor}>({name}, Entry<{z}>{{true, cast<{z}>({x}.value)}});"
         )
+        self._before.append(f"Entry<{z}> {name}{{false, {z}(0)}};")
         return self._total(name, functor, z)
 
     def _total(self, name: str, functor: str, z: str) -> str:
         """Return the sum of what every thread has under a name."""
         parts = self._operands.scalars.new_parts()
-        self.sums.append(_Sum(name, functor, z, parts))
+        self.sums.append(f"leave_sum<{functor}>({name}, {parts});")
         return f"sum_of_blocks<{functor}, {z}>({parts})"
 
     def _candidates(self, s: Statement) -> str:
         """Return the bits of word ``k`` where a statement may have results, at most."""
         operation = s.operation
-        if isinstance(operation, AssignScalar):
+        if isinstance(operation, ops.AssignScalar):
             return self._operands.filled(s)
         words = [f"w{self._vector(x).suffix}" for x in operands_of(operation)]
-        both = isinstance(operation, Ewise) and operation.kind == "ewise_mult"
+        both = isinstance(operation, ops.Ewise) and operation.kind == "ewise_mult"
         return (" & " if both else " | ").join(words)
 
     def _write(self, s: Statement, z: DType, t: str, some: str) -> None:
         """Add the lines that write results `t` of type `z`, at most at the bits `some`."""
         desc, w = s.desc, self._vector(s.out)
         bits, kept = self._mask(desc)
-        accum = accum_type(self.params, desc, s.out.dtype, z)
+        accum = emit.accum_type(self.params, desc, s.out.dtype, z)
         if desc.accum is not None:
             w.need(VALUE)
         elif not desc.is_fresh:
@@ -168,8 +130,8 @@ class Pass(Writer):
     def _guarded(self, s: Statement, z: DType, t: str, kept: str) -> str:
         """Return the result `t`; a user's function may be undefined at other indices."""
         operation = s.operation
-        op = operation.function.op if isinstance(operation, Apply) else None
-        if isinstance(operation, (Ewise, Select)):
+        op = operation.function.op if isinstance(operation, ops.Apply) else None
+        if isinstance(operation, (ops.Ewise, ops.Select)):
             op = operation.op
         if op is None or not op.of_numbers:
             return t
@@ -199,7 +161,7 @@ class Pass(Writer):
         found = self._entries.get(id(x))
         return found or self._new_entry(id(x), self._operands.named(x))
 
-    def _new_entry(self, key: int, operand: Operand) -> _Entry:
+    def _new_entry(self, key: int, operand: emit.Operand) -> _Entry:
         made = self._entries[key] = _Entry(len(self._entries), operand)
         return made
 
@@ -222,7 +184,7 @@ class Pass(Writer):
         held = sum(e.operand.dtype.numpy.itemsize for e in loads if e.needed == VALUE)
         words = WORDS if held <= BYTES else WORDS // 2 if held <= 2 * BYTES else 1
         return [
-            *(f"Entry<{x.kind}> {x.name}{{false, {x.kind}(0)}};" for x in self.sums),
+            *self._before,
             f"each_tile({self._n}, [&](i64 k, bool mine) {{",
             f"const u32 all = mine ? entry_bits(nullptr, k, {self._n}) : 0;",
             "(void)all;",
@@ -252,7 +214,7 @@ class Pass(Writer):
             *(f"if (a{k} != b{k}) {x.words}[k] = a{k};" for k, x in stored),
             "});",
             "warp_sync();",
-            *(f"leave_sum<{x.functor}>({x.name}, {x.parts});" for x in self.sums),
+            *self.sums,
         ]
 
     def _word(self, e: _Entry) -> str:
@@ -291,13 +253,8 @@ class HeldPass(Pass):
     words are not needed: each index is looked at.
     """
 
-    def __init__(self, operands: Operands, size: int) -> None:
-        super().__init__(operands, size)
-        self._before: list[str] = []
-
     def _total(self, name: str, functor: str, z: str) -> str:
         """See `Pass`: a warp has the whole sum."""
-        self._before.append(f"Entry<{z}> {name}{{false, {z}(0)}};")
         return f"warp_fold<{functor}>({name})"
 
     def lines(self) -> list[str]:
@@ -350,7 +307,7 @@ class Passes:
     lines that wait read. What may end the loop is between passes, where no sum waits.
     """
 
-    def __init__(self, operands: Operands) -> None:
+    def __init__(self, operands: emit.Operands) -> None:
         self._operands, self._scalars = operands, operands.scalars
         self._lines: list[str] = []
         self._pass: Pass | None = None  # the open one
@@ -377,12 +334,12 @@ class Passes:
         refs = {id(ref.scalar) for ref in s.scalars}
         if (refs | {id(s.out)}) & self._after_barrier.writes:
             self._synchronise()
-        if isinstance(s.operation, (Multiply, MultiplySelection)):
+        if isinstance(s.operation, emit.PRODUCTS):
             self._end_pass()
             lines, result, _ = self._operands.product(s)
             self._add_barrier(lines)
             self._in_pass(s, s.out.size).add(s, result)
-        elif isinstance(s.operation, Reduce):
+        elif isinstance(s.operation, ops.Reduce):
             open_pass = self._in_pass(s, s.operation.operand.size)
             name = f"sum{self._sums}"
             self._sums += 1
@@ -449,12 +406,11 @@ class LogLines:
         self._on, self._statements = on, statements
         self._fills: list[str] = []
 
-    def written(self, total: str, counter: int, logged: Logged) -> list[str]:
+    def written(self, total: str, counter: int, logged: emit.Logged) -> list[str]:
         """Return lines that run `total`, count the entries it wrote, and stamp its record."""
-        k, many = len(self._fills), self._statements
-        self._fills.append(
-            f"log->fill({k}, {many}, {counted(counter)}, {logged.edges}, {logged.frontier_edges});"
-        )
+        k, many, entries = len(self._fills), self._statements, emit.counted(counter)
+        edges = f"{logged.edges}, {logged.frontier_edges}"
+        self._fills.append(f"log->fill({k}, {many}, {entries}, {edges});")
         return [
             f"add_total({total}, now + {counter} * kCounterStride);",
             f"if (global_thread() == 0) log->stamp({k}, {many}, depth, {logged.how});",
@@ -480,8 +436,7 @@ class LogLines:
 
     def at_top(self, counters: int) -> list[str]:
         """Return the lines after the barrier at the top of an iteration."""
-        before = f"counters + (turn + 2) % kTurns * {counters} * kCounterStride"
-        return self._if_on(f"if (open) flush({before});", "block_sync();")
+        return self._if_on(f"if (open) flush({_counters_before(counters)});", "block_sync();")
 
     def at_end(self) -> list[str]:
         """Return the lines after the barrier at the end of an iteration."""
@@ -493,9 +448,8 @@ class LogLines:
 
     def closing(self, counters: int) -> list[str]:
         """Return the lines after the loop."""
-        before = f"counters + (turn + 2) % kTurns * {counters} * kCounterStride"
         return self._if_on(
-            f"if (open) {{ grid_sync(barrier); flush({before}); }}",
+            f"if (open) {{ {BARRIER} flush({_counters_before(counters)}); }}",
             "if (global_thread() == 0) log->close();",
         )
 
@@ -503,10 +457,14 @@ class LogLines:
         return list(lines) if self._on else []
 
 
-class Traced(Writer):
+def _counters_before(counters: int) -> str:
+    return f"counters + (turn + 2) % kTurns * {counters} * kCounterStride"
+
+
+class Traced(emit.Writer):
     """The lines of statements that have records. It is the `Writer` of them, on whole vectors."""
 
-    def __init__(self, operands: Operands, log: LogLines) -> None:
+    def __init__(self, operands: emit.Operands, log: LogLines) -> None:
         self._operands, self._log = operands, log
         self.params, self._scalars = operands.params, operands.scalars
 
@@ -516,7 +474,7 @@ class Traced(Writer):
 
     def _statement(self, s: Statement) -> list[str]:
         """Return the lines of one statement, and of its record."""
-        if isinstance(s.operation, (Multiply, MultiplySelection)):
+        if isinstance(s.operation, emit.PRODUCTS):
             lines, t, logged = self._operands.product(s)
             kind = t.dtype.ctype
             source = f"Mapped<Identity, {kind}, {kind}, {kind}>"
@@ -525,16 +483,16 @@ class Traced(Writer):
         checks = self._scalars.checks(s)
         if s.writes_scalar:
             lines = self._scalar(s)
-            return [*checks, *lines, *self._counted(self._scalars.count(s), Logged())]
-        z, source = expression(s, self)
-        if isinstance(s.operation, AssignScalar):
+            return [*checks, *lines, *self._counted(self._scalars.count(s), emit.Logged())]
+        z, source = emit.expression(s, self)
+        if isinstance(s.operation, ops.AssignScalar):
             source = self._operands.filling(s, source)
-        return [*checks, *self._write(s.out, s.desc, z, source, Logged())]
+        return [*checks, *self._write(s.out, s.desc, z, source, emit.Logged())]
 
     def _scalar(self, s: Statement) -> list[str]:
         """Return the lines of a statement that writes a scalar."""
         operation, scalars = s.operation, self._scalars
-        if not isinstance(operation, Reduce):
+        if not isinstance(operation, ops.Reduce):
             return [scalars.constant(s)]
         u, params = operation.operand, self.params
         entries, add = params.entries(u), params.prelude.functor(operation.monoid)
@@ -542,18 +500,18 @@ class Traced(Writer):
         return [scalars.writes(s, f"reduce_all<{add}, {s.dtype.ctype}>({what})")]
 
     def _write(
-        self, w: VectorStore, desc: Descriptor, z: DType, source: str, logged: Logged
+        self, w: VectorStore, desc: Descriptor, z: DType, source: str, logged: emit.Logged
     ) -> list[str]:
         """Return the lines that write the results of `source`, of type `z`, into `w`."""
         lines, mask, complement = self._operands.mask_words(desc)
-        accum = accum_type(self.params, desc, w.dtype, z)
+        accum = emit.accum_type(self.params, desc, w.dtype, z)
         x, kind = self.params.vector(w), w.dtype.ctype
         replace = str(desc.replace).lower()
         out = f"Output<{kind}>{{{x}_words, {x}_values, {mask}, {complement}, {replace}, nullptr}}"
         total = f"write_all<{accum}, {z.ctype}>({self.params.size(w.size)}, {out}, {source})"
         return [*lines, *self._counted(total, logged), "warp_sync();"]
 
-    def _counted(self, total: str, logged: Logged) -> list[str]:
+    def _counted(self, total: str, logged: emit.Logged) -> list[str]:
         """Return the lines that run `total`, which returns entries written, and log it."""
         return self._log.written(total, self._operands.new_counters(1), logged)
 
@@ -579,13 +537,13 @@ class Program(NamedTuple):
     """The kernel of a generated loop, and its arguments for run after run."""
 
     kernel: Kernel
-    arguments: Arguments  #: Those that come first.
+    arguments: emit.Arguments  #: Those that come first.
     counters: int  #: How many counters an iteration has.
 
 
 def write_program(
     statements: Sequence[Statement],
-    operands: Operands,
+    operands: emit.Operands,
     empty: VectorStore | None,
     unchanged: VectorStore | None,
     records: int,
@@ -602,7 +560,7 @@ def write_program(
     before, top, end = _condition(operands, log, empty, unchanged)
     after = operands.after()
     counters = f"{operands.counters} * kCounterStride"
-    selects = any(isinstance(s.operation, MultiplySelection) for s in statements)
+    selects = any(isinstance(s.operation, ops.MultiplySelection) for s in statements)
     text = "\n".join(
         [
             f'#include "{operands.header}"',
@@ -643,7 +601,7 @@ def write_program(
 
 
 def _condition(
-    operands: Operands, log: LogLines, empty: VectorStore | None, unchanged: VectorStore | None
+    operands: emit.Operands, log: LogLines, empty: VectorStore | None, unchanged: VectorStore | None
 ) -> tuple[list[str], list[str], list[str]]:
     """Return the lines of the loop's condition: before the loop, at its top and at its end.
 
@@ -714,18 +672,18 @@ def signature(
             return x
         if isinstance(x, np.generic):
             return x.dtype.char, x.tobytes()
-        if type(x) is ScalarRef:
+        if type(x) is ops.ScalarRef:
             return part(x.scalar), x.dtype
         if isinstance(x, tuple):
             return type(x), *map(part, x)
         return places.setdefault(id(x), (len(places), x))[0]
 
     def kind_of(x: Any) -> tuple[Any, ...]:
-        if type(x) is ScalarValue:
+        if type(x) is ops.ScalarValue:
             return x.dtype, x.location is None and x.get() is not None
         return type(x), x.dtype, x.shape
 
     parts = [part(x) for x in (*statements, *ends)]
     found = [x for _, x in places.values()]
-    handles = [x for x in found if type(x) is not ScalarValue]
+    handles = [x for x in found if type(x) is not ops.ScalarValue]
     return (*parts, *map(kind_of, found)), handles
