@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import abc
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -30,19 +29,6 @@ from lagpu.backends.gpu.storage.workspaces import index_types
 from lagpu.operations import Rejection, Statement, Sweep, operands_of
 
 Array = Any
-
-
-class Frame(NamedTuple):
-    """The frame of a sweep's kernel, around the function of a vertex."""
-
-    params: Sequence[str]  #: Parameters after those of the body.
-    bounds: str  #: Arguments of ``__launch_bounds__``.
-    at: str  #: The type of sweep/vertex.cuh that locates entries.
-    swept: str  #: The fields of ``Swept`` after the columns and the operand's values.
-    made: str  #: The statement that stores an entry of the multiplied vector at vertex ``v``.
-    #: The first lines of the kernel, and those that call ``visit`` and ``fetch``.
-    before: Sequence[str]
-    after: Sequence[str]
 
 
 class FusedSweep(KernelLoop, emit.Writer):
@@ -80,12 +66,17 @@ class FusedSweep(KernelLoop, emit.Writer):
         return self._written
 
     def _make_room(self) -> None:
-        """Allocate bits and values of all vectors written; the bits of blank ones are not set."""
+        """Allocate bits and values of all vectors written, and name them and those that are read.
+
+        The bits of blank ones are not set.
+        """
         for x in self._blank:
             x.set_empty()
             x.to_blank()
         for x in self._kept:
             x.to_writable()
+        for x in (*self._written, *self._read):
+            self._add_vector(x)
 
     def _launch(self, kernel: Kernel, threads: int, block: int, **named: Any) -> Any:
         """Return the launch of the kernel; the vectors that it writes are about to change."""
@@ -96,26 +87,45 @@ class FusedSweep(KernelLoop, emit.Writer):
             self.device.launch, kernel, threads, *arguments, block=block, **named
         )
 
-    @abc.abstractmethod
-    def _frame(self) -> Frame:
-        """Return the frame of the kernel; vectors have names."""
+    def _kernel(
+        self,
+        file: str,
+        macros: dict[str, str],
+        *,
+        params: Sequence[str],
+        bounds: str,
+        at: str,
+        swept: str,
+        made: str,
+        first: Sequence[str],
+        last: Sequence[str],
+    ) -> Kernel:
+        """Return the kernel ``sweep``, once vectors are named.
 
-    def _kernel(self, file: str, **macros: str) -> Kernel:
-        """Return the kernel ``sweep``."""
-        text, prelude = self._text(), self.params.prelude.text
-        return from_source(text, "sweep", file=file, prelude=prelude, **macros)
-
-    def _text(self) -> str:
-        body, params = self._body, self.params
-        for v in (*self._written, *self._read):
-            self._add_vector(v)
-        frame, product = self._frame(), body.multiply.product
+        Parameters
+        ----------
+        file, macros
+            What errors call its file, and its macros.
+        params : sequence of str
+            Parameters after those of the body.
+        bounds : str
+            Arguments of ``__launch_bounds__``.
+        at : str
+            The type of sweep/vertex.cuh that locates entries.
+        swept : str
+            The fields of ``Swept`` after the columns and the operand's values.
+        made : str
+            The statement that stores an entry of the multiplied vector at vertex ``v``.
+        first, last : sequence of str
+            The first lines of the kernel, and those that call ``visit`` and ``fetch``.
+        """
+        body, names, product = self._body, self.params, self._body.multiply.product
         A = body.multiply.matrix.csc()
         form = by_outputs(A, product)
         types = index_types(form)
         kinds = emit.column_types(types, A.dtype)
-        columns = ", ".join(map(params.add, kinds, emit.columns_of(form, A.dtype)))
-        params.product(product, self._x.dtype, A.dtype, "Product", **types)
+        columns = ", ".join(map(names.add, kinds, emit.columns_of(form, A.dtype)))
+        names.product(product, self._x.dtype, A.dtype, "Product", **types)
         x, y = self._names_of([self._x, self._y])
         values = f"{x}_made" if self._in_order else f"{x}_values"
         after = [self._statement(s) for s in body.after]
@@ -124,17 +134,17 @@ class FusedSweep(KernelLoop, emit.Writer):
         # A line of words serves many vertices, so it is near already; one of bytes may not be.
         bytes_near = near if self._in_order else []
         inside, outside = "{true, true}", "{false, false}"
-        return "\n".join(
+        text = "\n".join(
             [
                 '#include "sweep/levels.cuh"',
-                *params.structs,
-                f'extern "C" __global__ void __launch_bounds__({frame.bounds})',
-                "sweep(" + ", ".join([*params.text, *frame.params]) + ") {",
-                f"typedef {frame.at} At;",
+                *names.structs,
+                f'extern "C" __global__ void __launch_bounds__({bounds})',
+                "sweep(" + ", ".join([*names.text, *params]) + ") {",
+                f"typedef {at} At;",
                 "typedef Later<Product, At> Deferred;",
                 "LG_SHARED(Deferred, later, 1);",
-                *frame.before,
-                f"const Swept<Product, At> s{{{{{columns}}}, {values}, {frame.swept}}};",
+                *first,
+                f"const Swept<Product, At> s{{{{{columns}}}, {values}, {swept}}};",
                 "const auto visit = [&](const Place<Product, At>& its, i64 d, "
                 "Entry<Product::Z> sum) {",
                 "const i32 v = its.v;",
@@ -155,17 +165,18 @@ class FusedSweep(KernelLoop, emit.Writer):
                 "(void)here, (void)above;",
                 *before,
                 "}",
-                *self._stores(x, y, frame.made),
+                *self._stores(x, y, made),
                 "};",
                 "const auto fetch = [&](const Place<Product, At>& next) {",
                 "const i64 at = s.at.home(next.v, next.rank);",
                 *(f"if ({name}_values) prefetch(&{name}_values[at]);" for name in near),
                 *(f"if ({name}_words) prefetch(&{name}_words[at]);" for name in bytes_near),
                 "};",
-                *frame.after,
+                *last,
                 "}",
             ]
         )
+        return from_source(text, "sweep", file=file, prelude=names.prelude.text, **macros)
 
     def _add_vector(self, x: VectorStore) -> None:
         """Add the parameters of a vector: ``_words``, ``_values`` and ``_iso``.
@@ -260,8 +271,31 @@ class VectorSweep(FusedSweep):
     def _prepare(self, log: LoopLog | None) -> Prepared:
         device, xp, levels = self.device, self.device.xp, self._levels
         self._make_room()
-        block = device.limits.loop_block
-        kernel = self._kernel("sweep.cu", BLOCK=str(block))
+        block, x = device.limits.loop_block, self._names[id(self._x)]
+        kernel = self._kernel(
+            "sweep.cu", {"BLOCK": str(block)},
+            params=(
+                "i64 count", "i64 deepest", "const i32* order", "const i32* level",
+                "const i64* offsets", "i64 num_words", "i64 num_marks", "u32* marks",
+                "u32* entries", "i64* reached", "GridBarrier* barrier",
+            ),
+            bounds="LG_BLOCK, 1",
+            at=f"AtVertex<{_mark(levels.deepest)[0]}>",
+            swept="order, offsets, entries, At{reinterpret_cast<At::Mark*>(marks)}",
+            # The mark of a vertex records its entry.
+            made=f"if ({x}.there) {{ {x}_values[at] = {x}.value; s.at.marks[v] = At::Mark(d); }}",
+            first=(
+                "const i64 thread = global_thread(), threads = global_threads();",
+                "for (i64 k = thread; k < num_marks; k += threads) marks[k] = 0;",
+                "for (i64 k = thread; k <= deepest; k += threads) entries[k] = 0;",
+                "for (i64 k = thread; k < num_words; k += threads) {",
+                *(f"{name}_words[k] = 0;" for name in self._names_of(self._blank)),
+                "}",
+            ),
+            last=[
+                "visit_levels(s, level, count, deepest, reached, later, barrier, visit, fetch);",
+            ],
+        )  # fmt: skip
         grid = device.max_cooperative_blocks(kernel, block)
         size = -(-levels.size * _mark(levels.deepest)[1] // 4)
         marks, entries = (xp.empty(k, np.uint32) for k in (size, levels.deepest + 1))
@@ -273,32 +307,6 @@ class VectorSweep(FusedSweep):
             reached=xp.empty(1, np.int64), barrier=xp.zeros(GRID_BARRIER, np.uint32),
         )  # fmt: skip
         return launch, lambda: None
-
-    def _frame(self) -> Frame:
-        x = self._names[id(self._x)]
-        return Frame(
-            params=(
-                "i64 count", "i64 deepest", "const i32* order", "const i32* level",
-                "const i64* offsets", "i64 num_words", "i64 num_marks", "u32* marks",
-                "u32* entries", "i64* reached", "GridBarrier* barrier",
-            ),
-            bounds="LG_BLOCK, 1",
-            at=f"AtVertex<{_mark(self._levels.deepest)[0]}>",
-            swept="order, offsets, entries, At{reinterpret_cast<At::Mark*>(marks)}",
-            # The mark of a vertex records its entry.
-            made=f"if ({x}.there) {{ {x}_values[at] = {x}.value; s.at.marks[v] = At::Mark(d); }}",
-            before=(
-                "const i64 thread = global_thread(), threads = global_threads();",
-                "for (i64 k = thread; k < num_marks; k += threads) marks[k] = 0;",
-                "for (i64 k = thread; k <= deepest; k += threads) entries[k] = 0;",
-                "for (i64 k = thread; k < num_words; k += threads) {",
-                *(f"{name}_words[k] = 0;" for name in self._names_of(self._blank)),
-                "}",
-            ),
-            after=(
-                "visit_levels(s, level, count, deepest, reached, later, barrier, visit, fetch);",
-            ),
-        )  # fmt: skip
 
 
 def per_source_sweep(
@@ -355,10 +363,28 @@ class PerSourceSweep(FusedSweep):
         ordered = self._levels.ordered()
         self._permute(ordered)
         self._make_room()
-        for x in self._blank:  # rows share words, and there is no barrier between them
-            x.words.fill(0)
-        block = self.device.limits.row_block
-        kernel = self._kernel("rowsweep.cu", BLOCK=str(block), BLOCKS=str(BLOCKS))
+        for v in self._blank:  # rows share words, and there is no barrier between them
+            v.words.fill(0)
+        block, x = self.device.limits.row_block, self._names[id(self._x)]
+        at = f"At{{ranks, starts, {x}_has, row * vertices, stride, i32(row)}}"
+        kernel = self._kernel(
+            "rowsweep.cu", {"BLOCK": str(block), "BLOCKS": str(BLOCKS)},
+            params=(
+                "i64 rows", "i64 vertices", "i64 stride", "i64 deepest", "const i32* order",
+                "const i32* offsets", "const i32* last", "const i32* ranks",
+            ),
+            bounds="LG_BLOCK, LG_BLOCKS",
+            at="InLevelOrder",
+            swept=f"order + row * vertices, starts, nullptr, {at}",
+            # An entry is stored in level order; that of the last iteration in the bitmap too.
+            made=f"{x}_has[at] = {x}.there; if ({x}.there) {x}_made[at] = {x}.value; "
+            f"if ({x}.there && d == 1) {x}_values[in_bitmap] = {x}.value;",
+            first=(
+                "for (i64 row = block_index(); row < rows; row += grid_blocks()) {",
+                "const i32* const starts = offsets + row * (deepest + 2);",
+            ),
+            last=("visit_row(s, last[row], later, visit, fetch);", "}"),
+        )  # fmt: skip
         for v in self._kept:  # compiled now: nothing may fail after the sweep
             self.device.load(_permutation("from", v))
         launch = self._launch(
@@ -394,27 +420,6 @@ class PerSourceSweep(FusedSweep):
                 has=has, own=own, words=v.words, values=v.values,
             )  # fmt: skip
         self._store()
-
-    def _frame(self) -> Frame:
-        x = self._names[id(self._x)]
-        at = f"At{{ranks, starts, {x}_has, row * vertices, stride, i32(row)}}"
-        return Frame(
-            params=(
-                "i64 rows", "i64 vertices", "i64 stride", "i64 deepest", "const i32* order",
-                "const i32* offsets", "const i32* last", "const i32* ranks",
-            ),
-            bounds="LG_BLOCK, LG_BLOCKS",
-            at="InLevelOrder",
-            swept=f"order + row * vertices, starts, nullptr, {at}",
-            # An entry is stored in level order; that of the last iteration in the bitmap too.
-            made=f"{x}_has[at] = {x}.there; if ({x}.there) {x}_made[at] = {x}.value; "
-            f"if ({x}.there && d == 1) {x}_values[in_bitmap] = {x}.value;",
-            before=(
-                "for (i64 row = block_index(); row < rows; row += grid_blocks()) {",
-                "const i32* const starts = offsets + row * (deepest + 2);",
-            ),
-            after=("visit_row(s, last[row], later, visit, fetch);", "}"),
-        )  # fmt: skip
 
 
 def _permutation(way: str, v: VectorStore) -> Kernel:

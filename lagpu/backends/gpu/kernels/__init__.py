@@ -5,10 +5,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import resources
-from importlib.resources.abc import Traversable
+from pathlib import Path
 
 import numpy as np
 
@@ -17,6 +15,7 @@ from lagpu.dtypes import FP64, DType
 from lagpu.errors import InvalidValue
 from lagpu.operations import Product
 
+FOLDER = Path(__file__).parent
 FILE = "common/constants.cuh"
 _CONSTANT = re.compile(r"constexpr [iu](?:32|64) (k[A-Z]\w*) = (\d+|0x[0-9a-f]+);")
 _OTHER = re.compile(r"(?://.*|#(?:ifndef|ifdef|define|endif)\b.*)?")
@@ -42,13 +41,16 @@ def read(text: str) -> dict[str, int]:
 
 
 @functools.cache
-def _constants() -> dict[str, int]:
-    return read(resources.files(__package__).joinpath(FILE).read_text(encoding="utf-8"))
+def _read(file: str) -> str:
+    return (FOLDER / file).read_text(encoding="utf-8")
+
+
+_CONSTANTS = read(_read(FILE))
 
 
 def constant(name: str) -> int:
     """Return a constant by the name that kernels know it by."""
-    return _constants()[name]
+    return _CONSTANTS[name]
 
 
 #: Words of a ``GridBarrier``, which kernels take as a zeroed uint32 array of this size.
@@ -175,7 +177,7 @@ def kernel(file: str, name: str, *, prelude: str = "", **macros: str) -> Kernel:
     >>> [str(param) for param in count.params]
     ['const u32* words', 'i64 nwords', 'u64* total']
     """
-    if not resources.files(__package__).joinpath(file).is_file():
+    if not (FOLDER / file).is_file():
         raise InvalidValue(f"kernel: no file {file} among the kernels. Look for a misspelling.")
     text = f'#line 1 "{file}"\n' + _read(file)
     return from_source(text, name, file=file, prelude=prelude, **macros)
@@ -205,24 +207,13 @@ def sources_hash() -> str:
 
     A report of a GPU run carries it, so that the report can be matched with the code it ran.
     """
-    digest = hashlib.sha256()
-    for name, content in sorted(_sources(resources.files("lagpu.backends.gpu"), "")):
+    digest, root = hashlib.sha256(), FOLDER.parent
+    found = [path for path in root.rglob("*") if path.suffix in (".cu", ".cuh", ".hpp", ".cpp")]
+    for name in sorted(path.relative_to(root).as_posix() for path in found):
+        content = (root / name).read_bytes()
         digest.update(f"{name}\0{len(content)}\0".encode())
         digest.update(content)
     return digest.hexdigest()
-
-
-def _sources(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
-    for entry in folder.iterdir():
-        if entry.is_dir():
-            yield from _sources(entry, f"{prefix}{entry.name}/")
-        elif entry.name.endswith((".cu", ".cuh", ".hpp", ".cpp")):
-            yield prefix + entry.name, entry.read_bytes()
-
-
-@functools.cache
-def _read(file: str) -> str:
-    return resources.files(__package__).joinpath(file).read_text(encoding="utf-8")
 
 
 def _paste_headers(text: str, file: str, seen: set[str] | None = None) -> str:
@@ -234,7 +225,7 @@ def _paste_headers(text: str, file: str, seen: set[str] | None = None) -> str:
         if header in seen:
             return ""
         seen.add(header)
-        if not resources.files(__package__).joinpath(header).is_file():
+        if not (FOLDER / header).is_file():
             raise InvalidValue(f"kernel: {file} includes {header}, which is not among the headers.")
         # The line after an include is one further; compilers then name file and line as written.
         line = include.string.count("\n", 0, include.start()) + 2
