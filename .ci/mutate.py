@@ -61,9 +61,9 @@ TARGETS = {
     ),
     "fusing": (
         "lagpu/backends/gpu/fused/match.py lagpu/backends/gpu/fused/plan.py "
-        "lagpu/backends/gpu/fused/search_per_source.py lagpu/backends/gpu/fused/emit.py "
+        "lagpu/backends/gpu/fused/search_many.py lagpu/backends/gpu/fused/emit.py "
         "lagpu/backends/gpu/fused/program/run.py lagpu/backends/gpu/fused/program/text.py "
-        "lagpu/backends/gpu/fused/program/operands.py",
+        "lagpu/backends/gpu/fused/emit.py",
         "tests/backends/gpu/fused/program/test_program.py tests/backends/gpu/fused/test_plan.py "
         "tests/backends/gpu/fused/program/test_program_bitmap.py "
         "tests/backends/gpu/fused/program/test_program_kept.py "
@@ -75,9 +75,9 @@ TARGETS = {
         "tests/loops --backend=sim",
     ),
     "searches": (
-        "lagpu/backends/gpu/fused/search_grid.py lagpu/backends/gpu/fused/search_space.py "
-        "lagpu/backends/gpu/fused/search_bits.py "
-        "lagpu/backends/gpu/fused/search_per_source.py lagpu/backends/gpu/fused/program/run.py",
+        "lagpu/backends/gpu/fused/search_grid.py lagpu/backends/gpu/fused/loop.py "
+        "lagpu/backends/gpu/fused/search_many.py "
+        "lagpu/backends/gpu/fused/search_many.py lagpu/backends/gpu/fused/program/run.py",
         "tests/backends/gpu/fused/test_search_grid_values.py "
         "tests/backends/gpu/fused/test_search_grid_hubs.py "
         "tests/backends/gpu/fused/test_search_grid_lists.py "

@@ -544,7 +544,7 @@ class Record:
     ) -> None:
         self.places = [Place(k, shape) for k, shape in enumerate(shapes)]
         of = {id(x): place for x, place in zip(handles, self.places, strict=True)}
-        self.statements = [_moved(s, of) for s in statements]
+        self.statements = [moved(s, of) for s in statements]
         self.found: dict[Any, Any] = {}
 
 
@@ -558,7 +558,7 @@ class RecordedBody(Sequence[Statement]):
     def _made(self) -> list[Statement]:
         if self._statements is None:
             of = {id(p): x for p, x in zip(self.record.places, self.handles, strict=True)}
-            self._statements = [_moved(s, of) for s in self.record.statements]
+            self._statements = [moved(s, of) for s in self.record.statements]
         return self._statements
 
     def __len__(self) -> int:
@@ -592,7 +592,7 @@ def once(statements: Sequence[Statement], find: Callable[[Sequence[Statement]], 
     return found
 
 
-def _moved(s: Statement, of: Mapping[int, Any]) -> Statement:
+def moved(s: Statement, of: Mapping[int, Any]) -> Statement:
     """Return a statement on other handles, which `of` has by the ``id`` of those that it has."""
     out, desc, operation, dtype = s
     moved_desc = Descriptor(of.get(id(desc.mask)), *desc[1:])

@@ -359,7 +359,7 @@ def bytes_on_gpu(out_degree: Any, symmetric: bool, one_form: bool = False) -> tu
     It has `out_degree` entries in each row. A search reads rows and columns unless they are equal,
     `symmetric`, or it reads the columns alone, `one_form`, as with ``A.orientation = "csc"``.
     """
-    estimate = importlib.import_module("lagpu.backends.gpu.fused.search_space").estimated_bytes
+    estimate = importlib.import_module("lagpu.backends.gpu.fused.search_grid").estimated_bytes
     return cast(tuple[int, int], estimate(out_degree, symmetric, one_form))
 
 

@@ -10,8 +10,7 @@ from strategies import TYPES
 
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, binary, loop, monoid, semiring, unary
 from lagpu.algebra.operators import BinaryOp, UnaryOp
-from lagpu.backends.gpu.kernels import from_source
-from lagpu.backends.gpu.kernels.source import Prelude
+from lagpu.backends.gpu.kernels import Prelude, from_source
 from lagpu.dtypes import cast
 from lagpu.errors import DomainMismatch
 

@@ -9,7 +9,7 @@ from samples import covering
 
 from lagpu import FP64, Matrix, Vector, binary, semiring
 from lagpu.backends.gpu import kernels
-from lagpu.backends.gpu.kernels.source import Prelude
+from lagpu.backends.gpu.kernels import Prelude
 
 BUILT_IN = [op for op in binary if not op.body and not op.name.startswith("test_")]
 VALUED = [op for op in BUILT_IN if not op.positional]

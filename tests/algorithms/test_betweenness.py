@@ -131,7 +131,7 @@ def test_the_batch_fits_the_memory(backend, monkeypatch):
     assert [of(whole - 1), of(whole), of(10**12)] == [1, 32, 32]
     assert [of(10**12, 31)] == [1], "a block is no faster if it is not full"
     assert [of(10**12, 90), of(10**12, 31)] == [32, 1], "64 rows are no block of 100 columns"
-    from lagpu.backends.gpu.fused import search_per_source as policy
+    from lagpu.backends.gpu.fused import search_many as policy
 
     monkeypatch.setattr(policy, "_MOST_SHALLOW_LEVELS", 60)  # there are 61 levels
     apart = whole + 39 * 32 * 100

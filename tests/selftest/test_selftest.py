@@ -15,7 +15,7 @@ import lagpu
 from lagpu import backends, selftest, versions
 from lagpu.backends.gpu.backend import GpuBackend
 from lagpu.backends.gpu.fused.program.run import BitmapOperands
-from lagpu.backends.gpu.fused.search_per_source import PerSourceSearch
+from lagpu.backends.gpu.fused.search_many import PerSourceSearch
 from lagpu.backends.gpu.fused.sweep import PerSourceSweep
 from lagpu.backends.gpu.ops import elementwise
 from lagpu.backends.gpu.ops.strategies import STRATEGIES

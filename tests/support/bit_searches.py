@@ -13,7 +13,7 @@ FUSED = BITS
 def of_bits(backend, monkeypatch):
     """However deep the graph is; tests/test_rowdepths.py has what is searched row by row."""
     if backend.capabilities.fuses:
-        monkeypatch.setattr("lagpu.backends.gpu.fused.search_per_source.LEVELS", 1 << 30)
+        monkeypatch.setattr("lagpu.backends.gpu.fused.search_many.LEVELS", 1 << 30)
 
 
 @pytest.fixture(params=["as it is chosen", "push", "pull"])
@@ -22,10 +22,10 @@ def direction(request, backend, monkeypatch):
     if request.param != "as it is chosen":
         if not backend.capabilities.fuses:
             pytest.skip("cpu has one way")
-        from lagpu.backends.gpu.fused import search_bits
+        from lagpu.backends.gpu.fused import search_many
 
         monkeypatch.setattr(
-            search_bits, "SEARCH_PUSH_COST", 0 if request.param == "push" else 1 << 31
+            search_many, "SEARCH_PUSH_COST", 0 if request.param == "push" else 1 << 31
         )
     return request.param
 

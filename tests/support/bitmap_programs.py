@@ -43,4 +43,4 @@ LOOPS = {
 def together(backend, monkeypatch):
     """However sparse a graph is, no search runs per source."""
     if backend.capabilities.fuses:
-        monkeypatch.setattr("lagpu.backends.gpu.fused.search_per_source.MOST_DEGREE", 0)
+        monkeypatch.setattr("lagpu.backends.gpu.fused.search_many.MOST_DEGREE", 0)

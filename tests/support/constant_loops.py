@@ -11,20 +11,18 @@ OF_BITS = BITS
 
 def tuned(monkeypatch, backend, **constants):
     if backend.capabilities.fuses:
-        from lagpu.backends.gpu.fused import search_per_source
-        from lagpu.backends.gpu.fused import search_per_source as policy
+        from lagpu.backends.gpu.fused import search_many
 
         for name, value in constants.items():
-            place = next(m for m in (policy, search_per_source) if hasattr(m, name))
-            monkeypatch.setattr(place, name, value)
+            monkeypatch.setattr(search_many, name, value)
 
 
 def with_bits(monkeypatch, backend, fit):
     """Whether the bits of what a row has found fit in shared memory; small graphs' do."""
     if not fit and backend.capabilities.fuses:
-        from lagpu.backends.gpu.fused import search_per_source
+        from lagpu.backends.gpu.fused import search_many
 
-        monkeypatch.setattr(search_per_source.PerSourceSearch, "_has_bits", lambda s: False)
+        monkeypatch.setattr(search_many.PerSourceSearch, "_has_bits", lambda s: False)
 
 
 def assert_per_source(backend):

@@ -6,7 +6,7 @@ from loop_names import PER_SOURCE_SWEEP, how_it_ran
 
 import lagpu
 from lagpu import FP64, Matrix, binary, semiring, sweep
-from lagpu.backends.gpu.fused import search_per_source as policy
+from lagpu.backends.gpu.fused import search_many as policy
 
 FUSED = PER_SOURCE_SWEEP
 

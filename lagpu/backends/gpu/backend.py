@@ -14,7 +14,7 @@ import numpy as np
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.device.protocol import Device, named_error
 from lagpu.backends.gpu.fused.plan import FUSED_POLICIES, plan_loop
-from lagpu.backends.gpu.fused.search_per_source import batch_size
+from lagpu.backends.gpu.fused.search_many import batch_size
 from lagpu.backends.gpu.kernels import sources_hash
 from lagpu.backends.gpu.ops import (
     bitmap,

@@ -14,7 +14,7 @@ from lagpu.backends.gpu.device.peers import MOST_PEERS, Peers, posts_words
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, named_error
 from lagpu.backends.gpu.fused import search_grid
 from lagpu.backends.gpu.fused.match import SearchBody, match_search, why_no_search, why_no_values
-from lagpu.backends.gpu.fused.search_space import block_of, form_arguments
+from lagpu.backends.gpu.fused.search_grid import block_of, form_arguments
 from lagpu.backends.gpu.kernels import constant, kernel
 from lagpu.backends.gpu.ops.planner import alpha_of, beta_of, gamma_of
 from lagpu.backends.gpu.ops.spmv import iso_result
@@ -260,7 +260,7 @@ class PieceSpace:
             left_out = excluded.words
         blank, outputs, had = search_grid.outputs_of(targets, log)
         saved = search_grid.save_values(
-            body.overwrites(times is not None, kind.sums), targets, blank
+            [] if times is None else body.overwrites(kind.sums), targets, blank
         )
         logs = search_grid.logs_of(log, blank, len(targets))
         key = kind, tuple(logs.items())

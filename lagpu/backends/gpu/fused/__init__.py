@@ -1,3 +1,1 @@
 """Loops that run as one kernel."""
-
-__all__: list[str] = []

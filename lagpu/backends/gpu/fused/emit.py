@@ -1,41 +1,42 @@
-"""The text of generated kernels: parameters, and the expression of a statement.
+"""The text of generated kernels: parameters, expressions, scalars, and what statements name.
 
-`lagpu.backends.gpu.fused.program.text` writes a kernel for any loop, `emit_sweep` one for a sweep.
+`lagpu.backends.gpu.fused.program.text` writes a kernel for any loop, `FusedSweep` one for a sweep.
 Both write statements as calls of the functions of common/entry.cuh.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+import abc
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+import lagpu.operations as ops
 from lagpu.algebra.tables import unary
 from lagpu.backends.gpu.device.protocol import Device
-from lagpu.backends.gpu.kernels.source import Prelude, accumulator, macros_of
-from lagpu.backends.gpu.ops.elementwise import EWISE_MODES, bound_operand
+from lagpu.backends.gpu.fused.match import distinct, holds
+from lagpu.backends.gpu.kernels import Prelude, accumulator, constant, macros_of
+from lagpu.backends.gpu.ops.elementwise import EWISE_MODES, bound_operand, mask_bits
+from lagpu.backends.gpu.ops.strategies import sums_every_entry
+from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, may_make_csr
 from lagpu.backends.gpu.storage.matrix import CscMatrix
-from lagpu.backends.gpu.storage.vector import VectorStore
-from lagpu.backends.gpu.storage.workspaces import Ranked, heads_of, ranked
-from lagpu.dtypes import DType, lookup
-from lagpu.operations import (
-    Apply,
-    Assign,
-    AssignScalar,
-    BoundOperator,
-    Descriptor,
-    Ewise,
-    Extract,
-    Handle,
-    Product,
-    Select,
-    Statement,
+from lagpu.backends.gpu.storage.vector import VectorStore, nwords
+from lagpu.backends.gpu.storage.workspaces import (
+    Ranked,
+    heads_of,
+    index_types,
+    push_space,
+    ranked,
 )
+from lagpu.dtypes import BOOL, DType, lookup
+from lagpu.operations import Descriptor, Handle, Product, Statement, operands_of
 
 Array = Any
 T = TypeVar("T")
 Question = Callable[[Sequence[Handle]], T]  # to handles, by their places
+WORDS = constant("kScalarWords")
 
 
 class Run:
@@ -74,34 +75,18 @@ class Arguments:
     """
 
     def __init__(self) -> None:
-        self._fixed: list[Any] = []
-        self._made: list[tuple[int, int, Make]] = []
-        self._asked: list[tuple[Question[Any], Any]] = []
-
-    def fix(self, value: Any) -> None:
-        """Add an argument that is the same in each run."""
-        self._fixed.append(value)
-
-    def make(self, count: int, make: Make) -> None:
-        """Add so many arguments, which `make` returns for a run."""
-        first = len(self._fixed)
-        self._fixed += [None] * count
-        self._made.append((first, first + count, make))
-
-    def ask(self, question: Question[T], handles: Sequence[Handle]) -> T:
-        """Return an answer that the text is going to take for granted."""
-        answer = question(handles)
-        self._asked.append((question, answer))
-        return answer
+        self.fixed: list[Any] = []  # those that are the same in each run
+        self.made: list[tuple[int, int, Make]] = []  # first, end, and what makes them
+        self.asked: list[tuple[Question[Any], Any]] = []  # with the answers
 
     def fit(self, handles: Sequence[Handle]) -> bool:
         """Whether all answers are the same for these handles."""
-        return all(question(handles) == answer for question, answer in self._asked)
+        return all(question(handles) == answer for question, answer in self.asked)
 
     def of(self, run: Run) -> list[Any]:
         """Return the arguments of a run."""
-        found = list(self._fixed)
-        for first, end, make in self._made:
+        found = list(self.fixed)
+        for first, end, make in self.made:
             found[first:end] = make(run)
         return found
 
@@ -118,6 +103,8 @@ class Parameters:
         handles, so they name them by their places.
     text, structs : list of str
         ``"type name"`` of each parameter, and the structs of the products' types.
+    scalars : dict
+        The variables of the loop's scalars, by ``id``.
     """
 
     def __init__(self, handles: Sequence[Handle] = ()) -> None:
@@ -126,21 +113,34 @@ class Parameters:
         self._names: dict[int, str] = {}
         self.text: list[str] = []
         self.structs: list[str] = []
+        self.scalars: dict[int, str] = {}
         self.prelude = Prelude()
 
     def add(self, ctype: str, value: Any, name: str = "") -> str:
         """Add a parameter whose argument is the same in each run; return its name."""
         name = name or f"p{len(self.text)}"
         self.text.append(f"{ctype} {name}")
-        self.arguments.fix(value)
+        self.arguments.fixed.append(value)
         return name
+
+    def number(self, ctype: str, value: Any) -> str:
+        """Return the text for a number of a statement: a parameter, or the value of a scalar."""
+        if type(value) is not ops.ScalarRef:
+            return self.add(ctype, value)
+        return f"number_of<{ctype}>({self.scalars[id(value.scalar)]})"
 
     def made(self, ctypes: Sequence[str], make: Make) -> list[str]:
         """Add parameters whose arguments `make` returns in each run; return their names."""
         names = [f"p{k}" for k, _ in enumerate(ctypes, len(self.text))]
-        self.text += [f"{ctype} {name}" for ctype, name in zip(ctypes, names, strict=True)]
-        self.arguments.make(len(names), make)
+        self._add_made(map("{} {}".format, ctypes, names), make)
         return names
+
+    def _add_made(self, text: Iterable[str], make: Make) -> None:
+        first = len(self.text)
+        self.text += text
+        given = self.arguments
+        given.fixed += [None] * (len(self.text) - first)
+        given.made.append((first, len(self.text), make))
 
     def room(self, ctype: str, count: int, dtype: Any) -> str:
         """Add room for `count` numbers, which the kernel calls `ctype`; return its name."""
@@ -163,7 +163,9 @@ class Parameters:
 
         Types and shapes need no question.
         """
-        return self.arguments.ask(question, self.handles)
+        answer = question(self.handles)
+        self.arguments.asked.append((question, answer))
+        return answer
 
     def vector(self, x: VectorStore, written: bool = False) -> str:
         """Return the name of a vector: ``_words``, ``_values`` and ``_iso`` follow it.
@@ -174,10 +176,9 @@ class Parameters:
         if name is None:
             name = self._names[id(x)] = f"v{len(self._names)}"
             const, kind, place = "" if written else "const ", x.dtype.ctype, self.place(x)
-            self.text.append(f"{const}u32* {name}_words")
-            self.text.append(f"{const}{kind}* {name}_values")
-            self.text.append(f"{kind} {name}_iso")
-            self.arguments.make(3, lambda run: run.handles[place].readable())
+            words, values = f"{const}u32* {name}_words", f"{const}{kind}* {name}_values"
+            text = words, values, f"{kind} {name}_iso"
+            self._add_made(text, lambda run: run.handles[place].readable())
         return name
 
     def entries(self, x: VectorStore) -> str:
@@ -249,58 +250,537 @@ def write_here(w: str, types: str, z: str, i: str) -> str:
 
 
 # ------------------------------------------------------------------------------- expressions
-class Writer(Protocol):
-    """Writes the parts that `expression` composes, as one kind of kernel spells them."""
+class Writer(abc.ABC):
+    """Writes the parts that `expression` composes, of entries that are variables.
+
+    `at` has the indices of the entries, as arguments.
+    """
 
     params: Parameters
+    at: str
 
+    @abc.abstractmethod
     def operand(self, x: VectorStore) -> str:
         """Return the text for a vector."""
 
-    def number(self, ctype: str, value: Any) -> str:
-        """Return the text for a number of a statement, a NumPy scalar or a ScalarRef."""
-
-    def counter(self, ctype: str) -> str:
-        """Return the text for the loop's counter."""
-
     def constant(self, ctype: str, value: str) -> str:
         """Return the text for an entry of value `value` everywhere."""
+        return f"Entry<{ctype}>{{true, {value}}}"
 
     def call(self, name: str, types: str, args: str) -> str:
         """Return a call of ``mapped``, ``selected`` or ``combined`` of common/entry.cuh."""
+        return f"{name}<{types}>({args}, {self.at})"
+
+
+def assigned(s: Statement, kind: str, params: Parameters) -> str:
+    """Return the text for the number that a statement assigns: the loop's counter, or its own."""
+    assert isinstance(s.operation, (ops.AssignScalar, ops.Constant))
+    if s.assigns_counter:
+        return f"cast<{kind}>(i64(depth))"
+    return params.number(kind, s.operation.value)
 
 
 def expression(s: Statement, write: Writer) -> tuple[DType, str]:
     """Return (type, text) of an element-wise statement's results."""
-    operation, functor = s.operation, write.params.prelude.functor
-    if isinstance(operation, AssignScalar):
+    operation, params = s.operation, write.params
+    functor = params.prelude.functor
+    if isinstance(operation, ops.AssignScalar):
         kind = s.out.dtype.ctype
-        value = write.counter(kind) if s.assigns_counter else write.number(kind, operation.value)
-        return s.out.dtype, write.constant(kind, value)
-    if isinstance(operation, (Assign, Extract)):
+        return s.out.dtype, write.constant(kind, assigned(s, kind, params))
+    if isinstance(operation, (ops.Assign, ops.Extract)):
         u = operation.operand
-        return u.dtype, _mapped(write, u, BoundOperator(unary.identity, u.dtype, u.dtype))
-    if isinstance(operation, Apply):
+        return u.dtype, _mapped(write, u, ops.BoundOperator(unary.identity, u.dtype, u.dtype))
+    if isinstance(operation, ops.Apply):
         return operation.function.result, _mapped(write, operation.operand, operation.function)
-    if isinstance(operation, Select):
+    if isinstance(operation, ops.Select):
         u, kind = operation.operand, lookup(operation.thunk.dtype).ctype
         x = write.operand(u)
         types = f"{functor(operation.op)}, {kind}, {u.dtype.ctype}"
-        thunk = write.number(kind, operation.thunk)
+        thunk = params.number(kind, operation.thunk)
         return u.dtype, write.call("selected", types, f"{x}, {thunk}")
-    assert isinstance(operation, Ewise)
+    assert isinstance(operation, ops.Ewise)
     left, right = operation.left, operation.right
     domain, result = operation.op.types(left.dtype, right.dtype)
     x, y = write.operand(left), write.operand(right)
-    missing = [write.number(domain.ctype, d) for d in operation.defaults or (domain.zero,) * 2]
+    missing = [params.number(domain.ctype, d) for d in operation.defaults or (domain.zero,) * 2]
     types = ", ".join(t.ctype for t in (domain, result, left.dtype, right.dtype))
     args = ", ".join([str(EWISE_MODES[operation.kind]), x, y, *missing])
     return result, write.call("combined", f"{functor(operation.op)}, {types}", args)
 
 
-def _mapped(write: Writer, u: VectorStore, function: BoundOperator) -> str:
+def _mapped(write: Writer, u: VectorStore, function: ops.BoundOperator) -> str:
     x, name = write.operand(u), write.params.prelude.functor(function.op)
     scalar, is_left = bound_operand(function)
-    bound = write.number(function.domain.ctype, scalar)
+    bound = write.params.number(function.domain.ctype, scalar)
     types = f"{name}, {function.domain.ctype}, {function.result.ctype}, {u.dtype.ctype}"
     return write.call("mapped", types, f"{x}, {bound}, {str(is_left).lower()}")
+
+
+# ----------------------------------------------------------------------------------- scalars
+def why_no_scalars(statements: Sequence[Statement]) -> str:
+    """Return why a kernel cannot hold the scalars of statements, or an empty string."""
+    for s in statements:
+        for ref in s.scalars:
+            if not _always_fits(ref.scalar.dtype, ref.dtype):
+                return f"{ref.name} of type {ref.scalar.dtype} may not fit {ref.dtype}"
+    return ""
+
+
+def _always_fits(source: DType, target: DType) -> bool:
+    """Whether every value of `source` fits `target`; only integer targets can fail."""
+    if source.is_float or target.is_float or target.is_bool:
+        return True
+    low, high = int(target.smallest), int(target.largest)
+    return low <= int(source.smallest) and int(source.largest) <= high
+
+
+class LoopScalars:
+    """The scalars of a loop's body: what a run of its kernel takes of them, and leaves in them.
+
+    `written` are those that statements write, `all` has those that are only read too. `unsure` are
+    the reads that may find no value, in order, each with the ``id`` of its statement; the kernel
+    leaves the number of the first that did, from 1, or 0.
+    """
+
+    def __init__(self, statements: Sequence[Statement], device: Device) -> None:
+        self._device = device
+        read = [ref.scalar for s in statements for ref in s.scalars]
+        self.written: list[ops.ScalarValue] = distinct(s.out for s in statements if s.writes_scalar)
+        self.all: list[ops.ScalarValue] = distinct([*self.written, *read])
+        self.unsure = _unsure(statements, self.all)
+        self._out: Array = None  # of the run between `room` and `ran`
+
+    def room(self) -> Array:
+        """Return new room for what a run leaves: the scalars written, and which read failed."""
+        self._out = self._device.xp.empty(WORDS * len(self.written) + 1, np.uint64)
+        return self._out
+
+    def given(self, k: int) -> tuple[Any, Any, Array]:
+        """Return (number, whether there is one, where it is on the device) of a scalar."""
+        x = self.all[k]
+        value = x.get() if x.location is None else None
+        number = x.dtype.numpy.type(0) if value is None else value
+        return number, np.bool_(value is not None), x.location
+
+    def ran(self) -> None:
+        """Leave the scalars on the device; wait if a statement may have read one without a value.
+
+        Raises
+        ------
+        EmptyObject
+            If a statement has read a scalar without a value; the loop ended before that statement.
+        """
+        if not self.all:
+            return
+        device, out = self._device, self._out
+        found = device.to_host(out) if self.unsure else None
+        for k, x in enumerate(self.written):
+            part = slice(WORDS * k, WORDS * (k + 1))
+            if found is None:
+                fetch = functools.partial(_fetch, device, out[part], x.dtype)
+                x.defer(fetch, out[part], device)
+            else:
+                x.set(_value(found[part], x.dtype))
+        if found is not None and found[-1]:
+            self.unsure[int(found[-1]) - 1][1].now()  # raises as it would have there
+
+
+def _fetch(device: Device, words: Array, dtype: DType) -> Any:
+    with device.alone():
+        return _value(device.to_host(words), dtype)
+
+
+def _value(words: np.ndarray[Any, Any], dtype: DType) -> Any:
+    """Return the scalar in two words of a kernel, a NumPy scalar or None."""
+    return words[:1].view(dtype.numpy)[0] if words[1] else None
+
+
+def _unsure(
+    statements: Sequence[Statement], scalars: Sequence[ops.ScalarValue]
+) -> list[tuple[int, ops.ScalarRef]]:
+    """Return the reads that may find no value, each with the ``id`` of its statement.
+
+    A number fills a scalar; a sum may empty it unless there is an accumulator. A scalar that was
+    read before has a value. What has one at the top of an iteration depends on the end of the one
+    before, so fewer and fewer are taken to have one, until those have it at the end.
+    """
+    known = {id(x) for x in scalars if x.location is None and x.get() is not None}
+    while True:
+        unsure: list[tuple[int, ops.ScalarRef]] = []
+        full = set(known)
+        for s in statements:
+            unsure += [(id(s), ref) for ref in s.scalars if id(ref.scalar) not in full]
+            full.update(id(ref.scalar) for ref in s.scalars)
+            if s.writes_scalar:
+                if isinstance(s.operation, ops.Constant):
+                    full.add(id(s.out))
+                elif s.desc.accum is None:
+                    full.discard(id(s.out))
+        if known <= full:
+            return unsure
+        known &= full
+
+
+class KernelScalars:
+    """The scalars of a loop's body in the text of its kernel, variables that every thread has.
+
+    `before` has the lines before the loop.
+    """
+
+    def __init__(self, scalars: LoopScalars, sums: int, params: Parameters) -> None:
+        self._scalars, self._params, self._names = scalars, params, params.scalars
+        self._names |= {id(x): f"s{k}" for k, x in enumerate(scalars.all)}
+        self._sums = 0  # whose text is written
+        self.before: list[str] = []
+        if not scalars.all:
+            return
+        (self._out,) = params.made(["u64*"], lambda run: [run.scalars.room()])
+        words = 2 * max(1, sums) * WORDS  # a place for each of two turns
+        parts = params.made(["u64*"], lambda run: [run.room(words * run.blocks, np.uint64)])
+        self._parts = parts[0]
+        self.before.append("u64 failed = 0;")
+        self.before += [self._load(k, x) for k, x in enumerate(scalars.all)]
+
+    def __bool__(self) -> bool:
+        return bool(self._names)
+
+    def _load(self, k: int, x: ops.ScalarValue) -> str:
+        """Return the line before the loop that makes scalar `k` a variable."""
+        kind = x.dtype.ctype
+        kinds = [kind, "bool", "const u64*"]
+        number, there, place = self._params.made(kinds, lambda run: run.scalars.given(k))
+        return f"Entry<{kind}> {self._names[id(x)]} = load_scalar({place}, {there}, {number});"
+
+    def checks(self, s: Statement) -> list[str]:
+        """Return the lines that end the loop before a statement if it would read no value."""
+        return [
+            f"if (!{self._names[id(ref.scalar)]}.there) {{ failed = {number}; break; }}"
+            for number, (statement, ref) in enumerate(self._scalars.unsure, 1)
+            if statement == id(s)
+        ]
+
+    def constant(self, s: Statement) -> str:
+        """Return the line of a statement that gives a scalar a number."""
+        kind = s.dtype.ctype
+        return self.writes(s, f"Entry<{kind}>{{true, {assigned(s, kind, self._params)}}}")
+
+    def writes(self, s: Statement, z: str) -> str:
+        """Return the line that writes a result, an ``Entry``, into a statement's scalar."""
+        accum = accum_type(self._params, s.desc, s.out.dtype, s.dtype)
+        return write_here(self._names[id(s.out)], accum, z, "0")
+
+    def new_parts(self) -> str:
+        """Return where blocks leave their parts of the next sum.
+
+        That is another place in the next iteration: a block may be there while a slower one still
+        reads this one.
+        """
+        self._sums += 1
+        which = f"({2 * self._sums - 2} + (turn & 1))"
+        return f"{self._parts} + {which} * {WORDS} * grid_blocks()"
+
+    def count(self, s: Statement) -> str:
+        """Return how many values the scalar has that a statement writes, counted by one thread."""
+        return f"u64(global_thread() == 0 && {self._names[id(s.out)]}.there)"
+
+    def after(self) -> list[str]:
+        """Return the lines after the loop."""
+        if not self._names:
+            return []
+        written = self._scalars.written
+        stores = [
+            f"store_scalar({self._out} + {WORDS * k}, {self._names[id(x)]});"
+            for k, x in enumerate(written)
+        ]
+        failed = f"{self._out}[{WORDS * len(written)}] = failed;"
+        return ["if (global_thread() == 0) {", *stores, failed, "}"]
+
+
+# -------------------------------------------------------------------- what statements name
+PRODUCTS = (ops.Multiply, ops.MultiplySelection)
+
+
+# A statement reads vectors from memory, where other threads may have written them, or from
+# registers of every warp, if they are small. A product leaves its sums in a vector of its own,
+# which the statement's output then takes over as that of any other result.
+
+
+class Operand(NamedTuple):
+    """A vector in the text: where words and values are, its number and the type of all values.
+
+    One that is a number at every index has neither words nor values, and one that every warp holds
+    has the name of the registers, an ``Entry``, besides.
+    """
+
+    words: str
+    values: str
+    number: str
+    dtype: DType
+    held: str = ""
+
+
+class Logged(NamedTuple):
+    """What the log of a trace has of a statement beside the entries it writes, as expressions."""
+
+    how: str = "kWrites"
+    edges: str = "kUnknown"
+    frontier_edges: str = "kUnknown"
+
+
+#: The lines of a product, which have a barrier, their result, and what a log has of them.
+ProductText = tuple[list[str], Operand, Logged]
+
+
+class Operands:
+    """The vectors of a program under their names, its masks, and the lines of its products.
+
+    `written` are the vectors that the loop writes, or compares with what they were. If `traced`,
+    the loop has a log: then every statement works on memory, and products count.
+
+    Attributes
+    ----------
+    header : str
+        The header with the functions that the text calls.
+    most_held : int
+        Entries of a vector that every warp may hold.
+    shared : tuple of str
+        Lines for the shared memory of a block of threads, which the lines of products name.
+    before : list of str
+        Lines that run once, before the loop.
+    counters : int
+        How many counters an iteration has: the entries of `until_empty`, the changes of
+        `until_unchanged`, and those that statements need.
+    """
+
+    header = "program/program.cuh"
+    most_held = 32  # indices of a vector, one a lane
+    shared: tuple[str, ...] = ("LG_SHARED(PutOff, later, 1);", "(void)later;")
+
+    def __init__(
+        self,
+        statements: Sequence[Statement],
+        scalars: LoopScalars,
+        written: Sequence[VectorStore],
+        unchanged: VectorStore | None,
+        block: int,
+        traced: bool,
+        handles: Sequence[Handle] = (),
+    ) -> None:
+        self.block, self.traced, self.device = block, traced, written[0].device
+        self.params = Parameters(handles)
+        self.counters = 2
+        self._written = written
+        for x in written:
+            self.params.vector(x, written=True)
+        sums = sum(isinstance(s.operation, ops.Reduce) for s in statements)
+        self.scalars = KernelScalars(scalars, sums, self.params)
+        self.before = list(self.scalars.before)
+        self._sizes_held = set() if traced else self._sizes_to_hold(statements, unchanged)
+        self._registers: dict[int, str] = {}  # of vectors held, by `id`
+
+    def new_counters(self, count: int) -> int:
+        """Return the number of the first of so many more counters of an iteration."""
+        first = self.counters
+        self.counters += count
+        return first
+
+    def new_words(self, size: int) -> str:
+        """Add room for the presence words of `size` entries; return its name."""
+        return self.params.room("u32", nwords(size), np.uint32)
+
+    # ----------------------------------------------------------------------------- vectors
+    def named(self, x: VectorStore) -> Operand:
+        """Return a vector in the text; one that is held is loaded before the loop."""
+        name, place = self.params.vector(x), self.params.place(x)
+        stored = Operand(f"{name}_words", f"{name}_values", f"{name}_iso", x.dtype)
+        if self.holds(x.size):
+            return stored._replace(held=self._held(x))
+        changes = holds(self._written, x)
+        if not changes and self.params.ask(lambda handles: handles[place].is_number):
+            return stored._replace(words="", values="")
+        return stored
+
+    def space(self, s: Statement) -> Any:
+        """Return what two statements have in common if they are over one index space."""
+        return (s.operation.operand if isinstance(s.operation, ops.Reduce) else s.out).size
+
+    def filled(self, s: Statement) -> str:
+        """Return the bits of word ``k`` that an assigned number gets, of ``all``."""
+        return "all"
+
+    def filling(self, s: Statement, source: str) -> str:
+        """Return the whole vector that an assigned number is; `source` has each entry."""
+        return source
+
+    def holds(self, size: int) -> bool:
+        """Whether every warp holds the vectors of a size in registers, a lane an index."""
+        return size in self._sizes_held
+
+    def _sizes_to_hold(
+        self, statements: Iterable[Statement], unchanged: VectorStore | None
+    ) -> set[int]:
+        """Return the sizes whose vectors every warp may hold.
+
+        A product reads and writes memory, and so its vectors are not held, nor are those of their
+        sizes, with which they may be combined; nor is a vector that is compared with a copy.
+        """
+        sizes: set[int] = set()
+        others = {0} if unchanged is None else {0, unchanged.size}
+        for s in statements:
+            vectors = [x for x in operands_of(s.operation) if type(x) is VectorStore]
+            vectors += [] if s.writes_scalar else [s.out]
+            multiplies = isinstance(s.operation, PRODUCTS)
+            (others if multiplies else sizes).update(x.size for x in vectors)
+        return {size for size in sizes - others if size <= self.most_held}
+
+    def _held(self, x: VectorStore) -> str:
+        """Return the registers of a vector, which are loaded before the loop."""
+        found = self._registers.get(id(x))
+        if found is None:
+            found = self._registers[id(x)] = f"held{len(self._registers)}"
+            load = f"load_held({self._sized(x)})"
+            self.before.append(f"Entry<{x.dtype.ctype}> {found} = {load};")
+        return found
+
+    def after(self) -> list[str]:
+        """Return the lines after the loop, which store what it writes in registers."""
+        held = [x for x in self._written if id(x) in self._registers]
+        stores = [f"store_held({self._registers[id(x)]}, {self._sized(x)});" for x in held]
+        return [*stores, *self.scalars.after()]
+
+    def _sized(self, x: VectorStore) -> str:
+        """Return the size of a vector and where it is, as arguments."""
+        entries = self.params.entries(x)
+        return f"{self.params.size(x.size)}, {entries}"
+
+    # ------------------------------------------------------------------------------- masks
+    def mask_of(self, desc: Descriptor) -> tuple[str, bool]:
+        """Return what `mask_bits` says of a mask, and take it for granted."""
+        m: VectorStore | None = desc.mask
+        if m is None or desc.structure:
+            return mask_bits(desc)
+        place, rest = self.params.place(m), desc[1:]
+        return self.params.ask(lambda handles: mask_bits(Descriptor(handles[place], *rest)))
+
+    def mask_words(self, desc: Descriptor) -> tuple[list[str], str, str]:
+        """Return (lines that make them, words of a mask's bits, whether it is complemented)."""
+        m: VectorStore | None = desc.mask
+        bits, complemented = self.mask_of(desc)
+        complement = str(complemented).lower()
+        if m is None or bits == "nowhere":
+            return [], "(const u32*)nullptr", complement
+        x = self.params.vector(m)
+        if bits == "presence":
+            return [], f"{x}_words", complement
+        true = self.new_words(m.size)
+        size = self.params.size(m.size)
+        lines = [f"write_true_bits({size}, {x}_words, {x}_values, {true});", "warp_sync();"]
+        return lines, true, complement
+
+    # ---------------------------------------------------------------------------- products
+    def product(self, s: Statement) -> ProductText:
+        """Return the lines of a product."""
+        if isinstance(s.operation, ops.Multiply):
+            return self._by_matrix(s, s.operation)
+        assert isinstance(s.operation, ops.MultiplySelection)
+        return self._by_selection(s, s.operation)
+
+    def _by_matrix(self, s: Statement, operation: ops.Multiply) -> ProductText:
+        A, u, product = operation.matrix, operation.operand, operation.product
+        params, matrix = self.params, self.params.place(operation.matrix)
+        types = params.ask(lambda handles: index_types(handles[matrix].csc()))
+        name = f"Product{len(params.structs)}"
+        spec = params.product(product, u.dtype, A.dtype, name, **types)
+        x = params.entries(u)
+        lines, mask, sums, result = self._target(s, product, spec)
+        first = self.new_counters(3 + self.traced)
+        adds_all = s.desc.mask is None and not s.desc.complement and sums_every_entry(product)
+        kinds = [
+            *("i32*", f"{types['PTR']}*", "u32*", "u64*"),
+            *column_types(types, A.dtype) * 2,
+            *(whole_types(types, u.dtype, product.result) if adds_all else ()),
+            "u64",
+        ]
+        warps = self.block // 32 if adds_all else 0
+        made = params.made(kinds, functools.partial(_on_forms, matrix, product, u.dtype, warps))
+        lists, incoming, outgoing, whole = (
+            f"{{{', '.join(part)}}}" for part in (made[:3], made[4:8], made[8:12], made[12:-1])
+        )
+        whole = f"MaybeWhole<{spec}>{{{whole}}}" if adds_all else f"NoWhole<{spec}>{{}}"
+        pulls = f"const bool pulls{first} = " if self.traced else ""
+        lines += [
+            f"{pulls}multiply_all<{spec}>({{{incoming}, {outgoing}, {made[-1]}, "
+            f"{{{x}}}, {params.size(u.size)}, {mask}, {sums}, "
+            f"{lists}, {made[3]}}}, {whole}, now + {first} * kCounterStride, barrier, later);"
+        ]
+        one_way = self.traced and None in _both_ways(A.csc(), product)
+        out_edges = "kUnknown" if one_way else counted(first)
+        how = f"pulls{first} ? kPulls : kPushes"
+        return lines, result, Logged(how, counted(first + 3), out_edges)
+
+    def _by_selection(self, s: Statement, operation: ops.MultiplySelection) -> ProductText:
+        f, u, product = operation
+        params = self.params
+        spec = params.product(product, u.dtype, BOOL, f"Product{len(params.structs)}")
+        lines, mask, sums, result = self._target(s, product, spec)
+        count = self.new_counters(int(self.traced))
+        looked_at = f"now + {count} * kCounterStride" if self.traced else "(u64*)nullptr"
+        x, y = params.entries(f), params.entries(u)
+        nrows = params.size(u.size if product.transpose else s.out.size)
+        types = f"{spec}, {str(product.transpose).lower()}, {f.dtype.ctype}"
+        lines.append(
+            f"select_all<{types}>({{{x}, {params.size(f.size)}, {nrows}}}, {{{y}}}, {mask}, "
+            f"{sums}, {looked_at}, barrier);"
+        )
+        how = "kPulls" if product.transpose else "kPushes"
+        return lines, result, Logged(how, counted(count))
+
+    def _target(
+        self, s: Statement, product: Product, spec: str
+    ) -> tuple[list[str], str, str, Operand]:
+        """Return a product's (lines of the mask, ``Mask``, ``Sums``, vector with these)."""
+        lines, mask, complement = self.mask_words(s.desc)
+        kind, size = product.result.ctype, self.params.size(s.out.size)
+        words = self.new_words(s.out.size)
+        values = self.params.room(kind, s.out.size, product.result.numpy)
+        sums = f"{{{words}, {values}}}"
+        self.before.append(f"clear_sums<{spec}, {kind}>({sums}, {size});")
+        result = Operand(words, values, f"{kind}(0)", product.result)
+        return lines, f"{{{mask}, {complement}, {size}}}", sums, result
+
+
+def counted(counter: int) -> str:
+    """Return the number in a counter of the iteration that a log's record is of."""
+    return f"load_volatile(at + {counter} * kCounterStride)"
+
+
+def _on_forms(matrix: int, product: Product, u: DType, warps: int, run: Run) -> list[Any]:
+    """Return the arguments of a product that belong to the forms of its matrix.
+
+    They are the lists that a push needs, both forms, those of a sum of all entries where a block
+    has any `warps`, and the number of entries.
+    """
+    A = run.handles[matrix].csc()
+    incoming, outgoing = _both_ways(A, product)
+    lists: tuple[Any, ...] = (None,) * 4
+    if outgoing is not None:
+        space = push_space(outgoing)
+        lists = space.vertex, space.start, space.degree, space.chunks
+        run.barrier = space.barrier
+    given = [*lists, *columns_of(incoming, A.dtype), *columns_of(outgoing, A.dtype)]
+    if warps:
+        parts = run.device.xp.empty(run.blocks * warps, product.result.numpy)
+        given += whole_sums(incoming, outgoing, u, parts)
+    return [*given, np.uint64(A.nvals)]
+
+
+def _both_ways(A: CscMatrix, product: Product) -> tuple[CscMatrix | None, CscMatrix | None]:
+    """Return the forms of a product's matrix by outputs and by inputs, None if one is lacking."""
+    both = is_symmetric(A) or A.csr is not None
+    if not both and may_make_csr(A):
+        both = csr_of(A) is not A
+    incoming = A if product.transpose else csr_of(A) if both else None
+    outgoing = A if not product.transpose else csr_of(A) if both else None
+    if both and csr_of(A).col_ptr.dtype != A.col_ptr.dtype:  # of two widths: one form
+        return (A, None) if product.transpose else (None, A)
+    return incoming, outgoing

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
+import lagpu.operations as ops
 from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.storage.forms import why_no_csr
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
-from lagpu.operations import (
-    Apply,
-    Assign,
-    AssignScalar,
-    Ewise,
-    Extract,
-    Multiply,
-    Product,
-    RecordedBody,
-    Rejection,
-    Select,
-    Statement,
-    method_of,
-    operands_of,
-)
+from lagpu.operations import Product, RecordedBody, Rejection, Statement, method_of, operands_of
 
 # what an assignment of a search writes
 DEPTH, VALUE, NUMBER = constant("kDepth"), constant("kValue"), constant("kNumber")
@@ -34,6 +21,16 @@ MAX_ASSIGNMENTS = 3  # of a search whose kernel makes the assignments itself
 def method(s: Statement) -> str:
     """Return the name of a statement's operation."""
     return method_of(s.operation, 1)
+
+
+def holds(vectors: Iterable[Any], x: Any) -> bool:
+    """Whether one of these vectors is `x`."""
+    return any(x is v for v in vectors)
+
+
+def distinct(vectors: Iterable[Any]) -> list[Any]:
+    """Return vectors, or scalars, each once."""
+    return list({id(x): x for x in vectors}.values())
 
 
 # ----------------------------------------------------------------------------------- searches
@@ -85,13 +82,13 @@ class SearchBody(NamedTuple):
         reads = self.product.semiring.multiply.reads
         return reads if self.product.flip else reads[::-1]
 
-    def overwrites(self, leaves: bool, sums: bool) -> list[int]:
-        """Return which outputs get values at vertices that the loop may leave in the frontier.
+    def overwrites(self, sums: bool) -> list[int]:
+        """Return which outputs get values at vertices that a loop leaves in the frontier.
 
         A kernel assigns a vertex when it finds it, except sums, which is too early where the loop
-        may leave a frontier and assigns first. It finds no vertex at which the mask has an entry.
+        leaves a frontier and assigns first. It finds no vertex at which the mask has an entry.
         """
-        if not leaves or not self.assigns_first:
+        if not self.assigns_first:
             return []
         return [
             k
@@ -138,12 +135,12 @@ def match_search(statements: Sequence[Statement], frontier: Any) -> SearchBody |
 
     The caller puts the matrix by columns in the place of the product's handle.
     """
-    places = [k for k, s in enumerate(statements) if isinstance(s.operation, Multiply)]
+    places = [k for k, s in enumerate(statements) if isinstance(s.operation, ops.Multiply)]
     if len(places) != 1:
         return Rejection(f"{len(places)} products in the body; a search has one")
     place = places[0]
     out, desc, operation, _ = statements[place]
-    assert isinstance(operation, Multiply)
+    assert isinstance(operation, ops.Multiply)
     if out is not frontier or operation.operand is not frontier or operation.transposed:
         return Rejection("the product does not map the frontier to itself")
     matrix, product = operation.matrix, operation.product
@@ -173,7 +170,7 @@ def _assignments(
     found: list[Assignment] = []
     for s in statements:
         operation, desc = s.operation, s.desc
-        if isinstance(operation, Multiply):
+        if isinstance(operation, ops.Multiply):
             continue
         if desc.mask is not frontier or not desc.structure or desc.complement:
             return Rejection(f"{method(s)} is not masked by the frontier's structure")
@@ -181,9 +178,10 @@ def _assignments(
             return Rejection(f"{method(s)} has an accumulator or replace, or writes the frontier")
         if any(a.target is s.out for a in found):
             return Rejection("a vector or matrix is assigned twice")
-        if not isinstance(operation, (Assign, AssignScalar)) or operation.indices is not None:
+        kinds = (ops.Assign, ops.AssignScalar)
+        if not isinstance(operation, kinds) or operation.indices is not None:
             return Rejection(f"{method(s)} assigns neither depth, frontier nor one number")
-        if isinstance(operation, Assign):
+        if isinstance(operation, ops.Assign):
             if operation.operand is not frontier or operation.transposed:
                 return Rejection("assign assigns neither depth, frontier nor one number")
             found.append(Assignment(s.out, VALUE))
@@ -228,22 +226,25 @@ class SweepBody(NamedTuple):
 
     before: Sequence[Statement]
     product: Statement
-    multiply: Multiply
+    multiply: ops.Multiply
     after: Sequence[Statement]
     replaced: list[VectorStore]
+
+
+_OF_SWEEPS = (ops.AssignScalar, ops.Assign, ops.Extract, ops.Apply, ops.Select, ops.Ewise)
 
 
 def match_sweep(
     statements: Sequence[Statement], here: VectorStore, above: VectorStore
 ) -> SweepBody | Rejection:
     """Match the body of a sweep, or say why it does not fit."""
-    places = [k for k, s in enumerate(statements) if isinstance(s.operation, Multiply)]
+    places = [k for k, s in enumerate(statements) if isinstance(s.operation, ops.Multiply)]
     if len(places) != 1:
         return Rejection(f"{len(places)} products in the body; a sweep has one")
     place = places[0]
     before, product, after = statements[:place], statements[place], statements[place + 1 :]
     for s in (*before, *after):
-        if not isinstance(s.operation, (AssignScalar, Assign, Extract, Apply, Select, Ewise)):
+        if not isinstance(s.operation, _OF_SWEEPS):
             return Rejection(f"{method(s)} is not among the operations of a fused sweep")
         if getattr(s.operation, "indices", None) is not None:
             return Rejection(f"{method(s)} has indices")
@@ -256,18 +257,14 @@ def match_sweep(
     why = why or _why_not_after(after, product.out, above, replaced)
     if why:
         return Rejection(why)
-    assert isinstance(product.operation, Multiply)
+    assert isinstance(product.operation, ops.Multiply)
     return SweepBody(before, product, product.operation, after, replaced)
-
-
-def _holds(x: VectorStore, vectors: list[VectorStore]) -> bool:
-    return any(x is v for v in vectors)
 
 
 def _stays_in(s: Statement, vectors: list[VectorStore]) -> bool:
     """Whether a statement's result has entries only where one of these vectors has some."""
-    inside = [_holds(x, vectors) for x in operands_of(s.operation)]
-    intersects = isinstance(s.operation, Ewise) and s.operation.kind == "ewise_mult"
+    inside = [holds(vectors, x) for x in operands_of(s.operation)]
+    intersects = isinstance(s.operation, ops.Ewise) and s.operation.kind == "ewise_mult"
     return any(inside) if intersects else bool(inside) and all(inside)
 
 
@@ -288,8 +285,8 @@ def _replaced_at_here(
         if not _keeps_to(s, here) and not (inside and desc.accum is not None):
             return Rejection(f"{method(s)} before the product is not masked by here")
         seen += operands_of(s.operation)
-        if desc.replace and not _holds(s.out, replaced):
-            if desc.accum is not None or _holds(s.out, seen):
+        if desc.replace and not holds(replaced, s.out):
+            if desc.accum is not None or holds(seen, s.out):
                 why = f"{method(s)} replaces a vector that the body reads or writes earlier"
                 return Rejection(why)
             replaced.append(s.out)
@@ -302,15 +299,15 @@ def _why_no_product(
     s: Statement, above: VectorStore, replaced: list[VectorStore], before: Sequence[Statement]
 ) -> str:
     """Return why a product does not fit, or an empty string."""
-    assert isinstance(s.operation, Multiply)
+    assert isinstance(s.operation, ops.Multiply)
     A, x, product = s.operation.matrix, s.operation.operand, s.operation.product
     if not _keeps_to(s, above) or not s.desc.replace or s.desc.accum is not None:
         return "the product is not written to above alone, with replace"
-    if not _holds(x, replaced):
+    if not holds(replaced, x):
         return "the product's operand may have entries outside of here"
     if any(s.out is b.out for b in before):
         return "the product and a statement before it write the same vector"
-    if any(_holds(s.out, list(operands_of(b.operation))) for b in before) and s.out.nvals:
+    if any(holds(operands_of(b.operation), s.out) for b in before) and s.out.nvals:
         return "the product's output has entries before the sweep, and the body reads them"
     if product.kernel is not None or product.policy is not None:
         return "the product names a kernel or a policy"
@@ -329,7 +326,7 @@ def _why_not_after(
         inside = desc.mask is None and _stays_in(s, [above, y])
         if not _keeps_to(s, above) and not (inside and (desc.accum is not None or s.out is y)):
             return f"{method(s)} after the product is not masked by above"
-        if _holds(s.out, replaced):
+        if holds(replaced, s.out):
             return f"{method(s)} after the product writes a vector that is replaced at here"
         if desc.replace and s.out is not y:
             return f"{method(s)} after the product has replace"

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lagpu.backends.gpu.device.protocol import has_free
+from lagpu.backends.gpu.fused.loop import if_fits
 from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, VALUE, SearchBody, match_search
 from lagpu.backends.gpu.fused.program.run import generated_bitmap_loop, generated_loop
 from lagpu.backends.gpu.fused.relaxation import relaxation
-from lagpu.backends.gpu.fused.search_bits import bit_parallel_search
 from lagpu.backends.gpu.fused.search_grid import grid_search
-from lagpu.backends.gpu.fused.search_per_source import (
+from lagpu.backends.gpu.fused.search_many import (
+    BitParallelSearch,
     PerSourceSearch,
     depth_bound,
     depth_of,
@@ -160,24 +161,21 @@ def _search_without_values(
     lacking = why_no_csr(A)
     if lacking:
         return Rejection(f"a bit-parallel search needs the matrix by rows too, and {lacking}")
-    k, n = body.frontier.shape
-    why = why_not_per_source(A, k)
-    if not why and len(body.assignments) > MAX_ASSIGNMENTS:
-        why = f"{len(body.assignments)} assignments > {MAX_ASSIGNMENTS}"
-    bound = depth_bound(A)
-    if not why and times is not None and times <= bound:
-        why = f"at most {times} levels <= {bound}"
-    if not why and n <= bound:
-        why = f"{n} vertices have at most {bound} levels"
+    (k, n), many, bound = body.frontier.shape, len(body.assignments), depth_bound(A)
+    why = (
+        why_not_per_source(A, k)
+        or (f"{many} assignments > {MAX_ASSIGNMENTS}" if many > MAX_ASSIGNMENTS else "")
+        or (f"at most {times} levels <= {bound}" if times is not None and times <= bound else "")
+        or (f"{n} vertices have at most {bound} levels" if n <= bound else "")
+    )
     if not why:
-        depth = depth_of(counters, A, body.product)
-        why = depth.why
-        if depth.deep:
-            search = PerSourceSearch(counters, body, times, number, depth.why)
+        deep, why = depth_of(counters, A, body.product)
+        if deep:
+            search = PerSourceSearch(counters, body, times, number, why)
             if has_free(A.device, search.nbytes):
                 return search
-            why = f"{depth.why}, but the lists of a per-source search do not fit"
-    return bit_parallel_search(counters, body, times, number, why)
+            why = f"{why}, but the lists of a per-source search do not fit"
+    return if_fits(BitParallelSearch(counters, body, times, number, why))
 
 
 def _constant_value(body: SearchBody) -> Any:

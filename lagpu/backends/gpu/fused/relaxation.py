@@ -9,19 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import lagpu.operations as ops
 from lagpu.algebra.operators import BinaryOp, Semiring
 from lagpu.algebra.tables import binary, monoid, semiring
 from lagpu.backends.gpu.device.protocol import CheckedLaunch
+from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, may_last
 from lagpu.backends.gpu.fused.match import matched
-from lagpu.backends.gpu.fused.search_space import (
-    Prepared,
-    Workspace,
-    form_arguments,
-    may_last,
-    run_whole,
-)
-from lagpu.backends.gpu.kernels import Kernel, constant, kernel
-from lagpu.backends.gpu.kernels.source import Prelude, macros_of
+from lagpu.backends.gpu.fused.search_grid import Workspace, form_arguments
+from lagpu.backends.gpu.kernels import Kernel, Prelude, constant, kernel, macros_of
 from lagpu.backends.gpu.ops.elementwise import reduce_matrix
 from lagpu.backends.gpu.ops.planner import (
     CLUSTER_DEGREE,
@@ -36,17 +31,7 @@ from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, bytes_of
 from lagpu.backends.gpu.storage.workspaces import index_types
 from lagpu.dtypes import BOOL
-from lagpu.operations import (
-    Assign,
-    Descriptor,
-    Ewise,
-    Multiply,
-    Product,
-    RecordedBody,
-    Rejection,
-    Statement,
-    Until,
-)
+from lagpu.operations import Descriptor, Product, RecordedBody, Rejection, Statement, Until
 
 # By semiring: the comparison that says "is not better", and whether no product is better than the
 # number it is made of, from the least and the largest value of the matrix.
@@ -89,31 +74,25 @@ def match_relaxation(statements: Sequence[Statement], frontier: Any) -> Relaxati
 
     The caller puts the matrix by columns in the place of the product's handle.
     """
-    if len(statements) != 4:
+    if len(statements) != 4 or not isinstance(statements[2].operation, ops.Multiply):
         return _NONE
-    keep, assign, multiply, compare = (s.operation for s in statements)
-    f = frontier
-    if not (isinstance(keep, Assign) and isinstance(assign, Assign)):
-        return _NONE
-    if not (isinstance(multiply, Multiply) and isinstance(compare, Ewise)):
-        return _NONE
-    d, worse, product = statements[1].out, statements[3].out, multiply.product
-    if [s.out for s in statements] != [f, d, f, worse] or len({id(f), id(d), id(worse)}) != 3:
-        return _NONE
-    wanted = (
-        Descriptor(worse, False, True, None, True),
-        Descriptor(f, True, False, None, False),
-    )
-    if [s.desc for s in statements[:2]] != list(wanted) or not all(
-        s.desc.is_fresh and s.desc.mask is None for s in statements[2:]
-    ):
-        return _NONE
-    if (keep, assign) != (Assign(f), Assign(f)) or multiply.operand is not f:
-        return _NONE
+    f, d, multiply, worse = frontier, statements[1].out, statements[2].operation, statements[3].out
+    product = multiply.product
     ordered = _ORDERED.get(product.semiring)
-    if ordered is None or compare != Ewise("ewise_mult", f, d, ordered[0]):
+    if ordered is None or product.kernel is not None or product.policy is not None:
         return _NONE
-    if product.kernel is not None or product.policy is not None:
+    expected = [
+        (f, Descriptor(worse, False, True, None, True), ops.Assign(f)),
+        (d, Descriptor(f, True, False, None, False), ops.Assign(f)),
+        (f, None, multiply._replace(operand=f)),
+        (worse, None, ops.Ewise("ewise_mult", f, d, ordered[0])),
+    ]
+    plain = [s.desc.mask is None and s.desc.is_fresh for s in statements]
+    found = [
+        (s.out, None if is_plain else s.desc, s.operation)
+        for s, is_plain in zip(statements, plain, strict=True)
+    ]
+    if found != expected or len({id(f), id(d), id(worse)}) != 3:
         return _NONE
     handle: Any = multiply.matrix
     return RelaxationBody(handle, f, d, worse, product, statements)
@@ -185,16 +164,15 @@ def relaxation(statements: Sequence[Statement], until: Until) -> Relaxation | Re
     return Rejection(f"no relaxation: {why}") if why else Relaxation(body)
 
 
-class Relaxation:
-    """A relaxation that one kernel runs; see search/relax.cu and `FusedLoop`."""
+class Relaxation(KernelLoop):
+    """A relaxation that one kernel runs; see search/relax.cu."""
 
     name = "relaxation"
     why = "edges may be relaxed in any order"
-    keeps_log = False
 
     def __init__(self, body: RelaxationBody) -> None:
-        self._body, self._stops = body, may_last(body.A)
-        self.statements = body.statements
+        self.device, self.statements, self.stops = body.A.device, body.statements, may_last(body.A)
+        self._body = body
 
     @property
     def nbytes(self) -> int:
@@ -202,36 +180,32 @@ class Relaxation:
         d = self._body.numbers
         return bytes_of(d.size, d.dtype)
 
-    def run(self, _log: LoopLog | None = None) -> None:
-        """Run the loop to its end; the host waits only if somebody may want to stop it."""
-        body = self._body
-        written = [body.frontier, body.numbers, body.worse]
-        run_whole(body.A.device, self.name, written, self._prepared, self._stops)
+    def _outputs(self) -> list[VectorStore]:
+        return [self._body.frontier, self._body.numbers, self._body.worse]
 
-    def _prepared(self) -> Prepared:
-        f, d = self._body.frontier, self._body.numbers
-        run, source, number = self._launch(), f.single, f.number
+    def _prepare(self, log: LoopLog | None) -> Prepared:
+        f, d, _ = self._outputs()
+        space = self._space()
+        launch, source, number = self._launch(space), f.single, f.number
         d.to_blank()
-        device, result = self._body.A.device, self._space().result
         given = {"source": source, "number": number, "d": d.values, "d_words": d.words}
-        launch = functools.partial(run, given)
 
         def settle() -> bool:
-            if self._stops and device.read(result[STOPPED : STOPPED + 1]):
+            if self.stops and self.device.read(space.result[STOPPED : STOPPED + 1]):
                 return True
             f.set_empty()
             return False
 
-        return launch, settle
+        return functools.partial(launch, given), settle
 
     def _space(self) -> Workspace:
         A, product = self._body.A, self._body.product
         place = f"relaxation {'along' if product.transpose else 'against'} the edges"
         return A.kept(place, lambda: Workspace(by_inputs(A, product), None))
 
-    def _launch(self) -> CheckedLaunch:
+    def _launch(self, space: Workspace) -> CheckedLaunch:
         """Return the prepared launch for loops of this structure; it is kept."""
-        product, kind, space = self._body.product, self._body.frontier.dtype, self._space()
+        product, kind = self._body.product, self._body.frontier.dtype
         key = (product.semiring, product.flip, product.domain, kind)
         if key not in space.launches:
             space.launches[key] = self._bound(space)
@@ -253,7 +227,7 @@ class Relaxation:
             few=few, many=max(A.nvals // RELAXED_SHARE, 8 * few),
             listed=space.found_in(device, n), waiting=space.words[0], **space.both(),
             counters=space.counters, barrier=space.barrier,
-            stop=device.stop[0] if self._stops else None, result=space.result,
+            stop=device.stop[0] if self.stops else None, result=space.result,
         )  # fmt: skip
 
     def _step(self, degree: float) -> Any:

@@ -7,7 +7,10 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lagpu.backends.gpu.device.protocol import CheckedLaunch
+import numpy as np
+
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device
+from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, may_last
 from lagpu.backends.gpu.fused.match import (
     DEPTH,
     MAX_ASSIGNMENTS,
@@ -16,16 +19,9 @@ from lagpu.backends.gpu.fused.match import (
     why_no_search,
     why_no_values,
 )
-from lagpu.backends.gpu.fused.search_space import (
-    Prepared,
-    Workspace,
-    form_arguments,
-    may_last,
-    run_whole,
-)
-from lagpu.backends.gpu.kernels import Kernel, constant, kernel
-from lagpu.backends.gpu.kernels.source import Prelude, macros_of
+from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, Prelude, constant, kernel, macros_of
 from lagpu.backends.gpu.ops.planner import (
+    CLUSTER_DEGREE,
     LONG_SEARCH_DEGREE,
     SearchRule,
     alpha_of,
@@ -34,25 +30,162 @@ from lagpu.backends.gpu.ops.planner import (
 )
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.profile import LoopLog, SearchRows, why_level
-from lagpu.backends.gpu.storage.forms import csr_of, why_no_csr
-from lagpu.backends.gpu.storage.matrix import CscMatrix
-from lagpu.backends.gpu.storage.vector import VectorStore
-from lagpu.backends.gpu.storage.workspaces import (
-    Ranked,
-    entries_left,
-    index_types,
-    near_words,
-    ranked,
-)
+from lagpu.backends.gpu.storage import workspaces
+from lagpu.backends.gpu.storage.forms import csr_of, degree_behind_edges, why_no_csr
+from lagpu.backends.gpu.storage.matrix import CscMatrix, index_type
+from lagpu.backends.gpu.storage.vector import VectorStore, nwords
+from lagpu.backends.gpu.storage.workspaces import Ranked, index_types
+from lagpu.dtypes import INT32
 from lagpu.operations import Product, Rejection
 
-NO_LIMIT = 2**32 - 1
+NO_LIMIT = np.uint32(2**32 - 1)
 NEW_LOG = constant("kNewLog")  # beside the bits of outputs that are blank
 _RANKED_BYTES = 8  # a vertex: 4 that the search uses, and 4 in all
 _GROUP_BYTES = constant("kGroupBytes")  # of shared memory for each warp of a pull
+PLACED = constant("kPlaced")  # vertices of a list that have places
 
+#: Vectors, and the values that they had before a search.
 Saved = list[tuple[VectorStore, Any]]
-"""Vectors, and the values that they had before a search."""
+
+
+class Workspace:
+    """Arrays for the fused searches of one matrix, by one or both forms; made once and kept.
+
+    Attributes
+    ----------
+    empty, hint, targets
+        As in `PullSpace`; without predecessors all vertices are targets.
+    degree, behind : float
+        The mean degree, and `degree_behind_edges`; 0 with one form.
+    cluster : int
+        Thread blocks that search small frontiers together, reading each other's shared memory.
+    nbytes : int
+        Bytes of the workspace, without the arrays that it shares with single products.
+    """
+
+    def __init__(self, successors: CscMatrix | None, predecessors: CscMatrix | None) -> None:
+        form = successors or predecessors
+        assert form is not None
+        device, xp = form.device, form.device.xp
+        n, words, kind = form.shape[0], nwords(form.shape[0]), form.col_ptr.dtype
+        push = None if successors is None else workspaces.push_space(successors)
+        pull = None if predecessors is None else workspaces.pull_space(predecessors, successors)
+        entry = 8 + kind.itemsize  # a vertex with the place of its edges
+        self.nbytes = 12 * words
+        device.require(self.nbytes, "grid search")
+        self.empty: Any = None if pull is None else pull.empty
+        self.hint: Any = None if pull is None else pull.hint
+        self.targets = n if pull is None else pull.targets
+        self.words = [xp.empty(words, np.uint32) for _ in range(3)]
+        self._push, self._n, self._place = push, n, kind
+        self._lists: dict[bool, dict[str, Any]] = {}
+        self._both: dict[str, Any] = {}
+        self.counters = xp.zeros(workspaces.SEARCH_COUNTERS, np.uint64)
+        self.barrier = xp.zeros(GRID_BARRIER, np.uint32) if push is None else push.barrier
+        self.result = xp.zeros(constant("kResults"), np.uint64)
+        self.launches: dict[Any, CheckedLaunch] = {}
+        self._found_in: Any = None
+        self.degree, self.behind = form.nvals / max(n, 1), 0.0
+        if successors is not None and predecessors is not None:
+            self.behind = degree_behind_edges(successors, predecessors)
+        self.block = block_of(device, self.degree, form.col_ptr.dtype.itemsize == 8)
+        self.cluster = device.cluster_blocks if self.degree <= CLUSTER_DEGREE else 1
+        solo = device.limits.cluster_solo if self.cluster > 1 else device.limits.solo
+        room = device.dynamic_shared_bytes // (2 * entry)
+        self.solo = min(solo, room, workspaces.MOST_ALONE // self.cluster)
+        self.shared = 2 * entry * self.solo
+
+    def lists(self, again: bool) -> dict[str, Any]:
+        """Return the arrays that two lists share, by name.
+
+        If a vertex may be in both `again`, as sources that a search does not assign first, there is
+        room for all twice.
+        """
+        push = self._push
+        if push is None:
+            none = dict.fromkeys(("vertex", "start", "degree", "chunks_a", "chunks_b"))
+            return {**none, "num_room": 0, "num_places": 0}
+        if again not in self._lists:
+            room = 2 * self._n if again else len(push.vertex)
+            places = place_room(room)
+            sizes = [(places, self._place), (places, np.dtype(np.uint32))]
+            if again:
+                sizes += [(room, push.vertex.dtype), (2 * push.num_chunks, push.chunks.dtype)]
+            start, degree, *own = self._arrays(sizes)
+            vertex, chunks = own or (push.vertex, push.chunks)
+            self._lists[again] = {
+                "vertex": vertex, "start": start, "degree": degree, "num_room": room,
+                "num_places": places, "chunks_a": chunks, "chunks_b": chunks[-1:],
+            }  # fmt: skip
+        return self._lists[again]
+
+    def both(self) -> dict[str, Any]:
+        """Return two lists that may have all vertices each, with places, and all chunks."""
+        push = self._push
+        assert push is not None
+        if not self._both:
+            names = ("vertex", "start", "degree", "chunks")
+            first = [getattr(push, name) for name in names]
+            second = self._arrays([(len(x), x.dtype) for x in first])
+            for name, a, b in zip(names, first, second, strict=True):
+                self._both |= {f"{name}_a": a, f"{name}_b": b}
+        return self._both
+
+    def _arrays(self, sizes: list[tuple[int, np.dtype[Any]]]) -> list[Any]:
+        assert self._push is not None
+        device, nbytes = self._push.device, sum(count * kind.itemsize for count, kind in sizes)
+        device.require(nbytes, "grid search")
+        self.nbytes += nbytes
+        return [device.xp.empty(count, kind) for count, kind in sizes]
+
+    def found_in(self, device: Device, n: int) -> Any:
+        """Return room for the level that each vertex is found in; made at the first call."""
+        if self._found_in is None:
+            device.require(4 * n, "grid search")
+            self._found_in = device.xp.empty(n, np.int32)
+            self.nbytes += 4 * n
+        return self._found_in
+
+
+def form_arguments(side: str, form: CscMatrix | None, iso: bool) -> dict[str, Any]:
+    """Return the arrays of a form as search kernels name them; `side` is ``in`` or ``out``."""
+    names = f"{side}_ptr", f"{side}_idx", f"{side}_values"
+    if form is None:
+        return dict.fromkeys(names)
+    values = None if iso else form.values
+    return dict(zip(names, (form.col_ptr, form.row_idx, values), strict=True))
+
+
+def block_of(device: Device, degree: float, wide: bool = False) -> int:
+    """Return the threads of a block that searches a matrix of this mean degree.
+
+    With 64-bit pointers (`wide`) the kernel had better have more registers.
+    """
+    limits = device.limits
+    block = limits.wide_search_block if wide else limits.search_block
+    return min(block, limits.long_search_block) if degree <= LONG_SEARCH_DEGREE else block
+
+
+def place_room(room: int) -> int:
+    """Return how many vertices of both lists have places, where these have `room` in all."""
+    return min(room, 2 * PLACED)
+
+
+def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) -> tuple[int, int]:
+    """Return the bytes of a matrix without values, and with a search for INT32 levels on it.
+
+    `out_degree` has the entries of each row. If `symmetric`, rows and columns are the same arrays,
+    else a search reads both, unless it only pulls, over the columns alone (`one_form`).
+    """
+    n, entries, chunks = len(out_degree), int(out_degree.sum()), workspaces.num_chunks(out_degree)
+    index, place = (np.dtype(index_type(count)).itemsize for count in (n, entries))
+    csc = entries * index + (n + 1) * place
+    kept = workspaces.pull_bytes(n) + 12 * nwords(n)
+    if not one_form:
+        kept += workspaces.push_bytes(n, chunks) + (4 + place) * place_room(workspaces.list_room(n))
+    return csc, csc * (
+        1 if symmetric or one_form else 2
+    ) + kept + n * INT32.numpy.itemsize + 4 * nwords(n)
 
 
 def grid_search(
@@ -97,8 +230,8 @@ def _is_one(body: SearchBody) -> bool:
     return result is not None and result.item() == 1  # items: NumPy scalars compare slowly
 
 
-class GridSearch:
-    """A search from one frontier that one kernel runs; see search/grid.cu and `FusedLoop`.
+class GridSearch(KernelLoop):
+    """A search from one frontier that one kernel runs; see search/grid.cu.
 
     Parameters
     ----------
@@ -124,50 +257,40 @@ class GridSearch:
         leaves: bool,
         rule: SearchRule | None = None,
     ) -> None:
-        self._rule, self._leaves = rule, leaves
-        self._body, self._times = body, times
+        found = "the body is a search from one frontier"
+        self.why = found if rule is None else f"{found}; {rule.why}"
+        self.statements, self.device, self.stops = body.statements, body.A.device, leaves
+        self._body, self._times, self._rule = body, times, rule
         self._sums, self._iso, self._keep = sums, iso, keep
-        self.statements = body.statements
+        self._n = int(body.A.shape[0])
         self._depths: list[Any] | None = None  # where the next run is to keep its depth
 
     def count(self) -> Callable[[], int]:
         """Let the next run keep its depth; return what fetches the last value of the counter."""
         depths: list[Any] = []
         self._depths = depths
-        to_host = self._body.A.device.to_host
-        return lambda: int(to_host(depths[0])[0]) - 1
-
-    @property
-    def why(self) -> str:
-        """See `FusedLoop`."""
-        found = "the body is a search from one frontier"
-        return found if self._rule is None else f"{found}; {self._rule.why}"
+        return lambda: int(self.device.to_host(depths[0])[0]) - 1
 
     @property
     def nbytes(self) -> int:
         """See `FusedLoop`."""
-        assigned: int = sum(a.target.bytes_to_write for a in self._body.assignments)
-        kept: int = self._body.frontier.dtype.numpy.itemsize * self._n if self._keep else 0
         targets = [a.target for a in self._body.assignments]
-        saved = [targets[k] for k in self._body.overwrites(self._leaves, self._sums)]
-        kept += sum(x.dtype.numpy.itemsize * self._n for x in saved if x.known != 0)
-        return assigned + kept
+        saved = [targets[k] for k in self._body.overwrites(self._sums)] if self.stops else []
+        values = [self._body.frontier] if self._keep else []
+        values += [x for x in saved if x.known != 0]
+        assigned = sum(x.bytes_to_write for x in targets)
+        return int(assigned + sum(x.dtype.numpy.itemsize * self._n for x in values))
 
-    @property
-    def _n(self) -> int:
-        return self._body.A.shape[0]
+    def _outputs(self) -> list[VectorStore]:
+        return [self._body.frontier, *[a.target for a in self._body.assignments]]
 
-    def run(self, log: LoopLog | None = None) -> None:
-        """Run the loop to its end; the host waits only if a frontier may be left."""
-        if self._times != 0:
-            body, stops = self._body, self._leaves
-            written = [body.frontier, *[a.target for a in body.assignments]]
-            run_whole(body.A.device, self.name, written, lambda: self._prepared(log), stops)
-
-    def _prepared(self, log: LoopLog | None) -> Prepared:
+    def _prepare(self, log: LoopLog | None) -> Prepared | None:
         body, times, f = self._body, self._times, self._body.frontier
+        if times == 0:
+            return None
+        targets = [a.target for a in body.assignments]
         depths, self._depths = self._depths, None
-        space, result_words = self._workspace(), f.spare_words() if self._leaves else None
+        space, left_words = self._workspace(), f.spare_words() if self.stops else None
         result = space.result if log is None else log.words
         num_sources, source = f.nvals, f.single
         sources, source_values = (None, None) if source >= 0 else f.listed()
@@ -175,34 +298,32 @@ class GridSearch:
         if body.excluded.nvals:
             body.excluded.to_bitmap()
             excluded = body.excluded.words.copy()  # it is written while it is read
-        targets = [a.target for a in body.assignments]
-        blank, outputs, had = outputs_of(targets, log)
-        saved = save_values(body.overwrites(self._leaves, self._sums), targets, blank)
+        blank, given, had = outputs_of(targets, log)
+        saved = save_values(body.overwrites(self._sums), targets, blank) if self.stops else []
         f_values = f.spare_values(f.dtype) if self._keep else None
-        if self._keep:
-            outputs["f_values"] = f_values
-        if self._leaves:
-            outputs["f_words"] = result_words
-        given = {
+        given |= {
             "v_words": excluded, "sources": sources, "source_values": source_values,
-            "f_iso": f.number, "source": source, "num_sources": num_sources, **outputs,
+            "f_iso": f.number, "source": source, "num_sources": num_sources,
+            "f_values": f_values, "f_words": left_words,
             "blank": blank if log is None or not log.is_new else blank | NEW_LOG,
             "times": NO_LIMIT if times is None else times, "result": result,
         }  # fmt: skip
         launch = functools.partial(self._launch(space, log, blank), given)
 
         def settle() -> None:
-            left = 0 if result_words is None else entries_left(body.A.device, result)
+            left = workspaces.entries_left(self.device, result) if self.stops else 0
             if left:
                 number = None if self._keep else f.dtype.numpy.type(1)
-                f.set_bitmap(result_words, f_values, number, left)
-                restore_values(saved, result_words)
+                f.set_bitmap(left_words, f_values, number, left)
+                restore_values(saved, left_words)
             else:
                 f.set_empty()
             if depths is not None:
                 depths[:] = [result[:1].copy()]  # the words are of every search on this matrix
             if log is not None:
-                log.ran(SearchRows(body.statements, had, self._why_level(space)))
+                kind, alpha, beta, _ = self._numbers(space)
+                why = functools.partial(why_level, self._n, kind, alpha, beta)
+                log.ran(SearchRows(body.statements, had, why))
 
         return launch, settle
 
@@ -233,10 +354,6 @@ class GridSearch:
             return "kByEdges", alpha, beta_of(self._sums), gamma
         return *self._rule[:3], 0.0
 
-    def _why_level(self, space: Workspace) -> Callable[[Any, int], str]:
-        kind, alpha, beta, _ = self._numbers(space)
-        return functools.partial(why_level, self._n, kind, alpha, beta)
-
     def _launch(self, space: Workspace, log: LoopLog | None, blank: int) -> CheckedLaunch:
         """Return the prepared launch for loops of this structure; it is kept."""
         body, product = self._body, self._body.product
@@ -244,23 +361,22 @@ class GridSearch:
         logs = logs_of(log, blank, len(assigned))
         key = (
             product.semiring, product.flip, product.domain, body.frontier.dtype, assigned,
-            body.assigns_first, self._sums, self._iso, self._keep, self._leaves,
+            body.assigns_first, self._sums, self._iso, self._keep, self.stops,
             tuple(logs.items()), self._rule and self._rule[:3],
         )  # fmt: skip
-        found = space.launches.get(key)
-        if found is None:
-            found = space.launches[key] = self._bound(space, logs)
-        return found
+        if key not in space.launches:
+            space.launches[key] = self._bound(space, logs)
+        return space.launches[key]
 
     def _bound(self, space: Workspace, logs: dict[str, str]) -> CheckedLaunch:
         """Prepare the launch with the arguments that all loops of this structure share."""
         (successors, predecessors), body = self._forms(), self._body
-        A, n, iso = body.A, self._n, self._iso
-        device, (kind, alpha, beta, gamma) = A.device, self._numbers(space)
+        A, n, iso, device = body.A, self._n, self._iso, self.device
+        kind, alpha, beta, gamma = self._numbers(space)
         looks = self._sums and space.degree > LONG_SEARCH_DEGREE
         ranks = self._ranks() if looks else Ranked(None, None, None)
         made = self._kernel(A, space, logs, ranks.idx is not None)
-        near = near_words(device, n) if looks else 0
+        near = workspaces.near_words(device, n) if looks else 0
         shared = max(space.shared, 4 * (near + 1), pull_room(space.block, self._sums))
         grid = device.max_cooperative_blocks(made, space.block, shared)
         if not grid:  # a part of a GPU may have no room for a cluster
@@ -269,17 +385,12 @@ class GridSearch:
         reads_matrix = not iso and body.reads[1]
         unhinted = self._sums or (reads_matrix and A.values is not None)
         visited, words_a, words_b = space.words
-        unused = unused_outputs(len(body.assignments))
-        if not self._keep:
-            unused["f_values"] = None
-        if not self._leaves:
-            unused["f_words"] = None
         return device.prepare(
             made, grid * space.block, block=space.block, cooperative=True, shared=shared,
             n=n, nvals_a=A.nvals, **form_arguments("out", successors, iso),
             **form_arguments("in", predecessors, iso), a_iso=False if iso else A.number,
-            hint=None if unhinted else space.hint, empty=space.empty, **unused,
-            shift=int(body.assigns_first),
+            hint=None if unhinted else space.hint, empty=space.empty,
+            **unused_outputs(len(body.assignments)), shift=int(body.assigns_first),
             # A frontier that one block searches alone is not counted among those visited.
             solo=0 if kind == "kByUnvisited" else space.solo, num_targets=space.targets,
             skips=int(self._rule is None or self._rule.one_way),
@@ -287,7 +398,7 @@ class GridSearch:
             found_in=space.found_in(device, n) if self._sums else None,
             **space.lists(not body.assigns_first), counters=space.counters, barrier=space.barrier,
             near=near, ranked_idx=ranks.idx, rank=ranks.rank, counts=ranks.words,
-            stop=device.stop[0] if self._leaves else None,
+            stop=device.stop[0] if self.stops else None,
         )  # fmt: skip
 
     def _ranks(self) -> Ranked:
@@ -295,14 +406,14 @@ class GridSearch:
         successors, predecessors = self._forms()
         if self._iso or predecessors is None or not self._body.counts:
             return Ranked(None, None, None)
-        return ranked(predecessors, successors, _RANKED_BYTES)
+        return workspaces.ranked(predecessors, successors, _RANKED_BYTES)
 
     def _kernel(
         self, form: CscMatrix, space: Workspace, logs: dict[str, str], ranks: bool
     ) -> Kernel:
         macros, prelude = search_macros(self._body, form, self._iso, self._sums, self._keep)
         macros |= {"BLOCK": str(space.block)} | logs
-        if not self._leaves:
+        if not self.stops:
             macros["STOPS"] = "0"
         if ranks:
             macros["RANKS"] = "1"

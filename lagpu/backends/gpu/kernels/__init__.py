@@ -1,13 +1,419 @@
-"""Kernel sources: read, specialised by macros, and their signatures known."""
+"""Kernel sources: read, specialised by macros, and their signatures, constants and functors."""
 
-from lagpu.backends.gpu.kernels.source import (
-    GRID_BARRIER,
-    Kernel,
-    Param,
-    constant,
-    from_source,
-    kernel,
-    sources_hash,
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from lagpu.algebra.operators import BinaryOp, Monoid, Operator
+from lagpu.dtypes import FP64, DType
+from lagpu.errors import InvalidValue
+from lagpu.operations import Product
+
+FOLDER = Path(__file__).parent
+FILE = "common/constants.cuh"
+_CONSTANT = re.compile(r"constexpr [iu](?:32|64) (k[A-Z]\w*) = (\d+|0x[0-9a-f]+);")
+_OTHER = re.compile(r"(?://.*|#(?:ifndef|ifdef|define|endif)\b.*)?")
+
+
+def read(text: str) -> dict[str, int]:
+    """Return the constants of a header by name.
+
+    Raises
+    ------
+    ValueError
+        For a line of any other form, and for a name that is there twice.
+    """
+    found: dict[str, int] = {}
+    for line in text.splitlines():
+        if _OTHER.fullmatch(line):
+            continue
+        one = _CONSTANT.fullmatch(line)
+        if one is None or one[1] in found:
+            raise ValueError(f"{FILE}: not a new constant of a known form: {line!r}")
+        found[one[1]] = int(one[2], 0)
+    return found
+
+
+@functools.cache
+def _read(file: str) -> str:
+    return (FOLDER / file).read_text(encoding="utf-8")
+
+
+_CONSTANTS = read(_read(FILE))
+
+
+def constant(name: str) -> int:
+    """Return a constant by the name that kernels know it by."""
+    return _CONSTANTS[name]
+
+
+#: Words of a ``GridBarrier``, which kernels take as a zeroed uint32 array of this size.
+GRID_BARRIER = constant("kBarrierWords")
+
+_CODES = {"bool": "?", "i32": "i4", "u32": "u4", "i64": "i8", "u64": "u8", "f32": "f4", "f64": "f8"}
+_DTYPES: dict[str, np.dtype[np.generic]] = {name: np.dtype(of) for name, of in _CODES.items()}
+_ARRAYS_ONLY = {"GridBarrier": np.dtype(np.uint32)}
+# A prelude knows the deepest of these that the file includes.
+_PRELUDE_AFTER = ("common/algebra.cuh", "common/prims.cuh")
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([\w./]+\.cuh)"[ \t]*$', re.MULTILINE)
+_DEFAULT = re.compile(
+    r"^[ \t]*#[ \t]*define[ \t]+(LG_\w+)[ \t]+(\w+)[ \t]*(?://.*)?$", re.MULTILINE
+)
+_ALIAS = re.compile(r"^[ \t]*using[ \t]+(\w+)[ \t]*=[ \t]*(\w+)[ \t]*;", re.MULTILINE)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_BOUNDS = r"(?:(?:__launch_bounds__\s*\([^)]*\)|LG_CLUSTER_BLOCKS)\s*)*"
+_HEAD = re.compile(rf'extern "C" __global__\s+{_BOUNDS}void\s+{_BOUNDS}(\w+)\s*\(')
+_PARAM = re.compile(r"(?P<type>\w+)(?:\s*(?P<star>\*)\s*|\s+)(?P<name>\w+)")
+
+
+@dataclass(frozen=True)
+class Param:
+    """One parameter of a kernel."""
+
+    name: str  #: Its name in the source.
+    #: Its type once macros are resolved: one of ``bool i32 u32 i64 u64 f32 f64``, or
+    #: ``GridBarrier`` as a pointer's target.
+    ctype: str
+    pointer: bool  #: Whether it takes a device array.
+    const: bool  #: Whether the kernel only reads it.
+
+    @functools.cached_property
+    def dtype(self) -> np.dtype[np.generic]:
+        """The NumPy dtype that an array or scalar passed here must have."""
+        return _DTYPES.get(self.ctype) or _ARRAYS_ONLY[self.ctype]
+
+    def __str__(self) -> str:
+        return f"{'const ' * self.const}{self.ctype}{'*' * self.pointer} {self.name}"
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """One specialised kernel: everything a device needs to compile and call it.
+
+    Headers are pasted and not found through ``-I``: CuPy's cache key does not see included files.
+    """
+
+    #: Where it is written and its ``extern "C"`` name.
+    file: str
+    name: str
+    #: tuple of (str, str): what it is specialised by, sorted, names with their ``LG_``.
+    macros: tuple[tuple[str, str], ...]
+    source: str  #: The text with headers and prelude pasted in.
+    params: tuple[Param, ...]
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of its parameters."""
+        return tuple(param.name for param in self.params)
+
+    @functools.cached_property
+    def slots(self) -> tuple[tuple[Param, bool, np.dtype[np.generic]], ...]:
+        """Each parameter with whether it takes an array, and the dtype: ready for a launch."""
+        return tuple((param, param.pointer, param.dtype) for param in self.params)
+
+    @functools.cached_property
+    def alone(self) -> str:
+        """The text with its file's other kernels as functions that are never called, line by line.
+
+        Such take no time to compile: of a file with five kernels this is a quarter of it.
+        """
+
+        def quiet(head: re.Match[str]) -> str:
+            if head[1] == self.name:
+                return head[0]
+            plain = head[0].replace('extern "C" __global__', "static __device__")
+            return re.sub(_BOUNDS, lambda bounds: "\n" * bounds[0].count("\n"), plain)
+
+        return _HEAD.sub(quiet, self.source)
+
+    @property
+    def cluster(self) -> int:
+        """Blocks of a cluster."""
+        return int(dict(self.macros).get("LG_CLUSTER", 1))
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The compiler options that specialise it."""
+        return ("-std=c++17", *(f"-D{name}={value}" for name, value in self.macros))
+
+    def __repr__(self) -> str:
+        chosen = ", ".join(f"{name[3:]}={value}" for name, value in self.macros)
+        return f"{self.file}:{self.name}({chosen})"
+
+
+@functools.cache
+def kernel(file: str, name: str, *, prelude: str = "", **macros: str) -> Kernel:
+    """Return kernel `name` of one of the package's files, specialised by `macros`.
+
+    Parameters
+    ----------
+    file : str
+        A file of this package, such as ``"elementwise/bitmap.cu"``.
+    name : str
+        The kernel's ``extern "C"`` name.
+    prelude : str, optional
+        C++ text set after ``common/algebra.cuh``, or after ``common/prims.cuh`` where that is not
+        included, and before the file's own code: the bodies of user-registered functors.
+    **macros : str
+        One word each; ``X="f64"`` becomes ``-DLG_X=f64``. What is left out keeps the default that
+        the file sets by ``#ifndef LG_X``.
+
+    Raises
+    ------
+    InvalidValue
+        For a macro the source does not use, a value of several words, a file or kernel that does
+        not exist, or a signature with a type that no array has.
+
+    Examples
+    --------
+    >>> count = kernel("elementwise/bitmap.cu", "count_bits")
+    >>> [str(param) for param in count.params]
+    ['const u32* words', 'i64 nwords', 'u64* total']
+    """
+    if not (FOLDER / file).is_file():
+        raise InvalidValue(f"kernel: no file {file} among the kernels. Look for a misspelling.")
+    text = f'#line 1 "{file}"\n' + _read(file)
+    return from_source(text, name, file=file, prelude=prelude, **macros)
+
+
+@functools.cache
+def from_source(
+    text: str, name: str, *, file: str = "generated.cu", prelude: str = "", **macros: str
+) -> Kernel:
+    """Return kernel `name` of a text that is not one of the package's files; see `kernel`.
+
+    The text, a generated program or a test's kernel, may include the package's headers; messages
+    call it `file`.
+    """
+    source = _paste_headers(text, file)
+    if prelude:
+        source = _insert_prelude(source, prelude, file)
+    chosen = {f"LG_{macro}": value for macro, value in macros.items()}
+    _check_macros(chosen, source, file)
+    words = dict(_ALIAS.findall(source)) | dict(_DEFAULT.findall(source)) | chosen
+    params = _parse_params(_COMMENT.sub(" ", text), name, file, words)
+    return Kernel(file, name, tuple(sorted(chosen.items())), source, params)
+
+
+def sources_hash() -> str:
+    """Return the SHA-256 of every C++ source of the gpu backend, names included.
+
+    A report of a GPU run carries it, so that the report can be matched with the code it ran.
+    """
+    digest, root = hashlib.sha256(), FOLDER.parent
+    found = [path for path in root.rglob("*") if path.suffix in (".cu", ".cuh", ".hpp", ".cpp")]
+    for name in sorted(path.relative_to(root).as_posix() for path in found):
+        content = (root / name).read_bytes()
+        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def _paste_headers(text: str, file: str, seen: set[str] | None = None) -> str:
+    """Replace each include of a project header by its text, and the second one by nothing."""
+    seen = set() if seen is None else seen
+
+    def paste(include: re.Match[str]) -> str:
+        header = include[1]
+        if header in seen:
+            return ""
+        seen.add(header)
+        if not (FOLDER / header).is_file():
+            raise InvalidValue(f"kernel: {file} includes {header}, which is not among the headers.")
+        # The line after an include is one further; compilers then name file and line as written.
+        line = include.string.count("\n", 0, include.start()) + 2
+        if include.string.startswith("#line"):
+            line -= 1
+        body = _paste_headers(_read(header), header, seen)
+        return f'#line 1 "{header}"\n{body}\n{_end_of(header)}\n#line {line} "{file}"'
+
+    return _INCLUDE.sub(paste, text)
+
+
+def _end_of(header: str) -> str:
+    return f"// end of {header}"
+
+
+def _insert_prelude(source: str, prelude: str, file: str) -> str:
+    marks = [_end_of(header) for header in _PRELUDE_AFTER if _end_of(header) in source]
+    if not marks:
+        raise InvalidValue(f"kernel: {file} has a prelude but includes none of {_PRELUDE_AFTER}.")
+    mark = marks[0]
+    before, after = source.split(mark, 1)
+    return f'{before}#line 1 "prelude"\n{prelude}\n{mark}{after}'
+
+
+def _check_macros(chosen: dict[str, str], source: str, file: str) -> None:
+    for name, value in chosen.items():
+        if not re.search(rf"\b{name}\b", source):
+            raise InvalidValue(f"kernel: {file} does not use {name}. Look for a misspelling.")
+        if not re.fullmatch(r"\w+", value):  # nvcc splits the values of -D at commas
+            raise InvalidValue(f"kernel: {name}={value!r} is not one word. Name it by a typedef.")
+
+
+def _parse_params(text: str, name: str, file: str, words: dict[str, str]) -> tuple[Param, ...]:
+    """Read the parameter list of ``extern "C" __global__ void name(...)``."""
+    head = rf"__global__\s+{_BOUNDS}void\s+{_BOUNDS}{re.escape(name)}\s*\(([^)]*)\)"
+    found = re.search(head, text)
+    if found is None:
+        raise InvalidValue(f'kernel: {file} has no extern "C" __global__ void {name}(...).')
+    declarations = [part.strip() for part in found[1].split(",") if part.strip()]
+    return tuple(_parse_param(part, f"{file}:{name}", words) for part in declarations)
+
+
+def _parse_param(declaration: str, where: str, words: dict[str, str]) -> Param:
+    bare = re.sub(r"\b(const|__restrict__)\b", " ", declaration).strip()
+    found = _PARAM.fullmatch(bare)
+    if found is None:
+        raise InvalidValue(f"kernel: {where} has a parameter that is not plain: {declaration!r}.")
+    pointer = found["star"] == "*"
+    # In `const T* p` the data is constant; in `T* const p` or `const T x` nothing outside is.
+    const = pointer and re.search(r"\bconst\b", declaration.split("*")[0]) is not None
+    ctype = _resolve(found["type"], words)
+    if ctype not in _DTYPES and not (pointer and ctype in _ARRAYS_ONLY):
+        known = ", ".join(_DTYPES)
+        raise InvalidValue(f"kernel: {where}: {ctype} in {declaration!r} is none of {known}.")
+    return Param(found["name"], ctype, pointer, const)
+
+
+def _resolve(word: str, words: dict[str, str]) -> str:
+    for _ in range(len(words)):  # a macro may name another; a cycle ends here all the same
+        if word not in words:
+            break
+        word = words[word]
+    return word
+
+
+_STRUCT = """struct {name} {{
+  static constexpr bool reads_x = {reads_x}, reads_y = {reads_y};
+  template <class Z, class T>
+  LG_DEVICE static Z call(T x, T y, i64 i, i64 k, i64 j) {{ {code} }}
+{more}}};
+"""
+_MONOID = """  template <class Z>
+  LG_DEVICE static Z identity() {{ return Z({identity}); }}
+  template <class Z>
+  LG_DEVICE static bool is_terminal(Z z) {{ return {terminal}; }}
+"""
+# Functions that CUDA has without an include, for the functors that name them.
+_ONE_ARGUMENT = (
+    "acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp2 expm1 lgamma log10 log1p log2 "
+    "rint round sin sinh tan tanh tgamma trunc"
+)
+_TWO_ARGUMENTS = "atan2 copysign fmod hypot remainder"
+_SIM_MATH = """#if defined(LAGPU_SIM) && !defined(LG_FUNCTOR_MATH)
+#define LG_FUNCTOR_MATH
+#define LG_ONE(name) extern "C" double name(double) noexcept; \\
+  inline float name(float x) {{ return __builtin_##name##f(x); }}
+#define LG_TWO(name) extern "C" double name(double, double) noexcept; \\
+  inline float name(float x, float y) {{ return __builtin_##name##f(x, y); }}
+{ones}
+{twos}
+#undef LG_ONE
+#undef LG_TWO
+inline double frexp(double x, int* e) {{ return __builtin_frexp(x, e); }}
+inline double ldexp(double x, int e) {{ return __builtin_ldexp(x, e); }}
+#endif
+""".format(
+    ones=" ".join(f"LG_ONE({name})" for name in _ONE_ARGUMENT.split()),
+    twos=" ".join(f"LG_TWO({name})" for name in _TWO_ARGUMENTS.split()),
 )
 
-__all__ = ["GRID_BARRIER", "Kernel", "Param", "constant", "from_source", "kernel", "sources_hash"]
+
+class Prelude:
+    """The functor texts of users' operators in one kernel, each once, in the order of first use."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, None] = {}
+
+    def functor(self, op: Operator | Monoid) -> str:
+        """Return the name of an operator's functor; a user's is added to the prelude."""
+        name, text = _monoid_functor(op) if isinstance(op, Monoid) else _operator_functor(op)
+        if text:
+            self._texts[text] = None
+        return name
+
+    @property
+    def text(self) -> str:
+        """The texts, to be pasted before the kernel; an empty string if there are none."""
+        return _SIM_MATH + "".join(self._texts) if self._texts else ""
+
+
+def macros_of(
+    product: Product, u: DType, a: DType, prelude: Prelude | None = None
+) -> tuple[dict[str, str], str]:
+    """Return the macros that specialise a kernel of a product, and its prelude."""
+    prelude = prelude or Prelude()
+    macros = {
+        "ADD": prelude.functor(product.semiring.monoid),
+        "MUL": prelude.functor(product.semiring.multiply),
+        "U": u.ctype, "A": a.ctype, "T": product.domain.ctype, "Z": product.result.ctype,
+        "FLIP": str(int(product.flip)), "ISO": "0",
+    }  # fmt: skip
+    return macros, prelude.text
+
+
+def accumulator(
+    accum: BinaryOp | None, w: DType, z: DType, prelude: Prelude
+) -> tuple[str, str, str]:
+    """Return functor, domain and result of what adds results of type `z` to entries of type `w`.
+
+    As ``Accum`` in common/entry.cuh takes them; without an accumulator one that assigns.
+    """
+    if accum is None:
+        return "NoAccum", "bool", "bool"
+    domain, result = accum.types(w, z)
+    return prelude.functor(accum), domain.ctype, result.ctype
+
+
+def accum_macros(accum: BinaryOp | None, w: DType, z: DType, prelude: Prelude) -> dict[str, str]:
+    """Return the macros of an accumulator; none if there is none."""
+    if accum is None:
+        return {}
+    names = ("ACCUM", "ACCUM_T", "ACCUM_Z")
+    return dict(zip(names, accumulator(accum, w, z, prelude), strict=True))
+
+
+@functools.cache
+def _operator_functor(op: Operator) -> tuple[str, str]:
+    """Return the functor's name, and its C++ text unless it is in ``common/algebra.cuh``."""
+    return op.cuda, _struct(op.cuda, op, op.body) if op.body else ""
+
+
+@functools.cache
+def _monoid_functor(monoid: Monoid) -> tuple[str, str]:
+    """Return the functor's name, and its C++ text unless it is in ``common/algebra.cuh``."""
+    if not (monoid.registered or monoid.op.body):
+        return monoid.op.cuda, ""
+    name = f"User_monoid_{monoid.name}"
+    body = monoid.op.body or f"{monoid.op.cuda}::call<Z, T>(x, y, i, k, j)"
+    identity, terminal = monoid.cuda or _as_numbers(monoid)
+    return name, _struct(
+        name, monoid.op, body, _MONOID.format(identity=identity, terminal=terminal)
+    )
+
+
+def _struct(name: str, op: Operator, body: str, more: str = "") -> str:
+    """Return the text of a functor."""
+    x, y = (str(read).lower() for read in getattr(op, "reads", (True, True)))
+    code = body if body.endswith(";") else f"return Z({body});"
+    return _STRUCT.format(name=name, reads_x=x, reads_y=y, code=code, more=more)
+
+
+def _as_numbers(monoid: Monoid) -> tuple[str, str]:
+    """Return the identity of a user's monoid, and whether `z` is terminal, in C++."""
+    end = "false"
+    if monoid.terminal is not None:
+        end = f"z == Z({_literal(monoid.terminal(FP64))})"
+    return _literal(monoid.identity(FP64)), end
+
+
+def _literal(number: DType) -> str:
+    return repr(float(number))  # type: ignore[arg-type]

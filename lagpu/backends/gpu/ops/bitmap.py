@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid
-from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.kernels.source import Prelude, accum_macros, macros_of
+from lagpu.backends.gpu.kernels import Prelude, accum_macros, kernel, macros_of
 from lagpu.backends.gpu.ops import elementwise
 from lagpu.backends.gpu.ops.planner import BITS_PUSH_COST, Plan
 from lagpu.backends.gpu.ops.strategies import by_inputs, by_outputs, edges_of_outputs

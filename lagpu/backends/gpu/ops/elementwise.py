@@ -10,8 +10,7 @@ import numpy as np
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
 from lagpu.algebra.tables import unary
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device
-from lagpu.backends.gpu.kernels import Kernel, constant, kernel
-from lagpu.backends.gpu.kernels.source import Prelude, accum_macros
+from lagpu.backends.gpu.kernels import Kernel, Prelude, accum_macros, constant, kernel
 from lagpu.backends.gpu.storage.forms import no_places
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords

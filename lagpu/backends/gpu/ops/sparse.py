@@ -9,8 +9,7 @@ import numpy as np
 from lagpu.algebra.operators import BinaryOp, Monoid
 from lagpu.algebra.tables import monoid
 from lagpu.backends.gpu.device.protocol import Device
-from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.kernels.source import Prelude
+from lagpu.backends.gpu.kernels import Prelude, kernel
 from lagpu.backends.gpu.ops import elementwise
 from lagpu.backends.gpu.ops.planner import Plan
 from lagpu.backends.gpu.storage.forms import (

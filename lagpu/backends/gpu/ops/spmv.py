@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, format_bytes
-from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.kernels.source import macros_of
+from lagpu.backends.gpu.kernels import kernel, macros_of
 from lagpu.backends.gpu.ops.planner import Plan
 from lagpu.backends.gpu.ops.strategies import STRATEGIES, Job, ProductLaunch, by_inputs, sums_whole
 from lagpu.backends.gpu.storage.matrix import CscMatrix, cast_number

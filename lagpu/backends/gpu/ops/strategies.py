@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lagpu.backends.gpu.device.protocol import CheckedLaunch
-from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel
-from lagpu.backends.gpu.kernels.source import macros_of
+from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel, macros_of
 from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric
 from lagpu.backends.gpu.storage.matrix import CscMatrix

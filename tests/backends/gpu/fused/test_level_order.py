@@ -12,8 +12,8 @@ from nvrtc import ARCHITECTURES, nvrtc_compile
 from per_source_sweeps import FUSED, compare, deleting, fuses, of_any_degree, operands  # noqa: F401
 from sweeps import brandes, graph, many
 
-import lagpu.backends.gpu.fused.sweep as module
 from lagpu import BOOL, FP64, INT64, Matrix, algorithms
+from lagpu.backends.gpu.fused import loop
 from lagpu.backends.gpu.kernels import kernel
 
 
@@ -64,7 +64,7 @@ def test_what_is_asked_for_is_all_that_is_made(backend, monkeypatch):
             for name in ("empty", "full"):
                 patched.setattr(xp, name, noting(getattr(xp, name), made))
             recorded = lambda device, nbytes: asked.append(nbytes) or made.clear() or True  # noqa: E731
-            patched.setattr(module, "has_free", recorded)
+            patched.setattr(loop, "has_free", recorded)
             brandes(A, levels, *given)
         assert loop_name(backend) == FUSED
         assert sum(x.nbytes for x in made) <= asked[-1] <= 1.3 * sum(x.nbytes for x in made)

@@ -1,8 +1,8 @@
 """Which matrices allow per-source execution: one thread block for each source."""
 
 from lagpu import BOOL, FP64, generators
-from lagpu.backends.gpu.fused import search_per_source as policy
-from lagpu.backends.gpu.fused.search_per_source import why_not_per_source
+from lagpu.backends.gpu.fused import search_many as policy
+from lagpu.backends.gpu.fused.search_many import why_not_per_source
 from lagpu.backends.gpu.storage import bitmap
 
 

@@ -103,7 +103,7 @@ def test_four_assignments(backend):
 
 
 def test_a_matrix_is_asked_once_for_each_direction(place, monkeypatch):
-    from lagpu.backends.gpu.fused import search_per_source as policy
+    from lagpu.backends.gpu.fused import search_many as policy
 
     asked = []
     search = policy.grid_search
@@ -140,14 +140,14 @@ def with_bytes(place, monkeypatch, nbytes):
 
 
 def test_without_room_it_is_a_search_of_a_block(place, monkeypatch):
-    from lagpu.backends.gpu.fused import search_per_source
+    from lagpu.backends.gpu.fused import search_many
 
     graph = generators.path(200, backend="cpu")
     A = graph.to(place)
     levels = Matrix(INT32, 2, 200, like=A)
     f = frontier_of(A, [(0, 3), (1, 5)], 2)
     nbytes = property(lambda s: 1 << 62)
-    monkeypatch.setattr(search_per_source.PerSourceSearch, "nbytes", nbytes)
+    monkeypatch.setattr(search_many.PerSourceSearch, "nbytes", nbytes)
     assert_as_on_cpu(in_front(A, f, levels)[0], bfs_levels_multi(graph, [3, 5]))
     assert place.last_loop == (
         f"{OF_BITS}: a search has more than 64 levels, "
@@ -160,7 +160,7 @@ def test_without_room_to_ask(place, monkeypatch):
     f, levels = frontier_of(A, [(0, 3), (1, 5)], 2), Matrix(INT32, 2, 1000, like=A)
     bfs_levels_multi(generators.path(64, backend=place), [3, 5])
     with monkeypatch.context() as patch:
-        patch.setattr("lagpu.backends.gpu.fused.search_per_source._PROBE_BYTES", 1 << 60)
+        patch.setattr("lagpu.backends.gpu.fused.search_many._PROBE_BYTES", 1 << 60)
         in_front(A, f, levels)
     assert place.last_loop == f"{OF_BITS}: the search that would count the levels does not fit"
     assert said_of(A) == f"{APART}: a search has more than 64 levels"  # it may be asked later
@@ -180,12 +180,12 @@ def test_neither_fits(place, monkeypatch):
 @pytest.mark.parametrize("keep", [False, True])
 def test_what_it_asks_for_is_counted(place, monkeypatch, keep, times):
     """`nbytes` is what is allocated: of values, if none varies, nothing."""
-    from lagpu.backends.gpu.fused import search_per_source
+    from lagpu.backends.gpu.fused import search_many
 
     A = generators.path(300, backend=place)
     semi = semiring.plus_first if keep else semiring.any_pair
     asked, counted = [], []
-    nbytes, xp = search_per_source.PerSourceSearch.nbytes.fget, place.device.xp
+    nbytes, xp = search_many.PerSourceSearch.nbytes.fget, place.device.xp
 
     class Reported:
         """The arrays' library; `empty` is noted."""
@@ -209,7 +209,7 @@ def test_what_it_asks_for_is_counted(place, monkeypatch, keep, times):
 
     run()  # what the matrix keeps is made
     assert_per_source(place)
-    monkeypatch.setattr(search_per_source.PerSourceSearch, "nbytes", property(counts))
+    monkeypatch.setattr(search_many.PerSourceSearch, "nbytes", property(counts))
     monkeypatch.setattr(place.device, "xp", Reported())
     run()
     assert set(counted) == {sum(asked)}

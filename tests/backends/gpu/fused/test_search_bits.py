@@ -356,7 +356,7 @@ def test_chunks_that_find_the_same_bit_count_it_once(backend, monkeypatch):
         from lagpu.backends.gpu.device.sim import SimDevice
 
         backend = GpuBackend("sim", SimDevice(preempt=1, seed=0))  # warps give way at every step
-    monkeypatch.setattr("lagpu.backends.gpu.fused.search_bits.SEARCH_PUSH_COST", 1 << 31)
+    monkeypatch.setattr("lagpu.backends.gpu.fused.search_many.SEARCH_PUSH_COST", 1 << 31)
     n = 5000
     leaves = np.arange(2, n)
     rows, cols = np.r_[np.zeros(n - 2, int), leaves], np.r_[leaves, np.ones(n - 2, int)]
@@ -389,7 +389,7 @@ def test_batches_with_most_entries_come_first(backend):
 
 def test_a_hint_is_counted_where_it_is_looked_at(place, monkeypatch):
     """Vertex 0, which all others are found by: of each of them nothing else is looked at."""
-    monkeypatch.setattr("lagpu.backends.gpu.fused.search_bits.SEARCH_PUSH_COST", 1 << 31)  # pull
+    monkeypatch.setattr("lagpu.backends.gpu.fused.search_many.SEARCH_PUSH_COST", 1 << 31)  # pull
     A = star(40, backend=place)
     with lagpu.trace() as t:
         bfs_levels_multi(A, [1])

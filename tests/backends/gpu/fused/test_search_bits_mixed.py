@@ -8,7 +8,7 @@ from samples import picked
 import lagpu
 from lagpu import INT32, Matrix, loop, semiring
 from lagpu.algorithms.bfs import bfs_levels_multi
-from lagpu.backends.gpu.fused import search_bits
+from lagpu.backends.gpu.fused import search_many
 
 CORE, TAIL, LEAVES = 300, 12, 1300
 
@@ -58,7 +58,7 @@ def test_rows_in_both_directions(place, k, directed):
 @pytest.mark.parametrize("part", [1, 4, 64, 1 << 20])
 def test_however_many_rows_are_pushed(place, monkeypatch, part):
     """By the part of the heaviest vertices that a row has found."""
-    monkeypatch.setattr(search_bits, "ENOUGH", part)
+    monkeypatch.setattr(search_many, "ENOUGH", part)
     for graph in (core_with_tail(False), random_graph(1100, 8, directed=True)):
         A = graph.to(place)
         found = bfs_levels_multi(A, sources_of(64))
@@ -68,8 +68,8 @@ def test_however_many_rows_are_pushed(place, monkeypatch, part):
 def test_each_row_goes_the_way_that_looks_at_fewer_edges(place, monkeypatch):
     """Fewer than where nearly all rows are pushed beside a pull, or all are pulled."""
     looked = {}
-    for part in (1, search_bits.ENOUGH, 1 << 20):
-        monkeypatch.setattr(search_bits, "ENOUGH", part)
+    for part in (1, search_many.ENOUGH, 1 << 20):
+        monkeypatch.setattr(search_many, "ENOUGH", part)
         A = core_with_tail(True).to(place)
         with lagpu.trace() as t:
             bfs_levels_multi(A, sources_of(5))
@@ -101,7 +101,7 @@ def test_what_is_left(place, times):
 
 def test_a_log_has_the_edges_that_are_pushed_beside_a_pull(place, monkeypatch):
     """No row has found all of the heaviest vertices, so all are pushed."""
-    monkeypatch.setattr(search_bits, "ENOUGH", 1)
+    monkeypatch.setattr(search_many, "ENOUGH", 1)
     A = core_with_tail(False).to(place)
     with lagpu.trace() as t:
         bfs_levels_multi(A, sources_of(5))

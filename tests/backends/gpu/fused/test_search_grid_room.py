@@ -6,7 +6,7 @@ from searches import levels_behind
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, Matrix, Vector, algorithms, check, loop, semiring
-from lagpu.backends.gpu.fused import search_grid, search_space
+from lagpu.backends.gpu.fused import search_grid
 
 EACH = 40  # edges of a vertex that is followed in chunks
 
@@ -21,8 +21,8 @@ def pushes(monkeypatch):
 @pytest.fixture
 def tight(place, monkeypatch):
     """Leave no more room for places than the kernels take, on sim, where these are few."""
-    placed = place.device.limits.placed or search_space.PLACED
-    monkeypatch.setattr(search_space, "PLACED", placed)
+    placed = place.device.limits.placed or search_grid.PLACED
+    monkeypatch.setattr(search_grid, "PLACED", placed)
     return placed
 
 
@@ -151,7 +151,7 @@ def found_levels(A, sources):
 def test_memory_of_a_search(place):
     """Bytes a vertex: the hint, one list, four bits; and places for some vertices."""
     n = 600_000
-    places = 8 * 2 * search_space.PLACED / n
+    places = 8 * 2 * search_grid.PLACED / n
     A = Matrix.from_coo([0, 1], [1, 0], True, nrows=n, ncols=n, backend=place)
     assert algorithms.bfs_levels(A, 0).nvals == 2
     kept = {name: x.nbytes / n for name, x in A.data.csc().cache.items()}

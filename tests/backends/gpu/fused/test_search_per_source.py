@@ -32,12 +32,10 @@ PROGRAM = GENERATED
 
 def tuned(monkeypatch, backend, **constants):
     if backend.name != "cpu":
-        from lagpu.backends.gpu.fused import search_per_source
-        from lagpu.backends.gpu.fused import search_per_source as policy
+        from lagpu.backends.gpu.fused import search_many
 
         for name, value in constants.items():
-            place = policy if name == "MOST_DEGREE" else search_per_source
-            monkeypatch.setattr(place, name, value)
+            monkeypatch.setattr(search_many, name, value)
 
 
 @pytest.fixture

@@ -221,18 +221,18 @@ def test_bits_stand_in_shared_memory_where_they_fit(backend, per_source, monkeyp
     """Beside whole lists; not where products are summed."""
     if backend.name == "cpu":
         pytest.skip("cpu has no kernels")
-    from lagpu.backends.gpu.fused import search_per_source
+    from lagpu.backends.gpu.fused import search_many
 
-    asked, kernel = [], search_per_source.kernel
+    asked, kernel = [], search_many.kernel
 
     def recorded(file, name, **macros):
         asked.append(macros.get("BITS", asked[-1] if asked else None))
         return kernel(file, name, **macros)
 
-    monkeypatch.setattr(search_per_source, "kernel", recorded)
+    monkeypatch.setattr(search_many, "kernel", recorded)
     graph = random_graph(1025, 2, directed=False)
     A, expected = graph.to(backend), bfs_levels_multi(graph, [3, 0])
-    lists = search_per_source.SOLO * 2 * (8 + A.data.store.col_ptr.itemsize)
+    lists = search_many.SOLO * 2 * (8 + A.data.store.col_ptr.itemsize)
     for free, bits in ((4 * 33, "1"), (4 * 33 - 1, "0"), (0, "0")):
         monkeypatch.setattr(backend.device, "dynamic_shared_bytes", lists + free)
         assert_as_on_cpu(bfs_levels_multi(A, [3, 0]), expected)

@@ -13,7 +13,7 @@ from limits import set_limits
 from pieces_of_search import gpu_grid, gpus_for, sims
 from samples import picked
 
-from lagpu.backends.gpu.fused import search_space
+from lagpu.backends.gpu.fused import loop as fused_loop
 from lagpu.backends.grid import search as fused
 
 AT = "const u32 kStopEvery = 1,"  # of sim, in common/stop.cuh
@@ -37,7 +37,7 @@ def stopped(monkeypatch):
 
     def run(work):
         with monkeypatch.context() as patch:
-            patch.setattr(search_space, "heard", already)
+            patch.setattr(fused_loop, "heard", already)
             patch.setattr(fused, "heard", already)
             with pytest.raises(KeyboardInterrupt):
                 work()

@@ -26,7 +26,8 @@ import lagpu
 import lagpu.backends.gpu.fused.sweep as module
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, algorithms, binary, semiring, sweep
 from lagpu.backends.gpu.device.protocol import CUDA_LIMITS
-from lagpu.backends.gpu.fused import search_per_source as policy
+from lagpu.backends.gpu.fused import loop
+from lagpu.backends.gpu.fused import search_many as policy
 
 # ---- bodies that have matrices alone: functions without assert, so that pytest leaves their code
 
@@ -317,7 +318,7 @@ def test_when_a_sweep_is_not_per_source(backend, monkeypatch):
     ran = compare(brandes, A, levels, operands(2, 60, FP64, backend, 1))
     assert re.fullmatch(r"eager: no per-source sweep: mean degree [0-9.]+ > 0", ran)
     monkeypatch.setattr(policy, "MOST_DEGREE", 10**6)
-    monkeypatch.setattr(module, "has_free", lambda device, nbytes: False)
+    monkeypatch.setattr(loop, "has_free", lambda device, nbytes: False)
     ran = compare(brandes, A, levels, operands(2, 60, FP64, backend, 1))
     assert ran == "eager: the workspace of a per-source sweep does not fit"
     with lagpu.trace() as t:  # no more than without a trace

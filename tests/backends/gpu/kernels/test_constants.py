@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 import lagpu.backends.gpu
-from lagpu.backends.gpu.kernels import constant
-from lagpu.backends.gpu.kernels.source import FILE, read
+from lagpu.backends.gpu.kernels import FILE, constant, read
 from lagpu.backends.gpu.profile import RECORD
 
 PACKAGE = Path(lagpu.backends.gpu.__file__).parent

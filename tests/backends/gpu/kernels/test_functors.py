@@ -14,7 +14,7 @@ from samples import picked
 from lagpu import Matrix, Vector, binary, indexunary, monoid, semiring, unary
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.device.protocol import CUDA_LIMITS
-from lagpu.backends.gpu.fused import search_per_source
+from lagpu.backends.gpu.fused import search_many
 from lagpu.backends.gpu.fused.match import (
     DEPTH,
     NUMBER,
@@ -24,8 +24,7 @@ from lagpu.backends.gpu.fused.match import (
     match_search,
 )
 from lagpu.backends.gpu.fused.search_grid import GridSearch, grid_search
-from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.kernels.source import Prelude
+from lagpu.backends.gpu.kernels import Prelude, kernel
 from lagpu.backends.gpu.ops import strategies
 from lagpu.dtypes import ALL, BOOL, FP32, FP64, INT32, INT64
 from lagpu.operations import Assign, AssignScalar, Descriptor, Product, Statement
@@ -184,14 +183,14 @@ def test_traversals(s, dtype, arch):
 )
 def test_row_searches(s, dtype, look, arch, monkeypatch):
     set_limits(monkeypatch, row_block=CUDA_LIMITS.row_block)
-    monkeypatch.setattr(search_per_source, "LOOK", look)
+    monkeypatch.setattr(search_many, "LOOK", look)
     A, f, x = graph(dtype), Matrix(dtype, 2, 3, backend="sim"), Matrix(INT32, 2, 3, backend="sim")
     how = Product(s, *s.types(dtype, dtype), True, True)
     assigned = tuple(Assignment(y.data, what) for y, what in ((x, DEPTH), (f, VALUE), (x, NUMBER)))
     body = SearchBody(A.data.csc(), f.data, x.data, how, assigned, True, ())
     counters = f.backend.runtime.counters
     for times in (None, 2):
-        search = search_per_source.PerSourceSearch(counters, body, times, None, "")
+        search = search_many.PerSourceSearch(counters, body, times, None, "")
         assert nvrtc_compile(search._search_kernel(), arch)
         assert nvrtc_compile(search._write_kernel(), arch)
 
@@ -207,7 +206,7 @@ def test_row_searches_of_one_value(arch, monkeypatch):
         body = SearchBody(A.data.csc(), f.data, x.data, how, assigned, before, ())
         for times in (None, 2):
             counters = f.backend.runtime.counters
-            search = search_per_source.PerSourceSearch(counters, body, times, np.True_, "")
+            search = search_many.PerSourceSearch(counters, body, times, np.True_, "")
             assert nvrtc_compile(search._search_kernel(), arch)
             assert nvrtc_compile(search._write_kernel(), arch)
 

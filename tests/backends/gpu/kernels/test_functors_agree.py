@@ -5,8 +5,7 @@ import pytest
 
 from lagpu import BOOL, FP64, INT32, monoid
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.backends.gpu.kernels import from_source
-from lagpu.backends.gpu.kernels.source import Prelude
+from lagpu.backends.gpu.kernels import Prelude, from_source
 
 
 def flags(lines, count, ctype="i32", dtype=np.int32, prelude=""):

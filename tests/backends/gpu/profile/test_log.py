@@ -14,7 +14,7 @@ from rich.console import Console
 
 import lagpu
 from lagpu import FP64, INT32, INT64, Matrix, Vector, algorithms, binary, generators, loop, semiring
-from lagpu.backends.gpu.fused import search_per_source as policy
+from lagpu.backends.gpu.fused import search_many as policy
 
 WHY = "one kernel for all levels, which keeps no log"
 SWEEP = [

@@ -14,7 +14,7 @@ import lagpu
 from lagpu import BOOL, INT32, INT64, Matrix, algorithms, generators, loop, semiring
 from lagpu.backends.gpu import kernels
 from lagpu.backends.gpu import profile as log
-from lagpu.backends.gpu.fused import search_bits
+from lagpu.backends.gpu.fused import search_many
 
 
 def behind(A, sources, times):
@@ -93,8 +93,8 @@ def test_more_levels_than_the_kernel_keeps_times_of(place):
 
 def edges_of_a_star(place, monkeypatch, enough):
     """Return the edges of two searches that pull: from the middle of a star and from a leaf."""
-    monkeypatch.setattr(search_bits, "SEARCH_PUSH_COST", 1 << 31)
-    monkeypatch.setattr(search_bits, "ENOUGH", enough)
+    monkeypatch.setattr(search_many, "SEARCH_PUSH_COST", 1 << 31)
+    monkeypatch.setattr(search_many, "ENOUGH", enough)
     A = generators.star(3000, backend=place)
     with lagpu.trace() as t:
         algorithms.bfs_levels_multi(A, [0])
@@ -160,7 +160,7 @@ def test_untraced_kernels_have_no_log(place, monkeypatch):
         asked.append(kernels.kernel(*args, **macros))
         return asked[-1]
 
-    monkeypatch.setattr(search_bits, "kernel", recorded)
+    monkeypatch.setattr(search_many, "kernel", recorded)
     A = generators.path(12, backend=place)
     algorithms.bfs_levels_multi(A, [0, 5])
     plain = asked[0]

@@ -1,3 +1,1 @@
 """Generated loops: a kernel is written for the body of any loop over vectors or matrices."""
-
-__all__: list[str] = []

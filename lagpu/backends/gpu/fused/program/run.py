@@ -8,21 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import lagpu.operations as ops
 from lagpu.algebra.operators import IndexUnaryOp
 from lagpu.backends.gpu.device.protocol import has_free
-from lagpu.backends.gpu.fused.emit import Run, column_types, columns_of
-from lagpu.backends.gpu.fused.match import matched, method
-from lagpu.backends.gpu.fused.program.operands import (
-    Logged,
-    LoopScalars,
-    Operand,
-    Operands,
-    ProductText,
-    counted,
-    why_no_scalars,
-)
-from lagpu.backends.gpu.fused.program.text import Program, ProgramText, signature
-from lagpu.backends.gpu.fused.search_space import Prepared, run_whole
+from lagpu.backends.gpu.fused import emit
+from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, if_fits
+from lagpu.backends.gpu.fused.match import distinct, method
+from lagpu.backends.gpu.fused.program.text import Program, signature, write_program
 from lagpu.backends.gpu.kernels import GRID_BARRIER, constant
 from lagpu.backends.gpu.ops import spmv
 from lagpu.backends.gpu.ops.planner import BITS_PUSH_COST, PULL_FIRST, PULL_SUMS
@@ -34,26 +26,7 @@ from lagpu.backends.gpu.storage.forms import is_symmetric
 from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, bytes_of, nwords
 from lagpu.backends.gpu.storage.workspaces import chunks_of, index_types
-from lagpu.operations import (
-    Apply,
-    Assign,
-    AssignScalar,
-    Constant,
-    Ewise,
-    Extract,
-    Handle,
-    Multiply,
-    MultiplySelection,
-    Product,
-    RecordedBody,
-    Reduce,
-    Rejection,
-    Select,
-    Statement,
-    Until,
-    once,
-    operands_of,
-)
+from lagpu.operations import Handle, RecordedBody, Rejection, Statement, Until, once, operands_of
 
 NO_LIMIT = 2**64 - 1
 _FLAGS = 2  # words beside the counters, by which all threads hear that the loop is stopped
@@ -78,66 +51,66 @@ def why_not_generated(statements: Sequence[Statement]) -> str:
             return why
     if all(s.writes_scalar for s in statements):
         return "the body writes no vector"
-    return why_no_scalars(statements)
+    return emit.why_no_scalars(statements)
 
 
 def _why_not(s: Statement) -> str:
     """Return why a statement cannot be lines of a kernel, or an empty string."""
     operation = s.operation
-    if isinstance(operation, (AssignScalar, Assign, Extract)):
+    if isinstance(operation, (ops.AssignScalar, ops.Assign, ops.Extract)):
         return "" if operation.indices is None else f"{method(s)} has indices"
-    if isinstance(operation, (Multiply, MultiplySelection)):
+    if isinstance(operation, emit.PRODUCTS):
         product = operation.product
         if product.kernel is not None or product.policy is not None:
             return "the product names a kernel or a policy"
         sizes = [operation.operand.size, s.out.size]
-        if isinstance(operation, MultiplySelection):
+        if isinstance(operation, ops.MultiplySelection):
             sizes.append(operation.indices.size)
         elif max(operation.matrix.shape) >= 2**31:
             return "the matrix has more than 2**31 rows or columns"
         return "" if all(sizes) else "the matrix has no rows or no columns"
-    if isinstance(operation, Reduce) and type(operation.operand) is not VectorStore:
+    if isinstance(operation, ops.Reduce) and type(operation.operand) is not VectorStore:
         return "the operand of reduce is a matrix"
-    if isinstance(operation, (Apply, Select, Reduce, Constant, Ewise)):
+    if isinstance(operation, (ops.Apply, ops.Select, ops.Reduce, ops.Constant, ops.Ewise)):
         return ""
     return f"{method(s)} is not among the operations of a fused loop"
 
 
-class _Outputs(NamedTuple):
-    """The vectors that a body writes, each once."""
-
-    vectors: tuple[Any, ...]
-
-    def on(self, body: RecordedBody) -> _Outputs:
-        """Return those of a recorded body; these are places."""
-        return _Outputs(tuple([body.handles[x.number] for x in self.vectors]))
+def _written(statements: Sequence[Statement]) -> list[Any]:
+    """Return the vectors that a body writes, or their places in its record."""
+    return distinct(s.out for s in statements if not s.writes_scalar)
 
 
-@matched
-def _outputs(statements: Sequence[Statement], _: Any) -> _Outputs:
-    written = {id(s.out): s.out for s in statements if not s.writes_scalar}
-    return _Outputs(tuple(written.values()))
+def _written_places(body: Sequence[Statement]) -> list[int]:
+    assert isinstance(body, RecordedBody)
+    return [place.number for place in _written(body.record.statements)]
 
 
-class GeneratedLoop:
+class GeneratedLoop(KernelLoop):
     """A kernel, its arguments, and the vectors it writes; see `FusedLoop`.
 
-    `one_way` is why a product has no direction to choose.
+    `one_way` is why a product has no direction to choose; the vector `counted_input` of those that
+    a statement reads is the input of its row in a trace.
     """
 
     name = "generated loop"
     keeps_log = True
+    stops = True  # it may have no end but an interrupt
     one_way = "only one form of the matrix is stored"
+    counted_input = -1
 
     def __init__(self, statements: Sequence[Statement], until: Until, why: str) -> None:
         self.statements, self.why = statements, why
         self._empty, self._unchanged, self._times = until
+        if isinstance(statements, RecordedBody):
+            written = [statements.handles[k] for k in once(statements, _written_places)]
+        else:
+            written = _written(statements)
         watched = [x for x in until[:2] if x is not None]
-        vectors = [*_outputs(statements, None).vectors, *watched]
-        self.written: list[VectorStore] = list({id(x): x for x in vectors}.values())
+        self.written: list[VectorStore] = distinct([*written, *watched])
         self.device = self.written[0].device
         self._block = self.device.limits.loop_block
-        self._scalars: LoopScalars | None = None  # of the last run
+        self._scalars: emit.LoopScalars | None = None  # of the last run
 
     @property
     def nbytes(self) -> int:
@@ -145,26 +118,24 @@ class GeneratedLoop:
         sums = sum(
             bytes_of(s.out.size, s.operation.product.result)
             for s in self.statements
-            if isinstance(s.operation, (Multiply, MultiplySelection))
+            if isinstance(s.operation, emit.PRODUCTS)
         )
         return sum(x.bytes_to_write for x in self.written) + sums
 
-    # ---------------------------------------------------------------------------- running
-    def run(self, log: LoopLog | None = None) -> None:
-        """Run the loop to its end, and wait for it: it may have none but an interrupt."""
-        run_whole(self.device, self.name, self.written, lambda: self._prepared(log), stops=True)
+    def _outputs(self) -> list[VectorStore]:
+        return self.written
 
-    def _prepared(self, log: LoopLog | None) -> Prepared:
+    def _prepare(self, log: LoopLog | None) -> Prepared:
         rows = None if log is None else self._rows(log)
         for x in self.written:
             x.to_writable()
-        (kernel, arguments, counted), handles = self._program(log)
+        (kernel, arguments, num_counters), handles = self._program(log)
         block, xp = self._block, self.device.xp
         grid = self.device.max_cooperative_blocks(kernel, block)
-        run = Run(handles, self.device, grid, self._scalars)
+        run = emit.Run(handles, self.device, grid, self._scalars)
         given = arguments.of(run)
         barrier = xp.zeros(GRID_BARRIER, np.uint32) if run.barrier is None else run.barrier
-        count = constant("kTurns") * counted * constant("kCounterStride") + _FLAGS
+        count = constant("kTurns") * num_counters * constant("kCounterStride") + _FLAGS
         counters = xp.empty(count, np.uint64)
         times = NO_LIMIT if self._times is None else self._times
         for x in self.written:
@@ -179,15 +150,17 @@ class GeneratedLoop:
     def _program(self, log: LoopLog | None) -> tuple[Program, Sequence[Handle]]:
         """Return the program and its handles by place; one that is kept, if it fits them."""
         if not isinstance(self.statements, RecordedBody):  # a record has no scalars
-            self._scalars = LoopScalars(self.statements, self.device)
+            self._scalars = emit.LoopScalars(self.statements, self.device)
         kept, handles = self._kept() if log is None else ([], [])
         for program in kept:
             if program.arguments.fit(handles):
                 return program, handles
-        text = self._text(log is not None, handles)
-        program = text.write(0 if log is None else log.capacity)
+        operands = self._operands(log is not None, handles)
+        records = 0 if log is None else log.capacity
+        ends = self._empty, self._unchanged
+        program = write_program(self.statements, operands, *ends, records)
         kept.append(program)
-        return program, text.operands.params.handles
+        return program, operands.params.handles
 
     def _kept(self) -> tuple[list[Program], Sequence[Handle]]:
         """Return where programs for this body and condition are kept, and the handles by place.
@@ -203,25 +176,21 @@ class GeneratedLoop:
             if len(_programs) >= MOST_PROGRAMS:
                 _programs.clear()
             return _programs.setdefault((self.device, self._block, of), []), handles
-        places = []
-        for x in (self._empty, self._unchanged):
-            place = None if x is None else body.place_of(x)
-            if x is not None and place is None:  # the record does not say its type
-                return [], body.handles
-            places.append(place)
+        ends = self._empty, self._unchanged
+        places = [None if x is None else body.place_of(x) for x in ends]
+        if places.count(None) > ends.count(None):  # the record does not say the type of an end
+            return [], body.handles
         kept: list[Program] = body.record.found.setdefault((Program, self._block, *places), [])
         return kept, body.handles
 
-    def _text(self, traced: bool, handles: Sequence[Handle] = ()) -> ProgramText:
-        """Return the writer of the kernel's text; `handles` have their places already."""
-        scalars = self._scalars or LoopScalars((), self.device)
-        given = self.statements, scalars, self.written, self._unchanged, self._block, traced
-        operands = self._operands(*given, handles)
-        return ProgramText(self.statements, operands, self._empty, self._unchanged)
+    def _operands(self, traced: bool, handles: Sequence[Handle] = ()) -> emit.Operands:
+        """Return what the statements name; `handles` have their places already."""
+        scalars = self._scalars or emit.LoopScalars((), self.device)
+        given = self.statements, scalars, self.written, self._unchanged
+        return self._named(*given, self._block, traced, handles)
 
-    def _operands(self, *given: Any) -> Operands:
-        """Return what the statements name, made of what `Operands` takes."""
-        return Operands(*given)
+    def _named(self, *given: Any) -> emit.Operands:
+        return emit.Operands(*given)
 
     def _settle(self, log: LoopLog | None, rows: ProgramRows | None) -> None:
         """Take over what the kernel has written."""
@@ -233,31 +202,30 @@ class GeneratedLoop:
     def _rows(self, log: LoopLog) -> ProgramRows:
         """Return the maker of a trace's rows; entries are counted from now on, nothing waits."""
         statements = self.statements
-        inputs = [self._counted_input(s) for s in statements]
+        inputs = []
+        for s in statements:
+            vectors = [x for x in operands_of(s.operation) if type(x) is VectorStore]
+            inputs.append(vectors[self.counted_input] if vectors else s.out)
         seen = {id(x): x for x in (*(s.out for s in statements), *inputs)}
         none = lambda: 0  # noqa: E731  # of a scalar, whose entries no row shows
         counts = {of: log.count_of(x) if type(x) is VectorStore else none for of, x in seen.items()}
         bounds = {}
         why = dict.fromkeys(range(len(statements)), self.one_way)
         for k, s in enumerate(statements):
-            if isinstance(s.operation, MultiplySelection):
+            if isinstance(s.operation, ops.MultiplySelection):
                 direction = "pull" if s.operation.product.transpose else "push"
                 why[k] = spmv.selection_reason(direction)
-            elif isinstance(s.operation, Multiply):
+            elif isinstance(s.operation, ops.Multiply):
                 bounds[k] = self._bound(s.operation)
         return ProgramRows(statements, inputs, counts, bounds, why)
 
-    def _counted_input(self, s: Statement) -> Any:
-        """Return the last vector that a statement reads; its entries are a row's input."""
-        found = [x for x in operands_of(s.operation) if type(x) is VectorStore]
-        return found[-1] if found else s.out
-
-    def _bound(self, operation: Multiply) -> tuple[int, int]:
+    def _bound(self, operation: ops.Multiply) -> tuple[int, int]:
         """Return (entries, factor): a product pulls where its edges exceed their quotient."""
         takes_any = operation.product.semiring.monoid.name == "any"
         return operation.matrix.nvals, PULL_FIRST if takes_any else PULL_SUMS
 
 
+_OF_MATRICES = (ops.Multiply, ops.Ewise, ops.Apply, ops.Select, ops.Assign, ops.AssignScalar)
 _NO_BITMAP = "a matrix is not a bitmap matrix, and does not fit as one"
 
 
@@ -307,25 +275,22 @@ def on_entries(
 
 def _by_position(s: Statement) -> tuple[MatrixHandle, ...]:
     """Return the matrices that a statement reads position by position."""
-    operation = s.operation
-    mask = () if s.desc.mask is None else (s.desc.mask,)
-    if isinstance(operation, (Multiply, Apply, Select, Assign)):
-        return (operation.operand, *mask)
-    if isinstance(operation, Ewise):
-        return (operation.left, operation.right, *mask)
-    return mask
+    read: Any = operands_of(s.operation)
+    if isinstance(s.operation, ops.Multiply):
+        read = (s.operation.operand,)
+    return read if s.desc.mask is None else (*read, s.desc.mask)
 
 
 def _why_not_on_entries(s: Statement, shape: tuple[int, int] | None) -> str:
     """Return why a statement cannot be rewritten on entries, or an empty string."""
     operation, what = s.operation, method(s)
-    if isinstance(operation, (Assign, AssignScalar)) and operation.indices is not None:
+    if isinstance(operation, (ops.Assign, ops.AssignScalar)) and operation.indices is not None:
         return f"{what} has indices"
-    if isinstance(operation, (Multiply, Assign)) and operation.transposed:
+    if isinstance(operation, (ops.Multiply, ops.Assign)) and operation.transposed:
         return f"{what} transposes its operand"
-    if isinstance(operation, Ewise) and any(operation.transposed):
+    if isinstance(operation, ops.Ewise) and any(operation.transposed):
         return f"{what} transposes an operand"
-    if not isinstance(operation, (Multiply, Ewise, Apply, Select, Assign, AssignScalar)):
+    if not isinstance(operation, _OF_MATRICES):
         return f"{what} is not among the operations of a fused loop over matrices"
     for A in (s.out, *_by_position(s)):
         if shape is not None and A.shape != shape:
@@ -336,26 +301,20 @@ def _why_not_on_entries(s: Statement, shape: tuple[int, int] | None) -> str:
 
 
 def _on_entries(s: Statement, entries: dict[int, VectorStore]) -> Statement:
-    """Return one statement on entries."""
-    operation, mask = s.operation, s.desc.mask
-    if isinstance(operation, Ewise):
-        left, right = entries[id(operation.left)], entries[id(operation.right)]
-        operation = operation._replace(left=left, right=right)
-    elif isinstance(operation, (Multiply, Apply, Select, Assign)):
+    """Return one statement on entries; a product has the same matrix."""
+    made, operation = ops.moved(s, entries), s.operation
+    if isinstance(operation, ops.Multiply):
         operation = operation._replace(operand=entries[id(operation.operand)])
-    desc = s.desc if mask is None else s.desc._replace(mask=entries[id(mask)])
-    return s._replace(out=entries[id(s.out)], desc=desc, operation=operation)
-
-
-# All statements but products are those of the vectors that store the entries of bitmap matrices.
+        made = made._replace(operation=operation)
+    return made
 
 
 def generated_bitmap_loop(
     counters: Counters, statements: Sequence[Statement], until: Until, why: str
-) -> GeneratedBitmapLoop | Rejection:
+) -> KernelLoop | Rejection:
     """Return the kernel of a loop over matrices, or why there is none; `why` no other one fits."""
     for s in statements:
-        matrix = s.operation.matrix if isinstance(s.operation, Multiply) else None
+        matrix = s.operation.matrix if isinstance(s.operation, ops.Multiply) else None
         if matrix is not None and any(other.out is matrix for other in statements):
             return Rejection("the body writes the matrix of a product")
     watched = [A for A in until[:2] if A is not None]
@@ -366,10 +325,7 @@ def generated_bitmap_loop(
     lacking = lacking or next(filter(None, map(_why_not_bitmap, found.statements)), "")
     if lacking:
         return Rejection(lacking)
-    made = GeneratedBitmapLoop(found, until, why)
-    if not has_free(made.device, made.nbytes):
-        return Rejection("the workspace of a generated loop over matrices does not fit")
-    return made
+    return if_fits(GeneratedBitmapLoop(found, until, why), "generated loop over matrices")
 
 
 def _why_not_bitmap(s: Statement) -> str:
@@ -377,18 +333,18 @@ def _why_not_bitmap(s: Statement) -> str:
     operation = s.operation
     if nwords(s.out.size) >= 2**32:  # kernels number them so
         return "a matrix has 2**32 words of presence bits or more"
-    if isinstance(operation, Multiply):
+    if isinstance(operation, ops.Multiply):
         A = operation.matrix.csc()
         if _bytes_of_rows(A, operation.product) and not A.may_keep_csr and not is_symmetric(A):
             return "a product needs the matrix by rows, and its orientation is csc"
-    if isinstance(operation, (Apply, Select)):
-        op = operation.function.op if isinstance(operation, Apply) else operation.op
+    if isinstance(operation, (ops.Apply, ops.Select)):
+        op = operation.function.op if isinstance(operation, ops.Apply) else operation.op
         if isinstance(op, IndexUnaryOp) and (op.body or not op.name.startswith("value")):
             return f"{method(s)} reads row or column indices"
     return ""
 
 
-def _bytes_of_rows(A: CscMatrix, product: Product) -> int:
+def _bytes_of_rows(A: CscMatrix, product: ops.Product) -> int:
     """Return the bytes for making the columns that a product pulls from; 0 if they are stored."""
     is_stored = product.transpose or A.symmetric or A.csr is not None
     return 0 if is_stored else A.nbytes + 32 * A.nvals
@@ -398,6 +354,7 @@ class GeneratedBitmapLoop(GeneratedLoop):
     """A kernel, its arguments, and the bitmap matrices it writes; see `GeneratedLoop`."""
 
     one_way = "sums of bitmap matrices are pulled, and so is a matrix stored in one form"
+    counted_input = 0
 
     def __init__(self, found: OnEntries, until: Until, why: str) -> None:
         empty, unchanged = (None if A is None else found.bitmaps[id(A)].entries for A in until[:2])
@@ -409,16 +366,17 @@ class GeneratedBitmapLoop(GeneratedLoop):
     def nbytes(self) -> int:
         """See `FusedLoop`."""
         found, copied = self._found, self._unchanged
-        products = [(s, s.operation) for s in found.statements if isinstance(s.operation, Multiply)]
-        rows = {}
-        for _, operation in products:
-            A = operation.matrix.csc()
-            if not operation.product.transpose:
-                rows[id(A)] = _bytes_of_rows(A, operation.product)
+        rows, sums = {}, 0
+        for s in found.statements:
+            if isinstance(s.operation, ops.Multiply):
+                A, product = s.operation.matrix.csc(), s.operation.product
+                sums += bytes_of(s.out.size, product.result)
+                if not product.transpose:
+                    rows[id(A)] = _bytes_of_rows(A, product)
         return (
             sum(A.entries.bytes_to_write for A in found.bitmaps.values())
             + sum(rows.values())
-            + sum(bytes_of(s.out.size, operation.product.result) for s, operation in products)
+            + sums
             + sum(4 * nwords(s.out.size) for s in found.statements if not s.desc.structure)
             + (0 if copied is None else bytes_of(copied.size, copied.dtype))
         )
@@ -427,25 +385,20 @@ class GeneratedBitmapLoop(GeneratedLoop):
         """See `GeneratedLoop`: the arguments of such a program belong to its matrices."""
         return [], []
 
-    def _operands(self, *given: Any) -> BitmapOperands:
+    def _named(self, *given: Any) -> BitmapOperands:
         return BitmapOperands(self._shapes, self.nbytes, *given)
 
     def _settle(self, log: LoopLog | None, rows: ProgramRows | None) -> None:
         self._found.store()
         super()._settle(log, rows)
 
-    def _counted_input(self, s: Statement) -> Any:
-        """See `GeneratedLoop`: for a matrix, the first operand."""
-        found = [x for x in operands_of(s.operation) if type(x) is VectorStore]
-        return found[0] if found else s.out
-
-    def _bound(self, operation: Multiply) -> tuple[int, int]:
+    def _bound(self, operation: ops.Multiply) -> tuple[int, int]:
         """See `GeneratedLoop`."""
         k, _ = self._shapes[id(operation.operand)]
         return operation.matrix.nvals * words_of(k)[1], BITS_PUSH_COST
 
 
-class BitmapOperands(Operands):
+class BitmapOperands(emit.Operands):
     """What statements on entries of bitmap matrices name; see `Operands`.
 
     `shapes` has each matrix' shape, by the ``id`` of the vector that stores its entries; `nbytes`
@@ -480,7 +433,7 @@ class BitmapOperands(Operands):
         k, _ = self._shapes[id(s.out)]
         return self.params.size(stride(k)), self.params.size(k)
 
-    def _by_matrix(self, s: Statement, operation: Multiply) -> ProductText:
+    def _by_matrix(self, s: Statement, operation: ops.Multiply) -> emit.ProductText:
         A, u, product = operation.matrix.csc(), operation.operand, operation.product
         params, kind = self.params, product.result.ctype
         # vectors that the body writes have their values stored
@@ -494,10 +447,10 @@ class BitmapOperands(Operands):
         else:
             values, number = f"({kind}*)nullptr", params.add(kind, known)
             call, logged = self._bits(s, operation, f"{mask}, {complement}, {words}")
-        result = Operand(words, values, number, product.result)
-        return ProductText([*lines, call], result, logged)
+        result = emit.Operand(words, values, number, product.result)
+        return [*lines, call], result, logged
 
-    def _sums(self, s: Statement, operation: Multiply, out: str) -> tuple[str, Logged]:
+    def _sums(self, s: Statement, operation: ops.Multiply, out: str) -> tuple[str, emit.Logged]:
         """Return the line of a product with values, and the numbers that are logged.
 
         `out` has the mask and the result.
@@ -509,17 +462,17 @@ class BitmapOperands(Operands):
         x, long = params.entries(u), chunks_of(form).columns
         shape = ", ".join(params.size(size) for size in (n, stride(k) // 32, k))
         longs = f"{params.size(len(long))}, {params.add('const i64*', long)}"
-        kinds = column_types(index_types(form), A.dtype)
-        columns = ", ".join(params.made(kinds, lambda _: columns_of(form, A.dtype)))
+        kinds = emit.column_types(index_types(form), A.dtype)
+        columns = ", ".join(params.made(kinds, lambda _: emit.columns_of(form, A.dtype)))
         count = self.new_counters(int(self.traced))
         line = (
             f"multiply_bitmap<{name}>({{{{{columns}}}, "
             f"{{{x}}}, {{{shape}}}, {out}}}, {longs}, sums, found, "
             f"now + {count} * kCounterStride, barrier);"
         )
-        return line, Logged("kPulls", counted(count))
+        return line, emit.Logged("kPulls", emit.counted(count))
 
-    def _bits(self, s: Statement, operation: Multiply, out: str) -> tuple[str, Logged]:
+    def _bits(self, s: Statement, operation: ops.Multiply, out: str) -> tuple[str, emit.Logged]:
         """Return the same as `_sums`, for a product whose sums have one value."""
         A, product, params = operation.matrix.csc(), operation.product, self.params
         form, (k, n) = by_outputs(A, product), self._shapes[id(s.out)]
@@ -538,8 +491,9 @@ class BitmapOperands(Operands):
             f"{out}}}, {columns}, {pushed}, {nvals}, {cost}, now + {first} * kCounterStride, "
             "barrier);"
         )
-        out_edges = "kUnknown" if rows is None else counted(first)
-        return line, Logged(f"pulls{first} ? kPulls : kPushes", counted(first + 2), out_edges)
+        out_edges = "kUnknown" if rows is None else emit.counted(first)
+        how = f"pulls{first} ? kPulls : kPushes"
+        return line, emit.Logged(how, emit.counted(first + 2), out_edges)
 
     def _cut(self, form: CscMatrix | None, like: CscMatrix, n: int) -> str:
         """Return the initialiser of a form's ``CutColumns``: null pointers if there is no form."""
@@ -556,7 +510,7 @@ class BitmapOperands(Operands):
         count = self.params.size(0 if form is None else len(chunks.column))
         return f"{{{self.params.size(n)}, {ptr}, {idx}, {count}, {column}, {start}}}"
 
-    def _by_inputs(self, A: CscMatrix, product: Product, form: CscMatrix) -> CscMatrix | None:
+    def _by_inputs(self, A: CscMatrix, product: ops.Product, form: CscMatrix) -> CscMatrix | None:
         """Return the form that a push goes through, or None if there is none beside `form`."""
         if product.transpose and not (is_symmetric(A) or A.csr is not None):
             nbytes = self._nbytes + A.nbytes + 32 * A.nvals

@@ -8,32 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import lagpu.operations as ops
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
-from lagpu.backends.gpu.fused.emit import Arguments, accum_type, expression
-from lagpu.backends.gpu.fused.program.operands import Logged, Operand, Operands, counted
+from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.kernels import Kernel, from_source
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import DType
-from lagpu.operations import (
-    Apply,
-    AssignScalar,
-    Descriptor,
-    Ewise,
-    Handle,
-    Multiply,
-    MultiplySelection,
-    Reduce,
-    ScalarRef,
-    ScalarValue,
-    Select,
-    Statement,
-    operands_of,
-)
+from lagpu.operations import Descriptor, Handle, Statement, operands_of
 
 WORDS = 4  # at once, as kWords of common/entries.cuh
 BYTES = 32  # of one index that a thread may hold for so many words; for more bytes fewer words
-
-
 PRESENCE, VALUE = 1, 2  # what statements need of an entry as it is before the pass
 
 
@@ -45,8 +29,10 @@ class _Entry:
     for several words at once; ``e``, the entry by now; ``c``, whether its value has changed.
     """
 
-    def __init__(self, suffix: int, operand: Operand) -> None:
+    def __init__(self, suffix: int, operand: emit.Operand) -> None:
         self.suffix, self.operand = suffix, operand
+        self.kind = operand.dtype.ctype
+        self.constant = not operand.values  # whether it is a number at every index
         self.needed = 0  # or PRESENCE, or VALUE and presence
         self.known = False  # whether ``e`` has the value by now: it is loaded, or all is replaced
         self.written = False
@@ -57,53 +43,37 @@ class _Entry:
             self.needed = max(self.needed, what)
             self.known = what == VALUE
 
-    @property
-    def kind(self) -> str:
-        """The C++ type of its values."""
-        return self.operand.dtype.ctype
 
-    @property
-    def constant(self) -> bool:
-        """Whether it is a number at every index."""
-        return not self.operand.values
-
-
-class _Sum(NamedTuple):
-    """A sum of a pass: its ``Entry`` in each thread, its functor and type, where its parts go."""
-
-    name: str
-    functor: str
-    kind: str
-    parts: str
-
-
-class Pass:
+class Pass(emit.Writer):
     """Statements over one index space, on registers; it is the `Writer` of them.
 
-    `sums` have their values after the next barrier.
+    `sums` are the lines that leave a block's part of each sum, whose value is there after the next
+    barrier.
     """
 
-    def __init__(self, operands: Operands, size: int) -> None:
+    at = "at, 0"
+
+    def __init__(self, operands: emit.Operands, size: int) -> None:
         self.params, self._operands = operands.params, operands
-        self.number, self.counter = operands.scalars.number, operands.scalars.counter
         self._n = operands.params.size(size)
         self._entries: dict[int, _Entry] = {}
         self._by_word: list[str] = []  # lines that find where there is something to do: ``work``
         self._by_index: list[str] = []  # lines that do it
-        self.sums: list[_Sum] = []
+        self._before: list[str] = []  # lines before the pass
+        self.sums: list[str] = []
 
     # ------------------------------------------------------------------------ statements
-    def add(self, s: Statement, result: Operand | None = None) -> None:
+    def add(self, s: Statement, result: emit.Operand | None = None) -> None:
         """Add an element-wise statement, or a product's, whose result is given."""
         if result is None:
             some = self._candidates(s)
-            z, t = expression(s, self)
+            z, t = emit.expression(s, self)
         else:
             e = self._new_entry(id(result), result)
             z, t, some = result.dtype, self._read(e), f"w{e.suffix}"
         self._write(s, z, t, some)
 
-    def sum(self, s: Statement, operation: Reduce, name: str) -> str:
+    def sum(self, s: Statement, operation: ops.Reduce, name: str) -> str:
         """Add the sum of a vector under a name; return the ``Entry`` that it is after a barrier."""
         e = self._vector(operation.operand)
         x, z = self._read(e), s.dtype.ctype
@@ -113,28 +83,29 @@ class Pass:
             f"if (here[q] && {x}.there) {name} = "
             f"join<{functor}>({name}, Entry<{z}>{{true, cast<{z}>({x}.value)}});"
         )
+        self._before.append(f"Entry<{z}> {name}{{false, {z}(0)}};")
         return self._total(name, functor, z)
 
     def _total(self, name: str, functor: str, z: str) -> str:
         """Return the sum of what every thread has under a name."""
         parts = self._operands.scalars.new_parts()
-        self.sums.append(_Sum(name, functor, z, parts))
+        self.sums.append(f"leave_sum<{functor}>({name}, {parts});")
         return f"sum_of_blocks<{functor}, {z}>({parts})"
 
     def _candidates(self, s: Statement) -> str:
         """Return the bits of word ``k`` where a statement may have results, at most."""
         operation = s.operation
-        if isinstance(operation, AssignScalar):
+        if isinstance(operation, ops.AssignScalar):
             return self._operands.filled(s)
         words = [f"w{self._vector(x).suffix}" for x in operands_of(operation)]
-        both = isinstance(operation, Ewise) and operation.kind == "ewise_mult"
+        both = isinstance(operation, ops.Ewise) and operation.kind == "ewise_mult"
         return (" & " if both else " | ").join(words)
 
     def _write(self, s: Statement, z: DType, t: str, some: str) -> None:
         """Add the lines that write results `t` of type `z`, at most at the bits `some`."""
         desc, w = s.desc, self._vector(s.out)
         bits, kept = self._mask(desc)
-        accum = accum_type(self.params, desc, s.out.dtype, z)
+        accum = emit.accum_type(self.params, desc, s.out.dtype, z)
         if desc.accum is not None:
             w.need(VALUE)
         elif not desc.is_fresh:
@@ -159,8 +130,8 @@ class Pass:
     def _guarded(self, s: Statement, z: DType, t: str, kept: str) -> str:
         """Return the result `t`; a user's function may be undefined at other indices."""
         operation = s.operation
-        op = operation.function.op if isinstance(operation, Apply) else None
-        if isinstance(operation, (Ewise, Select)):
+        op = operation.function.op if isinstance(operation, ops.Apply) else None
+        if isinstance(operation, (ops.Ewise, ops.Select)):
             op = operation.op
         if op is None or not op.of_numbers:
             return t
@@ -190,7 +161,7 @@ class Pass:
         found = self._entries.get(id(x))
         return found or self._new_entry(id(x), self._operands.named(x))
 
-    def _new_entry(self, key: int, operand: Operand) -> _Entry:
+    def _new_entry(self, key: int, operand: emit.Operand) -> _Entry:
         made = self._entries[key] = _Entry(len(self._entries), operand)
         return made
 
@@ -199,18 +170,9 @@ class Pass:
         e.need(VALUE)
         return f"e{e.suffix}"
 
-    # --------------------------------------------------------------------- see `Writer`
     def operand(self, x: VectorStore) -> str:
         """See `Writer`: the entry in registers."""
         return self._read(self._vector(x))
-
-    def constant(self, ctype: str, value: str) -> str:
-        """See `Writer`."""
-        return f"Entry<{ctype}>{{true, {value}}}"
-
-    def call(self, name: str, types: str, args: str) -> str:
-        """See `Writer`: a function of the entries of one index."""
-        return f"{name}<{types}>({args}, at, 0)"
 
     # ------------------------------------------------------------------------------ text
     def lines(self) -> list[str]:
@@ -222,7 +184,7 @@ class Pass:
         held = sum(e.operand.dtype.numpy.itemsize for e in loads if e.needed == VALUE)
         words = WORDS if held <= BYTES else WORDS // 2 if held <= 2 * BYTES else 1
         return [
-            *(f"Entry<{x.kind}> {x.name}{{false, {x.kind}(0)}};" for x in self.sums),
+            *self._before,
             f"each_tile({self._n}, [&](i64 k, bool mine) {{",
             f"const u32 all = mine ? entry_bits(nullptr, k, {self._n}) : 0;",
             "(void)all;",
@@ -252,7 +214,7 @@ class Pass:
             *(f"if (a{k} != b{k}) {x.words}[k] = a{k};" for k, x in stored),
             "});",
             "warp_sync();",
-            *(f"leave_sum<{x.functor}>({x.name}, {x.parts});" for x in self.sums),
+            *self.sums,
         ]
 
     def _word(self, e: _Entry) -> str:
@@ -291,13 +253,8 @@ class HeldPass(Pass):
     words are not needed: each index is looked at.
     """
 
-    def __init__(self, operands: Operands, size: int) -> None:
-        super().__init__(operands, size)
-        self._before: list[str] = []
-
     def _total(self, name: str, functor: str, z: str) -> str:
         """See `Pass`: a warp has the whole sum."""
-        self._before.append(f"Entry<{z}> {name}{{false, {z}(0)}};")
         return f"warp_fold<{functor}>({name})"
 
     def lines(self) -> list[str]:
@@ -317,14 +274,6 @@ class HeldPass(Pass):
             *(f"e{k}.there = e{k}.there && here[0];" for k in written),
             "}",
         ]
-
-
-# The lines leave what the statements leave one after the other, since
-#
-# - a scalar that a pass sums has its value after the next barrier, which is that of a product if
-# one comes before the first statement that reads the scalar; - numbers given to scalars wait with
-# it where they read it, or write what lines that wait read; - what may end the loop is
-# between passes, where no sum waits for a barrier.
 
 
 BARRIER = "grid_sync(barrier);"
@@ -350,9 +299,15 @@ class _ScalarLines:
 
 
 class Passes:
-    """The lines of a body, with a pass for statements in a row wherever they may share one."""
+    """The lines of a body, with a pass for statements in a row wherever they may share one.
 
-    def __init__(self, operands: Operands) -> None:
+    They leave what the statements leave one after the other. A scalar that a pass sums has its
+    value after the next barrier, which is that of a product if one comes before the first statement
+    that reads the scalar. Numbers given to scalars wait with it where they read it, or write what
+    lines that wait read. What may end the loop is between passes, where no sum waits.
+    """
+
+    def __init__(self, operands: emit.Operands) -> None:
         self._operands, self._scalars = operands, operands.scalars
         self._lines: list[str] = []
         self._pass: Pass | None = None  # the open one
@@ -379,12 +334,12 @@ class Passes:
         refs = {id(ref.scalar) for ref in s.scalars}
         if (refs | {id(s.out)}) & self._after_barrier.writes:
             self._synchronise()
-        if isinstance(s.operation, (Multiply, MultiplySelection)):
+        if isinstance(s.operation, emit.PRODUCTS):
             self._end_pass()
             lines, result, _ = self._operands.product(s)
             self._add_barrier(lines)
             self._in_pass(s, s.out.size).add(s, result)
-        elif isinstance(s.operation, Reduce):
+        elif isinstance(s.operation, ops.Reduce):
             open_pass = self._in_pass(s, s.operation.operand.size)
             name = f"sum{self._sums}"
             self._sums += 1
@@ -451,12 +406,11 @@ class LogLines:
         self._on, self._statements = on, statements
         self._fills: list[str] = []
 
-    def written(self, total: str, counter: int, logged: Logged) -> list[str]:
+    def written(self, total: str, counter: int, logged: emit.Logged) -> list[str]:
         """Return lines that run `total`, count the entries it wrote, and stamp its record."""
-        k, many = len(self._fills), self._statements
-        self._fills.append(
-            f"log->fill({k}, {many}, {counted(counter)}, {logged.edges}, {logged.frontier_edges});"
-        )
+        k, many, entries = len(self._fills), self._statements, emit.counted(counter)
+        edges = f"{logged.edges}, {logged.frontier_edges}"
+        self._fills.append(f"log->fill({k}, {many}, {entries}, {edges});")
         return [
             f"add_total({total}, now + {counter} * kCounterStride);",
             f"if (global_thread() == 0) log->stamp({k}, {many}, depth, {logged.how});",
@@ -482,8 +436,7 @@ class LogLines:
 
     def at_top(self, counters: int) -> list[str]:
         """Return the lines after the barrier at the top of an iteration."""
-        before = f"counters + (turn + 2) % kTurns * {counters} * kCounterStride"
-        return self._if_on(f"if (open) flush({before});", "block_sync();")
+        return self._if_on(f"if (open) flush({_counters_before(counters)});", "block_sync();")
 
     def at_end(self) -> list[str]:
         """Return the lines after the barrier at the end of an iteration."""
@@ -495,9 +448,8 @@ class LogLines:
 
     def closing(self, counters: int) -> list[str]:
         """Return the lines after the loop."""
-        before = f"counters + (turn + 2) % kTurns * {counters} * kCounterStride"
         return self._if_on(
-            f"if (open) {{ grid_sync(barrier); flush({before}); }}",
+            f"if (open) {{ {BARRIER} flush({_counters_before(counters)}); }}",
             "if (global_thread() == 0) log->close();",
         )
 
@@ -505,13 +457,16 @@ class LogLines:
         return list(lines) if self._on else []
 
 
-class Traced:
+def _counters_before(counters: int) -> str:
+    return f"counters + (turn + 2) % kTurns * {counters} * kCounterStride"
+
+
+class Traced(emit.Writer):
     """The lines of statements that have records. It is the `Writer` of them, on whole vectors."""
 
-    def __init__(self, operands: Operands, log: LogLines) -> None:
+    def __init__(self, operands: emit.Operands, log: LogLines) -> None:
         self._operands, self._log = operands, log
         self.params, self._scalars = operands.params, operands.scalars
-        self.number, self.counter = operands.scalars.number, operands.scalars.counter
 
     def of(self, statements: Iterable[Statement]) -> list[str]:
         """Return the lines of statements."""
@@ -519,7 +474,7 @@ class Traced:
 
     def _statement(self, s: Statement) -> list[str]:
         """Return the lines of one statement, and of its record."""
-        if isinstance(s.operation, (Multiply, MultiplySelection)):
+        if isinstance(s.operation, emit.PRODUCTS):
             lines, t, logged = self._operands.product(s)
             kind = t.dtype.ctype
             source = f"Mapped<Identity, {kind}, {kind}, {kind}>"
@@ -528,16 +483,16 @@ class Traced:
         checks = self._scalars.checks(s)
         if s.writes_scalar:
             lines = self._scalar(s)
-            return [*checks, *lines, *self._counted(self._scalars.count(s), Logged())]
-        z, source = expression(s, self)
-        if isinstance(s.operation, AssignScalar):
+            return [*checks, *lines, *self._counted(self._scalars.count(s), emit.Logged())]
+        z, source = emit.expression(s, self)
+        if isinstance(s.operation, ops.AssignScalar):
             source = self._operands.filling(s, source)
-        return [*checks, *self._write(s.out, s.desc, z, source, Logged())]
+        return [*checks, *self._write(s.out, s.desc, z, source, emit.Logged())]
 
     def _scalar(self, s: Statement) -> list[str]:
         """Return the lines of a statement that writes a scalar."""
         operation, scalars = s.operation, self._scalars
-        if not isinstance(operation, Reduce):
+        if not isinstance(operation, ops.Reduce):
             return [scalars.constant(s)]
         u, params = operation.operand, self.params
         entries, add = params.entries(u), params.prelude.functor(operation.monoid)
@@ -545,18 +500,18 @@ class Traced:
         return [scalars.writes(s, f"reduce_all<{add}, {s.dtype.ctype}>({what})")]
 
     def _write(
-        self, w: VectorStore, desc: Descriptor, z: DType, source: str, logged: Logged
+        self, w: VectorStore, desc: Descriptor, z: DType, source: str, logged: emit.Logged
     ) -> list[str]:
         """Return the lines that write the results of `source`, of type `z`, into `w`."""
         lines, mask, complement = self._operands.mask_words(desc)
-        accum = accum_type(self.params, desc, w.dtype, z)
+        accum = emit.accum_type(self.params, desc, w.dtype, z)
         x, kind = self.params.vector(w), w.dtype.ctype
         replace = str(desc.replace).lower()
         out = f"Output<{kind}>{{{x}_words, {x}_values, {mask}, {complement}, {replace}, nullptr}}"
         total = f"write_all<{accum}, {z.ctype}>({self.params.size(w.size)}, {out}, {source})"
         return [*lines, *self._counted(total, logged), "warp_sync();"]
 
-    def _counted(self, total: str, logged: Logged) -> list[str]:
+    def _counted(self, total: str, logged: emit.Logged) -> list[str]:
         """Return the lines that run `total`, which returns entries written, and log it."""
         return self._log.written(total, self._operands.new_counters(1), logged)
 
@@ -575,12 +530,6 @@ class Traced:
         return f"{struct}<{types}>{{{args}}}"
 
 
-# Each statement becomes some lines of the kernel, in order, with a barrier of the grid where a
-# statement reads words that other threads wrote: `order.Passes` makes the lines of statements, or
-# `traced.Traced` those of a traced loop, and both name what they read by `operands.Operands`. The
-# text depends on operations, types and masks alone, so loops of one structure share one kernel.
-
-
 BLOCKS = 1  # of a multiprocessor: registers for each thread follow from this and its threads
 
 
@@ -588,126 +537,117 @@ class Program(NamedTuple):
     """The kernel of a generated loop, and its arguments for run after run."""
 
     kernel: Kernel
-    arguments: Arguments  #: Those that come first.
+    arguments: emit.Arguments  #: Those that come first.
     counters: int  #: How many counters an iteration has.
 
 
-class ProgramText:
-    """The text of a kernel for the body of a loop; `operands` collects its parameters and lines."""
+def write_program(
+    statements: Sequence[Statement],
+    operands: emit.Operands,
+    empty: VectorStore | None,
+    unchanged: VectorStore | None,
+    records: int,
+) -> Program:
+    """Write the kernel of a loop, for a log of so many records.
 
-    def __init__(
-        self,
-        statements: Sequence[Statement],
-        operands: Operands,
-        empty: VectorStore | None,
-        unchanged: VectorStore | None,
-    ) -> None:
-        self._statements, self.operands = statements, operands
-        self._empty, self._unchanged = empty, unchanged
-        self._log = LogLines(len(statements), operands.traced)
-
-    def write(self, records: int) -> Program:
-        """Write the text, for a log of so many records, and return the program."""
-        operands, log = self.operands, self._log
-        params = operands.params
-        body = Traced(operands, log) if operands.traced else Passes(operands)
-        lines = body.of(self._statements)
-        before, top, end = self._condition()
-        after = operands.after()
-        counters = f"{operands.counters} * kCounterStride"
-        selects = any(isinstance(s.operation, MultiplySelection) for s in self._statements)
-        text = "\n".join(
-            [
-                f'#include "{operands.header}"',
-                *(['#include "program/selection.cuh"'] if selects else []),
-                *(['#include "program/scalars.cuh"'] if operands.scalars else []),
-                *params.structs,
-                'extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)',
-                "program(" + ", ".join([*params.text, "u64 times", "u64* counters",
-                                        "GridBarrier* barrier", "const u64* stop",
-                                        *log.params()]) + ") {",
-                *operands.shared,
-                f"u64* const flags = counters + kTurns * {counters};",
-                "for (u64* k = counters + global_thread(); k < flags + 2; k += global_threads()) "
-                "*k = 0;",
-                *before,
-                *operands.before,
-                *log.opening(),
-                "grid_sync(barrier);",
-                "u32 turn = 0;",
-                "for (u64 depth = 0; depth != times; ++depth, ++turn) {",
-                f"u64* const now = counters + turn % kTurns * {counters};",
-                f"u64* const next = counters + (turn + 1) % kTurns * {counters};",
-                f"for (u32 k = global_thread(); k < {counters}; "
-                "k += global_threads()) next[k] = 0;",
-                *top,
-                *lines,
-                *end,
-                "}",
-                *log.closing(operands.counters),
-                *after,
-                "}",
-            ]
-        )  # fmt: skip
-        macros = {"BLOCK": str(operands.block), "BLOCKS": str(BLOCKS)}
-        macros |= {"LOG": str(records)} if operands.traced else {}
-        prelude = params.prelude.text
-        kernel = from_source(text, "program", file="program.cu", prelude=prelude, **macros)
-        return Program(kernel, params.arguments, operands.counters)
-
-    def _condition(self) -> tuple[list[str], list[str], list[str]]:
-        """Return the lines of the loop's condition: before the loop, at its top and at its end.
-
-        They have the barriers of an iteration, after which a log is written. There the loop looks
-        now and then whether the host stops it; without one it needs a barrier for that.
-        """
-        look = "if (looks(turn)) set_stop(stop, stop_flag(flags, turn, kStopEvery));"
-        leave = "if (looks(turn) && load_volatile(stop_flag(flags, turn, kStopEvery))) break;"
-        alone = [
-            "if (looks_alone(turn)) {",
-            "u64* const flag = stop_flag(flags, turn, kStopEveryAlone);",
-            "set_stop(stop, flag);",
+    Each statement becomes some lines, in order, with a barrier of the grid where a statement reads
+    words that other threads wrote. The text depends on operations, types and masks alone, so loops
+    of one structure share one kernel. `operands` collects its parameters and lines.
+    """
+    log, params = LogLines(len(statements), operands.traced), operands.params
+    body = Traced(operands, log) if operands.traced else Passes(operands)
+    lines = body.of(statements)
+    before, top, end = _condition(operands, log, empty, unchanged)
+    after = operands.after()
+    counters = f"{operands.counters} * kCounterStride"
+    selects = any(isinstance(s.operation, ops.MultiplySelection) for s in statements)
+    text = "\n".join(
+        [
+            f'#include "{operands.header}"',
+            *(['#include "program/selection.cuh"'] if selects else []),
+            *(['#include "program/scalars.cuh"'] if operands.scalars else []),
+            *params.structs,
+            'extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)',
+            "program(" + ", ".join([*params.text, "u64 times", "u64* counters",
+                                    "GridBarrier* barrier", "const u64* stop",
+                                    *log.params()]) + ") {",
+            *operands.shared,
+            f"u64* const flags = counters + kTurns * {counters};",
+            "for (u64* k = counters + global_thread(); k < flags + 2; k += global_threads()) "
+            "*k = 0;",
+            *before,
+            *operands.before,
+            *log.opening(),
             "grid_sync(barrier);",
-            "if (load_volatile(flag)) break;",
+            "u32 turn = 0;",
+            "for (u64 depth = 0; depth != times; ++depth, ++turn) {",
+            f"u64* const now = counters + turn % kTurns * {counters};",
+            f"u64* const next = counters + (turn + 1) % kTurns * {counters};",
+            f"for (u32 k = global_thread(); k < {counters}; k += global_threads()) next[k] = 0;",
+            *top,
+            *lines,
+            *end,
+            "}",
+            *log.closing(operands.counters),
+            *after,
             "}",
         ]
-        operands, log = self.operands, self._log
-        params = operands.params
-        if self._empty is not None and operands.holds(self._empty.size):
-            held = operands.named(self._empty).held
-            return [], [f"if (!warp_any({held}.there)) break;", *alone], []
-        if self._empty is not None:
-            x = params.vector(self._empty)
-            top = [
-                look,
-                f"count_entries({params.size(self._empty.size)}, {x}_words, now);",
-                "grid_sync(barrier);",
-                *log.at_top(operands.counters),
-                "if (load_volatile(now) == 0) break;",
-                leave,
-            ]
-            return [], top, log.pending()
-        if self._unchanged is None:
-            return [], alone, ["grid_sync(barrier);", *log.at_end()] if operands.traced else []
-        y = self._unchanged
-        x = params.vector(y)
-        words = operands.new_words(y.size)
-        values = params.room(y.dtype.ctype, y.size, y.dtype.numpy)
-        where = f"{params.size(y.size)}, {x}_words, {x}_values, {words}, {values}"
-        end = [
+    )  # fmt: skip
+    macros = {"BLOCK": str(operands.block), "BLOCKS": str(BLOCKS)}
+    macros |= {"LOG": str(records)} if operands.traced else {}
+    prelude = params.prelude.text
+    kernel = from_source(text, "program", file="program.cu", prelude=prelude, **macros)
+    return Program(kernel, params.arguments, operands.counters)
+
+
+def _condition(
+    operands: emit.Operands, log: LogLines, empty: VectorStore | None, unchanged: VectorStore | None
+) -> tuple[list[str], list[str], list[str]]:
+    """Return the lines of the loop's condition: before the loop, at its top and at its end.
+
+    They have the barriers of an iteration, after which a log is written. There the loop looks now
+    and then whether the host stops it; without one it needs a barrier for that.
+    """
+    look = "if (looks(turn)) set_stop(stop, stop_flag(flags, turn, kStopEvery));"
+    leave = "if (looks(turn) && load_volatile(stop_flag(flags, turn, kStopEvery))) break;"
+    alone = [
+        "if (looks_alone(turn)) {",
+        "u64* const flag = stop_flag(flags, turn, kStopEveryAlone);",
+        "set_stop(stop, flag);",
+        BARRIER,
+        "if (load_volatile(flag)) break;",
+        "}",
+    ]
+    params = operands.params
+    if empty is not None and operands.holds(empty.size):
+        held = operands.named(empty).held
+        return [], [f"if (!warp_any({held}.there)) break;", *alone], []
+    if empty is not None:
+        x = params.vector(empty)
+        top = [
             look,
-            f"remember({where}, now + kCounterStride);",
-            "grid_sync(barrier);",
-            *log.at_end(),
-            "if (load_volatile(now + kCounterStride) == 0) break;",
+            f"count_entries({params.size(empty.size)}, {x}_words, now);",
+            BARRIER,
+            *log.at_top(operands.counters),
+            "if (load_volatile(now) == 0) break;",
             leave,
         ]
-        return [f"remember({where}, (u64*)nullptr);"], [], end
-
-
-# A record keeps its program (`RecordedBody`), but a loop with scalars is not kept as a record,
-# and writing the text takes longer than a short loop runs. So programs of such loops are kept by
-# this.
+        return [], top, log.pending()
+    if unchanged is None:
+        return [], alone, [BARRIER, *log.at_end()] if operands.traced else []
+    x, kind = params.vector(unchanged), unchanged.dtype
+    words = operands.new_words(unchanged.size)
+    values = params.room(kind.ctype, unchanged.size, kind.numpy)
+    where = f"{params.size(unchanged.size)}, {x}_words, {x}_values, {words}, {values}"
+    end = [
+        look,
+        f"remember({where}, now + kCounterStride);",
+        BARRIER,
+        *log.at_end(),
+        "if (load_volatile(now + kCounterStride) == 0) break;",
+        leave,
+    ]
+    return [f"remember({where}, (u64*)nullptr);"], [], end
 
 
 # Parts of a statement that are their own signature; others are numbers, scalars or handles.
@@ -721,37 +661,29 @@ def signature(
 ) -> tuple[tuple[Any, ...], list[Handle]]:
     """Return (the signature, vectors and matrices in their order) of a body and its condition.
 
-    The signature has operators and types themselves, and numbers by their bits.
+    By it the programs of loops with scalars are kept, whose bodies are not kept as records: to
+    write the text takes longer than a short loop runs. It has operators and types themselves, and
+    numbers by their bits.
     """
-    handles: list[Handle] = []
-    places: dict[int, int] = {}
-    scalars: list[Any] = []
-
-    def scalar(x: ScalarValue) -> Any:
-        place = places.get(id(x))
-        if place is None:
-            place = places[id(x)] = -1 - len(scalars)
-            scalars.append((x.dtype, x.location is None and x.get() is not None))
-        return place
+    places: dict[int, tuple[int, Any]] = {}
 
     def part(x: Any) -> Any:
         if type(x) in _ITSELF:
             return x
-        place = places.get(id(x))
-        if place is not None:
-            return place
         if isinstance(x, np.generic):
             return x.dtype.char, x.tobytes()
-        if type(x) is ScalarRef:
-            return scalar(x.scalar), x.dtype
-        if type(x) is ScalarValue:
-            return scalar(x)
+        if type(x) is ops.ScalarRef:
+            return part(x.scalar), x.dtype
         if isinstance(x, tuple):
             return type(x), *map(part, x)
-        place = places[id(x)] = len(handles)
-        handles.append(x)
-        return place
+        return places.setdefault(id(x), (len(places), x))[0]
 
-    body = tuple(map(part, statements))
-    parts = (*body, *map(part, ends))
-    return (*parts, *((type(x), x.dtype, x.shape) for x in handles), *scalars), handles
+    def kind_of(x: Any) -> tuple[Any, ...]:
+        if type(x) is ops.ScalarValue:
+            return x.dtype, x.location is None and x.get() is not None
+        return type(x), x.dtype, x.shape
+
+    parts = [part(x) for x in (*statements, *ends)]
+    found = [x for _, x in places.values()]
+    handles = [x for x in found if type(x) is not ops.ScalarValue]
+    return (*parts, *map(kind_of, found)), handles

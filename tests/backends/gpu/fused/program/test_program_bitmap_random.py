@@ -16,7 +16,7 @@ from strategies import for_all
 
 import lagpu
 from lagpu.backends.gpu.device.protocol import CUDA_LIMITS
-from lagpu.backends.gpu.fused import search_per_source as policy
+from lagpu.backends.gpu.fused import search_many as policy
 from lagpu.backends.gpu.fused.program import text
 
 

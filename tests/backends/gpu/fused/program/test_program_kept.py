@@ -16,8 +16,8 @@ from strategies import for_all
 
 import lagpu
 from lagpu import FP64, INT32, INT64, Vector, binary, loop, semiring
+from lagpu.backends.gpu.fused.program import run as program_run
 from lagpu.backends.gpu.fused.program.run import GeneratedLoop
-from lagpu.backends.gpu.fused.program.text import ProgramText
 from lagpu.loops import loop as known
 
 N = 70
@@ -30,20 +30,21 @@ class Written:
     def __init__(self, monkeypatch):
         monkeypatch.setattr(known, "_known", {})
         self.count, self.kernels = 0, []
-        inner, write = GeneratedLoop._program, ProgramText.write
+        inner, write = GeneratedLoop._program, program_run.write_program
 
-        def counted(text, records):
+        def counted(*given):
             self.count += 1
-            return write(text, records)
+            return write(*given)
 
         def checked(loop, log):
             found, operands = inner(loop, log)
-            again = write(loop._text(log is not None), 0)
+            ends = loop._empty, loop._unchanged
+            again = write(loop.statements, loop._operands(log is not None), *ends, 0)
             assert (found.kernel, found.counters) == (again.kernel, again.counters)
             self.kernels.append(found.kernel)
             return found, operands
 
-        monkeypatch.setattr(ProgramText, "write", counted)
+        monkeypatch.setattr(program_run, "write_program", counted)
         monkeypatch.setattr(GeneratedLoop, "_program", checked)
 
 

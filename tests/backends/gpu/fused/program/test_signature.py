@@ -37,13 +37,10 @@ def written(monkeypatch, backend):
     if backend.name == "cpu":
         pytest.skip("cpu has no programs")
     from lagpu.backends.gpu.fused.program import run
-    from lagpu.backends.gpu.fused.program.text import ProgramText
 
-    found, inner = [], ProgramText.write
+    found, inner = [], run.write_program
     monkeypatch.setattr(run, "_programs", {})
-    monkeypatch.setattr(
-        ProgramText, "write", lambda text, records: found.append(text) or inner(text, records)
-    )
+    monkeypatch.setattr(run, "write_program", lambda *given: found.append(given) or inner(*given))
     return found
 
 

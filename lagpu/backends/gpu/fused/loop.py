@@ -1,0 +1,141 @@
+"""A loop that one kernel runs to its end, or that leaves everything as it was."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+
+from lagpu.backends.gpu.device.protocol import Device, has_free, named_error
+from lagpu.backends.gpu.ops.planner import LONG_SEARCH_DEGREE
+from lagpu.backends.gpu.profile import LoopLog
+from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.errors import LagpuError
+from lagpu.host.interrupt import heard
+from lagpu.operations import Rejection, Statement
+
+#: (what launches the kernel of the loop, what takes its results over; that returns True if the
+#: kernel was stopped, and what it wrote is of no use)
+Prepared = tuple[Callable[[], None], Callable[[], bool | None]]
+
+
+def may_last(A: CscMatrix) -> bool:
+    """Whether a search may take so long that a user wants to stop it; then the host waits for it.
+
+    Elsewhere the host goes on while the search runs, which ends soon by itself.
+    """
+    n, limits = A.shape[0], A.device.limits
+    if limits.lasts_by_entries:
+        return n + A.nvals > limits.lasts
+    return n > limits.lasts and A.nvals <= LONG_SEARCH_DEGREE * n
+
+
+class KernelLoop(abc.ABC):
+    """A loop that one kernel runs; see `DeviceLoop`.
+
+    An interrupt (Ctrl-C) may come between any two lines of Python. After the launch of the loop's
+    kernel there is no way back, so what is left to do is done before the interrupt goes on. While
+    the host waits for a kernel, no line of Python sees an interrupt: the kernel itself looks for
+    it.
+
+    Attributes
+    ----------
+    device : Device
+        Where the loop runs.
+    stops : bool
+        Whether the kernel looks at the device's word `Device.stop`, which an interrupt sets. Then
+        the host waits for the end of the loop.
+    """
+
+    name: str
+    why: str
+    keeps_log = False
+    statements: Sequence[Statement]
+    device: Device
+    stops = False
+
+    @property
+    @abc.abstractmethod
+    def nbytes(self) -> int:
+        """See `FusedLoop`."""
+
+    @abc.abstractmethod
+    def _outputs(self) -> Sequence[VectorStore]:
+        """Return the vectors that the loop writes in place."""
+
+    @abc.abstractmethod
+    def _prepare(self, log: LoopLog | None) -> Prepared | None:
+        """Allocate, compile, and change the form of vectors; return (launch, settle).
+
+        Entries that the kernel will replace may be dropped. `settle` may run twice: the second
+        time it finishes what an interrupt has left. None if the loop has no iteration.
+        """
+
+    def run(self, log: LoopLog | None = None) -> None:
+        """Run the loop to its end; the host waits only if the loop may be stopped.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            When the kernel was stopped, in whatever thread; the vectors are what they were after
+            some whole iteration, or before the loop.
+        OutOfMemory, KernelCompileError, KernelLaunchError
+            Before the kernel ran; the vectors are what they were.
+        """
+        device, stops = self.device, self.stops
+        before = [(x, x.state()) for x in self._outputs()]
+
+        def restore() -> None:
+            for x, state in before:
+                x.restore(state)
+
+        try:
+            try:
+                prepared = self._prepare(log)
+            except BaseException:
+                restore()
+                raise
+            if prepared is None:
+                return
+            device.began = False
+            with heard(device.stop[1]) if stops else nullcontext():
+                self._launch_and_settle(prepared, restore)
+        except Exception as error:
+            named = named_error(device, error, self.name)
+            if named is None:
+                raise
+            raise named from error
+
+    def _launch_and_settle(self, prepared: Prepared, restore: Callable[[], None]) -> None:
+        """Launch the kernel, and take its results over, whatever interrupts that."""
+        launch, settle = prepared
+
+        def end() -> None:
+            if self.stops:
+                self.device.synchronize()
+            if settle():
+                restore()
+
+        try:
+            launch()
+        except BaseException:
+            if self.device.began:
+                end()
+            else:
+                restore()
+            raise
+        try:
+            end()
+        except LagpuError:
+            raise
+        except BaseException:
+            end()
+            raise
+
+
+def if_fits(loop: KernelLoop, what: str = "") -> KernelLoop | Rejection:
+    """Return a loop if the device has the bytes it needs, else why it has not."""
+    if has_free(loop.device, loop.nbytes):
+        return loop
+    return Rejection(f"the workspace of a {what or loop.name} does not fit")
