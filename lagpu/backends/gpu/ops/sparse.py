@@ -24,7 +24,7 @@ from lagpu.backends.gpu.storage.forms import (
 )
 from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
-from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types
+from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types, numbered
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
 from lagpu.operations import Descriptor, Product
@@ -469,10 +469,8 @@ def _all(
 
 def _expanded(xp: Any, starts: Array, counts: Array) -> tuple[Array, Array]:
     """Return for ``counts[k]`` places from ``starts[k]`` on, for each k in turn: k, the place."""
-    ends = xp.cumsum(counts)
-    total = xp.arange(int(ends[-1]) if len(ends) else 0, dtype=np.int64)
-    owner = xp.searchsorted(ends, total, side="right")
-    return owner, starts[owner] + total - (ends - counts)[owner]
+    owner, number = numbered(xp, counts)
+    return owner, starts[owner] + number
 
 
 def _summed(

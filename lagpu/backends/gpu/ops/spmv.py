@@ -128,7 +128,8 @@ def multiply(
     """
     device = w.device
     iso = iso_result(A, u.values is not None, u.number, product)
-    dtype = STRATEGIES[plan.kernel].result_type(product, dtype)
+    strategy = STRATEGIES[plan.kernel]
+    dtype = strategy.result_type(product, dtype)
     whole = (
         plan.kernel == "pull_bitmap"
         and not plan.variant
@@ -137,16 +138,14 @@ def multiply(
         and not mask[1]
         and sums_whole(A, u, product)
     )
-    key = (
-        plan.kernel, plan.group, plan.variant, product.semiring, product.domain, product.transpose,
-        product.flip, u.dtype, u.values is None, dtype, iso is not None, whole,
+    job = Job(
+        plan.kernel, product, u.dtype, u.values is None, dtype, iso is not None, plan.group,
+        plan.variant, whole,
     )  # fmt: skip
-    found: tuple[Any, ProductLaunch] | None = A.kernels.get(key)
+    found: tuple[Any, ProductLaunch] | None = A.kernels.get(job)
     if found is None or found[0] != (A.symmetric, A.csr is None):  # it may use them now
-        strategy = STRATEGIES[plan.kernel]
-        job = Job(A, u, product, plan.group, dtype, iso is not None, plan.variant, whole)
-        made_now = strategy.bind(strategy, job)
-        found = A.kernels[key] = (A.symmetric, A.csr is None), made_now
+        bound = strategy.bind(A, job)
+        found = A.kernels[job] = (A.symmetric, A.csr is None), bound
     prepared, kept = found[1], None
     if u.form == "sparse":
         u.to_bitmap()
@@ -176,7 +175,7 @@ def multiply(
         u.edge_offsets = kept
     made = VectorStore(device, w.counters, dtype, w.size)
     value = None if iso is None else cast_number(iso, dtype)
-    made.hold_product(words, values, value, counts, notification, _stats(A, u, plan))
+    made.set_bitmap(words, values, value, counts, notification, _stats(A, u, plan))
     return made
 
 

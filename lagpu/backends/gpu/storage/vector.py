@@ -58,9 +58,10 @@ def bytes_of(size: int, dtype: DType) -> int:
     return 4 * nwords(size) + size * dtype.numpy.itemsize
 
 
+# In the order of `VectorStore._become`.
 _STATE = operator.attrgetter(
-    "form", "indices", "words", "values", "iso", "single", "_nvals",
-    "_count", "_notification", "stats", "frontier_edges", "edge_offsets",
+    "form", "indices", "words", "values", "iso", "_nvals",
+    "_count", "_notification", "single", "stats", "frontier_edges", "edge_offsets",
 )  # fmt: skip
 
 
@@ -109,53 +110,66 @@ class VectorStore:
     _notification: HostNotification | None
 
     def __init__(self, device: Device, counters: Counters, dtype: DType, size: int) -> None:
-        self.device = device
-        self.counters = counters
-        self.dtype = dtype
-        self.size = size
+        self.device, self.counters, self.dtype, self.size = device, counters, dtype, size
         self.spare: dict[str, Array] = {}
         self.set_empty()
 
     # An interrupt may come at any call. So what changes the contents calls nothing while it does.
+    def _become(
+        self,
+        form: str,
+        indices: Array,
+        words: Array,
+        values: Array | None,
+        iso: Any,
+        nvals: int | None,
+        count: Array = None,
+        notification: HostNotification | None = None,
+        single: int = -1,
+        stats: ProductStats | None = None,
+        frontier_edges: int | None = None,
+        edge_offsets: Any = None,
+    ) -> None:
+        """Replace the contents."""
+        self.form, self.indices, self.words, self.single = form, indices, words, single
+        self.values, self.iso = values, iso
+        self._nvals, self._count, self._notification = nvals, count, notification
+        self.stats, self.frontier_edges, self.edge_offsets = stats, frontier_edges, edge_offsets
+
     def set_sparse(self, indices: Array, values: Array | None, iso: Any = None) -> None:
         """Become this list of entries; `iso` is the value of all if `values` is None."""
-        nvals = 0 if indices is None else len(indices)
-        self.form, self.indices, self.words, self.single = "sparse", indices, None, -1
-        self.values, self.iso = values, iso
-        self._nvals, self._count, self._notification = nvals, None, None
-        self.stats = self.frontier_edges = self.edge_offsets = None
+        self._become("sparse", indices, None, values, iso, len(indices))
 
     def set_single(self, i: int, value: Any) -> None:
         """Become the one entry `i`; its index stays on the host until it is needed."""
-        self.set_sparse(None, None, value)
-        self._nvals, self.single = 1, i
+        self._become("sparse", None, None, None, value, 1, single=i)
 
     def set_empty(self) -> None:
         """Become a vector without entries; buffers stay for the next result."""
-        self.set_sparse(None, None, self.dtype.zero)
+        self._become("sparse", None, None, None, self.dtype.zero, 0)
 
     def set_bitmap(
-        self, words: Array, values: Array | None, iso: Any, count: Array | int | None
+        self,
+        words: Array,
+        values: Array | None,
+        iso: Any,
+        count: Array | int | None,
+        notification: HostNotification | None = None,
+        stats: ProductStats | None = None,
     ) -> None:
-        """Become these presence bits; `count` is a device counter, a number, or None to count."""
+        """Become these presence bits; see `counted` for the counts."""
         nvals, counter = (count, None) if isinstance(count, int) else (None, count)
-        self.form, self.indices, self.words, self.single = "bitmap", None, words, -1
-        self.values, self.iso = values, iso
-        self._nvals, self._count, self._notification = nvals, counter, None
-        self.stats = self.frontier_edges = self.edge_offsets = None
+        self._become("bitmap", None, words, values, iso, nvals, counter, notification, stats=stats)
 
     def set_full(self, values: Array | None, iso: Any = None) -> None:
         """Become a vector with every entry."""
-        self.form, self.indices, self.words, self.single = "full", None, None, -1
-        self.values, self.iso = values, iso
-        self._nvals, self._count, self._notification = self.size, None, None
-        self.stats = self.frontier_edges = self.edge_offsets = None
+        self._become("full", None, None, values, iso, self.size)
 
     def become_number(self, value: Any) -> None:
         """Become `value` everywhere, which is not stored; buffers stay for the next result."""
         spare = self._buffers()
-        self.spare = spare
         self.set_full(None, value)
+        self.spare = spare
 
     def forget(self) -> None:
         """Drop a product's statistics: the vector has other entries now."""
@@ -183,38 +197,13 @@ class VectorStore:
 
     def restore(self, state: tuple[Any, ...]) -> None:
         """Become what the vector was when `state` returned this."""
-        (
-            self.form, self.indices, self.words, self.values, self.iso, self.single, self._nvals,
-            self._count, self._notification, self.stats, self.frontier_edges, self.edge_offsets,
-        ) = state  # fmt: skip
+        self._become(*state)
 
     def adopt(self, other: VectorStore) -> None:
         """Become `other`; the buffers it replaces stay for the next result."""
         spare = self._buffers()
+        self._become(*_STATE(other))
         self.spare = spare
-        self.form, self.indices, self.words = other.form, other.indices, other.words
-        self.values, self.iso = other.values, other.iso
-        self._nvals, self._count = other._nvals, other._count
-        self._notification, self.single = other._notification, other.single
-        self.stats, self.frontier_edges = other.stats, other.frontier_edges
-        self.edge_offsets = other.edge_offsets
-
-    def hold_product(
-        self,
-        words: Array,
-        values: Array | None,
-        iso: Any,
-        counts: Array,
-        notification: HostNotification,
-        stats: ProductStats,
-    ) -> None:
-        """Become the bitmap that a product is writing, as `adopt` does; part of each level."""
-        spare = self._buffers()
-        self.spare = spare
-        self.form, self.indices, self.words, self.single = "bitmap", None, words, -1
-        self.values, self.iso = values, iso
-        self._nvals, self._count, self._notification = None, counts, notification
-        self.stats, self.frontier_edges, self.edge_offsets = stats, None, None
 
     def _buffers(self) -> dict[str, Array]:
         """Return the buffers to keep when others take their place."""
@@ -411,15 +400,11 @@ class VectorStore:
     def copy(self, dtype: DType) -> VectorStore:
         """Return a copy, cast to `dtype`, in the same form."""
         made = VectorStore(self.device, self.counters, dtype, self.size)
+        self._upload()
+        indices, words = (None if x is None else x.copy() for x in (self.indices, self.words))
         values = None if self.values is None else cast_array(self.device, self.values, dtype)
         iso = None if self.iso is None else cast_number(self.iso, dtype)
-        if self.form == "sparse":
-            self._upload()
-            made.set_sparse(self.indices.copy(), values, iso)
-        elif self.form == "full":
-            made.set_full(values, iso)
-        else:
-            made.set_bitmap(self.words.copy(), values, iso, self.nvals)
+        made._become(self.form, indices, words, values, iso, self.nvals)
         made.stats, made.frontier_edges = self.stats, self.frontier_edges
         made.edge_offsets = self.edge_offsets
         return made
