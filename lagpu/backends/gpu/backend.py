@@ -19,11 +19,10 @@ from lagpu.backends.gpu.kernels import sources_hash
 from lagpu.backends.gpu.ops import (
     bitmap,
     elementwise,
-    matrices,
     sparse,
     spmv,
+    statements,
     strategies,
-    vectors,
 )
 from lagpu.backends.gpu.ops.planner import POLICIES, choose
 from lagpu.backends.gpu.profile import GpuMeter, MeterPool, Runtime
@@ -116,9 +115,9 @@ class GpuBackend:
         """See `Backend`."""
         out, desc, operation, _ = statement
         if type(out) is VectorStore:
-            vectors.RUN[type(operation)](self.runtime, out, desc, operation)
+            statements.ON_VECTORS[type(operation)](self.runtime, out, desc, operation)
         else:
-            matrices.run(self.runtime, out, desc, operation)
+            statements.write_matrix(self.runtime, out, desc, operation)
 
     def evaluate(self, operation: Operation) -> Any:
         """See `Backend`."""
@@ -141,16 +140,16 @@ class GpuBackend:
     def explain(self, operation: Operation) -> list[str]:
         """See `Backend`."""
         if isinstance(operation, MultiplySelection):
-            plan, matrix = spmv.choose_selection(operation.product), None
+            plan, memory = spmv.choose_selection(operation.product), []
         else:
             assert isinstance(operation, Multiply)
-            if isinstance(operation.operand, VectorStore):
-                matrix = operation.matrix.csc()
-                plan = choose(matrix, operation.operand, operation.product)
+            matrix, u = operation.matrix.csc(), operation.operand
+            if isinstance(u, VectorStore):
+                plan = choose(matrix, u, operation.product)
             else:
-                plan, matrix = matrices.explain_product(self.runtime, operation)
+                plan = statements.explain_product(self.runtime, operation)
+            memory = [spmv.memory_of(matrix)]
         chosen = f"{plan.direction}, {plan.kernel}" if plan.direction else plan.kernel
-        memory = [] if matrix is None else [spmv.memory_of(matrix)]
         return [f"{chosen}: {plan.reason}", *memory]
 
     def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> FusedLoop | Rejection:
@@ -244,7 +243,7 @@ class GpuBackend:
         """See `Backend`."""
         if isinstance(x, VectorStore):
             return x.copy(dtype)
-        return MatrixHandle(matrices.copy(x.store, dtype))
+        return MatrixHandle(statements.copy(x.store, dtype))
 
     def vector_resized(self, v: VectorStore, size: int) -> VectorStore:
         """See `Backend`."""

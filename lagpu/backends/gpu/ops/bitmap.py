@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid
+from lagpu.algebra.operators import Monoid
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.kernels.source import Prelude, accum_macros, macros_of
 from lagpu.backends.gpu.ops import elementwise
@@ -17,8 +17,7 @@ from lagpu.backends.gpu.storage.forms import is_symmetric
 from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix, cast_number
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.gpu.storage.workspaces import chunks_of, index_types
-from lagpu.dtypes import DType
-from lagpu.operations import BoundOperator, Descriptor, Product
+from lagpu.operations import Descriptor, Product
 
 
 def on_entries(counters: Counters, desc: Descriptor) -> Descriptor:
@@ -28,20 +27,11 @@ def on_entries(counters: Counters, desc: Descriptor) -> Descriptor:
     return desc._replace(mask=desc.mask.bitmap(counters).entries)
 
 
-def _like(A: BitmapMatrix, dtype: DType, what: str) -> VectorStore:
-    require(A.device, A.shape, dtype, what)
-    return VectorStore(A.device, A.entries.counters, dtype, A.entries.size)
-
-
 def _make_room(C: BitmapMatrix) -> None:
     """Store bits and values of an output."""
     if C.entries.form != "bitmap" or C.entries.values is None:
         require(C.device, C.shape, C.dtype, "assign")
     C.entries.to_writable()
-
-
-def _matrix(A: BitmapMatrix, entries: VectorStore) -> BitmapMatrix:
-    return BitmapMatrix(A.device, entries.dtype, A.shape, entries)
 
 
 def write(counters: Counters, C: MatrixHandle, desc: Descriptor, T: BitmapMatrix) -> None:
@@ -79,33 +69,6 @@ def fill(counters: Counters, C: MatrixHandle, desc: Descriptor, value: Any) -> N
     )  # fmt: skip
     w.counted(count)
     C.store = made
-
-
-def combine(
-    kind: str,
-    A: BitmapMatrix,
-    B: BitmapMatrix,
-    op: BinaryOp,
-    defaults: tuple[Any, Any] | None = None,
-) -> BitmapMatrix:
-    """Return ``A (+) B`` or ``A (x) B``."""
-    w = _like(A, op.types(A.dtype, B.dtype)[1], kind)
-    elementwise.combine(kind, w, Descriptor(), A.entries, B.entries, op, defaults)
-    return _matrix(A, w)
-
-
-def apply(A: BitmapMatrix, function: BoundOperator) -> BitmapMatrix:
-    """Return ``f(A)``, of an operator that does not look at positions."""
-    w = _like(A, function.result, "apply")
-    elementwise.map_entries(w, Descriptor(), A.entries, function)
-    return _matrix(A, w)
-
-
-def select(A: BitmapMatrix, op: IndexUnaryOp, thunk: Any) -> BitmapMatrix:
-    """Return the entries for which an operator of the value alone holds."""
-    w = _like(A, A.dtype, "select")
-    elementwise.select_entries(w, Descriptor(), A.entries, op, thunk)
-    return _matrix(A, w)
 
 
 def reduce_columns(A: BitmapMatrix, monoid: Monoid) -> VectorStore:

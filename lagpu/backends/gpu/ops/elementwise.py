@@ -65,110 +65,33 @@ def mask_words(desc: Descriptor) -> tuple[Any, bool]:
 
 def write(w: VectorStore, desc: Descriptor, t: VectorStore, region: Any = None) -> None:
     """Write `t` into `w`, cast; with `region` only at the indices whose bit is set."""
-    map_entries(w, desc, t, _identity(t.dtype), region)
+    given = {"scalar": t.dtype.zero, "scalar_left": False, "region": region}
+    types = {"U": t.dtype, "T": t.dtype, "Z": t.dtype}
+    _update(w, desc, "map", unary.identity, t.dtype, types, {"u_": t}, given)
 
 
-@functools.cache
-def _identity(dtype: DType) -> BoundOperator:
-    return BoundOperator(unary.identity, dtype, dtype)
-
-
-def map_entries(
-    w: VectorStore,
-    desc: Descriptor,
-    u: VectorStore,
-    function: BoundOperator,
-    region: Any = None,
-) -> None:
+def map_entries(w: VectorStore, desc: Descriptor, u: VectorStore, function: BoundOperator) -> None:
     """``w<m> = f(u)``."""
-    mask, complement = mask_words(desc)
-    words, values, number = u.readable()
-    w.to_writable()
-    count = w.counters.take()
-    types = (u.dtype, function.domain, function.result, w.dtype)
-    run = _launch_over(w.device, w.size, "map", function.op, types, desc.accum)
     scalar, left = bound_operand(function)
-    w.changes()
-    run({
-        # the words of `u` have changed if it is `w`, which was made writable
-        "u_words": w.words if u is w else words, "u_values": values, "u_iso": number,
-        "scalar": scalar, "scalar_left": left, "m_words": mask, "complement": complement,
-        "replace": desc.replace, "region": region, "w_words": w.words, "w_values": w.values,
-        "nvals": count,
-    })  # fmt: skip
-    w.counted(count)
-
-
-def bound_operand(function: BoundOperator) -> tuple[Any, bool]:
-    """Return the bound operand, or a zero; and whether it is the left one, as ``mapped`` asks."""
-    if function.left is not None:
-        return function.left, True
-    return (function.domain.zero if function.right is None else function.right), False
+    given = {"scalar": scalar, "scalar_left": left, "region": None}
+    types = {"U": u.dtype, "T": function.domain, "Z": function.result}
+    _update(w, desc, "map", function.op, function.result, types, {"u_": u}, given)
 
 
 def select_entries(
     w: VectorStore, desc: Descriptor, u: VectorStore, op: IndexUnaryOp, thunk: Any
 ) -> None:
     """``w<m> = u`` where `op` holds."""
-    mask, complement = mask_words(desc)
-    words, values, number = u.readable()
-    w.to_writable()
-    count = w.counters.take()
-    types = (u.dtype, lookup(thunk.dtype), u.dtype, w.dtype)
-    run = _launch_over(w.device, w.size, "select_entries", op, types, desc.accum)
-    w.changes()
-    run({
-        "u_words": w.words if u is w else words, "u_values": values, "u_iso": number,
-        "thunk": thunk, "m_words": mask, "complement": complement, "replace": desc.replace,
-        "w_words": w.words, "w_values": w.values, "nvals": count,
-    })  # fmt: skip
-    w.counted(count)
-
-
-@functools.lru_cache(maxsize=1024)
-def _launch_over(
-    device: Any,
-    size: int,
-    name: str,
-    op: Operator | None,
-    types: tuple[DType, DType, DType, DType],
-    accum: BinaryOp | None,
-) -> CheckedLaunch:
-    """Return a launch from elementwise/map.cu over all of a vector; all but the size varies.
-
-    `types` are those of what is read, of the operator's domain and result, and of the output.
-    """
-    read, domain, result, written = types
-    macros, prelude = {"W": written.ctype}, Prelude()
-    if op is not None:
-        macros |= {"OP": prelude.functor(op), "U": read.ctype, "T": domain.ctype}
-    if name == "map":
-        macros["Z"] = result.ctype
-    macros |= accum_macros(accum, written, result, prelude)
-    run = kernel("elementwise/map.cu", name, prelude=prelude.text, **macros)
-    # Each block adds what it counts to one number. Stores wait for nothing: few threads do.
-    most, block = device.resident_threads, BLOCK
-    if name == "fill":
-        most, block = most // 2, block // 2
-    made: CheckedLaunch = device.prepare(run, min(size, most), n=size, block=block)
-    return made
+    types = {"U": u.dtype, "T": lookup(thunk.dtype)}
+    _update(w, desc, "select_entries", op, u.dtype, types, {"u_": u}, {"thunk": thunk})
 
 
 def assign_value(w: VectorStore, desc: Descriptor, value: Any, region: Any = None) -> None:
     """``w<m>(I) = value``."""
     if w.size and region is None and desc.mask is None and desc.accum is None:
         w.become_number(value)
-        return
-    mask, complement = mask_words(desc)
-    w.to_writable()
-    count = w.counters.take()
-    fill = _launch_over(w.device, w.size, "fill", None, (w.dtype,) * 4, desc.accum)
-    w.changes()
-    fill({
-        "scalar": value, "m_words": mask, "complement": complement, "replace": desc.replace,
-        "region": region, "w_words": w.words, "w_values": w.values, "nvals": count,
-    })  # fmt: skip
-    w.counted(count)
+    else:
+        _update(w, desc, "fill", None, w.dtype, {}, {}, {"scalar": value, "region": region})
 
 
 def combine(
@@ -181,45 +104,77 @@ def combine(
     defaults: tuple[Any, Any] | None,
 ) -> None:
     """``w<m> = u (+) v`` or ``u (x) v``."""
-    domain, _ = op.types(u.dtype, v.dtype)
-    mask, complement = mask_words(desc)
+    domain, result = op.types(u.dtype, v.dtype)
     u_default, v_default = defaults or (domain.zero,) * 2
-    (u_words, u_values, u_iso), (v_words, v_values, v_iso) = u.readable(), v.readable()
-    w.to_writable()
-    if u is w:
-        u_words, u_values, u_iso = u.readable()
-    if v is w:
-        v_words, v_values, v_iso = v.readable()
+    given = {"mode": EWISE_MODES[kind], "u_default": u_default, "v_default": v_default}
+    types = {"U": u.dtype, "V": v.dtype, "T": domain, "Z": result}
+    _update(w, desc, "combine", op, result, types, {"u_": u, "v_": v}, given)
+
+
+def _update(
+    w: VectorStore,
+    desc: Descriptor,
+    name: str,
+    op: Operator | None,
+    result: DType,
+    types: dict[str, DType],
+    operands: dict[str, VectorStore],
+    given: dict[str, Any],
+) -> None:
+    """Run a kernel over all of `w`: its operands by the prefix of their parameters."""
+    mask, complement = mask_words(desc)
+    w.to_writable()  # before it is read as an operand
+    for prefix, u in operands.items():
+        given |= u.arguments(prefix)
     count = w.counters.take()
-    run = _launch_of_two(w.device, w.size, op, (u.dtype, v.dtype, w.dtype), desc.accum)
+    run = _launch(w.device, w.size, name, op, result, desc.accum, W=w.dtype, **types)
     w.changes()
     run({
-        "mode": EWISE_MODES[kind], "u_words": u_words, "u_values": u_values, "u_iso": u_iso,
-        "v_words": v_words, "v_values": v_values, "v_iso": v_iso,
-        "u_default": u_default, "v_default": v_default, "m_words": mask, "complement": complement,
-        "replace": desc.replace, "w_words": w.words, "w_values": w.values, "nvals": count,
+        **given, "m_words": mask, "complement": complement, "replace": desc.replace,
+        "w_words": w.words, "w_values": w.values, "nvals": count,
     })  # fmt: skip
     w.counted(count)
 
 
 @functools.lru_cache(maxsize=1024)
-def _launch_of_two(
+def _launch(
     device: Any,
     size: int,
-    op: BinaryOp,
-    types: tuple[DType, DType, DType],
+    name: str,
+    op: Operator | None,
+    result: DType,
     accum: BinaryOp | None,
+    **types: DType,
 ) -> CheckedLaunch:
-    """Return the launch that combines vectors of these types into one; all but the size varies."""
-    domain, result = op.types(*types[:2])
+    """Return a launch over all of a vector; all but the size varies."""
     prelude = Prelude()
-    macros = {"OP": prelude.functor(op), "T": domain.ctype, "Z": result.ctype}
-    macros |= {name: dtype.ctype for name, dtype in zip("UVW", types, strict=True)}
-    macros |= accum_macros(accum, types[2], result, prelude)
-    run = kernel("elementwise/combine.cu", "combine", prelude=prelude.text, **macros)
-    threads = min(size, device.resident_threads)
-    made: CheckedLaunch = device.prepare(run, threads, n=size, block=BLOCK)
+    macros = {macro: dtype.ctype for macro, dtype in types.items()}
+    if op is not None:
+        macros["OP"] = prelude.functor(op)
+    macros |= accum_macros(accum, types["W"], result, prelude)
+    file = "combine" if name == "combine" else "map"
+    run = kernel(f"elementwise/{file}.cu", name, prelude=prelude.text, **macros)
+    # Each block adds what it counts to one number. Stores wait for nothing: few threads do.
+    most, block = device.resident_threads, BLOCK
+    if name == "fill":
+        most, block = most // 2, block // 2
+    made: CheckedLaunch = device.prepare(run, min(size, most), n=size, block=block)
     return made
+
+
+def bound_operand(function: BoundOperator) -> tuple[Any, bool]:
+    """Return the bound operand, or a zero; and whether it is the left one, as ``mapped`` asks."""
+    if function.left is not None:
+        return function.left, True
+    return (function.domain.zero if function.right is None else function.right), False
+
+
+def region_at(w: VectorStore, indices: Any) -> Any:
+    """Return the presence words of a vector as long as `w` with entries at rising indices."""
+    region = VectorStore(w.device, w.counters, w.dtype, w.size)
+    region.set_sparse(indices, None, w.dtype.zero)
+    region.to_bitmap()
+    return region.words
 
 
 def scatter(like: VectorStore, indices: Any, u: VectorStore) -> VectorStore:

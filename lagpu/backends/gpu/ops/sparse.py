@@ -369,12 +369,12 @@ def write(
         desc = desc._replace(mask=mask)
     w, v = _on_pattern(counters, C, pattern), _on_pattern(counters, T, pattern)
     w.values = None if w.values is None else w.values.copy()  # it is written to
-    elementwise.write(w, desc, v, _region(counters, C, pattern, rows, cols))
+    elementwise.write(w, desc, v, _region(w, C, pattern, rows, cols))
     return _from_pattern(w, pattern, C.shape)
 
 
 def _region(
-    counters: Counters, C: CscMatrix, pattern: Pattern, rows: Array | None, cols: Array | None
+    w: VectorStore, C: CscMatrix, pattern: Pattern, rows: Array | None, cols: Array | None
 ) -> Array | None:
     """Return presence words of the positions in these rows and columns, or None for all."""
     if rows is None and cols is None:
@@ -385,10 +385,7 @@ def _region(
         inside &= xp.isin(pattern.numbers // nrows, cols)
     if rows is not None:
         inside &= xp.isin(pattern.numbers % nrows, rows)
-    region = VectorStore(C.device, counters, C.dtype, len(pattern))
-    region.set_sparse(xp.flatnonzero(inside), None, C.dtype.numpy.type(0))
-    region.to_bitmap()
-    return region.words
+    return elementwise.region_at(w, xp.flatnonzero(inside))
 
 
 #: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).

@@ -112,7 +112,7 @@ class VectorStore:
     def __init__(self, device: Device, counters: Counters, dtype: DType, size: int) -> None:
         self.device, self.counters, self.dtype, self.size = device, counters, dtype, size
         self.spare: dict[str, Array] = {}
-        self.set_empty()
+        self._become("sparse", None, None, None, dtype.zero, 0)
 
     # An interrupt may come at any call. So what changes the contents calls nothing while it does.
     def _become(
@@ -345,8 +345,10 @@ class VectorStore:
 
     def arguments(self, prefix: str = "") -> dict[str, Any]:
         """Return what `readable` does as kernels name it: ``words``, ``values`` and ``iso``."""
-        words, values, number = self.readable()
-        return {f"{prefix}words": words, f"{prefix}values": values, f"{prefix}iso": number}
+        if self.form == "sparse":
+            self.to_bitmap()
+        iso = self.dtype.zero if self.iso is None else self.iso
+        return {f"{prefix}words": self.words, f"{prefix}values": self.values, f"{prefix}iso": iso}
 
     @property
     def is_number(self) -> bool:
