@@ -11,57 +11,27 @@ from typing import Any
 
 import numpy as np
 
+from lagpu import operations as ops
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.device.protocol import Device, named_error
 from lagpu.backends.gpu.fused.plan import FUSED_POLICIES, plan_loop
 from lagpu.backends.gpu.fused.search_per_source import batch_size
 from lagpu.backends.gpu.kernels import sources_hash
-from lagpu.backends.gpu.ops import (
-    bitmap,
-    elementwise,
-    sparse,
-    spmv,
-    statements,
-    strategies,
-)
+from lagpu.backends.gpu.ops import elementwise, spmv, statements, strategies
 from lagpu.backends.gpu.ops.planner import POLICIES, choose
 from lagpu.backends.gpu.profile import GpuMeter, MeterPool, Runtime
-from lagpu.backends.gpu.storage import bitmap as preview
-from lagpu.backends.gpu.storage import forms
-from lagpu.backends.gpu.storage.bitmap import (
-    BitmapLevels,
-    BitmapMatrix,
-    MatrixHandle,
-    VectorLevels,
-    fit_as_bitmaps,
-    fits,
-    from_few_entries,
-    stride,
-)
+from lagpu.backends.gpu.storage import bitmap, forms
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.guard import guarded, refuse_after_fork
 from lagpu.backends.protocol import Capabilities
 from lagpu.dtypes import DType
 from lagpu.errors import LagpuError
 from lagpu.host import memory
-from lagpu.operations import (
-    ExtractElement,
-    FusedLoop,
-    Multiply,
-    MultiplySelection,
-    Operation,
-    Reduce,
-    Rejection,
-    Statement,
-    Sweep,
-    Until,
-)
 
 Array = np.ndarray[Any, Any]
 Handle = VectorStore | MatrixHandle
 LARGE = 1 << 20  # elements from which free memory is checked before a vector is allocated
-# The part of its arrays that each kernel of a product moves, for traces.
-TRAFFIC = {**strategies.TRAFFIC, **spmv.SELECTION_TRAFFIC, **bitmap.TRAFFIC, **sparse.TRAFFIC}
 
 
 def _named_error(backend: GpuBackend, error: Exception, method: str) -> LagpuError | None:
@@ -111,7 +81,7 @@ class GpuBackend:
             self.enter()
 
     # --------------------------------------------------------------------------- statements
-    def execute(self, statement: Statement) -> None:
+    def execute(self, statement: ops.Statement) -> None:
         """See `Backend`."""
         out, desc, operation, _ = statement
         if type(out) is VectorStore:
@@ -119,17 +89,17 @@ class GpuBackend:
         else:
             statements.write_matrix(self.runtime, out, desc, operation)
 
-    def evaluate(self, operation: Operation) -> Any:
+    def evaluate(self, operation: ops.Operation) -> Any:
         """See `Backend`."""
-        if isinstance(operation, ExtractElement):
+        if isinstance(operation, ops.ExtractElement):
             x, position = operation.operand, operation.position
             if isinstance(x, VectorStore):
                 return x.get(position[0])
             i, j = position
             if isinstance(x.store, BitmapMatrix):
-                return x.store.entries.get(j * stride(x.shape[0]) + i)
+                return x.store.entries.get(j * bitmap.stride(x.shape[0]) + i)
             return forms.entry(x.csc(), i, j)
-        assert isinstance(operation, Reduce)
+        assert isinstance(operation, ops.Reduce)
         x, monoid = operation.operand, operation.monoid
         if isinstance(x, VectorStore):
             return elementwise.reduce_entries(x, monoid)
@@ -137,12 +107,12 @@ class GpuBackend:
             return elementwise.reduce_entries(x.store.entries, monoid)
         return elementwise.reduce_matrix(x.csc(), monoid)
 
-    def explain(self, operation: Operation) -> list[str]:
+    def explain(self, operation: ops.Operation) -> list[str]:
         """See `Backend`."""
-        if isinstance(operation, MultiplySelection):
+        if isinstance(operation, ops.MultiplySelection):
             plan, memory = spmv.choose_selection(operation.product), []
         else:
-            assert isinstance(operation, Multiply)
+            assert isinstance(operation, ops.Multiply)
             matrix, u = operation.matrix.csc(), operation.operand
             if isinstance(u, VectorStore):
                 plan = choose(matrix, u, operation.product)
@@ -152,7 +122,9 @@ class GpuBackend:
         chosen = f"{plan.direction}, {plan.kernel}" if plan.direction else plan.kernel
         return [f"{chosen}: {plan.reason}", *memory]
 
-    def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> FusedLoop | Rejection:
+    def plan_loop(
+        self, body: Sequence[ops.Statement], turns: ops.Until | ops.Sweep
+    ) -> ops.FusedLoop | ops.Rejection:
         """See `Backend`."""
         return plan_loop(self.runtime.counters, body, turns)
 
@@ -164,7 +136,7 @@ class GpuBackend:
 
     def meter(self) -> GpuMeter:
         """See `Backend`."""
-        return GpuMeter(self.runtime, TRAFFIC, self._meters)
+        return GpuMeter(self.runtime, statements.TRAFFIC, self._meters)
 
     def free_bytes(self) -> int:
         """See `Backend`."""
@@ -180,9 +152,9 @@ class GpuBackend:
 
     def matrix(self, dtype: DType, shape: tuple[int, int]) -> MatrixHandle:
         """See `Backend`."""
-        if not fits(self.device, dtype, shape):
+        if not bitmap.fits(self.device, dtype, shape):
             return MatrixHandle(forms.empty(self.device, dtype, shape))
-        size = stride(shape[0]) * shape[1]
+        size = bitmap.stride(shape[0]) * shape[1]
         entries = VectorStore(self.device, self.runtime.counters, dtype, size)
         return MatrixHandle(BitmapMatrix(self.device, dtype, shape, entries))
 
@@ -212,7 +184,9 @@ class GpuBackend:
         dup_op: BinaryOp | None,
     ) -> MatrixHandle:
         """See `Backend`."""
-        few = from_few_entries(self.device, self.runtime.counters, rows, cols, values, dtype, shape)
+        few = bitmap.from_few_entries(
+            self.device, self.runtime.counters, rows, cols, values, dtype, shape
+        )
         if few is not None:
             return MatrixHandle(few)
         return MatrixHandle(forms.from_coo(self.device, rows, cols, values, dtype, shape, dup_op))
@@ -299,11 +273,11 @@ class GpuBackend:
 
     def vector_head(self, v: VectorStore, count: int) -> tuple[Array, Array]:
         """See `Backend`."""
-        return preview.head(v, count)
+        return bitmap.head(v, count)
 
     def matrix_corner(self, A: MatrixHandle, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
         """See `Backend`."""
-        return preview.corner(A.csc(), nrows, ncols)
+        return bitmap.corner(A.csc(), nrows, ncols)
 
     def nvals(self, x: Handle) -> int:
         """See `Backend`."""
@@ -315,7 +289,7 @@ class GpuBackend:
 
     def form(self, x: Handle) -> str:
         """See `Backend`."""
-        return preview.vector_form(x) if isinstance(x, VectorStore) else preview.matrix_form(x)
+        return bitmap.vector_form(x) if isinstance(x, VectorStore) else bitmap.matrix_form(x)
 
     def isequal(self, x: Handle, y: Handle) -> bool:
         """See `Backend`."""
@@ -325,11 +299,11 @@ class GpuBackend:
         assert isinstance(y, MatrixHandle)
         return forms.is_equal(x.csc(), y.csc())
 
-    def levels(self, x: Handle) -> VectorLevels | BitmapLevels | None:
+    def levels(self, x: Handle) -> bitmap.VectorLevels | bitmap.BitmapLevels | None:
         """See `Backend`."""
         if isinstance(x, VectorStore):
-            return VectorLevels(self.runtime.counters, x)
-        return BitmapLevels(self.runtime.counters, x) if fit_as_bitmaps(x) else None
+            return bitmap.VectorLevels(self.runtime.counters, x)
+        return bitmap.BitmapLevels(self.runtime.counters, x) if bitmap.fit_as_bitmaps(x) else None
 
     def is_symmetric(self, A: MatrixHandle) -> bool:
         """See `Backend`."""

@@ -13,15 +13,7 @@ from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.kernels.source import Prelude
 from lagpu.backends.gpu.ops import elementwise
 from lagpu.backends.gpu.ops.planner import Plan
-from lagpu.backends.gpu.storage.forms import (
-    from_coo,
-    has_one_each,
-    has_same_pattern,
-    no_places,
-    rows_of,
-    take,
-    take_true,
-)
+from lagpu.backends.gpu.storage import forms
 from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types, numbered
@@ -30,11 +22,12 @@ from lagpu.errors import NotSupported
 from lagpu.operations import Descriptor, Product
 
 Array = Any
-
+_DOTS = dict.fromkeys(("a_idx", "b_idx", "a_values", "b_values"), ("edges", 0.5))
 #: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).
-DOTS_TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
-    name: dict.fromkeys(("a_idx", "b_idx", "a_values", "b_values"), ("edges", 0.5))
-    for name in ("dot_products", "table_products")
+TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
+    "sum_products": dict.fromkeys(("a_values", "b_values", "b_rows"), ("edges", 1.0)),
+    "dot_products": _DOTS,
+    "table_products": _DOTS,
 }
 #: Steps of dot products that take as long as one product that is listed and sorted.
 OF_A_PRODUCT = 8
@@ -73,11 +66,11 @@ class Left(NamedTuple):
 
     def by_columns(self) -> CscMatrix:
         """Return the matrix."""
-        return self.cols or rows_of(self.some)
+        return self.cols or forms.rows_of(self.some)
 
     def by_rows(self) -> CscMatrix:
         """Return its transpose."""
-        return self.rows or rows_of(self.some)
+        return self.rows or forms.rows_of(self.some)
 
 
 class AtMask(NamedTuple):
@@ -90,7 +83,7 @@ class AtMask(NamedTuple):
 
     def csc(self) -> CscMatrix:
         """Return the product by itself."""
-        return take(self.mask.with_values(self.dtype, self.values, None), self.found)
+        return forms.take(self.mask.with_values(self.dtype, self.values, None), self.found)
 
 
 class Steps(NamedTuple):
@@ -130,7 +123,7 @@ def count_steps(A: Left, B: CscMatrix, mask: CscMatrix) -> tuple[int, Steps]:
     device = B.device
     found = device.xp.zeros(3, np.uint64)
     _add_products(A, B, found)
-    if A.rows is not None and has_one_each(A.rows) and has_one_each(B):
+    if A.rows is not None and forms.has_one_each(A.rows) and forms.has_one_each(B):
         return int(device.read(found[:1])), Steps(2 * mask.nvals, 0)
     lengths = _lengths(A.rows, A.some)
     types = {"LEN": index_ctype(lengths), "B": index_ctype(B.col_ptr)} | index_types(mask)
@@ -185,8 +178,8 @@ def dot_products(
     }  # fmt: skip
     macros |= {name: index_ctype(array) for name, array in indices.items()}
     macros |= {} if edges is None else {"EDGES": "1"}
-    macros |= {name: "1" for name, M in (("A_ONE", R), ("B_ONE", B)) if has_one_each(M)}
-    values, found = xp.empty(n, result.numpy), no_places(device, n)
+    macros |= {name: "1" for name, M in (("A_ONE", R), ("B_ONE", B)) if forms.has_one_each(M)}
+    values, found = xp.empty(n, result.numpy), forms.no_places(device, n)
     given = {
         "ncols": mask.shape[1], "col_ptr": mask.col_ptr, "row_idx": mask.row_idx,
         "a_ptr": R.col_ptr, "a_idx": R.row_idx, "a_values": R.values, "a_iso": R.number,
@@ -272,7 +265,7 @@ class Pattern:
 def _union(A: CscMatrix, B: CscMatrix) -> Pattern:
     """Return the positions of both; nothing is sorted if one has all positions of the other."""
     A.device.require((A.nvals + B.nvals) * 96, "matrix operation", "Use fewer or smaller matrices.")
-    if has_same_pattern(A, B):
+    if forms.has_same_pattern(A, B):
         return Pattern((A, B))
     xp, a, b = A.device.xp, positions(A), positions(B)
     if _within(xp, b, a):
@@ -304,7 +297,7 @@ def _on_pattern(counters: Counters, A: CscMatrix, pattern: Pattern) -> VectorSto
 def _masking(counters: Counters, M: CscMatrix, pattern: Pattern) -> VectorStore:
     """Return a mask as a vector over `pattern`; its entries elsewhere keep nothing."""
     v = VectorStore(M.device, counters, M.dtype, len(pattern))
-    if pattern.forms and has_same_pattern(M, pattern.forms[0]):
+    if pattern.forms and forms.has_same_pattern(M, pattern.forms[0]):
         v.set_full(M.values, M.iso)
     elif len(pattern):
         xp, numbers, own = M.device.xp, pattern.numbers, positions(M)
@@ -388,13 +381,6 @@ def _region(
     return elementwise.region_at(w, xp.flatnonzero(inside))
 
 
-#: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).
-TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
-    "sum_products": dict.fromkeys(("a_values", "b_values", "b_rows"), ("edges", 1.0)),
-    **DOTS_TRAFFIC,
-}
-
-
 def mxm(
     A: Left,
     B: CscMatrix,
@@ -411,7 +397,7 @@ def mxm(
     require_numbered((A.nrows, B.shape[1]))
     mask = desc.mask
     if mask is not None and not desc.structure:
-        mask = take_true(mask)
+        mask = forms.take_true(mask)
     if mask is None or desc.complement:
         all_ = count_products(A, B)
         found = _plan(all_)
@@ -528,4 +514,4 @@ def extract(A: CscMatrix, rows: Array | None, cols: Array | None) -> CscMatrix:
         i, j, place = order[at], j[entry], place[entry]
     shape = (A.shape[0] if rows is None else len(rows), len(columns))
     values = A.number if A.values is None else A.values[place]
-    return from_coo(A.device, i, j, values, A.dtype, shape, None)
+    return forms.from_coo(A.device, i, j, values, A.dtype, shape, None)

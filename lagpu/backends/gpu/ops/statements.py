@@ -10,18 +10,11 @@ import numpy as np
 from lagpu import operations as ops
 from lagpu.algebra.operators import IndexUnaryOp, Monoid, Operator, Semiring
 from lagpu.algebra.tables import binary, indexunary, unary
-from lagpu.backends.gpu.ops import bitmap, elementwise, sparse, spmv
+from lagpu.backends.gpu.ops import bits, elementwise, sparse, spmv, strategies
 from lagpu.backends.gpu.ops.planner import Plan, choose
 from lagpu.backends.gpu.profile import Runtime
-from lagpu.backends.gpu.storage import forms
-from lagpu.backends.gpu.storage.bitmap import (
-    BitmapMatrix,
-    MatrixHandle,
-    fit_as_bitmaps,
-    fits,
-    has_bitmap,
-    require,
-)
+from lagpu.backends.gpu.storage import bitmap, forms
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
 from lagpu.backends.gpu.storage.matrix import CscMatrix, cast_array, cast_number
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import BOOL, DType
@@ -30,6 +23,8 @@ from lagpu.operations import Descriptor, Product
 
 Array = np.ndarray[Any, Any]
 Store = CscMatrix | BitmapMatrix
+# The part of its arrays that each kernel of a product moves, for traces.
+TRAFFIC = {**strategies.TRAFFIC, **spmv.SELECTION_TRAFFIC, **bits.TRAFFIC, **sparse.TRAFFIC}
 
 
 def _there(runtime: Runtime, indices: Array | None) -> Any:
@@ -124,7 +119,7 @@ def _reduce_rows(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.Red
     """Run a product with a full vector that takes the matrix' value."""
     monoid: Monoid = op.monoid
     if op.transposed and op.matrix.is_bitmap:
-        elementwise.write(w, desc, bitmap.reduce_columns(op.matrix.store, monoid))
+        elementwise.write(w, desc, bits.reduce_columns(op.matrix.store, monoid))
         return
     A: CscMatrix = op.matrix.csc()
     domain, result = monoid.types(A.dtype)
@@ -199,11 +194,11 @@ def _write(runtime: Runtime, C: MatrixHandle, desc: Descriptor, T: Store, masked
     """``C<M> = T``, with accumulator and replace; `masked` if the mask has been applied to `T`."""
     replaces = desc.replace and desc.accum is None
     result = MatrixHandle(T)
-    if has_bitmap(C, result) and fit_as_bitmaps(C, result, desc.mask):
+    if bitmap.has_bitmap(C, result) and bitmap.fit_as_bitmaps(C, result, desc.mask):
         if masked and replaces and isinstance(T, BitmapMatrix):
             C.store = _cast(T, C.dtype)
         else:
-            bitmap.write(runtime.counters, C, desc, result.bitmap(runtime.counters))
+            bits.write(runtime.counters, C, desc, result.bitmap(runtime.counters))
         return
     if masked and (C.nvals == 0 or replaces):
         C.store = _cast(T, C.dtype)
@@ -239,8 +234,12 @@ def _assign(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: ops.Assign)
 
 def _fill_matrix(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: ops.AssignScalar) -> None:
     """``C<M>(I, J) = value``: at the mask's entries, or without one at all positions."""
-    if op.indices is None and has_bitmap(C, desc.mask) and fit_as_bitmaps(C, desc.mask):
-        bitmap.fill(runtime.counters, C, desc, op.value)
+    if (
+        op.indices is None
+        and bitmap.has_bitmap(C, desc.mask)
+        and bitmap.fit_as_bitmaps(C, desc.mask)
+    ):
+        bits.fill(runtime.counters, C, desc, op.value)
         return
     rows, cols = (_there(runtime, x) for x in op.indices or (None, None))
     desc = _by_columns(desc)
@@ -272,7 +271,7 @@ def _multiply(runtime: Runtime, desc: Descriptor, op: ops.Multiply) -> Store | s
     edges = runtime.edges
     if _as_bitmaps(op, desc.mask):
         Q, B, product, iso, runtime.plan = _bitmap_product(runtime, op)
-        made = bitmap.multiply(runtime.counters, Q, B, product, iso, runtime.plan, desc, edges)
+        made = bits.multiply(runtime.counters, Q, B, product, iso, runtime.plan, desc, edges)
         runtime.product = None if edges is None else made
         return made
     T, runtime.plan = sparse.mxm(*_operands(op), op.product, _by_columns(desc), edges)
@@ -284,10 +283,10 @@ def _multiply(runtime: Runtime, desc: Descriptor, op: ops.Multiply) -> Store | s
 def _as_bitmaps(op: ops.Multiply, mask: MatrixHandle | None = None) -> bool:
     """Whether a product is one of bitmap matrices: its left operand or its mask is stored so."""
     A, B = op.operand, op.matrix
-    if not has_bitmap(A, mask) or op.transposed or not fit_as_bitmaps(A):
+    if not bitmap.has_bitmap(A, mask) or op.transposed or not bitmap.fit_as_bitmaps(A):
         return False
     shape = (A.shape[0], B.shape[1 if op.product.transpose else 0])
-    return fits(A.device, A.dtype, shape)
+    return bitmap.fits(A.device, A.dtype, shape)
 
 
 def _bitmap_product(
@@ -299,7 +298,7 @@ def _bitmap_product(
         B, product = forms.transpose(B), product._replace(transpose=True)
     Q = op.operand.bitmap(runtime.counters)
     iso = spmv.iso_result(B, Q.entries.values is not None, Q.entries.number, product)
-    return Q, B, product, iso, bitmap.choose(Q, B, product, iso)
+    return Q, B, product, iso, bits.choose(Q, B, product, iso)
 
 
 def _operands(op: ops.Multiply) -> tuple[sparse.Left, CscMatrix]:
@@ -317,7 +316,7 @@ def _on_entries(
     A: BitmapMatrix, dtype: DType, what: str, runtime: Runtime, op: Any, **operands: VectorStore
 ) -> BitmapMatrix:
     """Run an operation on bitmap matrices like `A` as one on the vectors of their entries."""
-    require(A.device, A.shape, dtype, what)
+    bitmap.require(A.device, A.shape, dtype, what)
     w = VectorStore(A.device, runtime.counters, dtype, A.entries.size)
     ON_VECTORS[type(op)](runtime, w, Descriptor(), op._replace(**operands))
     return BitmapMatrix(A.device, dtype, A.shape, w)
@@ -325,7 +324,7 @@ def _on_entries(
 
 def _ewise(runtime: Runtime, op: ops.Ewise) -> Store:
     A, B, counters = op.left, op.right, runtime.counters
-    if has_bitmap(A, B) and not any(op.transposed) and fit_as_bitmaps(A, B):
+    if bitmap.has_bitmap(A, B) and not any(op.transposed) and bitmap.fit_as_bitmaps(A, B):
         one, other = A.bitmap(counters), B.bitmap(counters)
         dtype = op.op.types(A.dtype, B.dtype)[1]
         return _on_entries(one, dtype, op.kind, runtime, op, left=one.entries, right=other.entries)

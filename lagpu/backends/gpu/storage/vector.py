@@ -97,18 +97,6 @@ class VectorStore:
         *("values", "words"),
     )
 
-    form: str
-    words: Array
-    indices: Array
-    values: Array
-    iso: Any
-    stats: ProductStats | None
-    frontier_edges: int | None
-    edge_offsets: Any
-    _nvals: int | None
-    _count: Array
-    _notification: HostNotification | None
-
     def __init__(self, device: Device, counters: Counters, dtype: DType, size: int) -> None:
         self.device, self.counters, self.dtype, self.size = device, counters, dtype, size
         self.spare: dict[str, Array] = {}
@@ -120,7 +108,7 @@ class VectorStore:
         form: str,
         indices: Array,
         words: Array,
-        values: Array | None,
+        values: Array,
         iso: Any,
         nvals: int | None,
         count: Array = None,
@@ -170,10 +158,6 @@ class VectorStore:
         spare = self._buffers()
         self.set_full(None, value)
         self.spare = spare
-
-    def forget(self) -> None:
-        """Drop a product's statistics: the vector has other entries now."""
-        self.stats = self.frontier_edges = self.edge_offsets = None
 
     def counted(
         self, count: Array | int | None, notification: HostNotification | None = None

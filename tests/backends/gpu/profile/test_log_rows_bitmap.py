@@ -262,12 +262,12 @@ def test_other_products_of_matrices(place):
 
 
 def test_products_count_only_for_a_trace(place, monkeypatch):
-    from lagpu.backends.gpu.ops import bitmap
+    from lagpu.backends.gpu.ops import bits
     from lagpu.backends.gpu.ops import sparse as masked
     from lagpu.backends.gpu.ops import sparse as spgemm
 
     asked = []
-    for module in (bitmap, masked, spgemm):
+    for module in (bits, masked, spgemm):
 
         def told(*args, **macros):
             if args[0] != "spgemm/steps.cu":  # which counts for the plan
