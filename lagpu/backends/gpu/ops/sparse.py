@@ -160,12 +160,7 @@ def macros_of_two(
 
 
 def dot_products(
-    R: CscMatrix,
-    B: CscMatrix,
-    mask: CscMatrix,
-    product: Product,
-    steps: Steps,
-    edges: Array | None,
+    R: CscMatrix, B: CscMatrix, mask: CscMatrix, product: Product, steps: Steps, edges: Array | None
 ) -> AtMask:
     """Return the products of rows and columns at the entries of the mask; `R` is ``A'``."""
     device, xp, n = R.device, R.device.xp, mask.nvals
@@ -382,11 +377,7 @@ def _region(
 
 
 def mxm(
-    A: Left,
-    B: CscMatrix,
-    product: Product,
-    desc: Descriptor,
-    edges: Array | None = None,
+    A: Left, B: CscMatrix, product: Product, desc: Descriptor, edges: Array | None = None
 ) -> tuple[CscMatrix | AtMask, Plan]:
     """Return ``A (+.x) B`` and how it was made.
 
@@ -424,11 +415,7 @@ def _plan(count: int) -> Plan:
 
 
 def _all(
-    A: CscMatrix,
-    B: CscMatrix,
-    product: Product,
-    mask: CscMatrix | None,
-    complement: bool,
+    A: CscMatrix, B: CscMatrix, product: Product, mask: CscMatrix | None, complement: bool
 ) -> CscMatrix:
     """List every product, sort those that the mask keeps by entry, add each run."""
     xp, shape = A.device.xp, (A.shape[0], B.shape[1])

@@ -39,12 +39,7 @@ def empty(device: Device, dtype: DType, shape: tuple[int, int]) -> CscMatrix:
 
 
 def from_csc(
-    device: Device,
-    col_ptr: Any,
-    row_idx: Any,
-    values: Any,
-    dtype: DType,
-    shape: tuple[int, int],
+    device: Device, col_ptr: Any, row_idx: Any, values: Any, dtype: DType, shape: tuple[int, int]
 ) -> CscMatrix:
     """Return a matrix of valid, sorted CSC arrays; `values` is an array or one scalar."""
     count = len(row_idx)
