@@ -59,11 +59,6 @@ class Left(NamedTuple):
         assert form is not None
         return form
 
-    @property
-    def nrows(self) -> int:
-        """Number of rows."""
-        return self.some.shape[0 if self.cols else 1]
-
     def by_columns(self) -> CscMatrix:
         """Return the matrix."""
         return self.cols or forms.rows_of(self.some)
@@ -76,14 +71,12 @@ class Left(NamedTuple):
 class AtMask(NamedTuple):
     """A product at the entries of a mask."""
 
-    mask: CscMatrix
-    dtype: DType  #: Type of the values.
-    values: Array  #: array: a value for each entry of the mask, in the order of its columns.
+    whole: CscMatrix  #: The mask's entries, each with a value.
     found: Array  #: array of u32: bits of the entries where there is a product.
 
     def csc(self) -> CscMatrix:
         """Return the product by itself."""
-        return forms.take(self.mask.with_values(self.dtype, self.values, None), self.found)
+        return forms.take(self.whole, self.found)
 
 
 class Steps(NamedTuple):
@@ -92,16 +85,6 @@ class Steps(NamedTuple):
     total: int  #: Entries of the mask, and of the shorter of row and column of each.
     #: The steps, of `total`, in columns with a table; 0 if no table is worth its making.
     in_tables: int
-
-
-def plan_at_mask(steps: Steps, products: int) -> Plan:
-    """Return how products at the entries of a mask are made."""
-    why = "steps of dot products at the mask's entries {} <= {} x products {}"
-    numbers = steps.total, OF_A_PRODUCT, products
-    if not steps.in_tables:
-        return Plan("", "dot_products", (why, *numbers))
-    why += "; {} of them in columns with a table"
-    return Plan("", "table_products", (why, *numbers, steps.in_tables))
 
 
 def count_products(A: Left, B: CscMatrix) -> int:
@@ -159,21 +142,17 @@ def macros_of_two(
     return macros | {name: dtype.ctype for name, dtype in types.items()}, prelude.text
 
 
+def _algebra(product: Product) -> tuple[Monoid, BinaryOp, DType, DType]:
+    return product.semiring.monoid, product.semiring.multiply, product.domain, product.result
+
+
 def dot_products(
-    R: CscMatrix, B: CscMatrix, mask: CscMatrix, product: Product, steps: Steps, edges: Array | None
+    R: CscMatrix, B: CscMatrix, mask: CscMatrix, product: Product, tables: bool, edges: Array | None
 ) -> AtMask:
     """Return the products of rows and columns at the entries of the mask; `R` is ``A'``."""
-    device, xp, n = R.device, R.device.xp, mask.nvals
-    semiring, domain, result = product.semiring, product.domain, product.result
+    device, xp, n, result = R.device, R.device.xp, mask.nvals, product.result
     device.require(n * (1 + result.numpy.itemsize), "mxm")
-    macros, prelude = macros_of_two(R, B, semiring.monoid, semiring.multiply, domain, result)
-    indices = {
-        "APTR": R.col_ptr, "AIDX": R.row_idx, "BPTR": B.col_ptr, "BIDX": B.row_idx,
-        "PTR": mask.col_ptr, "IDX": mask.row_idx,
-    }  # fmt: skip
-    macros |= {name: index_ctype(array) for name, array in indices.items()}
-    macros |= {} if edges is None else {"EDGES": "1"}
-    macros |= {name: "1" for name, M in (("A_ONE", R), ("B_ONE", B)) if forms.has_one_each(M)}
+    macros, prelude = macros_of_two(R, B, *_algebra(product))
     values, found = xp.empty(n, result.numpy), forms.no_places(device, n)
     given = {
         "ncols": mask.shape[1], "col_ptr": mask.col_ptr, "row_idx": mask.row_idx,
@@ -181,17 +160,19 @@ def dot_products(
         "b_ptr": B.col_ptr, "b_idx": B.row_idx, "b_values": B.values, "b_iso": B.number,
         "z": values, "found": found, "edges": edges,
     }  # fmt: skip
-    most = MOST_ROWS if steps.in_tables else 0
+    macros |= index_types(mask) | index_types(R, "A") | index_types(B, "B")
+    macros |= {} if edges is None else {"EDGES": "1"}
+    macros |= {name: "1" for name, M in (("A_ONE", R), ("B_ONE", B)) if forms.has_one_each(M)}
     run = kernel("spgemm/dots.cu", "dot_products", prelude=prelude, **macros)
-    device.launch(run, n, least=FEW_ROWS, most=most, nvals=n, **given)
-    if steps.in_tables:
+    device.launch(run, n, least=FEW_ROWS, most=MOST_ROWS if tables else 0, nvals=n, **given)
+    if tables:
         run = kernel("spgemm/dots.cu", "table_products", prelude=prelude, **macros)
         shared = (B.row_idx.dtype.itemsize + 2) << TABLE_BITS  # an index and its place in a column
         device.launch(
             run, device.resident_threads, shared=shared, most_bits=TABLE_BITS,
             upto=_parts(B, mask), next=xp.zeros(1, np.uint64), **given,
         )  # fmt: skip
-    return AtMask(mask, result, values, found)
+    return AtMask(mask.with_values(result, values, None), found)
 
 
 def _parts(B: CscMatrix, mask: CscMatrix) -> Array:
@@ -314,9 +295,10 @@ def _from_pattern(v: VectorStore, pattern: Pattern, shape: tuple[int, int]) -> C
 
 def accumulate(counters: Counters, C: CscMatrix, desc: Descriptor, product: AtMask) -> CscMatrix:
     """Return `C` with a product at a mask's entries, which are those of `C`, accumulated to it."""
-    w, v = (VectorStore(C.device, counters, x.dtype, C.nvals) for x in (C, product))
+    values = product.whole.values
+    w, v = (VectorStore(C.device, counters, x.dtype, C.nvals) for x in (C, product.whole))
     w.set_full(None if C.values is None else C.values.copy(), C.iso)  # it is written to
-    v.set_bitmap(product.found, product.values, None, None)
+    v.set_bitmap(product.found, values, None, None)
     elementwise.write(w, Descriptor(accum=desc.accum), v)
     return _from_pattern(w, Pattern((C,)), C.shape)
 
@@ -385,24 +367,28 @@ def mxm(
     the mask may take fewer steps than all products. `edges`, unless None, gets the number of
     matrix entries that are looked at.
     """
-    require_numbered((A.nrows, B.shape[1]))
+    require_numbered((A.some.shape[0 if A.cols else 1], B.shape[1]))
     mask = desc.mask
     if mask is not None and not desc.structure:
         mask = forms.take_true(mask)
     if mask is None or desc.complement:
-        all_ = count_products(A, B)
-        found = _plan(all_)
+        products = count_products(A, B)
+        made = _plan(products)
     else:
-        all_, steps = count_steps(A, B, mask)
-        if steps.total <= OF_A_PRODUCT * all_:
-            made = dot_products(A.by_rows(), B, mask, product, steps, edges)
-            return made, plan_at_mask(steps, all_)
+        products, steps = count_steps(A, B, mask)
+        if steps.total <= OF_A_PRODUCT * products:
+            tables = bool(steps.in_tables)
+            name, more = "dot_products", ""
+            if tables:
+                name, more = "table_products", "; {} of them in columns with a table"
+            why = "steps of dot products at the mask's entries {} <= {} x products {}" + more
+            made = Plan("", name, (why, steps.total, OF_A_PRODUCT, products, steps.in_tables))
+            return dot_products(A.by_rows(), B, mask, product, tables, edges), made
         why = "{} x products {} < steps of dot products at the mask's entries {}"
-        numbers = OF_A_PRODUCT, all_, steps.total
-        found = _plan(all_)._replace(why=(why, *numbers))
+        made = Plan("", "sum_products", (why, OF_A_PRODUCT, products, steps.total))
     if edges is not None:
-        edges.fill(all_)
-    return _all(A.by_columns(), B, product, mask, desc.complement), found
+        edges.fill(products)
+    return _all(A.by_columns(), B, product, mask, desc.complement), made
 
 
 def plan(A: Left, B: CscMatrix) -> Plan:
@@ -431,10 +417,8 @@ def _all(
     first = xp.ones(len(key), bool)
     first[1:] = key[1:] != key[:-1]
     starts = xp.flatnonzero(first)
-    semiring = product.semiring
-    algebra = semiring.monoid, semiring.multiply, product.domain, product.result
     runs = a[order], b[order], starts, key[starts]
-    return _summed(A, B, runs, shape, algebra)
+    return _summed(A, B, runs, shape, _algebra(product))
 
 
 def _expanded(xp: Any, starts: Array, counts: Array) -> tuple[Array, Array]:

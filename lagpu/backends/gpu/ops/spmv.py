@@ -130,14 +130,8 @@ def multiply(
     iso = iso_result(A, u.values is not None, u.number, product)
     strategy = STRATEGIES[plan.kernel]
     dtype = strategy.result_type(product, dtype)
-    whole = (
-        plan.kernel == "pull_bitmap"
-        and not plan.variant
-        and iso is None
-        and mask[0] is None
-        and not mask[1]
-        and sums_whole(A, u, product)
-    )
+    sums = plan.kernel == "pull_bitmap" and not plan.variant and iso is None
+    whole = sums and mask[0] is None and not mask[1] and sums_whole(A, u, product)
     job = Job(
         plan.kernel, product, u.dtype, u.values is None, dtype, iso is not None, plan.group,
         plan.variant, whole,
@@ -162,12 +156,10 @@ def multiply(
     if prepared.reset is not None:
         prepared.reset({"w_words": words, "w_values": values})
     given = {
-        "u_words": u.words, "m_words": mask[0], "complement": mask[1], "w_words": words,
+        **lists, "u_words": u.words, "m_words": mask[0], "complement": mask[1], "w_words": words,
         "w_values": values, "counts": counts, "notification": notification.memory,
         "serial": notification.serial, "edges": edges,
     }  # fmt: skip
-    if lists:
-        given |= lists
     if iso is None:
         given["u_values"], given["u_iso"] = u.values, u.number
     prepared.launch(given)
@@ -185,10 +177,10 @@ def _stats(A: CscMatrix, u: VectorStore, plan: Plan) -> ProductStats:
     if frontier_edges is None:
         frontier_edges = A.nvals * nvals // max(u.size, 1)
     pulled = plan.direction == "pull" and not STRATEGIES[plan.kernel].whole
-    if stats is not None and stats.matrix() is A:
-        visited, explored = stats.visited + nvals, stats.explored + frontier_edges
-        return ProductStats(stats.matrix, pulled, visited, explored)
-    return ProductStats(weakref.ref(A), pulled, nvals, frontier_edges)
+    if stats is None or stats.matrix() is not A:
+        stats = ProductStats(weakref.ref(A), pulled, 0, 0)
+    explored = stats.explored + frontier_edges
+    return ProductStats(stats.matrix, pulled, stats.visited + nvals, explored)
 
 
 def iso_result(A: CscMatrix, has_values: bool, number: Any, product: Product) -> Any:

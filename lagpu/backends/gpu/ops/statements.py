@@ -165,7 +165,7 @@ def write_matrix(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: ops.Op
         T, masked = _MAKE[type(op)](runtime, op), False
     if isinstance(T, sparse.AtMask):
         # what a mask keeps may be accumulated to a matrix with the mask's own entries
-        if desc.accum and not C.is_bitmap and forms.has_same_pattern(C.csc(), T.mask):
+        if desc.accum and not C.is_bitmap and forms.has_same_pattern(C.csc(), T.whole):
             C.store = sparse.accumulate(runtime.counters, C.csc(), desc, T)
             return
         T = T.csc()

@@ -181,9 +181,9 @@ def pull_bytes(n: int) -> int:
     return 4 * (nwords(n) + n)
 
 
-def index_types(A: CscMatrix) -> dict[str, str]:
+def index_types(A: CscMatrix, prefix: str = "") -> dict[str, str]:
     """Return the macros for the types of a matrix' index arrays."""
-    return {"PTR": index_ctype(A.col_ptr), "IDX": index_ctype(A.row_idx)}
+    return {f"{prefix}PTR": index_ctype(A.col_ptr), f"{prefix}IDX": index_ctype(A.row_idx)}
 
 
 def index_ctype(indices: Array) -> str:
