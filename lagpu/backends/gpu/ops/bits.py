@@ -8,13 +8,13 @@ import numpy as np
 
 from lagpu.algebra.operators import Monoid
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.kernels.source import Prelude, accum_macros, macros_of
+from lagpu.backends.gpu.kernels.source import macros_of
 from lagpu.backends.gpu.ops import elementwise
 from lagpu.backends.gpu.ops.planner import BITS_PUSH_COST, Plan
 from lagpu.backends.gpu.ops.strategies import by_inputs, by_outputs, edges_of_outputs
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, require, stride, words_of
 from lagpu.backends.gpu.storage.forms import is_symmetric
-from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix, cast_number
+from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix, cast_number, specialised
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.gpu.storage.workspaces import chunks_of, index_types
 from lagpu.operations import Descriptor, Product
@@ -56,10 +56,8 @@ def fill(counters: Counters, C: MatrixHandle, desc: Descriptor, value: Any) -> N
         w.iso = value
     else:
         _make_room(made)
-    count, prelude = counters.take(), Prelude()
-    macros = accum_macros(desc.accum, w.dtype, w.dtype, prelude)
-    macros["W"] = w.dtype.ctype
-    run = kernel("bitmap/products.cu", "bitmap_fill", prelude=prelude.text, **macros)
+    count, macros = counters.take(), elementwise.accumulated(desc.accum, w.dtype, w.dtype)
+    run = specialised("bitmap/products.cu", "bitmap_fill", W=w.dtype, **macros)
     made.changed()
     w.changes()
     w.device.launch(
@@ -74,10 +72,10 @@ def fill(counters: Counters, C: MatrixHandle, desc: Descriptor, value: Any) -> N
 def reduce_columns(A: BitmapMatrix, monoid: Monoid) -> VectorStore:
     """Return ``w[j] = (+)_i A[i, j]``."""
     xp, n = A.device.xp, A.shape[1]
-    result, prelude = monoid.types(A.dtype)[1], Prelude()
-    macros = {"ADD": prelude.functor(monoid), "U": A.dtype.ctype, "Z": result.ctype}
+    result = monoid.types(A.dtype)[1]
     found, sums = xp.empty(n, bool), xp.empty(n, result.numpy)
-    run = kernel("bitmap/products.cu", "bitmap_reduce_columns", prelude=prelude.text, **macros)
+    types = {"U": A.dtype, "Z": result}
+    run = specialised("bitmap/products.cu", "bitmap_reduce_columns", ADD=monoid, **types)
     A.device.launch(
         run, 32 * n, n=n, per=stride(A.shape[0]) // 32, **A.entries.arguments(), found=found,
         sums=sums,
@@ -123,14 +121,8 @@ def choose(Q: BitmapMatrix, A: CscMatrix, product: Product, iso: Any) -> Plan:
     looks = A.nvals * words_of(Q.shape[0])[1]
     # pulled if the edges of all frontiers together cost more than a look at each
     pulls = frontier_edges * BITS_PUSH_COST > looks
-    why = (
-        "edges {}{} {} {} / {}",
-        about,
-        frontier_edges,
-        ">" if pulls else "<=",
-        looks,
-        BITS_PUSH_COST,
-    )
+    sign = ">" if pulls else "<="
+    why = "edges {}{} {} {} / {}", about, frontier_edges, sign, looks, BITS_PUSH_COST
     return Plan("pull" if pulls else "push", "bitmap_mxm_bits", why)
 
 

@@ -10,13 +10,12 @@ import numpy as np
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
 from lagpu.algebra.tables import unary
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device
-from lagpu.backends.gpu.kernels import Kernel, constant, kernel
-from lagpu.backends.gpu.kernels.source import Prelude, accum_macros
+from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.storage.forms import no_places
-from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.matrix import CscMatrix, specialised
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import index_types
-from lagpu.dtypes import BOOL, DType, lookup
+from lagpu.dtypes import DType, lookup
 from lagpu.operations import BoundOperator, Descriptor
 
 BLOCK = 512  # threads
@@ -58,7 +57,7 @@ def mask_words(desc: Descriptor) -> tuple[Any, bool]:
     if bits == "presence":
         return words, complement
     true = mask.device.xp.empty(nwords(mask.size), np.uint32)
-    run = kernel("elementwise/bitmap.cu", "true_bits", U=mask.dtype.ctype)
+    run = specialised("elementwise/bitmap.cu", "true_bits", U=mask.dtype)
     mask.device.launch(run, mask.size, mask.size, words, values, true)
     return true, complement
 
@@ -136,6 +135,14 @@ def _update(
     w.counted(count)
 
 
+def accumulated(accum: BinaryOp | None, w: DType, z: DType) -> dict[str, Any]:
+    """Return the macros of an accumulator of results of type `z` to entries of type `w`."""
+    if accum is None:
+        return {}
+    domain, result = accum.types(w, z)
+    return {"ACCUM": accum, "ACCUM_T": domain, "ACCUM_Z": result}
+
+
 @functools.lru_cache(maxsize=1024)
 def _launch(
     device: Any,
@@ -147,13 +154,9 @@ def _launch(
     **types: DType,
 ) -> CheckedLaunch:
     """Return a launch over all of a vector; all but the size varies."""
-    prelude = Prelude()
-    macros = {macro: dtype.ctype for macro, dtype in types.items()}
-    if op is not None:
-        macros["OP"] = prelude.functor(op)
-    macros |= accum_macros(accum, types["W"], result, prelude)
     file = "combine" if name == "combine" else "map"
-    run = kernel(f"elementwise/{file}.cu", name, prelude=prelude.text, **macros)
+    macros = types | accumulated(accum, types["W"], result)
+    run = specialised(f"elementwise/{file}.cu", name, OP=op, **macros)
     # Each block adds what it counts to one number. Stores wait for nothing: few threads do.
     most, block = device.resident_threads, BLOCK
     if name == "fill":
@@ -194,7 +197,7 @@ def gather(u: VectorStore, indices: Any) -> VectorStore:
     made = VectorStore(u.device, u.counters, u.dtype, count)
     out_words = xp.empty(nwords(count), np.uint32)
     out = None if values is None else xp.empty(count, u.dtype.numpy)
-    run = kernel("elementwise/bitmap.cu", "gather_entries", U=u.dtype.ctype)
+    run = specialised("elementwise/bitmap.cu", "gather_entries", U=u.dtype)
     u.device.launch(
         run, count, count=count, indices=indices, words=words, values=values,
         out_words=out_words, out=out,
@@ -215,15 +218,12 @@ def reduce_values(
     device: Device, n: int, words: Any, values: Any, number: Any, dtype: DType, monoid: Monoid
 ) -> Any:
     """Reduce in two launches: a sum for each thread block, then the sum of those."""
-    xp = device.xp
-    result = monoid.types(dtype)[1]
-    prelude = Prelude()
-    macros = {"ADD": prelude.functor(monoid), "Z": result.ctype}
+    xp, result = device.xp, monoid.types(dtype)[1]
     blocks = min(1024, -(-n // 256))
     partial, found = xp.empty(blocks, result.numpy), xp.zeros(nwords(blocks), np.uint32)
     first, again = (
-        kernel("elementwise/reduce.cu", "reduce_entries", prelude=prelude.text, U=u, **macros)
-        for u in (dtype.ctype, result.ctype)
+        specialised("elementwise/reduce.cu", "reduce_entries", ADD=monoid, Z=result, U=u)
+        for u in (dtype, result)
     )
     device.launch(
         first, blocks * 256, n=n, words=words, values=values, iso=number, partial=partial,
@@ -252,30 +252,21 @@ def apply_entries(A: CscMatrix, function: BoundOperator, dtype: DType) -> Any:
     """Return ``f`` of each entry of a matrix, cast to `dtype`, in the order of its columns."""
     scalar, left = bound_operand(function)
     out = A.device.xp.empty(A.nvals, dtype.numpy)
-    types = {"Z": function.result.ctype, "W": dtype.ctype}
-    run, threads, given = _each_entry(A, "elementwise/map.cu", "apply_values", function, types)
-    A.device.launch(run, threads, **given, scalar=scalar, scalar_left=left, out=out)
+    run = specialised(
+        "elementwise/map.cu", "apply_values", OP=function.op, U=A.dtype, T=function.domain,
+        Z=function.result, W=dtype, **index_types(A),
+    )  # fmt: skip
+    A.device.launch(
+        run, A.nvals, **A.arguments(), values=A.values, iso=A.number, scalar=scalar,
+        scalar_left=left, out=out,
+    )  # fmt: skip
     return out
 
 
 def kept_places(A: CscMatrix, op: IndexUnaryOp, thunk: Any) -> Any:
     """Return bits of the entries that an operator keeps, as `take` wants them."""
-    kept = no_places(A.device, A.nvals)
-    keeps = BoundOperator(op, lookup(thunk.dtype), BOOL)
-    run, threads, given = _each_entry(A, "elementwise/take.cu", "select_places", keeps, {})
-    A.device.launch(run, threads, **given, thunk=thunk, words=kept)
+    kept, types = no_places(A.device, A.nvals), {"U": A.dtype, "T": lookup(thunk.dtype)}
+    run = specialised("elementwise/take.cu", "select_places", OP=op, **types, **index_types(A))
+    given = {"values": A.values, "iso": A.number, "thunk": thunk, "words": kept}
+    A.device.launch(run, A.nvals, **A.arguments(), **given)
     return kept
-
-
-def _each_entry(
-    A: CscMatrix, file: str, name: str, function: BoundOperator, types: dict[str, str]
-) -> tuple[Kernel, int, dict[str, Any]]:
-    """Return a kernel over the entries of a matrix, its threads, and the matrix' arguments."""
-    prelude = Prelude()
-    macros = {"U": A.dtype.ctype, "T": function.domain.ctype, "OP": prelude.functor(function.op)}
-    run = kernel(file, name, prelude=prelude.text, **macros, **types, **index_types(A))
-    given = {
-        "nvals": A.nvals, "ncols": A.shape[1], "col_ptr": A.col_ptr, "row_idx": A.row_idx,
-        "values": A.values, "iso": A.number,
-    }  # fmt: skip
-    return run, A.nvals, given

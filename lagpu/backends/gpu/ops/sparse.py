@@ -10,11 +10,10 @@ from lagpu.algebra.operators import BinaryOp, Monoid
 from lagpu.algebra.tables import monoid
 from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.kernels.source import Prelude
 from lagpu.backends.gpu.ops import elementwise
 from lagpu.backends.gpu.ops.planner import Plan
 from lagpu.backends.gpu.storage import forms
-from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix
+from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix, specialised
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types, numbered
 from lagpu.dtypes import DType
@@ -112,9 +111,8 @@ def count_steps(A: Left, B: CscMatrix, mask: CscMatrix) -> tuple[int, Steps]:
     types = {"LEN": index_ctype(lengths), "B": index_ctype(B.col_ptr)} | index_types(mask)
     run = kernel("spgemm/steps.cu", "count_steps", **types)
     device.launch(
-        run, mask.nvals, nvals=mask.nvals, ncols=mask.shape[1], least=FEW_ROWS, most=MOST_ROWS,
-        col_ptr=mask.col_ptr, row_idx=mask.row_idx, a_lengths=lengths, b_ptr=B.col_ptr,
-        total=found[1:],
+        run, mask.nvals, **mask.arguments(), least=FEW_ROWS, most=MOST_ROWS, a_lengths=lengths,
+        b_ptr=B.col_ptr, total=found[1:],
     )  # fmt: skip
     products, steps, in_tables = device.to_host(found).tolist()
     return products, Steps(steps + mask.nvals, in_tables if in_tables >= TABLE_STEPS else 0)
@@ -132,14 +130,12 @@ def _lengths(form: CscMatrix | None, other: CscMatrix) -> Array:
     return lengths
 
 
-def macros_of_two(
+def _of_two(
     A: CscMatrix, B: CscMatrix, add: Monoid, multiply: BinaryOp, domain: DType, result: DType
-) -> tuple[dict[str, str], str]:
-    """Return the macros of types and functors, and the prelude."""
-    prelude = Prelude()
+) -> dict[str, Any]:
+    """Return the macros of operators and types."""
     types = {"A": A.dtype, "B": B.dtype, "T": domain, "Z": result}
-    macros = {"ADD": prelude.functor(add), "MUL": prelude.functor(multiply)}
-    return macros | {name: dtype.ctype for name, dtype in types.items()}, prelude.text
+    return {"ADD": add, "MUL": multiply, **types}
 
 
 def _algebra(product: Product) -> tuple[Monoid, BinaryOp, DType, DType]:
@@ -152,7 +148,7 @@ def dot_products(
     """Return the products of rows and columns at the entries of the mask; `R` is ``A'``."""
     device, xp, n, result = R.device, R.device.xp, mask.nvals, product.result
     device.require(n * (1 + result.numpy.itemsize), "mxm")
-    macros, prelude = macros_of_two(R, B, *_algebra(product))
+    macros = _of_two(R, B, *_algebra(product))
     values, found = xp.empty(n, result.numpy), forms.no_places(device, n)
     given = {
         "ncols": mask.shape[1], "col_ptr": mask.col_ptr, "row_idx": mask.row_idx,
@@ -161,12 +157,12 @@ def dot_products(
         "z": values, "found": found, "edges": edges,
     }  # fmt: skip
     macros |= index_types(mask) | index_types(R, "A") | index_types(B, "B")
-    macros |= {} if edges is None else {"EDGES": "1"}
+    macros |= {"EDGES": None if edges is None else "1"}
     macros |= {name: "1" for name, M in (("A_ONE", R), ("B_ONE", B)) if forms.has_one_each(M)}
-    run = kernel("spgemm/dots.cu", "dot_products", prelude=prelude, **macros)
+    run = specialised("spgemm/dots.cu", "dot_products", **macros)
     device.launch(run, n, least=FEW_ROWS, most=MOST_ROWS if tables else 0, nvals=n, **given)
     if tables:
-        run = kernel("spgemm/dots.cu", "table_products", prelude=prelude, **macros)
+        run = specialised("spgemm/dots.cu", "table_products", **macros)
         shared = (B.row_idx.dtype.itemsize + 2) << TABLE_BITS  # an index and its place in a column
         device.launch(
             run, device.resident_threads, shared=shared, most_bits=TABLE_BITS,
@@ -440,9 +436,8 @@ def _summed(
     positions of their sums; `algebra` the sum, the product, and their types.
     """
     xp, (a, b, starts, where), result = A.device.xp, runs, algebra[-1]
-    macros, prelude = macros_of_two(A, B, *algebra)
-    bidx = index_ctype(B.row_idx)
-    run = kernel("spgemm/mxm.cu", "sum_products", prelude=prelude, BIDX=bidx, **macros)
+    macros = {"BIDX": index_ctype(B.row_idx), **_of_two(A, B, *algebra)}
+    run = specialised("spgemm/mxm.cu", "sum_products", **macros)
     values = xp.empty(len(starts), result.numpy)
     bounds = xp.append(starts, len(a)).astype(np.int64)
     cols = where // max(shape[0], 1)

@@ -18,6 +18,7 @@ from lagpu.backends.gpu.storage.matrix import (
     cast_array,
     comparable,
     index_type,
+    specialised,
 )
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types
@@ -199,12 +200,11 @@ def transpose(
     ptr = xp.empty(nrows + 1, A.col_ptr.dtype)
     cols = xp.empty(A.nvals, index_type(ncols))
     values = None if A.values is None else xp.empty(A.nvals, A.values.dtype)
-    types = index_types(A) | {"OUT": index_ctype(cols)}
-    types |= {} if values is None else {"U": A.dtype.ctype}
+    types = {"OUT": index_ctype(cols), "U": None if values is None else A.dtype}
     device.launch(
-        kernel("elementwise/forms.cu", "transposed", **types), max(A.nvals, nrows + 1),
-        nvals=A.nvals, nrows=nrows, ncols=ncols, col_ptr=A.col_ptr, row_idx=A.row_idx,
-        values=A.values, order=order, out_ptr=ptr, out_idx=cols, out_values=values,
+        specialised("elementwise/forms.cu", "transposed", **index_types(A), **types),
+        max(A.nvals, nrows + 1), **A.arguments(), nrows=nrows, values=A.values, order=order,
+        out_ptr=ptr, out_idx=cols, out_values=values,
     )  # fmt: skip
     return CscMatrix(device, A.dtype, (ncols, nrows), ptr, cols, values, A.iso)
 
@@ -294,13 +294,10 @@ def is_symmetric(A: CscMatrix) -> bool:
 
 def _is_mirrored(A: CscMatrix) -> bool:
     values = None if A.values is None else bits(A.values)
-    types = index_types(A) | ({} if values is None else {"U": lookup(values.dtype).ctype})
-    run = kernel("elementwise/forms.cu", "find_unmirrored", **types)
+    value = None if values is None else lookup(values.dtype)
+    run = specialised("elementwise/forms.cu", "find_unmirrored", U=value, **index_types(A))
     unmirrored = A.device.xp.zeros(2, np.uint64)
-    A.device.launch(
-        run, A.nvals, nvals=A.nvals, ncols=A.shape[1], col_ptr=A.col_ptr, row_idx=A.row_idx,
-        values=values, unmirrored=unmirrored,
-    )  # fmt: skip
+    A.device.launch(run, A.nvals, **A.arguments(), values=values, unmirrored=unmirrored)
     return not A.device.to_host(unmirrored).any()
 
 
@@ -379,11 +376,11 @@ def take(A: CscMatrix, kept: Array) -> CscMatrix:
         return A.with_values(A.dtype, A.values, A.iso)
     ptr, idx = xp.empty_like(A.col_ptr), xp.empty(count, A.row_idx.dtype)
     values = None if A.values is None else xp.empty(count, A.values.dtype)
-    types = index_types(A) | ({} if values is None else {"U": A.dtype.ctype})
+    value = None if values is None else A.dtype
     device.launch(
-        kernel("elementwise/take.cu", "take_entries", **types), max(A.nvals, A.shape[1] + 1),
-        nvals=A.nvals, ncols=A.shape[1], words=kept, upto=upto, col_ptr=A.col_ptr,
-        row_idx=A.row_idx, values=A.values, out_ptr=ptr, out_idx=idx, out_values=values,
+        specialised("elementwise/take.cu", "take_entries", U=value, **index_types(A)),
+        max(A.nvals, A.shape[1] + 1), **A.arguments(), words=kept, upto=upto, values=A.values,
+        out_ptr=ptr, out_idx=idx, out_values=values,
     )  # fmt: skip
     return CscMatrix(device, A.dtype, A.shape, ptr, idx, values, A.iso)
 
