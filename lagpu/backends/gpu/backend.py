@@ -22,7 +22,7 @@ from lagpu.backends.gpu.ops.planner import POLICIES, choose
 from lagpu.backends.gpu.profile import GpuMeter, MeterPool, Runtime
 from lagpu.backends.gpu.storage import bitmap, forms
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
-from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.gpu.storage.vector import VectorStore, on_host
 from lagpu.backends.guard import guarded, refuse_after_fork
 from lagpu.backends.protocol import Capabilities
 from lagpu.dtypes import DType
@@ -187,9 +187,8 @@ class GpuBackend:
         few = bitmap.from_few_entries(
             self.device, self.runtime.counters, rows, cols, values, dtype, shape
         )
-        if few is not None:
-            return MatrixHandle(few)
-        return MatrixHandle(forms.from_coo(self.device, rows, cols, values, dtype, shape, dup_op))
+        made = few or forms.from_coo(self.device, rows, cols, values, dtype, shape, dup_op)
+        return MatrixHandle(made)
 
     def matrix_from_csc(
         self,
@@ -226,10 +225,7 @@ class GpuBackend:
     def vector_to_coo(self, v: VectorStore) -> tuple[Array, Array]:
         """See `Backend`."""
         indices, values = v.listed()
-        where = self.device.to_host(indices)
-        if values is None:
-            return where, np.full(len(where), v.number, v.dtype.numpy)
-        return where, self.device.to_host(values)
+        return self.device.to_host(indices), on_host(v, values, len(indices))
 
     def matrix_to_csc(
         self, A: MatrixHandle, on_device: bool = False, narrow: bool = False
@@ -247,18 +243,17 @@ class GpuBackend:
         ptr = ptr.astype(np.int64, copy=False)
         if not narrow:
             idx = idx.astype(np.int64, copy=False)
-        if form.values is None:
-            return ptr, idx, np.full(form.nvals, form.number, form.dtype.numpy)
-        return ptr, idx, self.device.to_host(form.values)
+        return ptr, idx, on_host(form, form.values, form.nvals)
 
     def vector_values(self, v: VectorStore, on_device: bool = False) -> Any:
         """See `Backend`."""
         dense = v.form != "sparse" and v.nvals == v.size
         values = v.values if dense else v.listed()[1]
+        if not on_device:
+            return on_host(v, values, v.nvals)
         if values is None:
-            xp = self.device.xp if on_device else np
-            return xp.full(v.nvals, v.number, v.dtype.numpy)
-        return values.copy() if on_device else self.device.to_host(values)
+            return self.device.xp.full(v.nvals, v.number, v.dtype.numpy)
+        return values.copy()
 
     def set_values(self, x: Handle, values: Array) -> None:
         """See `Backend`."""

@@ -21,6 +21,7 @@ from lagpu.backends.gpu.storage.matrix import (
 from lagpu.dtypes import DType
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
+HostArray = np.ndarray[Any, Any]
 
 
 class ProductStats(NamedTuple):
@@ -63,6 +64,13 @@ _STATE = operator.attrgetter(
     "form", "indices", "words", "values", "iso", "_nvals",
     "_count", "_notification", "single", "stats", "frontier_edges", "edge_offsets",
 )  # fmt: skip
+
+
+def on_host(x: VectorStore | CscMatrix, values: Array | None, count: int) -> HostArray:
+    """Return values on the host; for None the one value of all, `count` times."""
+    if values is None:
+        return np.full(count, x.number, x.dtype.numpy)
+    return x.device.to_host(values)
 
 
 class VectorStore:
