@@ -11,7 +11,7 @@ from lagpu import operations as ops
 from lagpu.algebra.operators import IndexUnaryOp, Monoid, Operator, Semiring
 from lagpu.algebra.tables import binary, indexunary, unary
 from lagpu.backends.gpu.ops import bits, elementwise, sparse, spmv, strategies
-from lagpu.backends.gpu.ops.planner import Plan, choose
+from lagpu.backends.gpu.ops.planner import Plan
 from lagpu.backends.gpu.profile import Runtime
 from lagpu.backends.gpu.storage import bitmap, forms
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
@@ -33,45 +33,6 @@ def _there(runtime: Runtime, indices: Array | None) -> Any:
 
 
 # ------------------------------------------------------------------------------- of vectors
-def _product(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.Multiply) -> None:
-    _write_product(runtime, w, desc, op.matrix.csc(), op.operand, op.product)
-
-
-def _write_product(
-    runtime: Runtime,
-    w: VectorStore,
-    desc: Descriptor,
-    A: CscMatrix,
-    u: VectorStore,
-    product: Product,
-) -> None:
-    """``w<m> = A (+.x) u`` or ``A' (+.x) u``."""
-    runtime.plan = plan = choose(A, u, product, desc)
-    mask, is_fresh = elementwise.mask_words(desc), desc.is_fresh
-    dtype = w.dtype if is_fresh else product.result
-    t = spmv.multiply(w, A, u, product, plan, mask, dtype, runtime.edges)
-    if is_fresh and (t.dtype is w.dtype or t.values is None):
-        if t.iso is not None:
-            t.iso = cast_number(t.iso, w.dtype)
-        w.adopt(t)
-    else:
-        elementwise.write(w, desc, t)
-        w.stats = t.stats
-
-
-def _selection_product(
-    runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.MultiplySelection
-) -> None:
-    f, u, product = op.indices, op.operand, op.product
-    runtime.plan = plan = spmv.choose_selection(product)
-    mask = elementwise.mask_words(desc)
-    t = spmv.multiply_selection(w, f, u, product, plan, mask, runtime.edges)
-    if desc.is_fresh and t.dtype is w.dtype:
-        w.adopt(t)
-    else:
-        elementwise.write(w, desc, t)
-
-
 def _fill(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.AssignScalar) -> None:
     region = None if op.indices is None else _region(runtime, w, op.indices[0])
     elementwise.assign_value(w, desc, op.value, region)
@@ -127,13 +88,15 @@ def _reduce_rows(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.Red
     ones = VectorStore(runtime.device, runtime.counters, domain, size)
     ones.set_full(None, domain.numpy.type(1))
     product = Product(Semiring(monoid, binary.first), domain, result, op.transposed, False)
-    _write_product(runtime, w, desc, A, ones, product)
+    spmv.write_product(runtime, w, desc, A, ones, product)
 
 
 #: Each operation with the function that writes its result into a vector.
 ON_VECTORS: dict[type, Callable[[Runtime, VectorStore, Descriptor, Any], None]] = {
-    ops.Multiply: _product,
-    ops.MultiplySelection: _selection_product,
+    ops.Multiply: lambda runtime, w, desc, op: spmv.write_product(
+        runtime, w, desc, op.matrix.csc(), op.operand, op.product
+    ),
+    ops.MultiplySelection: spmv.write_selection,
     ops.Ewise: lambda _, w, desc, op: elementwise.combine(
         op.kind, w, desc, op.left, op.right, op.op, op.defaults
     ),

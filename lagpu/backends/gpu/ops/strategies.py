@@ -115,11 +115,8 @@ def _kernel(file: str, name: str, form: CscMatrix, job: Job, **more: str) -> Ker
 
 def _fixed(A: CscMatrix, form: CscMatrix, job: Job) -> dict[str, Any]:
     """Return the arguments that every kernel of a product has; unread values are null."""
-    given: dict[str, Any] = {
-        "col_ptr": form.col_ptr,
-        "row_idx": form.row_idx,
-        "lengths": edges_of_outputs(A, job.product, form),
-    }
+    lengths = edges_of_outputs(A, job.product, form)
+    given = {"col_ptr": form.col_ptr, "row_idx": form.row_idx, "lengths": lengths}
     if job.iso:
         return given | {"values": None, "a_iso": False, "u_values": None, "u_iso": False}
     return given | {"values": form.values, "a_iso": form.number}
@@ -163,10 +160,8 @@ def _bind_pull(A: CscMatrix, job: Job) -> ProductLaunch:
         given["hint"] = space.hint if any_row and not job.variant else None
         threads = min(threads, most)
     elif name == "pull_gather":
-        file, given["empty"] = (
-            "spmv/gather.cu",
-            workspaces.pull_space(form, _rows_of(A, form)).empty,
-        )
+        given["empty"] = workspaces.pull_space(form, _rows_of(A, form)).empty
+        file = "spmv/gather.cu"
         threads = min(words * 8, most)  # a block for 32 words at least
     more = {"WHOLE": "1"} if strategy.whole else {}
     run = _kernel(file, strategy.kernel, form, job, **more)

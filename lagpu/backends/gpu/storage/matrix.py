@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -76,6 +77,7 @@ def _cast(xp: Any, array: Array, dtype: DType) -> Array:
     return xp.where(low, info.min, xp.where(high, info.max, safe.astype(kind))).astype(kind)
 
 
+@functools.lru_cache(maxsize=1024)
 def specialised(file: str, name: str, **by: Operator | Monoid | DType | str | None) -> Kernel:
     """Return a kernel with a functor, a type or a word for each macro; None leaves one out."""
     prelude, macros = Prelude(), {}
