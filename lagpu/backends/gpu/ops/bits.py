@@ -11,13 +11,15 @@ from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.kernels.source import macros_of
 from lagpu.backends.gpu.ops import elementwise
 from lagpu.backends.gpu.ops.planner import BITS_PUSH_COST, Plan
+from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.ops.strategies import by_inputs, by_outputs, edges_of_outputs
+from lagpu.backends.gpu.profile import Runtime
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, require, stride, words_of
-from lagpu.backends.gpu.storage.forms import is_symmetric
+from lagpu.backends.gpu.storage.forms import is_symmetric, transpose
 from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix, cast_number, specialised
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.gpu.storage.workspaces import chunks_of, index_types
-from lagpu.operations import Descriptor, Product
+from lagpu.operations import Descriptor, Multiply, Product
 
 
 def on_entries(counters: Counters, desc: Descriptor) -> Descriptor:
@@ -126,89 +128,80 @@ def choose(Q: BitmapMatrix, A: CscMatrix, product: Product, iso: Any) -> Plan:
     return Plan("pull" if pulls else "push", "bitmap_mxm_bits", why)
 
 
-def multiply(
-    counters: Counters,
-    Q: BitmapMatrix,
-    A: CscMatrix,
-    product: Product,
-    iso: Any,
-    plan: Plan,
-    desc: Descriptor,
-    edges: Any = None,
-) -> BitmapMatrix:
-    """Return ``Q (+.x) A``, or ``Q (+.x) A'``, where the mask keeps.
+def prepared(runtime: Runtime, op: Multiply) -> tuple[BitmapMatrix, CscMatrix, Product, Any, Plan]:
+    """Return operands, algebra, value of iso results and plan of a product."""
+    A, product = op.matrix.csc(), op.product
+    if not product.transpose and not A.may_keep_csr:  # its transpose lasts for this product only
+        A, product = transpose(A), product._replace(transpose=True)
+    Q = op.operand.bitmap(runtime.counters)
+    iso = iso_result(A, Q.entries.values is not None, Q.entries.number, product)
+    return Q, A, product, iso, choose(Q, A, product, iso)
 
-    `desc` has the mask, a matrix handle. `iso` is the one value of all results, or None; `edges`,
-    unless None, counts the entries of `A` that are looked at.
-    """
-    result = product.result
+
+def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> BitmapMatrix:
+    """Return ``Q (+.x) A``, or ``Q (+.x) A'``, where the mask keeps."""
+    Q, A, product, iso, runtime.plan = prepared(runtime, op)
+    counters, device, result, k = runtime.counters, A.device, product.result, Q.shape[0]
     mask, complement = elementwise.mask_words(on_entries(counters, desc))
-    shape = (Q.shape[0], A.shape[1 if product.transpose else 0])
-    size = stride(shape[0]) * shape[1]
-    made = VectorStore(A.device, counters, result, size)
-    require(A.device, shape, None if iso is not None else result, "mxm")
-    words = made.spare_words()
-    out = BitmapMatrix(A.device, result, shape, made)
-    counts, notification = counters.take(3), A.device.notification()
-    given: dict[str, Any] = {
-        "k": Q.shape[0], "m_words": mask, "complement": complement, "out_words": words,
-        "counts": counts, "notification": notification.memory, "serial": notification.serial,
-        "edges": edges,
+    shape = k, A.shape[1 if product.transpose else 0]
+    require(device, shape, None if iso is not None else result, "mxm")
+    made = VectorStore(device, counters, result, stride(k) * shape[1])
+    words, out = made.spare_words(), BitmapMatrix(device, result, shape, made)
+    counts, notification = counters.take(3), device.notification()
+    pulls = runtime.plan.direction == "pull"
+    form = by_outputs(A, product) if pulls else by_inputs(A, product)
+    macros = index_types(form) | ({} if runtime.edges is None else {"EDGES": "1"})
+    given = {
+        "k": k, "m_words": mask, "complement": complement, "out_words": words, "counts": counts,
+        "notification": notification.memory, "serial": notification.serial,
+        "lengths": edges_of_outputs(A, product, form), "edges": runtime.edges,
     }  # fmt: skip
+    values = None
     if iso is None:
-        values = made.spare_values(result)
-        _sums(Q, A, product, given | {"out": values})
-        made.set_bitmap(words, values, None, None)
+        values = given["out"] = made.spare_values(result)
+        _sums(Q, form, product, macros, given)
     else:
+        iso = cast_number(iso, result)
         words.fill(0)
-        out.alive = counters.take(words_of(Q.shape[0])[1])
-        _bits(Q, A, product, plan, given | {"alive": out.alive})
-        made.set_bitmap(words, None, cast_number(iso, result), None)
-    made.counted(counts, notification)
+        out.alive = given["alive"] = counters.take(words_of(k)[1])
+        _bits(Q, form, pulls, macros, given)
+    made.set_bitmap(words, values, iso, counts, notification)
     return out
 
 
 def _bits(
-    Q: BitmapMatrix, A: CscMatrix, product: Product, plan: Plan, given: dict[str, Any]
+    Q: BitmapMatrix, form: CscMatrix, pulls: bool, macros: dict[str, str], given: dict[str, Any]
 ) -> None:
     """Launch ``bitmap_mxm_bits``, pulled or pushed."""
     word, groups = words_of(Q.shape[0])
-    q_words, _, _ = Q.entries.readable()
-    pulls = plan.direction == "pull"
-    form = by_outputs(A, product) if pulls else by_inputs(A, product)
-    macros = {"WORD": word, "PUSH": "0" if pulls else "1", **index_types(form)}
-    macros |= _counting(given)
+    macros |= {"WORD": word, "PUSH": "0" if pulls else "1"}
     run = kernel("bitmap/products.cu", "bitmap_mxm_bits", **macros)
     chunks, n = chunks_of(form), form.shape[1]
-    A.device.launch(
+    form.device.launch(
         run, n * groups, n=n, groups=groups, ptr=form.col_ptr, idx=form.row_idx,
-        q_words=q_words, q_alive=Q.alive, lengths=edges_of_outputs(A, product, form),
-        chunks=len(chunks.column), chunk_column=chunks.column, chunk_start=chunks.start, **given,
+        q_words=Q.entries.readable()[0], q_alive=Q.alive, chunks=len(chunks.column),
+        chunk_column=chunks.column, chunk_start=chunks.start, **given,
     )  # fmt: skip
 
 
-def _counting(given: dict[str, Any]) -> dict[str, str]:
-    """Return the macro that makes a kernel count the entries it looks at, while it is traced."""
-    return {} if given["edges"] is None else {"EDGES": "1"}
-
-
-def _sums(Q: BitmapMatrix, A: CscMatrix, product: Product, given: dict[str, Any]) -> None:
+def _sums(
+    Q: BitmapMatrix, form: CscMatrix, product: Product, types: dict[str, str], given: dict[str, Any]
+) -> None:
     """Launch ``bitmap_mxm_sums_long`` and ``bitmap_mxm_sums``."""
-    form = by_outputs(A, product)
-    n, per = form.shape[1], stride(Q.shape[0]) // 32
-    macros, prelude = macros_of(product, Q.dtype, A.dtype)
-    macros |= {**index_types(form), **_counting(given)}
-    given = {
-        **given, "per": per, "col_ptr": form.col_ptr, "row_idx": form.row_idx,
-        "a_values": form.values, "a_iso": form.number, **Q.entries.arguments("q_"),
-        "lengths": edges_of_outputs(A, product, form),
+    n, per, device = form.shape[1], stride(Q.shape[0]) // 32, form.device
+    macros, prelude = macros_of(product, Q.dtype, form.dtype)
+    long, all_ = (
+        kernel("bitmap/products.cu", name, prelude=prelude, **macros, **types)
+        for name in ("bitmap_mxm_sums_long", "bitmap_mxm_sums")
+    )
+    given |= {
+        "per": per, "col_ptr": form.col_ptr, "row_idx": form.row_idx, "a_values": form.values,
+        "a_iso": form.number, **Q.entries.arguments("q_"),
     }  # fmt: skip
     columns = chunks_of(form).columns
     if len(columns):
-        run = kernel("bitmap/products.cu", "bitmap_mxm_sums_long", prelude=prelude, **macros)
-        A.device.launch(
-            run, len(columns) * per * 1024, block=1024, listed=len(columns), columns=columns,
+        device.launch(
+            long, len(columns) * per * 1024, block=1024, listed=len(columns), columns=columns,
             **{name: x for name, x in given.items() if name not in ("notification", "serial")},
         )  # fmt: skip
-    run = kernel("bitmap/products.cu", "bitmap_mxm_sums", prelude=prelude, **macros)
-    A.device.launch(run, n * per * 32, n=n, **given)
+    device.launch(all_, n * per * 32, n=n, **given)

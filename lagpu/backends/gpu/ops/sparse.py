@@ -12,13 +12,14 @@ from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.ops import elementwise
 from lagpu.backends.gpu.ops.planner import Plan
+from lagpu.backends.gpu.profile import Runtime
 from lagpu.backends.gpu.storage import forms
 from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix, specialised
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types, numbered
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
-from lagpu.operations import Descriptor, Product
+from lagpu.operations import Descriptor, Multiply, Product
 
 Array = Any
 _DOTS = dict.fromkeys(("a_idx", "b_idx", "a_values", "b_values"), ("edges", 0.5))
@@ -354,22 +355,27 @@ def _region(
     return elementwise.region_at(w, xp.flatnonzero(inside))
 
 
-def mxm(
-    A: Left, B: CscMatrix, product: Product, desc: Descriptor, edges: Array | None = None
-) -> tuple[CscMatrix | AtMask, Plan]:
-    """Return ``A (+.x) B`` and how it was made.
+def operands(op: Multiply) -> tuple[Left, CscMatrix]:
+    """Return both matrices as the product means them, the right one by columns."""
+    B: CscMatrix = op.matrix.csc()
+    left = Left.of(op.operand.csc(), op.transposed)
+    return left, B if op.product.transpose else forms.rows_of(B)
+
+
+def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> CscMatrix | AtMask:
+    """Return ``A (+.x) B``.
 
     With a mask that is not complemented, the dot product of a row and a column for each entry of
-    the mask may take fewer steps than all products. `edges`, unless None, gets the number of
-    matrix entries that are looked at.
+    the mask may take fewer steps than all products.
     """
+    (A, B), product, edges = operands(op), op.product, runtime.edges
     require_numbered((A.some.shape[0 if A.cols else 1], B.shape[1]))
     mask = desc.mask
     if mask is not None and not desc.structure:
         mask = forms.take_true(mask)
     if mask is None or desc.complement:
         products = count_products(A, B)
-        made = _plan(products)
+        runtime.plan = _plan(products)
     else:
         products, steps = count_steps(A, B, mask)
         if steps.total <= OF_A_PRODUCT * products:
@@ -378,18 +384,19 @@ def mxm(
             if tables:
                 name, more = "table_products", "; {} of them in columns with a table"
             why = "steps of dot products at the mask's entries {} <= {} x products {}" + more
-            made = Plan("", name, (why, steps.total, OF_A_PRODUCT, products, steps.in_tables))
-            return dot_products(A.by_rows(), B, mask, product, tables, edges), made
+            numbers = steps.total, OF_A_PRODUCT, products, steps.in_tables
+            runtime.plan = Plan("", name, (why, *numbers))
+            return dot_products(A.by_rows(), B, mask, product, tables, edges)
         why = "{} x products {} < steps of dot products at the mask's entries {}"
-        made = Plan("", "sum_products", (why, OF_A_PRODUCT, products, steps.total))
+        runtime.plan = Plan("", "sum_products", (why, OF_A_PRODUCT, products, steps.total))
     if edges is not None:
         edges.fill(products)
-    return _all(A.by_columns(), B, product, mask, desc.complement), made
+    return _all(A.by_columns(), B, product, mask, desc.complement)
 
 
-def plan(A: Left, B: CscMatrix) -> Plan:
+def plan(op: Multiply) -> Plan:
     """Return how ``A (+.x) B`` would be made without a mask."""
-    return _plan(count_products(A, B))
+    return _plan(count_products(*operands(op)))
 
 
 def _plan(count: int) -> Plan:

@@ -231,14 +231,12 @@ def _all_positions(runtime: Runtime, shape: tuple[int, int], rows: Any, cols: An
 # ---------------------------------------------------------------- operations that make a matrix
 def _multiply(runtime: Runtime, desc: Descriptor, op: ops.Multiply) -> Store | sparse.AtMask:
     """Return ``A (+.x) B``: only the entries that the mask keeps."""
-    edges = runtime.edges
+    T: Store | sparse.AtMask
     if _as_bitmaps(op, desc.mask):
-        Q, B, product, iso, runtime.plan = _bitmap_product(runtime, op)
-        made = bits.multiply(runtime.counters, Q, B, product, iso, runtime.plan, desc, edges)
-        runtime.product = None if edges is None else made
-        return made
-    T, runtime.plan = sparse.mxm(*_operands(op), op.product, _by_columns(desc), edges)
-    if edges is not None:
+        T = bits.multiply(runtime, desc, op)
+    else:
+        T = sparse.multiply(runtime, _by_columns(desc), op)
+    if runtime.edges is not None:
         runtime.product = T.csc() if isinstance(T, sparse.AtMask) else T
     return T
 
@@ -252,27 +250,9 @@ def _as_bitmaps(op: ops.Multiply, mask: MatrixHandle | None = None) -> bool:
     return bitmap.fits(A.device, A.dtype, shape)
 
 
-def _bitmap_product(
-    runtime: Runtime, op: ops.Multiply
-) -> tuple[BitmapMatrix, CscMatrix, Product, Any, Plan]:
-    """Return operands, algebra, value of iso results and plan of a product of a bitmap matrix."""
-    B, product = op.matrix.csc(), op.product
-    if not product.transpose and not B.may_keep_csr:  # its transpose lasts for this product only
-        B, product = forms.transpose(B), product._replace(transpose=True)
-    Q = op.operand.bitmap(runtime.counters)
-    iso = spmv.iso_result(B, Q.entries.values is not None, Q.entries.number, product)
-    return Q, B, product, iso, bits.choose(Q, B, product, iso)
-
-
-def _operands(op: ops.Multiply) -> tuple[sparse.Left, CscMatrix]:
-    """Return both matrices as the product means them, the right one by columns."""
-    left = sparse.Left.of(op.operand.csc(), op.transposed)
-    return left, _form(op.matrix, not op.product.transpose)
-
-
 def explain_product(runtime: Runtime, op: ops.Multiply) -> Plan:
     """Return how a product of matrices would run without a mask."""
-    return _bitmap_product(runtime, op)[-1] if _as_bitmaps(op) else sparse.plan(*_operands(op))
+    return bits.prepared(runtime, op)[-1] if _as_bitmaps(op) else sparse.plan(op)
 
 
 def _on_entries(
