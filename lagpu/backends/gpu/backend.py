@@ -5,7 +5,6 @@ The same class serves a CUDA device (``gpu``) and the simulated one (``sim``). I
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -54,7 +53,6 @@ class GpuBackend:
             sources_hash=sources_hash(),
         )
         self._meters = MeterPool()
-        self._loops = threading.local()  # the last loop of each thread
         self.lock, self.enter = device.lock, device.enter
         refuse_after_fork(self, name)
 
@@ -64,16 +62,16 @@ class GpuBackend:
     @property
     def last_loop(self) -> str:
         """See `Backend`."""
-        return getattr(self._loops, "last", "")
+        return self.runtime.last.loop
 
     @last_loop.setter
     def last_loop(self, how: str) -> None:
-        self._loops.last = how
+        self.runtime.last.loop = how
 
     @property
     def last_product(self) -> Any:
         """See `Backend`."""
-        return self.runtime.plan
+        return self.runtime.last.plan
 
     def _enter(self) -> None:
         """Make the device the thread's, in a method that mostly does without."""
@@ -91,21 +89,17 @@ class GpuBackend:
 
     def evaluate(self, operation: ops.Operation) -> Any:
         """See `Backend`."""
-        if isinstance(operation, ops.ExtractElement):
-            x, position = operation.operand, operation.position
-            if isinstance(x, VectorStore):
-                return x.get(position[0])
-            i, j = position
-            if isinstance(x.store, BitmapMatrix):
-                return x.store.entries.get(j * bitmap.stride(x.shape[0]) + i)
+        assert isinstance(operation, (ops.ExtractElement, ops.Reduce))
+        x = operation.operand
+        entries = x if isinstance(x, VectorStore) else x.store.entries if x.is_bitmap else None
+        if isinstance(operation, ops.Reduce):
+            if entries is None:
+                return elementwise.reduce_matrix(x.csc(), operation.monoid)
+            return elementwise.reduce_entries(entries, operation.monoid)
+        i, j = (*operation.position, 0)[:2]
+        if entries is None:
             return forms.entry(x.csc(), i, j)
-        assert isinstance(operation, ops.Reduce)
-        x, monoid = operation.operand, operation.monoid
-        if isinstance(x, VectorStore):
-            return elementwise.reduce_entries(x, monoid)
-        if isinstance(x.store, BitmapMatrix):
-            return elementwise.reduce_entries(x.store.entries, monoid)
-        return elementwise.reduce_matrix(x.csc(), monoid)
+        return entries.get(j * bitmap.stride(x.shape[0]) + i)
 
     def explain(self, operation: ops.Operation) -> list[str]:
         """See `Backend`."""

@@ -423,30 +423,24 @@ def _known(number: Any) -> int | None:
     return None if number == _UNKNOWN else int(number)
 
 
+class Last(threading.local):
+    """What a thread did last: the plan of a product, and how a loop ran."""
+
+    plan: Any = None
+    loop: str = ""
+
+
 class Runtime:
-    """The device of a backend, its counters, and the plan and measurements of its last product.
+    """The device of a backend, its counters, and the measurements of its last product.
 
     While a product is measured, `edges` counts the matrix entries that it looks at, and `product`
     is the result of a product of matrices before it was written.
     """
 
-    __slots__ = ("_plans", "counters", "device", "edges", "product")
-
     def __init__(self, device: Device) -> None:
-        self.device = device
-        self.counters = Counters(device)
-        self._plans = threading.local()
+        self.device, self.counters, self.last = device, Counters(device), Last()
         self.edges: Any = None
         self.product: CscMatrix | BitmapMatrix | None = None
-
-    @property
-    def plan(self) -> Any:
-        """The plan of this thread's last product, or None."""
-        return getattr(self._plans, "last", None)
-
-    @plan.setter
-    def plan(self, plan: Any) -> None:
-        self._plans.last = plan
 
 
 class MeterPool:
@@ -497,7 +491,7 @@ class GpuMeter:
         finally:
             runtime.edges = None
         made, runtime.product = runtime.product, None
-        plan, read = runtime.plan, self._observer.unseen("read")
+        plan, read = runtime.last.plan, self._observer.unseen("read")
         written: Any = out if isinstance(out, VectorStore) else made
         after = self.count(written)
 

@@ -140,7 +140,8 @@ def prepared(runtime: Runtime, op: Multiply) -> tuple[BitmapMatrix, CscMatrix, P
 
 def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> BitmapMatrix:
     """Return ``Q (+.x) A``, or ``Q (+.x) A'``, where the mask keeps."""
-    Q, A, product, iso, runtime.plan = prepared(runtime, op)
+    Q, A, product, iso, plan = prepared(runtime, op)
+    runtime.last.plan, pulls = plan, plan.direction == "pull"
     counters, device, result, k = runtime.counters, A.device, product.result, Q.shape[0]
     mask, complement = elementwise.mask_words(on_entries(counters, desc))
     shape = k, A.shape[1 if product.transpose else 0]
@@ -148,7 +149,6 @@ def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> BitmapMatrix:
     made = VectorStore(device, counters, result, stride(k) * shape[1])
     words, out = made.spare_words(), BitmapMatrix(device, result, shape, made)
     counts, notification = counters.take(3), device.notification()
-    pulls = runtime.plan.direction == "pull"
     form = by_outputs(A, product) if pulls else by_inputs(A, product)
     macros = index_types(form) | ({} if runtime.edges is None else {"EDGES": "1"})
     given = {

@@ -256,27 +256,26 @@ def _within(xp: Any, part: Array, whole: Array) -> bool:
     return bool((whole[at] == part).all())
 
 
-def _on_pattern(counters: Counters, A: CscMatrix, pattern: Pattern) -> VectorStore:
-    """Return `A` as a vector over `pattern`, which has all of its positions."""
-    v = VectorStore(A.device, counters, A.dtype, len(pattern))
-    if any(A is form for form in pattern.forms):
+def _on_pattern(
+    counters: Counters, A: CscMatrix, pattern: Pattern, inside: bool = True
+) -> VectorStore:
+    """Return `A` as a vector over `pattern`; not all of its entries need be `inside`."""
+    v, xp, known = (
+        VectorStore(A.device, counters, A.dtype, len(pattern)),
+        A.device.xp,
+        pattern.forms,
+    )
+    if any(A is form for form in known) or (
+        not inside and known and forms.has_same_pattern(A, known[0])
+    ):
         v.set_full(A.values, A.iso)
-    else:
-        at = A.device.xp.searchsorted(pattern.numbers, positions(A))
-        v.set_sparse(at, A.values, A.iso)
-    return v
-
-
-def _masking(counters: Counters, M: CscMatrix, pattern: Pattern) -> VectorStore:
-    """Return a mask as a vector over `pattern`; its entries elsewhere keep nothing."""
-    v = VectorStore(M.device, counters, M.dtype, len(pattern))
-    if pattern.forms and forms.has_same_pattern(M, pattern.forms[0]):
-        v.set_full(M.values, M.iso)
     elif len(pattern):
-        xp, numbers, own = M.device.xp, pattern.numbers, positions(M)
+        numbers, own, values = pattern.numbers, positions(A), A.values
         at = xp.searchsorted(numbers, own)
-        here = xp.flatnonzero(numbers[xp.minimum(at, len(numbers) - 1)] == own)
-        v.set_sparse(at[here], None if M.values is None else M.values[here], M.iso)
+        if not inside:
+            here = xp.flatnonzero(numbers[xp.minimum(at, len(numbers) - 1)] == own)
+            at, values = at[here], None if values is None else values[here]
+        v.set_sparse(at, values, A.iso)
     return v
 
 
@@ -330,7 +329,7 @@ def write(
     """
     pattern = _union(C, T)
     if desc.mask is not None:
-        mask = _masking(counters, desc.mask, pattern)
+        mask = _on_pattern(counters, desc.mask, pattern, inside=False)
         if not desc.structure and desc.mask.values is None and not desc.mask.number:
             mask.set_empty()  # all its entries are zero, so none is kept
         desc = desc._replace(mask=mask)
@@ -375,7 +374,7 @@ def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> CscMatrix | At
         mask = forms.take_true(mask)
     if mask is None or desc.complement:
         products = count_products(A, B)
-        runtime.plan = _plan(products)
+        runtime.last.plan = _plan(products)
     else:
         products, steps = count_steps(A, B, mask)
         if steps.total <= OF_A_PRODUCT * products:
@@ -385,10 +384,10 @@ def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> CscMatrix | At
                 name, more = "table_products", "; {} of them in columns with a table"
             why = "steps of dot products at the mask's entries {} <= {} x products {}" + more
             numbers = steps.total, OF_A_PRODUCT, products, steps.in_tables
-            runtime.plan = Plan("", name, (why, *numbers))
+            runtime.last.plan = Plan("", name, (why, *numbers))
             return dot_products(A.by_rows(), B, mask, product, tables, edges)
         why = "{} x products {} < steps of dot products at the mask's entries {}"
-        runtime.plan = Plan("", "sum_products", (why, OF_A_PRODUCT, products, steps.total))
+        runtime.last.plan = Plan("", "sum_products", (why, OF_A_PRODUCT, products, steps.total))
     if edges is not None:
         edges.fill(products)
     return _all(A.by_columns(), B, product, mask, desc.complement)

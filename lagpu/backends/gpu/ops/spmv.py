@@ -43,17 +43,18 @@ def choose_selection(product: Product) -> Plan:
             "Leave kernel= and policy= out."
         )
     direction = "pull" if product.transpose else "push"
-    return Plan(direction, _SELECTION_KERNELS[direction], selection_reason(direction))
+    return Plan(direction, *_SELECTIONS[direction])
 
 
-_SELECTION_KERNELS = {"pull": "selection_gather", "push": "selection_scatter"}
+_SELECTIONS = {
+    "pull": ("selection_gather", "a selection: each result takes one entry"),
+    "push": ("selection_scatter", "a selection: each entry goes to one result"),
+}
 
 
 def selection_reason(direction: str) -> str:
     """Return why a product with a selection pulls or pushes."""
-    if direction == "pull":
-        return "a selection: each result takes one entry"
-    return "a selection: each entry goes to one result"
+    return _SELECTIONS[direction][1]
 
 
 def write_selection(
@@ -61,7 +62,7 @@ def write_selection(
 ) -> None:
     """``w<m> = P (+.x) u`` or ``P' (+.x) u``, for the selection P of `op.indices`."""
     f, u, product, device = op.indices, op.operand, op.product, w.device
-    runtime.plan = plan = choose_selection(product)
+    runtime.last.plan = plan = choose_selection(product)
     mask, complement = elementwise.mask_words(desc)
     t = VectorStore(device, w.counters, product.result, w.size)
     if w.size and f.size and u.size:
@@ -110,7 +111,7 @@ def write_product(
     NotSupported
         If the kernel's lists cannot hold the vector's indices.
     """
-    runtime.plan = plan = choose(A, u, product, desc)
+    runtime.last.plan = plan = choose(A, u, product, desc)
     (mask, complement), is_fresh, device = elementwise.mask_words(desc), desc.is_fresh, w.device
     iso = iso_result(A, u.values is not None, u.number, product)
     strategy, dtype = STRATEGIES[plan.kernel], w.dtype if is_fresh else product.result

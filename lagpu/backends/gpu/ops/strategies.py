@@ -30,7 +30,6 @@ class ProductLaunch(NamedTuple):
     #: Takes the vector, the mask, the lists if the kernel has such, the result, counters, the
     #: memory and the serial of a notification, and the edge counter.
     launch: CheckedLaunch
-    dtype: DType  #: Type of the values that it writes.
     counters: int = 3  #: How many counters it needs.
     reset: CheckedLaunch | None = None  #: Clears words and values of the result before.
     #: The lists of the matrix' workspace, by parameter.
@@ -165,7 +164,7 @@ def _bind_pull(A: CscMatrix, job: Job) -> ProductLaunch:
         threads = min(words * 8, most)  # a block for 32 words at least
     more = {"WHOLE": "1"} if strategy.whole else {}
     run = _kernel(file, strategy.kernel, form, job, **more)
-    return ProductLaunch(A.device.prepare(run, threads, **given), job.dtype)
+    return ProductLaunch(A.device.prepare(run, threads, **given))
 
 
 def _bind_sums(A: CscMatrix, form: CscMatrix, job: Job) -> ProductLaunch:
@@ -188,7 +187,7 @@ def _bind_sums(A: CscMatrix, form: CscMatrix, job: Job) -> ProductLaunch:
         nw=len(heads.column), frontier_edges=frontier_edges,
         barrier=xp.zeros(GRID_BARRIER, np.uint32),
     )  # fmt: skip
-    return ProductLaunch(launch, job.dtype)
+    return ProductLaunch(launch)
 
 
 def _any_row_will_do(form: CscMatrix, job: Job) -> bool:
@@ -212,7 +211,7 @@ def _bind_push_edge(A: CscMatrix, job: Job) -> ProductLaunch:
     run = _kernel("spmv/edge.cu", STRATEGIES[job.kernel].kernel, A, job, **more)
     launch = prepare(run, A.nvals, nrows=A.shape[0], ncols=A.shape[1], nvals_a=A.nvals, **given)
     size = A.shape[1 if product.transpose else 0]
-    return ProductLaunch(launch, job.dtype, reset=prepare(reset, size, size=size))
+    return ProductLaunch(launch, reset=prepare(reset, size, size=size))
 
 
 def _bind_listed(A: CscMatrix, job: Job) -> ProductLaunch:
@@ -251,7 +250,7 @@ def _bind_listed(A: CscMatrix, job: Job) -> ProductLaunch:
     run = _kernel(file, strategy.kernel, form, job, **more)
     threads = _cooperative(A, run, whole=name != "push_queue")
     launch = A.device.prepare(run, threads, cooperative=True, barrier=space.barrier, **given)
-    return ProductLaunch(launch, job.dtype, counters=3 * constant("kCounterStride"), lists=lists)
+    return ProductLaunch(launch, counters=3 * constant("kCounterStride"), lists=lists)
 
 
 def sums_every_entry(product: Product) -> bool:

@@ -59,11 +59,13 @@ def bytes_of(size: int, dtype: DType) -> int:
     return 4 * nwords(size) + size * dtype.numpy.itemsize
 
 
-# In the order of `VectorStore._become`.
-_STATE = operator.attrgetter(
+# The contents of a vector.
+_CONTENTS = (
     "form", "indices", "words", "values", "iso", "_nvals",
     "_count", "_notification", "single", "stats", "frontier_edges", "edge_offsets",
 )  # fmt: skip
+_STATE = operator.attrgetter(*_CONTENTS)
+_PLAIN = (None, None, -1, None, None, None)  # the second half, of a vector that no product made
 
 
 def on_host(x: VectorStore | CscMatrix, values: Array | None, count: int) -> HostArray:
@@ -99,50 +101,43 @@ class VectorStore:
         Offsets of these matrix entries, if a product was to keep them or the vector is a level.
     """
 
-    __slots__ = (
-        *("_count", "_notification", "_nvals", "counters", "device", "dtype", "edge_offsets"),
-        *("form", "frontier_edges", "indices", "iso", "single", "size", "spare", "stats"),
-        *("values", "words"),
-    )
+    __slots__ = (*_CONTENTS, "counters", "device", "dtype", "size", "spare")
+
+    form: str
+    _nvals: int | None
 
     def __init__(self, device: Device, counters: Counters, dtype: DType, size: int) -> None:
         self.device, self.counters, self.dtype, self.size = device, counters, dtype, size
         self.spare: dict[str, Array] = {}
-        self._become("sparse", None, None, None, dtype.zero, 0)
+        self.set_empty()
 
-    # An interrupt may come at any call. So what changes the contents calls nothing while it does.
-    def _become(
-        self,
-        form: str,
-        indices: Array,
-        words: Array,
-        values: Array,
-        iso: Any,
-        nvals: int | None,
-        count: Array = None,
-        notification: HostNotification | None = None,
-        single: int = -1,
-        stats: ProductStats | None = None,
-        frontier_edges: int | None = None,
-        edge_offsets: Any = None,
-    ) -> None:
-        """Replace the contents."""
-        self.form, self.indices, self.words, self.single = form, indices, words, single
-        self.values, self.iso = values, iso
-        self._nvals, self._count, self._notification = nvals, count, notification
-        self.stats, self.frontier_edges, self.edge_offsets = stats, frontier_edges, edge_offsets
+    def state(self) -> tuple[Any, ...]:
+        """Return all that `restore` needs, as long as no kernel writes to the arrays."""
+        found: tuple[Any, ...] = _STATE(self)
+        return found
+
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """Become what the vector was when `state` returned this.
+
+        An interrupt may come at any call. So what changes the contents calls nothing meanwhile.
+        """
+        (
+            self.form, self.indices, self.words, self.values, self.iso, self._nvals,
+            self._count, self._notification, self.single, self.stats, self.frontier_edges,
+            self.edge_offsets,
+        ) = state  # fmt: skip
 
     def set_sparse(self, indices: Array, values: Array | None, iso: Any = None) -> None:
         """Become this list of entries; `iso` is the value of all if `values` is None."""
-        self._become("sparse", indices, None, values, iso, len(indices))
+        self.restore(("sparse", indices, None, values, iso, len(indices), *_PLAIN))
 
     def set_single(self, i: int, value: Any) -> None:
         """Become the one entry `i`; its index stays on the host until it is needed."""
-        self._become("sparse", None, None, None, value, 1, single=i)
+        self.restore(("sparse", None, None, None, value, 1, None, None, i, None, None, None))
 
     def set_empty(self) -> None:
         """Become a vector without entries; buffers stay for the next result."""
-        self._become("sparse", None, None, None, self.dtype.zero, 0)
+        self.restore(("sparse", None, None, None, self.dtype.zero, 0, *_PLAIN))
 
     def set_bitmap(
         self,
@@ -155,11 +150,12 @@ class VectorStore:
     ) -> None:
         """Become these presence bits; see `counted` for the counts."""
         nvals, counter = (count, None) if isinstance(count, int) else (None, count)
-        self._become("bitmap", None, words, values, iso, nvals, counter, notification, stats=stats)
+        made = "bitmap", None, words, values, iso, nvals
+        self.restore((*made, counter, notification, -1, stats, None, None))
 
     def set_full(self, values: Array | None, iso: Any = None) -> None:
         """Become a vector with every entry."""
-        self._become("full", None, None, values, iso, self.size)
+        self.restore(("full", None, None, values, iso, self.size, *_PLAIN))
 
     def become_number(self, value: Any) -> None:
         """Become `value` everywhere, which is not stored; buffers stay for the next result."""
@@ -182,19 +178,10 @@ class VectorStore:
         self._nvals = self._count = self._notification = None
         self.stats = self.frontier_edges = self.edge_offsets = None
 
-    def state(self) -> tuple[Any, ...]:
-        """Return all that `restore` needs, as long as no kernel writes to the arrays."""
-        found: tuple[Any, ...] = _STATE(self)
-        return found
-
-    def restore(self, state: tuple[Any, ...]) -> None:
-        """Become what the vector was when `state` returned this."""
-        self._become(*state)
-
     def adopt(self, other: VectorStore) -> None:
         """Become `other`; the buffers it replaces stay for the next result."""
         spare = self._buffers()
-        self._become(*_STATE(other))
+        self.restore(_STATE(other))
         self.spare = spare
 
     def _buffers(self) -> dict[str, Array]:
@@ -356,10 +343,6 @@ class VectorStore:
             return self.device.xp.arange(self.size, dtype=np.int64), self.values
         return self._list(self.values)
 
-    def list_indices(self) -> Array:
-        """Return the set bits of `words` as indices, rising."""
-        return self._list(None)[0]
-
     def _list(self, values: Array | None) -> tuple[Array, Array | None]:
         """Return the set bits of `words`, and the values there: count, scan, write."""
         xp, count = self.device.xp, len(self.words)
@@ -381,7 +364,7 @@ class VectorStore:
         """Replace the values of all entries, by index; what a product left here stays."""
         if self.form == "bitmap":
             values = self.spare_values(self.dtype)
-            values[self.list_indices()] = packed
+            values[self._list(None)[0]] = packed
             packed = values
         else:
             self._upload()
@@ -398,9 +381,9 @@ class VectorStore:
         indices, words = (None if x is None else x.copy() for x in (self.indices, self.words))
         values = None if self.values is None else cast_array(self.device, self.values, dtype)
         iso = None if self.iso is None else cast_number(self.iso, dtype)
-        made._become(self.form, indices, words, values, iso, self.nvals)
-        made.stats, made.frontier_edges = self.stats, self.frontier_edges
-        made.edge_offsets = self.edge_offsets
+        contents = self.form, indices, words, values, iso, self.nvals
+        kept = self.stats, self.frontier_edges, self.edge_offsets  # as `nvals` has read them
+        made.restore((*contents, None, None, -1, *kept))
         return made
 
     # ------------------------------------------------------------------------- single entries
