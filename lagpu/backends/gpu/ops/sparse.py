@@ -40,32 +40,18 @@ MOST_ROWS, TABLE_BITS = 1 << 10, 12
 
 
 class Left(NamedTuple):
-    """The left matrix of a product by columns, by rows, or both, as far as it is there."""
+    """The left matrix of a product: a matrix by columns, or its transpose."""
 
-    #: The matrix and its transpose.
-    cols: CscMatrix | None
-    rows: CscMatrix | None
+    form: CscMatrix
+    transposed: bool
 
-    @classmethod
-    def of(cls, A: CscMatrix, transposed: bool) -> Left:
-        """Return `A` or its transpose."""
-        other = A if A.symmetric else A.csr
-        return cls(other, A) if transposed else cls(A, other)
+    def there(self, rows: bool) -> CscMatrix | None:
+        """Return the matrix by columns, or by rows, if it is there."""
+        return self.form if rows == self.transposed or self.form.symmetric else self.form.csr
 
-    @property
-    def some(self) -> CscMatrix:
-        """One of both."""
-        form = self.cols or self.rows
-        assert form is not None
-        return form
-
-    def by_columns(self) -> CscMatrix:
-        """Return the matrix."""
-        return self.cols or forms.rows_of(self.some)
-
-    def by_rows(self) -> CscMatrix:
-        """Return its transpose."""
-        return self.rows or forms.rows_of(self.some)
+    def made(self, rows: bool) -> CscMatrix:
+        """Return the matrix by columns, or by rows."""
+        return self.there(rows) or forms.rows_of(self.form)
 
 
 class AtMask(NamedTuple):
@@ -87,28 +73,19 @@ class Steps(NamedTuple):
     in_tables: int
 
 
-def count_products(A: Left, B: CscMatrix) -> int:
-    """Return the number of all products of ``A (+.x) B``."""
-    found = B.device.xp.zeros(1, np.uint64)
-    _add_products(A, B, found)
-    return int(B.device.read(found))
-
-
-def _add_products(A: Left, B: CscMatrix, found: Array) -> None:
-    lengths = _lengths(A.cols, A.some)
+def count_steps(A: Left, B: CscMatrix, mask: CscMatrix | None = None) -> tuple[int, Steps]:
+    """Return the number of all products, and the work of dot products at a mask's entries."""
+    device, lengths = B.device, _lengths(A, rows=False)
+    found = device.xp.zeros(3, np.uint64)
     types = {"LEN": index_ctype(lengths), "IDX": index_ctype(B.row_idx)}
     run = kernel("spgemm/steps.cu", "count_products", **types)
-    B.device.launch(run, B.nvals, B.nvals, B.row_idx, lengths, found)
-
-
-def count_steps(A: Left, B: CscMatrix, mask: CscMatrix) -> tuple[int, Steps]:
-    """Return the number of all products, and the work of dot products at a mask's entries."""
-    device = B.device
-    found = device.xp.zeros(3, np.uint64)
-    _add_products(A, B, found)
-    if A.rows is not None and forms.has_one_each(A.rows) and forms.has_one_each(B):
+    device.launch(run, B.nvals, B.nvals, B.row_idx, lengths, found)
+    if mask is None:
+        return int(device.read(found[:1])), Steps(0, 0)
+    rows = A.there(rows=True)
+    if rows is not None and forms.has_one_each(rows) and forms.has_one_each(B):
         return int(device.read(found[:1])), Steps(2 * mask.nvals, 0)
-    lengths = _lengths(A.rows, A.some)
+    lengths = _lengths(A, rows=True)
     types = {"LEN": index_ctype(lengths), "B": index_ctype(B.col_ptr)} | index_types(mask)
     run = kernel("spgemm/steps.cu", "count_steps", **types)
     device.launch(
@@ -119,15 +96,15 @@ def count_steps(A: Left, B: CscMatrix, mask: CscMatrix) -> tuple[int, Steps]:
     return products, Steps(steps + mask.nvals, in_tables if in_tables >= TABLE_STEPS else 0)
 
 
-def _lengths(form: CscMatrix | None, other: CscMatrix) -> Array:
-    """Return the number of entries in each column of `form`; that is in each row of `other`."""
-    device, xp = other.device, other.device.xp
+def _lengths(A: Left, rows: bool) -> Array:
+    """Return the number of entries in each column, or in each of the `rows`."""
+    form, other = A.there(rows), A.form
     if form is not None:
-        return xp.diff(form.col_ptr)
-    lengths = xp.zeros(other.shape[0], other.col_ptr.dtype)
+        return other.device.xp.diff(form.col_ptr)
+    lengths = other.device.xp.zeros(other.shape[0], other.col_ptr.dtype)
     types = {"LEN": index_ctype(lengths), "IDX": index_ctype(other.row_idx)}
     run = kernel("spgemm/steps.cu", "count_rows", **types)
-    device.launch(run, other.nvals, other.nvals, other.row_idx, lengths)
+    other.device.launch(run, other.nvals, other.nvals, other.row_idx, lengths)
     return lengths
 
 
@@ -357,8 +334,8 @@ def _region(
 def operands(op: Multiply) -> tuple[Left, CscMatrix]:
     """Return both matrices as the product means them, the right one by columns."""
     B: CscMatrix = op.matrix.csc()
-    left = Left.of(op.operand.csc(), op.transposed)
-    return left, B if op.product.transpose else forms.rows_of(B)
+    B = B if op.product.transpose else forms.rows_of(B)
+    return Left(op.operand.csc(), op.transposed), B
 
 
 def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> CscMatrix | AtMask:
@@ -368,12 +345,12 @@ def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> CscMatrix | At
     the mask may take fewer steps than all products.
     """
     (A, B), product, edges = operands(op), op.product, runtime.edges
-    require_numbered((A.some.shape[0 if A.cols else 1], B.shape[1]))
+    require_numbered((A.form.shape[A.transposed], B.shape[1]))
     mask = desc.mask
     if mask is not None and not desc.structure:
         mask = forms.take_true(mask)
     if mask is None or desc.complement:
-        products = count_products(A, B)
+        products, _ = count_steps(A, B)
         runtime.last.plan = _plan(products)
     else:
         products, steps = count_steps(A, B, mask)
@@ -385,17 +362,17 @@ def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> CscMatrix | At
             why = "steps of dot products at the mask's entries {} <= {} x products {}" + more
             numbers = steps.total, OF_A_PRODUCT, products, steps.in_tables
             runtime.last.plan = Plan("", name, (why, *numbers))
-            return dot_products(A.by_rows(), B, mask, product, tables, edges)
+            return dot_products(A.made(rows=True), B, mask, product, tables, edges)
         why = "{} x products {} < steps of dot products at the mask's entries {}"
         runtime.last.plan = Plan("", "sum_products", (why, OF_A_PRODUCT, products, steps.total))
     if edges is not None:
         edges.fill(products)
-    return _all(A.by_columns(), B, product, mask, desc.complement)
+    return _all(A.made(rows=False), B, product, mask, desc.complement)
 
 
 def plan(op: Multiply) -> Plan:
     """Return how ``A (+.x) B`` would be made without a mask."""
-    return _plan(count_products(*operands(op)))
+    return _plan(count_steps(*operands(op))[0])
 
 
 def _plan(count: int) -> Plan:

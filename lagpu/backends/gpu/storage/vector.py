@@ -11,13 +11,8 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device, HostNotification
 from lagpu.backends.gpu.kernels import constant, kernel
-from lagpu.backends.gpu.storage.matrix import (
-    Counters,
-    CscMatrix,
-    cast_array,
-    cast_number,
-    comparable,
-)
+from lagpu.backends.gpu.storage import matrix
+from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix
 from lagpu.dtypes import DType
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
@@ -379,8 +374,8 @@ class VectorStore:
         made = VectorStore(self.device, self.counters, dtype, self.size)
         self._upload()
         indices, words = (None if x is None else x.copy() for x in (self.indices, self.words))
-        values = None if self.values is None else cast_array(self.device, self.values, dtype)
-        iso = None if self.iso is None else cast_number(self.iso, dtype)
+        values = None if self.values is None else matrix.cast_array(self.device, self.values, dtype)
+        iso = None if self.iso is None else matrix.cast_number(self.iso, dtype)
         contents = self.form, indices, words, values, iso, self.nvals
         kept = self.stats, self.frontier_edges, self.edge_offsets  # as `nvals` has read them
         made.restore((*contents, None, None, -1, *kept))
@@ -441,7 +436,7 @@ class VectorStore:
         if x is None and y is None:
             return len(i) == 0 or bool(self.number == other.number)
         x, y = (
-            v.number if z is None else comparable(self.device, z)
+            v.number if z is None else matrix.comparable(self.device, z)
             for v, z in ((self, x), (other, y))
         )
         return bool(xp.all(x == y))
