@@ -5,64 +5,32 @@ The same class serves a CUDA device (``gpu``) and the simulated one (``sim``). I
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from lagpu import operations as ops
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.device.protocol import Device, named_error
 from lagpu.backends.gpu.fused.plan import FUSED_POLICIES, plan_loop
 from lagpu.backends.gpu.fused.search_many import batch_size
 from lagpu.backends.gpu.kernels import sources_hash
-from lagpu.backends.gpu.ops import (
-    bitmap,
-    elementwise,
-    matrices,
-    sparse,
-    spmv,
-    strategies,
-    vectors,
-)
+from lagpu.backends.gpu.ops import elementwise, spmv, statements, strategies
 from lagpu.backends.gpu.ops.planner import POLICIES, choose
 from lagpu.backends.gpu.profile import GpuMeter, MeterPool, Runtime
-from lagpu.backends.gpu.storage import bitmap as preview
-from lagpu.backends.gpu.storage import forms
-from lagpu.backends.gpu.storage.bitmap import (
-    BitmapLevels,
-    BitmapMatrix,
-    MatrixHandle,
-    VectorLevels,
-    fit_as_bitmaps,
-    fits,
-    from_few_entries,
-    stride,
-)
-from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.gpu.storage import bitmap, forms
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
+from lagpu.backends.gpu.storage.vector import VectorStore, on_host
 from lagpu.backends.guard import guarded, refuse_after_fork
 from lagpu.backends.protocol import Capabilities
 from lagpu.dtypes import DType
 from lagpu.errors import LagpuError
 from lagpu.host import memory
-from lagpu.operations import (
-    ExtractElement,
-    FusedLoop,
-    Multiply,
-    MultiplySelection,
-    Operation,
-    Reduce,
-    Rejection,
-    Statement,
-    Sweep,
-    Until,
-)
 
 Array = np.ndarray[Any, Any]
 Handle = VectorStore | MatrixHandle
 LARGE = 1 << 20  # elements from which free memory is checked before a vector is allocated
-# The part of its arrays that each kernel of a product moves, for traces.
-TRAFFIC = {**strategies.TRAFFIC, **spmv.SELECTION_TRAFFIC, **bitmap.TRAFFIC, **sparse.TRAFFIC}
 
 
 def _named_error(backend: GpuBackend, error: Exception, method: str) -> LagpuError | None:
@@ -85,7 +53,6 @@ class GpuBackend:
             sources_hash=sources_hash(),
         )
         self._meters = MeterPool()
-        self._loops = threading.local()  # the last loop of each thread
         self.lock, self.enter = device.lock, device.enter
         refuse_after_fork(self, name)
 
@@ -95,16 +62,16 @@ class GpuBackend:
     @property
     def last_loop(self) -> str:
         """See `Backend`."""
-        return getattr(self._loops, "last", "")
+        return self.runtime.last.loop
 
     @last_loop.setter
     def last_loop(self, how: str) -> None:
-        self._loops.last = how
+        self.runtime.last.loop = how
 
     @property
     def last_product(self) -> Any:
         """See `Backend`."""
-        return self.runtime.plan
+        return self.runtime.last.plan
 
     def _enter(self) -> None:
         """Make the device the thread's, in a method that mostly does without."""
@@ -112,48 +79,46 @@ class GpuBackend:
             self.enter()
 
     # --------------------------------------------------------------------------- statements
-    def execute(self, statement: Statement) -> None:
+    def execute(self, statement: ops.Statement) -> None:
         """See `Backend`."""
         out, desc, operation, _ = statement
         if type(out) is VectorStore:
-            vectors.RUN[type(operation)](self.runtime, out, desc, operation)
+            statements.ON_VECTORS[type(operation)](self.runtime, out, desc, operation)
         else:
-            matrices.run(self.runtime, out, desc, operation)
+            statements.write_matrix(self.runtime, out, desc, operation)
 
-    def evaluate(self, operation: Operation) -> Any:
+    def evaluate(self, operation: ops.Operation) -> Any:
         """See `Backend`."""
-        if isinstance(operation, ExtractElement):
-            x, position = operation.operand, operation.position
-            if isinstance(x, VectorStore):
-                return x.get(position[0])
-            i, j = position
-            if isinstance(x.store, BitmapMatrix):
-                return x.store.entries.get(j * stride(x.shape[0]) + i)
+        assert isinstance(operation, (ops.ExtractElement, ops.Reduce))
+        x = operation.operand
+        entries = x if isinstance(x, VectorStore) else x.store.entries if x.is_bitmap else None
+        if isinstance(operation, ops.Reduce):
+            if entries is None:
+                return elementwise.reduce_matrix(x.csc(), operation.monoid)
+            return elementwise.reduce_entries(entries, operation.monoid)
+        i, j = (*operation.position, 0)[:2]
+        if entries is None:
             return forms.entry(x.csc(), i, j)
-        assert isinstance(operation, Reduce)
-        x, monoid = operation.operand, operation.monoid
-        if isinstance(x, VectorStore):
-            return elementwise.reduce_entries(x, monoid)
-        if isinstance(x.store, BitmapMatrix):
-            return elementwise.reduce_entries(x.store.entries, monoid)
-        return elementwise.reduce_matrix(x.csc(), monoid)
+        return entries.get(j * bitmap.stride(x.shape[0]) + i)
 
-    def explain(self, operation: Operation) -> list[str]:
+    def explain(self, operation: ops.Operation) -> list[str]:
         """See `Backend`."""
-        if isinstance(operation, MultiplySelection):
-            plan, matrix = spmv.choose_selection(operation.product), None
+        if isinstance(operation, ops.MultiplySelection):
+            plan, memory = spmv.choose_selection(operation.product), []
         else:
-            assert isinstance(operation, Multiply)
-            if isinstance(operation.operand, VectorStore):
-                matrix = operation.matrix.csc()
-                plan = choose(matrix, operation.operand, operation.product)
+            assert isinstance(operation, ops.Multiply)
+            matrix, u = operation.matrix.csc(), operation.operand
+            if isinstance(u, VectorStore):
+                plan = choose(matrix, u, operation.product)
             else:
-                plan, matrix = matrices.explain_product(self.runtime, operation)
+                plan = statements.explain_product(self.runtime, operation)
+            memory = [spmv.memory_of(matrix)]
         chosen = f"{plan.direction}, {plan.kernel}" if plan.direction else plan.kernel
-        memory = [] if matrix is None else [spmv.memory_of(matrix)]
         return [f"{chosen}: {plan.reason}", *memory]
 
-    def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> FusedLoop | Rejection:
+    def plan_loop(
+        self, body: Sequence[ops.Statement], turns: ops.Until | ops.Sweep
+    ) -> ops.FusedLoop | ops.Rejection:
         """See `Backend`."""
         return plan_loop(self.runtime.counters, body, turns)
 
@@ -165,7 +130,7 @@ class GpuBackend:
 
     def meter(self) -> GpuMeter:
         """See `Backend`."""
-        return GpuMeter(self.runtime, TRAFFIC, self._meters)
+        return GpuMeter(self.runtime, statements.TRAFFIC, self._meters)
 
     def free_bytes(self) -> int:
         """See `Backend`."""
@@ -181,9 +146,9 @@ class GpuBackend:
 
     def matrix(self, dtype: DType, shape: tuple[int, int]) -> MatrixHandle:
         """See `Backend`."""
-        if not fits(self.device, dtype, shape):
+        if not bitmap.fits(self.device, dtype, shape):
             return MatrixHandle(forms.empty(self.device, dtype, shape))
-        size = stride(shape[0]) * shape[1]
+        size = bitmap.stride(shape[0]) * shape[1]
         entries = VectorStore(self.device, self.runtime.counters, dtype, size)
         return MatrixHandle(BitmapMatrix(self.device, dtype, shape, entries))
 
@@ -213,10 +178,11 @@ class GpuBackend:
         dup_op: BinaryOp | None,
     ) -> MatrixHandle:
         """See `Backend`."""
-        few = from_few_entries(self.device, self.runtime.counters, rows, cols, values, dtype, shape)
-        if few is not None:
-            return MatrixHandle(few)
-        return MatrixHandle(forms.from_coo(self.device, rows, cols, values, dtype, shape, dup_op))
+        few = bitmap.from_few_entries(
+            self.device, self.runtime.counters, rows, cols, values, dtype, shape
+        )
+        made = few or forms.from_coo(self.device, rows, cols, values, dtype, shape, dup_op)
+        return MatrixHandle(made)
 
     def matrix_from_csc(
         self,
@@ -244,7 +210,7 @@ class GpuBackend:
         """See `Backend`."""
         if isinstance(x, VectorStore):
             return x.copy(dtype)
-        return MatrixHandle(matrices.copy(x.store, dtype))
+        return MatrixHandle(statements.copy(x.store, dtype))
 
     def vector_resized(self, v: VectorStore, size: int) -> VectorStore:
         """See `Backend`."""
@@ -253,10 +219,7 @@ class GpuBackend:
     def vector_to_coo(self, v: VectorStore) -> tuple[Array, Array]:
         """See `Backend`."""
         indices, values = v.listed()
-        where = self.device.to_host(indices)
-        if values is None:
-            return where, np.full(len(where), v.number, v.dtype.numpy)
-        return where, self.device.to_host(values)
+        return self.device.to_host(indices), on_host(v, values, len(indices))
 
     def matrix_to_csc(
         self, A: MatrixHandle, on_device: bool = False, narrow: bool = False
@@ -274,18 +237,17 @@ class GpuBackend:
         ptr = ptr.astype(np.int64, copy=False)
         if not narrow:
             idx = idx.astype(np.int64, copy=False)
-        if form.values is None:
-            return ptr, idx, np.full(form.nvals, form.number, form.dtype.numpy)
-        return ptr, idx, self.device.to_host(form.values)
+        return ptr, idx, on_host(form, form.values, form.nvals)
 
     def vector_values(self, v: VectorStore, on_device: bool = False) -> Any:
         """See `Backend`."""
         dense = v.form != "sparse" and v.nvals == v.size
         values = v.values if dense else v.listed()[1]
+        if not on_device:
+            return on_host(v, values, v.nvals)
         if values is None:
-            xp = self.device.xp if on_device else np
-            return xp.full(v.nvals, v.number, v.dtype.numpy)
-        return values.copy() if on_device else self.device.to_host(values)
+            return self.device.xp.full(v.nvals, v.number, v.dtype.numpy)
+        return values.copy()
 
     def set_values(self, x: Handle, values: Array) -> None:
         """See `Backend`."""
@@ -300,11 +262,11 @@ class GpuBackend:
 
     def vector_head(self, v: VectorStore, count: int) -> tuple[Array, Array]:
         """See `Backend`."""
-        return preview.head(v, count)
+        return bitmap.head(v, count)
 
     def matrix_corner(self, A: MatrixHandle, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
         """See `Backend`."""
-        return preview.corner(A.csc(), nrows, ncols)
+        return bitmap.corner(A.csc(), nrows, ncols)
 
     def nvals(self, x: Handle) -> int:
         """See `Backend`."""
@@ -316,7 +278,7 @@ class GpuBackend:
 
     def form(self, x: Handle) -> str:
         """See `Backend`."""
-        return preview.vector_form(x) if isinstance(x, VectorStore) else preview.matrix_form(x)
+        return bitmap.vector_form(x) if isinstance(x, VectorStore) else bitmap.matrix_form(x)
 
     def isequal(self, x: Handle, y: Handle) -> bool:
         """See `Backend`."""
@@ -326,11 +288,11 @@ class GpuBackend:
         assert isinstance(y, MatrixHandle)
         return forms.is_equal(x.csc(), y.csc())
 
-    def levels(self, x: Handle) -> VectorLevels | BitmapLevels | None:
+    def levels(self, x: Handle) -> bitmap.VectorLevels | bitmap.BitmapLevels | None:
         """See `Backend`."""
         if isinstance(x, VectorStore):
-            return VectorLevels(self.runtime.counters, x)
-        return BitmapLevels(self.runtime.counters, x) if fit_as_bitmaps(x) else None
+            return bitmap.VectorLevels(self.runtime.counters, x)
+        return bitmap.BitmapLevels(self.runtime.counters, x) if bitmap.fit_as_bitmaps(x) else None
 
     def is_symmetric(self, A: MatrixHandle) -> bool:
         """See `Backend`."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
+from lagpu import operations as ops
 from lagpu.backends.gpu.device.protocol import Device, DeviceObserver, Work
 from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, stride
@@ -16,17 +17,7 @@ from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.profile import LoopMeasured, LoopRow, Measured
 from lagpu.dtypes import BOOL, DType
-from lagpu.operations import (
-    Constant,
-    FusedLoop,
-    Multiply,
-    MultiplySelection,
-    Operation,
-    Product,
-    Rejection,
-    Statement,
-    operands_of,
-)
+from lagpu.operations import Product, operands_of
 
 Array = Any
 CAPACITY = 1 << 16  # records; 6 MB, and some 65,000 levels of a search
@@ -37,7 +28,7 @@ RECORD = np.dtype([*((name, np.uint64) for name in _FIELDS), ("added", np.uint64
 _WORDS = RECORD.itemsize // 8
 
 
-class DeviceLoop(FusedLoop, Protocol):
+class DeviceLoop(ops.FusedLoop, Protocol):
     """A `FusedLoop` of this backend."""
 
     @property
@@ -45,7 +36,7 @@ class DeviceLoop(FusedLoop, Protocol):
         """Whether its kernel writes records; else the loop is timed as a whole."""
 
     @property
-    def statements(self) -> Sequence[Statement]:
+    def statements(self) -> Sequence[ops.Statement]:
         """The loop's body."""
 
     def run(self, log: LoopLog | None = None) -> None:
@@ -60,10 +51,7 @@ class LoopLog:
     """
 
     def __init__(
-        self,
-        device: Device,
-        unseen: Callable[[str], Callable[[Array], Any]],
-        spare: list[Array],
+        self, device: Device, unseen: Callable[[str], Callable[[Array], Any]], spare: list[Array]
     ) -> None:
         self.capacity = CAPACITY
         self._device, self._unseen, self._spare = device, unseen, spare
@@ -97,10 +85,18 @@ class LoopLog:
         self._rows = lambda: list(rows_of(records()))
 
     def launched(self) -> Callable[[], np.ndarray[Any, Any]]:
-        """Note that a loop was launched; return what fetches its records."""
+        """Note that a loop was launched; return what fetches its records.
+
+        The first record is that of its beginning; there is none if none fitted.
+        """
         number = self._launched
         self._launched += 1
-        return lambda: self._records(number)
+
+        def records() -> np.ndarray[Any, Any]:
+            self._fetch()
+            return self._found[number] if number < len(self._found) else np.empty(0, RECORD)
+
+        return records
 
     def take_rows(self) -> Callable[[], list[LoopRow]] | None:
         """Return the maker of the rows of the loop launched since the last call, or None."""
@@ -112,11 +108,6 @@ class LoopLog:
         """How many rows did not fit; waits for the loops."""
         self._fetch()
         return self._lost
-
-    def _records(self, number: int) -> np.ndarray[Any, Any]:
-        """Return the records of a loop, that of its beginning first; none if none fitted."""
-        self._fetch()
-        return self._found[number] if number < len(self._found) else np.empty(0, RECORD)
 
     def _fetch(self) -> None:
         """Copy the records to the host, unless they are there."""
@@ -162,31 +153,31 @@ class SearchTraffic(NamedTuple):
     assigned: list[int]  #: Of a value that each of the other statements assigns.
 
     @classmethod
-    def of(cls, statements: Sequence[Statement]) -> SearchTraffic:
+    def of(cls, statements: Sequence[ops.Statement]) -> SearchTraffic:
         """Return it."""
-        made = next(s for s in statements if isinstance(s.operation, Multiply))
-        assigned = [value_bytes(s.out.dtype) for s in statements if s is not made]
-        operation = made.operation
-        assert isinstance(operation, Multiply)
-        A, u, product = operation.matrix.csc(), operation.operand, operation.product
-        if not isinstance(u, VectorStore):
-            rows, n = u.shape
-            each = stride(rows)
-            word, bits = min(each, 64) // 8, each * n // 8
-            return cls(_index(A), word, bits, _offset(A), 0, 0, n, rows * n, assigned)
-        return cls.of_vector(A, product, u.dtype, u.size, assigned)
+        product = next(s for s in statements if isinstance(s.operation, ops.Multiply))
+        assigned = [value_bytes(s.out.dtype) for s in statements if s is not product]
+        operation: Any = product.operation
+        A, u = operation.matrix.csc(), operation.operand
+        if isinstance(u, VectorStore):
+            return cls.of_vector(A, operation.product, u.dtype, u.size, assigned)
+        (rows, n), each = u.shape, stride(u.shape[0])
+        offset, word = A.col_ptr.itemsize, min(each, 64) // 8
+        return cls(A.row_idx.itemsize, word, each * n // 8, offset, 0, 0, n, rows * n, assigned)
 
     @classmethod
     def of_vector(
         cls, A: CscMatrix, product: Product, dtype: DType, n: int, assigned: list[int]
     ) -> SearchTraffic:
         """Return it, where the frontier is a vector of n values of a type."""
-        reads_u, reads_a = product.semiring.multiply.reads[:: 1 if product.flip else -1]
+        reads_u = product.semiring.multiply.reads[0 if product.flip else 1]
         adds_up = not product.semiring.monoid.has_any_terminal
         carried = value_bytes(dtype) if reads_u or adds_up else 0
-        edge, offset = _index(A) + (_value_in(A) if reads_a else 0), _offset(A)
+        offset = A.col_ptr.itemsize
         listed = _LISTED_VERTEX + offset
-        return cls(edge, 4, 4 * nwords(n), offset, listed, carried, n, n, assigned)
+        return cls(
+            _bytes_of_edge(A, product), 4, 4 * nwords(n), offset, listed, carried, n, n, assigned
+        )
 
     def push(self, edges: int, entered: int, found: int, alone: bool) -> int:
         """Return the bytes of a level that is pushed, by one block `alone` in shared memory."""
@@ -215,7 +206,7 @@ class StatementTraffic(NamedTuple):
     columns: int = 0  #: How many a pull looks at.
 
     @classmethod
-    def of(cls, s: Statement) -> StatementTraffic:
+    def of(cls, s: ops.Statement) -> StatementTraffic:
         """Return it."""
         operation = s.operation
         seen = {id(v): v for v in (s.out, *operands_of(operation)) if type(v) is VectorStore}
@@ -225,13 +216,13 @@ class StatementTraffic(NamedTuple):
             seen[id(mask)] = mask
             values += 0 if s.desc.structure else value_bytes(mask.dtype)
         bits = sum(4 * nwords(v.size) for v in seen.values())
-        if not isinstance(operation, Multiply):
+        if not isinstance(operation, ops.Multiply):
             return cls(bits, values)
         A, product = operation.matrix.csc(), operation.product
-        sums = value_bytes(product.result)  # which are in a vector of their own
-        reads_a = product.semiring.multiply.reads[1 if product.flip else 0]
-        edge, columns = _index(A) + (_value_in(A) if reads_a else 0), A.shape[product.transpose]
-        return cls(bits + 4 * nwords(s.out.size), values + sums, edge, _offset(A), columns)
+        bits += 4 * nwords(s.out.size)  # sums are in a vector of their own
+        values += value_bytes(product.result)
+        columns = A.shape[product.transpose]
+        return cls(bits, values, _bytes_of_edge(A, product), A.col_ptr.itemsize, columns)
 
     def moved(self, edges: int | None, entered: int, found: int, pulled: bool) -> int:
         """Return the bytes; the vectors have as many values as went in or came out."""
@@ -240,16 +231,11 @@ class StatementTraffic(NamedTuple):
         return whole + self.edge * (edges or 0) + 2 * self.offset * columns
 
 
-def _index(A: CscMatrix) -> int:
-    return int(A.row_idx.dtype.itemsize)
-
-
-def _offset(A: CscMatrix) -> int:
-    return int(A.col_ptr.dtype.itemsize)
-
-
-def _value_in(A: CscMatrix) -> int:
-    return 0 if A.values is None else A.dtype.numpy.itemsize
+def _bytes_of_edge(A: CscMatrix, product: Product) -> int:
+    """Return the bytes of an entry's row, and of its value if the product reads that."""
+    reads_a = product.semiring.multiply.reads[1 if product.flip else 0]
+    value = A.dtype.numpy.itemsize if reads_a and A.values is not None else 0
+    return int(A.row_idx.itemsize) + value
 
 
 def value_bytes(dtype: DType) -> int:
@@ -257,11 +243,9 @@ def value_bytes(dtype: DType) -> int:
     return 0 if dtype is BOOL else dtype.numpy.itemsize
 
 
-_PUSHES_ALONE, _PULLS = constant("kPushesAlone"), constant("kPulls")
-_PUSHES_IN_CLUSTER = constant("kPushesInCluster")
-_PUSHES_INTO_WORDS = constant("kPushesIntoWords")
-_FINDS_NOTHING = constant("kFindsNothing")
-_UNKNOWN = constant("kUnknown")
+_PUSHES_ALONE, _PUSHES_IN_CLUSTER = constant("kPushesAlone"), constant("kPushesInCluster")
+_PUSHES_INTO_WORDS, _PULLS = constant("kPushesIntoWords"), constant("kPulls")
+_FINDS_NOTHING, _UNKNOWN = constant("kFindsNothing"), constant("kUnknown")
 Count = Callable[[], int]
 
 
@@ -281,14 +265,14 @@ class SearchRows:
 
     def __init__(
         self,
-        statements: Sequence[Statement],
+        statements: Sequence[ops.Statement],
         had: Sequence[Count | None],
         why: Callable[[Any, int], str],
         traffic: SearchTraffic | None = None,
     ) -> None:
         self._traffic = traffic or SearchTraffic.of(statements)
         self._had, self._why, self._count = had, why, len(statements)
-        is_product = [isinstance(s.operation, Multiply) for s in statements]
+        is_product = [isinstance(s.operation, ops.Multiply) for s in statements]
         self._product = is_product.index(True)
         self.assigns_after = self._product == 0
         self._others = [k for k in range(self._count) if k != self._product]
@@ -297,8 +281,7 @@ class SearchRows:
 
     def __call__(self, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
         """Yield the rows."""
-        product, traffic = self._product, self._traffic
-        assigns_after = self.assigns_after
+        product, traffic, assigns_after = self._product, self._traffic, self.assigns_after
         before = [0 if count is None else count() for count in self._had]
         last, reached, how = list(before), 0, 0
         made = Measured(0.0, None, kernel="fused", reason="made with the level's product")
@@ -316,22 +299,18 @@ class SearchRows:
                 last[k] = before[k] + (reached if self._had[k] is None else int(r["added"][k]))
                 written = made._replace(bytes=assigned * traffic.assigned[k])
                 rows.append(LoopRow(statement, level, into, last[k], written))
+            direction, edges = "pull" if pulls else "push", _known(r["edges"])
             measured = Measured(
-                ms,
-                None,
-                direction="pull" if pulls else "push",
-                kernel="fused",
-                reason=self._why(r, how),
-                edges=_known(r["edges"]),
-                bytes=_bytes_of_level(traffic, r, left),
-            )
+                ms, None, direction=direction, kernel="fused", reason=self._why(r, how),
+                edges=edges, bytes=_bytes_of_level(traffic, r, edges, left),
+            )  # fmt: skip
             rows.insert(product, LoopRow(product, level, entered, found, measured))
             how = int(r["how"])
             yield from rows
 
 
-def _bytes_of_level(traffic: SearchTraffic, r: Any, left: int) -> int | None:
-    edges, entered, found = _known(r["edges"]), int(r["in"]), int(r["out"])
+def _bytes_of_level(traffic: SearchTraffic, r: Any, edges: int | None, left: int) -> int | None:
+    entered, found = int(r["in"]), int(r["out"])
     if r["how"] == _FINDS_NOTHING:
         return 0
     if edges is None:
@@ -369,9 +348,11 @@ def why_level(n: int, kind: str, alpha: float, beta: float, r: Any, before: int)
 
 def why_push_cost(cost: int, r: Any, before: int) -> str:
     """Return why a level of a bit-parallel search went in its direction, in numbers."""
-    return (
-        f"edges {r['frontier_edges']} {'>' if r['how'] == _PULLS else '<='} {r['other']} / {cost}"
-    )
+    return _why_edges(r, r["frontier_edges"], r["other"], cost)
+
+
+def _why_edges(r: Any, frontier_edges: Any, entries: Any, factor: int) -> str:
+    return f"edges {frontier_edges} {'>' if r['how'] == _PULLS else '<='} {entries} / {factor}"
 
 
 class ProgramRows:
@@ -392,7 +373,7 @@ class ProgramRows:
 
     def __init__(
         self,
-        statements: Sequence[Statement],
+        statements: Sequence[ops.Statement],
         inputs: list[Any],
         counts: dict[int, Count],
         bounds: dict[int, tuple[int, int]],
@@ -407,31 +388,28 @@ class ProgramRows:
     def __call__(self, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
         """Yield the rows."""
         counts = {of: count() for of, count in self._counts.items()}
+        made = Measured(0.0, None, kernel="fused", reason="a statement of one generated loop")
         for r, ms in _timed(records):
             k = int(r["statement"])
             operation, pulls = self._operations[k], r["how"] == _PULLS
-            measured = Measured(
-                ms, None, kernel="fused", reason="a statement of one generated loop"
-            )
-            if operation in (Multiply, MultiplySelection):
-                direction = "pull" if pulls else "push"
-                measured = measured._replace(
-                    direction=direction, reason=self._reason(k, r), edges=_known(r["edges"])
-                )
-            if operation is Constant:
+            if operation is ops.Constant:
                 continue  # a number for a scalar has no row, as it has none in an eager loop
+            measured = made._replace(kernel_ms=ms)
+            if operation in (ops.Multiply, ops.MultiplySelection):
+                measured = measured._replace(
+                    direction="pull" if pulls else "push", reason=self._reason(k, r),
+                    edges=_known(r["edges"]),
+                )  # fmt: skip
             entered = counts[self._reads[k]]
             found = counts[self._writes[k]] = int(r["out"])
             moved = self._traffic[k].moved(measured.edges, entered, found, pulls)
-            row = measured._replace(bytes=moved)
-            yield LoopRow(k, int(r["iteration"]), entered, found, row)
+            yield LoopRow(k, int(r["iteration"]), entered, found, measured._replace(bytes=moved))
 
     def _reason(self, k: int, r: Any) -> str:
         frontier_edges = _known(r["frontier_edges"])
         if frontier_edges is None or k not in self._bounds:
             return self._why[k]
-        entries, factor = self._bounds[k]
-        return f"edges {frontier_edges} {'>' if r['how'] == _PULLS else '<='} {entries} / {factor}"
+        return _why_edges(r, frontier_edges, *self._bounds[k])
 
 
 def _timed(records: np.ndarray[Any, Any]) -> Iterator[tuple[Any, float]]:
@@ -445,30 +423,24 @@ def _known(number: Any) -> int | None:
     return None if number == _UNKNOWN else int(number)
 
 
+class Last(threading.local):
+    """What a thread did last: the plan of a product, and how a loop ran."""
+
+    plan: Any = None
+    loop: str = ""
+
+
 class Runtime:
-    """The device of a backend, its counters, and the plan and measurements of its last product.
+    """The device of a backend, its counters, and the measurements of its last product.
 
     While a product is measured, `edges` counts the matrix entries that it looks at, and `product`
     is the result of a product of matrices before it was written.
     """
 
-    __slots__ = ("_plans", "counters", "device", "edges", "product")
-
     def __init__(self, device: Device) -> None:
-        self.device = device
-        self.counters = Counters(device)
-        self._plans = threading.local()
+        self.device, self.counters, self.last = device, Counters(device), Last()
         self.edges: Any = None
         self.product: CscMatrix | BitmapMatrix | None = None
-
-    @property
-    def plan(self) -> Any:
-        """The plan of this thread's last product, or None."""
-        return getattr(self._plans, "last", None)
-
-    @plan.setter
-    def plan(self, plan: Any) -> None:
-        self._plans.last = plan
 
 
 class MeterPool:
@@ -492,7 +464,7 @@ class GpuMeter:
         self._log: LoopLog | None = None
 
     def run(
-        self, work: Callable[[], None], out: Any, operation: Operation | None
+        self, work: Callable[[], None], out: Any, operation: ops.Operation | None
     ) -> Callable[[], Measured]:
         """Run one statement; see `Meter`. No other thread's work comes between its parts."""
         with self._device.alone():
@@ -501,7 +473,7 @@ class GpuMeter:
                 work()
                 first_ms = (time.perf_counter() - start) * 1e3
                 return lambda: Measured(0.0, first_ms, bytes=0)
-            if isinstance(operation, (Multiply, MultiplySelection)):
+            if isinstance(operation, (ops.Multiply, ops.MultiplySelection)):
                 return self._run_product(work, out, operation.operand)
             now = Work()
             _, host_ms = self._observed(now, work, timed=True)
@@ -519,7 +491,7 @@ class GpuMeter:
         finally:
             runtime.edges = None
         made, runtime.product = runtime.product, None
-        plan, read = runtime.plan, self._observer.unseen("read")
+        plan, read = runtime.last.plan, self._observer.unseen("read")
         written: Any = out if isinstance(out, VectorStore) else made
         after = self.count(written)
 
@@ -535,31 +507,31 @@ class GpuMeter:
         return measured
 
     def run_loop(
-        self, plan: Callable[[], FusedLoop | Rejection]
-    ) -> tuple[FusedLoop | Rejection, LoopMeasured | None]:
+        self, plan: Callable[[], ops.FusedLoop | ops.Rejection]
+    ) -> tuple[ops.FusedLoop | ops.Rejection, LoopMeasured | None]:
         """See `Meter`: a kernel that keeps a log has the times; launches of others are timed."""
         now = Work()
         loop, host_ms = self._observed(now, lambda: self._plan_and_run(plan), timed=False)
-        if isinstance(loop, Rejection):
+        if isinstance(loop, ops.Rejection):
             return loop, None
         rows = None if self._log is None else self._log.take_rows()
         if not loop.keeps_log:  # of the loop nothing is kept: it holds matrices
-            multiply = [isinstance(s.operation, Multiply) for s in loop.statements]
+            multiply = [isinstance(s.operation, ops.Multiply) for s in loop.statements]
             rows = lambda: rows_without_log(multiply, now.measured(host_ms).kernel_ms)  # noqa: E731
         if rows is None:  # it had no iteration
-            return cast(FusedLoop, loop), None
-        return cast(FusedLoop, loop), LoopMeasured(rows, lambda: now.measured(host_ms))
+            return loop, None
+        return loop, LoopMeasured(rows, lambda: now.measured(host_ms))
 
-    def _plan_and_run(self, plan: Callable[[], FusedLoop | Rejection]) -> DeviceLoop | Rejection:
-        found = plan()
-        if isinstance(found, Rejection):
-            return found
-        loop = cast(DeviceLoop, found)
-        if loop.keeps_log:
-            loop.run(self.log())
-        else:
-            self._observer.timed = True
-            loop.run()
+    def _plan_and_run(
+        self, plan: Callable[[], ops.FusedLoop | ops.Rejection]
+    ) -> DeviceLoop | ops.Rejection:
+        loop = cast("DeviceLoop | ops.Rejection", plan())
+        if not isinstance(loop, ops.Rejection):
+            self._observer.timed = not loop.keeps_log
+            if loop.keeps_log:
+                loop.run(self.log())
+            else:
+                loop.run()
         return loop
 
     def log(self) -> LoopLog:

@@ -10,12 +10,12 @@ import numpy as np
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
 from lagpu.algebra.tables import unary
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device
-from lagpu.backends.gpu.kernels import Kernel, Prelude, accum_macros, constant, kernel
+from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.storage.forms import no_places
-from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.matrix import CscMatrix, specialised
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import index_types
-from lagpu.dtypes import BOOL, DType, lookup
+from lagpu.dtypes import DType, lookup
 from lagpu.operations import BoundOperator, Descriptor
 
 BLOCK = 512  # threads
@@ -57,117 +57,40 @@ def mask_words(desc: Descriptor) -> tuple[Any, bool]:
     if bits == "presence":
         return words, complement
     true = mask.device.xp.empty(nwords(mask.size), np.uint32)
-    run = kernel("elementwise/bitmap.cu", "true_bits", U=mask.dtype.ctype)
+    run = specialised("elementwise/bitmap.cu", "true_bits", U=mask.dtype)
     mask.device.launch(run, mask.size, mask.size, words, values, true)
     return true, complement
 
 
 def write(w: VectorStore, desc: Descriptor, t: VectorStore, region: Any = None) -> None:
     """Write `t` into `w`, cast; with `region` only at the indices whose bit is set."""
-    map_entries(w, desc, t, _identity(t.dtype), region)
+    given = {"scalar": t.dtype.zero, "scalar_left": False, "region": region}
+    types = {"U": t.dtype, "T": t.dtype, "Z": t.dtype}
+    _update(w, desc, "map", unary.identity, t.dtype, types, {"u_": t}, given)
 
 
-@functools.cache
-def _identity(dtype: DType) -> BoundOperator:
-    return BoundOperator(unary.identity, dtype, dtype)
-
-
-def map_entries(
-    w: VectorStore,
-    desc: Descriptor,
-    u: VectorStore,
-    function: BoundOperator,
-    region: Any = None,
-) -> None:
+def map_entries(w: VectorStore, desc: Descriptor, u: VectorStore, function: BoundOperator) -> None:
     """``w<m> = f(u)``."""
-    mask, complement = mask_words(desc)
-    words, values, number = u.readable()
-    w.to_writable()
-    count = w.counters.take()
-    types = (u.dtype, function.domain, function.result, w.dtype)
-    run = _launch_over(w.device, w.size, "map", function.op, types, desc.accum)
     scalar, left = bound_operand(function)
-    w.changes()
-    run({
-        # the words of `u` have changed if it is `w`, which was made writable
-        "u_words": w.words if u is w else words, "u_values": values, "u_iso": number,
-        "scalar": scalar, "scalar_left": left, "m_words": mask, "complement": complement,
-        "replace": desc.replace, "region": region, "w_words": w.words, "w_values": w.values,
-        "nvals": count,
-    })  # fmt: skip
-    w.counted(count)
-
-
-def bound_operand(function: BoundOperator) -> tuple[Any, bool]:
-    """Return the bound operand, or a zero; and whether it is the left one, as ``mapped`` asks."""
-    if function.left is not None:
-        return function.left, True
-    return (function.domain.zero if function.right is None else function.right), False
+    given = {"scalar": scalar, "scalar_left": left, "region": None}
+    types = {"U": u.dtype, "T": function.domain, "Z": function.result}
+    _update(w, desc, "map", function.op, function.result, types, {"u_": u}, given)
 
 
 def select_entries(
     w: VectorStore, desc: Descriptor, u: VectorStore, op: IndexUnaryOp, thunk: Any
 ) -> None:
     """``w<m> = u`` where `op` holds."""
-    mask, complement = mask_words(desc)
-    words, values, number = u.readable()
-    w.to_writable()
-    count = w.counters.take()
-    types = (u.dtype, lookup(thunk.dtype), u.dtype, w.dtype)
-    run = _launch_over(w.device, w.size, "select_entries", op, types, desc.accum)
-    w.changes()
-    run({
-        "u_words": w.words if u is w else words, "u_values": values, "u_iso": number,
-        "thunk": thunk, "m_words": mask, "complement": complement, "replace": desc.replace,
-        "w_words": w.words, "w_values": w.values, "nvals": count,
-    })  # fmt: skip
-    w.counted(count)
-
-
-@functools.lru_cache(maxsize=1024)
-def _launch_over(
-    device: Any,
-    size: int,
-    name: str,
-    op: Operator | None,
-    types: tuple[DType, DType, DType, DType],
-    accum: BinaryOp | None,
-) -> CheckedLaunch:
-    """Return a launch from elementwise/map.cu over all of a vector; all but the size varies.
-
-    `types` are those of what is read, of the operator's domain and result, and of the output.
-    """
-    read, domain, result, written = types
-    macros, prelude = {"W": written.ctype}, Prelude()
-    if op is not None:
-        macros |= {"OP": prelude.functor(op), "U": read.ctype, "T": domain.ctype}
-    if name == "map":
-        macros["Z"] = result.ctype
-    macros |= accum_macros(accum, written, result, prelude)
-    run = kernel("elementwise/map.cu", name, prelude=prelude.text, **macros)
-    # Each block adds what it counts to one number. Stores wait for nothing: few threads do.
-    most, block = device.resident_threads, BLOCK
-    if name == "fill":
-        most, block = most // 2, block // 2
-    made: CheckedLaunch = device.prepare(run, min(size, most), n=size, block=block)
-    return made
+    types = {"U": u.dtype, "T": lookup(thunk.dtype)}
+    _update(w, desc, "select_entries", op, u.dtype, types, {"u_": u}, {"thunk": thunk})
 
 
 def assign_value(w: VectorStore, desc: Descriptor, value: Any, region: Any = None) -> None:
     """``w<m>(I) = value``."""
     if w.size and region is None and desc.mask is None and desc.accum is None:
         w.become_number(value)
-        return
-    mask, complement = mask_words(desc)
-    w.to_writable()
-    count = w.counters.take()
-    fill = _launch_over(w.device, w.size, "fill", None, (w.dtype,) * 4, desc.accum)
-    w.changes()
-    fill({
-        "scalar": value, "m_words": mask, "complement": complement, "replace": desc.replace,
-        "region": region, "w_words": w.words, "w_values": w.values, "nvals": count,
-    })  # fmt: skip
-    w.counted(count)
+    else:
+        _update(w, desc, "fill", None, w.dtype, {}, {}, {"scalar": value, "region": region})
 
 
 def combine(
@@ -180,45 +103,81 @@ def combine(
     defaults: tuple[Any, Any] | None,
 ) -> None:
     """``w<m> = u (+) v`` or ``u (x) v``."""
-    domain, _ = op.types(u.dtype, v.dtype)
-    mask, complement = mask_words(desc)
+    domain, result = op.types(u.dtype, v.dtype)
     u_default, v_default = defaults or (domain.zero,) * 2
-    (u_words, u_values, u_iso), (v_words, v_values, v_iso) = u.readable(), v.readable()
-    w.to_writable()
-    if u is w:
-        u_words, u_values, u_iso = u.readable()
-    if v is w:
-        v_words, v_values, v_iso = v.readable()
+    given = {"mode": EWISE_MODES[kind], "u_default": u_default, "v_default": v_default}
+    types = {"U": u.dtype, "V": v.dtype, "T": domain, "Z": result}
+    _update(w, desc, "combine", op, result, types, {"u_": u, "v_": v}, given)
+
+
+def _update(
+    w: VectorStore,
+    desc: Descriptor,
+    name: str,
+    op: Operator | None,
+    result: DType,
+    types: dict[str, DType],
+    operands: dict[str, VectorStore],
+    given: dict[str, Any],
+) -> None:
+    """Run a kernel over all of `w`: its operands by the prefix of their parameters."""
+    mask, complement = mask_words(desc)
+    w.to_writable()  # before it is read as an operand
+    for prefix, u in operands.items():
+        given |= u.arguments(prefix)
     count = w.counters.take()
-    run = _launch_of_two(w.device, w.size, op, (u.dtype, v.dtype, w.dtype), desc.accum)
+    run = _launch(w.device, w.size, name, op, result, desc.accum, W=w.dtype, **types)
     w.changes()
     run({
-        "mode": EWISE_MODES[kind], "u_words": u_words, "u_values": u_values, "u_iso": u_iso,
-        "v_words": v_words, "v_values": v_values, "v_iso": v_iso,
-        "u_default": u_default, "v_default": v_default, "m_words": mask, "complement": complement,
-        "replace": desc.replace, "w_words": w.words, "w_values": w.values, "nvals": count,
+        **given, "m_words": mask, "complement": complement, "replace": desc.replace,
+        "w_words": w.words, "w_values": w.values, "nvals": count,
     })  # fmt: skip
     w.counted(count)
 
 
+def accumulated(accum: BinaryOp | None, w: DType, z: DType) -> dict[str, Any]:
+    """Return the macros of an accumulator of results of type `z` to entries of type `w`."""
+    if accum is None:
+        return {}
+    domain, result = accum.types(w, z)
+    return {"ACCUM": accum, "ACCUM_T": domain, "ACCUM_Z": result}
+
+
 @functools.lru_cache(maxsize=1024)
-def _launch_of_two(
+def _launch(
     device: Any,
     size: int,
-    op: BinaryOp,
-    types: tuple[DType, DType, DType],
+    name: str,
+    op: Operator | None,
+    result: DType,
     accum: BinaryOp | None,
+    **types: DType,
 ) -> CheckedLaunch:
-    """Return the launch that combines vectors of these types into one; all but the size varies."""
-    domain, result = op.types(*types[:2])
-    prelude = Prelude()
-    macros = {"OP": prelude.functor(op), "T": domain.ctype, "Z": result.ctype}
-    macros |= {name: dtype.ctype for name, dtype in zip("UVW", types, strict=True)}
-    macros |= accum_macros(accum, types[2], result, prelude)
-    run = kernel("elementwise/combine.cu", "combine", prelude=prelude.text, **macros)
-    threads = min(size, device.resident_threads)
-    made: CheckedLaunch = device.prepare(run, threads, n=size, block=BLOCK)
+    """Return a launch over all of a vector; all but the size varies."""
+    file = "combine" if name == "combine" else "map"
+    macros = types | accumulated(accum, types["W"], result)
+    run = specialised(f"elementwise/{file}.cu", name, OP=op, **macros)
+    # Each block adds what it counts to one number. Stores wait for nothing: few threads do.
+    most, block = device.resident_threads, BLOCK
+    if name == "fill":
+        most, block = most // 2, block // 2
+    made: CheckedLaunch = device.prepare(run, min(size, most), n=size, block=block)
     return made
+
+
+def bound_operand(function: BoundOperator) -> tuple[Any, bool]:
+    """Return the bound operand, or a zero; and whether it is the left one, as ``mapped`` asks."""
+    if function.left is not None:
+        return function.left, True
+    return (function.domain.zero if function.right is None else function.right), False
+
+
+def region_at(w: VectorStore, indices: Any) -> Any:
+    """Return the presence words of a vector as long as `w` with entries at rising indices."""
+    region = VectorStore(w.device, w.counters, w.dtype, w.size)
+    region.set_sparse(indices, None, w.dtype.zero)
+    region.to_bitmap()
+    return region.words
 
 
 def scatter(like: VectorStore, indices: Any, u: VectorStore) -> VectorStore:
@@ -238,7 +197,7 @@ def gather(u: VectorStore, indices: Any) -> VectorStore:
     made = VectorStore(u.device, u.counters, u.dtype, count)
     out_words = xp.empty(nwords(count), np.uint32)
     out = None if values is None else xp.empty(count, u.dtype.numpy)
-    run = kernel("elementwise/bitmap.cu", "gather_entries", U=u.dtype.ctype)
+    run = specialised("elementwise/bitmap.cu", "gather_entries", U=u.dtype)
     u.device.launch(
         run, count, count=count, indices=indices, words=words, values=values,
         out_words=out_words, out=out,
@@ -259,15 +218,12 @@ def reduce_values(
     device: Device, n: int, words: Any, values: Any, number: Any, dtype: DType, monoid: Monoid
 ) -> Any:
     """Reduce in two launches: a sum for each thread block, then the sum of those."""
-    xp = device.xp
-    result = monoid.types(dtype)[1]
-    prelude = Prelude()
-    macros = {"ADD": prelude.functor(monoid), "Z": result.ctype}
+    xp, result = device.xp, monoid.types(dtype)[1]
     blocks = min(1024, -(-n // 256))
     partial, found = xp.empty(blocks, result.numpy), xp.zeros(nwords(blocks), np.uint32)
     first, again = (
-        kernel("elementwise/reduce.cu", "reduce_entries", prelude=prelude.text, U=u, **macros)
-        for u in (dtype.ctype, result.ctype)
+        specialised("elementwise/reduce.cu", "reduce_entries", ADD=monoid, Z=result, U=u)
+        for u in (dtype, result)
     )
     device.launch(
         first, blocks * 256, n=n, words=words, values=values, iso=number, partial=partial,
@@ -296,30 +252,21 @@ def apply_entries(A: CscMatrix, function: BoundOperator, dtype: DType) -> Any:
     """Return ``f`` of each entry of a matrix, cast to `dtype`, in the order of its columns."""
     scalar, left = bound_operand(function)
     out = A.device.xp.empty(A.nvals, dtype.numpy)
-    types = {"Z": function.result.ctype, "W": dtype.ctype}
-    run, threads, given = _each_entry(A, "elementwise/map.cu", "apply_values", function, types)
-    A.device.launch(run, threads, **given, scalar=scalar, scalar_left=left, out=out)
+    run = specialised(
+        "elementwise/map.cu", "apply_values", OP=function.op, U=A.dtype, T=function.domain,
+        Z=function.result, W=dtype, **index_types(A),
+    )  # fmt: skip
+    A.device.launch(
+        run, A.nvals, **A.arguments(), values=A.values, iso=A.number, scalar=scalar,
+        scalar_left=left, out=out,
+    )  # fmt: skip
     return out
 
 
 def kept_places(A: CscMatrix, op: IndexUnaryOp, thunk: Any) -> Any:
     """Return bits of the entries that an operator keeps, as `take` wants them."""
-    kept = no_places(A.device, A.nvals)
-    keeps = BoundOperator(op, lookup(thunk.dtype), BOOL)
-    run, threads, given = _each_entry(A, "elementwise/take.cu", "select_places", keeps, {})
-    A.device.launch(run, threads, **given, thunk=thunk, words=kept)
+    kept, types = no_places(A.device, A.nvals), {"U": A.dtype, "T": lookup(thunk.dtype)}
+    run = specialised("elementwise/take.cu", "select_places", OP=op, **types, **index_types(A))
+    given = {"values": A.values, "iso": A.number, "thunk": thunk, "words": kept}
+    A.device.launch(run, A.nvals, **A.arguments(), **given)
     return kept
-
-
-def _each_entry(
-    A: CscMatrix, file: str, name: str, function: BoundOperator, types: dict[str, str]
-) -> tuple[Kernel, int, dict[str, Any]]:
-    """Return a kernel over the entries of a matrix, its threads, and the matrix' arguments."""
-    prelude = Prelude()
-    macros = {"U": A.dtype.ctype, "T": function.domain.ctype, "OP": prelude.functor(function.op)}
-    run = kernel(file, name, prelude=prelude.text, **macros, **types, **index_types(A))
-    given = {
-        "nvals": A.nvals, "ncols": A.shape[1], "col_ptr": A.col_ptr, "row_idx": A.row_idx,
-        "values": A.values, "iso": A.number,
-    }  # fmt: skip
-    return run, A.nvals, given

@@ -239,27 +239,18 @@ def named(kernel: str, why: Any) -> Plan:
 
 def _numbers(A: CscMatrix, u: VectorStore, product: Product) -> Numbers:
     nvals, size, stats = u.nvals, u.size, u.stats
-    visited = before = 0
-    frontier_edges, exact, pulled = None, False, False
-    if stats is not None:
-        pulled = stats.pulled
-        if stats.matrix() is A:  # made by a product with this matrix
-            visited, before, frontier_edges = stats.visited, stats.explored, u.frontier_edges
+    visited = explored = 0
+    frontier_edges = None
+    if stats is not None and stats.matrix() is A:  # made by a product with this matrix
+        visited, explored, frontier_edges = stats.visited, stats.explored, u.frontier_edges
+    exact = frontier_edges is not None or nvals in (0, size)
     if frontier_edges is None:
         frontier_edges = A.nvals * nvals // max(size, 1)
-        exact = nvals in (0, size)
-    else:
-        exact = True
-    return Numbers(
-        size,
-        nvals,
-        frontier_edges,
-        exact,
-        max(A.nvals - before - frontier_edges, 0),
-        max(size - visited - nvals, 0),
-        A.nvals / max(A.shape[1 if product.transpose else 0], 1),
-        pulled,
-    )
+    unexplored = max(A.nvals - explored - frontier_edges, 0)
+    unvisited = max(size - visited - nvals, 0)
+    length = A.nvals / max(A.shape[1 if product.transpose else 0], 1)
+    pulled = stats is not None and stats.pulled
+    return Numbers(size, nvals, frontier_edges, exact, unexplored, unvisited, length, pulled)
 
 
 def _with_mask(
@@ -271,21 +262,28 @@ def _with_mask(
         return x
     edge_offsets: EdgeOffsets | None = None
     if lists and desc.structure and mask.edge_offsets is not None:
-        form = (
-            A if product.transpose or is_symmetric(A) else csr_of(A) if may_make_csr(A) else A.csr
-        )
+        keeps = product.transpose or is_symmetric(A)
+        form = A if keeps else csr_of(A) if may_make_csr(A) else A.csr
         edge_offsets = None if form is None else mask.edge_offsets.of(form)
     return x._replace(wanted=mask.nvals, edge_offsets=edge_offsets)
 
 
+def _density(x: Numbers, threshold: float) -> tuple[bool, str]:
+    """Return whether the frontier is dense, or was once; and why."""
+    density = x.nvals / max(x.size, 1)
+    if x.pulled:
+        return True, "pulled before"
+    sign = ">=" if density >= threshold else "<"
+    return density >= threshold, f"density {density:.2%} {sign} {100 * threshold:g}%"
+
+
 def _turbobfs(x: Numbers, threshold: float) -> Plan:
     """Push while the frontier is sparse; from the threshold on pull, and never push again."""
-    density = x.nvals / max(x.size, 1)
-    if not x.pulled and density < threshold:
-        return Plan("push", "push_edge", f"density {density:.2%} < {100 * threshold:g}%")
+    dense, why = _density(x, threshold)
+    if not dense:
+        return Plan("push", "push_edge", why)
     kernel, by = _by_length(x)
-    before = "pulled before" if x.pulled else f"density {density:.2%} >= {100 * threshold:g}%"
-    return Plan("pull", kernel, f"{before}; {by}")
+    return Plan("pull", kernel, f"{why}; {by}")
 
 
 _TDBU_KERNELS = {"scalar": "pull_scalar", "vector": "pull_warp"}
@@ -294,13 +292,12 @@ _TDBU_KERNELS = {"scalar": "pull_scalar", "vector": "pull_warp"}
 def _tdbu(x: Numbers, kernel: str, threshold: float) -> Plan:
     """Pull by every entry while the frontier is sparse; from then on up to the first hit."""
     name, by = _by_length(x) if kernel == "length" else (_TDBU_KERNELS[kernel], kernel)
-    density = x.nvals / max(x.size, 1)
-    if not x.pulled and density < threshold:
-        return Plan(
-            "pull", f"{name}_all", f"top-down, density {density:.2%} < {100 * threshold:g}%; {by}"
-        )
-    sign = "once" if x.pulled else f"{density:.2%}"
-    return Plan("pull", name, f"bottom-up, density {sign} >= {100 * threshold:g}%; {by}")
+    dense, why = _density(x, threshold)
+    if not dense:
+        return Plan("pull", f"{name}_all", f"top-down, {why}; {by}")
+    if x.pulled:
+        why = f"density once >= {100 * threshold:g}%"
+    return Plan("pull", name, f"bottom-up, {why}; {by}")
 
 
 def _vbfs(x: Numbers, group: int) -> Plan:

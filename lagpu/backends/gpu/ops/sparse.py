@@ -9,31 +9,25 @@ import numpy as np
 from lagpu.algebra.operators import BinaryOp, Monoid
 from lagpu.algebra.tables import monoid
 from lagpu.backends.gpu.device.protocol import Device
-from lagpu.backends.gpu.kernels import Prelude, kernel
+from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.ops import elementwise
 from lagpu.backends.gpu.ops.planner import Plan
-from lagpu.backends.gpu.storage.forms import (
-    from_coo,
-    has_one_each,
-    has_same_pattern,
-    no_places,
-    rows_of,
-    take,
-    take_true,
-)
-from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix
+from lagpu.backends.gpu.profile import Runtime
+from lagpu.backends.gpu.storage import forms
+from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix, specialised
 from lagpu.backends.gpu.storage.vector import VectorStore
-from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types
+from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types, numbered
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
-from lagpu.operations import Descriptor, Product
+from lagpu.operations import Descriptor, Multiply, Product
 
 Array = Any
-
+_DOTS = dict.fromkeys(("a_idx", "b_idx", "a_values", "b_values"), ("edges", 0.5))
 #: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).
-DOTS_TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
-    name: dict.fromkeys(("a_idx", "b_idx", "a_values", "b_values"), ("edges", 0.5))
-    for name in ("dot_products", "table_products")
+TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
+    "sum_products": dict.fromkeys(("a_values", "b_values", "b_rows"), ("edges", 1.0)),
+    "dot_products": _DOTS,
+    "table_products": _DOTS,
 }
 #: Steps of dot products that take as long as one product that is listed and sorted.
 OF_A_PRODUCT = 8
@@ -46,50 +40,29 @@ MOST_ROWS, TABLE_BITS = 1 << 10, 12
 
 
 class Left(NamedTuple):
-    """The left matrix of a product by columns, by rows, or both, as far as it is there."""
+    """The left matrix of a product: a matrix by columns, or its transpose."""
 
-    #: The matrix and its transpose.
-    cols: CscMatrix | None
-    rows: CscMatrix | None
+    form: CscMatrix
+    transposed: bool
 
-    @classmethod
-    def of(cls, A: CscMatrix, transposed: bool) -> Left:
-        """Return `A` or its transpose."""
-        other = A if A.symmetric else A.csr
-        return cls(other, A) if transposed else cls(A, other)
+    def there(self, rows: bool) -> CscMatrix | None:
+        """Return the matrix by columns, or by rows, if it is there."""
+        return self.form if rows == self.transposed or self.form.symmetric else self.form.csr
 
-    @property
-    def some(self) -> CscMatrix:
-        """One of both."""
-        form = self.cols or self.rows
-        assert form is not None
-        return form
-
-    @property
-    def nrows(self) -> int:
-        """Number of rows."""
-        return self.some.shape[0 if self.cols else 1]
-
-    def by_columns(self) -> CscMatrix:
-        """Return the matrix."""
-        return self.cols or rows_of(self.some)
-
-    def by_rows(self) -> CscMatrix:
-        """Return its transpose."""
-        return self.rows or rows_of(self.some)
+    def made(self, rows: bool) -> CscMatrix:
+        """Return the matrix by columns, or by rows."""
+        return self.there(rows) or forms.rows_of(self.form)
 
 
 class AtMask(NamedTuple):
     """A product at the entries of a mask."""
 
-    mask: CscMatrix
-    dtype: DType  #: Type of the values.
-    values: Array  #: array: a value for each entry of the mask, in the order of its columns.
+    whole: CscMatrix  #: The mask's entries, each with a value.
     found: Array  #: array of u32: bits of the entries where there is a product.
 
     def csc(self) -> CscMatrix:
         """Return the product by itself."""
-        return take(self.mask.with_values(self.dtype, self.values, None), self.found)
+        return forms.take(self.whole, self.found)
 
 
 class Steps(NamedTuple):
@@ -100,109 +73,80 @@ class Steps(NamedTuple):
     in_tables: int
 
 
-def plan_at_mask(steps: Steps, products: int) -> Plan:
-    """Return how products at the entries of a mask are made."""
-    why = "steps of dot products at the mask's entries {} <= {} x products {}"
-    numbers = steps.total, OF_A_PRODUCT, products
-    if not steps.in_tables:
-        return Plan("", "dot_products", (why, *numbers))
-    why += "; {} of them in columns with a table"
-    return Plan("", "table_products", (why, *numbers, steps.in_tables))
-
-
-def count_products(A: Left, B: CscMatrix) -> int:
-    """Return the number of all products of ``A (+.x) B``."""
-    found = B.device.xp.zeros(1, np.uint64)
-    _add_products(A, B, found)
-    return int(B.device.read(found))
-
-
-def _add_products(A: Left, B: CscMatrix, found: Array) -> None:
-    lengths = _lengths(A.cols, A.some)
+def count_steps(A: Left, B: CscMatrix, mask: CscMatrix | None = None) -> tuple[int, Steps]:
+    """Return the number of all products, and the work of dot products at a mask's entries."""
+    device, lengths = B.device, _lengths(A, rows=False)
+    found = device.xp.zeros(3, np.uint64)
     types = {"LEN": index_ctype(lengths), "IDX": index_ctype(B.row_idx)}
     run = kernel("spgemm/steps.cu", "count_products", **types)
-    B.device.launch(run, B.nvals, B.nvals, B.row_idx, lengths, found)
-
-
-def count_steps(A: Left, B: CscMatrix, mask: CscMatrix) -> tuple[int, Steps]:
-    """Return the number of all products, and the work of dot products at a mask's entries."""
-    device = B.device
-    found = device.xp.zeros(3, np.uint64)
-    _add_products(A, B, found)
-    if A.rows is not None and has_one_each(A.rows) and has_one_each(B):
+    device.launch(run, B.nvals, B.nvals, B.row_idx, lengths, found)
+    if mask is None:
+        return int(device.read(found[:1])), Steps(0, 0)
+    rows = A.there(rows=True)
+    if rows is not None and forms.has_one_each(rows) and forms.has_one_each(B):
         return int(device.read(found[:1])), Steps(2 * mask.nvals, 0)
-    lengths = _lengths(A.rows, A.some)
+    lengths = _lengths(A, rows=True)
     types = {"LEN": index_ctype(lengths), "B": index_ctype(B.col_ptr)} | index_types(mask)
     run = kernel("spgemm/steps.cu", "count_steps", **types)
     device.launch(
-        run, mask.nvals, nvals=mask.nvals, ncols=mask.shape[1], least=FEW_ROWS, most=MOST_ROWS,
-        col_ptr=mask.col_ptr, row_idx=mask.row_idx, a_lengths=lengths, b_ptr=B.col_ptr,
-        total=found[1:],
+        run, mask.nvals, **mask.arguments(), least=FEW_ROWS, most=MOST_ROWS, a_lengths=lengths,
+        b_ptr=B.col_ptr, total=found[1:],
     )  # fmt: skip
     products, steps, in_tables = device.to_host(found).tolist()
     return products, Steps(steps + mask.nvals, in_tables if in_tables >= TABLE_STEPS else 0)
 
 
-def _lengths(form: CscMatrix | None, other: CscMatrix) -> Array:
-    """Return the number of entries in each column of `form`; that is in each row of `other`."""
-    device, xp = other.device, other.device.xp
+def _lengths(A: Left, rows: bool) -> Array:
+    """Return the number of entries in each column, or in each of the `rows`."""
+    form, other = A.there(rows), A.form
     if form is not None:
-        return xp.diff(form.col_ptr)
-    lengths = xp.zeros(other.shape[0], other.col_ptr.dtype)
+        return other.device.xp.diff(form.col_ptr)
+    lengths = other.device.xp.zeros(other.shape[0], other.col_ptr.dtype)
     types = {"LEN": index_ctype(lengths), "IDX": index_ctype(other.row_idx)}
     run = kernel("spgemm/steps.cu", "count_rows", **types)
-    device.launch(run, other.nvals, other.nvals, other.row_idx, lengths)
+    other.device.launch(run, other.nvals, other.nvals, other.row_idx, lengths)
     return lengths
 
 
-def macros_of_two(
+def _of_two(
     A: CscMatrix, B: CscMatrix, add: Monoid, multiply: BinaryOp, domain: DType, result: DType
-) -> tuple[dict[str, str], str]:
-    """Return the macros of types and functors, and the prelude."""
-    prelude = Prelude()
+) -> dict[str, Any]:
+    """Return the macros of operators and types."""
     types = {"A": A.dtype, "B": B.dtype, "T": domain, "Z": result}
-    macros = {"ADD": prelude.functor(add), "MUL": prelude.functor(multiply)}
-    return macros | {name: dtype.ctype for name, dtype in types.items()}, prelude.text
+    return {"ADD": add, "MUL": multiply, **types}
+
+
+def _algebra(product: Product) -> tuple[Monoid, BinaryOp, DType, DType]:
+    return product.semiring.monoid, product.semiring.multiply, product.domain, product.result
 
 
 def dot_products(
-    R: CscMatrix,
-    B: CscMatrix,
-    mask: CscMatrix,
-    product: Product,
-    steps: Steps,
-    edges: Array | None,
+    R: CscMatrix, B: CscMatrix, mask: CscMatrix, product: Product, tables: bool, edges: Array | None
 ) -> AtMask:
     """Return the products of rows and columns at the entries of the mask; `R` is ``A'``."""
-    device, xp, n = R.device, R.device.xp, mask.nvals
-    semiring, domain, result = product.semiring, product.domain, product.result
+    device, xp, n, result = R.device, R.device.xp, mask.nvals, product.result
     device.require(n * (1 + result.numpy.itemsize), "mxm")
-    macros, prelude = macros_of_two(R, B, semiring.monoid, semiring.multiply, domain, result)
-    indices = {
-        "APTR": R.col_ptr, "AIDX": R.row_idx, "BPTR": B.col_ptr, "BIDX": B.row_idx,
-        "PTR": mask.col_ptr, "IDX": mask.row_idx,
-    }  # fmt: skip
-    macros |= {name: index_ctype(array) for name, array in indices.items()}
-    macros |= {} if edges is None else {"EDGES": "1"}
-    macros |= {name: "1" for name, M in (("A_ONE", R), ("B_ONE", B)) if has_one_each(M)}
-    values, found = xp.empty(n, result.numpy), no_places(device, n)
+    macros = _of_two(R, B, *_algebra(product))
+    values, found = xp.empty(n, result.numpy), forms.no_places(device, n)
     given = {
         "ncols": mask.shape[1], "col_ptr": mask.col_ptr, "row_idx": mask.row_idx,
         "a_ptr": R.col_ptr, "a_idx": R.row_idx, "a_values": R.values, "a_iso": R.number,
         "b_ptr": B.col_ptr, "b_idx": B.row_idx, "b_values": B.values, "b_iso": B.number,
         "z": values, "found": found, "edges": edges,
     }  # fmt: skip
-    most = MOST_ROWS if steps.in_tables else 0
-    run = kernel("spgemm/dots.cu", "dot_products", prelude=prelude, **macros)
-    device.launch(run, n, least=FEW_ROWS, most=most, nvals=n, **given)
-    if steps.in_tables:
-        run = kernel("spgemm/dots.cu", "table_products", prelude=prelude, **macros)
+    macros |= index_types(mask) | index_types(R, "A") | index_types(B, "B")
+    macros |= {"EDGES": None if edges is None else "1"}
+    macros |= {name: "1" for name, M in (("A_ONE", R), ("B_ONE", B)) if forms.has_one_each(M)}
+    run = specialised("spgemm/dots.cu", "dot_products", **macros)
+    device.launch(run, n, least=FEW_ROWS, most=MOST_ROWS if tables else 0, nvals=n, **given)
+    if tables:
+        run = specialised("spgemm/dots.cu", "table_products", **macros)
         shared = (B.row_idx.dtype.itemsize + 2) << TABLE_BITS  # an index and its place in a column
         device.launch(
             run, device.resident_threads, shared=shared, most_bits=TABLE_BITS,
             upto=_parts(B, mask), next=xp.zeros(1, np.uint64), **given,
         )  # fmt: skip
-    return AtMask(mask, result, values, found)
+    return AtMask(mask.with_values(result, values, None), found)
 
 
 def _parts(B: CscMatrix, mask: CscMatrix) -> Array:
@@ -271,7 +215,7 @@ class Pattern:
 def _union(A: CscMatrix, B: CscMatrix) -> Pattern:
     """Return the positions of both; nothing is sorted if one has all positions of the other."""
     A.device.require((A.nvals + B.nvals) * 96, "matrix operation", "Use fewer or smaller matrices.")
-    if has_same_pattern(A, B):
+    if forms.has_same_pattern(A, B):
         return Pattern((A, B))
     xp, a, b = A.device.xp, positions(A), positions(B)
     if _within(xp, b, a):
@@ -289,27 +233,26 @@ def _within(xp: Any, part: Array, whole: Array) -> bool:
     return bool((whole[at] == part).all())
 
 
-def _on_pattern(counters: Counters, A: CscMatrix, pattern: Pattern) -> VectorStore:
-    """Return `A` as a vector over `pattern`, which has all of its positions."""
-    v = VectorStore(A.device, counters, A.dtype, len(pattern))
-    if any(A is form for form in pattern.forms):
+def _on_pattern(
+    counters: Counters, A: CscMatrix, pattern: Pattern, inside: bool = True
+) -> VectorStore:
+    """Return `A` as a vector over `pattern`; not all of its entries need be `inside`."""
+    v, xp, known = (
+        VectorStore(A.device, counters, A.dtype, len(pattern)),
+        A.device.xp,
+        pattern.forms,
+    )
+    if any(A is form for form in known) or (
+        not inside and known and forms.has_same_pattern(A, known[0])
+    ):
         v.set_full(A.values, A.iso)
-    else:
-        at = A.device.xp.searchsorted(pattern.numbers, positions(A))
-        v.set_sparse(at, A.values, A.iso)
-    return v
-
-
-def _masking(counters: Counters, M: CscMatrix, pattern: Pattern) -> VectorStore:
-    """Return a mask as a vector over `pattern`; its entries elsewhere keep nothing."""
-    v = VectorStore(M.device, counters, M.dtype, len(pattern))
-    if pattern.forms and has_same_pattern(M, pattern.forms[0]):
-        v.set_full(M.values, M.iso)
     elif len(pattern):
-        xp, numbers, own = M.device.xp, pattern.numbers, positions(M)
+        numbers, own, values = pattern.numbers, positions(A), A.values
         at = xp.searchsorted(numbers, own)
-        here = xp.flatnonzero(numbers[xp.minimum(at, len(numbers) - 1)] == own)
-        v.set_sparse(at[here], None if M.values is None else M.values[here], M.iso)
+        if not inside:
+            here = xp.flatnonzero(numbers[xp.minimum(at, len(numbers) - 1)] == own)
+            at, values = at[here], None if values is None else values[here]
+        v.set_sparse(at, values, A.iso)
     return v
 
 
@@ -325,9 +268,10 @@ def _from_pattern(v: VectorStore, pattern: Pattern, shape: tuple[int, int]) -> C
 
 def accumulate(counters: Counters, C: CscMatrix, desc: Descriptor, product: AtMask) -> CscMatrix:
     """Return `C` with a product at a mask's entries, which are those of `C`, accumulated to it."""
-    w, v = (VectorStore(C.device, counters, x.dtype, C.nvals) for x in (C, product))
+    values = product.whole.values
+    w, v = (VectorStore(C.device, counters, x.dtype, C.nvals) for x in (C, product.whole))
     w.set_full(None if C.values is None else C.values.copy(), C.iso)  # it is written to
-    v.set_bitmap(product.found, product.values, None, None)
+    v.set_bitmap(product.found, values, None, None)
     elementwise.write(w, Descriptor(accum=desc.accum), v)
     return _from_pattern(w, Pattern((C,)), C.shape)
 
@@ -362,18 +306,18 @@ def write(
     """
     pattern = _union(C, T)
     if desc.mask is not None:
-        mask = _masking(counters, desc.mask, pattern)
+        mask = _on_pattern(counters, desc.mask, pattern, inside=False)
         if not desc.structure and desc.mask.values is None and not desc.mask.number:
             mask.set_empty()  # all its entries are zero, so none is kept
         desc = desc._replace(mask=mask)
     w, v = _on_pattern(counters, C, pattern), _on_pattern(counters, T, pattern)
     w.values = None if w.values is None else w.values.copy()  # it is written to
-    elementwise.write(w, desc, v, _region(counters, C, pattern, rows, cols))
+    elementwise.write(w, desc, v, _region(w, C, pattern, rows, cols))
     return _from_pattern(w, pattern, C.shape)
 
 
 def _region(
-    counters: Counters, C: CscMatrix, pattern: Pattern, rows: Array | None, cols: Array | None
+    w: VectorStore, C: CscMatrix, pattern: Pattern, rows: Array | None, cols: Array | None
 ) -> Array | None:
     """Return presence words of the positions in these rows and columns, or None for all."""
     if rows is None and cols is None:
@@ -384,55 +328,51 @@ def _region(
         inside &= xp.isin(pattern.numbers // nrows, cols)
     if rows is not None:
         inside &= xp.isin(pattern.numbers % nrows, rows)
-    region = VectorStore(C.device, counters, C.dtype, len(pattern))
-    region.set_sparse(xp.flatnonzero(inside), None, C.dtype.numpy.type(0))
-    region.to_bitmap()
-    return region.words
+    return elementwise.region_at(w, xp.flatnonzero(inside))
 
 
-#: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).
-TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
-    "sum_products": dict.fromkeys(("a_values", "b_values", "b_rows"), ("edges", 1.0)),
-    **DOTS_TRAFFIC,
-}
+def operands(op: Multiply) -> tuple[Left, CscMatrix]:
+    """Return both matrices as the product means them, the right one by columns."""
+    B: CscMatrix = op.matrix.csc()
+    B = B if op.product.transpose else forms.rows_of(B)
+    return Left(op.operand.csc(), op.transposed), B
 
 
-def mxm(
-    A: Left,
-    B: CscMatrix,
-    product: Product,
-    desc: Descriptor,
-    edges: Array | None = None,
-) -> tuple[CscMatrix | AtMask, Plan]:
-    """Return ``A (+.x) B`` and how it was made.
+def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> CscMatrix | AtMask:
+    """Return ``A (+.x) B``.
 
     With a mask that is not complemented, the dot product of a row and a column for each entry of
-    the mask may take fewer steps than all products. `edges`, unless None, gets the number of
-    matrix entries that are looked at.
+    the mask may take fewer steps than all products.
     """
-    require_numbered((A.nrows, B.shape[1]))
+    (A, B), product, edges = operands(op), op.product, runtime.edges
+    require_numbered((A.form.shape[A.transposed], B.shape[1]))
     mask = desc.mask
     if mask is not None and not desc.structure:
-        mask = take_true(mask)
+        mask = forms.take_true(mask)
     if mask is None or desc.complement:
-        all_ = count_products(A, B)
-        found = _plan(all_)
+        products, _ = count_steps(A, B)
+        runtime.last.plan = _plan(products)
     else:
-        all_, steps = count_steps(A, B, mask)
-        if steps.total <= OF_A_PRODUCT * all_:
-            made = dot_products(A.by_rows(), B, mask, product, steps, edges)
-            return made, plan_at_mask(steps, all_)
+        products, steps = count_steps(A, B, mask)
+        if steps.total <= OF_A_PRODUCT * products:
+            tables = bool(steps.in_tables)
+            name, more = "dot_products", ""
+            if tables:
+                name, more = "table_products", "; {} of them in columns with a table"
+            why = "steps of dot products at the mask's entries {} <= {} x products {}" + more
+            numbers = steps.total, OF_A_PRODUCT, products, steps.in_tables
+            runtime.last.plan = Plan("", name, (why, *numbers))
+            return dot_products(A.made(rows=True), B, mask, product, tables, edges)
         why = "{} x products {} < steps of dot products at the mask's entries {}"
-        numbers = OF_A_PRODUCT, all_, steps.total
-        found = _plan(all_)._replace(why=(why, *numbers))
+        runtime.last.plan = Plan("", "sum_products", (why, OF_A_PRODUCT, products, steps.total))
     if edges is not None:
-        edges.fill(all_)
-    return _all(A.by_columns(), B, product, mask, desc.complement), found
+        edges.fill(products)
+    return _all(A.made(rows=False), B, product, mask, desc.complement)
 
 
-def plan(A: Left, B: CscMatrix) -> Plan:
+def plan(op: Multiply) -> Plan:
     """Return how ``A (+.x) B`` would be made without a mask."""
-    return _plan(count_products(A, B))
+    return _plan(count_steps(*operands(op))[0])
 
 
 def _plan(count: int) -> Plan:
@@ -440,11 +380,7 @@ def _plan(count: int) -> Plan:
 
 
 def _all(
-    A: CscMatrix,
-    B: CscMatrix,
-    product: Product,
-    mask: CscMatrix | None,
-    complement: bool,
+    A: CscMatrix, B: CscMatrix, product: Product, mask: CscMatrix | None, complement: bool
 ) -> CscMatrix:
     """List every product, sort those that the mask keeps by entry, add each run."""
     xp, shape = A.device.xp, (A.shape[0], B.shape[1])
@@ -460,18 +396,14 @@ def _all(
     first = xp.ones(len(key), bool)
     first[1:] = key[1:] != key[:-1]
     starts = xp.flatnonzero(first)
-    semiring = product.semiring
-    algebra = semiring.monoid, semiring.multiply, product.domain, product.result
     runs = a[order], b[order], starts, key[starts]
-    return _summed(A, B, runs, shape, algebra)
+    return _summed(A, B, runs, shape, _algebra(product))
 
 
 def _expanded(xp: Any, starts: Array, counts: Array) -> tuple[Array, Array]:
     """Return for ``counts[k]`` places from ``starts[k]`` on, for each k in turn: k, the place."""
-    ends = xp.cumsum(counts)
-    total = xp.arange(int(ends[-1]) if len(ends) else 0, dtype=np.int64)
-    owner = xp.searchsorted(ends, total, side="right")
-    return owner, starts[owner] + total - (ends - counts)[owner]
+    owner, number = numbered(xp, counts)
+    return owner, starts[owner] + number
 
 
 def _summed(
@@ -487,9 +419,8 @@ def _summed(
     positions of their sums; `algebra` the sum, the product, and their types.
     """
     xp, (a, b, starts, where), result = A.device.xp, runs, algebra[-1]
-    macros, prelude = macros_of_two(A, B, *algebra)
-    bidx = index_ctype(B.row_idx)
-    run = kernel("spgemm/mxm.cu", "sum_products", prelude=prelude, BIDX=bidx, **macros)
+    macros = {"BIDX": index_ctype(B.row_idx), **_of_two(A, B, *algebra)}
+    run = specialised("spgemm/mxm.cu", "sum_products", **macros)
     values = xp.empty(len(starts), result.numpy)
     bounds = xp.append(starts, len(a)).astype(np.int64)
     cols = where // max(shape[0], 1)
@@ -532,4 +463,4 @@ def extract(A: CscMatrix, rows: Array | None, cols: Array | None) -> CscMatrix:
         i, j, place = order[at], j[entry], place[entry]
     shape = (A.shape[0] if rows is None else len(rows), len(columns))
     values = A.number if A.values is None else A.values[place]
-    return from_coo(A.device, i, j, values, A.dtype, shape, None)
+    return forms.from_coo(A.device, i, j, values, A.dtype, shape, None)

@@ -10,13 +10,15 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, format_bytes
 from lagpu.backends.gpu.kernels import kernel, macros_of
-from lagpu.backends.gpu.ops.planner import Plan
+from lagpu.backends.gpu.ops import elementwise
+from lagpu.backends.gpu.ops.planner import Plan, choose
 from lagpu.backends.gpu.ops.strategies import STRATEGIES, Job, ProductLaunch, by_inputs, sums_whole
+from lagpu.backends.gpu.profile import Runtime
 from lagpu.backends.gpu.storage.matrix import CscMatrix, cast_number
 from lagpu.backends.gpu.storage.vector import EdgeOffsets, ProductStats, VectorStore
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import NotSupported
-from lagpu.operations import Product
+from lagpu.operations import Descriptor, MultiplySelection, Product
 
 #: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).
 SELECTION_TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
@@ -40,50 +42,46 @@ def choose_selection(product: Product) -> Plan:
             "Leave kernel= and policy= out."
         )
     direction = "pull" if product.transpose else "push"
-    return Plan(direction, _SELECTION_KERNELS[direction], selection_reason(direction))
+    return Plan(direction, *_SELECTIONS[direction])
 
 
-_SELECTION_KERNELS = {"pull": "selection_gather", "push": "selection_scatter"}
+_SELECTIONS = {
+    "pull": ("selection_gather", "a selection: each result takes one entry"),
+    "push": ("selection_scatter", "a selection: each entry goes to one result"),
+}
 
 
 def selection_reason(direction: str) -> str:
     """Return why a product with a selection pulls or pushes."""
-    if direction == "pull":
-        return "a selection: each result takes one entry"
-    return "a selection: each entry goes to one result"
+    return _SELECTIONS[direction][1]
 
 
-def multiply_selection(
-    w: VectorStore,
-    f: VectorStore,
-    u: VectorStore,
-    product: Product,
-    plan: Plan,
-    mask: tuple[Any, bool],
-    edges: Any,
-) -> VectorStore:
-    """Return ``P (+.x) u`` or ``P' (+.x) u`` where the mask keeps, as a new store.
-
-    P is the selection of `f`; spare buffers of the output `w` are used. `edges`, unless None,
-    counts the entries of P that are looked at.
-    """
-    made = VectorStore(w.device, w.counters, product.result, w.size)
-    if not (w.size and f.size and u.size):
-        return made
-    chosen, inputs = f.arguments("f_"), u.arguments("u_")
-    words, values, count = w.spare_words(), w.spare_values(product.result), w.counters.take()
-    types = f.dtype, u.dtype
-    if not product.transpose:
-        reset = _selection_launch(w.device, "selection_reset", w.size, product, types)
-        reset({"nrows": w.size, "w_words": words, "w_values": values})
-    run = _selection_launch(w.device, plan.kernel, f.size, product, types)
-    nrows = u.size if product.transpose else w.size
-    run({
-        "m": f.size, "nrows": nrows, **chosen, **inputs, "m_words": mask[0],
-        "complement": mask[1], "w_words": words, "w_values": values, "count": count, "edges": edges,
-    })  # fmt: skip
-    made.set_bitmap(words, values, None, count)
-    return made
+def write_selection(
+    runtime: Runtime, w: VectorStore, desc: Descriptor, op: MultiplySelection
+) -> None:
+    """``w<m> = P (+.x) u`` or ``P' (+.x) u``, for the selection P of `op.indices`."""
+    f, u, product, device = op.indices, op.operand, op.product, w.device
+    runtime.last.plan = plan = choose_selection(product)
+    mask, complement = elementwise.mask_words(desc)
+    t = VectorStore(device, w.counters, product.result, w.size)
+    if w.size and f.size and u.size:
+        inputs = f.arguments("f_") | u.arguments("u_")
+        words, values, count = w.spare_words(), w.spare_values(product.result), w.counters.take()
+        types = f.dtype, u.dtype
+        if not product.transpose:
+            reset = _selection_launch(device, "selection_reset", w.size, product, types)
+            reset({"nrows": w.size, "w_words": words, "w_values": values})
+        run = _selection_launch(device, plan.kernel, f.size, product, types)
+        nrows = u.size if product.transpose else w.size
+        run({
+            "m": f.size, "nrows": nrows, **inputs, "m_words": mask, "complement": complement,
+            "w_words": words, "w_values": values, "count": count, "edges": runtime.edges,
+        })  # fmt: skip
+        t.set_bitmap(words, values, None, count)
+    if desc.is_fresh and t.dtype is w.dtype:
+        w.adopt(t)
+    else:
+        elementwise.write(w, desc, t)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -97,55 +95,37 @@ def _selection_launch(
     return device.prepare(run, threads)
 
 
-def multiply(
+def write_product(
+    runtime: Runtime,
     w: VectorStore,
+    desc: Descriptor,
     A: CscMatrix,
     u: VectorStore,
     product: Product,
-    plan: Plan,
-    mask: tuple[Any, bool],
-    dtype: DType,
-    edges: Any,
-) -> VectorStore:
-    """Return ``A (+.x) u`` or ``A' (+.x) u`` where the mask keeps, as a new store.
-
-    Parameters
-    ----------
-    w : VectorStore
-        The output, whose spare buffers are used.
-    mask : (words or None, complement)
-        Presence words of the mask.
-    dtype : DType
-        Type wanted for the values; sums made by atomics are of type `product.result` instead.
-    edges : array or None
-        Counter of the matrix entries looked at.
+) -> None:
+    """``w<m> = A (+.x) u`` or ``A' (+.x) u``.
 
     Raises
     ------
     NotSupported
         If the kernel's lists cannot hold the vector's indices.
     """
-    device = w.device
+    runtime.last.plan = plan = choose(A, u, product, desc)
+    (mask, complement), is_fresh, device = elementwise.mask_words(desc), desc.is_fresh, w.device
     iso = iso_result(A, u.values is not None, u.number, product)
-    dtype = STRATEGIES[plan.kernel].result_type(product, dtype)
-    whole = (
-        plan.kernel == "pull_bitmap"
-        and not plan.variant
-        and iso is None
-        and mask[0] is None
-        and not mask[1]
-        and sums_whole(A, u, product)
-    )
-    key = (
-        plan.kernel, plan.group, plan.variant, product.semiring, product.domain, product.transpose,
-        product.flip, u.dtype, u.values is None, dtype, iso is not None, whole,
+    strategy, dtype = STRATEGIES[plan.kernel], w.dtype if is_fresh else product.result
+    if iso is None:
+        dtype = strategy.result_type(product, dtype)
+    sums = plan.kernel == "pull_bitmap" and not plan.variant and iso is None
+    whole = sums and mask is None and not complement and sums_whole(A, u, product)
+    job = Job(
+        plan.kernel, product, u.dtype, u.values is None, dtype, iso is not None, plan.group,
+        plan.variant, whole,
     )  # fmt: skip
-    found: tuple[Any, ProductLaunch] | None = A.kernels.get(key)
+    found: tuple[Any, ProductLaunch] | None = A.kernels.get(job)
     if found is None or found[0] != (A.symmetric, A.csr is None):  # it may use them now
-        strategy = STRATEGIES[plan.kernel]
-        job = Job(A, u, product, plan.group, dtype, iso is not None, plan.variant, whole)
-        made_now = strategy.bind(strategy, job)
-        found = A.kernels[key] = (A.symmetric, A.csr is None), made_now
+        bound = strategy.bind(A, job)
+        found = A.kernels[job] = (A.symmetric, A.csr is None), bound
     prepared, kept = found[1], None
     if u.form == "sparse":
         u.to_bitmap()
@@ -162,21 +142,23 @@ def multiply(
     if prepared.reset is not None:
         prepared.reset({"w_words": words, "w_values": values})
     given = {
-        "u_words": u.words, "m_words": mask[0], "complement": mask[1], "w_words": words,
+        **lists, "u_words": u.words, "m_words": mask, "complement": complement, "w_words": words,
         "w_values": values, "counts": counts, "notification": notification.memory,
-        "serial": notification.serial, "edges": edges,
+        "serial": notification.serial, "edges": runtime.edges,
     }  # fmt: skip
-    if lists:
-        given |= lists
     if iso is None:
         given["u_values"], given["u_iso"] = u.values, u.number
     prepared.launch(given)
     if kept is not None:
         u.edge_offsets = kept
-    made = VectorStore(device, w.counters, dtype, w.size)
+    t = VectorStore(device, w.counters, dtype, w.size)
     value = None if iso is None else cast_number(iso, dtype)
-    made.hold_product(words, values, value, counts, notification, _stats(A, u, plan))
-    return made
+    t.set_bitmap(words, values, value, counts, notification, _stats(A, u, plan))
+    if is_fresh and dtype is w.dtype:
+        w.adopt(t)
+    else:
+        elementwise.write(w, desc, t)
+        w.stats = t.stats
 
 
 def _stats(A: CscMatrix, u: VectorStore, plan: Plan) -> ProductStats:
@@ -185,10 +167,10 @@ def _stats(A: CscMatrix, u: VectorStore, plan: Plan) -> ProductStats:
     if frontier_edges is None:
         frontier_edges = A.nvals * nvals // max(u.size, 1)
     pulled = plan.direction == "pull" and not STRATEGIES[plan.kernel].whole
-    if stats is not None and stats.matrix() is A:
-        visited, explored = stats.visited + nvals, stats.explored + frontier_edges
-        return ProductStats(stats.matrix, pulled, visited, explored)
-    return ProductStats(weakref.ref(A), pulled, nvals, frontier_edges)
+    if stats is None or stats.matrix() is not A:
+        stats = ProductStats(weakref.ref(A), pulled, 0, 0)
+    explored = stats.explored + frontier_edges
+    return ProductStats(stats.matrix, pulled, stats.visited + nvals, explored)
 
 
 def iso_result(A: CscMatrix, has_values: bool, number: Any, product: Product) -> Any:

@@ -29,7 +29,6 @@ class ProductLaunch(NamedTuple):
     #: Takes the vector, the mask, the lists if the kernel has such, the result, counters, the
     #: memory and the serial of a notification, and the edge counter.
     launch: CheckedLaunch
-    dtype: DType  #: Type of the values that it writes.
     counters: int = 3  #: How many counters it needs.
     reset: CheckedLaunch | None = None  #: Clears words and values of the result before.
     #: The lists of the matrix' workspace, by parameter.
@@ -37,15 +36,15 @@ class ProductLaunch(NamedTuple):
 
 
 class Job(NamedTuple):
-    """The product, types and options by which a launch is specialised."""
+    """What a launch is specialised by, beside its matrix; launches are found by it."""
 
-    #: Matrix, vector and algebra.
-    A: CscMatrix
-    u: VectorStore
+    kernel: str  #: One of `STRATEGIES`.
     product: Product
-    group: int  #: Entries a group, for ``push_virtual``.
+    u: DType  #: Type of the vector's values.
+    u_iso: bool  #: Whether they are all equal, so that none is stored.
     dtype: DType  #: Type of the values that are written.
     iso: bool  #: Whether all sums have one known value, so that none is computed.
+    group: int = 0  #: Entries a group, for ``push_virtual``.
     variant: str = ""  #: The form of the kernel, one of the strategy's `variants`.
     #: Whether each entry of the matrix is one of a sum, and all sums are wanted.
     whole: bool = False
@@ -56,7 +55,7 @@ class Strategy(NamedTuple):
 
     name: str  #: What authors and policies call it.
     kernel: str  #: The kernel's name, in a file of ``kernels/spmv/``.
-    bind: Callable[[Strategy, Job], ProductLaunch]  #: Binds the kernel for a job.
+    bind: Callable[[CscMatrix, Job], ProductLaunch]  #: Binds the kernel for a job.
     #: For each array that the kernel reads or writes only in part: the count which the bytes are
     #: proportional to (``edges`` looked at, entries that go ``in`` or come ``out``), and how many
     #: elements for each. Arrays that are not named count whole.
@@ -107,18 +106,15 @@ def _kernel(file: str, name: str, form: CscMatrix, job: Job, **more: str) -> Ker
     """Return the kernel for these types; what it does not read does not specialise it."""
     macros, prelude = workspaces.index_types(form), ""
     if not job.iso:
-        types, prelude = macros_of(job.product, job.u.dtype, form.dtype)
+        types, prelude = macros_of(job.product, job.u, form.dtype)
         macros = {**macros, **types, "W": job.dtype.ctype}
     return kernel(file, name, prelude=prelude, **macros, **more)
 
 
 def _fixed(A: CscMatrix, form: CscMatrix, job: Job) -> dict[str, Any]:
     """Return the arguments that every kernel of a product has; unread values are null."""
-    given: dict[str, Any] = {
-        "col_ptr": form.col_ptr,
-        "row_idx": form.row_idx,
-        "lengths": edges_of_outputs(A, job.product, form),
-    }
+    lengths = edges_of_outputs(A, job.product, form)
+    given = {"col_ptr": form.col_ptr, "row_idx": form.row_idx, "lengths": lengths}
     if job.iso:
         return given | {"values": None, "a_iso": False, "u_values": None, "u_iso": False}
     return given | {"values": form.values, "a_iso": form.number}
@@ -134,64 +130,63 @@ def _cooperative(A: CscMatrix, run: Kernel, whole: bool) -> int:
     return 256 * (blocks if whole else max(1, blocks // 2))
 
 
-def _bind_pull(strategy: Strategy, job: Job) -> ProductLaunch:
+def _rows_of(A: CscMatrix, form: CscMatrix) -> CscMatrix | None:
+    """Return the form whose columns are the rows of `form`, if it is there."""
+    return A if form is not A or is_symmetric(A) else A.csr
+
+
+def _bind_pull(A: CscMatrix, job: Job) -> ProductLaunch:
     """Bind a strategy of a launch over the columns."""
-    A, product = job.A, job.product
-    form = by_outputs(A, product)
+    form, name, strategy = by_outputs(A, job.product), job.kernel, STRATEGIES[job.kernel]
     if job.whole:
-        return _bind_sums(job, form)
-    n, rows, any_row = form.shape[1], form.row_idx, _any_row_will_do(form, job)
+        return _bind_sums(A, form, job)
+    words, any_row = nwords(form.shape[1]), _any_row_will_do(form, job)
+    given = _fixed(A, form, job) | {"n": form.shape[1]}
     if job.variant == "order":
         if not any_row:
             raise NotSupported(
-                f"{strategy.name}:order: {product.semiring.name} needs more of a column than its "
-                f"first row with an entry. Use {strategy.name}."
+                f"{name}:order: {job.product.semiring.name} needs more of a column than its "
+                f"first row with an entry. Use {name}."
             )
-        rows = workspaces.rows_by_degree(form).idx
-    file, threads, most = "spmv/pull.cu", nwords(n) * 32, _PULL_WAVES * A.device.resident_threads
-    given = _fixed(A, form, job) | {"n": n, "row_idx": rows}
-    if strategy.name.startswith("pull_warp"):
-        threads = nwords(n) * 256
-    elif strategy.name == "pull_bitmap":
-        space = _pull_space(A, form)
+        given["row_idx"] = workspaces.rows_by_degree(form)
+    file, threads, most = "spmv/pull.cu", words * 32, _PULL_WAVES * A.device.resident_threads
+    if name.startswith("pull_warp"):
+        threads = words * 256
+    elif name == "pull_bitmap":
+        space = workspaces.pull_space(form, _rows_of(A, form))
         given["empty"] = space.empty
         given["hint"] = space.hint if any_row and not job.variant else None
         threads = min(threads, most)
-    elif strategy.name == "pull_gather":
-        file, given["empty"] = "spmv/gather.cu", _pull_space(A, form).empty
-        threads = min(nwords(n) * 8, most)  # a block for 32 words at least
+    elif name == "pull_gather":
+        given["empty"] = workspaces.pull_space(form, _rows_of(A, form)).empty
+        file = "spmv/gather.cu"
+        threads = min(words * 8, most)  # a block for 32 words at least
     more = {"WHOLE": "1"} if strategy.whole else {}
     run = _kernel(file, strategy.kernel, form, job, **more)
-    return ProductLaunch(A.device.prepare(run, threads, **given), job.dtype)
+    return ProductLaunch(A.device.prepare(run, threads, **given))
 
 
-def _bind_sums(job: Job, form: CscMatrix) -> ProductLaunch:
+def _bind_sums(A: CscMatrix, form: CscMatrix, job: Job) -> ProductLaunch:
     """Bind the kernel of ``pull_bitmap`` for sums of all entries."""
-    A, product, device = job.A, job.product, job.A.device
-    xp, heads = device.xp, workspaces.heads_of(form)
+    device, xp, heads = A.device, A.device.xp, workspaces.heads_of(form)
     assert heads is not None  # as `sums_whole` has found
     run = _kernel("spmv/sums.cu", "spmv_csc_sums", form, job)
     threads = _cooperative(A, run, whole=True)
     given = _fixed(A, form, job)
     lengths = given.pop("lengths")
     frontier_edges = 0 if lengths is None else int(xp.diff(lengths)[heads.column].sum())
-    rows = A if form is not A else A.csr if not is_symmetric(A) else A
-    ranks = workspaces.ranked(form, rows, job.u.dtype.numpy.itemsize)
-    by_rank = None if ranks.words is None else ranks.words.view(job.u.dtype.numpy)
+    ranks = workspaces.ranked(form, _rows_of(A, form), job.u.numpy.itemsize)
+    by_rank = None if ranks.words is None else ranks.words.view(job.u.numpy)
     given["row_idx"] = form.row_idx if ranks.idx is None else ranks.idx
     launch = device.prepare(
         run, threads, cooperative=True, **given,
         n=form.shape[1], nrows=form.shape[0], nvals=form.nvals,
         heads=heads.bits, before=heads.before, column=heads.column, there=heads.there,
-        parts=xp.empty(threads // 32, product.result.numpy), rank=ranks.rank, by_rank=by_rank,
+        parts=xp.empty(threads // 32, job.product.result.numpy), rank=ranks.rank, by_rank=by_rank,
         nw=len(heads.column), frontier_edges=frontier_edges,
         barrier=xp.zeros(GRID_BARRIER, np.uint32),
     )  # fmt: skip
-    return ProductLaunch(launch, job.dtype)
-
-
-def _pull_space(A: CscMatrix, form: CscMatrix) -> workspaces.PullSpace:
-    return workspaces.pull_space(form, A if form is not A else A.csr if not is_symmetric(A) else A)
+    return ProductLaunch(launch)
 
 
 def _any_row_will_do(form: CscMatrix, job: Job) -> bool:
@@ -203,31 +198,28 @@ def _any_row_will_do(form: CscMatrix, job: Job) -> bool:
     return semiring.monoid.name == "any" and not (reads_matrix and form.values is not None)
 
 
-def _bind_push_edge(strategy: Strategy, job: Job) -> ProductLaunch:
+def _bind_push_edge(A: CscMatrix, job: Job) -> ProductLaunch:
     """Bind ``push_edge`` or ``push_cooc``, and what clears its result before."""
-    A, product = job.A, job.product
-    places = workspaces.columns_of(A) if strategy.name == "push_cooc" else A.col_ptr
+    product, prepare, given = job.product, A.device.prepare, _fixed(A, A, job)
     more = {"TRANSPOSE": str(int(product.transpose))}
-    prepare, size = A.device.prepare, A.shape[1 if product.transpose else 0]
     reset = _kernel("spmv/edge.cu", "spmv_edge_reset", A, job, **more)
-    if strategy.name == "push_cooc":
-        more["COL"] = "i32" if places.dtype == np.int32 else "i64"
-    run = _kernel("spmv/edge.cu", strategy.kernel, A, job, **more)
-    given = _fixed(A, A, job)
-    if strategy.name == "push_cooc":
+    if job.kernel == "push_cooc":
         del given["col_ptr"]
-        given["col_idx"] = places
+        given["col_idx"] = columns = workspaces.columns_of(A)
+        more["COL"] = workspaces.index_ctype(columns)
+    run = _kernel("spmv/edge.cu", STRATEGIES[job.kernel].kernel, A, job, **more)
     launch = prepare(run, A.nvals, nrows=A.shape[0], ncols=A.shape[1], nvals_a=A.nvals, **given)
-    return ProductLaunch(launch, job.dtype, reset=prepare(reset, size, size=size))
+    size = A.shape[1 if product.transpose else 0]
+    return ProductLaunch(launch, reset=prepare(reset, size, size=size))
 
 
-def _bind_listed(strategy: Strategy, job: Job) -> ProductLaunch:
+def _bind_listed(A: CscMatrix, job: Job) -> ProductLaunch:
     """Bind a strategy of one cooperative launch; most list columns first."""
-    A, product = job.A, job.product
+    name, strategy = job.kernel, STRATEGIES[job.kernel]
     pulls = strategy.direction == "pull"
-    form = by_outputs(A, product) if pulls else by_inputs(A, product)
+    form = by_outputs(A, job.product) if pulls else by_inputs(A, job.product)
     if form.shape[1] >= 2**31:
-        raise NotSupported(f"{strategy.name}: lists at most 2**31 columns. Use push_edge.")
+        raise NotSupported(f"{name}: lists at most 2**31 columns. Use push_edge.")
     space = workspaces.push_space(form)
     given, lists = _fixed(A, form, job), {}
     if pulls:
@@ -235,33 +227,29 @@ def _bind_listed(strategy: Strategy, job: Job) -> ProductLaunch:
     else:
         given["n_u"], given["n_w"] = form.shape[::-1]
     file, more = "spmv/push.cu", {}
-    if strategy.name in ("push_active", "pull_active"):
+    if name in ("push_active", "pull_active"):
         lists = {"vertex": space.vertex, "offset": space.start}
         lists |= {"listed": -1} if pulls else {}
         given["shares"] = space.shares
         if job.variant:
             more["EACH"] = job.variant
-    elif strategy.name == "push_virtual":
+    elif name == "push_virtual":
         given["groups"] = space.groups(job.group)
         more["GROUP"] = str(job.group)
-    elif strategy.name in ("push_merrill", "push_scatter"):
-        rows = workspaces.edge_frontier(form).arrays(
-            not job.iso, not job.iso and form.values is not None
-        )
-        given |= zip(("edge_row", "edge_column", "edge_place"), rows, strict=True)
+    elif name in ("push_merrill", "push_scatter"):
+        given |= workspaces.edge_frontier(form, sums=not job.iso)
         given |= {"shares": space.shares, "vertex": space.vertex, "offset": space.start}
         file = "spmv/merrill.cu"
-        if strategy.name == "push_scatter":
-            scatter = workspaces.scatter_space(form)
+        if name == "push_scatter":
+            given |= workspaces.scatter_space(form)
             file = "spmv/scatter.cu"
-            given |= {"map": scatter.map, "chosen": scatter.chosen}
-    elif strategy.name == "push_queue":
+    elif name == "push_queue":
         given |= {"vertex": space.vertex, "start": space.start}
         given |= {"degree": space.degree, "chunks": space.chunks}
     run = _kernel(file, strategy.kernel, form, job, **more)
-    threads = _cooperative(A, run, whole=strategy.name != "push_queue")
+    threads = _cooperative(A, run, whole=name != "push_queue")
     launch = A.device.prepare(run, threads, cooperative=True, barrier=space.barrier, **given)
-    return ProductLaunch(launch, job.dtype, counters=3 * constant("kCounterStride"), lists=lists)
+    return ProductLaunch(launch, counters=3 * constant("kCounterStride"), lists=lists)
 
 
 def sums_every_entry(product: Product) -> bool:

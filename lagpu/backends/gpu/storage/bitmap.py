@@ -12,7 +12,7 @@ import numpy as np
 from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.kernels import constant, kernel
 from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix, index_type
-from lagpu.backends.gpu.storage.vector import EdgeOffsets, VectorStore
+from lagpu.backends.gpu.storage.vector import EdgeOffsets, HostArray, VectorStore, on_host
 from lagpu.dtypes import BOOL, DType
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
@@ -234,65 +234,48 @@ def fit_as_bitmaps(*matrices: MatrixHandle | None) -> bool:
     )
 
 
-HostArray = np.ndarray[Any, Any]
 FIRST, MOST = 1 << 10, 1 << 20  # presence words looked at in one step
 
 
 def head(v: VectorStore, count: int) -> tuple[HostArray, HostArray]:
     """Return (indices, values) of the first `count` entries; the vector keeps its form."""
-    to = v.device
+    there: Any = slice(count)
     if v.form == "bitmap":
         indices = _first_bits(v, count)
-        values = None if v.values is None else v.values[to.from_host(indices)]
+        there = v.device.from_host(indices)
     elif v.form == "full":
         indices = np.arange(min(count, v.size))
-        values = None if v.values is None else v.values[:count]
     elif v.indices is None:  # one entry whose index has not left the host, or none
-        indices, values = np.array([v.single] * bool(v.nvals), np.int64), v.values
+        indices = np.array([v.single] * bool(v.nvals), np.int64)
     else:
-        indices = to.to_host(v.indices[:count])
-        values = None if v.values is None else v.values[:count]
-    if values is None:
-        return indices, np.full(len(indices), v.number, v.dtype.numpy)
-    return indices, to.to_host(values)
+        indices = v.device.to_host(v.indices[:count])
+    return indices, on_host(v, None if v.values is None else v.values[there], len(indices))
 
 
 def _first_bits(v: VectorStore, count: int) -> HostArray:
     """Return the first indices whose presence bit is set, looked for by growing steps."""
-    xp, to = v.device.xp, v.device
-    found: list[int] = []
-    start, step = 0, FIRST
+    found, start, step = np.empty(0, np.int64), 0, FIRST
     while start < len(v.words) and len(found) < count:
         words = v.words[start : start + step]
-        places = xp.flatnonzero(words)[:count]
-        for place, word in zip(to.to_host(places), to.to_host(words[places]), strict=True):
-            first = (start + int(place)) * 32
-            found += [first + bit for bit in range(32) if int(word) >> bit & 1]
+        places = v.device.xp.flatnonzero(words)[:count]
+        each = v.device.to_host(words[places]).view(np.uint8).reshape(-1, 4)
+        word, bit = np.nonzero(np.unpackbits(each, axis=1, bitorder="little"))
+        found = np.append(found, (v.device.to_host(places)[word] + start) * 32 + bit)
         start, step = start + step, min(4 * step, MOST)
-    return np.array(found[:count], np.int64)
+    return found[:count]
 
 
 def corner(A: CscMatrix, nrows: int, ncols: int) -> tuple[HostArray, HostArray, HostArray]:
     """Return (rows, columns, values) of the entries in the first rows and columns."""
-    to = A.device
-    ends = to.to_host(A.col_ptr[: ncols + 1]).tolist()
-    rows, cols, values = [], [], []
-    for j, (first, last) in enumerate(itertools.pairwise(ends)):
-        last = min(last, first + nrows)  # rows rise, so no later entry is in the corner
-        here = to.to_host(A.row_idx[first:last]) if last > first else np.empty(0, np.int64)
-        here = here[here < nrows]
-        if not len(here):
-            continue
-        rows.append(here)
-        cols.append(np.full(len(here), j))
-        if A.values is None:
-            values.append(np.full(len(here), A.number, A.dtype.numpy))
-        else:
-            values.append(to.to_host(A.values[first : first + len(here)]))
-    if not rows:
-        none = np.empty(0, np.int64)
-        return none, none, np.empty(0, A.dtype.numpy)
-    return np.concatenate(rows), np.concatenate(cols), np.concatenate(values)
+    ends = A.device.to_host(A.col_ptr[: ncols + 1]).tolist()
+    # rows rise, so no later entry of a column is in the corner
+    parts = [np.arange(first, min(last, first + nrows)) for first, last in itertools.pairwise(ends)]
+    cols = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    there = A.device.from_host(np.concatenate([np.empty(0, np.int64), *parts]))
+    rows = A.device.to_host(A.row_idx[there])
+    inside = rows < nrows
+    values = on_host(A, None if A.values is None else A.values[there], len(rows))
+    return rows[inside], cols[inside], values[inside]
 
 
 def vector_form(v: VectorStore) -> str:
@@ -406,19 +389,16 @@ class BitmapLevels:
         self._bitmap = A.bitmap(counters)
         if self._bitmap is A.store:
             self._bitmap = self._bitmap.copy(A.dtype)
-        self.lowest, self.deepest = self._ends()
-
-    def _ends(self) -> tuple[int, int]:
-        v = self._bitmap.entries
+        v, (self.lowest, self.deepest) = self._bitmap.entries, (0, -1)
         if v.form == "sparse" and not v.nvals:
-            return 0, -1
+            return
         bounds = np.iinfo(v.dtype.numpy)
-        none = np.array([bounds.max, bounds.min], v.dtype.numpy)
-        ends = self._device.from_host(none)
+        ends = self._device.from_host(np.array([bounds.max, bounds.min], v.dtype.numpy))
         run = kernel("sweep/order.cu", "level_ends", U=v.dtype.ctype)
         self._device.launch(run, v.size, v.size, *v.readable(), ends)
         lowest, deepest = self._device.to_host(ends).tolist()
-        return (0, -1) if lowest > deepest else (lowest, deepest)
+        if lowest <= deepest:
+            self.lowest, self.deepest = lowest, deepest
 
     def cut(self, d: int) -> MatrixHandle:
         """See `lagpu.operations.Levels`."""
@@ -441,12 +421,8 @@ class BitmapLevels:
     def ordered(self) -> Ordered:
         """Sort the vertices of each row by level; within a level they are nearly sorted."""
         xp, (k, n), v = self._device.xp, self.shape, self._bitmap.entries
-        made = Ordered(
-            xp.empty(k * n, np.int32),
-            xp.empty(k * (self.deepest + 2), np.int32),
-            xp.empty(k, np.int32),
-            xp.empty(k * n, np.int32),
-        )
+        sizes = k * n, k * (self.deepest + 2), k, k * n
+        made = Ordered(*(xp.empty(size, np.int32) for size in sizes))
         per = stride(k) // 32
         run = kernel("sweep/order.cu", "level_rows", U=v.dtype.ctype)
         self._device.launch(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 
+from lagpu.algebra.operators import Monoid, Operator
 from lagpu.backends.gpu.device.protocol import Device
-from lagpu.backends.gpu.kernels import kernel
+from lagpu.backends.gpu.kernels import Kernel, Prelude, kernel
 from lagpu.dtypes import FP64, DType, lookup
 
 Array = Any  # numpy.ndarray or cupy.ndarray
@@ -56,10 +58,8 @@ def _resized(device: Device, array: Array, dtype: DType) -> Array:
     """Cast between FP32 and FP64."""
     array = device.xp.ascontiguousarray(array)
     made = device.xp.empty(array.shape, dtype.numpy)
-    kinds = {"U": lookup(array.dtype).ctype, "W": dtype.ctype}
-    device.launch(
-        kernel("elementwise/map.cu", "cast_values", **kinds), array.size, array.size, array, made
-    )
+    run = specialised("elementwise/map.cu", "cast_values", U=lookup(array.dtype), W=dtype)
+    device.launch(run, array.size, array.size, array, made)
     return made
 
 
@@ -74,6 +74,18 @@ def _cast(xp: Any, array: Array, dtype: DType) -> Array:
     low, high = array <= info.min, array >= info.max
     safe = xp.where(low | high | xp.isnan(array), 0, array)
     return xp.where(low, info.min, xp.where(high, info.max, safe.astype(kind))).astype(kind)
+
+
+@functools.lru_cache(maxsize=1024)
+def specialised(file: str, name: str, **by: Operator | Monoid | DType | str | None) -> Kernel:
+    """Return a kernel with a functor, a type or a word for each macro; None leaves one out."""
+    prelude, macros = Prelude(), {}
+    for macro, x in by.items():
+        if isinstance(x, (Operator, Monoid)):
+            macros[macro] = prelude.functor(x)
+        elif x is not None:
+            macros[macro] = x if isinstance(x, str) else x.ctype
+    return kernel(file, name, prelude=prelude.text, **macros)
 
 
 class Counters:
@@ -151,6 +163,11 @@ class CscMatrix:
         """Bytes of the column form."""
         values = 0 if self.values is None else self.values.nbytes
         return int(self.col_ptr.nbytes + self.row_idx.nbytes + values)
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the sizes and index arrays as kernels name them."""
+        indices = {"col_ptr": self.col_ptr, "row_idx": self.row_idx}
+        return {"nvals": self.nvals, "ncols": self.shape[1], **indices}
 
     def all_values(self) -> Array:
         """Return a value for each entry, also where only one is kept."""

@@ -11,16 +11,12 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device, HostNotification
 from lagpu.backends.gpu.kernels import constant, kernel
-from lagpu.backends.gpu.storage.matrix import (
-    Counters,
-    CscMatrix,
-    cast_array,
-    cast_number,
-    comparable,
-)
+from lagpu.backends.gpu.storage import matrix
+from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix
 from lagpu.dtypes import DType
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
+HostArray = np.ndarray[Any, Any]
 
 
 class ProductStats(NamedTuple):
@@ -58,10 +54,20 @@ def bytes_of(size: int, dtype: DType) -> int:
     return 4 * nwords(size) + size * dtype.numpy.itemsize
 
 
-_STATE = operator.attrgetter(
-    "form", "indices", "words", "values", "iso", "single", "_nvals",
-    "_count", "_notification", "stats", "frontier_edges", "edge_offsets",
+# The contents of a vector.
+_CONTENTS = (
+    "form", "indices", "words", "values", "iso", "_nvals",
+    "_count", "_notification", "single", "stats", "frontier_edges", "edge_offsets",
 )  # fmt: skip
+_STATE = operator.attrgetter(*_CONTENTS)
+_PLAIN = (None, None, -1, None, None, None)  # the second half, of a vector that no product made
+
+
+def on_host(x: VectorStore | CscMatrix, values: Array | None, count: int) -> HostArray:
+    """Return values on the host; for None the one value of all, `count` times."""
+    if values is None:
+        return np.full(count, x.number, x.dtype.numpy)
+    return x.device.to_host(values)
 
 
 class VectorStore:
@@ -90,76 +96,67 @@ class VectorStore:
         Offsets of these matrix entries, if a product was to keep them or the vector is a level.
     """
 
-    __slots__ = (
-        *("_count", "_notification", "_nvals", "counters", "device", "dtype", "edge_offsets"),
-        *("form", "frontier_edges", "indices", "iso", "single", "size", "spare", "stats"),
-        *("values", "words"),
-    )
+    __slots__ = (*_CONTENTS, "counters", "device", "dtype", "size", "spare")
 
     form: str
-    words: Array
-    indices: Array
-    values: Array
-    iso: Any
-    stats: ProductStats | None
-    frontier_edges: int | None
-    edge_offsets: Any
     _nvals: int | None
-    _count: Array
-    _notification: HostNotification | None
 
     def __init__(self, device: Device, counters: Counters, dtype: DType, size: int) -> None:
-        self.device = device
-        self.counters = counters
-        self.dtype = dtype
-        self.size = size
+        self.device, self.counters, self.dtype, self.size = device, counters, dtype, size
         self.spare: dict[str, Array] = {}
         self.set_empty()
 
-    # An interrupt may come at any call. So what changes the contents calls nothing while it does.
+    def state(self) -> tuple[Any, ...]:
+        """Return all that `restore` needs, as long as no kernel writes to the arrays."""
+        found: tuple[Any, ...] = _STATE(self)
+        return found
+
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """Become what the vector was when `state` returned this.
+
+        An interrupt may come at any call. So what changes the contents calls nothing meanwhile.
+        """
+        (
+            self.form, self.indices, self.words, self.values, self.iso, self._nvals,
+            self._count, self._notification, self.single, self.stats, self.frontier_edges,
+            self.edge_offsets,
+        ) = state  # fmt: skip
+
     def set_sparse(self, indices: Array, values: Array | None, iso: Any = None) -> None:
         """Become this list of entries; `iso` is the value of all if `values` is None."""
-        nvals = 0 if indices is None else len(indices)
-        self.form, self.indices, self.words, self.single = "sparse", indices, None, -1
-        self.values, self.iso = values, iso
-        self._nvals, self._count, self._notification = nvals, None, None
-        self.stats = self.frontier_edges = self.edge_offsets = None
+        self.restore(("sparse", indices, None, values, iso, len(indices), *_PLAIN))
 
     def set_single(self, i: int, value: Any) -> None:
         """Become the one entry `i`; its index stays on the host until it is needed."""
-        self.set_sparse(None, None, value)
-        self._nvals, self.single = 1, i
+        self.restore(("sparse", None, None, None, value, 1, None, None, i, None, None, None))
 
     def set_empty(self) -> None:
         """Become a vector without entries; buffers stay for the next result."""
-        self.set_sparse(None, None, self.dtype.zero)
+        self.restore(("sparse", None, None, None, self.dtype.zero, 0, *_PLAIN))
 
     def set_bitmap(
-        self, words: Array, values: Array | None, iso: Any, count: Array | int | None
+        self,
+        words: Array,
+        values: Array | None,
+        iso: Any,
+        count: Array | int | None,
+        notification: HostNotification | None = None,
+        stats: ProductStats | None = None,
     ) -> None:
-        """Become these presence bits; `count` is a device counter, a number, or None to count."""
+        """Become these presence bits; see `counted` for the counts."""
         nvals, counter = (count, None) if isinstance(count, int) else (None, count)
-        self.form, self.indices, self.words, self.single = "bitmap", None, words, -1
-        self.values, self.iso = values, iso
-        self._nvals, self._count, self._notification = nvals, counter, None
-        self.stats = self.frontier_edges = self.edge_offsets = None
+        made = "bitmap", None, words, values, iso, nvals
+        self.restore((*made, counter, notification, -1, stats, None, None))
 
     def set_full(self, values: Array | None, iso: Any = None) -> None:
         """Become a vector with every entry."""
-        self.form, self.indices, self.words, self.single = "full", None, None, -1
-        self.values, self.iso = values, iso
-        self._nvals, self._count, self._notification = self.size, None, None
-        self.stats = self.frontier_edges = self.edge_offsets = None
+        self.restore(("full", None, None, values, iso, self.size, *_PLAIN))
 
     def become_number(self, value: Any) -> None:
         """Become `value` everywhere, which is not stored; buffers stay for the next result."""
         spare = self._buffers()
-        self.spare = spare
         self.set_full(None, value)
-
-    def forget(self) -> None:
-        """Drop a product's statistics: the vector has other entries now."""
-        self.stats = self.frontier_edges = self.edge_offsets = None
+        self.spare = spare
 
     def counted(
         self, count: Array | int | None, notification: HostNotification | None = None
@@ -176,45 +173,11 @@ class VectorStore:
         self._nvals = self._count = self._notification = None
         self.stats = self.frontier_edges = self.edge_offsets = None
 
-    def state(self) -> tuple[Any, ...]:
-        """Return all that `restore` needs, as long as no kernel writes to the arrays."""
-        found: tuple[Any, ...] = _STATE(self)
-        return found
-
-    def restore(self, state: tuple[Any, ...]) -> None:
-        """Become what the vector was when `state` returned this."""
-        (
-            self.form, self.indices, self.words, self.values, self.iso, self.single, self._nvals,
-            self._count, self._notification, self.stats, self.frontier_edges, self.edge_offsets,
-        ) = state  # fmt: skip
-
     def adopt(self, other: VectorStore) -> None:
         """Become `other`; the buffers it replaces stay for the next result."""
         spare = self._buffers()
+        self.restore(_STATE(other))
         self.spare = spare
-        self.form, self.indices, self.words = other.form, other.indices, other.words
-        self.values, self.iso = other.values, other.iso
-        self._nvals, self._count = other._nvals, other._count
-        self._notification, self.single = other._notification, other.single
-        self.stats, self.frontier_edges = other.stats, other.frontier_edges
-        self.edge_offsets = other.edge_offsets
-
-    def hold_product(
-        self,
-        words: Array,
-        values: Array | None,
-        iso: Any,
-        counts: Array,
-        notification: HostNotification,
-        stats: ProductStats,
-    ) -> None:
-        """Become the bitmap that a product is writing, as `adopt` does; part of each level."""
-        spare = self._buffers()
-        self.spare = spare
-        self.form, self.indices, self.words, self.single = "bitmap", None, words, -1
-        self.values, self.iso = values, iso
-        self._nvals, self._count, self._notification = None, counts, notification
-        self.stats, self.frontier_edges, self.edge_offsets = stats, None, None
 
     def _buffers(self) -> dict[str, Array]:
         """Return the buffers to keep when others take their place."""
@@ -356,8 +319,10 @@ class VectorStore:
 
     def arguments(self, prefix: str = "") -> dict[str, Any]:
         """Return what `readable` does as kernels name it: ``words``, ``values`` and ``iso``."""
-        words, values, number = self.readable()
-        return {f"{prefix}words": words, f"{prefix}values": values, f"{prefix}iso": number}
+        if self.form == "sparse":
+            self.to_bitmap()
+        iso = self.dtype.zero if self.iso is None else self.iso
+        return {f"{prefix}words": self.words, f"{prefix}values": self.values, f"{prefix}iso": iso}
 
     @property
     def is_number(self) -> bool:
@@ -372,10 +337,6 @@ class VectorStore:
         if self.form == "full":
             return self.device.xp.arange(self.size, dtype=np.int64), self.values
         return self._list(self.values)
-
-    def list_indices(self) -> Array:
-        """Return the set bits of `words` as indices, rising."""
-        return self._list(None)[0]
 
     def _list(self, values: Array | None) -> tuple[Array, Array | None]:
         """Return the set bits of `words`, and the values there: count, scan, write."""
@@ -398,7 +359,7 @@ class VectorStore:
         """Replace the values of all entries, by index; what a product left here stays."""
         if self.form == "bitmap":
             values = self.spare_values(self.dtype)
-            values[self.list_indices()] = packed
+            values[self._list(None)[0]] = packed
             packed = values
         else:
             self._upload()
@@ -411,17 +372,13 @@ class VectorStore:
     def copy(self, dtype: DType) -> VectorStore:
         """Return a copy, cast to `dtype`, in the same form."""
         made = VectorStore(self.device, self.counters, dtype, self.size)
-        values = None if self.values is None else cast_array(self.device, self.values, dtype)
-        iso = None if self.iso is None else cast_number(self.iso, dtype)
-        if self.form == "sparse":
-            self._upload()
-            made.set_sparse(self.indices.copy(), values, iso)
-        elif self.form == "full":
-            made.set_full(values, iso)
-        else:
-            made.set_bitmap(self.words.copy(), values, iso, self.nvals)
-        made.stats, made.frontier_edges = self.stats, self.frontier_edges
-        made.edge_offsets = self.edge_offsets
+        self._upload()
+        indices, words = (None if x is None else x.copy() for x in (self.indices, self.words))
+        values = None if self.values is None else matrix.cast_array(self.device, self.values, dtype)
+        iso = None if self.iso is None else matrix.cast_number(self.iso, dtype)
+        contents = self.form, indices, words, values, iso, self.nvals
+        kept = self.stats, self.frontier_edges, self.edge_offsets  # as `nvals` has read them
+        made.restore((*contents, None, None, -1, *kept))
         return made
 
     # ------------------------------------------------------------------------- single entries
@@ -479,7 +436,7 @@ class VectorStore:
         if x is None and y is None:
             return len(i) == 0 or bool(self.number == other.number)
         x, y = (
-            v.number if z is None else comparable(self.device, z)
+            v.number if z is None else matrix.comparable(self.device, z)
             for v, z in ((self, x), (other, y))
         )
         return bool(xp.all(x == y))

@@ -78,47 +78,38 @@ class PushSpace:
         return found
 
 
-class EdgeFrontier:
-    """Room for all entries that a push follows, one after the other: an edge frontier.
+def _room(A: CscMatrix, name: str, count: int, kind: Any, what: str, remedy: str = "") -> Array:
+    """Return uninitialised memory that stays with a matrix, made at the first call."""
 
-    `row` is the row of each; `column`, and `place` in the matrix, are there once a product needs
-    them.
+    def made() -> Array:
+        A.device.require(count * np.dtype(kind).itemsize, what, remedy)
+        return A.device.xp.empty(count, kind)
+
+    return A.kept(name, made)
+
+
+def edge_frontier(A: CscMatrix, sums: bool) -> dict[str, Array | None]:
+    """Return room for all entries that a push follows, one after the other, by parameter.
+
+    It has the row of each; only for `sums` its column and, unless values are equal, its place.
     """
-
-    def __init__(self, A: CscMatrix) -> None:
-        self._device, self._count, self._place = A.device, A.nvals, A.col_ptr.dtype
-        self.nbytes = 0
-        self.row = self._room(A.row_idx.dtype)
-        self.column: Array | None = None
-        self.place: Array | None = None
-
-    def _room(self, kind: Any) -> Array:
-        size = self._count * np.dtype(kind).itemsize
-        self._device.require(size, "edge frontier", "Use push_queue, which keeps no edges.")
-        self.nbytes += size
-        return self._device.xp.empty(self._count, kind)
-
-    def arrays(self, column: bool, place: bool) -> tuple[Array, Array | None, Array | None]:
-        """Return rows, columns and places, None for what is not needed."""
-        if column and self.column is None:
-            self.column = self._room(np.int32)
-        if place and self.place is None:
-            self.place = self._room(self._place)
-        return self.row, self.column if column else None, self.place if place else None
+    kinds = {"edge_row": A.row_idx.dtype}
+    if sums:
+        kinds["edge_column"] = np.dtype(np.int32)
+    if sums and A.values is not None:
+        kinds["edge_place"] = A.col_ptr.dtype
+    what = "edge frontier", "Use push_queue, which keeps no edges."
+    rooms = {name: _room(A, name, A.nvals, kind, *what) for name, kind in kinds.items()}
+    return {"edge_column": None, "edge_place": None, **rooms}
 
 
-class ScatterSpace:
-    """What ``push_scatter`` keeps of each row of a matrix.
+def scatter_space(A: CscMatrix) -> dict[str, Array]:
+    """Return what ``push_scatter`` keeps of each row of a matrix, by parameter.
 
     `map` has the number of an entry that reached the row, `chosen` lists those that are taken.
     """
-
-    def __init__(self, A: CscMatrix) -> None:
-        kind = A.col_ptr.dtype
-        self.nbytes = 2 * A.shape[0] * kind.itemsize
-        A.device.require(self.nbytes, "push_scatter")
-        self.map = A.device.xp.empty(A.shape[0], kind)
-        self.chosen = A.device.xp.empty(A.shape[0], kind)
+    sizes = A.shape[0], A.col_ptr.dtype, "push_scatter"
+    return {name: _room(A, name, *sizes) for name in ("map", "chosen")}
 
 
 class PullSpace:
@@ -190,9 +181,9 @@ def pull_bytes(n: int) -> int:
     return 4 * (nwords(n) + n)
 
 
-def index_types(A: CscMatrix) -> dict[str, str]:
+def index_types(A: CscMatrix, prefix: str = "") -> dict[str, str]:
     """Return the macros for the types of a matrix' index arrays."""
-    return {"PTR": index_ctype(A.col_ptr), "IDX": index_ctype(A.row_idx)}
+    return {f"{prefix}PTR": index_ctype(A.col_ptr), f"{prefix}IDX": index_ctype(A.row_idx)}
 
 
 def index_ctype(indices: Array) -> str:
@@ -211,57 +202,40 @@ def push_space(A: CscMatrix) -> PushSpace:
     return A.kept("push", lambda: PushSpace(A))
 
 
-def edge_frontier(A: CscMatrix) -> EdgeFrontier:
-    """Return the `EdgeFrontier` of `A`, made at the first call."""
-    return A.kept("edges", lambda: EdgeFrontier(A))
-
-
-def scatter_space(A: CscMatrix) -> ScatterSpace:
-    """Return the `ScatterSpace` of `A`, made at the first call."""
-    return A.kept("scatter", lambda: ScatterSpace(A))
-
-
 def pull_space(A: CscMatrix, rows: CscMatrix | None) -> PullSpace:
     """Return the `PullSpace` of `A`, made at the first call; `rows` has their lengths, if there."""
     return A.kept("pull", lambda: PullSpace(A, rows.col_ptr if rows else _row_lengths(A)))
 
 
-class RowsByDegree(NamedTuple):
-    """A matrix' row indices once more, in each column those of most entries first."""
+def rows_by_degree(A: CscMatrix) -> Array:
+    """Return the row indices once more, in each column those of most entries first.
 
-    #: array: they, in the type of `row_idx`: for pulls that end with the first row that has an
-    #: entry, and for nothing else, as matrix values stay in their places.
-    idx: Array
-    nbytes: int  #: Bytes of them.
-
-
-def rows_by_degree(A: CscMatrix) -> RowsByDegree:
-    """Return the ordered row indices of `A`, made at the first call.
-
-    A row counts by the entries of its own column, the in-degree of its vertex, as Hiragushi and
-    Takahashi 2013, section 3.4, have it; in a matrix that is not square by its own entries. Equal
-    ones stay in rising order.
+    Only pulls that end with the first row that has an entry take them, as matrix values stay in
+    their places. A row counts by the entries of its own column, the in-degree of its vertex, as
+    Hiragushi and Takahashi 2013, section 3.4, have it; in a matrix that is not square by its own
+    entries. Equal ones stay in rising order.
 
     Raises
     ------
     OutOfMemory
         If there is no room for them, or for sorting.
     """
-    if "rows by degree" not in A.cache:
+
+    def ordered() -> Array:
         xp, idx = A.device.xp, A.row_idx
-        if A.nvals:
-            A.device.require(_SORTING * A.nvals, "rows by degree", "Leave out :order.")
-            square = A.shape[0] == A.shape[1]
-            sizes = xp.diff(A.col_ptr if square else _row_lengths(A)).astype(np.int64)
-            most = int(sizes.max())
-            key = A.columns()
-            key *= most + 1  # below 2**63: offsets of so many columns of so many entries have room
-            key += most
-            key -= sizes[idx]
-            idx = idx[xp.argsort(key, kind="stable")]
-        A.cache["rows by degree"] = RowsByDegree(idx, int(idx.nbytes) if A.nvals else 0)
-    found: RowsByDegree = A.cache["rows by degree"]
-    return found
+        if not A.nvals:
+            return idx
+        A.device.require(_SORTING * A.nvals, "rows by degree", "Leave out :order.")
+        square = A.shape[0] == A.shape[1]
+        sizes = xp.diff(A.col_ptr if square else _row_lengths(A)).astype(np.int64)
+        most = int(sizes.max())
+        key = A.columns()
+        key *= most + 1  # below 2**63: offsets of so many columns of so many entries have room
+        key += most
+        key -= sizes[idx]
+        return idx[xp.argsort(key, kind="stable")]
+
+    return A.kept("rows by degree", ordered)
 
 
 def _row_lengths(A: CscMatrix) -> Array:
@@ -274,17 +248,18 @@ def _row_lengths(A: CscMatrix) -> Array:
 
 def columns_of(A: CscMatrix) -> Array:
     """Return the column of each entry, made at the first call: with `row_idx` that is COOC."""
-    if "columns" not in A.cache:
-        dtype = np.dtype(index_type(A.shape[1]))
+
+    def made() -> Array:
+        kind = np.dtype(index_type(A.shape[1]))
         searched = _SEARCHING * min(A.nvals, _AT_ONCE)
-        A.device.require(dtype.itemsize * A.nvals + searched, "columns of the entries")
-        made = A.device.xp.empty(A.nvals, dtype)
+        A.device.require(kind.itemsize * A.nvals + searched, "columns of the entries")
+        columns = A.device.xp.empty(A.nvals, kind)
         for begin in range(0, A.nvals, _AT_ONCE):
             end = min(begin + _AT_ONCE, A.nvals)
-            made[begin:end] = A.columns(begin, end)
-        A.cache["columns"] = made
-    columns: Array = A.cache["columns"]
-    return columns
+            columns[begin:end] = A.columns(begin, end)
+        return columns
+
+    return A.kept("columns", made)
 
 
 class Chunks(NamedTuple):
@@ -293,27 +268,35 @@ class Chunks(NamedTuple):
     columns: Any
     column: Any
     start: Any
-    nbytes: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all these."""
+        return sum(int(x.nbytes) for x in self)
 
 
 def chunks_of(form: CscMatrix) -> Chunks:
     """Return the chunks of a form's long columns, made at the first call."""
-    if "chunks" not in form.cache:
+
+    def cut() -> Chunks:
         xp = form.device.xp
         lengths = xp.diff(form.col_ptr).astype(np.int64)
         columns = xp.flatnonzero(lengths > LONG).astype(np.int64)
         parts = (lengths[columns] + LONG - 1) // LONG
-        ends = xp.cumsum(parts)
-        each = xp.arange(int(ends[-1]) if len(columns) else 0, dtype=np.int64)
-        owner = xp.searchsorted(ends, each, side="right")
-        part = each - (ends - parts)[owner]
+        owner, part = numbered(xp, parts)
         order = xp.argsort(part, kind="stable")  # later ones skip what a first chunk finds
         start = form.col_ptr[columns].astype(np.int64)[owner] + part * LONG
-        column, start = columns[owner][order], start[order]
-        nbytes = int(columns.nbytes + column.nbytes + start.nbytes)
-        form.cache["chunks"] = Chunks(columns, column, start, nbytes)
-    found: Chunks = form.cache["chunks"]
-    return found
+        return Chunks(columns, columns[owner][order], start[order])
+
+    return form.kept("chunks", cut)
+
+
+def numbered(xp: Any, counts: Array) -> tuple[Array, Array]:
+    """Return for ``counts[k]`` things of each k in turn: k, and the thing's number from 0 on."""
+    ends = xp.cumsum(counts)
+    each = xp.arange(int(ends[-1]) if len(ends) else 0, dtype=np.int64)
+    owner = xp.searchsorted(ends, each, side="right")
+    return owner, each - (ends - counts)[owner]
 
 
 # Vertices are ranked if those whose words fit L1 (CACHED bytes) have this SHARE of the entries
@@ -328,8 +311,8 @@ def batches(form: CscMatrix, groups: int) -> Array:
     So thread blocks have equal work, and the last batches are short. Long columns do not count, as
     they are taken by chunks. `groups` are words a vertex.
     """
-    place = f"batches, {groups} words a vertex"
-    if place not in form.cache:
+
+    def sorted_batches() -> Array:
         xp, n = form.device.xp, form.shape[1]
         lengths = xp.diff(form.col_ptr)
         before = xp.zeros(n + 1, np.int64)
@@ -337,9 +320,9 @@ def batches(form: CscMatrix, groups: int) -> Array:
         ends = xp.arange(nwords(n * groups) + 1, dtype=np.int64) * 32
         first, last = ends[:-1] // groups, xp.minimum(n, (ends[1:] + groups - 1) // groups)
         rounds = (before[last] - before[first]) // ROUND
-        form.cache[place] = xp.argsort(-rounds, kind="stable").astype(np.uint32)
-    found: Array = form.cache[place]
-    return found
+        return xp.argsort(-rounds, kind="stable").astype(np.uint32)
+
+    return form.kept(f"batches, {groups} words a vertex", sorted_batches)
 
 
 class Ranked(NamedTuple):
@@ -416,9 +399,7 @@ def heads_of(form: CscMatrix) -> Heads | None:
         loads = form.nvals and max(form.shape) < 2**31 and _by_fours(form)
         if not (loads and has_free(form.device, wanted)):
             return None
-        form.cache["heads"] = _heads(form)
-    found: Heads = form.cache["heads"]
-    return found
+    return form.kept("heads", lambda: _heads(form))
 
 
 def _by_fours(form: CscMatrix) -> bool:
@@ -432,7 +413,7 @@ def _by_fours(form: CscMatrix) -> bool:
 
 
 def _heads(form: CscMatrix) -> Heads:
-    xp, n = form.device.xp, form.shape[1]
+    xp = form.device.xp
     there = xp.diff(form.col_ptr) > 0
     column = xp.flatnonzero(there)
     starts = form.col_ptr[column]
@@ -441,16 +422,11 @@ def _heads(form: CscMatrix) -> Heads:
     before = xp.searchsorted(starts, ends.astype(starts.dtype)).astype(np.uint32)
     begins = xp.zeros(tiles * TILE, np.bool_)
     begins[starts] = True
-    return Heads(
-        xp.packbits(begins, bitorder="little").view(np.uint32),
-        before,
-        column.astype(np.int32),
-        _words(xp, there, n),
-    )
+    return Heads(_words(xp, begins), before, column.astype(np.int32), _words(xp, there))
 
 
-def _words(xp: Any, there: Array, n: int) -> Array:
+def _words(xp: Any, bits: Array) -> Array:
     """Return presence words."""
-    whole = xp.zeros(32 * nwords(n), np.bool_)
-    whole[:n] = there
+    whole = xp.zeros(32 * nwords(len(bits)), np.bool_)
+    whole[: len(bits)] = bits
     return xp.packbits(whole, bitorder="little").view(np.uint32)

@@ -14,7 +14,7 @@ from lagpu import BOOL, INT64, Matrix
 from lagpu.backends.gpu.kernels import from_source
 
 ROWS = [1, 31, 32, 33, 64, 65, 100]
-USERS = ("fused.program.run", "ops.bitmap")  # of the rule that chooses a direction
+USERS = ("fused.program.run", "ops.bits")  # of the rule that chooses a direction
 
 
 def bits(k, n, share, seed=1):

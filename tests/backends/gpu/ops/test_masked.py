@@ -79,7 +79,7 @@ def test_which_kernel_ran(place, tables, monkeypatch):
 def test_the_work_of_dot_products(place, tables):
     """An entry of the mask, and the shorter of its row and its column; those of tables apart."""
     A, B, M = operands(place, INT64)
-    left = masked.Left.of(A.data.csc(), False)
+    left = masked.Left(A.data.csc(), False)
     _, steps = masked.count_steps(left, B.data.csc(), M.data.csc())
     rows, cols, _ = M.to_coo()
     lengths = [np.bincount(X.to_coo()[k], minlength=X.shape[k]) for X, k in ((A, 0), (B, 1))]

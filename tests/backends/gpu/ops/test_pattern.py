@@ -115,7 +115,7 @@ def test_rows_and_columns_of_one_entry(place, n, single):
         C(M.S, accum=binary.plus) << semiring.plus_times(P.T @ S)
         found.append(C)
         if backend is place and single == "both":
-            left = masked.Left.of(P.data.csc(), True)
+            left = masked.Left(P.data.csc(), True)
             products, steps = masked.count_steps(left, S.data.csc(), M.data.csc())
             assert products == sum((rows[0] == k).sum() * (rows[1] == k).sum() for k in range(4))
             assert steps.total == 2 * M.nvals

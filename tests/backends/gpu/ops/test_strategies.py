@@ -161,9 +161,9 @@ def test_offsets_of_outputs_are_those_of_a_square_matrix(place):
 
 def test_a_list_of_columns_has_indices_of_32_bits():
     long = SimpleNamespace(shape=(1, 2**31))
-    job = SimpleNamespace(A=long, product=SimpleNamespace(transpose=False))
+    job = SimpleNamespace(kernel="push_queue", product=SimpleNamespace(transpose=False))
     with pytest.raises(NotSupported, match=r"push_queue: lists at most 2\*\*31 columns"):
-        _bind_listed(STRATEGIES["push_queue"], job)
+        _bind_listed(long, job)
 
 
 def test_an_order_is_made_when_it_is_asked_for_and_counts_as_memory(backend):

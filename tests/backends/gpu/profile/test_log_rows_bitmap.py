@@ -262,15 +262,14 @@ def test_other_products_of_matrices(place):
 
 
 def test_products_count_only_for_a_trace(place, monkeypatch):
-    from lagpu.backends.gpu.ops import bitmap
-    from lagpu.backends.gpu.ops import sparse as masked
-    from lagpu.backends.gpu.ops import sparse as spgemm
+    from lagpu.backends.gpu.ops import bits
+    from lagpu.backends.gpu.storage import matrix
 
-    asked = []
-    for module in (bitmap, masked, spgemm):
+    asked, products = [], ("bitmap/products.cu", "spgemm/dots.cu", "spgemm/mxm.cu")
+    for module in (bits, matrix):
 
         def recorded(*args, **macros):
-            if args[0] != "spgemm/steps.cu":  # which counts for the plan
+            if args[0] in products:
                 asked.append(macros)
             return kernels.kernel(*args, **macros)
 

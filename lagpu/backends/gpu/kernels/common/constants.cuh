@@ -1,6 +1,6 @@
 // Numbers that the kernels and the host share; each is written here alone.
 //
-// lagpu/backends/gpu/kernels/source.py reads this file line by line, so a constant is one line:
+// lagpu/backends/gpu/kernels/__init__.py reads this file line by line, so a constant is one line:
 // `constexpr`, a type, a name, a whole number. common/prims.cuh includes it, and so does every
 // kernel.
 #ifndef LAGPU_CONSTANTS_CUH

@@ -6,18 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid
-from lagpu.backends.gpu.kernels import Prelude, accum_macros, kernel, macros_of
+from lagpu.algebra.operators import Monoid
+from lagpu.backends.gpu.kernels import kernel, macros_of
 from lagpu.backends.gpu.ops import elementwise
 from lagpu.backends.gpu.ops.planner import BITS_PUSH_COST, Plan
+from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.ops.strategies import by_inputs, by_outputs, edges_of_outputs
+from lagpu.backends.gpu.profile import Runtime
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, require, stride, words_of
-from lagpu.backends.gpu.storage.forms import is_symmetric
-from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix, cast_number
+from lagpu.backends.gpu.storage.forms import is_symmetric, transpose
+from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix, cast_number, specialised
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.gpu.storage.workspaces import chunks_of, index_types
-from lagpu.dtypes import DType
-from lagpu.operations import BoundOperator, Descriptor, Product
+from lagpu.operations import Descriptor, Multiply, Product
 
 
 def on_entries(counters: Counters, desc: Descriptor) -> Descriptor:
@@ -27,20 +28,11 @@ def on_entries(counters: Counters, desc: Descriptor) -> Descriptor:
     return desc._replace(mask=desc.mask.bitmap(counters).entries)
 
 
-def _like(A: BitmapMatrix, dtype: DType, what: str) -> VectorStore:
-    require(A.device, A.shape, dtype, what)
-    return VectorStore(A.device, A.entries.counters, dtype, A.entries.size)
-
-
 def _make_room(C: BitmapMatrix) -> None:
     """Store bits and values of an output."""
     if C.entries.form != "bitmap" or C.entries.values is None:
         require(C.device, C.shape, C.dtype, "assign")
     C.entries.to_writable()
-
-
-def _matrix(A: BitmapMatrix, entries: VectorStore) -> BitmapMatrix:
-    return BitmapMatrix(A.device, entries.dtype, A.shape, entries)
 
 
 def write(counters: Counters, C: MatrixHandle, desc: Descriptor, T: BitmapMatrix) -> None:
@@ -65,10 +57,8 @@ def fill(counters: Counters, C: MatrixHandle, desc: Descriptor, value: Any) -> N
         w.iso = value
     else:
         _make_room(made)
-    count, prelude = counters.take(), Prelude()
-    macros = accum_macros(desc.accum, w.dtype, w.dtype, prelude)
-    macros["W"] = w.dtype.ctype
-    run = kernel("bitmap/products.cu", "bitmap_fill", prelude=prelude.text, **macros)
+    count, macros = counters.take(), elementwise.accumulated(desc.accum, w.dtype, w.dtype)
+    run = specialised("bitmap/products.cu", "bitmap_fill", W=w.dtype, **macros)
     made.changed()
     w.changes()
     w.device.launch(
@@ -80,40 +70,13 @@ def fill(counters: Counters, C: MatrixHandle, desc: Descriptor, value: Any) -> N
     C.store = made
 
 
-def combine(
-    kind: str,
-    A: BitmapMatrix,
-    B: BitmapMatrix,
-    op: BinaryOp,
-    defaults: tuple[Any, Any] | None = None,
-) -> BitmapMatrix:
-    """Return ``A (+) B`` or ``A (x) B``."""
-    w = _like(A, op.types(A.dtype, B.dtype)[1], kind)
-    elementwise.combine(kind, w, Descriptor(), A.entries, B.entries, op, defaults)
-    return _matrix(A, w)
-
-
-def apply(A: BitmapMatrix, function: BoundOperator) -> BitmapMatrix:
-    """Return ``f(A)``, of an operator that does not look at positions."""
-    w = _like(A, function.result, "apply")
-    elementwise.map_entries(w, Descriptor(), A.entries, function)
-    return _matrix(A, w)
-
-
-def select(A: BitmapMatrix, op: IndexUnaryOp, thunk: Any) -> BitmapMatrix:
-    """Return the entries for which an operator of the value alone holds."""
-    w = _like(A, A.dtype, "select")
-    elementwise.select_entries(w, Descriptor(), A.entries, op, thunk)
-    return _matrix(A, w)
-
-
 def reduce_columns(A: BitmapMatrix, monoid: Monoid) -> VectorStore:
     """Return ``w[j] = (+)_i A[i, j]``."""
     xp, n = A.device.xp, A.shape[1]
-    result, prelude = monoid.types(A.dtype)[1], Prelude()
-    macros = {"ADD": prelude.functor(monoid), "U": A.dtype.ctype, "Z": result.ctype}
+    result = monoid.types(A.dtype)[1]
     found, sums = xp.empty(n, bool), xp.empty(n, result.numpy)
-    run = kernel("bitmap/products.cu", "bitmap_reduce_columns", prelude=prelude.text, **macros)
+    types = {"U": A.dtype, "Z": result}
+    run = specialised("bitmap/products.cu", "bitmap_reduce_columns", ADD=monoid, **types)
     A.device.launch(
         run, 32 * n, n=n, per=stride(A.shape[0]) // 32, **A.entries.arguments(), found=found,
         sums=sums,
@@ -159,100 +122,85 @@ def choose(Q: BitmapMatrix, A: CscMatrix, product: Product, iso: Any) -> Plan:
     looks = A.nvals * words_of(Q.shape[0])[1]
     # pulled if the edges of all frontiers together cost more than a look at each
     pulls = frontier_edges * BITS_PUSH_COST > looks
-    why = (
-        "edges {}{} {} {} / {}",
-        about,
-        frontier_edges,
-        ">" if pulls else "<=",
-        looks,
-        BITS_PUSH_COST,
-    )
+    sign = ">" if pulls else "<="
+    why = "edges {}{} {} {} / {}", about, frontier_edges, sign, looks, BITS_PUSH_COST
     return Plan("pull" if pulls else "push", "bitmap_mxm_bits", why)
 
 
-def multiply(
-    counters: Counters,
-    Q: BitmapMatrix,
-    A: CscMatrix,
-    product: Product,
-    iso: Any,
-    plan: Plan,
-    desc: Descriptor,
-    edges: Any = None,
-) -> BitmapMatrix:
-    """Return ``Q (+.x) A``, or ``Q (+.x) A'``, where the mask keeps.
+def prepared(runtime: Runtime, op: Multiply) -> tuple[BitmapMatrix, CscMatrix, Product, Any, Plan]:
+    """Return operands, algebra, value of iso results and plan of a product."""
+    A, product = op.matrix.csc(), op.product
+    if not product.transpose and not A.may_keep_csr:  # its transpose lasts for this product only
+        A, product = transpose(A), product._replace(transpose=True)
+    Q = op.operand.bitmap(runtime.counters)
+    iso = iso_result(A, Q.entries.values is not None, Q.entries.number, product)
+    return Q, A, product, iso, choose(Q, A, product, iso)
 
-    `desc` has the mask, a matrix handle. `iso` is the one value of all results, or None; `edges`,
-    unless None, counts the entries of `A` that are looked at.
-    """
-    result = product.result
+
+def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> BitmapMatrix:
+    """Return ``Q (+.x) A``, or ``Q (+.x) A'``, where the mask keeps."""
+    Q, A, product, iso, plan = prepared(runtime, op)
+    runtime.last.plan, pulls = plan, plan.direction == "pull"
+    counters, device, result, k = runtime.counters, A.device, product.result, Q.shape[0]
     mask, complement = elementwise.mask_words(on_entries(counters, desc))
-    shape = (Q.shape[0], A.shape[1 if product.transpose else 0])
-    size = stride(shape[0]) * shape[1]
-    made = VectorStore(A.device, counters, result, size)
-    require(A.device, shape, None if iso is not None else result, "mxm")
-    words = made.spare_words()
-    out = BitmapMatrix(A.device, result, shape, made)
-    counts, notification = counters.take(3), A.device.notification()
-    given: dict[str, Any] = {
-        "k": Q.shape[0], "m_words": mask, "complement": complement, "out_words": words,
-        "counts": counts, "notification": notification.memory, "serial": notification.serial,
-        "edges": edges,
+    shape = k, A.shape[1 if product.transpose else 0]
+    require(device, shape, None if iso is not None else result, "mxm")
+    made = VectorStore(device, counters, result, stride(k) * shape[1])
+    words, out = made.spare_words(), BitmapMatrix(device, result, shape, made)
+    counts, notification = counters.take(3), device.notification()
+    form = by_outputs(A, product) if pulls else by_inputs(A, product)
+    macros = index_types(form) | ({} if runtime.edges is None else {"EDGES": "1"})
+    given = {
+        "k": k, "m_words": mask, "complement": complement, "out_words": words, "counts": counts,
+        "notification": notification.memory, "serial": notification.serial,
+        "lengths": edges_of_outputs(A, product, form), "edges": runtime.edges,
     }  # fmt: skip
+    values = None
     if iso is None:
-        values = made.spare_values(result)
-        _sums(Q, A, product, given | {"out": values})
-        made.set_bitmap(words, values, None, None)
+        values = given["out"] = made.spare_values(result)
+        _sums(Q, form, product, macros, given)
     else:
+        iso = cast_number(iso, result)
         words.fill(0)
-        out.alive = counters.take(words_of(Q.shape[0])[1])
-        _bits(Q, A, product, plan, given | {"alive": out.alive})
-        made.set_bitmap(words, None, cast_number(iso, result), None)
-    made.counted(counts, notification)
+        out.alive = given["alive"] = counters.take(words_of(k)[1])
+        _bits(Q, form, pulls, macros, given)
+    made.set_bitmap(words, values, iso, counts, notification)
     return out
 
 
 def _bits(
-    Q: BitmapMatrix, A: CscMatrix, product: Product, plan: Plan, given: dict[str, Any]
+    Q: BitmapMatrix, form: CscMatrix, pulls: bool, macros: dict[str, str], given: dict[str, Any]
 ) -> None:
     """Launch ``bitmap_mxm_bits``, pulled or pushed."""
     word, groups = words_of(Q.shape[0])
-    q_words, _, _ = Q.entries.readable()
-    pulls = plan.direction == "pull"
-    form = by_outputs(A, product) if pulls else by_inputs(A, product)
-    macros = {"WORD": word, "PUSH": "0" if pulls else "1", **index_types(form)}
-    macros |= _counting(given)
+    macros |= {"WORD": word, "PUSH": "0" if pulls else "1"}
     run = kernel("bitmap/products.cu", "bitmap_mxm_bits", **macros)
     chunks, n = chunks_of(form), form.shape[1]
-    A.device.launch(
+    form.device.launch(
         run, n * groups, n=n, groups=groups, ptr=form.col_ptr, idx=form.row_idx,
-        q_words=q_words, q_alive=Q.alive, lengths=edges_of_outputs(A, product, form),
-        chunks=len(chunks.column), chunk_column=chunks.column, chunk_start=chunks.start, **given,
+        q_words=Q.entries.readable()[0], q_alive=Q.alive, chunks=len(chunks.column),
+        chunk_column=chunks.column, chunk_start=chunks.start, **given,
     )  # fmt: skip
 
 
-def _counting(given: dict[str, Any]) -> dict[str, str]:
-    """Return the macro that makes a kernel count the entries it looks at, while it is traced."""
-    return {} if given["edges"] is None else {"EDGES": "1"}
-
-
-def _sums(Q: BitmapMatrix, A: CscMatrix, product: Product, given: dict[str, Any]) -> None:
+def _sums(
+    Q: BitmapMatrix, form: CscMatrix, product: Product, types: dict[str, str], given: dict[str, Any]
+) -> None:
     """Launch ``bitmap_mxm_sums_long`` and ``bitmap_mxm_sums``."""
-    form = by_outputs(A, product)
-    n, per = form.shape[1], stride(Q.shape[0]) // 32
-    macros, prelude = macros_of(product, Q.dtype, A.dtype)
-    macros |= {**index_types(form), **_counting(given)}
-    given = {
-        **given, "per": per, "col_ptr": form.col_ptr, "row_idx": form.row_idx,
-        "a_values": form.values, "a_iso": form.number, **Q.entries.arguments("q_"),
-        "lengths": edges_of_outputs(A, product, form),
+    n, per, device = form.shape[1], stride(Q.shape[0]) // 32, form.device
+    macros, prelude = macros_of(product, Q.dtype, form.dtype)
+    long, all_ = (
+        kernel("bitmap/products.cu", name, prelude=prelude, **macros, **types)
+        for name in ("bitmap_mxm_sums_long", "bitmap_mxm_sums")
+    )
+    given |= {
+        "per": per, "col_ptr": form.col_ptr, "row_idx": form.row_idx, "a_values": form.values,
+        "a_iso": form.number, **Q.entries.arguments("q_"),
     }  # fmt: skip
     columns = chunks_of(form).columns
     if len(columns):
-        run = kernel("bitmap/products.cu", "bitmap_mxm_sums_long", prelude=prelude, **macros)
-        A.device.launch(
-            run, len(columns) * per * 1024, block=1024, listed=len(columns), columns=columns,
+        device.launch(
+            long, len(columns) * per * 1024, block=1024, listed=len(columns), columns=columns,
             **{name: x for name, x in given.items() if name not in ("notification", "serial")},
         )  # fmt: skip
-    run = kernel("bitmap/products.cu", "bitmap_mxm_sums", prelude=prelude, **macros)
-    A.device.launch(run, n * per * 32, n=n, **given)
+    device.launch(all_, n * per * 32, n=n, **given)

@@ -1,0 +1,355 @@
+"""Statements: each operation with the function that runs it, on a vector or on a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lagpu import operations as ops
+from lagpu.algebra.operators import IndexUnaryOp, Monoid, Operator, Semiring
+from lagpu.algebra.tables import binary, indexunary, unary
+from lagpu.backends.gpu.ops import bits, elementwise, sparse, spmv, strategies
+from lagpu.backends.gpu.ops.planner import Plan
+from lagpu.backends.gpu.profile import Runtime
+from lagpu.backends.gpu.storage import bitmap, forms
+from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
+from lagpu.backends.gpu.storage.matrix import CscMatrix, cast_array, cast_number
+from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.dtypes import BOOL, DType
+from lagpu.host.columns import distinct
+from lagpu.operations import Descriptor, Product
+
+Array = np.ndarray[Any, Any]
+Store = CscMatrix | BitmapMatrix
+# The part of its arrays that each kernel of a product moves, for traces.
+TRAFFIC = {**strategies.TRAFFIC, **spmv.SELECTION_TRAFFIC, **bits.TRAFFIC, **sparse.TRAFFIC}
+
+
+def _there(runtime: Runtime, indices: Array | None) -> Any:
+    """Return indices on the device; None for all stays None."""
+    return None if indices is None else runtime.device.from_host(indices)
+
+
+# ------------------------------------------------------------------------------- of vectors
+def _fill(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.AssignScalar) -> None:
+    region = None if op.indices is None else _region(runtime, w, op.indices[0])
+    elementwise.assign_value(w, desc, op.value, region)
+
+
+def _copy(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.Assign) -> None:
+    if op.indices is None:
+        elementwise.write(w, desc, op.operand)
+        return
+    (indices,) = op.indices
+    assert indices is not None
+    region = _region(runtime, w, indices)
+    u = elementwise.scatter(w, runtime.device.from_host(indices), op.operand)
+    elementwise.write(w, desc, u, region)
+
+
+def _region(runtime: Runtime, w: VectorStore, indices: Array | None) -> Any:
+    """Return the presence words of a list of indices, or None for all."""
+    if indices is None:
+        return None
+    return elementwise.region_at(w, runtime.device.from_host(distinct(indices)))
+
+
+def _gather(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.Extract) -> None:
+    u = op.operand
+    if op.indices is not None and op.indices[0] is not None:
+        u = elementwise.gather(u, runtime.device.from_host(op.indices[0]))
+    elementwise.write(w, desc, u)
+
+
+def _column(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.ExtractColumn) -> None:
+    A: CscMatrix = op.matrix.csc()
+    t = VectorStore(runtime.device, runtime.counters, A.dtype, A.shape[1 if op.transposed else 0])
+    if op.transposed and not forms.is_symmetric(A):
+        chosen = runtime.device.xp.flatnonzero(A.row_idx == op.column)
+        indices = A.columns()[chosen]
+    else:
+        chosen = slice(*A.column_range(op.column))
+        indices = A.row_idx[chosen].astype(np.int64)
+    t.set_sparse(indices, None if A.values is None else A.values[chosen], A.iso)
+    elementwise.write(w, desc, t)
+
+
+def _reduce_rows(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.ReduceRows) -> None:
+    """Run a product with a full vector that takes the matrix' value."""
+    monoid: Monoid = op.monoid
+    if op.transposed and op.matrix.is_bitmap:
+        elementwise.write(w, desc, bits.reduce_columns(op.matrix.store, monoid))
+        return
+    A: CscMatrix = op.matrix.csc()
+    domain, result = monoid.types(A.dtype)
+    size = A.shape[0 if op.transposed else 1]
+    ones = VectorStore(runtime.device, runtime.counters, domain, size)
+    ones.set_full(None, domain.numpy.type(1))
+    product = Product(Semiring(monoid, binary.first), domain, result, op.transposed, False)
+    spmv.write_product(runtime, w, desc, A, ones, product)
+
+
+#: Each operation with the function that writes its result into a vector.
+ON_VECTORS: dict[type, Callable[[Runtime, VectorStore, Descriptor, Any], None]] = {
+    ops.Multiply: lambda runtime, w, desc, op: spmv.write_product(
+        runtime, w, desc, op.matrix.csc(), op.operand, op.product
+    ),
+    ops.MultiplySelection: spmv.write_selection,
+    ops.Ewise: lambda _, w, desc, op: elementwise.combine(
+        op.kind, w, desc, op.left, op.right, op.op, op.defaults
+    ),
+    ops.Apply: lambda _, w, desc, op: elementwise.map_entries(w, desc, op.operand, op.function),
+    ops.Select: lambda _, w, desc, op: elementwise.select_entries(
+        w, desc, op.operand, op.op, op.thunk
+    ),
+    ops.Assign: _copy,
+    ops.AssignScalar: _fill,
+    ops.Extract: _gather,
+    ops.ExtractColumn: _column,
+    ops.ReduceRows: _reduce_rows,
+}
+
+
+# ------------------------------------------------------------------------------ of matrices
+def write_matrix(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: ops.Operation) -> None:
+    """Run a statement: ``C<M> = T`` for the result ``T`` of the operation."""
+    if isinstance(op, ops.AssignScalar):
+        _fill_matrix(runtime, C, desc, op)
+        return
+    if isinstance(op, ops.Assign) and op.indices is not None:
+        _assign(runtime, C, desc, op)
+        return
+    T: Store | sparse.AtMask
+    if isinstance(op, ops.Multiply):
+        T, masked = _multiply(runtime, desc, op), True
+    else:
+        T, masked = _MAKE[type(op)](runtime, op), False
+    if isinstance(T, sparse.AtMask):
+        # what a mask keeps may be accumulated to a matrix with the mask's own entries
+        if desc.accum and not C.is_bitmap and forms.has_same_pattern(C.csc(), T.whole):
+            C.store = sparse.accumulate(runtime.counters, C.csc(), desc, T)
+            return
+        T = T.csc()
+    if desc.mask is not None or desc.accum is not None:
+        _write(runtime, C, desc, T, masked)
+    else:
+        C.store = _cast(T, C.dtype)
+
+
+def _cast(T: Store, dtype: DType) -> Store:
+    return T if T.dtype is dtype else copy(T, dtype)
+
+
+def copy(T: Store, dtype: DType) -> Store:
+    """Return a copy, cast to `dtype`; index arrays, which do not change, are shared."""
+    if isinstance(T, BitmapMatrix):
+        return T.copy(dtype)
+    values = None if T.values is None else cast_array(T.device, T.values, dtype)
+    iso = None if T.iso is None else cast_number(T.iso, dtype)
+    copied = T.with_values(dtype, values, iso)
+    copied.symmetric = T.symmetric or None  # a cast may make it so
+    return copied
+
+
+def _write(runtime: Runtime, C: MatrixHandle, desc: Descriptor, T: Store, masked: bool) -> None:
+    """``C<M> = T``, with accumulator and replace; `masked` if the mask has been applied to `T`."""
+    replaces = desc.replace and desc.accum is None
+    result = MatrixHandle(T)
+    if bitmap.has_bitmap(C, result) and bitmap.fit_as_bitmaps(C, result, desc.mask):
+        if masked and replaces and isinstance(T, BitmapMatrix):
+            C.store = _cast(T, C.dtype)
+        else:
+            bits.write(runtime.counters, C, desc, result.bitmap(runtime.counters))
+        return
+    if masked and (C.nvals == 0 or replaces):
+        C.store = _cast(T, C.dtype)
+        return
+    if masked and desc.accum is not None and not desc.replace:
+        desc = desc._replace(mask=None)  # all entries of T are kept, and so is the rest of C
+    C.store = sparse.write(runtime.counters, C.csc(), _by_columns(desc), result.csc())
+
+
+def _by_columns(desc: Descriptor) -> Descriptor:
+    """Return a descriptor whose mask is a matrix by columns."""
+    return desc if desc.mask is None else desc._replace(mask=desc.mask.csc())
+
+
+def _form(A: MatrixHandle, transposed: bool) -> CscMatrix:
+    """Return a matrix, or its transpose, by columns."""
+    return forms.rows_of(A.csc()) if transposed else A.csc()
+
+
+def _assign(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: ops.Assign) -> None:
+    """``C<M>(I, J) = A``."""
+    rows, cols = (_there(runtime, x) for x in op.indices or ())
+    if rows is None and cols is None and not op.transposed:
+        _write(runtime, C, desc, op.operand.store, masked=False)
+        return
+    A = _form(op.operand, op.transposed)
+    i = A.row_idx if rows is None else rows[A.row_idx]
+    j = A.columns() if cols is None else cols[A.columns()]
+    values = A.number if A.values is None else A.values
+    T = forms.from_coo(runtime.device, i, j, values, A.dtype, C.shape, None)
+    C.store = sparse.write(runtime.counters, C.csc(), _by_columns(desc), T, rows, cols)
+
+
+def _fill_matrix(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: ops.AssignScalar) -> None:
+    """``C<M>(I, J) = value``: at the mask's entries, or without one at all positions."""
+    if (
+        op.indices is None
+        and bitmap.has_bitmap(C, desc.mask)
+        and bitmap.fit_as_bitmaps(C, desc.mask)
+    ):
+        bits.fill(runtime.counters, C, desc, op.value)
+        return
+    rows, cols = (_there(runtime, x) for x in op.indices or (None, None))
+    desc = _by_columns(desc)
+    if desc.mask is not None and not desc.complement:
+        T = desc.mask.with_values(C.dtype, None, op.value)
+        if desc.structure and op.indices is None and C.nvals == 0:
+            C.store = T
+            return
+    else:
+        where = _all_positions(runtime, C.shape, rows, cols)
+        T = sparse.at_positions(runtime.device, C.dtype, C.shape, where, None, op.value)
+    C.store = sparse.write(runtime.counters, C.csc(), desc, T, rows, cols)
+
+
+def _all_positions(runtime: Runtime, shape: tuple[int, int], rows: Any, cols: Any) -> Any:
+    """Return all positions in these rows and columns, rising."""
+    xp = runtime.device.xp
+    sparse.require_numbered(shape)
+    m, n = (size if x is None else len(x) for size, x in zip(shape, (rows, cols), strict=True))
+    runtime.device.require(m * n * 96, "assign", "Give a mask that is not complemented.")
+    i = xp.arange(m, dtype=np.int64) if rows is None else rows
+    j = xp.arange(n, dtype=np.int64) if cols is None else cols
+    return (j[:, None] * np.int64(shape[0]) + i[None, :]).ravel()
+
+
+# ---------------------------------------------------------------- operations that make a matrix
+def _multiply(runtime: Runtime, desc: Descriptor, op: ops.Multiply) -> Store | sparse.AtMask:
+    """Return ``A (+.x) B``: only the entries that the mask keeps."""
+    T: Store | sparse.AtMask
+    if _as_bitmaps(op, desc.mask):
+        T = bits.multiply(runtime, desc, op)
+    else:
+        T = sparse.multiply(runtime, _by_columns(desc), op)
+    if runtime.edges is not None:
+        runtime.product = T.csc() if isinstance(T, sparse.AtMask) else T
+    return T
+
+
+def _as_bitmaps(op: ops.Multiply, mask: MatrixHandle | None = None) -> bool:
+    """Whether a product is one of bitmap matrices: its left operand or its mask is stored so."""
+    A, B = op.operand, op.matrix
+    if not bitmap.has_bitmap(A, mask) or op.transposed or not bitmap.fit_as_bitmaps(A):
+        return False
+    shape = (A.shape[0], B.shape[1 if op.product.transpose else 0])
+    return bitmap.fits(A.device, A.dtype, shape)
+
+
+def explain_product(runtime: Runtime, op: ops.Multiply) -> Plan:
+    """Return how a product of matrices would run without a mask."""
+    return bits.prepared(runtime, op)[-1] if _as_bitmaps(op) else sparse.plan(op)
+
+
+def _on_entries(
+    A: BitmapMatrix, dtype: DType, what: str, runtime: Runtime, op: Any, **operands: VectorStore
+) -> BitmapMatrix:
+    """Run an operation on bitmap matrices like `A` as one on the vectors of their entries."""
+    bitmap.require(A.device, A.shape, dtype, what)
+    w = VectorStore(A.device, runtime.counters, dtype, A.entries.size)
+    ON_VECTORS[type(op)](runtime, w, Descriptor(), op._replace(**operands))
+    return BitmapMatrix(A.device, dtype, A.shape, w)
+
+
+def _ewise(runtime: Runtime, op: ops.Ewise) -> Store:
+    A, B, counters = op.left, op.right, runtime.counters
+    if bitmap.has_bitmap(A, B) and not any(op.transposed) and bitmap.fit_as_bitmaps(A, B):
+        one, other = A.bitmap(counters), B.bitmap(counters)
+        dtype = op.op.types(A.dtype, B.dtype)[1]
+        return _on_entries(one, dtype, op.kind, runtime, op, left=one.entries, right=other.entries)
+    left, right = map(_form, (A, B), op.transposed)
+    return sparse.combine(op.kind, counters, left, right, op.op, op.defaults)
+
+
+def _kronecker(_runtime: Runtime, op: ops.Kronecker) -> Store:
+    left, right = map(_form, (op.left, op.right), op.transposed)
+    return sparse.kronecker(left, right, op.op)
+
+
+def _extract(runtime: Runtime, op: ops.Extract) -> Store:
+    rows, cols = (_there(runtime, x) for x in op.indices or (None, None))
+    return sparse.extract(op.operand.csc(), rows, cols)
+
+
+def _apply(runtime: Runtime, op: ops.Apply) -> Store:
+    function, store, dtype = op.function, op.operand.store, op.function.result
+    if isinstance(store, BitmapMatrix) and not isinstance(function.op, IndexUnaryOp):
+        return _on_entries(store, dtype, "apply", runtime, op, operand=store.entries)
+    A: CscMatrix = op.operand.csc()
+    by_position = _by_position(function.op)
+    if function.op is unary.one or (A.values is None and not by_position):
+        made = A.with_values(dtype, None, _of_one_value(A, function))
+    else:
+        made = A.with_values(dtype, elementwise.apply_entries(A, function, dtype), None)
+    made.symmetric = None if by_position else A.symmetric or None  # of the same values
+    return made
+
+
+def _by_position(op: Operator) -> bool:
+    return isinstance(op, IndexUnaryOp) and (bool(op.body) or not op.uses_value)
+
+
+def _of_one_value(A: CscMatrix, function: ops.BoundOperator) -> Any:
+    """Return what an operator makes of the value that all entries of a matrix have."""
+    ptr, idx = A.device.xp.arange(2), A.device.xp.zeros(1, np.int32)
+    one = CscMatrix(A.device, A.dtype, (1, 1), ptr, idx, None, A.number)
+    value = A.device.read(elementwise.apply_entries(one, function, function.result))
+    return function.result.numpy.type(value)
+
+
+def _select(runtime: Runtime, op: ops.Select) -> Store:
+    store = op.operand.store
+    if isinstance(store, BitmapMatrix) and op.op.name.startswith("value"):
+        return _on_entries(store, store.dtype, "select", runtime, op, operand=store.entries)
+    A = op.operand.csc()
+    made = forms.take(A, elementwise.kept_places(A, op.op, op.thunk))
+    mirrored = op.op in _MIRRORED and not op.thunk
+    if A.symmetric and (mirrored or not _by_position(op.op)):
+        made.symmetric = True
+    return made
+
+
+# The operators that keep (i, j) and (j, i), or neither, if the thunk is 0.
+_MIRRORED = frozenset({indexunary.diag, indexunary.offdiag})
+
+
+def _copy_matrix(_runtime: Runtime, op: ops.Assign) -> Store:
+    A = op.operand
+    return forms.transpose(A.csc()) if op.transposed else copy(A.store, A.dtype)
+
+
+def _selection(runtime: Runtime, op: ops.SelectionToMatrix) -> Store:
+    f, nrows, device = op.indices, op.nrows, runtime.device
+    cols, packed = f.listed()
+    rows = device.xp.full(len(cols), f.number) if packed is None else packed
+    rows = rows.astype(np.int64, copy=False)  # 2**63 and more become negative
+    inside = (rows >= 0) & (rows < nrows)
+    rows, cols, shape = rows[inside], cols[inside], (nrows, f.size)
+    if op.transposed:
+        rows, cols, shape = cols, rows, shape[::-1]
+    return forms.from_coo(device, rows, cols, np.True_, BOOL, shape, None)
+
+
+_MAKE: dict[type, Callable[[Runtime, Any], Store]] = {
+    ops.Ewise: _ewise,
+    ops.Kronecker: _kronecker,
+    ops.Extract: _extract,
+    ops.Apply: _apply,
+    ops.Select: _select,
+    ops.Assign: _copy_matrix,
+    ops.SelectionToMatrix: _selection,
+}
