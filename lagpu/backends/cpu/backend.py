@@ -18,6 +18,7 @@ from lagpu.backends.cpu.handles import (
     c_function,
     check,
     count_entries,
+    finish,
     gb,
     index_list,
     is_lost,
@@ -27,11 +28,11 @@ from lagpu.backends.cpu.handles import (
     typed_operator,
 )
 from lagpu.backends.cpu.statements import (
+    ITS_OWN,
     RUN,
     element,
     reduced,
     require_no_choice,
-    require_no_kernel,
     run_on_matrix,
 )
 from lagpu.backends.cpu.workarounds import at_indices, boxed
@@ -69,26 +70,24 @@ class CpuMeter:
     def _run(
         self, work: Callable[[], None], out: Handle | None, operation: Operation | None
     ) -> Callable[[], Measured]:
-        w = None if out is None or out.gb.ndim == 2 else out
-        edges, before, found = None, 0, Measured()
-        if isinstance(operation, (Multiply, MultiplySelection)):
-            edges = None if w is None else _edges(w, operation)
-            before = 0 if w is None else int(operation.operand.gb.nvals)
-            found = Measured(kernel="SuiteSparse", reason="SuiteSparse chooses its own method")
+        w = None if out is None or out.kind == "Matrix" else out
+        product = operation if isinstance(operation, (Multiply, MultiplySelection)) else None
+        edges = before = 0
+        if w is not None and product is not None:
+            edges, before = _edges(w, product), int(product.operand.gb.nvals)
         start = time.perf_counter()
         work()
         if w is not None:
-            lib.GrB_Vector_wait(w.handle, lib.GrB_MATERIALIZE)
+            finish(w)
         ms = (time.perf_counter() - start) * 1e3
-        plan = LAST.plan if w is not None and isinstance(operation, Multiply) else None
-        if plan is not None:
-            found = Measured(direction=plan.direction, kernel=plan.kernel, reason=plan.reason)
-        found = found._replace(edges=edges)
-        if w is not None and edges is not None:
-            A, u = _operands(operation)
+        found = Measured(kernel_ms=ms, host_ms=ms)
+        if product is not None:
+            plan = LAST.plan or ITS_OWN
+            found = found._replace(direction=plan.direction, kernel=plan.kernel, reason=plan.reason)
+        if w is not None and product is not None:
+            A, u = product[:2]
             moved = (8 + A.width) * edges + (16 + u.width) * before + (8 + w.width) * w.gb.nvals
-            found = found._replace(bytes=int(moved))
-        found = found._replace(kernel_ms=ms, host_ms=ms)
+            found = found._replace(edges=edges, bytes=int(moved))
         return lambda: found
 
     def run_loop(
@@ -106,14 +105,6 @@ class CpuMeter:
 
     def unrecorded(self) -> int:
         return 0
-
-
-def _operands(operation: Operation | None) -> tuple[Box, Box]:
-    """Return (the matrix of a product, or the vector of a selection; the operand)."""
-    if isinstance(operation, MultiplySelection):
-        return operation.indices, operation.operand
-    assert isinstance(operation, Multiply)
-    return operation.matrix, operation.operand
 
 
 def _edges(w: Box, operation: Multiply | MultiplySelection) -> int:
@@ -166,8 +157,8 @@ class CpuBackend:
     # --------------------------------------------------------------------------- statements
     def execute(self, statement: Statement) -> None:
         w, desc, operation, _ = statement
-        if w.gb.ndim == 2:
-            run_on_matrix(w, desc, operation)
+        if w.kind == "Matrix":
+            run_on_matrix(statement)
             return
         kind = type(operation)
         if kind is not Multiply:
@@ -195,8 +186,8 @@ class CpuBackend:
             ]
         assert isinstance(operation, Multiply)
         A, u, product = operation.matrix, operation.operand, operation.product
-        require_no_kernel(product)
-        if u.gb.ndim == 2:
+        require_no_choice(product, has_policies=True)
+        if u.kind == "Matrix":
             return ["SuiteSparse:GraphBLAS chooses its own method and does not tell"]
         plan = choose(A, u, product)
         chosen = f"{plan.direction}, {plan.kernel}" if plan.direction else plan.kernel
@@ -320,8 +311,8 @@ class CpuBackend:
         return values
 
     def set_values(self, x: Box, values: Array) -> None:
-        if x.gb.ndim == 1:
-            x.become(self.vector_from_coo(self.vector_to_coo(x)[0], values, x.dtype, x.gb.size))
+        if x.kind == "Vector":
+            x.become(self.vector_from_coo(self.vector_to_coo(x)[0], values, x.dtype, x.size))
         else:
             ptr, idx, _ = self.matrix_to_csc(x)
             x.become(self.matrix_from_csc(ptr, idx, values, x.dtype, x.gb.shape))
@@ -335,9 +326,7 @@ class CpuBackend:
         return _signed(rows), _signed(cols), values
 
     def nvals(self, x: Box) -> int:
-        if x.gb.ndim == 2:
-            return int(x.gb.nvals)
-        return count_entries(x)
+        return int(x.gb.nvals) if x.kind == "Matrix" else count_entries(x)
 
     def form(self, x: Box) -> str:
         return str(x.gb.ss.format) + ", iso" * bool(x.gb.nvals and x.gb.ss.is_iso)
@@ -355,8 +344,7 @@ class CpuBackend:
         return A.symmetric
 
     def wait(self, x: Box) -> None:
-        call = lib.GrB_Vector_wait if x.gb.ndim == 1 else lib.GrB_Matrix_wait
-        check(call(x.handle, lib.GrB_MATERIALIZE), "wait")
+        finish(x)
 
     # ----------------------------------------------------------------------- objects: changed
     def vector_set(self, v: Box, i: int, value: Any) -> None:

@@ -16,6 +16,7 @@ from lagpu.backends.cpu.handles import (
     check,
     count_entries,
     ffi,
+    finish,
     gb,
     lib,
     store_as,
@@ -127,8 +128,9 @@ def transpose_of(A: Box) -> Box:
     new = gb.Matrix(A.dtype.name, A.gb.ncols, A.gb.nrows)
     new.ss.config["format"] = "by_row"
     check(lib.GrB_transpose(new.gb_obj[0], NULL, NULL, A.handle, NULL), "transpose")
-    check(lib.GrB_Matrix_wait(new.gb_obj[0], lib.GrB_MATERIALIZE), "wait")
-    return boxed(new, A.dtype)
+    made = boxed(new, A.dtype)
+    finish(made)
+    return made
 
 
 def _bytes(A: Box) -> int:

@@ -95,8 +95,9 @@ class Box:
 
     Attributes
     ----------
-    size : int
-        Of a vector; python-graphblas asks the library for it each time.
+    kind, shape : str, tuple of int
+        ``"Vector"`` or ``"Matrix"``, as in the names of C functions, and the size, or rows and
+        columns; python-graphblas asks the library for them each time.
     symmetric, has_hub : bool or None
         Whether a matrix equals its transpose, and whether a row or a column has more than 256
         entries, once known.
@@ -120,10 +121,11 @@ class Box:
         "gb",
         "handle",
         "has_hub",
+        "kind",
         "mask_copy",
         "may_transpose",
         "search",
-        "size",
+        "shape",
         "symmetric",
         "transposed",
     )
@@ -132,7 +134,8 @@ class Box:
         self.gb = obj
         self.handle = obj.gb_obj[0]
         self.dtype = dtype
-        self.size = obj.shape[0] if obj.ndim == 1 else 0  # `size` would ask C
+        self.shape: tuple[int, ...] = obj.shape
+        self.kind = "Vector" if obj.ndim == 1 else "Matrix"
         self.symmetric: bool | None = None
         self.full = True
         self.has_hub: bool | None = None
@@ -149,15 +152,9 @@ class Box:
         self.counts = self.transposed = self.search = None
 
     @property
-    def kind(self) -> str:
-        """``"Vector"`` or ``"Matrix"``, as in the names of C functions."""
-        return "Vector" if self.gb.ndim == 1 else "Matrix"
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Size, or rows and columns."""
-        found: tuple[int, ...] = self.gb.shape
-        return found
+    def size(self) -> int:
+        """The size of a vector."""
+        return self.shape[0]
 
     @property
     def width(self) -> int:
@@ -193,6 +190,11 @@ def count_entries(v: Box) -> int:
 _COUNT = ffi.new("GrB_Index*")  # behind the lock, as every call
 
 
+def finish(x: Box) -> None:
+    """Have GraphBLAS finish its pending work on a vector or matrix."""
+    check(getattr(lib, f"GrB_{x.kind}_wait")(x.handle, lib.GrB_MATERIALIZE), "wait")
+
+
 def store_as(x: Any, forms: int) -> None:
     """Restrict a python-graphblas vector or matrix to these storage forms."""
     kind = "Vector" if x.ndim == 1 else "Matrix"
@@ -217,25 +219,17 @@ def c_function(name: str, dtype: DType) -> Any:
 
 
 @functools.cache
-def descriptor(replace: bool, structure: bool, complement: bool, transpose: str) -> Any:
-    """Return the predefined descriptor; `transpose` is ``""``, ``"T0"`` or ``"T1"``."""
-    name = "R" * replace + "S" * structure + "C" * complement + transpose
-    return getattr(lib, f"GrB_DESC_{name}") if name else NULL
-
-
-@functools.cache
-def method_descriptor(
-    replace: bool, structure: bool, complement: bool, transpose: str, method: int
+def descriptor(
+    replace: bool, structure: bool, complement: bool, transpose: str = "", method: int = 0
 ) -> Any:
-    """Return the same descriptor with a method of products, made once."""
+    """Return a descriptor, made once; `transpose` is ``""``, ``"T0"``, ``"T1"`` or ``"T0T1"``."""
     handle = ffi.new("GrB_Descriptor*")
     check(lib.GrB_Descriptor_new(handle), "descriptor")
-    mask = lib.GrB_STRUCTURE * structure + lib.GrB_COMP * complement
     for field, value in (
         (lib.GrB_OUTP, lib.GrB_REPLACE * replace),
-        (lib.GrB_MASK, mask),
-        (lib.GrB_INP0, lib.GrB_TRAN * (transpose == "T0")),
-        (lib.GrB_INP1, lib.GrB_TRAN * (transpose == "T1")),
+        (lib.GrB_MASK, lib.GrB_STRUCTURE * structure + lib.GrB_COMP * complement),
+        (lib.GrB_INP0, lib.GrB_TRAN * ("T0" in transpose)),
+        (lib.GrB_INP1, lib.GrB_TRAN * ("T1" in transpose)),
         (lib.GxB_AxB_METHOD, method),
     ):
         if value:
@@ -278,7 +272,7 @@ _LDEXP = {"FP64": "INT64", "FP32": "BOOL"}
 KEPT: list[Any] = []  # objects to which GraphBLAS has pointers
 
 
-def _compiled(op: Operator, domain: DType, result: DType, arity: int) -> Any:
+def _compiled(op: Operator, domain: DType, result: DType) -> Any:
     """Return a typed python-graphblas operator, compiled from a function of numbers."""
     try:
         import numba
@@ -287,14 +281,14 @@ def _compiled(op: Operator, domain: DType, result: DType, arity: int) -> Any:
             f"cpu: {op!r} needs Numba. Install it with: pip install numba"
         ) from error
     try:
-        return _registered(numba, op, domain, result, arity)[domain.name]
+        return _registered(numba, op, domain, result)[domain.name]
     except Exception as error:  # of Numba, or of the function itself
         raise KernelCompileError(
             f"cpu: Numba does not compile {op!r} for {domain}. It says:\n{error}"
         ) from error
 
 
-def _registered(numba: Any, op: Operator, domain: DType, result: DType, arity: int) -> Any:
+def _registered(numba: Any, op: Operator, domain: DType, result: DType) -> Any:
     """Return an untyped python-graphblas operator of a function that Numba compiles when typed."""
     function, read, write = op.numpy, domain.numpy.type, result.numpy.type
     own = op.result(domain).numpy.type
@@ -304,30 +298,27 @@ def _registered(numba: Any, op: Operator, domain: DType, result: DType, arity: i
         inner = numba.njit(lambda *operands: function(*operands), error_model="numpy")
     else:
         inner = numba.njit(function, error_model="numpy")  # Python's, 1 / 0 raises with no caller
-    if arity == 1:
-        return gb.unary.register_anonymous(
-            lambda x: write(own(inner(read(x)))), op.name, is_udt=True
-        )
-    if arity == 2:
-        return gb.binary.register_anonymous(
-            lambda x, y: write(own(inner(read(x), read(y)))), op.name, is_udt=True
-        )
-    return gb.indexunary.register_anonymous(
-        lambda x, i, j, y: write(own(inner(read(x), i, j, read(y)))), op.name, is_udt=True
-    )
+    of_numbers: dict[type[Operator], Any] = {
+        UnaryOp: lambda x: write(own(inner(read(x)))),
+        BinaryOp: lambda x, y: write(own(inner(read(x), read(y)))),
+        IndexUnaryOp: lambda x, i, j, y: write(own(inner(read(x), i, j, read(y)))),
+    }
+    kind = type(op)
+    return _module(kind).register_anonymous(of_numbers[kind], op.name, is_udt=True)
+
+
+def _module(kind: type[Operator]) -> Any:
+    """Return python-graphblas' namespace of a kind of operators."""
+    names = {UnaryOp: "unary", BinaryOp: "binary", IndexUnaryOp: "indexunary"}
+    return getattr(gb, names[kind])
 
 
 @functools.cache
 def typed_operator(op: Operator, domain: DType) -> Any:
     """Return the typed python-graphblas operator."""
-    kinds: dict[type[Operator], tuple[Any, int]] = {
-        UnaryOp: (gb.unary, 1),
-        BinaryOp: (gb.binary, 2),
-        IndexUnaryOp: (gb.indexunary, 4),
-    }
-    module, arity = kinds[type(op)]
     if op.of_numbers:
-        return _compiled(op, domain, op.result(domain), arity)
+        return _compiled(op, domain, op.result(domain))
+    module = _module(type(op))
     if isinstance(op, BinaryOp) and op.positional:
         return getattr(module.ss, op.name)["INT64"]
     if isinstance(op, IndexUnaryOp) and not op.uses_value:
@@ -380,7 +371,7 @@ def c_semiring(semiring: Semiring, domain: DType) -> Any:
             f"cpu: {semiring!r} adds {result}, and GraphBLAS' {multiply.name} gives {product}."
         )
     else:  # GraphBLAS does not cast a product; a function compiled with the cast does
-        times = _compiled(multiply, domain, result, 2)
+        times = _compiled(multiply, domain, result)
     handle = ffi.new("GrB_Semiring*")
     info = lib.GrB_Semiring_new(handle, c_monoid(add, result), times.gb_obj)
     check(info, f"semiring {semiring.name}")

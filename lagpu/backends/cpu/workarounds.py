@@ -15,6 +15,7 @@ from lagpu.backends.cpu.handles import (
     binary_operator,
     check,
     ffi,
+    finish,
     gb,
     lib,
     store_as,
@@ -67,7 +68,7 @@ def mask_handle(desc: Descriptor, multiplied_by: Box | None = None) -> tuple[Any
     if mask is None:
         return NULL, True
     has_signed_zeros = not structure and mask.dtype.is_float
-    accumulates = desc.accum is not None and mask.gb.nvals == math.prod(mask.gb.shape)
+    accumulates = desc.accum is not None and mask.gb.nvals == math.prod(mask.shape)
     hangs = not (multiplied_by is None or desc.complement) and _never_returns(mask, multiplied_by)
     if not (has_signed_zeros or accumulates or hangs):
         return mask.handle, structure
@@ -85,9 +86,10 @@ def _never_returns(mask: Box, A: Box) -> bool:
     """
     if A.has_hub is False:
         return False
-    m, kind, form = mask.handle, mask.kind, ffi.new("int32_t*")
-    check(getattr(lib, f"GrB_{kind}_wait")(m, lib.GrB_MATERIALIZE), "wait")  # may change the form
-    check(getattr(lib, f"GrB_{kind}_get_INT32")(m, form, lib.GxB_SPARSITY_STATUS), "form")
+    form = ffi.new("int32_t*")
+    finish(mask)  # may change the form
+    call = getattr(lib, f"GrB_{mask.kind}_get_INT32")
+    check(call(mask.handle, form, lib.GxB_SPARSITY_STATUS), "form")
     if form[0] not in (lib.GxB_BITMAP, lib.GxB_FULL):
         return False
     if A.has_hub is None:
@@ -103,7 +105,7 @@ def _longest(A: Box) -> int:
 
 def has_no_position(x: Box) -> bool:
     """Return True for an object with a size of 0, whose statements have nothing to write."""
-    return 0 in x.gb.shape
+    return 0 in x.shape
 
 
 def boxed(obj: Any, dtype: DType) -> Box:
@@ -119,9 +121,11 @@ def boxed(obj: Any, dtype: DType) -> Box:
     return Box(new, dtype)
 
 
-def crashes_on_full(desc: Descriptor) -> bool:
-    """Return True if SuiteSparse 9.4.5 may crash when it assigns a full vector, by the mask."""
-    return desc.mask is not None and desc.accum is not None
+def crashes_on_full(desc: Descriptor, u: Box) -> bool:
+    """Return True if SuiteSparse 9.4.5 may crash when it accumulates a full `u` by assigning it."""
+    if desc.accum is None:
+        return False
+    return u.kind == "Matrix" or (desc.mask is not None and u.gb.nvals == u.size)
 
 
 def is_emptied_first(w: Box, desc: Descriptor, u: Box, v: Box) -> bool:
@@ -134,8 +138,8 @@ def is_emptied_first(w: Box, desc: Descriptor, u: Box, v: Box) -> bool:
 
 
 def empty(w: Box) -> None:
-    """Clear a vector."""
-    check(lib.GrB_Vector_clear(w.handle), "clear")
+    """Clear a vector or matrix."""
+    check(getattr(lib, f"GrB_{w.kind}_clear")(w.handle), "clear")
 
 
 def finish_deletions(w: Box, desc: Descriptor) -> None:
@@ -145,7 +149,7 @@ def finish_deletions(w: Box, desc: Descriptor) -> None:
     had yet to remove from the number of entries.
     """
     if desc.mask is None and desc.accum is None:
-        check(lib.GrB_Vector_wait(w.handle, lib.GrB_MATERIALIZE), "wait")
+        finish(w)
 
 
 def without_hyperlists(multiply: BinaryOp, *matrices: Box) -> None:
