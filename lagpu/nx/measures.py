@@ -15,14 +15,9 @@ from lagpu.nx.graph import Graph
 from lagpu.nx.searches import require
 
 
-@answers(weight=(None,))
+@answers()
 def betweenness_centrality(
-    G: Graph,
-    k: int | None = None,
-    normalized: bool = True,
-    weight: None = None,
-    endpoints: bool = False,
-    seed: Any = None,
+    G: Graph, k: int | None, normalized: bool, endpoints: bool, seed: Any
 ) -> dict[Any, float]:
     """Return the share of shortest paths that lead through each node."""
     found = algorithms.betweenness_centrality(
@@ -36,9 +31,9 @@ def betweenness_centrality(
     return G.named(found.to_dense().tolist())
 
 
-@answers(not_for=("multigraph",), weight=(None,))
+@answers(not_for=("multigraph",))
 def edge_betweenness_centrality(
-    G: Graph, k: int | None = None, normalized: bool = True, weight: None = None, seed: Any = None
+    G: Graph, k: int | None, normalized: bool, seed: Any
 ) -> dict[Any, float]:
     """Return the share of shortest paths that lead along each edge."""
     n, directed = len(G), G.is_directed()
@@ -56,20 +51,16 @@ def edge_betweenness_centrality(
     return {(nodes[u], nodes[v]): value for u, v, value in ends}
 
 
-@answers(distance=(None,))
-def closeness_centrality(
-    G: Graph, u: Any = None, distance: None = None, wf_improved: bool = True
-) -> Any:
+@answers()
+def closeness_centrality(G: Graph, u: Any, wf_improved: bool) -> Any:
     """Return the reciprocal of the mean distance to a node, or by nodes to each."""
     chosen = None if u is None else require(G, u, "Source {} is not in G")
     found = algorithms.closeness_centrality(G.matrix(), chosen, wf_improved=bool(wf_improved))
     return G.named(found.to_dense().tolist()) if chosen is None else found.get(chosen)
 
 
-@answers(distance=(None,))
-def harmonic_centrality(
-    G: Graph, nbunch: Any = None, distance: None = None, sources: Any = None
-) -> dict[Any, float]:
+@answers()
+def harmonic_centrality(G: Graph, nbunch: Any, sources: Any) -> dict[Any, float]:
     """Return the sum of the reciprocals of the distances to each node."""
     wanted = [G.nodes[v] for v in G.bunch(nbunch)]
     counted = None if sources is None else G.bunch(sources)
@@ -84,13 +75,13 @@ def harmonic_centrality(
 @answers()
 def pagerank(
     G: Graph,
-    alpha: float = 0.85,
-    personalization: Any = None,
-    max_iter: int = 100,
-    tol: float = 1e-6,
-    nstart: Any = None,
-    weight: Any = "weight",
-    dangling: Any = None,
+    alpha: float,
+    personalization: Any,
+    max_iter: int,
+    tol: float,
+    nstart: Any,
+    weight: Any,
+    dangling: Any,
 ) -> dict[Any, float]:
     """Return the PageRank of each node."""
     if personalization is not None and not sum(x for v, x in personalization.items() if v in G):
@@ -117,8 +108,8 @@ def _error(G: Graph) -> nx.NetworkXError:
     return nx.NetworkXError(f"Found infinite path length because the {kind}")
 
 
-@answers(sp=(None,), weight=(None,))
-def eccentricity(G: Graph, v: Any = None, sp: None = None, weight: None = None) -> Any:
+@answers()
+def eccentricity(G: Graph, v: Any) -> Any:
     """Return the distance from a node, or by nodes from each, to the farthest node."""
     chosen = G.bunch(v)
     if not chosen:
@@ -131,8 +122,8 @@ def eccentricity(G: Graph, v: Any = None, sp: None = None, weight: None = None) 
     return values[0] if v is not None and v in G else G.named(values, chosen)
 
 
-@answers(e=(None,), weight=(None,))
-def diameter(G: Graph, e: None = None, usebounds: bool = False, weight: None = None) -> int:
+@answers()
+def diameter(G: Graph, usebounds: bool) -> int:
     """Return the largest eccentricity."""
     try:
         return algorithms.diameter(G.matrix())
@@ -140,22 +131,22 @@ def diameter(G: Graph, e: None = None, usebounds: bool = False, weight: None = N
         raise _error(G) from error
 
 
-@answers(e=(None,), weight=(None,))
-def radius(G: Graph, e: None = None, usebounds: bool = False, weight: None = None) -> int:
+@answers()
+def radius(G: Graph, usebounds: bool) -> int:
     """Return the least eccentricity."""
     return int(min(eccentricity(G).values()))
 
 
-@answers(e=(None,), weight=(None,))
-def center(G: Graph, e: None = None, usebounds: bool = False, weight: None = None) -> list[Any]:
+@answers()
+def center(G: Graph, usebounds: bool) -> list[Any]:
     """Return the nodes of the least eccentricity."""
     found = eccentricity(G)
     least = min(found.values())
     return [node for node, value in found.items() if value == least]
 
 
-@answers(e=(None,), weight=(None,))
-def periphery(G: Graph, e: None = None, usebounds: bool = False, weight: None = None) -> list[Any]:
+@answers()
+def periphery(G: Graph, usebounds: bool) -> list[Any]:
     """Return the nodes of the largest eccentricity."""
     found = eccentricity(G)
     most = max(found.values())
@@ -174,21 +165,19 @@ def _of(G: Graph, values: list[Any], nodes: Any) -> Any:
 
 
 @answers(not_for=_SIMPLE)
-def triangles(G: Graph, nodes: Any = None) -> Any:
+def triangles(G: Graph, nodes: Any) -> Any:
     """Return the number of triangles of a node, or by nodes of each."""
     return _of(G, algorithms.triangles(G.matrix()).to_dense().tolist(), nodes)
 
 
-@answers(not_for=_SIMPLE, weight=(None,))
-def clustering(G: Graph, nodes: Any = None, weight: None = None) -> Any:
+@answers(not_for=_SIMPLE)
+def clustering(G: Graph, nodes: Any) -> Any:
     """Return the share of joined pairs of neighbours of a node, or by nodes of each."""
     return _of(G, algorithms.clustering(G.matrix()).to_dense().tolist(), nodes)
 
 
-@answers(not_for=_SIMPLE, weight=(None,))
-def average_clustering(
-    G: Graph, nodes: Any = None, weight: None = None, count_zeros: bool = True
-) -> float:
+@answers(not_for=_SIMPLE)
+def average_clustering(G: Graph, nodes: Any, count_zeros: bool) -> float:
     """Return the mean of the clustering of nodes."""
     every = algorithms.clustering(G.matrix()).to_dense()[G.bunch(nodes)].tolist()
     counted = every if count_zeros else [x for x in every if x > 0]

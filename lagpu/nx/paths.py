@@ -30,26 +30,14 @@ def _edges(G: Graph, source: Any, depth_limit: Any, reverse: bool) -> list[tuple
     return [(nodes[u], nodes[v]) for u, v in ends]
 
 
-@answers(quick=True, iterator=True, sort_neighbors=(None,))
-def bfs_edges(
-    G: Graph,
-    source: Any,
-    reverse: bool = False,
-    depth_limit: Any = None,
-    sort_neighbors: None = None,
-) -> Iterator[tuple[Any, Any]]:
+@answers(quick=True, iterator=True)
+def bfs_edges(G: Graph, source: Any, reverse: bool, depth_limit: Any) -> Iterator[tuple[Any, Any]]:
     """Return an iterator over (parent, child) of a breadth-first tree."""
     return iter(_edges(G, source, depth_limit, reverse))
 
 
-@answers(quick=True, sort_neighbors=(None,))
-def bfs_tree(
-    G: Graph,
-    source: Any,
-    reverse: bool = False,
-    depth_limit: Any = None,
-    sort_neighbors: None = None,
-) -> Any:
+@answers(quick=True)
+def bfs_tree(G: Graph, source: Any, reverse: bool, depth_limit: Any) -> Any:
     """Return a breadth-first tree as a NetworkX graph."""
     edges = _edges(G, source, depth_limit, reverse)
     T: Any = nx.DiGraph()
@@ -58,18 +46,14 @@ def bfs_tree(
     return T
 
 
-@answers(quick=True, iterator=True, sort_neighbors=(None,))
-def bfs_predecessors(
-    G: Graph, source: Any, depth_limit: Any = None, sort_neighbors: None = None
-) -> Iterator[tuple[Any, Any]]:
+@answers(quick=True, iterator=True)
+def bfs_predecessors(G: Graph, source: Any, depth_limit: Any) -> Iterator[tuple[Any, Any]]:
     """Return an iterator over (child, parent) of a breadth-first tree."""
     return iter([(v, u) for u, v in _edges(G, source, depth_limit, False)])
 
 
-@answers(quick=True, iterator=True, sort_neighbors=(None,))
-def bfs_successors(
-    G: Graph, source: Any, depth_limit: Any = None, sort_neighbors: None = None
-) -> Iterator[tuple[Any, list[Any]]]:
+@answers(quick=True, iterator=True)
+def bfs_successors(G: Graph, source: Any, depth_limit: Any) -> Iterator[tuple[Any, list[Any]]]:
     """Return an iterator over (parent, list of children) of a breadth-first tree."""
     edges = _edges(G, source, depth_limit, False)
     groups = itertools.groupby(edges, key=lambda edge: edge[0])
@@ -132,33 +116,31 @@ def _paths(G: Graph, start: int, cutoff: Any, *, back: bool = False) -> dict[Any
 
 
 @answers(quick=True)
-def single_source_shortest_path_length(G: Graph, source: Any, cutoff: Any = None) -> dict[Any, int]:
+def single_source_shortest_path_length(G: Graph, source: Any, cutoff: Any) -> dict[Any, int]:
     """Return the distance of each node from a node."""
     return _lengths(G, require(G, source, "Source {} is not in G"), cutoff)
 
 
 @answers(quick=True)
-def single_target_shortest_path_length(G: Graph, target: Any, cutoff: Any = None) -> dict[Any, int]:
+def single_target_shortest_path_length(G: Graph, target: Any, cutoff: Any) -> dict[Any, int]:
     """Return the distance of each node to a node."""
     return _lengths(G, require(G, target, "Target {} is not in G"), cutoff, back=True)
 
 
 @answers()
-def all_pairs_shortest_path_length(
-    G: Graph, cutoff: Any = None
-) -> Iterator[tuple[Any, dict[Any, int]]]:
+def all_pairs_shortest_path_length(G: Graph, cutoff: Any) -> Iterator[tuple[Any, dict[Any, int]]]:
     """Return an iterator over each node with the distances from it."""
     return ((node, _lengths(G, v, cutoff)) for v, node in enumerate(G.nodes))
 
 
 @answers(quick=True)
-def single_source_shortest_path(G: Graph, source: Any, cutoff: Any = None) -> dict[Any, list[Any]]:
+def single_source_shortest_path(G: Graph, source: Any, cutoff: Any) -> dict[Any, list[Any]]:
     """Return a shortest path from a node to each node."""
     return _paths(G, require(G, source, "Source {} not in G"), cutoff)
 
 
 @answers(quick=True)
-def single_target_shortest_path(G: Graph, target: Any, cutoff: Any = None) -> dict[Any, list[Any]]:
+def single_target_shortest_path(G: Graph, target: Any, cutoff: Any) -> dict[Any, list[Any]]:
     """Return a shortest path from each node to a node."""
     return _paths(G, require(G, target, "Target {} not in G"), cutoff, back=True)
 
@@ -183,8 +165,8 @@ def has_path(G: Graph, source: Any, target: Any) -> bool:
     return algorithms.has_path(G.matrix(), start, end)
 
 
-@answers(weight=(None,), method=(None, "unweighted"))
-def average_shortest_path_length(G: Graph, weight: None = None, method: Any = None) -> float:
+@answers(method=(None, "unweighted"))
+def average_shortest_path_length(G: Graph) -> float:
     """Return the mean distance of two nodes."""
     n, total = len(G), 0
     if n == 0:
@@ -236,7 +218,7 @@ def _distances(
 
 @answers()
 def single_source_dijkstra_path_length(
-    G: Graph, source: Any, cutoff: Any = None, weight: Any = "weight"
+    G: Graph, source: Any, cutoff: Any, weight: Any
 ) -> dict[Any, Any]:
     """Return the distance of each node from a node, over weights that are not negative."""
     start = require(G, source, _NOT_FOUND)
@@ -244,7 +226,7 @@ def single_source_dijkstra_path_length(
 
 
 @answers()
-def dijkstra_path_length(G: Graph, source: Any, target: Any, weight: Any = "weight") -> Any:
+def dijkstra_path_length(G: Graph, source: Any, target: Any, weight: Any) -> Any:
     """Return the distance of two nodes over weights that are not negative."""
     start = require(G, source, _NOT_FOUND)
     return _between(G, start, source, target, weight, True, "Node {} not reachable from {}")
@@ -252,22 +234,20 @@ def dijkstra_path_length(G: Graph, source: Any, target: Any, weight: Any = "weig
 
 @answers(iterator=True)
 def all_pairs_dijkstra_path_length(
-    G: Graph, cutoff: Any = None, weight: Any = "weight"
+    G: Graph, cutoff: Any, weight: Any
 ) -> Iterator[tuple[Any, dict[Any, Any]]]:
     """Return an iterator over each node with the distances from it."""
     return _of_each(G, lambda v: _distances(G, v, weight, cutoff=cutoff, nearest=True))
 
 
 @answers()
-def single_source_bellman_ford_path_length(
-    G: Graph, source: Any, weight: Any = "weight"
-) -> dict[Any, Any]:
+def single_source_bellman_ford_path_length(G: Graph, source: Any, weight: Any) -> dict[Any, Any]:
     """Return the distance of each node from a node."""
     return _distances(G, require(G, source, _NO_SOURCE), weight, nearest=False)
 
 
 @answers()
-def bellman_ford_path_length(G: Graph, source: Any, target: Any, weight: Any = "weight") -> Any:
+def bellman_ford_path_length(G: Graph, source: Any, target: Any, weight: Any) -> Any:
     """Return the distance of two nodes."""
     start = require(G, source, _NOT_FOUND if source == target else _NO_SOURCE)
     return _between(G, start, source, target, weight, False, "node {} not reachable from {}")
@@ -287,7 +267,7 @@ def _between(
 
 @answers(iterator=True)
 def all_pairs_bellman_ford_path_length(
-    G: Graph, weight: Any = "weight"
+    G: Graph, weight: Any
 ) -> Iterator[tuple[Any, dict[Any, Any]]]:
     """Return an iterator over each node with the distances from it."""
     return _of_each(G, lambda v: _distances(G, v, weight, nearest=False))
@@ -305,14 +285,8 @@ def _of_each(G: Graph, of: Callable[[int], Any]) -> Iterator[tuple[Any, Any]]:
 _METHODS = ("dijkstra", "bellman-ford")
 
 
-@answers(quick=True, weight=(None,), method=_METHODS)
-def shortest_path(
-    G: Graph,
-    source: Any = None,
-    target: Any = None,
-    weight: None = None,
-    method: str = "dijkstra",
-) -> Any:
+@answers(quick=True, method=_METHODS)
+def shortest_path(G: Graph, source: Any, target: Any) -> Any:
     """Return a shortest path in edges between two nodes, or by nodes from or to one."""
     if source is None and target is None:
         raise NotImplementedError("lagpu: shortest paths of all pairs")
@@ -324,13 +298,7 @@ def shortest_path(
 
 
 @answers(quick=True, method=_METHODS)
-def shortest_path_length(
-    G: Graph,
-    source: Any = None,
-    target: Any = None,
-    weight: Any = None,
-    method: str = "dijkstra",
-) -> Any:
+def shortest_path_length(G: Graph, source: Any, target: Any, weight: Any, method: str) -> Any:
     """Return the distance of two nodes, or by nodes from or to one, or of all pairs."""
     nearest = method == "dijkstra"
     missing = _NOT_FOUND if nearest else _NO_SOURCE

@@ -118,7 +118,7 @@ def core_number(G: Graph) -> dict[Any, int]:
 
 
 @answers(not_for=("multigraph",))
-def k_core(G: Graph, k: Any = None, core_number: Any = None) -> Any:
+def k_core(G: Graph, k: Any, core_number: Any) -> Any:
     """Return the k-core as a NetworkX graph with all attributes."""
     core = _core_number(G) if core_number is None else core_number
     least = max(core.values()) if k is None else k
@@ -130,7 +130,7 @@ _core_number = core_number  # the function; an argument of `k_core` hides its na
 
 
 @answers(not_for=("directed",))
-def maximal_independent_set(G: Graph, nodes: Any = None, seed: Any = None) -> Any:
+def maximal_independent_set(G: Graph, nodes: Any, seed: Any) -> Any:
     """Return nodes that no edge joins, and to which none can be added.
 
     They are a list that begins with `nodes`, and a set from NetworkX 3.7 on.
@@ -182,8 +182,8 @@ def color(G: Graph) -> dict[Any, int]:
     return G.named(np.where(alone, 0, same).tolist())
 
 
-@answers(quick=True, top_nodes=(None,))
-def sets(G: Graph, top_nodes: None = None) -> tuple[set[Any], set[Any]]:
+@answers(quick=True)
+def sets(G: Graph) -> tuple[set[Any], set[Any]]:
     """Return the two sides of a connected bipartite graph."""
     if algorithms.connected_components(G.matrix()).to_dense().any():
         raise nx.AmbiguousSolution("Disconnected graph: Ambiguous solution for bipartite sets.")
