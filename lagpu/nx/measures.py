@@ -12,7 +12,7 @@ from lagpu.algorithms.pagerank import MOST
 from lagpu.errors import NoPath, NotConverged
 from lagpu.nx.answers import answers
 from lagpu.nx.graph import Graph
-from lagpu.nx.searches import require
+from lagpu.nx.paths import require
 
 
 @answers()

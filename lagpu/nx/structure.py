@@ -16,7 +16,7 @@ from lagpu.core.matrix import Matrix
 from lagpu.errors import CycleFound
 from lagpu.nx.answers import NETWORKX, answers
 from lagpu.nx.graph import Graph
-from lagpu.nx.searches import generations, levels_from
+from lagpu.nx.paths import generations, levels_from
 
 Array = np.ndarray[Any, Any]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from lagpu.algebra.operators import BinaryOp
 from lagpu.algebra.tables import binary
-from lagpu.backends.cpu.directions import LAST, POLICIES, Plan, choose, degree_sum, memory_of
+from lagpu.backends.cpu import statements
 from lagpu.backends.cpu.handles import (
     LOCK,
     NULL,
@@ -26,14 +26,6 @@ from lagpu.backends.cpu.handles import (
     named_error,
     on_host,
     typed_operator,
-)
-from lagpu.backends.cpu.statements import (
-    ITS_OWN,
-    RUN,
-    element,
-    reduced,
-    require_no_choice,
-    run_on_matrix,
 )
 from lagpu.backends.cpu.workarounds import at_indices, boxed
 from lagpu.backends.guard import guarded
@@ -82,7 +74,7 @@ class CpuMeter:
         ms = (time.perf_counter() - start) * 1e3
         found = Measured(kernel_ms=ms, host_ms=ms)
         if product is not None:
-            plan = LAST.plan or ITS_OWN
+            plan = statements.LAST.plan or statements.ITS_OWN
             found = found._replace(direction=plan.direction, kernel=plan.kernel, reason=plan.reason)
         if w is not None and product is not None:
             A, u = product[:2]
@@ -110,7 +102,9 @@ class CpuMeter:
 def _edges(w: Box, operation: Multiply | MultiplySelection) -> int:
     """Count the matrix entries that meet an entry of the vector."""
     if isinstance(operation, Multiply):
-        return degree_sum(operation.matrix, operation.operand, operation.product.transpose)
+        return statements.degree_sum(
+            operation.matrix, operation.operand, operation.product.transpose
+        )
     f, u, product = operation
     columns, rows = f.gb.to_coo()
     inner, nrows = (rows, u.gb.size) if product.transpose else (columns, w.gb.size)
@@ -141,7 +135,7 @@ class CpuBackend:
     """python-graphblas: the oracle, and the default where there is no GPU. See `Backend`."""
 
     name = "cpu"
-    capabilities = Capabilities(policies=tuple(POLICIES))
+    capabilities = Capabilities(policies=tuple(statements.POLICIES))
     device = None
     lock = LOCK
     enter = None
@@ -151,20 +145,20 @@ class CpuBackend:
         return f"<lagpu backend {self.name}>"
 
     @property
-    def last_product(self) -> Plan | None:
-        return getattr(LAST, "plan", None)
+    def last_product(self) -> statements.Plan | None:
+        return getattr(statements.LAST, "plan", None)
 
     # --------------------------------------------------------------------------- statements
     def execute(self, statement: Statement) -> None:
         w, desc, operation, _ = statement
         if w.kind == "Matrix":
-            run_on_matrix(statement)
+            statements.run_on_matrix(statement)
             return
         kind = type(operation)
         if kind is not Multiply:
             w.search = None
         try:
-            RUN[kind](w, desc, operation)
+            statements.RUN[kind](w, desc, operation)
         except OutOfMemory as error:
             if is_lost(w):
                 lost = f"{error} The entries of the output are lost. Make it anew."
@@ -173,25 +167,25 @@ class CpuBackend:
 
     def evaluate(self, operation: Operation) -> Any:
         if isinstance(operation, ExtractElement):
-            return element(operation.operand, operation.position)
+            return statements.element(operation.operand, operation.position)
         assert isinstance(operation, Reduce)
         u = operation.operand
-        return reduced(u, operation.monoid) if u.gb.nvals else None
+        return statements.reduced(u, operation.monoid) if u.gb.nvals else None
 
     def explain(self, operation: Operation) -> list[str]:
         if isinstance(operation, MultiplySelection):
-            require_no_choice(operation.product)
+            statements.require_no_choice(operation.product)
             return [
                 "SuiteSparse:GraphBLAS multiplies by the matrix, which is built from the vector"
             ]
         assert isinstance(operation, Multiply)
         A, u, product = operation.matrix, operation.operand, operation.product
-        require_no_choice(product, has_policies=True)
+        statements.require_no_choice(product, has_policies=True)
         if u.kind == "Matrix":
             return ["SuiteSparse:GraphBLAS chooses its own method and does not tell"]
-        plan = choose(A, u, product)
+        plan = statements.choose(A, u, product)
         chosen = f"{plan.direction}, {plan.kernel}" if plan.direction else plan.kernel
-        return [f"{chosen}: {plan.reason}", memory_of(A)]
+        return [f"{chosen}: {plan.reason}", statements.memory_of(A)]
 
     def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> Rejection:
         return Rejection("SuiteSparse runs each statement by itself")

@@ -159,7 +159,7 @@ class Box:
     @property
     def width(self) -> int:
         """Bytes of a value; GraphBLAS does not report whether it stores one value for all."""
-        return int(self.dtype.numpy.itemsize)
+        return self.dtype.numpy.itemsize
 
 
 def check(info: int, what: str) -> None:

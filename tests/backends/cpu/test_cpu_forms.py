@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from lagpu import BOOL, FP64, INT32, Matrix, Vector, binary, semiring
-from lagpu.backends.cpu import directions, statements
+from lagpu.backends.cpu import statements
+from lagpu.backends.cpu import statements as directions
 from lagpu.backends.cpu.handles import lib
 
 M, N = 50, 30
