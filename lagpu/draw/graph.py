@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lagpu.draw.cells import Array, Canvas, Kind, Line
+from lagpu.draw.look import Array, Canvas, Kind, Line
 
 _ROUNDS = 150
 _NEAR = 1.5  # edges between the nearest vertices of two components

@@ -16,7 +16,7 @@ from lagpu.core.recorder import Observer, current_observer, run_statement, set_o
 from lagpu.core.scalar import Scalar
 from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix
-from lagpu.draw.svg import text
+from lagpu.draw.look import text
 from lagpu.dtypes import BOOL
 from lagpu.errors import DomainMismatch, InvalidValue, LimitExceeded
 from lagpu.host.files import return_or_write

@@ -11,10 +11,10 @@ import numpy as np
 
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
-from lagpu.draw import cells
-from lagpu.draw.cells import Array, Cells, dropped_and_used, fitting, triplets
+from lagpu.draw import look
+from lagpu.draw.cells import Cells, dropped_and_used, fitting, triplets
 from lagpu.draw.graph import edges, places, vertices
-from lagpu.draw.svg import Canvas, text
+from lagpu.draw.look import Array, SvgCanvas, text
 from lagpu.dtypes import BOOL, DType
 from lagpu.host.source import file_name
 
@@ -182,7 +182,7 @@ class Step:
             return f"<pre>{text(repr(self))}</pre>"
         where = f"step {self.number}, {self.where}"
         head = f"<div><code>{text(self.formula)}</code> <small>{text(where)}</small></div>"
-        return f"<div style='background:#fff;color:{cells.INK}'>{head}{draw(self)}</div>"
+        return f"<div style='background:#fff;color:{look.INK}'>{head}{draw(self)}</div>"
 
 
 # ------------------------------------------------------------------------------- as text
@@ -280,13 +280,13 @@ def draw(
     step: Step, layout: Layout | None = None, share: Callable[[str], str] | None = None
 ) -> str:
     """Return a step as SVG: the matrix with what a product uses, the mask, every vector."""
-    return _Drawing(step, layout or Layout.of([step]), Canvas(share)).svg()
+    return _Drawing(step, layout or Layout.of([step]), SvgCanvas(share)).svg()
 
 
 class _Drawing:
     """The drawing of a step; `left` and `top` are the corner of the matrix, `c` a cell's side."""
 
-    def __init__(self, step: Step, layout: Layout, canvas: Canvas) -> None:
+    def __init__(self, step: Step, layout: Layout, canvas: SvgCanvas) -> None:
         self.step, self.layout, self.canvas = step, layout, canvas
         self.longest = max((state.size for state in step.vectors.values()), default=1)
         widest = max(layout.nrows, layout.ncols, self.longest, 1)
@@ -329,10 +329,10 @@ class _Drawing:
         self.canvas.grow_to(0, y)
         return self.canvas.svg(f"step {step.number}: {step.formula}")
 
-    def _words(self, content: str, y: float, ink: str = cells.INK, *, bold: bool = False) -> None:
+    def _words(self, content: str, y: float, ink: str = look.INK, *, bold: bool = False) -> None:
         self.canvas.words(2, y, content, 15, ink, "left", bold=bold)
 
-    def _name(self, name: str, y: float, ink: str = cells.INK, *, bold: bool = False) -> None:
+    def _name(self, name: str, y: float, ink: str = look.INK, *, bold: bool = False) -> None:
         """Write the name of an object on the left, shortened if it is long."""
         short = name if len(name) <= 19 else name[:18] + "\u2026"
         self._words(self._arrow(name, short), y, ink, bold=bold)
@@ -351,9 +351,9 @@ class _Drawing:
     def _numbers(self, grid: Cells, *, cols: bool) -> None:
         every = 1 if self.c >= 20 else 2 if self.c >= 16 else 4
         for i in range(0, grid.nrows, every):
-            self.canvas.words(self.left - 6, grid.at(i, 0)[1], str(i), 14, cells.MUTED, "right")
+            self.canvas.words(self.left - 6, grid.at(i, 0)[1], str(i), 14, look.MUTED, "right")
         for j in range(0, grid.ncols * cols, every):
-            self.canvas.words(grid.at(0, j)[0], 9, str(j), 14, cells.MUTED)
+            self.canvas.words(grid.at(0, j)[0], 9, str(j), 14, look.MUTED)
 
     def _matrix(self) -> None:
         """Draw the matrix, the entries that a product uses, its factor and its result."""
@@ -398,7 +398,7 @@ class _Drawing:
         """Draw which positions the mask keeps."""
         assert self.step.kept is not None
         for k, kept in enumerate(self.step.kept.tolist()):
-            grid.put(*((0, k) if grid.nrows == 1 else (k, 0)), cells.KEPT if kept else cells.OUT)
+            grid.put(*((0, k) if grid.nrows == 1 else (k, 0)), look.KEPT if kept else look.OUT)
         grid.draw(self.canvas, tall=tall)
 
     def _line(self, state: State, left: float, top: float, *, upright: bool = False) -> Cells:
@@ -413,18 +413,18 @@ class _Drawing:
     def _vector(self, name: str, state: State, y: float) -> None:
         """Draw a vector with its name, and an outline around entries that the statement changed."""
         written = name == self.step.output
-        self._name(name, y + self.c / 2, cells.VERMILION if written else cells.INK, bold=written)
+        self._name(name, y + self.c / 2, look.VERMILION if written else look.INK, bold=written)
         grid = self._line(state, self.left, y)
         if written:
             changed = [grid.at(0, j) for j in _changed(self.step.before[name], state)]
-            self.canvas.squares(cells.CHANGED, changed, self.c, self.c)
+            self.canvas.squares(look.CHANGED, changed, self.c, self.c)
 
     def _written(self, y: float) -> None:
         """Draw the written matrix with its values, its columns below those of the matrix above."""
         name = self.step.output
         A = self.step.matrices[name]
         grid = self._cells(name, A.nrows, A.ncols, self.left, y).fill(triplets(A))
-        self._name(name, y + A.nrows * self.c / 2, cells.VERMILION, bold=True)
+        self._name(name, y + A.nrows * self.c / 2, look.VERMILION, bold=True)
         self._numbers(grid, cols=False)
         grid.draw(self.canvas, blank=False)
 
@@ -458,7 +458,7 @@ class GraphDrawing:
         A = step.matrices.get(self._name)
         if A is None or A.shape != (self._n, self._n):
             return ""
-        canvas, at, radius = Canvas(share), self._at, self._radius
+        canvas, at, radius = SvgCanvas(share), self._at, self._radius
         canvas.grow_to(_WIDTH, _HEIGHT + 26)
         tails, heads = A.to_coo()[:2]
         flows = tails, heads
@@ -468,8 +468,8 @@ class GraphDrawing:
             flows = (heads, tails) if p.transposed == p.vector_left else flows
             dropped, used = dropped_and_used(*flows, step.before[p.vector].pattern, step.kept)
         rest = ~dropped & ~used
-        edges(canvas, cells.EDGE, at, tails[rest], heads[rest], radius, not A.is_symmetric)
-        for line, which in ((cells.DROPPED, dropped), (cells.TREE, used)):
+        edges(canvas, look.EDGE, at, tails[rest], heads[rest], radius, not A.is_symmetric)
+        for line, which in ((look.DROPPED, dropped), (look.TREE, used)):
             edges(canvas, line, at, flows[0][which], flows[1][which], radius, True)
         caption = f"the graph of {self._name}"
         state = step.vectors.get(step.output)
@@ -477,42 +477,42 @@ class GraphDrawing:
             uses = p is not None and p.matrix == self._name
             caption = f"filled: {step.output}" + ("; orange edges: the product" if uses else "")
         self._vertices(canvas, step, state)
-        canvas.words(_WIDTH / 2, _HEIGHT + 13, caption, 15, cells.MUTED)
+        canvas.words(_WIDTH / 2, _HEIGHT + 13, caption, 15, look.MUTED)
         return canvas.svg(f"the graph of {self._name} after step {step.number}; {caption}")
 
-    def _vertices(self, canvas: Canvas, step: Step, state: State | None) -> None:
+    def _vertices(self, canvas: SvgCanvas, step: Step, state: State | None) -> None:
         """Draw the vertices, with the entries of a vector that has one for each."""
         of = np.zeros(self._n, int)
         fits = state is not None and state.size == self._n
         if state is not None and fits:
             of[state.indices] = np.where(state.values != 0, 1, 2)
-        kinds = (cells.NONE._replace(edge=cells.MUTED), cells.ENTRY, cells.ZERO)
+        kinds = (look.NONE._replace(edge=look.MUTED), look.ENTRY, look.ZERO)
         vertices(canvas, kinds, of, self._at, self._radius, 14)
         if state is None or not fits:
             return
         changed = self._at[_changed(step.before[step.output], state)]
-        canvas.discs(cells.CHANGED, changed, self._radius)
+        canvas.discs(look.CHANGED, changed, self._radius)
         if state.dtype is not BOOL:
             for i, value in state.to_dict().items():
                 x, y = self._at[i] + (0.75 * self._radius, -0.75 * self._radius - 5)
-                canvas.words(x, y, fitting(value), 14, cells.VERMILION, "left", bold=True)
+                canvas.words(x, y, fitting(value), 14, look.VERMILION, "left", bold=True)
 
 
 def legend() -> str:
     """Return the legend of the cells, an SVG for each, which wrap like words."""
     samples = (
-        (cells.ENTRY, "7", "entry"),
-        (cells.ZERO, "0", "explicit zero"),
-        (cells.NONE, "", "no entry"),
-        (cells.CHANGED, "", "changed"),
-        (cells.USED, "", "meets the vector, and is kept"),
-        (cells.DROP, "", "meets it, but the mask drops it"),
-        (cells.KEPT, "", "mask keeps"),
-        (cells.OUT, "", "mask blocks"),
+        (look.ENTRY, "7", "entry"),
+        (look.ZERO, "0", "explicit zero"),
+        (look.NONE, "", "no entry"),
+        (look.CHANGED, "", "changed"),
+        (look.USED, "", "meets the vector, and is kept"),
+        (look.DROP, "", "meets it, but the mask drops it"),
+        (look.KEPT, "", "mask keeps"),
+        (look.OUT, "", "mask blocks"),
     )
     drawn = []
     for kind, word, meaning in samples:
-        canvas = Canvas()
+        canvas = SvgCanvas()
         canvas.squares(kind, [(11, 12)], 18, 18)
         if word:
             canvas.words(11, 12, word, 12, kind.ink)

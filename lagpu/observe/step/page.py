@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from types import CodeType
 
-from lagpu.draw.svg import fill, text
+from lagpu.draw.look import fill, text
 from lagpu.errors import LimitExceeded
 from lagpu.host.source import SYNTAX, file_name
 from lagpu.observe.step.drawing import LARGEST, GraphDrawing, Layout, Step, draw, legend

@@ -14,9 +14,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from lagpu.draw.axes import pyplot
-from lagpu.draw.cells import BLUE, GREEN, GREY, INK, MUTED, VERMILION
-from lagpu.draw.svg import Canvas, data, fill, text
+from lagpu.draw import look
+from lagpu.draw.look import SvgCanvas, data, fill, text
 from lagpu.observe.trace.rows import Row, Totals
 
 if TYPE_CHECKING:
@@ -25,10 +24,10 @@ if TYPE_CHECKING:
 _FIRST, _LAST = 40, 10  # rows of a long table
 #: The kinds of statements in a chart, each with its colour.
 _KINDS = {
-    "push": VERMILION,
-    "pull": BLUE,
-    "other products": GREEN,
-    "other statements": GREY,
+    "push": look.VERMILION,
+    "pull": look.BLUE,
+    "other products": look.GREEN,
+    "other statements": look.GREY,
 }
 _BARS = 240  # in a longer search a bar shows several levels
 _LEFT, _ABOVE, _BELOW, _LEAST = 70, 30, 44, 160  # pixels around the bars, and their least width
@@ -261,7 +260,7 @@ def _chart(rows: Sequence[Row]) -> str:
     highest = float(sum(bars.values()).max()) or 1.0  # type: ignore[union-attr]
     width, height = 1130, 140
     each = min(60.0, width / len(starts))
-    canvas = Canvas()
+    canvas = SvgCanvas()
     _axes(canvas, highest, height, len(starts), each, a_bar)
     top = np.full(len(starts), float(height))
     for name, times in bars.items():
@@ -282,23 +281,25 @@ def _chart(rows: Sequence[Row]) -> str:
     )
 
 
-def _axes(canvas: Canvas, highest: float, height: int, bars: int, each: float, a_bar: int) -> None:
+def _axes(
+    canvas: SvgCanvas, highest: float, height: int, bars: int, each: float, a_bar: int
+) -> None:
     """Draw lines and numbers of both axes, below the bars: milliseconds, and levels."""
     wide = max(bars * each, _LEAST)
     for share in (0.0, 0.5, 1.0):
         y = height - share * height
         canvas.path(f"M0 {y:g}H{wide:.0f}", 'stroke="#d8dee5"')
-        canvas.words(-6, y, f"{share * highest:.3g}", 14, MUTED, "right")
-    canvas.words(-_LEFT + 2, -19, "kernel ms", 14, MUTED, "left")
+        canvas.words(-6, y, f"{share * highest:.3g}", 14, look.MUTED, "right")
+    canvas.words(-_LEFT + 2, -19, "kernel ms", 14, look.MUTED, "left")
     for k in range(0, bars, max(1, -(-bars * 40 // int(wide)))):
-        canvas.words((k + 0.5) * each, height + 12, str(k * a_bar), 14, MUTED)
-    canvas.words(0, height + 31, "level", 14, MUTED, "left")
+        canvas.words((k + 0.5) * each, height + 12, str(k * a_bar), 14, look.MUTED)
+    canvas.words(0, height + 31, "level", 14, look.MUTED, "left")
 
 
 def plot(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     """Draw bars of kernel time by level, and the entries of multiplied vectors; see `Trace`."""
     if ax is None:
-        ax = pyplot("plot").subplots(layout="constrained")[1]
+        ax = look.pyplot("plot").subplots(layout="constrained")[1]
     stacks, left_out = _stacks(rows)
     bottom: Any = 0.0
     for name, times in stacks.items():
@@ -309,7 +310,7 @@ def plot(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     if line:
         other = ax.twinx()
         style = ".-" if len(line) < 100 else "-"
-        other.plot(list(line), list(line.values()), style, color=INK, lw=0.8)
+        other.plot(list(line), list(line.values()), style, color=look.INK, lw=0.8)
         other.set_yscale("log")
         other.set_ylabel("entries of the vector multiplied")
     ax.set_xlabel(f"level\n{left_out}".strip())

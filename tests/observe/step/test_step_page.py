@@ -12,8 +12,8 @@ from browser import browse, check_page, needs_browser
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Scalar, Vector, algorithms, generators, semiring
 from lagpu.cli import main
-from lagpu.draw import svg
-from lagpu.draw.cells import (
+from lagpu.draw.cells import fitting
+from lagpu.draw.look import (
     CHANGED,
     DROP,
     DROPPED,
@@ -28,7 +28,8 @@ from lagpu.draw.cells import (
     USED,
     VEIL,
     ZERO,
-    fitting,
+    cell_style,
+    line_style,
 )
 from lagpu.errors import LimitExceeded
 from lagpu.observe.step import drawing
@@ -70,7 +71,7 @@ def test_long_vectors_and_scalars_as_text(backend):
 def cells(drawn, kind):
     """Return the upper left corners of the squares of a kind."""
     paths = re.findall(r'<path d="([^"]*)" ([^>]*)/>', drawn)
-    found = [d for d, look in paths if look == svg.look(kind)]
+    found = [d for d, style in paths if style == cell_style(kind)]
     return [tuple(map(float, xy)) for d in found for xy in re.findall(r"M([\d.]+) ([\d.]+)", d)]
 
 
@@ -239,7 +240,7 @@ def test_a_graph_shows_what_a_product_touches(A):
             Vector(BOOL, 3, like=A) @ Matrix(BOOL, 3, 2, like=A)
         )
 
-    looks = {"used": svg.stroke(TREE), "met": svg.stroke(DROPPED), "dot": svg.stroke(EDGE)}
+    looks = {"used": line_style(TREE), "met": line_style(DROPPED), "dot": line_style(EDGE)}
     s = list(lagpu.step(algorithms.bfs_levels, A, 1))[4]  # frontier {0, 2}, levels {0, 1, 2}
     drawn = GraphDrawing("A", [s]).draw(s)
     lines = {
