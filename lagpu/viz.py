@@ -101,7 +101,7 @@ def matrix(A: Matrix | TransposedMatrix | SelectionMatrix, *, ax: Axes | None = 
         hollow = look.ZERO._replace(name="entry-zero", dashed=False)
         for kind, side, which in ((full, 0.84, values != 0), (hollow, 0.62, values == 0)):
             centres = list(zip(cols[which].tolist(), rows[which].tolist(), strict=True))
-            canvas.squares(kind, centres, side, side, kind.name)
+            canvas.squares(kind, centres, (side, side), kind.name)
         canvas.plane(A.shape)
     else:
         _density(canvas, A.shape, rows, cols)
@@ -117,7 +117,7 @@ def _matrix_cells(A: Matrix, ax: Axes | None) -> Axes:
     canvas.bare(-1.4, A.ncols - 0.3, y - 0.5, A.nrows - 0.3)
     grid.draw(canvas)
     grid.number(canvas)
-    canvas.words(x, y, A.name, canvas.font(1)[0])
+    canvas.words((x, y), A.name, canvas.font(1)[0])
     canvas.legend(grid.kinds)
     return canvas.ax
 
@@ -243,8 +243,8 @@ def _below_one_another(grids: list[Cells], what: str, ax: Axes | None) -> Axes:
         grid.y = step * k
         grid.draw(canvas)
         grid.number(canvas, rows=tall, cols=grid is first)
-        canvas.words(right, grid.at((grid.nrows - 1) / 2, 0)[1], grid.name, canvas.font(1)[0],
-                     align="right")  # fmt: skip
+        middle = right, grid.at((grid.nrows - 1) / 2, 0)[1]
+        canvas.words(middle, grid.name, canvas.font(1)[0], align="right")
     canvas.legend([kind for grid in grids for kind in grid.kinds])
     return canvas.ax
 
@@ -313,18 +313,19 @@ def product(
     largest = max(*left.shape, *right.shape)
     _refuse_larger("product", largest, _CELLS, "rows or columns", "Use a small graph.")
     pyplot()
-    place = _equation if layout == "equation" else _aligned
     row = isinstance(left, Vector)
     u, w, A = _product_cells(left, right, call.new(mask=mask, name=name), mask)
-    numbered, (first, last, top, bottom), signs = place(u, w, A, row)
+    numbered, (first, last, top, bottom), signs = (_equation if layout == "equation" else _aligned)(
+        u, w, A, row
+    )
     canvas = AxesCanvas(axes(ax, max(5.5, 0.42 * (last - first)), 0.42 * (bottom - top) + 1.1))
     canvas.bare(first, last, top, bottom)
     for grid in (u, A, w):
         grid.draw(canvas)
     for grid in numbered:
         grid.number(canvas, rows=grid.nrows > 1, cols=grid.ncols > 1)
-    for x, y, text in signs:
-        canvas.words(x, y, text, canvas.font(1)[0] * (1.4 if text in ("@", "=") else 1))
+    for place, text in signs:
+        canvas.words(place, text, canvas.font(1)[0] * (1.4 if text in ("@", "=") else 1))
     under = "" if mask is None else f"({format_formula(mask.formula)})"
     title = f"{name}{under} << {operation.product.semiring.name}({left.name} @ {right.name})"
     canvas.ax.set_title(title, fontsize=11, family="monospace", **AS_IT_IS)
@@ -362,7 +363,7 @@ def _product_cells(left: Any, right: Any, result: Vector, mask: Mask | None) -> 
 
 
 # The grids with numbers; left, right, top, bottom of the picture; texts with their places.
-_Placed = tuple[Sequence[Cells], tuple[float, ...], list[tuple[float, float, str]]]
+_Placed = tuple[Sequence[Cells], tuple[float, ...], list[tuple[look.Point, str]]]
 
 
 def _equation(u: Cells, w: Cells, A: Cells, row: bool) -> _Placed:
@@ -370,15 +371,16 @@ def _equation(u: Cells, w: Cells, A: Cells, row: bool) -> _Placed:
     if not row:
         u.turn()
         w.turn()
-    x, signs = 0.0, []
+    x = 0.0
+    signs: list[tuple[look.Point, str]] = []
     grids = (u, A, w) if row else (A, u, w)
     tall = max(grid.nrows for grid in grids)
     for grid, sign in zip(grids, ("@", "=", ""), strict=True):
         grid.x, grid.y = x, (tall - grid.nrows) / 2
         above = 1.55 if grid.ncols > 1 else 0.95
-        signs.append((x + (grid.ncols - 1) / 2, grid.y - above, grid.name))
+        signs.append(((x + (grid.ncols - 1) / 2, grid.y - above), grid.name))
         x += grid.ncols + 2.2
-        signs.append((x - 1.85, (tall - 1) / 2, sign))
+        signs.append(((x - 1.85, (tall - 1) / 2), sign))
     return grids, (-1.4, x - 2.4, -1.9, tall - 0.3), signs
 
 
@@ -395,8 +397,8 @@ def _aligned(u: Cells, w: Cells, A: Cells, row: bool) -> _Placed:
         extent = (-1.4, A.ncols + 1.3, -3.2, A.nrows - 0.3)
     upright, flat = (u, w) if row else (w, u)
     beside = -0.8 - 0.15 * len(flat.name)  # the middle of a name that ends left of the cells
-    names = [(upright.x, -0.9, upright.name), (beside, flat.y, flat.name)]
-    return (A,), extent, [*names, (x, y, A.name)]
+    names = [((upright.x, -0.9), upright.name), ((beside, flat.y), flat.name), ((x, y), A.name)]
+    return (A,), extent, names
 
 
 # ---------------------------------------------------------------------------------- searches

@@ -75,18 +75,18 @@ class Cells:
         for kind, found in by_kind.items():
             ids = [f"{self.name}-{i}-{j}-{kind.name}" for i, j in found]
             w = self.side * kind.side
-            canvas.squares(kind, [self.at(*place) for place in found], w, w * tall, ids)
+            canvas.squares(kind, [self.at(*place) for place in found], (w, w * tall), ids)
         size, room = canvas.font(self.side)
         for place, (kind, text) in self.cells.items():
             if text:
-                canvas.words(*self.at(*place), text, min(size, 1.5 * room / len(text)), kind.ink)
+                canvas.words(self.at(*place), text, min(size, 1.5 * room / len(text)), kind.ink)
         self.frame(canvas, tall)
 
     def frame(self, canvas: Canvas, tall: float = 1) -> None:
         """Draw a frame around the grid."""
         middle = self.at((self.nrows - 1) / 2, (self.ncols - 1) / 2)
         w, h = self.ncols * self.side, self.nrows * self.side * tall
-        canvas.squares(look.FRAME, [middle], w, h, [f"{self.name}-frame"])
+        canvas.squares(look.FRAME, [middle], (w, h), [f"{self.name}-frame"])
 
     def pattern(
         self,
@@ -118,7 +118,7 @@ class Cells:
             (look.USED, "new", used),
         ):
             pairs = zip(rows[which].tolist(), cols[which].tolist(), strict=True)
-            canvas.squares(kind, [self.at(i, j) for i, j in pairs], side, side, name)
+            canvas.squares(kind, [self.at(i, j) for i, j in pairs], (side, side), name)
         return used
 
     def _bands(self, canvas: Canvas, kind: Kind, which: Array, rows: bool, name: str) -> None:
@@ -127,15 +127,15 @@ class Cells:
         w, h = (self.ncols, 1) if rows else (1, self.nrows)
         places = [self.at(k, j) if rows else self.at(i, k) for k in which.tolist()]
         ids = [f"{name}-{k}" for k in which.tolist()]
-        canvas.squares(kind, places, w * self.side, h * self.side, ids)
+        canvas.squares(kind, places, (w * self.side, h * self.side), ids)
 
     def number(self, canvas: Canvas, *, rows: bool = True, cols: bool = True) -> None:
         """Write the indices on the left of the rows and above the columns."""
         size = 0.9 * canvas.font(self.side)[0]
         for i in range(self.nrows * rows):
-            canvas.words(*self.at(i, -0.62), str(i), size, look.MUTED, "right")
+            canvas.words(self.at(i, -0.62), str(i), size, look.MUTED, "right")
         for j in range(self.ncols * cols):
-            canvas.words(*self.at(-0.85, j), str(j), size, look.MUTED)
+            canvas.words(self.at(-0.85, j), str(j), size, look.MUTED)
 
 
 def dropped_and_used(

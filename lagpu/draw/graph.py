@@ -30,8 +30,8 @@ def vertices(
     for k, kind in enumerate(kinds):
         if (of == k).any():
             canvas.discs(kind, at[of == k], radius)
-    for v, (x, y) in enumerate(at.tolist() if size else ()):
-        canvas.words(x, y, str(v), size, kinds[of[v]].ink)
+    for v, place in enumerate(at.tolist() if size else ()):
+        canvas.words(place, str(v), size, kinds[of[v]].ink)
 
 
 def places(rows: Array, cols: Array, n: int) -> Array:

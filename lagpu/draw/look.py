@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -134,14 +134,10 @@ class SvgCanvas:
             self.parts.append(made if self._share is None else self._share(made))
 
     def squares(
-        self,
-        kind: Kind,
-        centres: Sequence[Point],
-        w: float,
-        h: float,
-        names: Sequence[str] | str = "",
+        self, kind: Kind, centres: Sequence[Point], size: Point, _names: Sequence[str] | str = ""
     ) -> None:
         """Draw rectangles of one size."""
+        w, h = size
         corners = [(x - w / 2, y - h / 2) for x, y in centres]
         self.path(
             "".join(f"M{x:g} {y:g}h{w:g}v{h:g}h{-w:g}z" for x, y in corners), cell_style(kind)
@@ -151,17 +147,11 @@ class SvgCanvas:
             self.path("".join(strokes), f'fill="none" stroke="{GREY}"')
 
     def words(
-        self,
-        x: float,
-        y: float,
-        content: str,
-        size: float,
-        ink: str = INK,
-        align: str = "center",
-        *,
+        self, place: Point, content: str, size: float, ink: str = INK, align: str = "center",
         bold: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Write text beside a place or around it."""
+        x, y = place
         style = _ANCHORS[align] + ("" if ink == INK else f' fill="{ink}"')
         style += ' font-weight="600"' if bold else ""
         self.parts.append(
@@ -261,7 +251,7 @@ class AxesCanvas:
     """Axes on which cells and graphs are drawn; a size of text is in points."""
 
     def __init__(self, ax: Axes) -> None:
-        self.ax = ax
+        self.ax, self.figure = ax, cast(Any, ax.get_figure())
 
     def bare(self, left: float, right: float, top: float, bottom: float) -> None:
         """Show this part of the plane without axes, rows downward."""
@@ -286,12 +276,13 @@ class AxesCanvas:
             spine.set_color(MUTED)
 
     def squares(
-        self, kind: Kind, centres: Sequence[Point], w: float, h: float, names: Sequence[str] | str
+        self, kind: Kind, centres: Sequence[Point], size: Point, names: Sequence[str] | str
     ) -> None:
         """Draw rectangles of one size, each as a patch with its id, or as one collection."""
         from matplotlib.collections import PatchCollection
         from matplotlib.patches import Rectangle
 
+        w, h = size
         found = [Rectangle((x - w / 2, y - h / 2), w, h) for x, y in centres]
         if isinstance(names, str):
             if found:
@@ -302,22 +293,15 @@ class AxesCanvas:
             self.ax.add_patch(square)
 
     def words(
-        self,
-        x: float,
-        y: float,
-        content: str,
-        size: float,
-        ink: str = INK,
-        align: str = "center",
+        self, place: Point, content: str, size: float, ink: str = INK, align: str = "center"
     ) -> None:
         """Write text beside a place or around it."""
-        place = {"ha": align, "va": "center_baseline", "zorder": 5}
-        self.ax.text(x, y, content, color=ink, fontsize=size, **place, **AS_IT_IS)
+        how = {"ha": align, "va": "center_baseline", "zorder": 5}
+        self.ax.text(*place, content, color=ink, fontsize=size, **how, **AS_IT_IS)
 
     def font(self, side: float) -> tuple[float, float]:
         """Return the size of text in a cell, and the side of the cell, in points."""
-        figure: Any = self.ax.get_figure()
-        box, dots = self.ax.get_window_extent(), figure.dpi / 72
+        box, dots = self.ax.get_window_extent(), self.figure.dpi / 72
         (left, right), (bottom, top) = self.ax.get_xlim(), self.ax.get_ylim()
         cell = side * min(box.width / abs(right - left), box.height / abs(bottom - top)) / dots
         return float(min(12, max(4, 0.44 * cell))), cell
@@ -349,8 +333,7 @@ class AxesCanvas:
         """Draw a circle above each vertex."""
         from matplotlib.transforms import ScaledTranslation
 
-        figure: Any = self.ax.get_figure()
-        lift = ScaledTranslation(0, 1.6 * radius / 72, figure.dpi_scale_trans)
+        lift = ScaledTranslation(0, 1.6 * radius / 72, self.figure.dpi_scale_trans)
         style = {"facecolors": "none", "edgecolors": MUTED, "zorder": 1, "gid": "loops"}
         self.ax.scatter(*at.T, s=2.8 * radius**2, transform=self.ax.transData + lift, **style)
 
@@ -364,8 +347,7 @@ class AxesCanvas:
         """Draw a legend of kinds of cells below the picture, in as many columns as fit."""
         if not kinds:  # a matrix without cells
             return
-        figure: Any = self.ax.get_figure()
-        room = self.ax.get_window_extent().width / figure.dpi
+        room = self.ax.get_window_extent().width / self.figure.dpi
         widest = max(0.5 + 0.075 * len(kind.label) for kind in kinds)  # inches, about
         columns = max(1, min(3, int(1.25 * room / widest)))
         legend(self.ax, kinds, "upper center", columns, bbox_to_anchor=(0.5, 0.0))

@@ -330,7 +330,7 @@ class _Drawing:
         return self.canvas.svg(f"step {step.number}: {step.formula}")
 
     def _words(self, content: str, y: float, ink: str = look.INK, *, bold: bool = False) -> None:
-        self.canvas.words(2, y, content, 15, ink, "left", bold=bold)
+        self.canvas.words((2, y), content, 15, ink, "left", bold=bold)
 
     def _name(self, name: str, y: float, ink: str = look.INK, *, bold: bool = False) -> None:
         """Write the name of an object on the left, shortened if it is long."""
@@ -351,9 +351,10 @@ class _Drawing:
     def _numbers(self, grid: Cells, *, cols: bool) -> None:
         every = 1 if self.c >= 20 else 2 if self.c >= 16 else 4
         for i in range(0, grid.nrows, every):
-            self.canvas.words(self.left - 6, grid.at(i, 0)[1], str(i), 14, look.MUTED, "right")
+            place = self.left - 6, grid.at(i, 0)[1]
+            self.canvas.words(place, str(i), 14, look.MUTED, "right")
         for j in range(0, grid.ncols * cols, every):
-            self.canvas.words(grid.at(0, j)[0], 9, str(j), 14, look.MUTED)
+            self.canvas.words((grid.at(0, j)[0], 9), str(j), 14, look.MUTED)
 
     def _matrix(self) -> None:
         """Draw the matrix, the entries that a product uses, its factor and its result."""
@@ -417,7 +418,7 @@ class _Drawing:
         grid = self._line(state, self.left, y)
         if written:
             changed = [grid.at(0, j) for j in _changed(self.step.before[name], state)]
-            self.canvas.squares(look.CHANGED, changed, self.c, self.c)
+            self.canvas.squares(look.CHANGED, changed, (self.c, self.c))
 
     def _written(self, y: float) -> None:
         """Draw the written matrix with its values, its columns below those of the matrix above."""
@@ -477,7 +478,7 @@ class GraphDrawing:
             uses = p is not None and p.matrix == self._name
             caption = f"filled: {step.output}" + ("; orange edges: the product" if uses else "")
         self._vertices(canvas, step, state)
-        canvas.words(_WIDTH / 2, _HEIGHT + 13, caption, 15, look.MUTED)
+        canvas.words((_WIDTH / 2, _HEIGHT + 13), caption, 15, look.MUTED)
         return canvas.svg(f"the graph of {self._name} after step {step.number}; {caption}")
 
     def _vertices(self, canvas: SvgCanvas, step: Step, state: State | None) -> None:
@@ -495,7 +496,7 @@ class GraphDrawing:
         if state.dtype is not BOOL:
             for i, value in state.to_dict().items():
                 x, y = self._at[i] + (0.75 * self._radius, -0.75 * self._radius - 5)
-                canvas.words(x, y, fitting(value), 14, look.VERMILION, "left", bold=True)
+                canvas.words((x, y), fitting(value), 14, look.VERMILION, "left", bold=True)
 
 
 def legend() -> str:
@@ -513,10 +514,10 @@ def legend() -> str:
     drawn = []
     for kind, word, meaning in samples:
         canvas = SvgCanvas()
-        canvas.squares(kind, [(11, 12)], 18, 18)
+        canvas.squares(kind, [(11, 12)], (18, 18))
         if word:
-            canvas.words(11, 12, word, 12, kind.ink)
-        canvas.words(26, 12, meaning, 14, align="left")
+            canvas.words((11, 12), word, 12, kind.ink)
+        canvas.words((26, 12), meaning, 14, align="left")
         canvas.grow_to(26 + 7.6 * len(meaning) + 12, 24)
         drawn.append(canvas.svg(meaning))
     return "".join(drawn)

@@ -289,11 +289,11 @@ def _axes(
     for share in (0.0, 0.5, 1.0):
         y = height - share * height
         canvas.path(f"M0 {y:g}H{wide:.0f}", 'stroke="#d8dee5"')
-        canvas.words(-6, y, f"{share * highest:.3g}", 14, look.MUTED, "right")
-    canvas.words(-_LEFT + 2, -19, "kernel ms", 14, look.MUTED, "left")
+        canvas.words((-6, y), f"{share * highest:.3g}", 14, look.MUTED, "right")
+    canvas.words((-_LEFT + 2, -19), "kernel ms", 14, look.MUTED, "left")
     for k in range(0, bars, max(1, -(-bars * 40 // int(wide)))):
-        canvas.words((k + 0.5) * each, height + 12, str(k * a_bar), 14, look.MUTED)
-    canvas.words(0, height + 31, "level", 14, look.MUTED, "left")
+        canvas.words(((k + 0.5) * each, height + 12), str(k * a_bar), 14, look.MUTED)
+    canvas.words((0, height + 31), "level", 14, look.MUTED, "left")
 
 
 def plot(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
