@@ -30,7 +30,7 @@ from lagpu.host.source import (
     target_of,
 )
 from lagpu.observe.step.drawing import Masking, Multiplied, State, Step
-from lagpu.observe.step.page import page as page_of
+from lagpu.observe.step.drawing import page as page_of
 from lagpu.operations import Descriptor, Multiply, MultiplySelection, SelectionToMatrix, Statement
 
 __all__ = ["ENTRIES", "STATEMENTS", "Steps", "step", "steps"]

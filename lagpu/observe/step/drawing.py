@@ -1,8 +1,12 @@
-"""A step: the state after a statement, as text and as drawings of the matrix and the graph."""
+"""A step: the state after a statement, as text, as drawings, and on a page with all others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import ast
+import inspect
+import linecache
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, NamedTuple
@@ -14,9 +18,10 @@ from lagpu.core.vector import Vector
 from lagpu.draw import look
 from lagpu.draw.cells import Cells, dropped_and_used, fitting, triplets
 from lagpu.draw.graph import edges, places, vertices
-from lagpu.draw.look import Array, SvgCanvas, text
+from lagpu.draw.look import Array, SvgCanvas, fill, text
 from lagpu.dtypes import BOOL, DType
-from lagpu.host.source import file_name
+from lagpu.errors import LimitExceeded
+from lagpu.host.source import SYNTAX, file_name
 
 #: Longest vector, and most rows or columns of a matrix, that are drawn.
 LARGEST = 64
@@ -310,18 +315,13 @@ class _Drawing:
             if state is not None:
                 self._vector(name, state, y)
             y += c + 8
-        scalars = {
-            k: f"{k} is empty" if x is None else f"{k} = {_shown(x)}"
-            for k, x in step.scalars.items()
-        }
-        matrices = {
-            k: f"{k}: {A.nrows} x {A.ncols}, {A.nvals} entries" for k, A in step.matrices.items()
-        }
-        for names, words in ((layout.scalars, scalars), (layout.matrices, matrices)):
-            for name in names:
-                if name in words:
-                    self._words(self._arrow(name, words[name]), y + 9)
-                y += 22
+        words = {k: "is empty" if x is None else f"= {_shown(x)}" for k, x in step.scalars.items()}
+        for name, A in step.matrices.items():
+            words[f"{name}:"] = f"{A.nrows} x {A.ncols}, {A.nvals} entries"
+        for name in (*layout.scalars, *(f"{name}:" for name in layout.matrices)):
+            if name in words:
+                self._label(name.rstrip(":"), f"{name} {words[name]}", y + 9)
+            y += 22
         if layout.written:
             if step.output in step.matrices and step.output != layout.matrix:
                 self._written(y + _GAP)
@@ -329,17 +329,17 @@ class _Drawing:
         self.canvas.grow_to(0, y)
         return self.canvas.svg(f"step {step.number}: {step.formula}")
 
-    def _words(self, content: str, y: float, ink: str = look.INK, *, bold: bool = False) -> None:
-        self.canvas.words((2, y), content, 15, ink, "left", bold=bold)
+    def _label(
+        self, name: str, shows: str, y: float, ink: str = look.INK, *, bold: bool = False
+    ) -> None:
+        """Write the label of an object on the left, with an arrow if the statement wrote it."""
+        arrow = "\u25b6 " if name == self.step.output else ""
+        self.canvas.words((2, y), arrow + shows, 15, ink, "left", bold=bold)
 
     def _name(self, name: str, y: float, ink: str = look.INK, *, bold: bool = False) -> None:
         """Write the name of an object on the left, shortened if it is long."""
         short = name if len(name) <= 19 else name[:18] + "\u2026"
-        self._words(self._arrow(name, short), y, ink, bold=bold)
-
-    def _arrow(self, name: str, shows: str) -> str:
-        """Return the label of an object, with an arrow if the statement wrote it."""
-        return f"\u25b6 {shows}" if name == self.step.output else shows
+        self._label(name, short, y, ink, bold=bold)
 
     def _upright(self) -> bool:
         """Return True for ``A @ u``, whose mask and result are columns beside the matrix."""
@@ -521,3 +521,139 @@ def legend() -> str:
         canvas.grow_to(26 + 7.6 * len(meaning) + 12, 24)
         drawn.append(canvas.svg(meaning))
     return "".join(drawn)
+
+
+# ------------------------------------------------------------------------------------------
+# The steps of an algorithm as one self-contained HTML page.
+
+
+#: Most steps on a page.
+MOST = 1000
+
+
+def require_size(size: int, name: str, what: str) -> None:
+    """Raise `LimitExceeded` if an object is larger than a page draws."""
+    if size > LARGEST:
+        raise LimitExceeded(
+            f"{what}: {name} has size {size:,} > {LARGEST}, the largest that a page draws. "
+            "Use a smaller graph, such as kron:4 or grid:4x5."
+        )
+
+
+def page(
+    steps: Iterable[Step],
+    title: str,
+    facts: Mapping[str, object] | None = None,
+    *,
+    what: str = "page",
+) -> str:
+    """Return a page that shows one step at a time, and prints all of them.
+
+    An error message begins with `what`. Raises `LimitExceeded` if there are more than `MOST` steps,
+    or a vector or matrix is larger than `LARGEST`.
+    """
+    small = []
+    for step in steps:
+        for name, state in step.vectors.items():
+            require_size(state.size, name, what)
+        for name, A in step.matrices.items():
+            require_size(max(A.shape), name, what)
+        small.append(step)
+    if len(small) > MOST:
+        raise LimitExceeded(
+            f"{what}: {len(small):,} steps > {MOST}, the most that a page shows. "
+            "Use a graph of fewer levels, or fewer iterations."
+        )
+    layout = Layout.of(small)
+    codes = list(dict.fromkeys(step.code for step in small if step.code is not None))
+    shared: dict[str, str] = {}
+
+    def share(element: str) -> str:
+        if len(element) < 200:
+            return element
+        name = shared.setdefault(element, f"p{len(shared)}")
+        return f'<use href="#{name}"/>'
+
+    graph = _graph(layout, small)
+    sections = [
+        _section(
+            step,
+            codes,
+            draw(step, layout, share),
+            "" if graph is None else graph.draw(step, share),
+        )
+        for step in small
+    ]
+    return fill(
+        "step.html",
+        title=text(title),
+        facts=text(", ".join(f"{k} {v}" for k, v in (facts or {}).items())),
+        count=str(max(len(small), 1)),
+        shared="".join(f'<g id="{name}">{element}</g>' for element, name in shared.items()),
+        codes="".join(_listing(k, code, small) for k, code in enumerate(codes)),
+        steps="".join(sections),
+        legend=legend(),
+    )
+
+
+def _graph(layout: Layout, steps: list[Step]) -> GraphDrawing | None:
+    """Return the drawing of the graph whose matrix the products use, if it is square."""
+    name = layout.matrix or ""
+    found = next((step.matrices[name] for step in steps if name in step.matrices), None)
+    return None if found is None or found.nrows != found.ncols else GraphDrawing(name, steps)
+
+
+def _section(step: Step, codes: list[CodeType], drawing: str, graph: str) -> str:
+    code = codes.index(step.code) if step.code is not None else -1
+    level = str(step.level) if step.level >= 0 else ""
+    return (
+        f'<section class="step" data-code="{code}" data-line="{step.line}" '
+        f'data-last="{step.last_line}" data-level="{level}">'
+        f'<div class="state"><h2>step {step.number}, {text(step.where)}</h2>'
+        f'<p>{text(step.source or step.formula)}</p>{drawing}</div><div class="graph">{graph}</div>'
+        "</section>"
+    )
+
+
+def _listing(number: int, code: CodeType, steps: list[Step]) -> str:
+    """Return the source of a function as HTML, or those statements of a script that ran."""
+    whole = code.co_name == "<module>"
+    try:
+        lines, first = (
+            (linecache.getlines(code.co_filename), 1) if whole else inspect.getsourcelines(code)
+        )
+    except OSError:
+        lines, first = [], code.co_firstlineno
+    lines = textwrap.dedent("".join(lines) or "# the source cannot be read").splitlines()
+    hidden = _hidden(lines, {step.line for step in steps if step.code is code} if whole else None)
+    spans = ""
+    for k, line in enumerate(lines):
+        if k + 1 not in hidden:
+            bare, n = line.strip(), first + k
+            indent = len(line) - len(line.lstrip())  # of the line's continuation where it wraps
+            shown = f'<code style="--in:{indent}">{text(bare)}</code>'
+            spans += f'<span id="c{number}-{n}" data-n="{n}">{shown}</span>'
+    name = text(file_name(code.co_filename))
+    return f'<div class="code"><h2>{name}</h2><pre>{spans}</pre></div>'
+
+
+def _hidden(lines: list[str], ran: set[int] | None) -> set[int]:
+    """Return the lines, from 1, that a listing leaves out.
+
+    Those of a function's docstring after the first; or, of a script, the outermost statements
+    without one of the lines `ran`.
+    """
+    try:
+        with SYNTAX:
+            body = ast.parse("\n".join(lines)).body
+    except SyntaxError:
+        return set()
+    if ran is not None:
+        spans = [range(node.lineno, (node.end_lineno or 0) + 1) for node in body]
+        kept = {n for span in spans if ran.intersection(span) for n in span}
+        return set(range(1, len(lines) + 1)) - kept if kept else set()
+    function = next(iter(body), None)
+    if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(function):
+        docstring = function.body[0]
+        return set(range(docstring.lineno + 1, (docstring.end_lineno or 0) + 1))
+    return set()

@@ -33,7 +33,6 @@ from lagpu.draw.look import (
 )
 from lagpu.errors import LimitExceeded
 from lagpu.observe.step import drawing
-from lagpu.observe.step import page as step_page
 from lagpu.observe.step.drawing import GraphDrawing
 
 
@@ -185,7 +184,7 @@ def test_notebooks_get_a_drawing_or_text(A, backend):
 @pytest.fixture(scope="module")
 def page():
     A = generators.grid2d(3, 4, backend="cpu")
-    return step_page.page(lagpu.step(algorithms.bfs_levels, A, 0), "Levels <1>", {"graph": "a & b"})
+    return drawing.page(lagpu.step(algorithms.bfs_levels, A, 0), "Levels <1>", {"graph": "a & b"})
 
 
 def sections(page):
@@ -255,7 +254,7 @@ def test_a_graph_shows_what_a_product_touches(A):
     drawn = GraphDrawing("A", [s]).draw(s)
     used = "".join(re.findall(rf'<path d="([^"]*)" {re.escape(looks["used"])}/>', drawn))
     assert used.count("M") == 1 + 3 + 3  # a self-loop, 1 -> 0 and 0 -> 2
-    made = step_page.page(lagpu.step(rectangle, B), "no graph")
+    made = drawing.page(lagpu.step(rectangle, B), "no graph")
     assert '<div class="graph"></div>' in made
 
 
@@ -350,7 +349,7 @@ def test_a_drawing_keeps_its_labels_and_code_its_words_on_a_telephone(tmp_path):
             document.documentElement.scrollWidth <= innerWidth,
             see(" .state svg").getBoundingClientRect().width / svg.viewBox.baseVal.width].join(" ");
     """
-    dom = browse(step_page.page(found, "wide"), tmp_path, script, "--window-size=500,900")
+    dom = browse(drawing.page(found, "wide"), tmp_path, script, "--window-size=500,900")
     wide, left, lines, fits, scale = re.search(r"<title>(.*)</title>", dom)[1].split()
     assert (wide, left, lines, fits, round(float(scale), 2)) == ("true", "90", "1", "true", 1)
 
@@ -361,23 +360,23 @@ def test_text_on_a_page_is_escaped(backend):
         holder["x"] << 1
 
     found = list(lagpu.step(evil, generators.path(2, backend=backend)))
-    made = step_page.page(found, "</title><script>")
+    made = drawing.page(found, "</title><script>")
     check_page(made)
     assert "<script>alert" not in made
     assert "<script>alert" not in found[0]._repr_html_()
 
 
 def test_a_page_of_no_steps():
-    check_page(step_page.page([], "nothing"))
+    check_page(drawing.page([], "nothing"))
 
 
 def test_large_graphs_are_refused_with_the_limit(monkeypatch):
     A = generators.path(drawing.LARGEST + 1, backend="cpu")
     with pytest.raises(LimitExceeded, match="65 > 64"):
-        step_page.page(lagpu.step(algorithms.bfs_levels, A, 0), "large")
-    monkeypatch.setattr(step_page, "MOST", 5)
+        drawing.page(lagpu.step(algorithms.bfs_levels, A, 0), "large")
+    monkeypatch.setattr(drawing, "MOST", 5)
     with pytest.raises(LimitExceeded, match="7 steps > 5"):
-        step_page.page(
+        drawing.page(
             lagpu.step(algorithms.bfs_levels, generators.path(3, backend="cpu"), 0), "long"
         )
 
@@ -386,7 +385,7 @@ def test_large_graphs_are_refused_with_the_limit(monkeypatch):
 def test_a_page_has_room_for_the_ranks_of_a_small_directed_graph():
     edges = [0, 0, 1, 2, 2, 3, 4, 5, 6], [1, 2, 3, 3, 4, 5, 5, 1, 0]
     A = Matrix.from_coo(*edges, nrows=7, ncols=7, backend="cpu")  # of the course
-    assert step_page.page(lagpu.step(algorithms.pagerank, A), "ranks").count("<section") > 400
+    assert drawing.page(lagpu.step(algorithms.pagerank, A), "ranks").count("<section") > 400
 
 
 def test_bfs_writes_its_steps(tmp_path, capsys):
