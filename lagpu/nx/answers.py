@@ -10,14 +10,7 @@ from typing import Any, TypeVar, cast
 
 import networkx as nx
 
-from lagpu.errors import (
-    DimensionMismatch,
-    DomainMismatch,
-    IndexOutOfBound,
-    InvalidValue,
-    LimitExceeded,
-    OutOfMemory,
-)
+from lagpu import errors
 from lagpu.nx.graph import Graph, empty_like
 
 #: The version of NetworkX, as (3, 6).
@@ -27,12 +20,12 @@ R = TypeVar("R")
 
 # After these NetworkX runs its own function, which may have an answer or another error.
 _PASSED_ON = (
-    DimensionMismatch,
-    DomainMismatch,
-    IndexOutOfBound,
-    InvalidValue,
-    LimitExceeded,
-    OutOfMemory,
+    errors.DimensionMismatch,
+    errors.DomainMismatch,
+    errors.IndexOutOfBound,
+    errors.InvalidValue,
+    errors.LimitExceeded,
+    errors.OutOfMemory,
 )
 
 

@@ -485,7 +485,11 @@ class Trace(Observer):
 
     def __exit__(self, *exc_info: object) -> None:
         try:
-            self._stop()
+            self._format_pending()
+            for _, meter in reversed(self._meters.values()):
+                self._between.append(meter.stop())
+                self._stopped.append(meter)
+            self._meters = {}
         finally:
             set_observer(self._outer)
 
@@ -595,13 +599,6 @@ class Trace(Observer):
         if found is None:
             found = self._meters[id(backend)] = backend, backend.meter()
         return found[1]
-
-    def _stop(self) -> None:
-        self._format_pending()
-        for _, meter in reversed(self._meters.values()):
-            self._between.append(meter.stop())
-            self._stopped.append(meter)
-        self._meters = {}
 
     # ------------------------------------------------------------------------------ reading
     @property

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lagpu import operations as ops
 from lagpu.algebra.operators import BinaryOp
 from lagpu.algebra.tables import binary
 from lagpu.backends.cpu import statements
@@ -35,56 +36,43 @@ from lagpu.backends.protocol import Capabilities
 from lagpu.dtypes import DType
 from lagpu.errors import InvalidValue, OutOfMemory
 from lagpu.host.memory import available_bytes, require
-from lagpu.operations import (
-    ExtractElement,
-    FusedLoop,
-    Handle,
-    Multiply,
-    MultiplySelection,
-    Operation,
-    Reduce,
-    Rejection,
-    Statement,
-    Sweep,
-    Until,
-)
+from lagpu.operations import Handle
 
 
 class CpuMeter:
     """Times statements by the host's clock; see `Meter`."""
 
     def run(
-        self, work: Callable[[], None], out: Handle | None, operation: Operation | None
+        self, work: Callable[[], None], out: Handle | None, operation: ops.Operation | None
     ) -> Callable[[], Measured]:
         with LOCK:
-            return self._run(work, out, operation)
-
-    def _run(
-        self, work: Callable[[], None], out: Handle | None, operation: Operation | None
-    ) -> Callable[[], Measured]:
-        w = None if out is None or out.kind == "Matrix" else out
-        product = operation if isinstance(operation, (Multiply, MultiplySelection)) else None
-        edges = before = 0
-        if w is not None and product is not None:
-            edges, before = _edges(w, product), int(product.operand.gb.nvals)
-        start = time.perf_counter()
-        work()
-        if w is not None:
-            finish(w)
-        ms = (time.perf_counter() - start) * 1e3
-        found = Measured(kernel_ms=ms, host_ms=ms)
-        if product is not None:
-            plan = statements.LAST.plan or statements.ITS_OWN
-            found = found._replace(direction=plan.direction, kernel=plan.kernel, reason=plan.reason)
-        if w is not None and product is not None:
-            A, u = product[:2]
-            moved = (8 + A.width) * edges + (16 + u.width) * before + (8 + w.width) * w.gb.nvals
-            found = found._replace(edges=edges, bytes=int(moved))
-        return lambda: found
+            w = None if out is None or out.kind == "Matrix" else out
+            product = (
+                operation if isinstance(operation, (ops.Multiply, ops.MultiplySelection)) else None
+            )
+            edges = before = 0
+            if w is not None and product is not None:
+                edges, before = _edges(w, product), int(product.operand.gb.nvals)
+            start = time.perf_counter()
+            work()
+            if w is not None:
+                finish(w)
+            ms = (time.perf_counter() - start) * 1e3
+            found = Measured(kernel_ms=ms, host_ms=ms)
+            if product is not None:
+                plan = statements.LAST.plan or statements.ITS_OWN
+                found = found._replace(
+                    direction=plan.direction, kernel=plan.kernel, reason=plan.reason
+                )
+            if w is not None and product is not None:
+                A, u = product[:2]
+                moved = (8 + A.width) * edges + (16 + u.width) * before + (8 + w.width) * w.gb.nvals
+                found = found._replace(edges=edges, bytes=int(moved))
+            return lambda: found
 
     def run_loop(
-        self, plan: Callable[[], FusedLoop | Rejection]
-    ) -> tuple[FusedLoop | Rejection, LoopMeasured | None]:
+        self, plan: Callable[[], ops.FusedLoop | ops.Rejection]
+    ) -> tuple[ops.FusedLoop | ops.Rejection, LoopMeasured | None]:
         return plan(), None
 
     def count(self, x: Box) -> Callable[[], int]:
@@ -99,9 +87,9 @@ class CpuMeter:
         return 0
 
 
-def _edges(w: Box, operation: Multiply | MultiplySelection) -> int:
+def _edges(w: Box, operation: ops.Multiply | ops.MultiplySelection) -> int:
     """Count the matrix entries that meet an entry of the vector."""
-    if isinstance(operation, Multiply):
+    if isinstance(operation, ops.Multiply):
         return statements.degree_sum(
             operation.matrix, operation.operand, operation.product.transpose
         )
@@ -149,13 +137,13 @@ class CpuBackend:
         return getattr(statements.LAST, "plan", None)
 
     # --------------------------------------------------------------------------- statements
-    def execute(self, statement: Statement) -> None:
+    def execute(self, statement: ops.Statement) -> None:
         w, desc, operation, _ = statement
         if w.kind == "Matrix":
             statements.run_on_matrix(statement)
             return
         kind = type(operation)
-        if kind is not Multiply:
+        if kind is not ops.Multiply:
             w.search = None
         try:
             statements.RUN[kind](w, desc, operation)
@@ -165,20 +153,20 @@ class CpuBackend:
                 raise OutOfMemory(lost) from error
             raise
 
-    def evaluate(self, operation: Operation) -> Any:
-        if isinstance(operation, ExtractElement):
+    def evaluate(self, operation: ops.Operation) -> Any:
+        if isinstance(operation, ops.ExtractElement):
             return statements.element(operation.operand, operation.position)
-        assert isinstance(operation, Reduce)
+        assert isinstance(operation, ops.Reduce)
         u = operation.operand
         return statements.reduced(u, operation.monoid) if u.gb.nvals else None
 
-    def explain(self, operation: Operation) -> list[str]:
-        if isinstance(operation, MultiplySelection):
+    def explain(self, operation: ops.Operation) -> list[str]:
+        if isinstance(operation, ops.MultiplySelection):
             statements.require_no_choice(operation.product)
             return [
                 "SuiteSparse:GraphBLAS multiplies by the matrix, which is built from the vector"
             ]
-        assert isinstance(operation, Multiply)
+        assert isinstance(operation, ops.Multiply)
         A, u, product = operation.matrix, operation.operand, operation.product
         statements.require_no_choice(product, has_policies=True)
         if u.kind == "Matrix":
@@ -187,8 +175,10 @@ class CpuBackend:
         chosen = f"{plan.direction}, {plan.kernel}" if plan.direction else plan.kernel
         return [f"{chosen}: {plan.reason}", statements.memory_of(A)]
 
-    def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> Rejection:
-        return Rejection("SuiteSparse runs each statement by itself")
+    def plan_loop(
+        self, body: Sequence[ops.Statement], turns: ops.Until | ops.Sweep
+    ) -> ops.Rejection:
+        return ops.Rejection("SuiteSparse runs each statement by itself")
 
     def batch_size(
         self, A: Box, sources: int, levels: int, live: Sequence[tuple[DType, int]]

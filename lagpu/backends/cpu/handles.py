@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lagpu import errors
 from lagpu.algebra.operators import (
     BinaryOp,
     IndexUnaryOp,
@@ -20,14 +21,6 @@ from lagpu.algebra.operators import (
 )
 from lagpu.backends.guard import out_of_memory
 from lagpu.dtypes import DType, lookup
-from lagpu.errors import (
-    BackendMismatch,
-    BackendUnavailable,
-    KernelCompileError,
-    LagpuError,
-    NotSupported,
-    OutOfMemory,
-)
 
 try:
     import graphblas as gb
@@ -37,12 +30,12 @@ try:
     # python-graphblas raises the second when it has counted the entries of an invalid object.
     _LOSS = (gb.exceptions.InvalidObject, gb.exceptions.EmptyObject)
 except ImportError as error:
-    raise BackendUnavailable(
+    raise errors.BackendUnavailable(
         f"cpu: {error}. Install it with: pip install python-graphblas"
     ) from error
 except (MemoryError, OSError) as error:  # under `ulimit -v` a library may not fit
     reason = str(error).split(". ")[0] or "memory is short"
-    raise BackendUnavailable(
+    raise errors.BackendUnavailable(
         f"cpu: python-graphblas cannot be loaded: {reason}. Allow the process more memory."
     ) from error
 
@@ -50,18 +43,10 @@ __all__ = ["ffi", "gb", "lib"]  # and what is defined here
 
 Array = np.ndarray[Any, Any]
 NULL = ffi.NULL
-C_NAMES = {
-    "BOOL": "bool",
-    "INT32": "int32_t",
-    "INT64": "int64_t",
-    "UINT32": "uint32_t",
-    "UINT64": "uint64_t",
-    "FP32": "float",
-    "FP64": "double",
-}
+_C_NAMES = {"BOOL": "bool", "FP32": "float", "FP64": "double"}  # of others ``int32_t`` and so on
 
 
-class GraphBLASError(LagpuError, RuntimeError):
+class GraphBLASError(errors.LagpuError, RuntimeError):
     """The C library refused a call that the front end had checked: a bug worth reporting."""
 
 
@@ -70,7 +55,7 @@ class GraphBLASError(LagpuError, RuntimeError):
 LOCK = threading.RLock()
 
 
-def named_error(_backend: Any, error: Exception, method: str) -> LagpuError | None:
+def named_error(_backend: Any, error: Exception, method: str) -> errors.LagpuError | None:
     """Return lagpu's error for one of NumPy or python-graphblas in a method of the backend."""
     if isinstance(error, (MemoryError, _SHORTAGE)):
         return out_of_memory(error, method, "cpu")
@@ -113,23 +98,6 @@ class Box:
         The last copy that served as a mask in place of the object, kept while C uses it.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "counts",
-        "dtype",
-        "full",
-        "gb",
-        "handle",
-        "has_hub",
-        "kind",
-        "mask_copy",
-        "may_transpose",
-        "search",
-        "shape",
-        "symmetric",
-        "transposed",
-    )
-
     def __init__(self, obj: Any, dtype: DType) -> None:
         self.gb = obj
         self.handle = obj.gb_obj[0]
@@ -165,16 +133,16 @@ class Box:
 def check(info: int, what: str) -> None:
     """Turn a GraphBLAS status into an error."""
     if info == lib.GrB_OUT_OF_MEMORY:
-        raise OutOfMemory(f"{what}: GraphBLAS ran out of memory.")
+        raise errors.OutOfMemory(f"{what}: GraphBLAS ran out of memory.")
     if info == lib.GrB_INVALID_OBJECT:
         raise _lost(what)
     if info < 0:
         raise GraphBLASError(f"{what}: GraphBLAS returned status {info}. Report it as a bug.")
 
 
-def _lost(what: str) -> OutOfMemory:
+def _lost(what: str) -> errors.OutOfMemory:
     """Return the error for an object that GraphBLAS left invalid when it could not write it."""
-    return OutOfMemory(
+    return errors.OutOfMemory(
         f"{what}: GraphBLAS ran out of memory when it wrote an object of this statement before, "
         "whose entries are lost. Make the object anew."
     )
@@ -210,6 +178,11 @@ def usual_forms(v: Box) -> int:
 def is_lost(v: Box) -> bool:
     """Whether GraphBLAS has left a vector invalid."""
     return bool(lib.GrB_Vector_nvals(ffi.new("GrB_Index*"), v.handle) == lib.GrB_INVALID_OBJECT)
+
+
+def place_for(dtype: DType) -> Any:
+    """Return memory for one C number of a type."""
+    return ffi.new(f"{_C_NAMES.get(dtype.name, f'{dtype.name.lower()}_t')}*")
 
 
 @functools.cache
@@ -259,7 +232,9 @@ def c_scalar(number: Any, dtype: DType) -> Box:
 def on_host(array: Any) -> Any:
     """Return a NumPy array, or raise for a device array, which is never copied silently."""
     if hasattr(array, "__cuda_array_interface__"):
-        raise BackendMismatch("cpu: the array is on a GPU. Copy it first, e.g. with cupy.asnumpy.")
+        raise errors.BackendMismatch(
+            "cpu: the array is on a GPU. Copy it first, e.g. with cupy.asnumpy."
+        )
     return array
 
 
@@ -277,13 +252,13 @@ def _compiled(op: Operator, domain: DType, result: DType) -> Any:
     try:
         import numba
     except ImportError as error:
-        raise BackendUnavailable(
+        raise errors.BackendUnavailable(
             f"cpu: {op!r} needs Numba. Install it with: pip install numba"
         ) from error
     try:
         return _registered(numba, op, domain, result)[domain.name]
     except Exception as error:  # of Numba, or of the function itself
-        raise KernelCompileError(
+        raise errors.KernelCompileError(
             f"cpu: Numba does not compile {op!r} for {domain}. It says:\n{error}"
         ) from error
 
@@ -367,7 +342,7 @@ def c_semiring(semiring: Semiring, domain: DType) -> Any:
     if product is result:
         times = typed_operator(multiply, domain)
     elif multiply.positional:
-        raise NotSupported(
+        raise errors.NotSupported(
             f"cpu: {semiring!r} adds {result}, and GraphBLAS' {multiply.name} gives {product}."
         )
     else:  # GraphBLAS does not cast a product; a function compiled with the cast does

@@ -11,57 +11,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lagpu import operations as ops
 from lagpu.algebra.operators import BinaryOp, Monoid, UnaryOp
 from lagpu.algebra.tables import unary
-from lagpu.backends.cpu import workarounds
-from lagpu.backends.cpu.handles import (
-    C_NAMES,
-    NULL,
-    Box,
-    binary_operator,
-    c_function,
-    c_monoid,
-    c_scalar,
-    c_semiring,
-    check,
-    compares_in_type_of_entries,
-    count_entries,
-    descriptor,
-    ffi,
-    finish,
-    gb,
-    index_list,
-    lib,
-    store_as,
-    typed_operator,
-    usual_forms,
-)
+from lagpu.backends.cpu import handles, workarounds
+from lagpu.backends.cpu.handles import NULL, Box, c_function, check, ffi, gb, lib, typed_operator
 from lagpu.backends.cpu.workarounds import boxed
 from lagpu.backends.policies import Policy, find_policy, number
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.errors import NotSupported
 from lagpu.host.memory import available_bytes, require
-from lagpu.operations import (
-    Apply,
-    Assign,
-    AssignScalar,
-    BoundOperator,
-    Descriptor,
-    Ewise,
-    Extract,
-    ExtractColumn,
-    Indices,
-    Kronecker,
-    Multiply,
-    MultiplySelection,
-    Operation,
-    Product,
-    ReduceRows,
-    Select,
-    SelectionToMatrix,
-    Statement,
-    Transposed,
-)
+from lagpu.operations import Descriptor
+
+Shape = tuple[int, ...]
 
 # Bytes of a transpose and of making it: an entry without its value, and a row or column; measured,
 # docs/design/memory.md.
@@ -160,7 +122,7 @@ def transpose_of(A: Box) -> Box:
     new.ss.config["format"] = "by_row"
     check(lib.GrB_transpose(new.gb_obj[0], NULL, NULL, A.handle, NULL), "transpose")
     made = boxed(new, A.dtype)
-    finish(made)
+    handles.finish(made)
     return made
 
 
@@ -183,11 +145,11 @@ def memory_of(A: Box) -> str:
 @contextmanager
 def stored_as_bitmap(v: Box) -> Iterator[None]:
     """Store a vector as bitmap or full, and let SuiteSparse choose its form again afterwards."""
-    store_as(v.gb, lib.GxB_BITMAP | (lib.GxB_FULL if v.full else 0))
+    handles.store_as(v.gb, lib.GxB_BITMAP | (lib.GxB_FULL if v.full else 0))
     try:
         yield
     finally:
-        store_as(v.gb, usual_forms(v))
+        handles.store_as(v.gb, handles.usual_forms(v))
 
 
 def as_bitmap_for(w: Box, desc: Descriptor) -> Any:
@@ -347,7 +309,7 @@ class Numbers(NamedTuple):
         )
 
 
-def choose(A: Box, u: Box, product: Product, desc: Descriptor | None = None) -> Plan:
+def choose(A: Box, u: Box, product: ops.Product, desc: Descriptor | None = None) -> Plan:
     """Return the plan of a product; nothing is made or changed."""
     name, given = _policy_of("auto" if product.policy is None else product.policy)
     if 0 in A.shape:
@@ -374,14 +336,14 @@ def _why_no_choice(monoid: Monoid, result: DType, desc: Descriptor | None) -> st
     return ""
 
 
-def _numbers(A: Box, u: Box, product: Product) -> Numbers:
+def _numbers(A: Box, u: Box, product: ops.Product) -> Numbers:
     """Return the numbers of a product."""
     counts, by_row, before = counts_of(A), product.transpose, u.search
     if before is None or before.matrix() is not A:
         before = _NOTHING
     stops = product.semiring.monoid.has_any_terminal or product.result is BOOL
     size, alpha = A.shape[not by_row], None if stops else ALPHA_SUMS
-    return Numbers(A, u, by_row, counts.nvals, size, count_entries(u), before, alpha)
+    return Numbers(A, u, by_row, counts.nvals, size, handles.count_entries(u), before, alpha)
 
 
 def _auto(x: Numbers) -> Plan:
@@ -453,7 +415,7 @@ def after(A: Box, plan: Plan, before: Search | None) -> Search:
 # Statements as calls of the C library, on vectors and on matrices.
 
 
-def require_no_choice(product: Product, *, has_policies: bool = False) -> None:
+def require_no_choice(product: ops.Product, *, has_policies: bool = False) -> None:
     """Raise `NotSupported` if the author names a kernel, or a policy unless there are some."""
     chosen = product.policy if product.kernel is None and not has_policies else product.kernel
     if chosen is not None:
@@ -469,7 +431,7 @@ def require_no_choice(product: Product, *, has_policies: bool = False) -> None:
 
 def element(x: Box, index: tuple[int, ...]) -> Any:
     """Return the value at an index or two, or None."""
-    value = ffi.new(f"{C_NAMES[x.dtype.name]}*")
+    value = handles.place_for(x.dtype)
     info = c_function(f"{x.kind}_extractElement", x.dtype)(value, x.handle, *index)
     if info == lib.GrB_NO_VALUE:
         return None
@@ -480,9 +442,9 @@ def element(x: Box, index: tuple[int, ...]) -> Any:
 def reduced(u: Box, monoid: Monoid) -> Any:
     """Return the sum of all entries, at least one."""
     result = monoid.types(u.dtype)[1]
-    value = ffi.new(f"{C_NAMES[result.name]}*")
+    value = handles.place_for(result)
     call = c_function(f"{u.kind}_reduce", result)
-    check(call(value, NULL, c_monoid(monoid, u.dtype), u.handle, NULL), "reduce")
+    check(call(value, NULL, handles.c_monoid(monoid, u.dtype), u.handle, NULL), "reduce")
     return value[0]
 
 
@@ -508,7 +470,7 @@ def selection_matrix(f: Box, nrows: int, transposed: bool) -> Box:
 # Products.
 
 
-def multiply(w: Box, desc: Descriptor, op: Multiply, plan: Plan | None = None) -> None:
+def multiply(w: Box, desc: Descriptor, op: ops.Multiply, plan: Plan | None = None) -> None:
     """``w<m> = A (+.x) u`` or ``A' (+.x) u``; without a plan, one is chosen and remembered."""
     A, u, product = op.matrix, op.operand, op.product
     if plan is None:
@@ -529,7 +491,7 @@ def multiply(w: Box, desc: Descriptor, op: Multiply, plan: Plan | None = None) -
     w.search = left
 
 
-def _form(A: Box, plan: Plan, product: Product) -> tuple[Box, bool]:
+def _form(A: Box, plan: Plan, product: ops.Product) -> tuple[Box, bool]:
     """Return the matrix to multiply by, and whether it is used transposed."""
     if plan.lacks:
         counts = counts_of(A)
@@ -540,43 +502,43 @@ def _form(A: Box, plan: Plan, product: Product) -> tuple[Box, bool]:
 
 
 def _call(
-    w: Box, desc: Descriptor, A: Box, u: Box, product: Product, transpose: bool, method: int
+    w: Box, desc: Descriptor, A: Box, u: Box, product: ops.Product, transpose: bool, method: int
 ) -> Any:
     """Return the status of the call."""
-    semiring = c_semiring(product.semiring, product.domain)
+    semiring = handles.c_semiring(product.semiring, product.domain)
     workarounds.without_hyperlists(product.semiring.multiply, A)
     mask, structure = workarounds.mask_handle(desc, A)
     plus = workarounds.accumulator(w, desc.accum, product.result)
     turned = ("" if transpose else "T1") if product.flip else "T0" if transpose else ""
-    d = descriptor(desc.replace, structure, desc.complement, turned, method)
+    d = handles.descriptor(desc.replace, structure, desc.complement, turned, method)
     if product.flip:
         return lib.GrB_vxm(w.handle, mask, plus, semiring, u.handle, A.handle, d)
     return lib.GrB_mxv(w.handle, mask, plus, semiring, A.handle, u.handle, d)
 
 
-def _multiply_selection(w: Box, desc: Descriptor, op: MultiplySelection) -> None:
+def _multiply_selection(w: Box, desc: Descriptor, op: ops.MultiplySelection) -> None:
     """``w<m> = P (+.x) u`` or ``P' (+.x) u``, through P', whose rows need no sorting."""
     product = op.product
     require_no_choice(product)
     nrows = op.operand.size if product.transpose else w.size
     transposed = selection_matrix(op.indices, nrows, True)
     with_transpose = product._replace(transpose=not product.transpose)
-    multiply(w, desc, Multiply(transposed, op.operand, with_transpose), _AS_IT_IS)
+    multiply(w, desc, ops.Multiply(transposed, op.operand, with_transpose), _AS_IT_IS)
     LAST.plan = None
 
 
 _AS_IT_IS = Plan("", "the matrix serves once")
 
 
-def _matrix_product(op: Multiply, result: DType, shape: tuple[int, ...], desc: Descriptor) -> Box:
+def _matrix_product(op: ops.Multiply, result: DType, shape: Shape, desc: Descriptor) -> Box:
     """Return ``A (+.x) B``, only the entries that the mask keeps."""
     A, B, product = op.operand, op.matrix, op.product
     out = _new(result, shape)
     mask, structure = workarounds.mask_handle(desc._replace(accum=None), B)
     turned = _transposes((op.transposed, not product.transpose))
-    d = descriptor(False, structure, desc.complement, turned)
+    d = handles.descriptor(False, structure, desc.complement, turned)
     workarounds.without_hyperlists(product.semiring.multiply, A, B)
-    plus_times = c_semiring(product.semiring, product.domain)
+    plus_times = handles.c_semiring(product.semiring, product.domain)
     check(lib.GrB_mxm(out.handle, mask, NULL, plus_times, A.handle, B.handle, d), "mxm")
     LAST.plan = ITS_OWN
     return out
@@ -595,29 +557,29 @@ def _written(
     """Return what begins a call, (output, mask, accumulator), and the descriptor, which ends it."""
     mask, structure = workarounds.mask_handle(desc)
     to = w.handle, mask, workarounds.accumulator(w, desc.accum, result)
-    return to, descriptor(desc.replace, structure, desc.complement, transposes)
+    return to, handles.descriptor(desc.replace, structure, desc.complement, transposes)
 
 
-def _at(call: Any, indices: Indices, shape: tuple[int, ...]) -> tuple[Any, list[Any], list[Any]]:
+def _at(call: Any, indices: ops.Indices, shape: Shape) -> tuple[Any, list[Any], list[Any]]:
     """Return a C function for these index lists, its arguments for them, and their owners."""
     where, owners = [], []
     for chosen, size in zip(indices or [None] * len(shape), shape, strict=True):
-        pointer, count, owner = index_list(chosen, size)
+        pointer, count, owner = handles.index_list(chosen, size)
         call = workarounds.at_indices(call, chosen, size)
         where += [pointer, count]
         owners.append(owner)
     return call, where, owners
 
 
-def _ewise(w: Box, desc: Descriptor, op: Ewise | Kronecker) -> None:
+def _ewise(w: Box, desc: Descriptor, op: ops.Ewise | ops.Kronecker) -> None:
     u, v = op.left, op.right
     domain, result = op.op.types(u.dtype, v.dtype)
     to, d = _written(w, desc, result, _transposes(op.transposed))
-    kind = op.kind if isinstance(op, Ewise) else "kronecker"
+    kind = op.kind if isinstance(op, ops.Ewise) else "kronecker"
     call = getattr(lib, _EWISE[kind].format(w.kind))
-    operator = binary_operator(op.op, u.dtype, v.dtype)
-    if isinstance(op, Ewise) and op.defaults is not None:
-        left, right = (c_scalar(x, domain) for x in op.defaults)
+    operator = handles.binary_operator(op.op, u.dtype, v.dtype)
+    if isinstance(op, ops.Ewise) and op.defaults is not None:
+        left, right = (handles.c_scalar(x, domain) for x in op.defaults)
         check(call(*to, operator, u.handle, left.handle, v.handle, right.handle, d), kind)
         return
     emptied = workarounds.is_emptied_first(w, desc, u, v)
@@ -641,7 +603,7 @@ _EWISE = {
 }
 
 
-def _apply(w: Box, desc: Descriptor, op: Apply) -> None:
+def _apply(w: Box, desc: Descriptor, op: ops.Apply) -> None:
     u, (f, domain, result, left, right) = op.operand, op.function
     to, d = _written(w, desc, result)
     operator = typed_operator(f, domain).gb_obj
@@ -659,24 +621,24 @@ def _apply(w: Box, desc: Descriptor, op: Apply) -> None:
 
 def _apply_identity(w: Box, desc: Descriptor, u: Box) -> None:
     """``w<m> = u`` where to assign a full object is not safe (docs/design/suitesparse.md)."""
-    _apply(w, desc, Apply(u, BoundOperator(unary.identity, u.dtype, u.dtype)))
+    _apply(w, desc, ops.Apply(u, ops.BoundOperator(unary.identity, u.dtype, u.dtype)))
 
 
-def _select(w: Box, desc: Descriptor, op: Select) -> None:
+def _select(w: Box, desc: Descriptor, op: ops.Select) -> None:
     u, domain = op.operand, lookup(op.thunk.dtype)
-    if compares_in_type_of_entries(op.op, u, op.thunk):
+    if handles.compares_in_type_of_entries(op.op, u, op.thunk):
         to, d = _written(w, desc, u.dtype)
         call = c_function(f"{w.kind}_select", domain)
         operator = typed_operator(op.op, domain).gb_obj
         check(call(*to, operator, u.handle, op.thunk.item(), d), "select")
     else:
         kept, chosen = _copy(u, domain), _new(u.dtype, u.shape)
-        _select(kept, Descriptor(), Select(kept, op.op, op.thunk))
-        _assign(chosen, Descriptor(kept), Assign(u))
-        _assign(w, desc, Assign(chosen))
+        _select(kept, Descriptor(), ops.Select(kept, op.op, op.thunk))
+        _assign(chosen, Descriptor(kept), ops.Assign(u))
+        _assign(w, desc, ops.Assign(chosen))
 
 
-def _assign_scalar(w: Box, desc: Descriptor, op: AssignScalar) -> None:
+def _assign_scalar(w: Box, desc: Descriptor, op: ops.AssignScalar) -> None:
     to, d = _written(w, desc, w.dtype)
     workarounds.finish_deletions(w, desc)
     call, where, _owners = _at(c_function(f"{w.kind}_assign", w.dtype), op.indices, w.shape)
@@ -684,12 +646,12 @@ def _assign_scalar(w: Box, desc: Descriptor, op: AssignScalar) -> None:
         check(call(*to, op.value.item(), *where, d), "assign")
 
 
-def _assign(w: Box, desc: Descriptor, op: Assign) -> None:
+def _assign(w: Box, desc: Descriptor, op: ops.Assign) -> None:
     u = transpose_of(op.operand) if op.transposed else op.operand
     if workarounds.crashes_on_full(desc, u):
         if op.indices is not None:  # scatter first, so that only one call accumulates
             given, u = u, _new(u.dtype, w.shape)
-            _assign(u, Descriptor(), Assign(given, op.indices))
+            _assign(u, Descriptor(), ops.Assign(given, op.indices))
         _apply_identity(w, desc, u)
         return
     to, d = _written(w, desc, u.dtype)
@@ -698,50 +660,50 @@ def _assign(w: Box, desc: Descriptor, op: Assign) -> None:
         check(call(*to, u.handle, *where, d), "assign")
 
 
-def _extract(w: Box, desc: Descriptor, op: Extract) -> None:
+def _extract(w: Box, desc: Descriptor, op: ops.Extract) -> None:
     u = op.operand
     to, d = _written(w, desc, u.dtype)
     call, where, _owners = _at(getattr(lib, f"GrB_{w.kind}_extract"), op.indices, u.shape)
     check(call(*to, u.handle, *where, d), "extract")
 
 
-def _extract_column(w: Box, desc: Descriptor, op: ExtractColumn) -> None:
+def _extract_column(w: Box, desc: Descriptor, op: ops.ExtractColumn) -> None:
     A = op.matrix
     to, d = _written(w, desc, A.dtype, "T0" if op.transposed else "")
     where = lib.GrB_ALL, A.shape[op.transposed], op.column
     check(lib.GrB_Col_extract(*to, A.handle, *where, d), "extract")
 
 
-def _reduce_rows(w: Box, desc: Descriptor, op: ReduceRows) -> None:
+def _reduce_rows(w: Box, desc: Descriptor, op: ops.ReduceRows) -> None:
     A, result = op.matrix, op.monoid.types(op.matrix.dtype)[1]
     to, d = _written(w, desc, result, "T0" if op.transposed else "")
-    info = lib.GrB_Matrix_reduce_Monoid(*to, c_monoid(op.monoid, A.dtype), A.handle, d)
+    info = lib.GrB_Matrix_reduce_Monoid(*to, handles.c_monoid(op.monoid, A.dtype), A.handle, d)
     check(info, "reduce")
 
 
 #: Each operation with the function that runs it: ``run(w, desc, operation)``.
 RUN: dict[type, Callable[[Box, Descriptor, Any], None]] = {
-    Multiply: multiply,
-    MultiplySelection: _multiply_selection,
-    Ewise: _ewise,
-    Kronecker: _ewise,
-    Apply: _apply,
-    Select: _select,
-    Assign: _assign,
-    AssignScalar: _assign_scalar,
-    Extract: _extract,
-    ExtractColumn: _extract_column,
-    ReduceRows: _reduce_rows,
+    ops.Multiply: multiply,
+    ops.MultiplySelection: _multiply_selection,
+    ops.Ewise: _ewise,
+    ops.Kronecker: _ewise,
+    ops.Apply: _apply,
+    ops.Select: _select,
+    ops.Assign: _assign,
+    ops.AssignScalar: _assign_scalar,
+    ops.Extract: _extract,
+    ops.ExtractColumn: _extract_column,
+    ops.ReduceRows: _reduce_rows,
 }
 
 
-def run_on_matrix(statement: Statement) -> None:
+def run_on_matrix(statement: ops.Statement) -> None:
     """Run a statement: ``C<M> = T`` for the result ``T`` of the operation."""
     C, desc, operation, result = statement
     if workarounds.has_no_position(C):
         return
-    in_part = isinstance(operation, Assign) and operation.indices is not None
-    if in_part or isinstance(operation, AssignScalar):
+    in_part = isinstance(operation, ops.Assign) and operation.indices is not None
+    if in_part or isinstance(operation, ops.AssignScalar):
         out = _copy(C, C.dtype)
         RUN[type(operation)](out, desc, operation)
     else:
@@ -754,13 +716,13 @@ def run_on_matrix(statement: Statement) -> None:
     C.become(out)
 
 
-def _made(operation: Operation, result: DType, shape: tuple[int, ...], desc: Descriptor) -> Box:
+def _made(operation: ops.Operation, result: DType, shape: Shape, desc: Descriptor) -> Box:
     """Return the result of an operation as a new matrix."""
-    if isinstance(operation, Multiply):
+    if isinstance(operation, ops.Multiply):
         return _matrix_product(operation, result, shape, desc)
-    if isinstance(operation, SelectionToMatrix):
+    if isinstance(operation, ops.SelectionToMatrix):
         return selection_matrix(*operation)
-    if isinstance(operation, Assign):
+    if isinstance(operation, ops.Assign):
         A: Box = operation.operand
         return transpose_of(A) if operation.transposed else _copy(A, A.dtype)
     out = _new(result, shape)
@@ -768,7 +730,7 @@ def _made(operation: Operation, result: DType, shape: tuple[int, ...], desc: Des
     return out
 
 
-def _new(dtype: DType, shape: tuple[int, ...]) -> Box:
+def _new(dtype: DType, shape: Shape) -> Box:
     return Box((gb.Vector if len(shape) == 1 else gb.Matrix)(dtype.name, *shape), dtype)
 
 
@@ -776,6 +738,6 @@ def _copy(x: Box, dtype: DType) -> Box:
     return boxed(x.gb.dup(dtype.name), dtype)
 
 
-def _transposes(transposed: Transposed) -> str:
+def _transposes(transposed: ops.Transposed) -> str:
     """Return the part of a descriptor's name that transposes these operands."""
     return "T0" * transposed[0] + "T1" * transposed[1]

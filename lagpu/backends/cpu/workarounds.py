@@ -24,20 +24,6 @@ from lagpu.backends.cpu.handles import (
 from lagpu.dtypes import DType
 from lagpu.operations import Descriptor
 
-#: What a test shows the fault of, each (tests/backends/cpu/test_workarounds.py).
-__all__ = [
-    "accumulator",
-    "at_indices",
-    "boxed",
-    "crashes_on_full",
-    "empty",
-    "finish_deletions",
-    "has_no_position",
-    "is_emptied_first",
-    "mask_handle",
-    "without_hyperlists",
-]
-
 Array = np.ndarray[Any, Any]
 
 
@@ -93,14 +79,10 @@ def _never_returns(mask: Box, A: Box) -> bool:
     if form[0] not in (lib.GxB_BITMAP, lib.GxB_FULL):
         return False
     if A.has_hub is None:
-        A.has_hub = A.gb.nvals > 256 and _longest(A) > 256
+        counts = (A.gb.reduce_rowwise("count"), A.gb.reduce_columnwise("count"))
+        longest = (int(count.new().reduce("max").new().value or 0) for count in counts)
+        A.has_hub = A.gb.nvals > 256 and max(longest) > 256
     return A.has_hub
-
-
-def _longest(A: Box) -> int:
-    """Return the number of entries in the longest row or column."""
-    counts = (A.gb.reduce_rowwise("count"), A.gb.reduce_columnwise("count"))
-    return max(int(count.new().reduce("max").new().value or 0) for count in counts)
 
 
 def has_no_position(x: Box) -> bool:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lagpu import BOOL, FP64, INT32, Matrix, Vector, binary, semiring
-from lagpu.backends.cpu import statements
+from lagpu.backends.cpu import handles, statements
 from lagpu.backends.cpu import statements as directions
 from lagpu.backends.cpu.handles import lib
 
@@ -33,9 +33,7 @@ def test_edges_are_counted_whatever_the_values(by_row, dtype):
 def test_a_push_hashes_and_a_large_frontier_is_written_into_a_bitmap(monkeypatch):
     n, methods, stored = 4096, [], []
     make, store = statements.descriptor, directions.store_as
-    monkeypatch.setattr(
-        statements, "descriptor", lambda *how: methods.append(how[4:]) or make(*how)
-    )
+    monkeypatch.setattr(handles, "descriptor", lambda *how: methods.append(how[4:]) or make(*how))
     monkeypatch.setattr(
         directions, "store_as", lambda x, kind: stored.append(kind) or store(x, kind)
     )
