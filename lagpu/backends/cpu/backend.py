@@ -11,23 +11,8 @@ import numpy as np
 from lagpu import operations as ops
 from lagpu.algebra.operators import BinaryOp
 from lagpu.algebra.tables import binary
-from lagpu.backends.cpu import statements
-from lagpu.backends.cpu.handles import (
-    LOCK,
-    NULL,
-    Box,
-    c_function,
-    check,
-    count_entries,
-    finish,
-    gb,
-    index_list,
-    is_lost,
-    lib,
-    named_error,
-    on_host,
-    typed_operator,
-)
+from lagpu.backends.cpu import handles, statements
+from lagpu.backends.cpu.handles import LOCK, NULL, Box, c_function, check, gb, lib, on_host
 from lagpu.backends.cpu.workarounds import at_indices, boxed
 from lagpu.backends.guard import guarded
 from lagpu.backends.policies import sparse_batch_size
@@ -56,7 +41,7 @@ class CpuMeter:
             start = time.perf_counter()
             work()
             if w is not None:
-                finish(w)
+                handles.finish(w)
             ms = (time.perf_counter() - start) * 1e3
             found = Measured(kernel_ms=ms, host_ms=ms)
             if product is not None:
@@ -118,7 +103,7 @@ def _signed(indices: Array) -> Array:
     return indices.view(np.int64) if indices.dtype == np.uint64 else indices.astype(np.int64)
 
 
-@guarded(named_error)
+@guarded(handles.named_error)
 class CpuBackend:
     """python-graphblas: the oracle, and the default where there is no GPU. See `Backend`."""
 
@@ -148,7 +133,7 @@ class CpuBackend:
         try:
             statements.RUN[kind](w, desc, operation)
         except OutOfMemory as error:
-            if is_lost(w):
+            if handles.is_lost(w):
                 lost = f"{error} The entries of the output are lost. Make it anew."
                 raise OutOfMemory(lost) from error
             raise
@@ -208,7 +193,7 @@ class CpuBackend:
             return boxed(v, dtype)
         out = self.vector(dtype, size)
         if len(indices):
-            where, count, _owner = index_list(on_host(indices), size)
+            where, count, _owner = handles.index_list(on_host(indices), size)
             one = dtype.numpy.type(values).item()
             call = at_indices(c_function("Vector_assign", dtype), indices, size)
             check(call(out.handle, NULL, NULL, one, where, count, NULL), "assign")
@@ -227,7 +212,7 @@ class CpuBackend:
         if np.ndim(values) == 0:  # python-graphblas takes no dup_op with a scalar
             values = np.broadcast_to(dtype.numpy.type(values), len(rows))
             dup_op = binary.first if dup_op is None else dup_op
-        dup = None if dup_op is None else typed_operator(dup_op, dup_op.types(dtype)[0])
+        dup = None if dup_op is None else handles.typed_operator(dup_op, dup_op.types(dtype)[0])
         try:
             A = gb.Matrix.from_coo(
                 on_host(rows), on_host(cols), on_host(values), dtype.name,
@@ -310,7 +295,7 @@ class CpuBackend:
         return _signed(rows), _signed(cols), values
 
     def nvals(self, x: Box) -> int:
-        return int(x.gb.nvals) if x.kind == "Matrix" else count_entries(x)
+        return int(x.gb.nvals) if x.kind == "Matrix" else handles.count_entries(x)
 
     def form(self, x: Box) -> str:
         return str(x.gb.ss.format) + ", iso" * bool(x.gb.nvals and x.gb.ss.is_iso)
@@ -328,7 +313,7 @@ class CpuBackend:
         return A.symmetric
 
     def wait(self, x: Box) -> None:
-        finish(x)
+        handles.finish(x)
 
     # ----------------------------------------------------------------------- objects: changed
     def vector_set(self, v: Box, i: int, value: Any) -> None:

@@ -10,15 +10,8 @@ from typing import Any
 import numpy as np
 
 from lagpu import errors
-from lagpu.algebra.operators import (
-    BinaryOp,
-    IndexUnaryOp,
-    Monoid,
-    Operator,
-    Semiring,
-    UnaryOp,
-    arithmetic,
-)
+from lagpu.algebra import operators
+from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring, UnaryOp
 from lagpu.backends.guard import out_of_memory
 from lagpu.dtypes import DType, lookup
 
@@ -267,7 +260,7 @@ def _registered(numba: Any, op: Operator, domain: DType, result: DType) -> Any:
     """Return an untyped python-graphblas operator of a function that Numba compiles when typed."""
     function, read, write = op.numpy, domain.numpy.type, result.numpy.type
     own = op.result(domain).numpy.type
-    if op.domain is arithmetic and domain.numpy.kind == "i" and not op.of_numbers:
+    if op.domain is operators.arithmetic and domain.numpy.kind == "i" and not op.of_numbers:
         read = np.dtype(f"u{domain.numpy}").type  # signed integers do not wrap in Numba
     if isinstance(function, np.ufunc):  # Numba can call a ufunc, but not compile one by itself
         inner = numba.njit(lambda *operands: function(*operands), error_model="numpy")

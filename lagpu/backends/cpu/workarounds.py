@@ -9,18 +9,8 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp
-from lagpu.backends.cpu.handles import (
-    NULL,
-    Box,
-    binary_operator,
-    check,
-    ffi,
-    finish,
-    gb,
-    lib,
-    store_as,
-    usual_forms,
-)
+from lagpu.backends.cpu import handles
+from lagpu.backends.cpu.handles import NULL, Box, check, ffi, gb, lib
 from lagpu.dtypes import DType
 from lagpu.operations import Descriptor
 
@@ -38,8 +28,8 @@ def accumulator(w: Box, accum: BinaryOp | None, result: DType) -> Any:
         return NULL
     if w.full:
         w.full = False
-        store_as(w.gb, usual_forms(w))
-    return binary_operator(accum, w.dtype, result)
+        handles.store_as(w.gb, handles.usual_forms(w))
+    return handles.binary_operator(accum, w.dtype, result)
 
 
 def mask_handle(desc: Descriptor, multiplied_by: Box | None = None) -> tuple[Any, bool]:
@@ -60,7 +50,7 @@ def mask_handle(desc: Descriptor, multiplied_by: Box | None = None) -> tuple[Any
         return mask.handle, structure
     mask.mask_copy = mask.gb.dup() if structure else gb.select.valuene(mask.gb, 0).new()
     if accumulates or hangs:
-        store_as(mask.mask_copy, lib.GxB_SPARSE)
+        handles.store_as(mask.mask_copy, lib.GxB_SPARSE)
     return mask.mask_copy.gb_obj[0], True
 
 
@@ -73,7 +63,7 @@ def _never_returns(mask: Box, A: Box) -> bool:
     if A.has_hub is False:
         return False
     form = ffi.new("int32_t*")
-    finish(mask)  # may change the form
+    handles.finish(mask)  # may change the form
     call = getattr(lib, f"GrB_{mask.kind}_get_INT32")
     check(call(mask.handle, form, lib.GxB_SPARSITY_STATUS), "form")
     if form[0] not in (lib.GxB_BITMAP, lib.GxB_FULL):
@@ -99,7 +89,7 @@ def boxed(obj: Any, dtype: DType) -> Box:
     if 0 not in obj.shape:
         return Box(obj, dtype)
     new = type(obj)(dtype.name, *obj.shape)
-    store_as(new, lib.GxB_SPARSE)
+    handles.store_as(new, lib.GxB_SPARSE)
     return Box(new, dtype)
 
 
@@ -131,7 +121,7 @@ def finish_deletions(w: Box, desc: Descriptor) -> None:
     had yet to remove from the number of entries.
     """
     if desc.mask is None and desc.accum is None:
-        finish(w)
+        handles.finish(w)
 
 
 def without_hyperlists(multiply: BinaryOp, *matrices: Box) -> None:
@@ -142,7 +132,7 @@ def without_hyperlists(multiply: BinaryOp, *matrices: Box) -> None:
     """
     if multiply.positional in ("i", "j"):
         for A in matrices:
-            store_as(A.gb, lib.GxB_SPARSE | lib.GxB_BITMAP | lib.GxB_FULL)
+            handles.store_as(A.gb, lib.GxB_SPARSE | lib.GxB_BITMAP | lib.GxB_FULL)
 
 
 def at_indices(call: Any, indices: Array | None, size: int) -> Any:

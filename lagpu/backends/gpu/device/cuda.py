@@ -18,17 +18,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from lagpu.backends.gpu.device import protocol
 from lagpu.backends.gpu.device.compiled import compiled
-from lagpu.backends.gpu.device.protocol import (
-    CheckedLaunch,
-    Device,
-    HostNotification,
-    How,
-    Timer,
-    bind,
-    check_shape,
-    launch_error,
-)
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, HostNotification, How, Timer
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import BackendUnavailable, KernelLaunchError
 
@@ -151,7 +143,7 @@ class Packed:
                 self._start(self._function, grid, *self._before, stream, *self._after)
         except self._errors as error:
             device.began = False
-            raise launch_error(device, error, self._kernel) from error
+            raise protocol.launch_error(device, error, self._kernel) from error
 
 
 class CudaLaunch(CheckedLaunch):
@@ -422,7 +414,7 @@ class CudaDevice(Device):
                     break
             else:
                 return values
-        bound = bind(kernel, args, self.xp.ndarray)
+        bound = protocol.bind(kernel, args, self.xp.ndarray)
         if all(
             slot[1] or kind is slot[2].type or (slot[2], kind) in _AS_THEY_ARE
             for slot, kind in zip(kernel.slots, kinds, strict=True)
@@ -438,7 +430,7 @@ class CudaDevice(Device):
         found = self._ready.get((kernel, how))
         if found is None:
             block, cooperative, shared = how
-            check_shape(kernel, block, shared, self.dynamic_shared_bytes)
+            protocol.check_shape(kernel, block, shared, self.dynamic_shared_bytes)
             self._allow_shared(kernel, shared)
             most = _WAVES * self.resident_threads // block
             if cooperative:
@@ -458,7 +450,7 @@ class CudaDevice(Device):
         """Return how many blocks of `kernel` fit on the GPU at once."""
         known = self._cooperative_blocks.get((kernel, block, shared))
         if known is None:
-            check_shape(kernel, block, shared, self.dynamic_shared_bytes)
+            protocol.check_shape(kernel, block, shared, self.dynamic_shared_bytes)
             count = self.xp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor
             function = self._function(kernel)
             self._allow_shared(kernel, shared)

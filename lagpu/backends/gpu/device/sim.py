@@ -17,17 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from lagpu.backends.gpu.device import protocol
 from lagpu.backends.gpu.device.compiled import kept
-from lagpu.backends.gpu.device.protocol import (
-    SIM_LIMITS,
-    CheckedLaunch,
-    Device,
-    HostNotification,
-    How,
-    Timer,
-    bind,
-    check_shape,
-)
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, HostNotification, How, Timer
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import BackendUnavailable, InvalidValue, KernelCompileError, KernelLaunchError
 from lagpu.host import children
@@ -71,7 +63,7 @@ class SimDevice(Device):
     """
 
     name = "sim"
-    limits = SIM_LIMITS
+    limits = protocol.SIM_LIMITS
     xp: Any = np
     resident_threads = 2**31  # of any launch, `blocks` blocks
     dynamic_shared_bytes = 64 * 1024  # kDynamicBytes of the runtime
@@ -143,8 +135,8 @@ class SimDevice(Device):
         self, kernel: Kernel, args: tuple[Any, ...], how: How
     ) -> tuple[Kernel, Any, np.ndarray[Any, Any]]:
         """Return (kernel, what runs it, its arguments), checked."""
-        check_shape(kernel, how[0], how[2], self.dynamic_shared_bytes)
-        slots = _pack(kernel, bind(kernel, args, np.ndarray))
+        protocol.check_shape(kernel, how[0], how[2], self.dynamic_shared_bytes)
+        slots = _pack(kernel, protocol.bind(kernel, args, np.ndarray))
         return kernel, self._entry(kernel)[0], slots
 
     def _run(
@@ -186,7 +178,7 @@ class SimDevice(Device):
 
     def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
         """Return the most blocks of a cooperative launch; here of any."""
-        check_shape(kernel, block, shared, self.dynamic_shared_bytes)
+        protocol.check_shape(kernel, block, shared, self.dynamic_shared_bytes)
         return self.blocks // kernel.cluster * kernel.cluster
 
     def _from_host(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
