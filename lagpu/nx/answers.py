@@ -179,7 +179,7 @@ def _searched_often(G: Any) -> bool:
 _REASONS = {
     "test_dag.py::TestDAG::test_topological_sort6": (
         "a graph that changes while it is iterated: lagpu reads the graph at the call"
-    ),
+    )
 }
 if NETWORKX >= (3, 7):
     _REASONS |= dict.fromkeys(

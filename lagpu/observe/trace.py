@@ -35,6 +35,7 @@ __all__ = ["Row", "Totals", "Trace", "names_in", "trace"]
 
 
 Shape = tuple[int, ...]
+Count = Callable[[], int]
 
 
 @dataclass(frozen=True)
@@ -148,15 +149,13 @@ class Seen:
     _named: dict[str, Any] | None = None
     _description: Description | None = None
 
-    def __init__(self, of: Any, frame: FrameType | None, line: int) -> None:
-        self._of = of
-        self._frame = frame
-        self._file = "" if frame is None else frame.f_code.co_filename
-        self._line = line
+    def __init__(self, of: Any, frame: FrameType | None) -> None:
+        self._of, self.frame = of, frame
+        self._place = ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
     def release_frame(self, out: Any) -> None:
         """Drop the author's frame, but keep the name of the output."""
-        frame, self._frame = self._frame, None
+        frame, self.frame = self.frame, None
         self._named = {}
         for name, x in () if frame is None else frame.f_locals.items():
             if x is out:
@@ -166,10 +165,11 @@ class Seen:
     def description(self) -> Description:
         """Return the description; once it is formatted, no vector is referenced any more."""
         if self._description is None:
-            named = self._named if self._frame is None else self._frame.f_locals
+            named = self._named if self.frame is None else self.frame.f_locals
             to, call = self._of() if callable(self._of) else self._of
-            self._description = _described(to, call, named, _place(self._file, self._line))
-            self._of = self._frame = self._named = None
+            file, line = source.file_name(self._place[0]), self._place[1]
+            self._description = _described(to, call, named, f"{file}:{line}" if file else "")
+            self._of = self.frame = self._named = None
         return self._description
 
 
@@ -188,25 +188,12 @@ def _described(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> 
 
 def row_of(description: Description, row: LoopRow, mode: str) -> Row:
     """Return the row of a statement in one iteration, or in all."""
-    counter = description.counter
-    if counter and row.level is not None:
-        counter = str(row.level)
-    return Row(
-        level=row.level,
-        method=description.method,
-        formula=description.formula + counter,
-        where=description.where,
-        shapes=description.shapes,
-        nvals_in=row.nvals_in,
-        nvals_out=row.nvals_out,
-        mode=mode,
-        **row.measured._asdict(),
-    )
-
-
-def _place(file: str, line: int) -> str:
-    name = source.file_name(file)
-    return f"{name}:{line}" if name else ""
+    known = description._asdict()
+    counter = known.pop("counter")
+    known["formula"] += str(row.level) if counter and row.level is not None else counter
+    known |= row._asdict() | row.measured._asdict() | {"mode": mode}
+    del known["statement"], known["measured"]
+    return Row(**known)
 
 
 def _names_of(parts: tuple[Any, ...], named: dict[str, Any] | None) -> dict[int, str]:
@@ -293,9 +280,13 @@ def _cell(rows: Sequence[Row], field: str) -> str:
     return value or ("-" if field in ("kernel", "direction") else "")
 
 
+def _known(rows: Iterable[Any], field: str) -> list[Any]:
+    return [value for row in rows if (value := getattr(row, field)) is not None]
+
+
 def _sum(rows: Iterable[Row], field: str) -> str:
     """Return a number summed over rows; ``-`` if no row knows it."""
-    known = [value for row in rows if (value := getattr(row, field)) is not None]
+    known = _known(rows, field)
     if not known:
         return "-"
     total = sum(known)
@@ -474,7 +465,7 @@ class Trace(Observer):
         self._meters: dict[int, tuple[Backend, Meter]] = {}
         self._stopped: list[Meter] = []
         self._between: list[Callable[[], Measured]] = []  # measured outside of single statements
-        self._recorded: list[tuple[Any, Any, FrameType | None, int]] = []
+        self._recorded: list[tuple[Any, Any, Seen]] = []
         self._unformatted: Seen | None = None
 
     # ---------------------------------------------------------------------------- recording
@@ -496,11 +487,9 @@ class Trace(Observer):
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """Run a checked statement and record it; see `Observer`."""
         frame = source.author(3)  # the callers are `_submit`, `assign`, and a method of an object
-        self._run(to, call, work, frame, 0 if frame is None else frame.f_lineno)
+        self._run(to, call, work, Seen((to, call), frame))
 
-    def _run(
-        self, to: Any, call: Any, work: Callable[[], None], frame: FrameType | None, line: int
-    ) -> None:
+    def _run(self, to: Any, call: Any, work: Callable[[], None], seen: Seen) -> None:
         self._format_pending()
         out, inputs = to.out, call.inputs
         meter = self._meter(call.backend)
@@ -513,7 +502,6 @@ class Trace(Observer):
         measured = meter.run(work, None if out.ndim == 0 else out.data, operation)
         count: int = out.nvals if out.ndim == 0 else 0
         after = (lambda: count) if out.ndim == 0 else meter.count(out.data)
-        seen = Seen((to, call), frame, line)
         if inputs:
             seen.description()  # so that the row keeps no vector alive
         else:
@@ -524,8 +512,7 @@ class Trace(Observer):
         self, v: Any, describe: Callable[[], tuple[Any, Any]], work: Callable[[], None]
     ) -> None:
         """Record ``v[i] = x``, with which a search begins, and run it; see `Observer`."""
-        frame = source.author(2)  # the callers are a vector and the author
-        seen = Seen(describe, frame, 0 if frame is None else frame.f_lineno)
+        seen = Seen(describe, source.author(2))  # the callers are a vector and the author
         self._format_pending()
         meter = self._meter(v.backend)
         measured = meter.run(work, v.data, None)
@@ -533,11 +520,7 @@ class Trace(Observer):
         self._later(seen, _nothing, meter.count(v.data), measured)
 
     def _later(
-        self,
-        seen: Seen,
-        before: Callable[[], int],
-        after: Callable[[], int],
-        measured: Callable[[], Measured],
+        self, seen: Seen, before: Count, after: Count, measured: Callable[[], Measured]
     ) -> None:
         """Put off the row of a statement that ran by itself until its measurement is read."""
         level = self.level
@@ -562,16 +545,16 @@ class Trace(Observer):
     def recorded(self, to: Any, call: Any) -> None:
         """Note a statement of a loop's body; see `Observer`."""
         # The formula is formatted once the loop runs. All statements of a body have one frame.
-        frame = self._recorded[-1][2] if self._recorded else source.author(3)
-        self._recorded.append((to, call, frame, 0 if frame is None else frame.f_lineno))
+        frame = self._recorded[-1][2].frame if self._recorded else source.author(3)
+        self._recorded.append((to, call, Seen((to, call), frame)))
 
     def replay(self, k: int, work: Callable[[], None]) -> None:
         """Run a recorded statement by itself after all; see `Observer`."""
-        to, call, frame, line = self._recorded[k]
+        to, call, seen = self._recorded[k]
         if call.backend is None:  # a number for a scalar has no row
             work()
             return
-        self._run(to, call, work, frame, line)
+        self._run(to, call, work, seen)
 
     def run_loop(
         self, backend: Backend, plan: Callable[[], FusedLoop | Rejection]
@@ -581,9 +564,7 @@ class Trace(Observer):
         if measured is None:
             return loop
         self._format_pending()  # while the device is at work
-        body = [
-            Seen((to, call), frame, line).description() for to, call, frame, line in self._recorded
-        ]
+        body = [seen.description() for *_, seen in self._recorded]
         self._pending.append(
             lambda: [row_of(body[row.statement], row, "fused") for row in measured.rows()]
         )
@@ -614,15 +595,12 @@ class Trace(Observer):
         rows = self.rows
         parts: list[Any] = [*rows, *(measured() for measured in self._between)]
         meters = [*self._stopped, *(meter for _, meter in self._meters.values())]
+        sums = {field: sum(_known(rows, field)) for field in ("edges", "bytes", "kernel_ms")}
+        for field in ("host_ms", "compile_ms", "copy_ms", "copy_bytes"):
+            sums[field] = sum(_known(parts, field))
         return Totals(
             statements=len(rows),
-            edges=sum(row.edges or 0 for row in rows),
-            bytes=sum(row.bytes or 0 for row in rows),
-            kernel_ms=sum(row.kernel_ms for row in rows),
-            host_ms=sum(part.host_ms or 0.0 for part in parts),
-            compile_ms=sum(part.compile_ms for part in parts),
-            copy_ms=sum(part.copy_ms for part in parts),
-            copy_bytes=sum(part.copy_bytes for part in parts),
+            **sums,
             fused=sum(row.mode == "fused" for row in rows),
             unlogged=sum(row.level is None for row in rows),
             unrecorded=sum(meter.unrecorded() for meter in meters),

@@ -577,10 +577,7 @@ def page(
     graph = _graph(layout, small)
     sections = [
         _section(
-            step,
-            codes,
-            draw(step, layout, share),
-            "" if graph is None else graph.draw(step, share),
+            step, codes, draw(step, layout, share), "" if graph is None else graph.draw(step, share)
         )
         for step in small
     ]

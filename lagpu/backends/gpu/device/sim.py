@@ -140,10 +140,7 @@ class SimDevice(Device):
         return kernel, self._entry(kernel)[0], slots
 
     def _run(
-        self,
-        packed: Sequence[tuple[Kernel, Any, np.ndarray[Any, Any]]],
-        threads: int,
-        how: How,
+        self, packed: Sequence[tuple[Kernel, Any, np.ndarray[Any, Any]]], threads: int, how: How
     ) -> None:
         block, cooperative, _ = how
         grid = min(max(1, -(-threads // block)), self.blocks)
