@@ -270,10 +270,6 @@ def has_path(G: Graph, source: Any, target: Any) -> bool:
 def average_shortest_path_length(G: Graph) -> float:
     """Return the mean distance of two nodes."""
     n, total = len(G), 0
-    if n == 0:
-        raise nx.NetworkXPointlessConcept(
-            "the null graph has no paths, thus there is no average shortest path length"
-        )
     if n == 1:
         return 0
     A = G.matrix()

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -97,7 +97,8 @@ class Packed:
     """A kernel with a buffer of arguments; each launch packs those named first, the others stay.
 
     Arguments are adjacent in the buffer, so one call packs them; the driver gets the address of
-    each.
+    each. A launch has at most `most` blocks; `known` has the places of arrays among the arguments,
+    by the types of all.
     """
 
     def __init__(
@@ -106,9 +107,12 @@ class Packed:
         kernel: Kernel,
         function: int,
         how: How,
+        most: int,
         names: Sequence[str],
         fixed: Sequence[Any] = (),
     ) -> None:
+        self.function, self.most = function, most
+        self.known: dict[Any, list[tuple[int, Any]]] = {}
         order = [kernel.names.index(name) for name in names]
         slots = [kernel.slots[k] for k in order]
         codes, split = [SLOT[slot[1] or slot[2]] for slot in slots], len(names) - len(fixed)
@@ -131,7 +135,7 @@ class Packed:
         self._after = (self.places.ctypes.data, *end)
         self._pack, self._errors = varying.pack_into, driver.CUDADriverError
         self._current_stream = device.xp.cuda.get_current_stream
-        self._device, self._kernel, self._function = device, kernel, function
+        self._device, self._kernel = device, kernel
 
     def launch(self, grid: int, values: Sequence[Any]) -> None:
         """Run the kernel on the current stream with these addresses and numbers."""
@@ -140,7 +144,7 @@ class Packed:
             with device.launching:  # the driver has read the buffer when it returns
                 self._pack(self.buffer, 0, *values)
                 device.began = True  # Python looks for signals after the next call, not before it
-                self._start(self._function, grid, *self._before, stream, *self._after)
+                self._start(self.function, grid, *self._before, stream, *self._after)
         except self._errors as error:
             device.began = False
             raise protocol.launch_error(device, error, self._kernel) from error
@@ -172,7 +176,8 @@ class CudaLaunch(CheckedLaunch):
         several = operator.itemgetter(*self.varying) if len(self.varying) > 1 else None
         self._in_order = several or (lambda new: [new[name] for name in self.varying])
         names, fixed = [*self.varying, *self.fixed], [*self.fixed.values()]
-        self.packed = Packed(self.device, self.kernel, ready.function, self.how, names, fixed)
+        of = self.device, self.kernel, ready.function, self.how, ready.most
+        self.packed = Packed(*of, names, fixed)
 
     def _launch(self, packed: Packed, new: dict[str, Any]) -> None:
         values = [*self._in_order(new)]
@@ -283,7 +288,7 @@ class CudaDevice(Device):
         self._notifications = 0
         self._ahead: HostNotification | None = None
         self._events = Events(self.xp.cuda)
-        self._ready: dict[tuple[Kernel, How], Ready] = {}
+        self._ready: dict[tuple[Kernel, How], Packed] = {}
         self._apart: dict[tuple[Any, ...], str] = {}
         self._beside: Any = None
         self.launching = threading.Lock()
@@ -310,7 +315,7 @@ class CudaDevice(Device):
         """Run a kernel on the current stream; no observer sees it."""
         ready = self.ready(kernel, how)
         grid = min(max(1, -(-threads // how[0])), ready.most)
-        ready.packed.launch(grid, self._values(kernel, ready, args))
+        ready.launch(grid, self._values(kernel, ready, args))
 
     def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
         """Run a cooperative launch on each of several GPUs, one behind the other, without a wait.
@@ -394,7 +399,7 @@ class CudaDevice(Device):
         """Return a copy of an array of another GPU, or of this one; see `Device.fetched`."""
         return fetched(self.xp, array, sender.number, self.number)
 
-    def _values(self, kernel: Kernel, ready: Ready, args: tuple[Any, ...]) -> list[Any]:
+    def _values(self, kernel: Kernel, ready: Packed, args: tuple[Any, ...]) -> list[Any]:
         """Return what goes into the slots of a launch: addresses, and numbers of the exact type.
 
         A launch takes microseconds, and a fused search has some fifty arguments: if their types
@@ -425,7 +430,7 @@ class CudaDevice(Device):
             for slot, x in zip(kernel.slots, bound, strict=True)
         ]
 
-    def ready(self, kernel: Kernel, how: How) -> Ready:
+    def ready(self, kernel: Kernel, how: How) -> Packed:
         """Return all of a launch that does not change from one to the next, made once."""
         found = self._ready.get((kernel, how))
         if found is None:
@@ -436,8 +441,8 @@ class CudaDevice(Device):
             if cooperative:
                 most = self.max_cooperative_blocks(kernel, block, shared)
             function = self._function(kernel).ptr
-            packed = Packed(self, kernel, function, how, kernel.names)
-            found = self._ready[kernel, how] = Ready(function, most, packed, {})
+            found = Packed(self, kernel, function, how, most, kernel.names)
+            self._ready[kernel, how] = found
         return found
 
     def load(self, kernel: Kernel) -> bool:
@@ -590,15 +595,6 @@ class CudaDevice(Device):
             known = self._functions[kernel] = module.get_function(kernel.name)  # keeps the module
             self.compile_ms += (time.perf_counter() - start) * 1e3
         return known
-
-
-class Ready(NamedTuple):
-    """What the launches of one kernel have in common."""
-
-    function: int
-    most: int
-    packed: Packed
-    known: dict[Any, list[tuple[int, Any]]]  # by the arguments' types, the arrays among them
 
 
 def _open_device(index: int) -> tuple[Any, Any]:

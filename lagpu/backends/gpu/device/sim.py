@@ -348,10 +348,10 @@ def compiler() -> tuple[tuple[str, ...], str]:
     refused = f"sim: the C++ compiler {wanted!r} does not tell its version"
     try:
         done = children.run([*command, "--version"], seconds=_VERSION_SECONDS)
-    except TimeoutError as error:
-        raise BackendUnavailable(f"{refused} in {_VERSION_SECONDS} s. {_ANOTHER}") from error
     except OSError as error:
-        raise BackendUnavailable(f"{refused}: {error.strerror or error}. {_ANOTHER}") from error
+        late = isinstance(error, TimeoutError)
+        fact = f" in {_VERSION_SECONDS} s" if late else f": {error.strerror or error}"
+        raise BackendUnavailable(f"{refused}{fact}. {_ANOTHER}") from error
     if done.code or not done.out.strip():
         raise BackendUnavailable(f"{refused}: it ends with exit code {done.code}. {_ANOTHER}")
     return command, done.out.splitlines()[0]
