@@ -301,12 +301,10 @@ class Numbers(NamedTuple):
             edges = degree_sum(self.A, self.u, self.by_row)
             plan, about = Plan("push", "", edges, self.nvals), ""
         left = max(unexplored - plan.edges, 0)
-        if plan.edges * alpha > left:
-            why = "edges {} > unexplored {} / {:g}", plan.edges, left, alpha
-            return plan._replace(direction="pull", why=why)
-        return plan._replace(
-            why=("edges {}{} <= unexplored {} / {:g}", about, plan.edges, left, alpha)
-        )
+        pulls = plan.edges * alpha > left
+        text = f"edges {{}}{{}} {'>' if pulls else '<='} unexplored {{}} / {{:g}}"
+        why = text, about, plan.edges, left, alpha
+        return plan._replace(direction="pull" if pulls else "push", why=why)
 
 
 def choose(A: Box, u: Box, product: ops.Product, desc: Descriptor | None = None) -> Plan:
