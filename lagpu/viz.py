@@ -19,10 +19,10 @@ from lagpu.core.expr import Call, Mask, format_formula, mark_used
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
-from lagpu.draw import cells
-from lagpu.draw.axes import AS_IT_IS, LABEL, Canvas, axes, legend, level_colours, pyplot, save
-from lagpu.draw.cells import Array, Cells, Kind, triplets
+from lagpu.draw import look
+from lagpu.draw.cells import Cells, triplets
 from lagpu.draw.graph import edges, places, vertices
+from lagpu.draw.look import AS_IT_IS, LABEL, Array, AxesCanvas, axes, pyplot, save
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.operations import Multiply, MultiplySelection
 
@@ -95,13 +95,13 @@ def matrix(A: Matrix | TransposedMatrix | SelectionMatrix, *, ax: Axes | None = 
     largest = max(A.nrows, A.ncols)
     if largest <= _CELLS:
         return _matrix_cells(A, ax)
-    canvas = Canvas(axes(ax, 5, 5))
+    canvas = AxesCanvas(axes(ax, 5, 5))
     if largest <= _SQUARES:
-        full = cells.ENTRY._replace(face=cells.BLUE, edge="none")
-        hollow = cells.ZERO._replace(name="entry-zero", dashed=False)
+        full = look.ENTRY._replace(face=look.BLUE, edge="none")
+        hollow = look.ZERO._replace(name="entry-zero", dashed=False)
         for kind, side, which in ((full, 0.84, values != 0), (hollow, 0.62, values == 0)):
             centres = list(zip(cols[which].tolist(), rows[which].tolist(), strict=True))
-            canvas.squares(kind, centres, side, side, kind.name)
+            canvas.squares(kind, centres, (side, side), kind.name)
         canvas.plane(A.shape)
     else:
         _density(canvas, A.shape, rows, cols)
@@ -111,13 +111,13 @@ def matrix(A: Matrix | TransposedMatrix | SelectionMatrix, *, ax: Axes | None = 
 
 
 def _matrix_cells(A: Matrix, ax: Axes | None) -> Axes:
-    canvas = Canvas(axes(ax, max(4.5, 1.2 + 0.42 * A.ncols), 1.3 + 0.42 * A.nrows))
+    canvas = AxesCanvas(axes(ax, max(4.5, 1.2 + 0.42 * A.ncols), 1.3 + 0.42 * A.nrows))
     grid = Cells(A.name, A.nrows, A.ncols).fill(triplets(A))
     x, y = _name_place(A.name)
     canvas.bare(-1.4, A.ncols - 0.3, y - 0.5, A.nrows - 0.3)
     grid.draw(canvas)
     grid.number(canvas)
-    canvas.words(x, y, A.name, canvas.font(1)[0])
+    canvas.words((x, y), A.name, canvas.font(1)[0])
     canvas.legend(grid.kinds)
     return canvas.ax
 
@@ -127,7 +127,7 @@ def _name_place(name: str) -> tuple[float, float]:
     return (-0.9, -0.9) if len(name) <= 3 else (0.15 * len(name) - 0.5, -1.6)
 
 
-def _density(canvas: Canvas, shape: tuple[int, int], rows: Array, cols: Array) -> None:
+def _density(canvas: AxesCanvas, shape: tuple[int, int], rows: Array, cols: Array) -> None:
     """Draw the number of entries in each part; parts without entries are white."""
     from matplotlib.colors import LogNorm
 
@@ -206,8 +206,8 @@ def mask(*masks: Mask, ax: Axes | None = None) -> Axes:
             source = m.vector
             grids.append(_cells(source, "mask"))
         lets = Cells(format_formula(m.formula), grids[-1].nrows, grids[-1].ncols)
-        lets.cells = dict.fromkeys(np.ndindex(lets.nrows, lets.ncols), (cells.OUT, ""))
-        lets.cells |= {(i, j): (cells.KEPT, "") for i, j, _ in triplets(m.new())}
+        lets.cells = dict.fromkeys(np.ndindex(lets.nrows, lets.ncols), (look.OUT, ""))
+        lets.cells |= {(i, j): (look.KEPT, "") for i, j, _ in triplets(m.new())}
         grids.append(lets)
     return _below_one_another(grids, "mask", ax)
 
@@ -235,14 +235,16 @@ def _below_one_another(grids: list[Cells], what: str, ax: Axes | None) -> Axes:
     left = right - 0.3 - 0.28 * max(len(grid.name) for grid in grids)
     step = first.nrows + 0.35
     bottom = step * len(grids) - 0.65
-    canvas = Canvas(axes(ax, max(5.5, 0.42 * (first.ncols - left)), 0.42 * (bottom + 1.2) + 0.9))
+    canvas = AxesCanvas(
+        axes(ax, max(5.5, 0.42 * (first.ncols - left)), 0.42 * (bottom + 1.2) + 0.9)
+    )
     canvas.bare(left, first.ncols - 0.3, -1.2, bottom)
     for k, grid in enumerate(grids):
         grid.y = step * k
         grid.draw(canvas)
         grid.number(canvas, rows=tall, cols=grid is first)
-        canvas.words(right, grid.at((grid.nrows - 1) / 2, 0)[1], grid.name, canvas.font(1)[0],
-                     align="right")  # fmt: skip
+        middle = right, grid.at((grid.nrows - 1) / 2, 0)[1]
+        canvas.words(middle, grid.name, canvas.font(1)[0], align="right")
     canvas.legend([kind for grid in grids for kind in grid.kinds])
     return canvas.ax
 
@@ -311,18 +313,19 @@ def product(
     largest = max(*left.shape, *right.shape)
     _refuse_larger("product", largest, _CELLS, "rows or columns", "Use a small graph.")
     pyplot()
-    place = _equation if layout == "equation" else _aligned
     row = isinstance(left, Vector)
     u, w, A = _product_cells(left, right, call.new(mask=mask, name=name), mask)
-    numbered, (first, last, top, bottom), signs = place(u, w, A, row)
-    canvas = Canvas(axes(ax, max(5.5, 0.42 * (last - first)), 0.42 * (bottom - top) + 1.1))
+    numbered, (first, last, top, bottom), signs = (_equation if layout == "equation" else _aligned)(
+        u, w, A, row
+    )
+    canvas = AxesCanvas(axes(ax, max(5.5, 0.42 * (last - first)), 0.42 * (bottom - top) + 1.1))
     canvas.bare(first, last, top, bottom)
     for grid in (u, A, w):
         grid.draw(canvas)
     for grid in numbered:
         grid.number(canvas, rows=grid.nrows > 1, cols=grid.ncols > 1)
-    for x, y, text in signs:
-        canvas.words(x, y, text, canvas.font(1)[0] * (1.4 if text in ("@", "=") else 1))
+    for place, text in signs:
+        canvas.words(place, text, canvas.font(1)[0] * (1.4 if text in ("@", "=") else 1))
     under = "" if mask is None else f"({format_formula(mask.formula)})"
     title = f"{name}{under} << {operation.product.semiring.name}({left.name} @ {right.name})"
     canvas.ax.set_title(title, fontsize=11, family="monospace", **AS_IT_IS)
@@ -330,7 +333,7 @@ def product(
     order = ("used", "touched", "entry", "zero", "out", "result", "none")
     kinds = {kind.name: kind for grid in (u, A, w) for kind in grid.kinds}
     if "touched" in kinds:
-        kinds["touched"] = cells.TOUCHED._replace(label=label)
+        kinds["touched"] = look.TOUCHED._replace(label=label)
     canvas.legend([kinds[each] for each in order if each in kinds])
     return canvas.ax
 
@@ -342,25 +345,25 @@ def _product_cells(left: Any, right: Any, result: Vector, mask: Mask | None) -> 
     kept = set(range(result.size) if mask is None else mask.new().to_coo()[0].tolist())
     u, w = Cells(factor.name, 1, factor.size), Cells(result.name, 1, result.size)
     for _, i, x in triplets(factor):
-        u.put(0, i, cells.USED, x)
+        u.put(0, i, look.USED, x)
     for j in set(range(result.size)) - kept:
-        w.put(0, j, cells.OUT)
+        w.put(0, j, look.OUT)
     for _, j, x in triplets(result):
-        w.put(0, j, cells.RESULT, x)
+        w.put(0, j, look.RESULT, x)
     entries = list(triplets(_entries(A, "product")[0]))
     grid, values = Cells(A.name, *A.shape).fill(entries), {(i, j): x for i, j, x in entries}
     for i, j in np.ndindex(A.shape):
         begin, end = (i, j) if row else (j, i)
         x = values.get((i, j))
         if end not in kept:
-            grid.put(i, j, cells.OUT, x)
+            grid.put(i, j, look.OUT, x)
         elif (0, begin) in u.cells:
-            grid.put(i, j, cells.TOUCHED if x is None else cells.USED, x)
+            grid.put(i, j, look.TOUCHED if x is None else look.USED, x)
     return [u, w, grid]
 
 
 # The grids with numbers; left, right, top, bottom of the picture; texts with their places.
-_Placed = tuple[Sequence[Cells], tuple[float, ...], list[tuple[float, float, str]]]
+_Placed = tuple[Sequence[Cells], tuple[float, ...], list[tuple[look.Point, str]]]
 
 
 def _equation(u: Cells, w: Cells, A: Cells, row: bool) -> _Placed:
@@ -368,15 +371,16 @@ def _equation(u: Cells, w: Cells, A: Cells, row: bool) -> _Placed:
     if not row:
         u.turn()
         w.turn()
-    x, signs = 0.0, []
+    x = 0.0
+    signs: list[tuple[look.Point, str]] = []
     grids = (u, A, w) if row else (A, u, w)
     tall = max(grid.nrows for grid in grids)
     for grid, sign in zip(grids, ("@", "=", ""), strict=True):
         grid.x, grid.y = x, (tall - grid.nrows) / 2
         above = 1.55 if grid.ncols > 1 else 0.95
-        signs.append((x + (grid.ncols - 1) / 2, grid.y - above, grid.name))
+        signs.append(((x + (grid.ncols - 1) / 2, grid.y - above), grid.name))
         x += grid.ncols + 2.2
-        signs.append((x - 1.85, (tall - 1) / 2, sign))
+        signs.append(((x - 1.85, (tall - 1) / 2), sign))
     return grids, (-1.4, x - 2.4, -1.9, tall - 0.3), signs
 
 
@@ -393,8 +397,8 @@ def _aligned(u: Cells, w: Cells, A: Cells, row: bool) -> _Placed:
         extent = (-1.4, A.ncols + 1.3, -3.2, A.nrows - 0.3)
     upright, flat = (u, w) if row else (w, u)
     beside = -0.8 - 0.15 * len(flat.name)  # the middle of a name that ends left of the cells
-    names = [(upright.x, -0.9, upright.name), (beside, flat.y, flat.name)]
-    return (A,), extent, [*names, (x, y, A.name)]
+    names = [((upright.x, -0.9), upright.name), ((beside, flat.y), flat.name), ((x, y), A.name)]
+    return (A,), extent, names
 
 
 # ---------------------------------------------------------------------------------- searches
@@ -426,7 +430,7 @@ def frontier(A: Matrix, levels: Vector, depth: int, *, ax: Axes | None = None) -
     rows, cols, level, _ = _searched(A, levels, [depth], "frontier")
     ax = axes(ax, 5, 5.4)
     _panel(ax, level, rows, cols, depth)
-    Canvas(ax).legend(_PANEL_KINDS)
+    AxesCanvas(ax).legend(_PANEL_KINDS)
     return ax
 
 
@@ -462,7 +466,7 @@ def frontiers(A: Matrix, levels: Vector, depths: Iterable[int] | None = None) ->
     for ax in panels.flat[len(shown) :]:
         ax.set_axis_off()
     figure.get_layout_engine().set(h_pad=0.12, w_pad=0.06)
-    legend(figure, _PANEL_KINDS, "outside lower center", 2 if wide > 2 else 1)
+    look.legend(figure, _PANEL_KINDS, "outside lower center", 2 if wide > 2 else 1)
     drawn: Figure = figure
     return drawn
 
@@ -506,23 +510,23 @@ def _level_array(what: str, A: Matrix, levels: Vector) -> Array:
 
 
 _PANEL_KINDS = (
-    cells.TOUCHED._replace(label="row of a vertex of the frontier"),
-    cells.VEIL._replace(label="column of a vertex that has a level: masked"),
-    cells.USED._replace(label="edge to a new vertex"),
-    cells.DROP,
-    cells.IDLE,
+    look.TOUCHED._replace(label="row of a vertex of the frontier"),
+    look.VEIL._replace(label="column of a vertex that has a level: masked"),
+    look.USED._replace(label="edge to a new vertex"),
+    look.DROP,
+    look.IDLE,
 )
 
 
 def _panel(ax: Axes, level: Array, rows: Array, cols: Array, depth: int) -> None:
     """Draw one level: bands of rows and columns, then entries coloured by their end."""
-    canvas, front = Canvas(ax), level == depth
+    canvas, front = AxesCanvas(ax), level == depth
     unseen = (level < 0) | (level > depth)
     new = Cells("A", len(level), len(level)).pattern(canvas, rows, cols, front, unseen)
     canvas.plane((len(level), len(level)))
     count = int(front.sum())
     title = f"level {depth}: {count} {'vertex' if count == 1 else 'vertices'}, "
-    ax.set_title(f"{title}{len(np.unique(cols[new]))} new", fontsize=LABEL, color=cells.INK)
+    ax.set_title(f"{title}{len(np.unique(cols[new]))} new", fontsize=LABEL, color=look.INK)
 
 
 def level_histogram(levels: Vector, *, ax: Axes | None = None) -> Axes:
@@ -549,13 +553,13 @@ def level_histogram(levels: Vector, *, ax: Axes | None = None) -> Axes:
     n, without = len(counts), levels.size - len(values)
     few = n <= 20
     ax = axes(ax, 6.4, 3.2)
-    colours = level_colours(n) if few else cells.BLUE
+    colours = look.level_colours(n) if few else look.BLUE
     bars = ax.bar(range(n), counts, width=0.8 if few else 1.0, color=colours)
     for depth, bar in enumerate(bars):
         bar.set_gid(f"level-{depth}")
     if without:
         place, width = (n + 0.2, 0.8) if few else (1.03 * n, max(1.0, 0.02 * n))
-        style = {"color": "white", "edgecolor": cells.MUTED, "hatch": "////"}
+        style = {"color": "white", "edgecolor": look.MUTED, "hatch": "////"}
         ax.bar([place], [without], width, label="no level", gid="no-level", **style)
         ax.legend(frameon=False, fontsize=LABEL)
     if few:
@@ -624,10 +628,10 @@ def graph(
     at = _graph_places(n, rows, cols, level, layout)
     labels = n <= _LABELLED if labels is None else labels
     radius = 9.1 if labels else max(12, min(120, 5000 / max(n, 1))) ** 0.5 / 2
-    canvas = Canvas(axes(ax, 6.4, 5.2))
+    canvas = AxesCanvas(axes(ax, 6.4, 5.2))
     in_tree = (above[cols] == rows) | (symmetric & (above[rows] == cols))
     once = rows <= cols if symmetric else np.ones(len(rows), bool)
-    for line, which in ((cells.EDGE, once & ~in_tree), (cells.TREE, once & in_tree)):
+    for line, which in ((look.EDGE, once & ~in_tree), (look.TREE, once & in_tree)):
         edges(canvas, line, at, rows[which], cols[which], radius, not symmetric)
     _graph_vertices(canvas, at, level, radius, labels)
     canvas.ax.set_axis_off()
@@ -672,17 +676,17 @@ def _by_level(level: Array) -> Array:
 
 
 def _graph_vertices(
-    canvas: Canvas, at: Array, level: Array | None, radius: float, labels: bool
+    canvas: AxesCanvas, at: Array, level: Array | None, radius: float, labels: bool
 ) -> None:
     """Draw dots coloured by level, white without a level, with a legend or a colour bar."""
     most = -1 if level is None else int(level.max(initial=-1))
-    colours = level_colours(most + 1)
-    without = Kind("no-level", "no level", "white", cells.MUTED)
-    kinds = [without if level is not None else without._replace(face=cells.ENTRY.face)]
+    colours = look.level_colours(most + 1)
+    without = look.Kind("no-level", "no level", "white", look.MUTED)
+    kinds = [without if level is not None else without._replace(face=look.ENTRY.face)]
     for depth, colour in enumerate(colours):
         dark = np.dot(colour[:3], (0.299, 0.587, 0.114)) < 0.5
-        ink = "white" if dark else cells.INK
-        kinds.append(Kind(f"level-{depth}", f"level {depth}", colour, cells.MUTED, ink))
+        ink = "white" if dark else look.INK
+        kinds.append(look.Kind(f"level-{depth}", f"level {depth}", colour, look.MUTED, ink))
     of = np.zeros(len(at), int) if level is None else level + 1
     vertices(canvas, kinds, of, at, radius, LABEL if labels else 0)
     if level is None:

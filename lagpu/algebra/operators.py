@@ -154,7 +154,7 @@ class _Algebra:
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
-        return display.facts_html(f"{self!r}: {type(self).__name__}", self._facts())
+        return display.facts_html(f"{self!r}: {type(self).__name__}", **self._facts())
 
     def __getitem__(self, dtype: Any) -> Self:
         """Return this operator with its domain forced to `dtype`."""

@@ -13,30 +13,11 @@ from contextlib import ContextDecorator, suppress
 from contextvars import ContextVar
 from typing import Any, NamedTuple, cast
 
+from lagpu import errors
 from lagpu.backends.guard import overridden
 from lagpu.backends.protocol import Backend
-from lagpu.errors import (
-    BackendUnavailable,
-    DomainMismatch,
-    InvalidValue,
-    NotSupported,
-    OutOfMemory,
-    UnusedCall,
-)
+from lagpu.errors import BackendUnavailable, DomainMismatch, InvalidValue, NotSupported
 from lagpu.host.job import end_together, launched
-
-__all__ = [
-    "available",
-    "bytes_on_gpu",
-    "choose",
-    "found_again",
-    "get",
-    "name_elsewhere",
-    "names",
-    "register",
-    "use",
-    "use_grid",
-]
 
 # name -> (module, function that makes the backend)
 _MAKERS: dict[str, tuple[str, str]] = {
@@ -62,13 +43,11 @@ _default: ContextVar[str | Backend] = ContextVar("lagpu_backend", default="auto"
 def names() -> tuple[str, ...]:
     """Return the names that `get` accepts, besides ``"auto"``."""
     known = dict.fromkeys((*_MAKERS, *_loaded.copy()))
-    return tuple(name for name in known if name != "auto" and not _is_one_of_many(name))
-
-
-def _is_one_of_many(name: str) -> bool:
-    """Whether a name is that of a numbered device, or of a grid."""
-    kind, _, index = name.partition(":")
-    return _is_index(kind, index) or _GRID.fullmatch(kind) is not None
+    parts = {name: name.partition(":") for name in known if name != "auto"}
+    return tuple(  # without numbered devices and grids
+        name for name, (kind, _, index) in parts.items()
+        if not _is_index(kind, index) and _GRID.fullmatch(kind) is None
+    )  # fmt: skip
 
 
 def get(backend: str | Backend | None = None) -> Backend:
@@ -103,8 +82,11 @@ def get(backend: str | Backend | None = None) -> Backend:
                 f"Use one of auto, {', '.join(names())}."
             )
         return backend
-    found = _loaded.get(backend)
-    return found if found is not None else _load(backend)
+    if backend not in _loaded:
+        with _loading:
+            if backend not in _loaded:  # another thread may have loaded it meanwhile
+                _add(backend, _made(backend))
+    return _loaded[backend]
 
 
 def choose(like: Any, backend: str | Backend | None) -> Backend:
@@ -123,15 +105,6 @@ def choose(like: Any, backend: str | Backend | None) -> Backend:
     if backend is not None and get(backend) is not place:
         raise InvalidValue(f"like: is on {place.name}, not on {backend}. Give one of the two.")
     return get(place)
-
-
-def _load(name: str) -> Backend:
-    with _loading:
-        found = _loaded.get(name)  # another thread may have loaded it meanwhile
-        if found is None:
-            found = _made(name)
-            _add(name, found)
-        return found
 
 
 def _add(name: str, backend: Backend) -> None:
@@ -156,7 +129,9 @@ def _made(name: str) -> Backend:
     try:
         make = cast(Callable[..., Backend], getattr(importlib.import_module(module), function))
     except SystemError as error:  # of a library's import for which no memory is left
-        raise OutOfMemory(f"backend: {kind} cannot be loaded: out of memory ({error}).") from error
+        raise errors.OutOfMemory(
+            f"backend: {kind} cannot be loaded: out of memory ({error})."
+        ) from error
     return make(int(index)) if index else make()
 
 
@@ -388,7 +363,7 @@ class _Use(ContextDecorator):
             warnings.warn(
                 f"use: the default backend is still the one before. Write with "
                 f"lagpu.use({self._place.name!r}): and what is made there inside.",
-                UnusedCall,
+                errors.UnusedCall,
                 stacklevel=2,
             )
 

@@ -91,19 +91,14 @@ def read_arguments(
         if first and not equals:
             key, value = first, part
         if key not in known or not (equals or first):
-            raise InvalidValue(f"policy: {name} has no argument {part!r}. {_usable(name, known)}")
+            usable = ", ".join(f"{key}=" for key in known) or f"{name} alone"
+            raise InvalidValue(f"policy: {name} has no argument {part!r}. Use {usable}.")
         if key in given:
             raise InvalidValue(f"policy: {name} has {key}= twice. Give it once.")
         given[key] = known[key].read(value)
         if given[key] is None:
             raise InvalidValue(f"policy: {key}={value} is not {known[key].valid}.")
     return {key: argument.default for key, argument in known.items()} | given
-
-
-def _usable(name: str, known: Mapping[str, Argument]) -> str:
-    if not known:
-        return f"Use {name} alone."
-    return f"Use {', '.join(f'{key}=' for key in known)}."
 
 
 # ------------------------------------------------------------------------------------------

@@ -13,19 +13,11 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from lagpu import operations as ops
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.profile import Meter
 from lagpu.dtypes import DType
-from lagpu.operations import (
-    FusedLoop,
-    Handle,
-    Levels,
-    Operation,
-    Rejection,
-    Statement,
-    Sweep,
-    Until,
-)
+from lagpu.operations import Handle
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
@@ -217,16 +209,18 @@ class Backend(Protocol):
         """The choice for the last product of this thread; None if it is not reported."""
 
     # --------------------------------------------------------------------------- statements
-    def execute(self, statement: Statement) -> None:
+    def execute(self, statement: ops.Statement) -> None:
         """Run a statement that writes a vector or a matrix, and has no reference to a scalar."""
 
-    def evaluate(self, operation: Operation) -> Any:
+    def evaluate(self, operation: ops.Operation) -> Any:
         """Return the result of `Reduce` or `ExtractElement` as a Python scalar, or None."""
 
-    def explain(self, operation: Operation) -> list[str]:
+    def explain(self, operation: ops.Operation) -> list[str]:
         """Return lines of text: how a product would run without a mask, and why."""
 
-    def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> FusedLoop | Rejection:
+    def plan_loop(
+        self, body: Sequence[ops.Statement], turns: ops.Until | ops.Sweep
+    ) -> ops.FusedLoop | ops.Rejection:
         """Return a program that repeats a recorded body until the end, or why there is none.
 
         Planning runs no statement and changes no operand.
@@ -343,7 +337,7 @@ class Backend(Protocol):
     def isequal(self, x: Handle, y: Handle) -> bool:
         """Return True if two objects of the same shape have the same entries and equal values."""
 
-    def levels(self, x: Handle) -> Levels | None:
+    def levels(self, x: Handle) -> ops.Levels | None:
         """Return the present entries of an integer vector or matrix, grouped by value.
 
         None if the backend can do no better than sorting on the host.

@@ -32,7 +32,7 @@ from lagpu.generators.load import Facts
 from lagpu.host.files import replacing
 from lagpu.host.fitting import FittingTable
 from lagpu.observe.step import step
-from lagpu.observe.step.page import page, require_size
+from lagpu.observe.step.drawing import page, require_size
 from lagpu.observe.trace import Trace
 
 # The longest run that is repeated, to be timed without what only the first one does; and where

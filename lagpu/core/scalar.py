@@ -213,9 +213,7 @@ class Scalar(NoArithmetic):
 
     def _repr_html_(self) -> str:
         value = "empty" if self.is_empty else str(self.value)
-        return display.facts_html(
-            f"{display.own_name(self)}: Scalar({self.dtype})", {"value": value}
-        )
+        return display.facts_html(f"{display.own_name(self)}: Scalar({self.dtype})", value=value)
 
 
 OUTPUTS[0] = Scalar

@@ -1,91 +1,15 @@
-"""Cells and colours: a matrix, a vector, a mask or a frontier on a canvas of SVG or Matplotlib."""
+"""Cells: a matrix, a vector, a mask or a frontier on a canvas."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
+from lagpu.draw import look
+from lagpu.draw.look import Array, Canvas, Kind, Point
 from lagpu.host.display import short
-
-# The palette of Okabe and Ito, and greys; distinct under every common form of colour-blindness.
-BLUE, GREEN, ORANGE, VERMILION = "#0072B2", "#009E73", "#E69F00", "#D55E00"
-INK, MUTED, GREY, PALE = "#222222", "#5B6775", "#AAB4BE", "#E3E7EB"
-
-Array = np.ndarray[Any, Any]
-Point = tuple[float, float]
-
-
-class Kind(NamedTuple):
-    """The style of one kind of cell, square or vertex."""
-
-    name: str  # end of a cell's id in a picture: ``A-2-3-entry``
-    label: str  # in a legend
-    face: str
-    edge: str = "none"
-    ink: str = INK
-    dashed: bool = False
-    hatched: bool = False
-    width: float = 0.9  # of the border, in points
-    opacity: float = 1.0  # of the face
-    side: float = 0.92  # relative to the cell, so that the borders of neighbours do not overlap
-
-
-NONE = Kind("none", "no entry", "white", PALE, side=1)
-ENTRY = Kind("entry", "entry", "#CFE5F5", BLUE)
-ZERO = Kind("zero", "entry that is zero", "#FFF4D6", "#8A5200", "#8A5200", dashed=True, width=1.6)
-USED = Kind("used", "entry that takes part", "#C25100", "#C25100", "white")
-DROP = Kind("dropped", "edge that the mask drops", "#FBD3AE", "#C25100", width=1.2)
-IDLE = Kind("idle", "edge from outside the frontier", GREY)
-TOUCHED = Kind("touched", "row of an entry", "#BFDDF2", opacity=0.7, side=1)
-RESULT = Kind("result", "result", "#BFE6DA", GREEN)
-KEPT = Kind("kept", "kept by the mask", "#BFE6DA", GREEN)
-OUT = Kind("out", "not kept by the mask", "#F1F2F4", GREY, MUTED, hatched=True)
-VEIL = Kind("veil", "column that the mask drops", PALE, side=1)
-CHANGED = Kind("changed", "changed", "none", VERMILION, width=3)
-FRAME = Kind("frame", "", "none", MUTED, width=1, side=1)
-
-
-class Line(NamedTuple):
-    """The style of edges, with the beginning of their ids; the width is in points."""
-
-    name: str
-    colour: str
-    width: float
-
-
-EDGE = Line("edges", GREY, 1.1)
-TREE = Line("tree", VERMILION, 2.6)
-DROPPED = Line("dropped", "#F0B27A", 2.4)
-
-
-class Canvas(Protocol):
-    """What draws shapes, as SVG or with Matplotlib."""
-
-    def squares(
-        self, kind: Kind, centres: Sequence[Point], w: float, h: float, names: Sequence[str] | str
-    ) -> None:
-        """Draw rectangles of one size, each with its id, or all with one."""
-
-    def words(
-        self, x: float, y: float, content: str, size: float, ink: str = INK, align: str = "center"
-    ) -> None:
-        """Write text beside a place, or around it."""
-
-    def font(self, side: float) -> tuple[float, float]:
-        """Return the size of text in a cell, and the side of the cell in the same unit."""
-
-    def lines(
-        self, line: Line, at: Array, tails: Array, heads: Array, radius: float, arrows: bool
-    ) -> None:
-        """Draw edges, or arrows, between vertices of a radius in places `at`, (n, 2)."""
-
-    def loops(self, line: Line, at: Array, radius: float) -> None:
-        """Draw a circle above each vertex."""
-
-    def discs(self, kind: Kind, at: Array, radius: float) -> None:
-        """Draw vertices."""
 
 
 def fitting(value: Any) -> str:
@@ -119,7 +43,7 @@ class Cells:
     def fill(self, entries: Iterable[tuple[int, int, Any]]) -> Cells:
         """Set cells to the entries (row, column, value) of an object; return itself."""
         for i, j, value in entries:
-            self.put(i, j, ZERO if value == 0 else ENTRY, value)
+            self.put(i, j, look.ZERO if value == 0 else look.ENTRY, value)
         return self
 
     def turn(self) -> None:
@@ -136,30 +60,33 @@ class Cells:
         """The kinds that occur, each once."""
         found = [kind for kind, _ in self.cells.values()]
         if len(self.cells) < self.nrows * self.ncols:
-            found.append(NONE)
+            found.append(look.NONE)
         return list(dict.fromkeys(found))
 
     def draw(self, canvas: Canvas, *, tall: float = 1, blank: bool = True) -> None:
         """Draw every cell, `tall` times as high as wide, and a frame; `blank`: empty ones, too."""
         places = np.ndindex(self.nrows, self.ncols) if blank else self.cells
-        by_kind: dict[Kind, list[tuple[int, int]]] = {NONE: [], TOUCHED: []}  # below the others
+        by_kind: dict[Kind, list[tuple[int, int]]] = {
+            look.NONE: [],
+            look.TOUCHED: [],
+        }  # below the others
         for place in places:
-            by_kind.setdefault(self.cells.get(place, (NONE,))[0], []).append(place)
+            by_kind.setdefault(self.cells.get(place, (look.NONE,))[0], []).append(place)
         for kind, found in by_kind.items():
             ids = [f"{self.name}-{i}-{j}-{kind.name}" for i, j in found]
             w = self.side * kind.side
-            canvas.squares(kind, [self.at(*place) for place in found], w, w * tall, ids)
+            canvas.squares(kind, [self.at(*place) for place in found], (w, w * tall), ids)
         size, room = canvas.font(self.side)
         for place, (kind, text) in self.cells.items():
             if text:
-                canvas.words(*self.at(*place), text, min(size, 1.5 * room / len(text)), kind.ink)
+                canvas.words(self.at(*place), text, min(size, 1.5 * room / len(text)), kind.ink)
         self.frame(canvas, tall)
 
     def frame(self, canvas: Canvas, tall: float = 1) -> None:
         """Draw a frame around the grid."""
         middle = self.at((self.nrows - 1) / 2, (self.ncols - 1) / 2)
         w, h = self.ncols * self.side, self.nrows * self.side * tall
-        canvas.squares(FRAME, [middle], w, h, [f"{self.name}-frame"])
+        canvas.squares(look.FRAME, [middle], (w, h), [f"{self.name}-frame"])
 
     def pattern(
         self,
@@ -182,16 +109,16 @@ class Cells:
                 *((rows, cols) if by_rows else (cols, rows)), front, kept
             )
             if kept is not None:
-                self._bands(canvas, VEIL, np.flatnonzero(~kept), not by_rows, "seen")
-            self._bands(canvas, TOUCHED, np.flatnonzero(front), by_rows, "front")
+                self._bands(canvas, look.VEIL, np.flatnonzero(~kept), not by_rows, "seen")
+            self._bands(canvas, look.TOUCHED, np.flatnonzero(front), by_rows, "front")
         side = 0.76 * self.side
         for kind, name, which in (
-            (IDLE, "idle", ~dropped & ~used),
-            (DROP, "back", dropped),
-            (USED, "new", used),
+            (look.IDLE, "idle", ~dropped & ~used),
+            (look.DROP, "back", dropped),
+            (look.USED, "new", used),
         ):
             pairs = zip(rows[which].tolist(), cols[which].tolist(), strict=True)
-            canvas.squares(kind, [self.at(i, j) for i, j in pairs], side, side, name)
+            canvas.squares(kind, [self.at(i, j) for i, j in pairs], (side, side), name)
         return used
 
     def _bands(self, canvas: Canvas, kind: Kind, which: Array, rows: bool, name: str) -> None:
@@ -200,15 +127,15 @@ class Cells:
         w, h = (self.ncols, 1) if rows else (1, self.nrows)
         places = [self.at(k, j) if rows else self.at(i, k) for k in which.tolist()]
         ids = [f"{name}-{k}" for k in which.tolist()]
-        canvas.squares(kind, places, w * self.side, h * self.side, ids)
+        canvas.squares(kind, places, (w * self.side, h * self.side), ids)
 
     def number(self, canvas: Canvas, *, rows: bool = True, cols: bool = True) -> None:
         """Write the indices on the left of the rows and above the columns."""
         size = 0.9 * canvas.font(self.side)[0]
         for i in range(self.nrows * rows):
-            canvas.words(*self.at(i, -0.62), str(i), size, MUTED, "right")
+            canvas.words(self.at(i, -0.62), str(i), size, look.MUTED, "right")
         for j in range(self.ncols * cols):
-            canvas.words(*self.at(-0.85, j), str(j), size, MUTED)
+            canvas.words(self.at(-0.85, j), str(j), size, look.MUTED)
 
 
 def dropped_and_used(

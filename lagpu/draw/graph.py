@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lagpu.draw.cells import Array, Canvas, Kind, Line
+from lagpu.draw.look import Array, Canvas, Kind, Line
 
 _ROUNDS = 150
 _NEAR = 1.5  # edges between the nearest vertices of two components
@@ -30,8 +30,8 @@ def vertices(
     for k, kind in enumerate(kinds):
         if (of == k).any():
             canvas.discs(kind, at[of == k], radius)
-    for v, (x, y) in enumerate(at.tolist() if size else ()):
-        canvas.words(x, y, str(v), size, kinds[of[v]].ink)
+    for v, place in enumerate(at.tolist() if size else ()):
+        canvas.words(place, str(v), size, kinds[of[v]].ink)
 
 
 def places(rows: Array, cols: Array, n: int) -> Array:

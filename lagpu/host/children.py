@@ -45,18 +45,12 @@ def run(
         try:
             out, err = process.communicate(text.encode(), timeout=seconds)
         except BaseException as error:  # Ctrl-C too
-            end_tree(process.pid)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
             if isinstance(error, subprocess.TimeoutExpired):
                 raise TimeoutError(f"{command[0]} has not ended after {seconds:g} s") from error
             raise
     return Done(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
-
-
-def end_tree(root: int) -> None:
-    """End a process and all that it has started."""
-    for pid in (*_descendants(root), root):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
 
 
 def end_all() -> None:

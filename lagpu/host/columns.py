@@ -79,7 +79,9 @@ def sorted_columns(
     """
     pointers, rows, total, ncols = [], [], 0, ends[-1]
     for first, last in itertools.pairwise(ends):
-        keys = _distinct(xp, _keys(drawn(), first, last, ncols))
+        keys = _keys(xp, drawn(), first, last, ncols)
+        keys.sort()
+        keys = keys[_first(xp, keys)]
         pointers.append(xp.searchsorted(keys, xp.arange(first, last, dtype=np.int64) << 32) + total)
         total += len(keys)
         keys &= _LOW
@@ -89,25 +91,15 @@ def sorted_columns(
     return xp.concatenate(pointers), rows[0] if len(rows) == 1 else xp.concatenate(rows)
 
 
-def _keys(drawn: Iterable[Entries], first: int, last: int, ncols: int) -> list[Array]:
-    """Return lists of an INT64 for each entry of columns first .. last: column, row in 32 bits."""
+def _keys(xp: Any, drawn: Iterable[Entries], first: int, last: int, ncols: int) -> Array:
+    """Return an INT64 for each entry of columns first .. last: column, row in 32 bits."""
     lists = []
     for i, j, there in drawn:
         if last - first < ncols:
             there = there & (first <= j) & (j < last)
         keys = j.astype(np.int64, copy=False) << 32 | i
         lists.append(keys if there is True else keys[there])
-    return lists
-
-
-def _distinct(xp: Any, lists: list[Array]) -> Array:
-    """Return the distinct numbers of lists, rising; they are emptied so that they can be freed."""
-    keys = xp.concatenate(lists) if lists else xp.empty(0, np.int64)
-    lists.clear()
-    keys.sort()
-    new = xp.ones(len(keys), bool)
-    new[1:] = keys[1:] != keys[:-1]
-    return keys[new]
+    return xp.concatenate(lists) if lists else xp.empty(0, np.int64)
 
 
 # ------------------------------------------------------------------------------------------
@@ -121,17 +113,17 @@ def distinct(values: Array) -> Array:
     (NumPy 2.5, 2026-11-22).
     """
     ordered = np.sort(values, axis=None)
-    return ordered[_first(ordered)]
+    return ordered[_first(np, ordered)]
 
 
 def all_distinct(values: Array) -> bool:
     """Return True if no number occurs twice."""
-    return bool(_first(np.sort(values, axis=None)).all())
+    return bool(_first(np, np.sort(values, axis=None)).all())
 
 
-def _first(ordered: Array) -> Array:
+def _first(xp: Any, ordered: Array) -> Array:
     """Return, for sorted numbers, whether each differs from the one before."""
-    first = np.ones(len(ordered), np.bool_)
+    first = xp.ones(len(ordered), bool)
     first[1:] = ordered[1:] != ordered[:-1]
     return first
 

@@ -21,6 +21,8 @@ GAP = 3  # in a longer vector, the longest run without entries that is shown pos
 _LINE = "1px solid rgba(128,128,128,0.45)"
 _CELL = "padding:1px 6px;min-width:1.1em;text-align:center;border:"
 _INDEX = "color:gray;font-weight:normal;text-align:center;padding:1px 6px;border:none"
+_REST = f'style="{_CELL}none;color:gray">'
+_FACT = "text-align:left;padding:1px 8px;border:none;font-weight:normal"
 _NONE = f'<td title="no entry" style="{_CELL}{_LINE};color:rgba(128,128,128,0.7)">·</td>'
 
 
@@ -72,8 +74,12 @@ def _read_or_reason(x: Any, read: Callable[[], Any]) -> Any:
         return f"not readable: {type(error).__name__}"
 
 
-def _facts(x: Any, size: str) -> str:
-    """Return ``INT64, size 3, 2 entries, sparse on cpu``; a transpose shows its matrix's form."""
+def _shape(x: Any) -> str:
+    return " x ".join(f"{n:,}" for n in x.shape)
+
+
+def _facts(x: Any) -> str:
+    """Return ``Vector(INT64, size 3, 2 entries, sparse on cpu)``; of a transpose its matrix."""
     stored = getattr(x, "stored", x)
     own = getattr(stored, "_form", None)  # of a view
     form_of = own or (lambda: x.backend.form(stored.data))
@@ -81,7 +87,16 @@ def _facts(x: Any, size: str) -> str:
     count = _read_or_reason(x, lambda: x.nvals)
     if isinstance(count, int):
         count = f"{count:,} {'entry' if count == 1 else 'entries'}"
-    return f"{x.dtype}, {size}, {count}, {form if form.endswith(' on ') else ''}{x.backend.name}"
+    where = f"{form if form.endswith(' on ') else ''}{x.backend.name}"
+    size = f"size {x.size:,}" if x.ndim == 1 else _shape(x)
+    return f"{type(x).__name__}({x.dtype}, {size}, {count}, {where})"
+
+
+def _object_html(x: Any, found: Any, shown: Callable[[Any], str]) -> str:
+    """Return the facts about an object, and its entries or why it cannot be read, as HTML."""
+    own_name(getattr(x, "stored", x))  # a transpose has the name of its matrix
+    inside = html.escape(found) if isinstance(found, str) else shown(found)
+    return f"<div>{_title(f'{x.name}: {_facts(x)}')}{inside}</div>"
 
 
 # ------------------------------------------------------------------------------------ vectors
@@ -100,21 +115,15 @@ def _first_entries(v: Any) -> Any:
 def vector_text(v: Any) -> str:
     """Return ``Vector(INT64, size 3, 2 entries, sparse on cpu) {0: 1, 2: 2}``."""
     found = _first_entries(v)
-    if isinstance(found, list):
+    if not isinstance(found, str):
         shown = [f"{i}: {x}" for i, x in found[:FEW]] + ["..."] * (len(found) > FEW)
-        found = "{" + ", ".join(shown) + "}"
-    else:
-        found = f"{{{found}}}"
-    return f"Vector({_facts(v, f'size {v.size:,}')}) {found}"
+        found = ", ".join(shown)
+    return f"{_facts(v)} {{{found}}}"
 
 
 def vector_html(v: Any) -> str:
     """Return the facts, the first entries and the gaps between them as HTML."""
-    title = _title(f"{own_name(v)}: Vector({_facts(v, f'size {v.size:,}')})")
-    found = _first_entries(v)
-    if not isinstance(found, list):
-        return f"<div>{title}{html.escape(found)}</div>"
-    return f"<div>{title}{_row_of_cells(v.size, found)}</div>"
+    return _object_html(v, _first_entries(v), lambda found: _row_of_cells(v.size, found))
 
 
 def _row_of_cells(size: int, found: list[tuple[int, Any]], shown: int = FEW) -> str:
@@ -124,9 +133,7 @@ def _row_of_cells(size: int, found: list[tuple[int, Any]], shown: int = FEW) -> 
     for i, x in ends:
         if i - at > (GAP if size > SHORT else SHORT):
             indices.append("")
-            cells.append(
-                f'<td title="no entry" style="{_CELL}none;color:gray">{i - at:,} without</td>'
-            )
+            cells.append(f'<td title="no entry" {_REST}{i - at:,} without</td>')
         else:
             indices += [str(k) for k in range(at, i)]
             cells += [_NONE] * (i - at)
@@ -136,9 +143,8 @@ def _row_of_cells(size: int, found: list[tuple[int, Any]], shown: int = FEW) -> 
         at = i + 1
     if len(found) > shown:
         indices.append("")
-        cells.append(f'<td style="{_CELL}none;color:gray">…</td>')
-    head = "".join(f'<th style="{_INDEX}">{i}</th>' for i in indices)
-    return _table([f"<tr>{head}</tr>", f"<tr>{''.join(cells)}</tr>"])
+        cells.append(f"<td {_REST}…</td>")
+    return _table([_row(map(_index, indices)), _row(cells)])
 
 
 # ----------------------------------------------------------------------------------- matrices
@@ -163,49 +169,37 @@ def _preview(A: Any) -> Any:
 
 def matrix_text(A: Any) -> str:
     """Return the facts, and below them the upper left corner if it has entries."""
-    size = f"{A.nrows:,} x {A.ncols:,}"
-    head = f"{type(A).__name__}({_facts(A, size)})"
-    found = _preview(A)
-    if not isinstance(found, dict):
+    head, found = _facts(A), _preview(A)
+    if isinstance(found, str):
         return f"{head} {{{found}}}"
     if not found:
         return head
     nrows, ncols = min(A.nrows, FEW), min(A.ncols, FEW)
     more = "  ..." if A.ncols > FEW else ""
-    lines = [[str(i)] + [_text(found.get((i, j))) for j in range(ncols)] for i in range(nrows)]
-    lines.insert(0, ["", *(str(j) for j in range(ncols))])
-    widths = [max(len(line[k]) for line in lines) for k in range(ncols + 1)]
-    table = [
-        "  ".join(word.rjust(width) for word, width in zip(line, widths, strict=True)) + more
-        for line in lines
-    ]
+    lines = [["", *map(str, range(ncols))]]
+    for i in range(nrows):
+        row = (found.get((i, j)) for j in range(ncols))
+        lines.append([str(i), *("." if x is None else short(x) for x in row)])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    table = ["  ".join(map(str.rjust, line, widths)) + more for line in lines]
     if A.nrows > FEW:
         table.append("...".rjust(widths[0] + 3))
     return "\n".join([head, *table])
 
 
-def _text(value: Any) -> str:
-    return "." if value is None else short(value)
-
-
 def matrix_html(A: Any) -> str:
     """Return the facts and the upper left corner as HTML."""
-    size = f"{A.nrows:,} x {A.ncols:,}"
-    own_name(getattr(A, "stored", A))  # a transpose has the name of its matrix
-    title = _title(f"{A.name}: {type(A).__name__}({_facts(A, size)})")
-    found = _preview(A)
-    if not isinstance(found, dict):
-        return f"<div>{title}{html.escape(found)}</div>"
-    nrows, ncols = min(A.nrows, FEW), min(A.ncols, FEW)
-    more = f'<td style="{_CELL}none;color:gray">…</td>' * (A.ncols > FEW)
-    head = "".join(f'<th style="{_INDEX}">{j}</th>' for j in range(ncols))
-    lines = [f'<tr><th style="{_INDEX}"></th>{head}</tr>']
-    for i in range(nrows):
-        cells = "".join(_cell(found.get((i, j))) for j in range(ncols))
-        lines.append(f'<tr><th style="{_INDEX}">{i}</th>{cells}{more}</tr>')
-    if A.nrows > FEW:
-        lines.append(f'<tr><th style="{_INDEX}">…</th></tr>')
-    return f"<div>{title}{_table(lines)}</div>"
+
+    def shown(found: Any) -> str:
+        nrows, ncols = min(A.nrows, FEW), min(A.ncols, FEW)
+        more = [f"<td {_REST}…</td>"] * (A.ncols > FEW)
+        lines = [_row(map(_index, ["", *range(ncols)]))]
+        for i in range(nrows):
+            cells = (_cell(found.get((i, j))) for j in range(ncols))
+            lines.append(_row([_index(i), *cells, *more]))
+        return _table([*lines, *[_row([_index("…")])] * (A.nrows > FEW)])
+
+    return _object_html(A, _preview(A), shown)
 
 
 # ------------------------------------------------------------------- masks, calls, operators
@@ -214,68 +208,53 @@ def matrix_html(A: Any) -> str:
 def mask_html(m: Any) -> str:
     """Return as HTML where a mask lets results through, and its vector or matrix."""
     shown = vector_html(m.vector) if m.vector.ndim == 1 else matrix_html(m.vector)
-    kept = "an entry" if m.structure else "an entry that is not zero"
-    where = f"{own_name(m.vector)} has {'no entry, or a zero' if not m.structure else 'no entry'}"
-    if not m.complement:
-        where = f"{own_name(m.vector)} has {kept}"
-    return f"<div>{_title(f'{m!r}: Mask, lets through where {where}')}{shown}</div>"
+    if m.structure:
+        where = "no entry" if m.complement else "an entry"
+    else:
+        where = "no entry, or a zero" if m.complement else "an entry that is not zero"
+    title = f"{m!r}: Mask, lets through where {own_name(m.vector)} has {where}"
+    return f"<div>{_title(title)}{shown}</div>"
 
 
 def pair_html(pair: Any) -> str:
     """Return two operands without an operator as HTML: operands, and the call to write."""
-    return facts_html(
-        f"{type(pair).__name__}: {pair!r}",
-        {
-            "left": _operand(pair.left),
-            "right": _operand(pair.right),
-            "state": f"no {pair.wanted} yet: write {pair.example}",
-        },
-    )
+    state = f"no {pair.wanted} yet: write {pair.example}"
+    title = f"{type(pair).__name__}: {pair!r}"
+    return facts_html(title, left=_operand(pair.left), right=_operand(pair.right), state=state)
 
 
 def _operand(x: Any) -> str:
-    return f"{type(x).__name__}, {x.dtype}, {' x '.join(f'{n:,}' for n in x.shape)}"
+    return f"{type(x).__name__}, {x.dtype}, {_shape(x)}"
 
 
 def updater_html(to: Any) -> str:
     """Return an updater as HTML, without writing its output."""
-    return facts_html(
-        f"Updater: {to!r}",
-        {
-            "output": _operand(to.out),
-            "state": f"nothing is written yet: write {to!r} << call",
-        },
-    )
+    state = f"nothing is written yet: write {to!r} << call"
+    return facts_html(f"Updater: {to!r}", output=_operand(to.out), state=state)
 
 
 def part_html(part: Any, x: Any) -> str:
     """Return an expression ``x[...]`` as HTML, without reading that part of `x`."""
-    return facts_html(
-        f"{type(part).__name__}: {part!r}",
-        {"of": _operand(x), "state": f"not read: {part._hint}"},
-    )
+    title = f"{type(part).__name__}: {part!r}"
+    return facts_html(title, of=_operand(x), state=f"not read: {part._hint}")
 
 
 def call_html(call: Any) -> str:
     """Return a deferred call as HTML, without computing it."""
-    shape = " x ".join(f"{n:,}" for n in call.shape) or "scalar"
     return facts_html(
         f"Call: {call!r}",
-        {
-            "result": f"{call.dtype}, {shape}",
-            "operation": call.method,
-            "backend": getattr(call.backend, "name", "host"),
-            "state": "deferred: assign it with w << call, or use call.new()",
-        },
+        result=f"{call.dtype}, {_shape(call) or 'scalar'}",
+        operation=call.method,
+        backend=getattr(call.backend, "name", "host"),
+        state="deferred: assign it with w << call, or use call.new()",
     )
 
 
-def facts_html(title: str, facts: dict[str, Any]) -> str:
+def facts_html(title: str, /, **facts: Any) -> str:
     """Return a title and a table of names and facts as HTML."""
-    style = "text-align:left;padding:1px 8px;border:none;font-weight:normal"
     lines = [
-        f'<tr><th style="{style};color:gray;white-space:nowrap">{_typeset(name)}</th>'
-        f'<td style="{style}">{_typeset(str(fact))}</td></tr>'
+        f'<tr><th style="{_FACT};color:gray;white-space:nowrap">{_typeset(name)}</th>'
+        f"{_fact(_typeset(str(fact)))}</tr>"
         for name, fact in facts.items()
     ]
     return f"<div>{_title(title)}{_table(lines)}</div>"
@@ -283,14 +262,14 @@ def facts_html(title: str, facts: dict[str, Any]) -> str:
 
 def listing_html(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a title and a table of texts as HTML, each row led by its name in code."""
-    style = "text-align:left;padding:1px 8px;border:none;font-weight:normal"
-    heads = "".join(f'<th style="{style};color:gray">{_typeset(name)}</th>' for name in columns)
-    lines = [f"<tr>{heads}</tr>"]
+    lines = [_row(f'<th style="{_FACT};color:gray">{_typeset(name)}</th>' for name in columns)]
     for name, *facts in rows:
-        cells = "".join(f'<td style="{style}">{_typeset(fact)}</td>' for fact in facts)
-        code = f'<td style="{style}"><code>{html.escape(name)}</code></td>'
-        lines.append(f"<tr>{code}{cells}</tr>")
+        lines.append(_row([_fact(_title(name)), *(_fact(_typeset(fact)) for fact in facts)]))
     return f"<div>{_title(title)}{_table(lines)}</div>"
+
+
+def _fact(shown: str) -> str:
+    return f'<td style="{_FACT}">{shown}</td>'
 
 
 def _typeset(text: str) -> str:
@@ -305,6 +284,14 @@ def _title(text: str) -> str:
 def _table(lines: list[str]) -> str:
     style = "border-collapse:separate;border-spacing:2px;margin:4px 0;border:none;width:auto"
     return f'<table style="{style}">{"".join(lines)}</table>'
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _index(i: object) -> str:
+    return f'<th style="{_INDEX}">{i}</th>'
 
 
 def _cell(value: Any) -> str:

@@ -68,9 +68,8 @@ def _text(cell: RenderableType, console: Console) -> str:
 
 def _needs(column: Column, console: Console) -> tuple[int, int]:
     """Return the widths of the longest word and of the longest cell."""
-    cells = [_text(cell, console) for cell in (column.header, *column.cells)]
-    words = [word for cell in cells for word in cell.split()]
-    return max(map(cell_len, words), default=1), max(map(cell_len, cells), default=1)
+    sizes = [console.measure(cell) for cell in (column.header, *column.cells)]
+    return max(1, *(x.minimum for x in sizes)), max(1, *(x.maximum for x in sizes))
 
 
 def _widths(needs: Sequence[tuple[int, int]], room: int) -> list[int]:

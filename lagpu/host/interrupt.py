@@ -58,13 +58,10 @@ def end(_signal: object = None, _frame: object = None) -> None:
 
 
 def _remove_folders() -> None:
+    import shutil  # as `tempfile` has, which made them
+
     for folder in tuple(_folders):
-        for place, folders, files in os.walk(folder, topdown=False):
-            for name in files:
-                os.unlink(os.path.join(place, name))  # noqa: PTH108, PTH118
-            for name in folders:
-                os.rmdir(os.path.join(place, name))  # noqa: PTH106, PTH118
-        os.rmdir(folder)  # noqa: PTH106
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def end_commands() -> None:

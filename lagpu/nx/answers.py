@@ -6,34 +6,26 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import networkx as nx
 
-from lagpu.errors import (
-    DimensionMismatch,
-    DomainMismatch,
-    IndexOutOfBound,
-    InvalidValue,
-    LimitExceeded,
-    OutOfMemory,
-)
+from lagpu import errors
 from lagpu.nx.graph import Graph, empty_like
 
 #: The version of NetworkX, as (3, 6).
 NETWORKX = tuple(int(number) for number in nx.__version__.split(".")[:2])
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 # After these NetworkX runs its own function, which may have an answer or another error.
 _PASSED_ON = (
-    DimensionMismatch,
-    DomainMismatch,
-    IndexOutOfBound,
-    InvalidValue,
-    LimitExceeded,
-    OutOfMemory,
+    errors.DimensionMismatch,
+    errors.DomainMismatch,
+    errors.IndexOutOfBound,
+    errors.InvalidValue,
+    errors.LimitExceeded,
+    errors.OutOfMemory,
 )
 
 
@@ -42,15 +34,18 @@ class Declared:
     """What a function of the backend supports, and when it is worth calling."""
 
     function: Callable[..., Any]
-    signature: inspect.Signature  # with NetworkX' names
+    signature: inspect.Signature  # NetworkX' own
     only: Mapping[str, tuple[Any, ...]]  # supported values of arguments that lagpu restricts
     not_for: tuple[str, ...]  # of "directed", "multigraph"
     quick: bool  # NetworkX takes less time than the conversion of the graph
 
-    def known(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the keywords without those of a newer NetworkX that are None."""
+    def bind(self, args: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all arguments by name; a keyword that NetworkX lacks may be given as None."""
         own = self.signature.parameters
-        return {name: x for name, x in kwargs.items() if name in own or x is not None}
+        known = {name: x for name, x in kwargs.items() if name in own or x is not None}
+        given = self.signature.bind(*args, **known)
+        given.apply_defaults()
+        return given.arguments
 
 
 _DECLARED: dict[str, Declared] = {}
@@ -67,23 +62,31 @@ def answers(
     quick: bool = False,
     iterator: bool = False,
     **only: tuple[Any, ...],
-) -> Callable[[Callable[P, R]], Callable[P, R]]:
+) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Return a decorator that declares a function, and leaves to NetworkX what lagpu refuses.
 
-    The arguments are those of `Declared`, such as ``weight=(None,)``; `iterator`: NetworkX has a
-    generator, which raises its errors at the first ``next``.
+    The function is called with those of NetworkX' arguments that it names; others must have their
+    defaults. The arguments here are those of `Declared`, such as ``weight=(None,)``; `iterator`:
+    NetworkX has a generator, which raises its errors at the first ``next``.
     """
 
-    def declare(function: Callable[P, R]) -> Callable[P, R]:
-        name = function.__name__
+    def declare(function: Callable[..., R]) -> Callable[..., R]:
+        name, own = function.__name__, inspect.signature(function).parameters
+        theirs: Any = getattr(nx, name, None) or getattr(nx.bipartite, name)
+        parameters = [
+            x for x in inspect.signature(theirs).parameters.values() if "backend" not in x.name
+        ]
+        fixed = {x.name: (x.default,) for x in parameters if x.name not in own}
 
         @functools.wraps(function)
-        def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            graph: Any = args[0] if args else kwargs["G"]
+        def call(*args: Any, **kwargs: Any) -> R:
+            given = rules.bind(args, kwargs)
+            graph: Any = given["G"]
             if not len(graph):  # its error changes with the version of NetworkX
-                return cast(R, _of_networkx(name, graph, args[1:], kwargs))
+                given["G"] = empty_like(graph)
+                return cast(R, theirs(**given, backend="networkx"))
             try:
-                return function(*args, **rules.known(kwargs))
+                return function(**{name: given[name] for name in own})
             except _PASSED_ON as error:
                 raise NotImplementedError(f"lagpu: {error}") from error
             except nx.NetworkXException as error:
@@ -91,18 +94,12 @@ def answers(
                     return cast(R, _raising(error))
                 raise
 
-        rules = Declared(call, inspect.signature(function), only, not_for, quick)
+        signature = inspect.Signature(parameters)
+        rules = Declared(call, signature, fixed | only, not_for, quick)
         _DECLARED[name] = rules
         return call
 
     return declare
-
-
-def _of_networkx(name: str, graph: Any, args: Any, kwargs: Any) -> Any:
-    """Call NetworkX' own function on a graph without nodes."""
-    function: Any = getattr(nx, name, None) or getattr(nx.bipartite, name)
-    rest = {key: x for key, x in kwargs.items() if key != "G"}
-    return function(empty_like(graph), *args, **rest, backend="networkx")
 
 
 def _raising(error: Exception) -> Iterator[Any]:
@@ -121,11 +118,10 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
     """
     rules = declared(name)
     try:
-        given = rules.signature.bind(*args, **rules.known(kwargs))
+        given = rules.bind(args, kwargs)
     except TypeError as error:
         return f"{name}: {error}."
-    given.apply_defaults()
-    G = given.arguments["G"]
+    G = given["G"]
     if not isinstance(G, (nx.Graph, Graph)):
         return f"{type(G).__name__} is not a graph that lagpu converts."
     if "directed" in rules.not_for and G.is_directed():
@@ -133,10 +129,10 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
     if "multigraph" in rules.not_for and G.is_multigraph():
         return f"{name} of lagpu is for graphs without parallel edges."
     for argument, values in rules.only.items():
-        value = given.arguments[argument]
+        value = given[argument]
         if not any(value is x or (type(value) is type(x) and value == x) for x in values):
             return f"{name} of lagpu takes {argument}={' or '.join(map(repr, values))} alone."
-    if callable(given.arguments.get("weight")):
+    if callable(given.get("weight")):
         return f"{name} of lagpu takes the name of an edge attribute, not a function, as weight."
     return True
 
@@ -144,7 +140,7 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
 def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
     """Return True if a call that can run is likely faster than NetworkX' own, else why not."""
     rules = declared(name)
-    G = rules.signature.bind(*args, **rules.known(kwargs)).arguments["G"]
+    G = rules.bind(args, kwargs)["G"]
     if isinstance(G, Graph):
         return True
     settings: Any = nx.config.backends["lagpu"]
@@ -183,7 +179,7 @@ def _searched_often(G: Any) -> bool:
 _REASONS = {
     "test_dag.py::TestDAG::test_topological_sort6": (
         "a graph that changes while it is iterated: lagpu reads the graph at the call"
-    ),
+    )
 }
 if NETWORKX >= (3, 7):
     _REASONS |= dict.fromkeys(

@@ -1,10 +1,10 @@
-"""Breadth-first traversals, and shortest paths and their lengths, in edges and over weights."""
+"""Breadth-first searches in NetworkX' order, and shortest paths and their lengths."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import networkx as nx
@@ -14,7 +14,108 @@ from lagpu import algorithms
 from lagpu.errors import CycleFound, NoPath
 from lagpu.nx.answers import answers
 from lagpu.nx.graph import Graph
-from lagpu.nx.searches import levels_from, require, visited
+
+Array = np.ndarray[Any, Any]
+
+
+def require(G: Graph, node: Any, message: str, kind: type[Exception] = nx.NodeNotFound) -> int:
+    """Return the vertex of a node, or raise an error of NetworkX; ``{}`` is the node."""
+    vertex = G.find(node)
+    if vertex is None:
+        raise kind(message.format(node))
+    return vertex
+
+
+def _steps(limit: Any) -> int | None:
+    """Return a limit of NetworkX as a number of levels, None for none."""
+    if limit is None or limit == math.inf:
+        return None
+    found: int = math.ceil(limit)
+    return max(0, found)
+
+
+def levels_from(
+    G: Graph, sources: Sequence[int], limit: Any = None, *, back: bool = False
+) -> Array:
+    """Return the distance of each vertex from the nearest source, (n,), -1 if not reached."""
+    if not sources:
+        return np.full(len(G), -1)
+    A, most = G.matrix(back=back), _steps(limit)
+    if most is not None:
+        found = algorithms.neighborhood(A, list(sources), most)
+    elif len(sources) == 1:
+        found = algorithms.bfs_levels(A, sources[0])
+    else:
+        found = algorithms.bfs_levels_joint(A, list(sources))
+    levels: Array = found.to_dense(-1)
+    return levels
+
+
+def visited(
+    G: Graph, sources: Sequence[int], limit: Any = None, *, back: bool = False
+) -> tuple[Array, Array, Array]:
+    """Return the vertices in NetworkX' order, their parents, and the level of every vertex."""
+    levels = levels_from(G, sources, limit, back=back)
+    return *_breadth_first(*G.along(back=back), levels, sources), levels
+
+
+class _Down:
+    """The edges that lead from a level to the next one, by the vertex where they begin."""
+
+    def __init__(self, rows: Array, cols: Array, levels: Array) -> None:
+        down = (levels[rows] >= 0) & (levels[cols] == levels[rows] + 1)
+        self.cols = cols[down]
+        self.count = np.bincount(rows[down], minlength=len(levels))
+        self.begin = np.cumsum(self.count) - self.count
+
+    def of(self, parents: Array) -> tuple[Array, Array]:
+        """Return (parent, child) of the edges of some parents, one parent after the other."""
+        count = self.count[parents]
+        shift = np.repeat(self.begin[parents] - (np.cumsum(count) - count), count)
+        return np.repeat(parents, count), self.cols[shift + np.arange(len(shift))]
+
+
+def _breadth_first(
+    rows: Array, cols: Array, levels: Array, sources: Sequence[int]
+) -> tuple[Array, Array]:
+    """Return the vertices as a queue visits them, and the parent of each, -1 for the sources.
+
+    The edges of a vertex are side by side in `rows` and `cols`, in NetworkX' order.
+    """
+    down, place = _Down(rows, cols, levels), np.empty(len(levels), np.int64)
+    layer = np.asarray(sources, np.int64)
+    order, parents = [layer], [np.full(len(layer), -1)]
+    while layer.size:
+        above, below = down.of(layer)
+        at = np.arange(len(below))
+        place[below[::-1]] = at[::-1]  # of equal indices the last one assigns: the first edge
+        first = place[below] == at
+        layer = below[first]
+        order.append(layer)
+        parents.append(above[first])
+    return np.concatenate(order), np.concatenate(parents)
+
+
+def generations(rows: Array, cols: Array, levels: Array) -> list[Array]:
+    """Return the vertices of each level of a DAG in the order in which their last edge is taken.
+
+    A level is the length of the longest path that ends there.
+    """
+    down, place = _Down(rows, cols, levels), np.empty(len(levels), np.int64)
+    layer = np.flatnonzero(levels == 0)
+    found = []
+    while layer.size:
+        found.append(layer)
+        _, below = down.of(layer)
+        at = np.arange(len(below))
+        place[below] = at  # of equal indices the last one assigns
+        layer = below[place[below] == at]
+    return found
+
+
+# ------------------------------------------------------------------------------------------
+# Breadth-first traversals, and shortest paths and their lengths, in edges and over weights.
+
 
 _UNKNOWN = "The node {} is not in the graph."
 
@@ -30,26 +131,14 @@ def _edges(G: Graph, source: Any, depth_limit: Any, reverse: bool) -> list[tuple
     return [(nodes[u], nodes[v]) for u, v in ends]
 
 
-@answers(quick=True, iterator=True, sort_neighbors=(None,))
-def bfs_edges(
-    G: Graph,
-    source: Any,
-    reverse: bool = False,
-    depth_limit: Any = None,
-    sort_neighbors: None = None,
-) -> Iterator[tuple[Any, Any]]:
+@answers(quick=True, iterator=True)
+def bfs_edges(G: Graph, source: Any, reverse: bool, depth_limit: Any) -> Iterator[tuple[Any, Any]]:
     """Return an iterator over (parent, child) of a breadth-first tree."""
     return iter(_edges(G, source, depth_limit, reverse))
 
 
-@answers(quick=True, sort_neighbors=(None,))
-def bfs_tree(
-    G: Graph,
-    source: Any,
-    reverse: bool = False,
-    depth_limit: Any = None,
-    sort_neighbors: None = None,
-) -> Any:
+@answers(quick=True)
+def bfs_tree(G: Graph, source: Any, reverse: bool, depth_limit: Any) -> Any:
     """Return a breadth-first tree as a NetworkX graph."""
     edges = _edges(G, source, depth_limit, reverse)
     T: Any = nx.DiGraph()
@@ -58,18 +147,14 @@ def bfs_tree(
     return T
 
 
-@answers(quick=True, iterator=True, sort_neighbors=(None,))
-def bfs_predecessors(
-    G: Graph, source: Any, depth_limit: Any = None, sort_neighbors: None = None
-) -> Iterator[tuple[Any, Any]]:
+@answers(quick=True, iterator=True)
+def bfs_predecessors(G: Graph, source: Any, depth_limit: Any) -> Iterator[tuple[Any, Any]]:
     """Return an iterator over (child, parent) of a breadth-first tree."""
     return iter([(v, u) for u, v in _edges(G, source, depth_limit, False)])
 
 
-@answers(quick=True, iterator=True, sort_neighbors=(None,))
-def bfs_successors(
-    G: Graph, source: Any, depth_limit: Any = None, sort_neighbors: None = None
-) -> Iterator[tuple[Any, list[Any]]]:
+@answers(quick=True, iterator=True)
+def bfs_successors(G: Graph, source: Any, depth_limit: Any) -> Iterator[tuple[Any, list[Any]]]:
     """Return an iterator over (parent, list of children) of a breadth-first tree."""
     edges = _edges(G, source, depth_limit, False)
     groups = itertools.groupby(edges, key=lambda edge: edge[0])
@@ -132,33 +217,31 @@ def _paths(G: Graph, start: int, cutoff: Any, *, back: bool = False) -> dict[Any
 
 
 @answers(quick=True)
-def single_source_shortest_path_length(G: Graph, source: Any, cutoff: Any = None) -> dict[Any, int]:
+def single_source_shortest_path_length(G: Graph, source: Any, cutoff: Any) -> dict[Any, int]:
     """Return the distance of each node from a node."""
     return _lengths(G, require(G, source, "Source {} is not in G"), cutoff)
 
 
 @answers(quick=True)
-def single_target_shortest_path_length(G: Graph, target: Any, cutoff: Any = None) -> dict[Any, int]:
+def single_target_shortest_path_length(G: Graph, target: Any, cutoff: Any) -> dict[Any, int]:
     """Return the distance of each node to a node."""
     return _lengths(G, require(G, target, "Target {} is not in G"), cutoff, back=True)
 
 
 @answers()
-def all_pairs_shortest_path_length(
-    G: Graph, cutoff: Any = None
-) -> Iterator[tuple[Any, dict[Any, int]]]:
+def all_pairs_shortest_path_length(G: Graph, cutoff: Any) -> Iterator[tuple[Any, dict[Any, int]]]:
     """Return an iterator over each node with the distances from it."""
     return ((node, _lengths(G, v, cutoff)) for v, node in enumerate(G.nodes))
 
 
 @answers(quick=True)
-def single_source_shortest_path(G: Graph, source: Any, cutoff: Any = None) -> dict[Any, list[Any]]:
+def single_source_shortest_path(G: Graph, source: Any, cutoff: Any) -> dict[Any, list[Any]]:
     """Return a shortest path from a node to each node."""
     return _paths(G, require(G, source, "Source {} not in G"), cutoff)
 
 
 @answers(quick=True)
-def single_target_shortest_path(G: Graph, target: Any, cutoff: Any = None) -> dict[Any, list[Any]]:
+def single_target_shortest_path(G: Graph, target: Any, cutoff: Any) -> dict[Any, list[Any]]:
     """Return a shortest path from each node to a node."""
     return _paths(G, require(G, target, "Target {} not in G"), cutoff, back=True)
 
@@ -183,14 +266,10 @@ def has_path(G: Graph, source: Any, target: Any) -> bool:
     return algorithms.has_path(G.matrix(), start, end)
 
 
-@answers(weight=(None,), method=(None, "unweighted"))
-def average_shortest_path_length(G: Graph, weight: None = None, method: Any = None) -> float:
+@answers(method=(None, "unweighted"))
+def average_shortest_path_length(G: Graph) -> float:
     """Return the mean distance of two nodes."""
     n, total = len(G), 0
-    if n == 0:
-        raise nx.NetworkXPointlessConcept(
-            "the null graph has no paths, thus there is no average shortest path length"
-        )
     if n == 1:
         return 0
     A = G.matrix()
@@ -236,7 +315,7 @@ def _distances(
 
 @answers()
 def single_source_dijkstra_path_length(
-    G: Graph, source: Any, cutoff: Any = None, weight: Any = "weight"
+    G: Graph, source: Any, cutoff: Any, weight: Any
 ) -> dict[Any, Any]:
     """Return the distance of each node from a node, over weights that are not negative."""
     start = require(G, source, _NOT_FOUND)
@@ -244,7 +323,7 @@ def single_source_dijkstra_path_length(
 
 
 @answers()
-def dijkstra_path_length(G: Graph, source: Any, target: Any, weight: Any = "weight") -> Any:
+def dijkstra_path_length(G: Graph, source: Any, target: Any, weight: Any) -> Any:
     """Return the distance of two nodes over weights that are not negative."""
     start = require(G, source, _NOT_FOUND)
     return _between(G, start, source, target, weight, True, "Node {} not reachable from {}")
@@ -252,22 +331,20 @@ def dijkstra_path_length(G: Graph, source: Any, target: Any, weight: Any = "weig
 
 @answers(iterator=True)
 def all_pairs_dijkstra_path_length(
-    G: Graph, cutoff: Any = None, weight: Any = "weight"
+    G: Graph, cutoff: Any, weight: Any
 ) -> Iterator[tuple[Any, dict[Any, Any]]]:
     """Return an iterator over each node with the distances from it."""
     return _of_each(G, lambda v: _distances(G, v, weight, cutoff=cutoff, nearest=True))
 
 
 @answers()
-def single_source_bellman_ford_path_length(
-    G: Graph, source: Any, weight: Any = "weight"
-) -> dict[Any, Any]:
+def single_source_bellman_ford_path_length(G: Graph, source: Any, weight: Any) -> dict[Any, Any]:
     """Return the distance of each node from a node."""
     return _distances(G, require(G, source, _NO_SOURCE), weight, nearest=False)
 
 
 @answers()
-def bellman_ford_path_length(G: Graph, source: Any, target: Any, weight: Any = "weight") -> Any:
+def bellman_ford_path_length(G: Graph, source: Any, target: Any, weight: Any) -> Any:
     """Return the distance of two nodes."""
     start = require(G, source, _NOT_FOUND if source == target else _NO_SOURCE)
     return _between(G, start, source, target, weight, False, "node {} not reachable from {}")
@@ -287,7 +364,7 @@ def _between(
 
 @answers(iterator=True)
 def all_pairs_bellman_ford_path_length(
-    G: Graph, weight: Any = "weight"
+    G: Graph, weight: Any
 ) -> Iterator[tuple[Any, dict[Any, Any]]]:
     """Return an iterator over each node with the distances from it."""
     return _of_each(G, lambda v: _distances(G, v, weight, nearest=False))
@@ -305,14 +382,8 @@ def _of_each(G: Graph, of: Callable[[int], Any]) -> Iterator[tuple[Any, Any]]:
 _METHODS = ("dijkstra", "bellman-ford")
 
 
-@answers(quick=True, weight=(None,), method=_METHODS)
-def shortest_path(
-    G: Graph,
-    source: Any = None,
-    target: Any = None,
-    weight: None = None,
-    method: str = "dijkstra",
-) -> Any:
+@answers(quick=True, method=_METHODS)
+def shortest_path(G: Graph, source: Any, target: Any) -> Any:
     """Return a shortest path in edges between two nodes, or by nodes from or to one."""
     if source is None and target is None:
         raise NotImplementedError("lagpu: shortest paths of all pairs")
@@ -324,13 +395,7 @@ def shortest_path(
 
 
 @answers(quick=True, method=_METHODS)
-def shortest_path_length(
-    G: Graph,
-    source: Any = None,
-    target: Any = None,
-    weight: Any = None,
-    method: str = "dijkstra",
-) -> Any:
+def shortest_path_length(G: Graph, source: Any, target: Any, weight: Any, method: str) -> Any:
     """Return the distance of two nodes, or by nodes from or to one, or of all pairs."""
     nearest = method == "dijkstra"
     missing = _NOT_FOUND if nearest else _NO_SOURCE

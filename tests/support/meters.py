@@ -21,9 +21,9 @@ def recorded(place, monkeypatch):
         monkeypatch.setattr(type(device), name, telling(name, getattr(type(device), name)))
     launch = CudaLaunch._launch
 
-    def tell_quick(self, new):  # it does not ask the device
+    def tell_quick(self, packed, new):  # it does not ask the device
         found.append(self.kernel.name)
-        launch(self, new)
+        launch(self, packed, new)
 
     monkeypatch.setattr(CudaLaunch, "_launch", tell_quick)
     return found

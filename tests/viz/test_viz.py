@@ -12,8 +12,7 @@ from pictures import small, world
 from lagpu import BOOL, INT32, Matrix, Vector, generators, semiring, viz
 from lagpu.algorithms import bfs, bfs_levels
 from lagpu.core.expr import format_formula
-from lagpu.draw.axes import level_colours
-from lagpu.draw.cells import ENTRY, NONE, USED
+from lagpu.draw.look import ENTRY, NONE, USED, level_colours
 from lagpu.errors import DomainMismatch, InvalidValue
 
 mpl = pytest.importorskip("matplotlib")  # of the group test

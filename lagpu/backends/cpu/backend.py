@@ -8,32 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from lagpu import operations as ops
 from lagpu.algebra.operators import BinaryOp
 from lagpu.algebra.tables import binary
-from lagpu.backends.cpu.directions import LAST, POLICIES, Plan, choose, degree_sum, memory_of
-from lagpu.backends.cpu.handles import (
-    LOCK,
-    NULL,
-    Box,
-    c_function,
-    check,
-    count_entries,
-    gb,
-    index_list,
-    is_lost,
-    lib,
-    named_error,
-    on_host,
-    typed_operator,
-)
-from lagpu.backends.cpu.statements import (
-    RUN,
-    element,
-    reduced,
-    require_no_choice,
-    require_no_kernel,
-    run_on_matrix,
-)
+from lagpu.backends.cpu import handles, statements
+from lagpu.backends.cpu.handles import LOCK, NULL, Box, c_function, check, gb, lib, on_host
 from lagpu.backends.cpu.workarounds import at_indices, boxed
 from lagpu.backends.guard import guarded
 from lagpu.backends.policies import sparse_batch_size
@@ -42,58 +21,43 @@ from lagpu.backends.protocol import Capabilities
 from lagpu.dtypes import DType
 from lagpu.errors import InvalidValue, OutOfMemory
 from lagpu.host.memory import available_bytes, require
-from lagpu.operations import (
-    ExtractElement,
-    FusedLoop,
-    Handle,
-    Multiply,
-    MultiplySelection,
-    Operation,
-    Reduce,
-    Rejection,
-    Statement,
-    Sweep,
-    Until,
-)
+from lagpu.operations import Handle
 
 
 class CpuMeter:
     """Times statements by the host's clock; see `Meter`."""
 
     def run(
-        self, work: Callable[[], None], out: Handle | None, operation: Operation | None
+        self, work: Callable[[], None], out: Handle | None, operation: ops.Operation | None
     ) -> Callable[[], Measured]:
         with LOCK:
-            return self._run(work, out, operation)
-
-    def _run(
-        self, work: Callable[[], None], out: Handle | None, operation: Operation | None
-    ) -> Callable[[], Measured]:
-        w = None if out is None or out.gb.ndim == 2 else out
-        edges, before, found = None, 0, Measured()
-        if isinstance(operation, (Multiply, MultiplySelection)):
-            edges = None if w is None else _edges(w, operation)
-            before = 0 if w is None else int(operation.operand.gb.nvals)
-            found = Measured(kernel="SuiteSparse", reason="SuiteSparse chooses its own method")
-        start = time.perf_counter()
-        work()
-        if w is not None:
-            lib.GrB_Vector_wait(w.handle, lib.GrB_MATERIALIZE)
-        ms = (time.perf_counter() - start) * 1e3
-        plan = LAST.plan if w is not None and isinstance(operation, Multiply) else None
-        if plan is not None:
-            found = Measured(direction=plan.direction, kernel=plan.kernel, reason=plan.reason)
-        found = found._replace(edges=edges)
-        if w is not None and edges is not None:
-            A, u = _operands(operation)
-            moved = (8 + A.width) * edges + (16 + u.width) * before + (8 + w.width) * w.gb.nvals
-            found = found._replace(bytes=int(moved))
-        found = found._replace(kernel_ms=ms, host_ms=ms)
-        return lambda: found
+            w = None if out is None or out.kind == "Matrix" else out
+            product = (
+                operation if isinstance(operation, (ops.Multiply, ops.MultiplySelection)) else None
+            )
+            edges = before = 0
+            if w is not None and product is not None:
+                edges, before = _edges(w, product), int(product.operand.gb.nvals)
+            start = time.perf_counter()
+            work()
+            if w is not None:
+                handles.finish(w)
+            ms = (time.perf_counter() - start) * 1e3
+            found = Measured(kernel_ms=ms, host_ms=ms)
+            if product is not None:
+                plan = statements.LAST.plan or statements.ITS_OWN
+                found = found._replace(
+                    direction=plan.direction, kernel=plan.kernel, reason=plan.reason
+                )
+            if w is not None and product is not None:
+                A, u = product[:2]
+                moved = (8 + A.width) * edges + (16 + u.width) * before + (8 + w.width) * w.gb.nvals
+                found = found._replace(edges=edges, bytes=int(moved))
+            return lambda: found
 
     def run_loop(
-        self, plan: Callable[[], FusedLoop | Rejection]
-    ) -> tuple[FusedLoop | Rejection, LoopMeasured | None]:
+        self, plan: Callable[[], ops.FusedLoop | ops.Rejection]
+    ) -> tuple[ops.FusedLoop | ops.Rejection, LoopMeasured | None]:
         return plan(), None
 
     def count(self, x: Box) -> Callable[[], int]:
@@ -108,18 +72,12 @@ class CpuMeter:
         return 0
 
 
-def _operands(operation: Operation | None) -> tuple[Box, Box]:
-    """Return (the matrix of a product, or the vector of a selection; the operand)."""
-    if isinstance(operation, MultiplySelection):
-        return operation.indices, operation.operand
-    assert isinstance(operation, Multiply)
-    return operation.matrix, operation.operand
-
-
-def _edges(w: Box, operation: Multiply | MultiplySelection) -> int:
+def _edges(w: Box, operation: ops.Multiply | ops.MultiplySelection) -> int:
     """Count the matrix entries that meet an entry of the vector."""
-    if isinstance(operation, Multiply):
-        return degree_sum(operation.matrix, operation.operand, operation.product.transpose)
+    if isinstance(operation, ops.Multiply):
+        return statements.degree_sum(
+            operation.matrix, operation.operand, operation.product.transpose
+        )
     f, u, product = operation
     columns, rows = f.gb.to_coo()
     inner, nrows = (rows, u.gb.size) if product.transpose else (columns, w.gb.size)
@@ -145,12 +103,12 @@ def _signed(indices: Array) -> Array:
     return indices.view(np.int64) if indices.dtype == np.uint64 else indices.astype(np.int64)
 
 
-@guarded(named_error)
+@guarded(handles.named_error)
 class CpuBackend:
     """python-graphblas: the oracle, and the default where there is no GPU. See `Backend`."""
 
     name = "cpu"
-    capabilities = Capabilities(policies=tuple(POLICIES))
+    capabilities = Capabilities(policies=tuple(statements.POLICIES))
     device = None
     lock = LOCK
     enter = None
@@ -160,50 +118,52 @@ class CpuBackend:
         return f"<lagpu backend {self.name}>"
 
     @property
-    def last_product(self) -> Plan | None:
-        return getattr(LAST, "plan", None)
+    def last_product(self) -> statements.Plan | None:
+        return getattr(statements.LAST, "plan", None)
 
     # --------------------------------------------------------------------------- statements
-    def execute(self, statement: Statement) -> None:
+    def execute(self, statement: ops.Statement) -> None:
         w, desc, operation, _ = statement
-        if w.gb.ndim == 2:
-            run_on_matrix(w, desc, operation)
+        if w.kind == "Matrix":
+            statements.run_on_matrix(statement)
             return
         kind = type(operation)
-        if kind is not Multiply:
+        if kind is not ops.Multiply:
             w.search = None
         try:
-            RUN[kind](w, desc, operation)
+            statements.RUN[kind](w, desc, operation)
         except OutOfMemory as error:
-            if is_lost(w):
+            if handles.is_lost(w):
                 lost = f"{error} The entries of the output are lost. Make it anew."
                 raise OutOfMemory(lost) from error
             raise
 
-    def evaluate(self, operation: Operation) -> Any:
-        if isinstance(operation, ExtractElement):
-            return element(operation.operand, operation.position)
-        assert isinstance(operation, Reduce)
+    def evaluate(self, operation: ops.Operation) -> Any:
+        if isinstance(operation, ops.ExtractElement):
+            return statements.element(operation.operand, operation.position)
+        assert isinstance(operation, ops.Reduce)
         u = operation.operand
-        return reduced(u, operation.monoid) if u.gb.nvals else None
+        return statements.reduced(u, operation.monoid) if u.gb.nvals else None
 
-    def explain(self, operation: Operation) -> list[str]:
-        if isinstance(operation, MultiplySelection):
-            require_no_choice(operation.product)
+    def explain(self, operation: ops.Operation) -> list[str]:
+        if isinstance(operation, ops.MultiplySelection):
+            statements.require_no_choice(operation.product)
             return [
                 "SuiteSparse:GraphBLAS multiplies by the matrix, which is built from the vector"
             ]
-        assert isinstance(operation, Multiply)
+        assert isinstance(operation, ops.Multiply)
         A, u, product = operation.matrix, operation.operand, operation.product
-        require_no_kernel(product)
-        if u.gb.ndim == 2:
+        statements.require_no_choice(product, has_policies=True)
+        if u.kind == "Matrix":
             return ["SuiteSparse:GraphBLAS chooses its own method and does not tell"]
-        plan = choose(A, u, product)
+        plan = statements.choose(A, u, product)
         chosen = f"{plan.direction}, {plan.kernel}" if plan.direction else plan.kernel
-        return [f"{chosen}: {plan.reason}", memory_of(A)]
+        return [f"{chosen}: {plan.reason}", statements.memory_of(A)]
 
-    def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> Rejection:
-        return Rejection("SuiteSparse runs each statement by itself")
+    def plan_loop(
+        self, body: Sequence[ops.Statement], turns: ops.Until | ops.Sweep
+    ) -> ops.Rejection:
+        return ops.Rejection("SuiteSparse runs each statement by itself")
 
     def batch_size(
         self, A: Box, sources: int, levels: int, live: Sequence[tuple[DType, int]]
@@ -233,7 +193,7 @@ class CpuBackend:
             return boxed(v, dtype)
         out = self.vector(dtype, size)
         if len(indices):
-            where, count, _owner = index_list(on_host(indices), size)
+            where, count, _owner = handles.index_list(on_host(indices), size)
             one = dtype.numpy.type(values).item()
             call = at_indices(c_function("Vector_assign", dtype), indices, size)
             check(call(out.handle, NULL, NULL, one, where, count, NULL), "assign")
@@ -252,7 +212,7 @@ class CpuBackend:
         if np.ndim(values) == 0:  # python-graphblas takes no dup_op with a scalar
             values = np.broadcast_to(dtype.numpy.type(values), len(rows))
             dup_op = binary.first if dup_op is None else dup_op
-        dup = None if dup_op is None else typed_operator(dup_op, dup_op.types(dtype)[0])
+        dup = None if dup_op is None else handles.typed_operator(dup_op, dup_op.types(dtype)[0])
         try:
             A = gb.Matrix.from_coo(
                 on_host(rows), on_host(cols), on_host(values), dtype.name,
@@ -320,8 +280,8 @@ class CpuBackend:
         return values
 
     def set_values(self, x: Box, values: Array) -> None:
-        if x.gb.ndim == 1:
-            x.become(self.vector_from_coo(self.vector_to_coo(x)[0], values, x.dtype, x.gb.size))
+        if x.kind == "Vector":
+            x.become(self.vector_from_coo(self.vector_to_coo(x)[0], values, x.dtype, x.size))
         else:
             ptr, idx, _ = self.matrix_to_csc(x)
             x.become(self.matrix_from_csc(ptr, idx, values, x.dtype, x.gb.shape))
@@ -335,9 +295,7 @@ class CpuBackend:
         return _signed(rows), _signed(cols), values
 
     def nvals(self, x: Box) -> int:
-        if x.gb.ndim == 2:
-            return int(x.gb.nvals)
-        return count_entries(x)
+        return int(x.gb.nvals) if x.kind == "Matrix" else handles.count_entries(x)
 
     def form(self, x: Box) -> str:
         return str(x.gb.ss.format) + ", iso" * bool(x.gb.nvals and x.gb.ss.is_iso)
@@ -355,8 +313,7 @@ class CpuBackend:
         return A.symmetric
 
     def wait(self, x: Box) -> None:
-        call = lib.GrB_Vector_wait if x.gb.ndim == 1 else lib.GrB_Matrix_wait
-        check(call(x.handle, lib.GrB_MATERIALIZE), "wait")
+        handles.finish(x)
 
     # ----------------------------------------------------------------------- objects: changed
     def vector_set(self, v: Box, i: int, value: Any) -> None:

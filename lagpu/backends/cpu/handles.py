@@ -9,25 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra.operators import (
-    BinaryOp,
-    IndexUnaryOp,
-    Monoid,
-    Operator,
-    Semiring,
-    UnaryOp,
-    arithmetic,
-)
+from lagpu import errors
+from lagpu.algebra import operators
+from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring, UnaryOp
 from lagpu.backends.guard import out_of_memory
 from lagpu.dtypes import DType, lookup
-from lagpu.errors import (
-    BackendMismatch,
-    BackendUnavailable,
-    KernelCompileError,
-    LagpuError,
-    NotSupported,
-    OutOfMemory,
-)
 
 try:
     import graphblas as gb
@@ -37,12 +23,12 @@ try:
     # python-graphblas raises the second when it has counted the entries of an invalid object.
     _LOSS = (gb.exceptions.InvalidObject, gb.exceptions.EmptyObject)
 except ImportError as error:
-    raise BackendUnavailable(
+    raise errors.BackendUnavailable(
         f"cpu: {error}. Install it with: pip install python-graphblas"
     ) from error
 except (MemoryError, OSError) as error:  # under `ulimit -v` a library may not fit
     reason = str(error).split(". ")[0] or "memory is short"
-    raise BackendUnavailable(
+    raise errors.BackendUnavailable(
         f"cpu: python-graphblas cannot be loaded: {reason}. Allow the process more memory."
     ) from error
 
@@ -50,18 +36,10 @@ __all__ = ["ffi", "gb", "lib"]  # and what is defined here
 
 Array = np.ndarray[Any, Any]
 NULL = ffi.NULL
-C_NAMES = {
-    "BOOL": "bool",
-    "INT32": "int32_t",
-    "INT64": "int64_t",
-    "UINT32": "uint32_t",
-    "UINT64": "uint64_t",
-    "FP32": "float",
-    "FP64": "double",
-}
+_C_NAMES = {"BOOL": "bool", "FP32": "float", "FP64": "double"}  # of others ``int32_t`` and so on
 
 
-class GraphBLASError(LagpuError, RuntimeError):
+class GraphBLASError(errors.LagpuError, RuntimeError):
     """The C library refused a call that the front end had checked: a bug worth reporting."""
 
 
@@ -70,7 +48,7 @@ class GraphBLASError(LagpuError, RuntimeError):
 LOCK = threading.RLock()
 
 
-def named_error(_backend: Any, error: Exception, method: str) -> LagpuError | None:
+def named_error(_backend: Any, error: Exception, method: str) -> errors.LagpuError | None:
     """Return lagpu's error for one of NumPy or python-graphblas in a method of the backend."""
     if isinstance(error, (MemoryError, _SHORTAGE)):
         return out_of_memory(error, method, "cpu")
@@ -95,8 +73,9 @@ class Box:
 
     Attributes
     ----------
-    size : int
-        Of a vector; python-graphblas asks the library for it each time.
+    kind, shape : str, tuple of int
+        ``"Vector"`` or ``"Matrix"``, as in the names of C functions, and the size, or rows and
+        columns; python-graphblas asks the library for them each time.
     symmetric, has_hub : bool or None
         Whether a matrix equals its transpose, and whether a row or a column has more than 256
         entries, once known.
@@ -112,27 +91,12 @@ class Box:
         The last copy that served as a mask in place of the object, kept while C uses it.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "counts",
-        "dtype",
-        "full",
-        "gb",
-        "handle",
-        "has_hub",
-        "mask_copy",
-        "may_transpose",
-        "search",
-        "size",
-        "symmetric",
-        "transposed",
-    )
-
     def __init__(self, obj: Any, dtype: DType) -> None:
         self.gb = obj
         self.handle = obj.gb_obj[0]
         self.dtype = dtype
-        self.size = obj.shape[0] if obj.ndim == 1 else 0  # `size` would ask C
+        self.shape: tuple[int, ...] = obj.shape
+        self.kind = "Vector" if obj.ndim == 1 else "Matrix"
         self.symmetric: bool | None = None
         self.full = True
         self.has_hub: bool | None = None
@@ -149,35 +113,29 @@ class Box:
         self.counts = self.transposed = self.search = None
 
     @property
-    def kind(self) -> str:
-        """``"Vector"`` or ``"Matrix"``, as in the names of C functions."""
-        return "Vector" if self.gb.ndim == 1 else "Matrix"
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Size, or rows and columns."""
-        found: tuple[int, ...] = self.gb.shape
-        return found
+    def size(self) -> int:
+        """The size of a vector."""
+        return self.shape[0]
 
     @property
     def width(self) -> int:
         """Bytes of a value; GraphBLAS does not report whether it stores one value for all."""
-        return int(self.dtype.numpy.itemsize)
+        return self.dtype.numpy.itemsize
 
 
 def check(info: int, what: str) -> None:
     """Turn a GraphBLAS status into an error."""
     if info == lib.GrB_OUT_OF_MEMORY:
-        raise OutOfMemory(f"{what}: GraphBLAS ran out of memory.")
+        raise errors.OutOfMemory(f"{what}: GraphBLAS ran out of memory.")
     if info == lib.GrB_INVALID_OBJECT:
         raise _lost(what)
     if info < 0:
         raise GraphBLASError(f"{what}: GraphBLAS returned status {info}. Report it as a bug.")
 
 
-def _lost(what: str) -> OutOfMemory:
+def _lost(what: str) -> errors.OutOfMemory:
     """Return the error for an object that GraphBLAS left invalid when it could not write it."""
-    return OutOfMemory(
+    return errors.OutOfMemory(
         f"{what}: GraphBLAS ran out of memory when it wrote an object of this statement before, "
         "whose entries are lost. Make the object anew."
     )
@@ -191,6 +149,11 @@ def count_entries(v: Box) -> int:
 
 
 _COUNT = ffi.new("GrB_Index*")  # behind the lock, as every call
+
+
+def finish(x: Box) -> None:
+    """Have GraphBLAS finish its pending work on a vector or matrix."""
+    check(getattr(lib, f"GrB_{x.kind}_wait")(x.handle, lib.GrB_MATERIALIZE), "wait")
 
 
 def store_as(x: Any, forms: int) -> None:
@@ -210,6 +173,11 @@ def is_lost(v: Box) -> bool:
     return bool(lib.GrB_Vector_nvals(ffi.new("GrB_Index*"), v.handle) == lib.GrB_INVALID_OBJECT)
 
 
+def place_for(dtype: DType) -> Any:
+    """Return memory for one C number of a type."""
+    return ffi.new(f"{_C_NAMES.get(dtype.name, f'{dtype.name.lower()}_t')}*")
+
+
 @functools.cache
 def c_function(name: str, dtype: DType) -> Any:
     """Return the C function ``GrB_<name>_<type>``."""
@@ -217,25 +185,17 @@ def c_function(name: str, dtype: DType) -> Any:
 
 
 @functools.cache
-def descriptor(replace: bool, structure: bool, complement: bool, transpose: str) -> Any:
-    """Return the predefined descriptor; `transpose` is ``""``, ``"T0"`` or ``"T1"``."""
-    name = "R" * replace + "S" * structure + "C" * complement + transpose
-    return getattr(lib, f"GrB_DESC_{name}") if name else NULL
-
-
-@functools.cache
-def method_descriptor(
-    replace: bool, structure: bool, complement: bool, transpose: str, method: int
+def descriptor(
+    replace: bool, structure: bool, complement: bool, transpose: str = "", method: int = 0
 ) -> Any:
-    """Return the same descriptor with a method of products, made once."""
+    """Return a descriptor, made once; `transpose` is ``""``, ``"T0"``, ``"T1"`` or ``"T0T1"``."""
     handle = ffi.new("GrB_Descriptor*")
     check(lib.GrB_Descriptor_new(handle), "descriptor")
-    mask = lib.GrB_STRUCTURE * structure + lib.GrB_COMP * complement
     for field, value in (
         (lib.GrB_OUTP, lib.GrB_REPLACE * replace),
-        (lib.GrB_MASK, mask),
-        (lib.GrB_INP0, lib.GrB_TRAN * (transpose == "T0")),
-        (lib.GrB_INP1, lib.GrB_TRAN * (transpose == "T1")),
+        (lib.GrB_MASK, lib.GrB_STRUCTURE * structure + lib.GrB_COMP * complement),
+        (lib.GrB_INP0, lib.GrB_TRAN * ("T0" in transpose)),
+        (lib.GrB_INP1, lib.GrB_TRAN * ("T1" in transpose)),
         (lib.GxB_AxB_METHOD, method),
     ):
         if value:
@@ -265,7 +225,9 @@ def c_scalar(number: Any, dtype: DType) -> Box:
 def on_host(array: Any) -> Any:
     """Return a NumPy array, or raise for a device array, which is never copied silently."""
     if hasattr(array, "__cuda_array_interface__"):
-        raise BackendMismatch("cpu: the array is on a GPU. Copy it first, e.g. with cupy.asnumpy.")
+        raise errors.BackendMismatch(
+            "cpu: the array is on a GPU. Copy it first, e.g. with cupy.asnumpy."
+        )
     return array
 
 
@@ -278,56 +240,53 @@ _LDEXP = {"FP64": "INT64", "FP32": "BOOL"}
 KEPT: list[Any] = []  # objects to which GraphBLAS has pointers
 
 
-def _compiled(op: Operator, domain: DType, result: DType, arity: int) -> Any:
+def _compiled(op: Operator, domain: DType, result: DType) -> Any:
     """Return a typed python-graphblas operator, compiled from a function of numbers."""
     try:
         import numba
     except ImportError as error:
-        raise BackendUnavailable(
+        raise errors.BackendUnavailable(
             f"cpu: {op!r} needs Numba. Install it with: pip install numba"
         ) from error
     try:
-        return _registered(numba, op, domain, result, arity)[domain.name]
+        return _registered(numba, op, domain, result)[domain.name]
     except Exception as error:  # of Numba, or of the function itself
-        raise KernelCompileError(
+        raise errors.KernelCompileError(
             f"cpu: Numba does not compile {op!r} for {domain}. It says:\n{error}"
         ) from error
 
 
-def _registered(numba: Any, op: Operator, domain: DType, result: DType, arity: int) -> Any:
+def _registered(numba: Any, op: Operator, domain: DType, result: DType) -> Any:
     """Return an untyped python-graphblas operator of a function that Numba compiles when typed."""
     function, read, write = op.numpy, domain.numpy.type, result.numpy.type
     own = op.result(domain).numpy.type
-    if op.domain is arithmetic and domain.numpy.kind == "i" and not op.of_numbers:
+    if op.domain is operators.arithmetic and domain.numpy.kind == "i" and not op.of_numbers:
         read = np.dtype(f"u{domain.numpy}").type  # signed integers do not wrap in Numba
     if isinstance(function, np.ufunc):  # Numba can call a ufunc, but not compile one by itself
         inner = numba.njit(lambda *operands: function(*operands), error_model="numpy")
     else:
         inner = numba.njit(function, error_model="numpy")  # Python's, 1 / 0 raises with no caller
-    if arity == 1:
-        return gb.unary.register_anonymous(
-            lambda x: write(own(inner(read(x)))), op.name, is_udt=True
-        )
-    if arity == 2:
-        return gb.binary.register_anonymous(
-            lambda x, y: write(own(inner(read(x), read(y)))), op.name, is_udt=True
-        )
-    return gb.indexunary.register_anonymous(
-        lambda x, i, j, y: write(own(inner(read(x), i, j, read(y)))), op.name, is_udt=True
-    )
+    of_numbers: dict[type[Operator], Any] = {
+        UnaryOp: lambda x: write(own(inner(read(x)))),
+        BinaryOp: lambda x, y: write(own(inner(read(x), read(y)))),
+        IndexUnaryOp: lambda x, i, j, y: write(own(inner(read(x), i, j, read(y)))),
+    }
+    kind = type(op)
+    return _module(kind).register_anonymous(of_numbers[kind], op.name, is_udt=True)
+
+
+def _module(kind: type[Operator]) -> Any:
+    """Return python-graphblas' namespace of a kind of operators."""
+    names = {UnaryOp: "unary", BinaryOp: "binary", IndexUnaryOp: "indexunary"}
+    return getattr(gb, names[kind])
 
 
 @functools.cache
 def typed_operator(op: Operator, domain: DType) -> Any:
     """Return the typed python-graphblas operator."""
-    kinds: dict[type[Operator], tuple[Any, int]] = {
-        UnaryOp: (gb.unary, 1),
-        BinaryOp: (gb.binary, 2),
-        IndexUnaryOp: (gb.indexunary, 4),
-    }
-    module, arity = kinds[type(op)]
     if op.of_numbers:
-        return _compiled(op, domain, op.result(domain), arity)
+        return _compiled(op, domain, op.result(domain))
+    module = _module(type(op))
     if isinstance(op, BinaryOp) and op.positional:
         return getattr(module.ss, op.name)["INT64"]
     if isinstance(op, IndexUnaryOp) and not op.uses_value:
@@ -376,11 +335,11 @@ def c_semiring(semiring: Semiring, domain: DType) -> Any:
     if product is result:
         times = typed_operator(multiply, domain)
     elif multiply.positional:
-        raise NotSupported(
+        raise errors.NotSupported(
             f"cpu: {semiring!r} adds {result}, and GraphBLAS' {multiply.name} gives {product}."
         )
     else:  # GraphBLAS does not cast a product; a function compiled with the cast does
-        times = _compiled(multiply, domain, result, 2)
+        times = _compiled(multiply, domain, result)
     handle = ffi.new("GrB_Semiring*")
     info = lib.GrB_Semiring_new(handle, c_monoid(add, result), times.gb_obj)
     check(info, f"semiring {semiring.name}")

@@ -1,114 +1,435 @@
-"""Statements as calls of the C library, on vectors and on matrices."""
+"""Statements as calls of the C library, and the direction of each product."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, UnaryOp
+from lagpu import operations as ops
+from lagpu.algebra.operators import BinaryOp, Monoid, UnaryOp
 from lagpu.algebra.tables import unary
-from lagpu.backends.cpu.directions import (
-    LAST,
-    Plan,
-    Search,
-    after,
-    as_bitmap_for,
-    choose,
-    counts_of,
-    make_transposed,
-    stored_as_bitmap,
-)
-from lagpu.backends.cpu.handles import (
-    C_NAMES,
-    NULL,
-    Box,
-    binary_operator,
-    c_function,
-    c_monoid,
-    c_scalar,
-    c_semiring,
-    check,
-    compares_in_type_of_entries,
-    descriptor,
-    ffi,
-    gb,
-    index_list,
-    lib,
-    method_descriptor,
-    typed_operator,
-)
-from lagpu.backends.cpu.workarounds import (
-    accumulator,
-    at_indices,
-    boxed,
-    crashes_on_full,
-    empty,
-    finish_deletions,
-    has_no_position,
-    is_emptied_first,
-    mask_handle,
-    without_hyperlists,
-)
+from lagpu.backends.cpu import handles, workarounds
+from lagpu.backends.cpu.handles import NULL, Box, c_function, check, ffi, gb, lib, typed_operator
+from lagpu.backends.cpu.workarounds import boxed
+from lagpu.backends.policies import Policy, find_policy, number
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.errors import NotSupported
-from lagpu.operations import (
-    Apply,
-    Assign,
-    AssignScalar,
-    BoundOperator,
-    Descriptor,
-    Ewise,
-    Extract,
-    ExtractColumn,
-    Kronecker,
-    Multiply,
-    MultiplySelection,
-    Operation,
-    Product,
-    ReduceRows,
-    Select,
-    SelectionToMatrix,
-    Transposed,
-)
+from lagpu.host.memory import available_bytes, require
+from lagpu.operations import Descriptor
+
+Shape = tuple[int, ...]
+
+# Bytes of a transpose and of making it: an entry without its value, and a row or column; measured,
+# docs/design/memory.md.
+_ENTRY, _VERTEX = 9, 32
+_LARGE = 1 << 16  # entries from which free memory is read
 
 
-def require_no_choice(product: Product) -> None:
-    """Raise `NotSupported` if the author names a kernel or a policy for a product."""
-    chosen = product.policy if product.kernel is None else product.kernel
+class Counts:
+    """Counts of a matrix, made when a product needs them, and dropped when the matrix is written.
+
+    `nvals` are its entries, `lacked` those that products looked at because the matrix lacks its
+    transpose. By row (True) or by column (False), `degrees` are full vectors of python-graphblas,
+    and `most` is the longest.
+    """
+
+    def __init__(self, A: Box) -> None:
+        self.nvals = int(A.gb.nvals)
+        self.lacked = 0
+        self.degrees: dict[bool, Any] = {}
+        self.most: dict[bool, int] = {}
+
+
+def counts_of(A: Box) -> Counts:
+    """Return the counts of a matrix."""
+    if A.counts is None:
+        A.counts = Counts(A)
+    found: Counts = A.counts
+    return found
+
+
+def degrees(A: Box, by_row: bool) -> Any:
+    """Return the entries of each row, or of each column, as a python-graphblas vector."""
+    known = counts_of(A).degrees
+    if by_row not in known:
+        count = A.gb.reduce_rowwise("count") if by_row else A.gb.reduce_columnwise("count")
+        full = gb.Vector("INT64", A.shape[not by_row])
+        full[:] = 0
+        full(gb.binary.plus) << count
+        known[by_row] = full
+    return known[by_row]
+
+
+def longest(A: Box, by_row: bool) -> int:
+    """Return the entries of the longest row, or of the longest column."""
+    most: dict[bool, int] = counts_of(A).most
+    if by_row not in most:
+        most[by_row] = int(degrees(A, by_row).reduce("max").new().value or 0)
+    return most[by_row]
+
+
+def degree_sum(A: Box, u: Box, by_row: bool) -> int:
+    """Return the number of entries of the rows, or of the columns, at which a vector has some."""
+    met = u.gb.inner(degrees(A, by_row), gb.semiring.plus_second["INT64"]).new()
+    return int(met.value or 0)
+
+
+# ---------------------------------------------------------------------------- the transpose
+def transposed(A: Box) -> Box | None:
+    """Return the transpose of a matrix if it is there; a symmetric matrix is its own."""
+    return A if A.symmetric else A.transposed
+
+
+def why_no_transpose(A: Box) -> str:
+    """Return why the transpose of a matrix may not be made, or an empty string."""
+    if not A.may_transpose:
+        return "its orientation is csc"
+    need, free = _bytes(A), available_bytes()
+    if need > free and counts_of(A).nvals >= _LARGE:
+        return f"making it needs {need / 1e6:,.1f} MB, {free / 1e6:,.1f} MB free"
+    return ""
+
+
+def make_transposed(A: Box) -> Box:
+    """Return the transpose of a matrix, made now and kept; a symmetric matrix is its own."""
+    known = transposed(A)
+    if known is not None:
+        return known
+    if why := why_no_transpose(A):
+        remedy = "free some memory" if A.may_transpose else "set orientation to auto"
+        raise NotSupported(
+            f"cpu: the other direction needs the matrix transposed, and {why}. "
+            f"Use policy='auto', or {remedy}."
+        )
+    other = transpose_of(A)
+    if A.symmetric is None:
+        A.symmetric = A.shape == other.shape and bool(A.gb.isequal(other.gb))
+    A.transposed = None if A.symmetric else other
+    return A if A.symmetric else other
+
+
+def transpose_of(A: Box) -> Box:
+    """Return a new matrix, the transpose."""
+    if counts_of(A).nvals >= _LARGE:
+        require(_bytes(A), "transpose")
+    new = gb.Matrix(A.dtype.name, *A.shape[::-1])
+    new.ss.config["format"] = "by_row"
+    check(lib.GrB_transpose(new.gb_obj[0], NULL, NULL, A.handle, NULL), "transpose")
+    made = boxed(new, A.dtype)
+    handles.finish(made)
+    return made
+
+
+def _bytes(A: Box) -> int:
+    """Return the bytes that making the transpose takes."""
+    return counts_of(A).nvals * (_ENTRY + A.width) + _VERTEX * sum(A.shape)
+
+
+def memory_of(A: Box) -> str:
+    """Return a line on what a matrix holds: its form by rows, and that by columns if it is kept."""
+    nbytes, held = ffi.new("size_t*"), []
+    for name, form in (("by rows", A), ("by columns", A.transposed)):
+        if form is not None:
+            check(lib.GxB_Matrix_memoryUsage(nbytes, form.handle), "memoryUsage")
+            held.append(f"{name} {nbytes[0] / 1e6:,.1f} MB")
+    return ", ".join(held)
+
+
+# ------------------------------------------------------------------------- forms of vectors
+@contextmanager
+def stored_as_bitmap(v: Box) -> Iterator[None]:
+    """Store a vector as bitmap or full, and let SuiteSparse choose its form again afterwards."""
+    handles.store_as(v.gb, lib.GxB_BITMAP | (lib.GxB_FULL if v.full else 0))
+    try:
+        yield
+    finally:
+        handles.store_as(v.gb, handles.usual_forms(v))
+
+
+def as_bitmap_for(w: Box, desc: Descriptor) -> Any:
+    """Store the output of an assignment as bitmap if its mask is a large frontier.
+
+    Such a mask is a bitmap too. Into a sparse output, SuiteSparse writes each entry as a pending
+    one, and sorts them later (docs/design/cpu.md).
+    """
+    mask = desc.mask
+    if mask is None or mask.search is None or not mask.search.large or desc.accum is not None:
+        return nullcontext()
+    return stored_as_bitmap(w)
+
+
+# ------------------------------------------------------------------------------------------
+# The direction of a product of matrix and vector: push or pull, with the reason in numbers.
+#
+# SuiteSparse has a method for either direction, and by itself takes the one that suits the form
+# in which the matrix is stored: by rows, ``u @ A`` is pushed and ``A @ u`` pulled. The other
+# direction needs the transpose, which is the matrix itself if that is symmetric.
+
+
+#: (alpha, beta) of Beamer, Asanovic and Patterson 2012, section 5.1: a search pulls from the level
+#: on where (edges that leave the frontier) * alpha exceed the edges not looked at yet, and pushes
+#: again where (vertices of the frontier) * beta are less than all.
+BEAMER = (14.0, 24.0)
+#: Alpha, the beta of the way back to pushing, and the beta of a second pull: LAGraph's search for
+#: SuiteSparse, LG_BreadthFirstSearch_SSGrB_template.c.
+ALPHA, BETA_PUSH, BETA_PULL = 8.0, 512, 8
+#: Alpha of a pull that looks at every neighbour, since its sum needs all of them.
+ALPHA_SUMS = 1.0
+#: A matrix is transposed once products looked at so many times its entries for lack of that: by
+#: then making it would have paid (docs/design/cpu.md).
+PATIENCE = 6
+#: A push along n / 16 edges may find enough for SuiteSparse to store them as a bitmap.
+_LARGE_PUSH = 16
+
+LAST = threading.local()  # plan: of this thread's last product
+
+
+class Plan(NamedTuple):
+    """The choice for one product.
+
+    Attributes
+    ----------
+    direction : str
+        ``"push"`` or ``"pull"``; an empty string where the choice is SuiteSparse's.
+    why : str or tuple
+        The reason, or a text and the numbers to put into it when it is read.
+    edges, nvals : int
+        Matrix entries that leave the frontier, about, and its vertices.
+    lacks : bool
+        Whether it would be the other direction if the transpose were there.
+    """
+
+    direction: str
+    why: Any
+    edges: int = 0
+    nvals: int = 0
+    lacks: bool = False
+
+    @property
+    def kernel(self) -> str:
+        """The method of SuiteSparse."""
+        return _METHODS[self.direction]
+
+    @property
+    def reason(self) -> str:
+        """Why, in numbers."""
+        return self.why if isinstance(self.why, str) else self.why[0].format(*self.why[1:])
+
+
+_METHODS = {"push": "SuiteSparse saxpy", "pull": "SuiteSparse dot", "": "SuiteSparse"}
+
+
+class Search(NamedTuple):
+    """What a product leaves in its result, for the choice of the next product.
+
+    Attributes
+    ----------
+    matrix : weakref.ref of Box
+        The matrix.
+    explored, nvals : int
+        Its entries that this and earlier frontiers met, about; entries of the vector.
+    pulled, ever : bool
+        Whether this product pulled, and whether it or an earlier one did.
+    large : bool
+        Whether SuiteSparse may have made the result as a bitmap.
+    """
+
+    matrix: Any = None
+    explored: int = 0
+    nvals: int = 0
+    pulled: bool = False
+    ever: bool = False
+    large: bool = False
+
+
+_NOTHING = Search()  # before the first product
+
+
+class Numbers(NamedTuple):
+    """The numbers by which a policy decides.
+
+    Attributes
+    ----------
+    A, u, by_row : Box, Box, bool
+        The operands, and whether the vector's entries are rows of the matrix.
+    all_edges, size, nvals : int
+        Entries of the matrix, size of the vector, and its entries: the frontier.
+    before : Search
+        What the product before left.
+    alpha : float or None
+        `ALPHA_SUMS` for a sum that needs every neighbour.
+    """
+
+    A: Box
+    u: Box
+    by_row: bool
+    all_edges: int
+    size: int
+    nvals: int
+    before: Search
+    alpha: float | None
+
+    @property
+    def unexplored(self) -> int:
+        """Matrix entries that no earlier frontier met."""
+        return max(self.all_edges - self.before.explored, 0)
+
+    def plan(self, pulls: bool, *why: Any) -> Plan:
+        """Return a plan; its edges are as many as so many vertices have on average."""
+        edges = self.all_edges * self.nvals // (self.size or 1)
+        return Plan("pull" if pulls else "push", why, edges, self.nvals)
+
+    def by_edges(self, alpha: float) -> Plan:
+        """Pull if few edges are left beside the frontier's.
+
+        The edges are counted only if they can be so many: a search of many levels has few in each.
+        """
+        alpha = alpha if self.alpha is None else self.alpha
+        unexplored = self.unexplored
+        most = self.nvals * longest(self.A, self.by_row)
+        if self.nvals == self.size:
+            plan, about = self.plan(False), ""
+        elif most * alpha <= unexplored - most:
+            plan, about = self.plan(False), "about "
+        else:
+            edges = degree_sum(self.A, self.u, self.by_row)
+            plan, about = Plan("push", "", edges, self.nvals), ""
+        left = max(unexplored - plan.edges, 0)
+        pulls = plan.edges * alpha > left
+        text = f"edges {{}}{{}} {'>' if pulls else '<='} unexplored {{}} / {{:g}}"
+        why = text, about, plan.edges, left, alpha
+        return plan._replace(direction="pull" if pulls else "push", why=why)
+
+
+def choose(A: Box, u: Box, product: ops.Product, desc: Descriptor | None = None) -> Plan:
+    """Return the plan of a product; nothing is made or changed."""
+    name, given = _policy_of("auto" if product.policy is None else product.policy)
+    if 0 in A.shape:
+        return Plan("", "SuiteSparse chooses its own method: the matrix has a size of 0")
+    monoid = product.semiring.monoid
+    named = name in ("push", "pull")
+    if not named and (why := _why_no_choice(monoid, product.result, desc)):
+        return Plan("", why)
+    plan: Plan = POLICIES[name].rule(_numbers(A, u, product), **given)
+    fits = product.transpose is (plan.direction == "push")
+    return plan if fits or named or transposed(A) is not None else _without_transpose(A, plan)
+
+
+def _why_no_choice(monoid: Monoid, result: DType, desc: Descriptor | None) -> str:
+    """Return why the direction is left to SuiteSparse, or an empty string."""
+    if not (monoid.has_any_terminal or (monoid.is_exact(result) and not monoid.registered)):
+        return f"SuiteSparse chooses its own method: {monoid.name} of {result} may round"
+    if desc is None:
+        return ""
+    if desc.accum is not None:
+        return "SuiteSparse chooses its own method: the result is accumulated"
+    if desc.mask is not None and not desc.complement:
+        return "SuiteSparse chooses its own method: the mask says where results are wanted"
+    return ""
+
+
+def _numbers(A: Box, u: Box, product: ops.Product) -> Numbers:
+    """Return the numbers of a product."""
+    counts, by_row, before = counts_of(A), product.transpose, u.search
+    if before is None or before.matrix() is not A:
+        before = _NOTHING
+    stops = product.semiring.monoid.has_any_terminal or product.result is BOOL
+    size, alpha = A.shape[not by_row], None if stops else ALPHA_SUMS
+    return Numbers(A, u, by_row, counts.nvals, size, handles.count_entries(u), before, alpha)
+
+
+def _auto(x: Numbers) -> Plan:
+    """Pull once a growing frontier has an eighth of the edges that are left, as LAGraph does."""
+    nvals, before = x.nvals, x.before
+    growing = nvals > before.nvals
+    if before.pulled:
+        pulls = growing or nvals * BETA_PUSH > x.size
+        text = "pulled before; vertices {} after {}, and {} / {}"
+        return x.plan(pulls, text, nvals, before.nvals, x.size, BETA_PUSH)
+    if not growing:
+        return x.plan(False, "vertices {} <= {} before", nvals, before.nvals)
+    if x.unexplored < x.size:
+        return x.plan(False, "unexplored {} < {} vertices", x.unexplored, x.size)
+    if before.ever:
+        pulls = nvals * BETA_PULL > x.size
+        text = f"pulled once; vertices {{}} {'>' if pulls else '<='} {{}} / {{}}"
+        return x.plan(pulls, text, nvals, x.size, BETA_PULL)
+    return x.by_edges(ALPHA)
+
+
+def _beamer(x: Numbers, alpha: float, beta: float) -> Plan:
+    """Pull when few edges are left beside the frontier's, push again when few vertices are."""
+    if not x.before.pulled:
+        return x.by_edges(alpha)
+    pulls = x.nvals * beta >= x.size
+    text = f"pulled before; vertices {{}} {'>=' if pulls else '<'} {{}} / {{:g}}"
+    return x.plan(pulls, text, x.nvals, x.size, beta)
+
+
+POLICIES: dict[str, Policy] = {
+    "auto": Policy(_auto),
+    "beamer": Policy(_beamer, {"alpha": number(BEAMER[0]), "beta": number(BEAMER[1])}),
+    "push": Policy(lambda x: x.plan(False, "asked for")),
+    "pull": Policy(lambda x: x.plan(True, "asked for")),
+}
+
+
+@functools.lru_cache(maxsize=256)
+def _policy_of(text: str) -> tuple[str, dict[str, Any]]:
+    return find_policy(POLICIES, text)
+
+
+def _without_transpose(A: Box, plan: Plan) -> Plan:
+    """Return the plan of a product whose direction needs the transpose, which is not there."""
+    counts = counts_of(A)
+    if A.may_transpose and counts.lacked <= PATIENCE * counts.nvals:
+        why = f"{counts.lacked} of {PATIENCE} x {counts.nvals} entries looked at for lack of it"
+    else:
+        why = why_no_transpose(A)
+    if not why:
+        return plan._replace(why=f"{plan.reason}; second form made")
+    other = "push" if plan.direction == "pull" else "pull"
+    reason = f"{plan.reason}, but the second form is missing: {why}"
+    return plan._replace(direction=other, why=reason, lacks=True)
+
+
+def after(A: Box, plan: Plan, before: Search | None) -> Search:
+    """Return what a product leaves in its result."""
+    explored, pulled = plan.edges, plan.direction == "pull"
+    ever = pulled
+    if before is not None and before.matrix() is A:
+        explored, ever = explored + before.explored, ever or before.ever
+    large = pulled or plan.edges * _LARGE_PUSH > max(A.shape)
+    return Search(weakref.ref(A), explored, plan.nvals, pulled, ever, large)
+
+
+# ------------------------------------------------------------------------------------------
+# Statements as calls of the C library, on vectors and on matrices.
+
+
+def require_no_choice(product: ops.Product, *, has_policies: bool = False) -> None:
+    """Raise `NotSupported` if the author names a kernel, or a policy unless there are some."""
+    chosen = product.policy if product.kernel is None and not has_policies else product.kernel
     if chosen is not None:
-        raise NotSupported(
-            f"cpu: SuiteSparse chooses its own kernels, not {chosen!r}. "
-            "Leave kernel= and policy= out."
+        remedy = (
+            "kernel= out, or give policy='push' or 'pull'"
+            if has_policies
+            else ("kernel= and policy= out")
         )
-
-
-def require_no_kernel(product: Product) -> None:
-    """Raise `NotSupported` if the author names a kernel for a product."""
-    if product.kernel is not None:
         raise NotSupported(
-            f"cpu: SuiteSparse chooses its own kernels, not {product.kernel!r}. "
-            "Leave kernel= out, or give policy='push' or 'pull'."
+            f"cpu: SuiteSparse chooses its own kernels, not {chosen!r}. Leave {remedy}."
         )
-
-
-def written_as(
-    w: Box, desc: Descriptor, result: DType, transpose: str = ""
-) -> tuple[Any, Any, Any]:
-    """Return (mask, accumulator, descriptor) as C handles."""
-    mask, structure = mask_handle(desc)
-    return (
-        mask,
-        accumulator(w, desc.accum, result),
-        descriptor(desc.replace, structure, desc.complement, transpose),
-    )
 
 
 def element(x: Box, index: tuple[int, ...]) -> Any:
     """Return the value at an index or two, or None."""
-    value = ffi.new(f"{C_NAMES[x.dtype.name]}*")
+    value = handles.place_for(x.dtype)
     info = c_function(f"{x.kind}_extractElement", x.dtype)(value, x.handle, *index)
     if info == lib.GrB_NO_VALUE:
         return None
@@ -116,62 +437,13 @@ def element(x: Box, index: tuple[int, ...]) -> Any:
     return value[0]
 
 
-def apply_into(w: Box, mask: Any, accum: Any, d: Any, u: Box, function: BoundOperator) -> None:
-    """``w<m> = f(u)``."""
-    op, domain, _, left, right = function
-    operator = typed_operator(op, domain).gb_obj
-    if isinstance(op, UnaryOp):
-        info = getattr(lib, f"GrB_{w.kind}_apply")(w.handle, mask, accum, operator, u.handle, d)
-    elif left is not None:
-        call = c_function(f"{w.kind}_apply_BinaryOp1st", domain)
-        info = call(w.handle, mask, accum, operator, left.item(), u.handle, d)
-    else:
-        name = "BinaryOp2nd" if isinstance(op, BinaryOp) else "IndexOp"
-        call = c_function(f"{w.kind}_apply_{name}", domain)
-        info = call(w.handle, mask, accum, operator, u.handle, right.item(), d)
-    check(info, "apply")
-
-
-def select_into(
-    w: Box, mask: Any, accum: Any, d: Any, u: Box, op: IndexUnaryOp, thunk: Any
-) -> None:
-    """``w<m> = u`` where `op` holds."""
-    domain = lookup(thunk.dtype)
-    operator = typed_operator(op, domain).gb_obj
-    call = c_function(f"{w.kind}_select", domain)
-    check(call(w.handle, mask, accum, operator, u.handle, thunk.item(), d), "select")
-
-
 def reduced(u: Box, monoid: Monoid) -> Any:
     """Return the sum of all entries, at least one."""
     result = monoid.types(u.dtype)[1]
-    value = ffi.new(f"{C_NAMES[result.name]}*")
+    value = handles.place_for(result)
     call = c_function(f"{u.kind}_reduce", result)
-    check(call(value, NULL, c_monoid(monoid, u.dtype), u.handle, NULL), "reduce")
+    check(call(value, NULL, handles.c_monoid(monoid, u.dtype), u.handle, NULL), "reduce")
     return value[0]
-
-
-def ewise_into(kind: str, w: Box, mask: Any, accum: Any, d: Any, op: Ewise) -> int:
-    """``w<m> = u (+) v`` or ``u (x) v``, of a ``"Vector"`` or a ``"Matrix"``; return the status."""
-    u, v, call = op.left, op.right, _ewise_call(kind, op.kind)
-    if op.kind != "ewise_union":
-        operator = binary_operator(op.op, u.dtype, v.dtype)
-        return int(call(w.handle, mask, accum, operator, u.handle, v.handle, d))
-    assert op.defaults is not None
-    domain = op.op.types(u.dtype, v.dtype)[0]
-    left, right = (c_scalar(x, domain) for x in op.defaults)
-    operands = u.handle, left.handle, v.handle, right.handle
-    return int(call(w.handle, mask, accum, typed_operator(op.op, domain).gb_obj, *operands, d))
-
-
-@functools.cache
-def _ewise_call(kind: str, way: str) -> Any:
-    names = {
-        "ewise_add": f"GrB_{kind}_eWiseAdd_BinaryOp",
-        "ewise_mult": f"GrB_{kind}_eWiseMult_BinaryOp",
-        "ewise_union": f"GxB_{kind}_eWiseUnion",
-    }
-    return getattr(lib, names[way])
 
 
 def selection_matrix(f: Box, nrows: int, transposed: bool) -> Box:
@@ -182,332 +454,288 @@ def selection_matrix(f: Box, nrows: int, transposed: bool) -> Box:
     indices, values = f.gb.to_coo()
     inside = (values >= 0) & (values < nrows)
     rows = values[inside].astype(np.uint64)
-    ptr = np.zeros(f.gb.size + 1, np.uint64)
+    ptr = np.zeros(f.size + 1, np.uint64)
     ptr[1:][indices[inside]] = 1
     by_row = gb.Matrix.ss.import_csr(
-        nrows=f.gb.size, ncols=nrows, indptr=np.cumsum(ptr), col_indices=rows,
+        nrows=f.size, ncols=nrows, indptr=np.cumsum(ptr), col_indices=rows,
         values=np.ones(1, bool), is_iso=True, sorted_cols=True, take_ownership=True,
     )  # fmt: skip
-    return boxed(by_row if transposed else by_row.T.new(), BOOL)
+    made = boxed(by_row, BOOL)
+    return made if transposed else transpose_of(made)
 
 
 # ------------------------------------------------------------------------------------------
-# Statements that write a vector.
+# Products.
 
 
-def multiply(w: Box, desc: Descriptor, op: Multiply, plan: Plan | None = None) -> None:
+def multiply(w: Box, desc: Descriptor, op: ops.Multiply, plan: Plan | None = None) -> None:
     """``w<m> = A (+.x) u`` or ``A' (+.x) u``; without a plan, one is chosen and remembered."""
     A, u, product = op.matrix, op.operand, op.product
     if plan is None:
-        require_no_kernel(product)
+        require_no_choice(product, has_policies=True)
         LAST.plan = plan = choose(A, u, product, desc)
-    left: Search | None = after(A, plan, u.search) if plan.direction else None
+    left = after(A, plan, u.search) if plan.direction else None
     stored, transpose = _form(A, plan, product)
-    if plan.direction == "pull":
-        with stored_as_bitmap(u):
-            info = _call(w, desc, stored, u, product, transpose, lib.GxB_AxB_DOT)
-    else:
+    pulls = plan.direction == "pull"
+    method = lib.GxB_AxB_DOT if pulls else lib.GxB_AxB_SAXPY if plan.direction else 0
+    if method == lib.GxB_AxB_SAXPY and desc.mask is not None and desc.complement:
         # Left to itself, SuiteSparse takes Gustavson's method from n / 16 products on, which looks
         # at all n places (docs/design/cpu.md).
-        hashes = plan.direction and desc.mask is not None and desc.complement
-        method = lib.GxB_AxB_HASH if hashes else lib.GxB_AxB_SAXPY if plan.direction else 0
+        method = lib.GxB_AxB_HASH
+    with stored_as_bitmap(u) if pulls else nullcontext():
         info = _call(w, desc, stored, u, product, transpose, method)
     if info:
         check(info, "mxv")
     w.search = left
 
 
-def _form(A: Box, plan: Plan, product: Product) -> tuple[Box, bool]:
+def _form(A: Box, plan: Plan, product: ops.Product) -> tuple[Box, bool]:
     """Return the matrix to multiply by, and whether it is used transposed."""
     if plan.lacks:
         counts = counts_of(A)
-        counts.lacked += max(plan.edges, counts.shape[not product.transpose])
+        counts.lacked += max(plan.edges, A.shape[not product.transpose])
     if not plan.direction or product.transpose is (plan.direction == "push"):
         return A, product.transpose
     return make_transposed(A), not product.transpose
 
 
 def _call(
-    w: Box, desc: Descriptor, A: Box, u: Box, product: Product, transpose: bool, method: int
+    w: Box, desc: Descriptor, A: Box, u: Box, product: ops.Product, transpose: bool, method: int
 ) -> Any:
     """Return the status of the call."""
-    semiring = c_semiring(product.semiring, product.domain)
-    without_hyperlists(product.semiring.multiply, A)
-    mask, structure = mask_handle(desc, A)
-    plus = accumulator(w, desc.accum, product.result)
+    semiring = handles.c_semiring(product.semiring, product.domain)
+    workarounds.without_hyperlists(product.semiring.multiply, A)
+    mask, structure = workarounds.mask_handle(desc, A)
+    plus = workarounds.accumulator(w, desc.accum, product.result)
     turned = ("" if transpose else "T1") if product.flip else "T0" if transpose else ""
-    how = desc.replace, structure, desc.complement, turned
-    d = method_descriptor(*how, method) if method else descriptor(*how)
+    d = handles.descriptor(desc.replace, structure, desc.complement, turned, method)
     if product.flip:
         return lib.GrB_vxm(w.handle, mask, plus, semiring, u.handle, A.handle, d)
     return lib.GrB_mxv(w.handle, mask, plus, semiring, A.handle, u.handle, d)
 
 
-def _multiply_selection(w: Box, desc: Descriptor, op: MultiplySelection) -> None:
+def _multiply_selection(w: Box, desc: Descriptor, op: ops.MultiplySelection) -> None:
     """``w<m> = P (+.x) u`` or ``P' (+.x) u``, through P', whose rows need no sorting."""
     product = op.product
     require_no_choice(product)
     nrows = op.operand.size if product.transpose else w.size
     transposed = selection_matrix(op.indices, nrows, True)
     with_transpose = product._replace(transpose=not product.transpose)
-    multiply(w, desc, Multiply(transposed, op.operand, with_transpose), _AS_IT_IS)
+    multiply(w, desc, ops.Multiply(transposed, op.operand, with_transpose), _AS_IT_IS)
     LAST.plan = None
 
 
 _AS_IT_IS = Plan("", "the matrix serves once")
 
 
-def _ewise(w: Box, desc: Descriptor, op: Ewise) -> None:
+def _matrix_product(op: ops.Multiply, result: DType, shape: Shape, desc: Descriptor) -> Box:
+    """Return ``A (+.x) B``, only the entries that the mask keeps."""
+    A, B, product = op.operand, op.matrix, op.product
+    out = _new(result, shape)
+    mask, structure = workarounds.mask_handle(desc._replace(accum=None), B)
+    turned = _transposes((op.transposed, not product.transpose))
+    d = handles.descriptor(False, structure, desc.complement, turned)
+    workarounds.without_hyperlists(product.semiring.multiply, A, B)
+    plus_times = handles.c_semiring(product.semiring, product.domain)
+    check(lib.GrB_mxm(out.handle, mask, NULL, plus_times, A.handle, B.handle, d), "mxm")
+    LAST.plan = ITS_OWN
+    return out
+
+
+ITS_OWN = Plan("", "SuiteSparse chooses its own method")
+
+
+# ------------------------------------------------------------------------------------------
+# Other statements, on vectors and matrices alike.
+
+
+def _written(
+    w: Box, desc: Descriptor, result: DType, transposes: str = ""
+) -> tuple[tuple[Any, Any, Any], Any]:
+    """Return what begins a call, (output, mask, accumulator), and the descriptor, which ends it."""
+    mask, structure = workarounds.mask_handle(desc)
+    to = w.handle, mask, workarounds.accumulator(w, desc.accum, result)
+    return to, handles.descriptor(desc.replace, structure, desc.complement, transposes)
+
+
+def _at(call: Any, indices: ops.Indices, shape: Shape) -> tuple[Any, list[Any], list[Any]]:
+    """Return a C function for these index lists, its arguments for them, and their owners."""
+    where, owners = [], []
+    for chosen, size in zip(indices or [None] * len(shape), shape, strict=True):
+        pointer, count, owner = handles.index_list(chosen, size)
+        call = workarounds.at_indices(call, chosen, size)
+        where += [pointer, count]
+        owners.append(owner)
+    return call, where, owners
+
+
+def _ewise(w: Box, desc: Descriptor, op: ops.Ewise | ops.Kronecker) -> None:
     u, v = op.left, op.right
-    how = written_as(w, desc, op.op.types(u.dtype, v.dtype)[1])
-    emptied = op.kind != "ewise_union" and is_emptied_first(w, desc, u, v)
+    domain, result = op.op.types(u.dtype, v.dtype)
+    to, d = _written(w, desc, result, _transposes(op.transposed))
+    kind = op.kind if isinstance(op, ops.Ewise) else "kronecker"
+    call = getattr(lib, _EWISE[kind].format(w.kind))
+    operator = handles.binary_operator(op.op, u.dtype, v.dtype)
+    if isinstance(op, ops.Ewise) and op.defaults is not None:
+        left, right = (handles.c_scalar(x, domain) for x in op.defaults)
+        check(call(*to, operator, u.handle, left.handle, v.handle, right.handle, d), kind)
+        return
+    emptied = workarounds.is_emptied_first(w, desc, u, v)
     try:
         if emptied:
-            empty(w)
-        info = ewise_into("Vector", w, *how, op)
+            workarounds.empty(w)
+        info = call(*to, operator, u.handle, v.handle, d)
     except BaseException:  # an interrupt: the output may be empty already
         if emptied:
-            empty(w)
-            ewise_into("Vector", w, *how, op)
+            workarounds.empty(w)
+            call(*to, operator, u.handle, v.handle, d)
         raise
-    check(info, op.kind)
+    check(info, kind)
 
 
-def _apply(w: Box, desc: Descriptor, op: Apply) -> None:
-    mask, accum, d = written_as(w, desc, op.function.result)
-    apply_into(w, mask, accum, d, op.operand, op.function)
+_EWISE = {
+    "ewise_add": "GrB_{}_eWiseAdd_BinaryOp",
+    "ewise_mult": "GrB_{}_eWiseMult_BinaryOp",
+    "ewise_union": "GxB_{}_eWiseUnion",
+    "kronecker": "GrB_{}_kronecker_BinaryOp",
+}
 
 
-def _select(w: Box, desc: Descriptor, op: Select) -> None:
-    u = op.operand
-    if compares_in_type_of_entries(op.op, u, op.thunk):
-        mask, accum, d = written_as(w, desc, u.dtype)
-        select_into(w, mask, accum, d, u, op.op, op.thunk)
+def _apply(w: Box, desc: Descriptor, op: ops.Apply) -> None:
+    u, (f, domain, result, left, right) = op.operand, op.function
+    to, d = _written(w, desc, result)
+    operator = typed_operator(f, domain).gb_obj
+    if isinstance(f, UnaryOp):
+        info = getattr(lib, f"GrB_{w.kind}_apply")(*to, operator, u.handle, d)
+    elif left is not None:
+        call = c_function(f"{w.kind}_apply_BinaryOp1st", domain)
+        info = call(*to, operator, left.item(), u.handle, d)
     else:
-        kept = boxed(u.gb.dup(lookup(op.thunk.dtype).name), lookup(op.thunk.dtype))
-        _select(kept, Descriptor(), Select(kept, op.op, op.thunk))
-        chosen = _vector(u.dtype, u.size)
-        _assign(chosen, Descriptor(kept), Assign(u))
-        _assign(w, desc, Assign(chosen))
+        name = "BinaryOp2nd" if isinstance(f, BinaryOp) else "IndexOp"
+        call = c_function(f"{w.kind}_apply_{name}", domain)
+        info = call(*to, operator, u.handle, right.item(), d)
+    check(info, "apply")
 
 
-def _assign_scalar(w: Box, desc: Descriptor, op: AssignScalar) -> None:
-    mask, accum, d = written_as(w, desc, w.dtype)
-    indices = None if op.indices is None else op.indices[0]
-    finish_deletions(w, desc)
-    where, count, _owner = index_list(indices, w.size)
-    call = at_indices(c_function("Vector_assign", w.dtype), indices, w.size)
+def _apply_identity(w: Box, desc: Descriptor, u: Box) -> None:
+    """``w<m> = u`` where to assign a full object is not safe (docs/design/suitesparse.md)."""
+    _apply(w, desc, ops.Apply(u, ops.BoundOperator(unary.identity, u.dtype, u.dtype)))
+
+
+def _select(w: Box, desc: Descriptor, op: ops.Select) -> None:
+    u, domain = op.operand, lookup(op.thunk.dtype)
+    if handles.compares_in_type_of_entries(op.op, u, op.thunk):
+        to, d = _written(w, desc, u.dtype)
+        call = c_function(f"{w.kind}_select", domain)
+        operator = typed_operator(op.op, domain).gb_obj
+        check(call(*to, operator, u.handle, op.thunk.item(), d), "select")
+    else:
+        kept, chosen = _copy(u, domain), _new(u.dtype, u.shape)
+        _select(kept, Descriptor(), ops.Select(kept, op.op, op.thunk))
+        _assign(chosen, Descriptor(kept), ops.Assign(u))
+        _assign(w, desc, ops.Assign(chosen))
+
+
+def _assign_scalar(w: Box, desc: Descriptor, op: ops.AssignScalar) -> None:
+    to, d = _written(w, desc, w.dtype)
+    workarounds.finish_deletions(w, desc)
+    call, where, _owners = _at(c_function(f"{w.kind}_assign", w.dtype), op.indices, w.shape)
     with as_bitmap_for(w, desc):
-        check(call(w.handle, mask, accum, op.value.item(), where, count, d), "assign")
+        check(call(*to, op.value.item(), *where, d), "assign")
 
 
-def _assign(w: Box, desc: Descriptor, op: Assign) -> None:
-    u, indices = op.operand, None if op.indices is None else op.indices[0]
-    if crashes_on_full(desc) and u.gb.nvals == u.size:
-        if indices is not None:
-            given, u = u, _vector(u.dtype, w.size)
-            _assign(u, Descriptor(), Assign(given, op.indices))
-        _apply(w, desc, Apply(u, BoundOperator(unary.identity, u.dtype, u.dtype)))
+def _assign(w: Box, desc: Descriptor, op: ops.Assign) -> None:
+    u = transpose_of(op.operand) if op.transposed else op.operand
+    if workarounds.crashes_on_full(desc, u):
+        if op.indices is not None:  # scatter first, so that only one call accumulates
+            given, u = u, _new(u.dtype, w.shape)
+            _assign(u, Descriptor(), ops.Assign(given, op.indices))
+        _apply_identity(w, desc, u)
         return
-    mask, accum, d = written_as(w, desc, u.dtype)
-    where, count, _owner = index_list(indices, w.size)
-    call = at_indices(lib.GrB_Vector_assign, indices, w.size)
+    to, d = _written(w, desc, u.dtype)
+    call, where, _owners = _at(getattr(lib, f"GrB_{w.kind}_assign"), op.indices, w.shape)
     with as_bitmap_for(w, desc):
-        check(call(w.handle, mask, accum, u.handle, where, count, d), "assign")
+        check(call(*to, u.handle, *where, d), "assign")
 
 
-def _extract(w: Box, desc: Descriptor, op: Extract) -> None:
-    u, indices = op.operand, None if op.indices is None else op.indices[0]
-    mask, accum, d = written_as(w, desc, u.dtype)
-    where, count, _owner = index_list(indices, u.size)
-    call = at_indices(lib.GrB_Vector_extract, indices, u.size)
-    check(call(w.handle, mask, accum, u.handle, where, count, d), "extract")
+def _extract(w: Box, desc: Descriptor, op: ops.Extract) -> None:
+    u = op.operand
+    to, d = _written(w, desc, u.dtype)
+    call, where, _owners = _at(getattr(lib, f"GrB_{w.kind}_extract"), op.indices, u.shape)
+    check(call(*to, u.handle, *where, d), "extract")
 
 
-def _extract_column(w: Box, desc: Descriptor, op: ExtractColumn) -> None:
+def _extract_column(w: Box, desc: Descriptor, op: ops.ExtractColumn) -> None:
     A = op.matrix
-    mask, accum, d = written_as(w, desc, A.dtype, "T0" if op.transposed else "")
-    size = A.gb.ncols if op.transposed else A.gb.nrows
-    info = lib.GrB_Col_extract(w.handle, mask, accum, A.handle, lib.GrB_ALL, size, op.column, d)
-    check(info, "extract")
+    to, d = _written(w, desc, A.dtype, "T0" if op.transposed else "")
+    where = lib.GrB_ALL, A.shape[op.transposed], op.column
+    check(lib.GrB_Col_extract(*to, A.handle, *where, d), "extract")
 
 
-def _reduce_rows(w: Box, desc: Descriptor, op: ReduceRows) -> None:
+def _reduce_rows(w: Box, desc: Descriptor, op: ops.ReduceRows) -> None:
     A, result = op.matrix, op.monoid.types(op.matrix.dtype)[1]
-    mask, accum, d = written_as(w, desc, result, "T0" if op.transposed else "")
-    operator = c_monoid(op.monoid, A.dtype)
-    info = lib.GrB_Matrix_reduce_Monoid(w.handle, mask, accum, operator, A.handle, d)
+    to, d = _written(w, desc, result, "T0" if op.transposed else "")
+    info = lib.GrB_Matrix_reduce_Monoid(*to, handles.c_monoid(op.monoid, A.dtype), A.handle, d)
     check(info, "reduce")
-
-
-def _vector(dtype: DType, size: int) -> Box:
-    return Box(gb.Vector(dtype.name, size), dtype)
 
 
 #: Each operation with the function that runs it: ``run(w, desc, operation)``.
 RUN: dict[type, Callable[[Box, Descriptor, Any], None]] = {
-    Multiply: multiply,
-    MultiplySelection: _multiply_selection,
-    Ewise: _ewise,
-    Apply: _apply,
-    Select: _select,
-    Assign: _assign,
-    AssignScalar: _assign_scalar,
-    Extract: _extract,
-    ExtractColumn: _extract_column,
-    ReduceRows: _reduce_rows,
+    ops.Multiply: multiply,
+    ops.MultiplySelection: _multiply_selection,
+    ops.Ewise: _ewise,
+    ops.Kronecker: _ewise,
+    ops.Apply: _apply,
+    ops.Select: _select,
+    ops.Assign: _assign,
+    ops.AssignScalar: _assign_scalar,
+    ops.Extract: _extract,
+    ops.ExtractColumn: _extract_column,
+    ops.ReduceRows: _reduce_rows,
 }
 
 
-# ------------------------------------------------------------------------------------------
-# Statements that write a matrix: the operation makes a matrix, then the output is written.
-
-
-def run_on_matrix(C: Box, desc: Descriptor, operation: Operation) -> None:
+def run_on_matrix(statement: ops.Statement) -> None:
     """Run a statement: ``C<M> = T`` for the result ``T`` of the operation."""
-    if has_no_position(C):
+    C, desc, operation, result = statement
+    if workarounds.has_no_position(C):
         return
-    whole = isinstance(operation, Assign) and operation.indices is None
-    if isinstance(operation, (Assign, AssignScalar)) and not whole:
-        _matrix_assign(C, desc, operation)
+    in_part = isinstance(operation, ops.Assign) and operation.indices is not None
+    if in_part or isinstance(operation, ops.AssignScalar):
+        out = _copy(C, C.dtype)
+        RUN[type(operation)](out, desc, operation)
     else:
-        T = _MAKE[type(operation)](operation, desc)
+        out = _made(operation, result, C.shape, desc)
         if desc.mask is not None or desc.accum is not None:
-            _write(C, desc, T)
-        else:
-            C.become(T if T.dtype is C.dtype else boxed(T.gb.dup(C.dtype.name), C.dtype))
-
-
-def _write(C: Box, desc: Descriptor, T: Box) -> None:
-    """``C<M> = T``, by applying `identity`: to assign a full one is not safe (suitesparse.md)."""
-    out = Box(C.gb.dup(C.dtype.name), C.dtype)
-    mask, accum, d = written_as(out, desc, T.dtype)
-    apply_into(out, mask, accum, d, T, BoundOperator(unary.identity, T.dtype, T.dtype))
+            T, out = out, _copy(C, C.dtype)
+            _apply_identity(out, desc, T)
+        elif out.dtype is not C.dtype:
+            out = _copy(out, C.dtype)
     C.become(out)
 
 
-def _matrix_assign(C: Box, desc: Descriptor, op: Assign | AssignScalar) -> None:
-    """``C<M>(I, J) = A`` or ``C<M>(I, J) = value``."""
-    rows, cols = op.indices or (None, None)
-    if isinstance(op, AssignScalar):
-        call, dtype, value = c_function("Matrix_assign", C.dtype), C.dtype, op.value.item()
-    else:
-        A = _transpose(op.operand) if op.transposed else op.operand
-        if desc.accum is not None:  # scatter first, so that only one call accumulates
-            T = _matrix(A.dtype, *_shape(C, False))
-            _matrix_assign(T, Descriptor(), Assign(A, op.indices))
-            _write(C, desc, T)
-            return
-        call, dtype, value = lib.GrB_Matrix_assign, A.dtype, A.handle
-    out = Box(C.gb.dup(C.dtype.name), C.dtype)
-    mask, accum, d = written_as(out, desc, dtype)
-    i, m, _i = index_list(rows, out.gb.nrows)
-    j, n, _j = index_list(cols, out.gb.ncols)
-    call = at_indices(at_indices(call, rows, out.gb.nrows), cols, out.gb.ncols)
-    check(call(out.handle, mask, accum, value, i, m, j, n, d), "assign")
-    C.become(out)
-
-
-# --------------------------------------------------------------- operations that make a matrix
-def _matrix_multiply(op: Multiply, desc: Descriptor) -> Box:
-    """Return ``A (+.x) B``, only the entries that the mask keeps."""
-    A, B, product = op.operand, op.matrix, op.product
-    transposed = op.transposed, not product.transpose
-    out = _matrix(product.result, _shape(A, transposed[0])[0], _shape(B, transposed[1])[1])
-    mask, structure = mask_handle(desc._replace(accum=None), B)
-    d = descriptor(False, structure, desc.complement, _transposes(transposed))
-    without_hyperlists(product.semiring.multiply, A, B)
-    plus_times = c_semiring(product.semiring, product.domain)
-    check(lib.GrB_mxm(out.handle, mask, NULL, plus_times, A.handle, B.handle, d), "mxm")
-    LAST.plan = _ITS_OWN
+def _made(operation: ops.Operation, result: DType, shape: Shape, desc: Descriptor) -> Box:
+    """Return the result of an operation as a new matrix."""
+    if isinstance(operation, ops.Multiply):
+        return _matrix_product(operation, result, shape, desc)
+    if isinstance(operation, ops.SelectionToMatrix):
+        return selection_matrix(*operation)
+    if isinstance(operation, ops.Assign):
+        A: Box = operation.operand
+        return transpose_of(A) if operation.transposed else _copy(A, A.dtype)
+    out = _new(result, shape)
+    RUN[type(operation)](out, Descriptor(), operation)
     return out
 
 
-_ITS_OWN = Plan("", "SuiteSparse chooses its own method")
+def _new(dtype: DType, shape: Shape) -> Box:
+    return Box((gb.Vector if len(shape) == 1 else gb.Matrix)(dtype.name, *shape), dtype)
 
 
-def _matrix_ewise(op: Ewise, _desc: Descriptor) -> Box:
-    A, B = op.left, op.right
-    out = _matrix(op.op.types(A.dtype, B.dtype)[1], *_shape(A, op.transposed[0]))
-    d = descriptor(False, False, False, _transposes(op.transposed))
-    check(ewise_into("Matrix", out, NULL, NULL, d, op), op.kind)
-    return out
+def _copy(x: Box, dtype: DType) -> Box:
+    return boxed(x.gb.dup(dtype.name), dtype)
 
 
-def _kronecker(op: Kronecker, _desc: Descriptor) -> Box:
-    A, B = op.left, op.right
-    (m, n), (p, q) = _shape(A, op.transposed[0]), _shape(B, op.transposed[1])
-    out = _matrix(op.op.types(A.dtype, B.dtype)[1], m * p, n * q)
-    operator = binary_operator(op.op, A.dtype, B.dtype)
-    d = descriptor(False, False, False, _transposes(op.transposed))
-    call = lib.GrB_Matrix_kronecker_BinaryOp
-    check(call(out.handle, NULL, NULL, operator, A.handle, B.handle, d), "kronecker")
-    return out
-
-
-def _matrix_extract(op: Extract, _desc: Descriptor) -> Box:
-    A, (rows, cols) = op.operand, op.indices or (None, None)
-    nrows, ncols = _shape(A, False)
-    i, m, _i = index_list(rows, nrows)
-    j, n, _j = index_list(cols, ncols)
-    out = _matrix(
-        A.dtype, nrows if rows is None else len(rows), ncols if cols is None else len(cols)
-    )
-    call = at_indices(at_indices(lib.GrB_Matrix_extract, rows, nrows), cols, ncols)
-    check(call(out.handle, NULL, NULL, A.handle, i, m, j, n, NULL), "extract")
-    return out
-
-
-def _matrix_apply(op: Apply, _desc: Descriptor) -> Box:
-    A = op.operand
-    out = _matrix(op.function.result, A.gb.nrows, A.gb.ncols)
-    apply_into(out, NULL, NULL, NULL, A, op.function)
-    return out
-
-
-def _matrix_select(op: Select, desc: Descriptor) -> Box:
-    A = op.operand
-    out = _matrix(A.dtype, A.gb.nrows, A.gb.ncols)
-    if compares_in_type_of_entries(op.op, A, op.thunk):
-        select_into(out, NULL, NULL, NULL, A, op.op, op.thunk)
-    else:
-        wide = boxed(A.gb.dup(lookup(op.thunk.dtype).name), lookup(op.thunk.dtype))
-        kept = _matrix_select(Select(wide, op.op, op.thunk), desc)
-        shape = (lib.GrB_ALL, A.gb.nrows, lib.GrB_ALL, A.gb.ncols)
-        where = (out.handle, kept.handle, NULL, A.handle, *shape, lib.GrB_DESC_S)
-        check(lib.GrB_Matrix_assign(*where), "select")
-    return out
-
-
-def _copy(op: Assign, _desc: Descriptor) -> Box:
-    return _transpose(op.operand) if op.transposed else boxed(op.operand.gb.dup(), op.operand.dtype)
-
-
-_MAKE: dict[type, Callable[[Any, Descriptor], Box]] = {
-    Multiply: _matrix_multiply,
-    Ewise: _matrix_ewise,
-    Kronecker: _kronecker,
-    Extract: _matrix_extract,
-    Apply: _matrix_apply,
-    Select: _matrix_select,
-    Assign: _copy,
-    SelectionToMatrix: lambda op, _desc: selection_matrix(*op),
-}
-
-
-def _transpose(A: Box) -> Box:
-    return boxed(A.gb.T.new(), A.dtype)
-
-
-def _matrix(dtype: DType, nrows: int, ncols: int) -> Box:
-    return Box(gb.Matrix(dtype.name, nrows, ncols), dtype)
-
-
-def _shape(A: Box, transposed: bool) -> tuple[int, int]:
-    m, n = A.gb.nrows, A.gb.ncols
-    return (n, m) if transposed else (m, n)
-
-
-def _transposes(transposed: Transposed) -> str:
+def _transposes(transposed: ops.Transposed) -> str:
     """Return the part of a descriptor's name that transposes these operands."""
     return "T0" * transposed[0] + "T1" * transposed[1]

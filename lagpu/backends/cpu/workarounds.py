@@ -9,33 +9,10 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp
-from lagpu.backends.cpu.handles import (
-    NULL,
-    Box,
-    binary_operator,
-    check,
-    ffi,
-    gb,
-    lib,
-    store_as,
-    usual_forms,
-)
+from lagpu.backends.cpu import handles
+from lagpu.backends.cpu.handles import NULL, Box, check, ffi, gb, lib
 from lagpu.dtypes import DType
 from lagpu.operations import Descriptor
-
-#: What a test shows the fault of, each (tests/backends/cpu/test_workarounds.py).
-__all__ = [
-    "accumulator",
-    "at_indices",
-    "boxed",
-    "crashes_on_full",
-    "empty",
-    "finish_deletions",
-    "has_no_position",
-    "is_emptied_first",
-    "mask_handle",
-    "without_hyperlists",
-]
 
 Array = np.ndarray[Any, Any]
 
@@ -51,8 +28,8 @@ def accumulator(w: Box, accum: BinaryOp | None, result: DType) -> Any:
         return NULL
     if w.full:
         w.full = False
-        store_as(w.gb, usual_forms(w))
-    return binary_operator(accum, w.dtype, result)
+        handles.store_as(w.gb, handles.usual_forms(w))
+    return handles.binary_operator(accum, w.dtype, result)
 
 
 def mask_handle(desc: Descriptor, multiplied_by: Box | None = None) -> tuple[Any, bool]:
@@ -67,13 +44,13 @@ def mask_handle(desc: Descriptor, multiplied_by: Box | None = None) -> tuple[Any
     if mask is None:
         return NULL, True
     has_signed_zeros = not structure and mask.dtype.is_float
-    accumulates = desc.accum is not None and mask.gb.nvals == math.prod(mask.gb.shape)
+    accumulates = desc.accum is not None and mask.gb.nvals == math.prod(mask.shape)
     hangs = not (multiplied_by is None or desc.complement) and _never_returns(mask, multiplied_by)
     if not (has_signed_zeros or accumulates or hangs):
         return mask.handle, structure
     mask.mask_copy = mask.gb.dup() if structure else gb.select.valuene(mask.gb, 0).new()
     if accumulates or hangs:
-        store_as(mask.mask_copy, lib.GxB_SPARSE)
+        handles.store_as(mask.mask_copy, lib.GxB_SPARSE)
     return mask.mask_copy.gb_obj[0], True
 
 
@@ -85,25 +62,22 @@ def _never_returns(mask: Box, A: Box) -> bool:
     """
     if A.has_hub is False:
         return False
-    m, kind, form = mask.handle, mask.kind, ffi.new("int32_t*")
-    check(getattr(lib, f"GrB_{kind}_wait")(m, lib.GrB_MATERIALIZE), "wait")  # may change the form
-    check(getattr(lib, f"GrB_{kind}_get_INT32")(m, form, lib.GxB_SPARSITY_STATUS), "form")
+    form = ffi.new("int32_t*")
+    handles.finish(mask)  # may change the form
+    call = getattr(lib, f"GrB_{mask.kind}_get_INT32")
+    check(call(mask.handle, form, lib.GxB_SPARSITY_STATUS), "form")
     if form[0] not in (lib.GxB_BITMAP, lib.GxB_FULL):
         return False
     if A.has_hub is None:
-        A.has_hub = A.gb.nvals > 256 and _longest(A) > 256
+        counts = (A.gb.reduce_rowwise("count"), A.gb.reduce_columnwise("count"))
+        longest = (int(count.new().reduce("max").new().value or 0) for count in counts)
+        A.has_hub = A.gb.nvals > 256 and max(longest) > 256
     return A.has_hub
-
-
-def _longest(A: Box) -> int:
-    """Return the number of entries in the longest row or column."""
-    counts = (A.gb.reduce_rowwise("count"), A.gb.reduce_columnwise("count"))
-    return max(int(count.new().reduce("max").new().value or 0) for count in counts)
 
 
 def has_no_position(x: Box) -> bool:
     """Return True for an object with a size of 0, whose statements have nothing to write."""
-    return 0 in x.gb.shape
+    return 0 in x.shape
 
 
 def boxed(obj: Any, dtype: DType) -> Box:
@@ -115,13 +89,15 @@ def boxed(obj: Any, dtype: DType) -> Box:
     if 0 not in obj.shape:
         return Box(obj, dtype)
     new = type(obj)(dtype.name, *obj.shape)
-    store_as(new, lib.GxB_SPARSE)
+    handles.store_as(new, lib.GxB_SPARSE)
     return Box(new, dtype)
 
 
-def crashes_on_full(desc: Descriptor) -> bool:
-    """Return True if SuiteSparse 9.4.5 may crash when it assigns a full vector, by the mask."""
-    return desc.mask is not None and desc.accum is not None
+def crashes_on_full(desc: Descriptor, u: Box) -> bool:
+    """Return True if SuiteSparse 9.4.5 may crash when it accumulates a full `u` by assigning it."""
+    if desc.accum is None:
+        return False
+    return u.kind == "Matrix" or (desc.mask is not None and u.gb.nvals == u.size)
 
 
 def is_emptied_first(w: Box, desc: Descriptor, u: Box, v: Box) -> bool:
@@ -134,8 +110,8 @@ def is_emptied_first(w: Box, desc: Descriptor, u: Box, v: Box) -> bool:
 
 
 def empty(w: Box) -> None:
-    """Clear a vector."""
-    check(lib.GrB_Vector_clear(w.handle), "clear")
+    """Clear a vector or matrix."""
+    check(getattr(lib, f"GrB_{w.kind}_clear")(w.handle), "clear")
 
 
 def finish_deletions(w: Box, desc: Descriptor) -> None:
@@ -145,7 +121,7 @@ def finish_deletions(w: Box, desc: Descriptor) -> None:
     had yet to remove from the number of entries.
     """
     if desc.mask is None and desc.accum is None:
-        check(lib.GrB_Vector_wait(w.handle, lib.GrB_MATERIALIZE), "wait")
+        handles.finish(w)
 
 
 def without_hyperlists(multiply: BinaryOp, *matrices: Box) -> None:
@@ -156,7 +132,7 @@ def without_hyperlists(multiply: BinaryOp, *matrices: Box) -> None:
     """
     if multiply.positional in ("i", "j"):
         for A in matrices:
-            store_as(A.gb, lib.GxB_SPARSE | lib.GxB_BITMAP | lib.GxB_FULL)
+            handles.store_as(A.gb, lib.GxB_SPARSE | lib.GxB_BITMAP | lib.GxB_FULL)
 
 
 def at_indices(call: Any, indices: Array | None, size: int) -> Any:

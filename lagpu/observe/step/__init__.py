@@ -16,21 +16,13 @@ from lagpu.core.recorder import Observer, current_observer, run_statement, set_o
 from lagpu.core.scalar import Scalar
 from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix
-from lagpu.draw.svg import text
+from lagpu.draw.look import text
 from lagpu.dtypes import BOOL
 from lagpu.errors import DomainMismatch, InvalidValue, LimitExceeded
+from lagpu.host import source
 from lagpu.host.files import return_or_write
-from lagpu.host.source import (
-    author,
-    is_command,
-    lines_of,
-    mentioned_in_with,
-    named,
-    source_between,
-    target_of,
-)
 from lagpu.observe.step.drawing import Masking, Multiplied, State, Step
-from lagpu.observe.step.page import page as page_of
+from lagpu.observe.step.drawing import page as page_of
 from lagpu.operations import Descriptor, Multiply, MultiplySelection, SelectionToMatrix, Statement
 
 __all__ = ["ENTRIES", "STATEMENTS", "Steps", "step", "steps"]
@@ -162,7 +154,7 @@ class Steps(Observer):
     def __enter__(self) -> Steps:
         self._outer = current_observer()
         self._home = sys._getframe(1)
-        self._mentioned = mentioned_in_with(self._home)
+        self._mentioned = source.mentioned_in_with(self._home)
         set_observer(self)
         return self
 
@@ -178,8 +170,8 @@ class Steps(Observer):
                 f"{self._what}: more than {self._limit:,} statements. "
                 "Use a smaller graph, or raise limit=."
             )
-        frame = author()
-        code, lines = (None, (0, 0)) if frame is None else (frame.f_code, lines_of(frame))
+        frame = source.author()
+        code, lines = (None, (0, 0)) if frame is None else (frame.f_code, source.lines_of(frame))
         operands = (to.out, *call.inputs, *(() if to.mask is None else (to.mask.vector,)))
         self._touched |= {id(y): y for x in operands for y in (x, getattr(x, "stored", x))}
         names, scope = self._in_scope(frame)
@@ -192,8 +184,8 @@ class Steps(Observer):
         views = {k: self._viewed(x) for k, x in scope.items() if isinstance(x, SelectionMatrix)}
         work()
         self._copies.pop(id(to.out), None)
-        source = "" if code is None else source_between(code.co_filename, *lines)
-        names = named(names, to.out, target_of(code, source), scope)
+        shown = "" if code is None else source.source_between(code.co_filename, *lines)
+        names = source.named(names, to.out, source.target_of(code, shown), scope)
         matrices = {k: self._copy(x) for k, x in scope.items() if isinstance(x, Matrix)} | views
         mask = to.mask
         self._steps.append(
@@ -201,7 +193,7 @@ class Steps(Observer):
                 number=len(self._steps) + 1,
                 level=self.level,
                 formula=" << ".join(format_formula(x.formula, names) for x in (to, call)),
-                source=source,
+                source=shown,
                 code=code,
                 file="" if code is None else code.co_filename,
                 line=lines[0],
@@ -227,7 +219,7 @@ class Steps(Observer):
         names: dict[int, str] = {}
         scope: dict[int, Any] = {}
         taken: set[str] = set()
-        while frame is not None and not is_command(frame):
+        while frame is not None and not source.is_command(frame):
             last = frame is self._home or frame.f_code.co_name == "<module>"
             for name, x in list(frame.f_locals.items()):
                 if not isinstance(x, _SHOWN) or id(x) in names:
@@ -266,7 +258,7 @@ class Steps(Observer):
         if known is None or known[1] is not state or known[2].shape != P.shape:
             data = P.backend.matrix(BOOL, P.shape)
             fill = Statement(data, Descriptor(), SelectionToMatrix(f.data, P.nrows), BOOL)
-            run_statement(P.backend, fill)  # without the observer: not a statement of the author
+            run_statement(P.backend, fill)  # unobserved: it is not a statement of the author
             known = P, state, Matrix._of(data, P.dtype, P.shape, P.backend, P.name)
             self._views[id(P)] = known
         return known[2]

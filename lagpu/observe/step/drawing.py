@@ -1,8 +1,12 @@
-"""A step: the state after a statement, as text and as drawings of the matrix and the graph."""
+"""A step: the state after a statement, as text, as drawings, and on a page with all others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import ast
+import inspect
+import linecache
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, NamedTuple
@@ -11,12 +15,13 @@ import numpy as np
 
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
-from lagpu.draw import cells
-from lagpu.draw.cells import Array, Cells, dropped_and_used, fitting, triplets
+from lagpu.draw import look
+from lagpu.draw.cells import Cells, dropped_and_used, fitting, triplets
 from lagpu.draw.graph import edges, places, vertices
-from lagpu.draw.svg import Canvas, text
+from lagpu.draw.look import Array, SvgCanvas, fill, text
 from lagpu.dtypes import BOOL, DType
-from lagpu.host.source import file_name
+from lagpu.errors import LimitExceeded
+from lagpu.host.source import SYNTAX, file_name
 
 #: Longest vector, and most rows or columns of a matrix, that are drawn.
 LARGEST = 64
@@ -182,7 +187,7 @@ class Step:
             return f"<pre>{text(repr(self))}</pre>"
         where = f"step {self.number}, {self.where}"
         head = f"<div><code>{text(self.formula)}</code> <small>{text(where)}</small></div>"
-        return f"<div style='background:#fff;color:{cells.INK}'>{head}{draw(self)}</div>"
+        return f"<div style='background:#fff;color:{look.INK}'>{head}{draw(self)}</div>"
 
 
 # ------------------------------------------------------------------------------- as text
@@ -280,13 +285,13 @@ def draw(
     step: Step, layout: Layout | None = None, share: Callable[[str], str] | None = None
 ) -> str:
     """Return a step as SVG: the matrix with what a product uses, the mask, every vector."""
-    return _Drawing(step, layout or Layout.of([step]), Canvas(share)).svg()
+    return _Drawing(step, layout or Layout.of([step]), SvgCanvas(share)).svg()
 
 
 class _Drawing:
     """The drawing of a step; `left` and `top` are the corner of the matrix, `c` a cell's side."""
 
-    def __init__(self, step: Step, layout: Layout, canvas: Canvas) -> None:
+    def __init__(self, step: Step, layout: Layout, canvas: SvgCanvas) -> None:
         self.step, self.layout, self.canvas = step, layout, canvas
         self.longest = max((state.size for state in step.vectors.values()), default=1)
         widest = max(layout.nrows, layout.ncols, self.longest, 1)
@@ -310,18 +315,13 @@ class _Drawing:
             if state is not None:
                 self._vector(name, state, y)
             y += c + 8
-        scalars = {
-            k: f"{k} is empty" if x is None else f"{k} = {_shown(x)}"
-            for k, x in step.scalars.items()
-        }
-        matrices = {
-            k: f"{k}: {A.nrows} x {A.ncols}, {A.nvals} entries" for k, A in step.matrices.items()
-        }
-        for names, words in ((layout.scalars, scalars), (layout.matrices, matrices)):
-            for name in names:
-                if name in words:
-                    self._words(self._arrow(name, words[name]), y + 9)
-                y += 22
+        words = {k: "is empty" if x is None else f"= {_shown(x)}" for k, x in step.scalars.items()}
+        for name, A in step.matrices.items():
+            words[f"{name}:"] = f"{A.nrows} x {A.ncols}, {A.nvals} entries"
+        for name in (*layout.scalars, *(f"{name}:" for name in layout.matrices)):
+            if name in words:
+                self._label(name.rstrip(":"), f"{name} {words[name]}", y + 9)
+            y += 22
         if layout.written:
             if step.output in step.matrices and step.output != layout.matrix:
                 self._written(y + _GAP)
@@ -329,17 +329,17 @@ class _Drawing:
         self.canvas.grow_to(0, y)
         return self.canvas.svg(f"step {step.number}: {step.formula}")
 
-    def _words(self, content: str, y: float, ink: str = cells.INK, *, bold: bool = False) -> None:
-        self.canvas.words(2, y, content, 15, ink, "left", bold=bold)
+    def _label(
+        self, name: str, shows: str, y: float, ink: str = look.INK, *, bold: bool = False
+    ) -> None:
+        """Write the label of an object on the left, with an arrow if the statement wrote it."""
+        arrow = "\u25b6 " if name == self.step.output else ""
+        self.canvas.words((2, y), arrow + shows, 15, ink, "left", bold=bold)
 
-    def _name(self, name: str, y: float, ink: str = cells.INK, *, bold: bool = False) -> None:
+    def _name(self, name: str, y: float, ink: str = look.INK, *, bold: bool = False) -> None:
         """Write the name of an object on the left, shortened if it is long."""
         short = name if len(name) <= 19 else name[:18] + "\u2026"
-        self._words(self._arrow(name, short), y, ink, bold=bold)
-
-    def _arrow(self, name: str, shows: str) -> str:
-        """Return the label of an object, with an arrow if the statement wrote it."""
-        return f"\u25b6 {shows}" if name == self.step.output else shows
+        self._label(name, short, y, ink, bold=bold)
 
     def _upright(self) -> bool:
         """Return True for ``A @ u``, whose mask and result are columns beside the matrix."""
@@ -351,9 +351,10 @@ class _Drawing:
     def _numbers(self, grid: Cells, *, cols: bool) -> None:
         every = 1 if self.c >= 20 else 2 if self.c >= 16 else 4
         for i in range(0, grid.nrows, every):
-            self.canvas.words(self.left - 6, grid.at(i, 0)[1], str(i), 14, cells.MUTED, "right")
+            place = self.left - 6, grid.at(i, 0)[1]
+            self.canvas.words(place, str(i), 14, look.MUTED, "right")
         for j in range(0, grid.ncols * cols, every):
-            self.canvas.words(grid.at(0, j)[0], 9, str(j), 14, cells.MUTED)
+            self.canvas.words((grid.at(0, j)[0], 9), str(j), 14, look.MUTED)
 
     def _matrix(self) -> None:
         """Draw the matrix, the entries that a product uses, its factor and its result."""
@@ -398,7 +399,7 @@ class _Drawing:
         """Draw which positions the mask keeps."""
         assert self.step.kept is not None
         for k, kept in enumerate(self.step.kept.tolist()):
-            grid.put(*((0, k) if grid.nrows == 1 else (k, 0)), cells.KEPT if kept else cells.OUT)
+            grid.put(*((0, k) if grid.nrows == 1 else (k, 0)), look.KEPT if kept else look.OUT)
         grid.draw(self.canvas, tall=tall)
 
     def _line(self, state: State, left: float, top: float, *, upright: bool = False) -> Cells:
@@ -413,18 +414,18 @@ class _Drawing:
     def _vector(self, name: str, state: State, y: float) -> None:
         """Draw a vector with its name, and an outline around entries that the statement changed."""
         written = name == self.step.output
-        self._name(name, y + self.c / 2, cells.VERMILION if written else cells.INK, bold=written)
+        self._name(name, y + self.c / 2, look.VERMILION if written else look.INK, bold=written)
         grid = self._line(state, self.left, y)
         if written:
             changed = [grid.at(0, j) for j in _changed(self.step.before[name], state)]
-            self.canvas.squares(cells.CHANGED, changed, self.c, self.c)
+            self.canvas.squares(look.CHANGED, changed, (self.c, self.c))
 
     def _written(self, y: float) -> None:
         """Draw the written matrix with its values, its columns below those of the matrix above."""
         name = self.step.output
         A = self.step.matrices[name]
         grid = self._cells(name, A.nrows, A.ncols, self.left, y).fill(triplets(A))
-        self._name(name, y + A.nrows * self.c / 2, cells.VERMILION, bold=True)
+        self._name(name, y + A.nrows * self.c / 2, look.VERMILION, bold=True)
         self._numbers(grid, cols=False)
         grid.draw(self.canvas, blank=False)
 
@@ -458,7 +459,7 @@ class GraphDrawing:
         A = step.matrices.get(self._name)
         if A is None or A.shape != (self._n, self._n):
             return ""
-        canvas, at, radius = Canvas(share), self._at, self._radius
+        canvas, at, radius = SvgCanvas(share), self._at, self._radius
         canvas.grow_to(_WIDTH, _HEIGHT + 26)
         tails, heads = A.to_coo()[:2]
         flows = tails, heads
@@ -468,8 +469,8 @@ class GraphDrawing:
             flows = (heads, tails) if p.transposed == p.vector_left else flows
             dropped, used = dropped_and_used(*flows, step.before[p.vector].pattern, step.kept)
         rest = ~dropped & ~used
-        edges(canvas, cells.EDGE, at, tails[rest], heads[rest], radius, not A.is_symmetric)
-        for line, which in ((cells.DROPPED, dropped), (cells.TREE, used)):
+        edges(canvas, look.EDGE, at, tails[rest], heads[rest], radius, not A.is_symmetric)
+        for line, which in ((look.DROPPED, dropped), (look.TREE, used)):
             edges(canvas, line, at, flows[0][which], flows[1][which], radius, True)
         caption = f"the graph of {self._name}"
         state = step.vectors.get(step.output)
@@ -477,46 +478,179 @@ class GraphDrawing:
             uses = p is not None and p.matrix == self._name
             caption = f"filled: {step.output}" + ("; orange edges: the product" if uses else "")
         self._vertices(canvas, step, state)
-        canvas.words(_WIDTH / 2, _HEIGHT + 13, caption, 15, cells.MUTED)
+        canvas.words((_WIDTH / 2, _HEIGHT + 13), caption, 15, look.MUTED)
         return canvas.svg(f"the graph of {self._name} after step {step.number}; {caption}")
 
-    def _vertices(self, canvas: Canvas, step: Step, state: State | None) -> None:
+    def _vertices(self, canvas: SvgCanvas, step: Step, state: State | None) -> None:
         """Draw the vertices, with the entries of a vector that has one for each."""
         of = np.zeros(self._n, int)
         fits = state is not None and state.size == self._n
         if state is not None and fits:
             of[state.indices] = np.where(state.values != 0, 1, 2)
-        kinds = (cells.NONE._replace(edge=cells.MUTED), cells.ENTRY, cells.ZERO)
+        kinds = (look.NONE._replace(edge=look.MUTED), look.ENTRY, look.ZERO)
         vertices(canvas, kinds, of, self._at, self._radius, 14)
         if state is None or not fits:
             return
         changed = self._at[_changed(step.before[step.output], state)]
-        canvas.discs(cells.CHANGED, changed, self._radius)
+        canvas.discs(look.CHANGED, changed, self._radius)
         if state.dtype is not BOOL:
             for i, value in state.to_dict().items():
                 x, y = self._at[i] + (0.75 * self._radius, -0.75 * self._radius - 5)
-                canvas.words(x, y, fitting(value), 14, cells.VERMILION, "left", bold=True)
+                canvas.words((x, y), fitting(value), 14, look.VERMILION, "left", bold=True)
 
 
 def legend() -> str:
     """Return the legend of the cells, an SVG for each, which wrap like words."""
     samples = (
-        (cells.ENTRY, "7", "entry"),
-        (cells.ZERO, "0", "explicit zero"),
-        (cells.NONE, "", "no entry"),
-        (cells.CHANGED, "", "changed"),
-        (cells.USED, "", "meets the vector, and is kept"),
-        (cells.DROP, "", "meets it, but the mask drops it"),
-        (cells.KEPT, "", "mask keeps"),
-        (cells.OUT, "", "mask blocks"),
+        (look.ENTRY, "7", "entry"),
+        (look.ZERO, "0", "explicit zero"),
+        (look.NONE, "", "no entry"),
+        (look.CHANGED, "", "changed"),
+        (look.USED, "", "meets the vector, and is kept"),
+        (look.DROP, "", "meets it, but the mask drops it"),
+        (look.KEPT, "", "mask keeps"),
+        (look.OUT, "", "mask blocks"),
     )
     drawn = []
     for kind, word, meaning in samples:
-        canvas = Canvas()
-        canvas.squares(kind, [(11, 12)], 18, 18)
+        canvas = SvgCanvas()
+        canvas.squares(kind, [(11, 12)], (18, 18))
         if word:
-            canvas.words(11, 12, word, 12, kind.ink)
-        canvas.words(26, 12, meaning, 14, align="left")
+            canvas.words((11, 12), word, 12, kind.ink)
+        canvas.words((26, 12), meaning, 14, align="left")
         canvas.grow_to(26 + 7.6 * len(meaning) + 12, 24)
         drawn.append(canvas.svg(meaning))
     return "".join(drawn)
+
+
+# ------------------------------------------------------------------------------------------
+# The steps of an algorithm as one self-contained HTML page.
+
+
+#: Most steps on a page.
+MOST = 1000
+
+
+def require_size(size: int, name: str, what: str) -> None:
+    """Raise `LimitExceeded` if an object is larger than a page draws."""
+    if size > LARGEST:
+        raise LimitExceeded(
+            f"{what}: {name} has size {size:,} > {LARGEST}, the largest that a page draws. "
+            "Use a smaller graph, such as kron:4 or grid:4x5."
+        )
+
+
+def page(
+    steps: Iterable[Step],
+    title: str,
+    facts: Mapping[str, object] | None = None,
+    *,
+    what: str = "page",
+) -> str:
+    """Return a page that shows one step at a time, and prints all of them.
+
+    An error message begins with `what`. Raises `LimitExceeded` if there are more than `MOST` steps,
+    or a vector or matrix is larger than `LARGEST`.
+    """
+    small = []
+    for step in steps:
+        for name, state in step.vectors.items():
+            require_size(state.size, name, what)
+        for name, A in step.matrices.items():
+            require_size(max(A.shape), name, what)
+        small.append(step)
+    if len(small) > MOST:
+        raise LimitExceeded(
+            f"{what}: {len(small):,} steps > {MOST}, the most that a page shows. "
+            "Use a graph of fewer levels, or fewer iterations."
+        )
+    layout = Layout.of(small)
+    codes = list(dict.fromkeys(step.code for step in small if step.code is not None))
+    shared: dict[str, str] = {}
+
+    def share(element: str) -> str:
+        if len(element) < 200:
+            return element
+        name = shared.setdefault(element, f"p{len(shared)}")
+        return f'<use href="#{name}"/>'
+
+    graph = _graph(layout, small)
+    sections = [
+        _section(
+            step, codes, draw(step, layout, share), "" if graph is None else graph.draw(step, share)
+        )
+        for step in small
+    ]
+    return fill(
+        "step.html",
+        title=text(title),
+        facts=text(", ".join(f"{k} {v}" for k, v in (facts or {}).items())),
+        count=str(max(len(small), 1)),
+        shared="".join(f'<g id="{name}">{element}</g>' for element, name in shared.items()),
+        codes="".join(_listing(k, code, small) for k, code in enumerate(codes)),
+        steps="".join(sections),
+        legend=legend(),
+    )
+
+
+def _graph(layout: Layout, steps: list[Step]) -> GraphDrawing | None:
+    """Return the drawing of the graph whose matrix the products use, if it is square."""
+    name = layout.matrix or ""
+    found = next((step.matrices[name] for step in steps if name in step.matrices), None)
+    return None if found is None or found.nrows != found.ncols else GraphDrawing(name, steps)
+
+
+def _section(step: Step, codes: list[CodeType], drawing: str, graph: str) -> str:
+    code = codes.index(step.code) if step.code is not None else -1
+    level = str(step.level) if step.level >= 0 else ""
+    return (
+        f'<section class="step" data-code="{code}" data-line="{step.line}" '
+        f'data-last="{step.last_line}" data-level="{level}">'
+        f'<div class="state"><h2>step {step.number}, {text(step.where)}</h2>'
+        f'<p>{text(step.source or step.formula)}</p>{drawing}</div><div class="graph">{graph}</div>'
+        "</section>"
+    )
+
+
+def _listing(number: int, code: CodeType, steps: list[Step]) -> str:
+    """Return the source of a function as HTML, or those statements of a script that ran."""
+    whole = code.co_name == "<module>"
+    try:
+        lines, first = (
+            (linecache.getlines(code.co_filename), 1) if whole else inspect.getsourcelines(code)
+        )
+    except OSError:
+        lines, first = [], code.co_firstlineno
+    lines = textwrap.dedent("".join(lines) or "# the source cannot be read").splitlines()
+    hidden = _hidden(lines, {step.line for step in steps if step.code is code} if whole else None)
+    spans = ""
+    for k, line in enumerate(lines):
+        if k + 1 not in hidden:
+            bare, n = line.strip(), first + k
+            indent = len(line) - len(line.lstrip())  # of the line's continuation where it wraps
+            shown = f'<code style="--in:{indent}">{text(bare)}</code>'
+            spans += f'<span id="c{number}-{n}" data-n="{n}">{shown}</span>'
+    name = text(file_name(code.co_filename))
+    return f'<div class="code"><h2>{name}</h2><pre>{spans}</pre></div>'
+
+
+def _hidden(lines: list[str], ran: set[int] | None) -> set[int]:
+    """Return the lines, from 1, that a listing leaves out.
+
+    Those of a function's docstring after the first; or, of a script, the outermost statements
+    without one of the lines `ran`.
+    """
+    try:
+        with SYNTAX:
+            body = ast.parse("\n".join(lines)).body
+    except SyntaxError:
+        return set()
+    if ran is not None:
+        spans = [range(node.lineno, (node.end_lineno or 0) + 1) for node in body]
+        kept = {n for span in spans if ran.intersection(span) for n in span}
+        return set(range(1, len(lines) + 1)) - kept if kept else set()
+    function = next(iter(body), None)
+    if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(function):
+        docstring = function.body[0]
+        return set(range(docstring.lineno + 1, (docstring.end_lineno or 0) + 1))
+    return set()

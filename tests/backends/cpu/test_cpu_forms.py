@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lagpu import BOOL, FP64, INT32, Matrix, Vector, binary, semiring
-from lagpu.backends.cpu import directions, statements
+from lagpu.backends.cpu import handles, statements
 from lagpu.backends.cpu.handles import lib
 
 M, N = 50, 30
@@ -25,19 +25,15 @@ def test_edges_are_counted_whatever_the_values(by_row, dtype):
     for at in ([1, 4, 7, size - 1], [], range(size)):
         values = np.zeros(len(at), dtype.numpy)
         u = Vector.from_coo(list(at), values, dtype, size=size, backend="cpu")
-        assert directions.degree_sum(A.data, u.data, by_row) == degree[list(at)].sum()
-    assert directions.longest(A.data, by_row) == degree.max()
+        assert statements.degree_sum(A.data, u.data, by_row) == degree[list(at)].sum()
+    assert statements.longest(A.data, by_row) == degree.max()
 
 
 def test_a_push_hashes_and_a_large_frontier_is_written_into_a_bitmap(monkeypatch):
     n, methods, stored = 4096, [], []
-    make, store = statements.method_descriptor, directions.store_as
-    monkeypatch.setattr(
-        statements, "method_descriptor", lambda *how: methods.append(how[-1]) or make(*how)
-    )
-    monkeypatch.setattr(
-        directions, "store_as", lambda x, kind: stored.append(kind) or store(x, kind)
-    )
+    make, store = handles.descriptor, handles.store_as
+    monkeypatch.setattr(handles, "descriptor", lambda *how: methods.append(how[4:]) or make(*how))
+    monkeypatch.setattr(handles, "store_as", lambda x, kind: stored.append(kind) or store(x, kind))
     ring = np.arange(n)
     A = Matrix.from_coo(ring, (ring + 1) % n, True, nrows=n, ncols=n, backend="cpu")
     v = Vector(INT32, n, like=A)
@@ -48,5 +44,5 @@ def test_a_push_hashes_and_a_large_frontier_is_written_into_a_bitmap(monkeypatch
         v(q.S) << 1
         bitmap = lib.GxB_BITMAP | lib.GxB_FULL
         assert stored == ([] if count == 3 else [bitmap, lib.GxB_AUTO_SPARSITY])
-    assert methods == [lib.GxB_AxB_HASH] * 2
+    assert list(filter(None, methods)) == [(lib.GxB_AxB_HASH,)] * 2
     assert v.to_coo()[0].tolist() == list(range(1, n // 4 + 1))

@@ -17,7 +17,7 @@ from lagpu import (
     loop,
     semiring,
 )
-from lagpu.backends.cpu.directions import PATIENCE, POLICIES
+from lagpu.backends.cpu.statements import PATIENCE, POLICIES
 from lagpu.errors import NotSupported
 
 N = 2048
@@ -162,8 +162,8 @@ def test_orientation_csc_forbids_the_second_form():
 
 def test_the_second_form_is_not_made_where_memory_is_short(monkeypatch):
     A = patient(hub_graph(False))
-    monkeypatch.setattr("lagpu.backends.cpu.directions.available_bytes", lambda: 1000)
-    monkeypatch.setattr("lagpu.backends.cpu.directions._LARGE", 1)
+    monkeypatch.setattr("lagpu.backends.cpu.statements.available_bytes", lambda: 1000)
+    monkeypatch.setattr("lagpu.backends.cpu.statements._LARGE", 1)
     levels, products = search(A, 5)
     check.check_levels(A, 5, levels)
     assert A.data.transposed is None

@@ -12,8 +12,8 @@ from browser import browse, check_page, needs_browser
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Scalar, Vector, algorithms, generators, semiring
 from lagpu.cli import main
-from lagpu.draw import svg
-from lagpu.draw.cells import (
+from lagpu.draw.cells import fitting
+from lagpu.draw.look import (
     CHANGED,
     DROP,
     DROPPED,
@@ -28,11 +28,11 @@ from lagpu.draw.cells import (
     USED,
     VEIL,
     ZERO,
-    fitting,
+    cell_style,
+    line_style,
 )
 from lagpu.errors import LimitExceeded
 from lagpu.observe.step import drawing
-from lagpu.observe.step import page as step_page
 from lagpu.observe.step.drawing import GraphDrawing
 
 
@@ -70,7 +70,7 @@ def test_long_vectors_and_scalars_as_text(backend):
 def cells(drawn, kind):
     """Return the upper left corners of the squares of a kind."""
     paths = re.findall(r'<path d="([^"]*)" ([^>]*)/>', drawn)
-    found = [d for d, look in paths if look == svg.look(kind)]
+    found = [d for d, style in paths if style == cell_style(kind)]
     return [tuple(map(float, xy)) for d in found for xy in re.findall(r"M([\d.]+) ([\d.]+)", d)]
 
 
@@ -184,7 +184,7 @@ def test_notebooks_get_a_drawing_or_text(A, backend):
 @pytest.fixture(scope="module")
 def page():
     A = generators.grid2d(3, 4, backend="cpu")
-    return step_page.page(lagpu.step(algorithms.bfs_levels, A, 0), "Levels <1>", {"graph": "a & b"})
+    return drawing.page(lagpu.step(algorithms.bfs_levels, A, 0), "Levels <1>", {"graph": "a & b"})
 
 
 def sections(page):
@@ -239,7 +239,7 @@ def test_a_graph_shows_what_a_product_touches(A):
             Vector(BOOL, 3, like=A) @ Matrix(BOOL, 3, 2, like=A)
         )
 
-    looks = {"used": svg.stroke(TREE), "met": svg.stroke(DROPPED), "dot": svg.stroke(EDGE)}
+    looks = {"used": line_style(TREE), "met": line_style(DROPPED), "dot": line_style(EDGE)}
     s = list(lagpu.step(algorithms.bfs_levels, A, 1))[4]  # frontier {0, 2}, levels {0, 1, 2}
     drawn = GraphDrawing("A", [s]).draw(s)
     lines = {
@@ -254,7 +254,7 @@ def test_a_graph_shows_what_a_product_touches(A):
     drawn = GraphDrawing("A", [s]).draw(s)
     used = "".join(re.findall(rf'<path d="([^"]*)" {re.escape(looks["used"])}/>', drawn))
     assert used.count("M") == 1 + 3 + 3  # a self-loop, 1 -> 0 and 0 -> 2
-    made = step_page.page(lagpu.step(rectangle, B), "no graph")
+    made = drawing.page(lagpu.step(rectangle, B), "no graph")
     assert '<div class="graph"></div>' in made
 
 
@@ -349,7 +349,7 @@ def test_a_drawing_keeps_its_labels_and_code_its_words_on_a_telephone(tmp_path):
             document.documentElement.scrollWidth <= innerWidth,
             see(" .state svg").getBoundingClientRect().width / svg.viewBox.baseVal.width].join(" ");
     """
-    dom = browse(step_page.page(found, "wide"), tmp_path, script, "--window-size=500,900")
+    dom = browse(drawing.page(found, "wide"), tmp_path, script, "--window-size=500,900")
     wide, left, lines, fits, scale = re.search(r"<title>(.*)</title>", dom)[1].split()
     assert (wide, left, lines, fits, round(float(scale), 2)) == ("true", "90", "1", "true", 1)
 
@@ -360,23 +360,23 @@ def test_text_on_a_page_is_escaped(backend):
         holder["x"] << 1
 
     found = list(lagpu.step(evil, generators.path(2, backend=backend)))
-    made = step_page.page(found, "</title><script>")
+    made = drawing.page(found, "</title><script>")
     check_page(made)
     assert "<script>alert" not in made
     assert "<script>alert" not in found[0]._repr_html_()
 
 
 def test_a_page_of_no_steps():
-    check_page(step_page.page([], "nothing"))
+    check_page(drawing.page([], "nothing"))
 
 
 def test_large_graphs_are_refused_with_the_limit(monkeypatch):
     A = generators.path(drawing.LARGEST + 1, backend="cpu")
     with pytest.raises(LimitExceeded, match="65 > 64"):
-        step_page.page(lagpu.step(algorithms.bfs_levels, A, 0), "large")
-    monkeypatch.setattr(step_page, "MOST", 5)
+        drawing.page(lagpu.step(algorithms.bfs_levels, A, 0), "large")
+    monkeypatch.setattr(drawing, "MOST", 5)
     with pytest.raises(LimitExceeded, match="7 steps > 5"):
-        step_page.page(
+        drawing.page(
             lagpu.step(algorithms.bfs_levels, generators.path(3, backend="cpu"), 0), "long"
         )
 
@@ -385,7 +385,7 @@ def test_large_graphs_are_refused_with_the_limit(monkeypatch):
 def test_a_page_has_room_for_the_ranks_of_a_small_directed_graph():
     edges = [0, 0, 1, 2, 2, 3, 4, 5, 6], [1, 2, 3, 3, 4, 5, 5, 1, 0]
     A = Matrix.from_coo(*edges, nrows=7, ncols=7, backend="cpu")  # of the course
-    assert step_page.page(lagpu.step(algorithms.pagerank, A), "ranks").count("<section") > 400
+    assert drawing.page(lagpu.step(algorithms.pagerank, A), "ranks").count("<section") > 400
 
 
 def test_bfs_writes_its_steps(tmp_path, capsys):

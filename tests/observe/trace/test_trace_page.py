@@ -11,7 +11,7 @@ from browser import browse, cells, check_page, needs_browser, packed
 import lagpu
 from lagpu import INT32, Vector, algorithms, generators
 from lagpu.cli import main
-from lagpu.draw.svg import data, fill, text
+from lagpu.draw.look import data, fill, text
 from lagpu.errors import BackendUnavailable
 from lagpu.observe.trace import Row, Trace
 
@@ -26,7 +26,7 @@ def traced():
 
 def test_a_template_is_filled_once(monkeypatch, tmp_path):
     (tmp_path / "a.html").write_text("<p>{{x}} {{y}}</p>")
-    monkeypatch.setattr("lagpu.draw.svg.resources.files", lambda _name: tmp_path)
+    monkeypatch.setattr("lagpu.draw.look.resources.files", lambda _name: tmp_path)
     assert fill("a.html", x="{{y}}", y="1") == "<p>{{y}} 1</p>"
     with pytest.raises(KeyError):
         fill("a.html", x="")

@@ -1,3 +1,1 @@
 """A CUDA device or its simulation: memory, compilation and launches."""
-
-__all__: list[str] = []

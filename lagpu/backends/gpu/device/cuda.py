@@ -14,21 +14,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
+from lagpu.backends.gpu.device import protocol
 from lagpu.backends.gpu.device.compiled import compiled
-from lagpu.backends.gpu.device.protocol import (
-    CheckedLaunch,
-    Device,
-    HostNotification,
-    Timer,
-    bind,
-    check_block,
-    check_shared,
-    launch_error,
-)
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, HostNotification, How, Timer
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import BackendUnavailable, KernelLaunchError
 
@@ -101,85 +93,106 @@ SLOT: dict[Any, str] = {
 }
 
 
-class CudaLaunch(CheckedLaunch):
-    """A prepared launch that packs only the arguments of each call.
+class Packed:
+    """A kernel with a buffer of arguments; each launch packs those named first, the others stay.
 
-    Those arguments are adjacent in the buffer, so one call packs them; the driver gets the address
-    of each argument.
+    Arguments are adjacent in the buffer, so one call packs them; the driver gets the address of
+    each. A launch has at most `most` blocks; `known` has the places of arrays among the arguments,
+    by the types of all.
     """
 
-    device: Any  # a CudaDevice
-    _pointers: list[int] | None = None  # the places of arrays among what each call gives
-    _in_order: Any  # gets the values of `varying` from the arguments of a call
-
-    def _lay_out(self) -> None:
-        """Pack the fixed arguments, after room for the others."""
-        kernel, device = self.kernel, self.device
-        ready = device.ready(kernel, self.cooperative, self.block, self.shared)
-        count, split = len(kernel.params), len(self.varying)
-        names = [*self.varying, *self.fixed]
+    def __init__(
+        self,
+        device: Any,
+        kernel: Kernel,
+        function: int,
+        how: How,
+        most: int,
+        names: Sequence[str],
+        fixed: Sequence[Any] = (),
+    ) -> None:
+        self.function, self.most = function, most
+        self.known: dict[Any, list[tuple[int, Any]]] = {}
         order = [kernel.names.index(name) for name in names]
         slots = [kernel.slots[k] for k in order]
-        codes = [SLOT[pointer or dtype] for _, pointer, dtype in slots]
+        codes, split = [SLOT[slot[1] or slot[2]] for slot in slots], len(names) - len(fixed)
         varying = struct.Struct("<" + "".join(codes[:split]))
-        buffer: Any = np.zeros(max(1, count), np.uint64)
-        fixed = zip(self.fixed.values(), slots[split:], strict=True)
-        known = [0 if x is None else x.data.ptr if slot[1] else x for x, slot in fixed]
+        buffer: Any = np.zeros(max(1, len(names)), np.uint64)
+        known = [
+            0 if x is None else x.data.ptr if slot[1] else x
+            for x, slot in zip(fixed, slots[split:], strict=True)
+        ]
         struct.pack_into("<" + "".join(codes[split:]), buffer, varying.size, *known)
-        places = np.empty(max(1, count), np.uint64)
-        places[order] = buffer.ctypes.data + 8 * np.arange(count, dtype=np.uint64)
-        grid = min(max(1, -(-self.threads // self.block)), ready.most)
-        self._pack: Any = varying.pack_into
-        self._buffer, self._places = buffer, places  # kept: the driver has addresses in them
+        self.buffer = buffer
+        self.places = np.empty(max(1, len(names)), np.uint64)  # kept: the driver has their address
+        self.places[order] = buffer.ctypes.data + 8 * np.arange(len(names), dtype=np.uint64)
+        self.pointers = [k for k, slot in enumerate(slots[:split]) if slot[1]]
+        block, cooperative, shared = how
         driver = device.xp.cuda.driver
-        launch: Any = driver.launchCooperativeKernel if self.cooperative else driver.launchKernel
-        how = (ready.function, grid, 1, 1, self.block, 1, 1, self.shared)
-        self._driver_launch = functools.partial(launch, *how)
-        self._end = (places.ctypes.data,) if self.cooperative else (places.ctypes.data, 0)
-        several = operator.itemgetter(*self.varying) if split > 1 else None
-        self._in_order = several or (lambda new: [new[name] for name in self.varying])
-        self._launching, self._errors = device.launching, driver.CUDADriverError
+        self._start: Any = driver.launchCooperativeKernel if cooperative else driver.launchKernel
+        end = () if cooperative else (0,)
+        self._before = (1, 1, block, 1, 1, shared)
+        self._after = (self.places.ctypes.data, *end)
+        self._pack, self._errors = varying.pack_into, driver.CUDADriverError
         self._current_stream = device.xp.cuda.get_current_stream
-        self._pointers = [at for at, (_, pointer, _) in enumerate(slots[:split]) if pointer]
+        self._device, self._kernel = device, kernel
+
+    def launch(self, grid: int, values: Sequence[Any]) -> None:
+        """Run the kernel on the current stream with these addresses and numbers."""
+        stream, device = self._current_stream().ptr, self._device
+        try:
+            with device.launching:  # the driver has read the buffer when it returns
+                self._pack(self.buffer, 0, *values)
+                device.began = True  # Python looks for signals after the next call, not before it
+                self._start(self.function, grid, *self._before, stream, *self._after)
+        except self._errors as error:
+            device.began = False
+            raise protocol.launch_error(device, error, self._kernel) from error
+
+
+class CudaLaunch(CheckedLaunch):
+    """A prepared launch that packs only the arguments of each call."""
+
+    device: Any  # a CudaDevice
+    packed: Packed | None = None  # from the second call on
+    _grid: int
+    _in_order: Any  # gets the values of `varying` from the arguments of a call
 
     def __call__(self, new: dict[str, Any]) -> None:
         """Run it with these arguments and the fixed ones."""
-        if self._pointers is None or self.device.observers:
+        if self.packed is None or self.device.observers:
             super().__call__(new)  # which checks it, or lets the observer see it
         else:
-            self._launch(new)
+            self._launch(self.packed, new)
 
     def run(self, new: dict[str, Any]) -> None:
         """Run it, checked if it is the first time; no observer sees it."""
-        if self._pointers is None:
-            super().run(new)
-            self._lay_out()
-        else:
-            self._launch(new)
+        if self.packed is not None:
+            self._launch(self.packed, new)
+            return
+        super().run(new)
+        ready = self.device.ready(self.kernel, self.how)
+        self._grid = min(max(1, -(-self.threads // self.how[0])), ready.most)
+        several = operator.itemgetter(*self.varying) if len(self.varying) > 1 else None
+        self._in_order = several or (lambda new: [new[name] for name in self.varying])
+        names, fixed = [*self.varying, *self.fixed], [*self.fixed.values()]
+        of = self.device, self.kernel, ready.function, self.how, ready.most
+        self.packed = Packed(*of, names, fixed)
 
-    def _launch(self, new: dict[str, Any]) -> None:
+    def _launch(self, packed: Packed, new: dict[str, Any]) -> None:
         values = [*self._in_order(new)]
-        for k in self._pointers or ():
+        for k in packed.pointers:
             array = values[k]
             values[k] = 0 if array is None else array.data.ptr
-        stream = self._current_stream().ptr
-        try:
-            with self._launching:
-                self._pack(self._buffer, 0, *values)
-                self.device.began = True
-                self._driver_launch(stream, *self._end)
-        except self._errors as error:
-            self.device.began = False
-            raise launch_error(self.device, error, self.kernel) from error
-
-
-_FIRST = 90  # compute capability that knows clusters
-_BLOCKS = 8  # that every such GPU takes in one
+        packed.launch(self._grid, values)
 
 
 def blocks_of_cluster(capability: int) -> int:
-    """Return the thread blocks of a cluster on a GPU of a compute capability; 1 if it has none."""
-    return _BLOCKS if capability >= _FIRST else 1
+    """Return the thread blocks of a cluster on a GPU of a compute capability; 1 if it has none.
+
+    GPUs know clusters from 9.0 on, and every such GPU takes eight blocks in one.
+    """
+    return 8 if capability >= 90 else 1
 
 
 class _LaunchConfig(ctypes.Structure):
@@ -246,12 +259,11 @@ class CudaDevice(Device):
     def __init__(self, index: int = 0, share: int = 1) -> None:
         self._backend = "gpu" if index == 0 else f"gpu:{index}"
         super().__init__(self._backend)
-        self.xp: Any = _import_cupy()
+        self.xp, self._device = _open_device(index)
         self.name = f"cuda:{index}"
         self.number, self.share = index, share
         cuda = self.xp.cuda
         self.errors = (cuda.driver.CUDADriverError, cuda.runtime.CUDARuntimeError)
-        self._device = _open_device(self.xp, index)
         self._capability = int(self._device.compute_capability)
         self._context = cuda.driver.ctxGetCurrent()
         attributes = self._device.attributes
@@ -276,7 +288,7 @@ class CudaDevice(Device):
         self._notifications = 0
         self._ahead: HostNotification | None = None
         self._events = Events(self.xp.cuda)
-        self._ready: dict[tuple[Kernel, int, bool, int], Ready] = {}
+        self._ready: dict[tuple[Kernel, How], Packed] = {}
         self._apart: dict[tuple[Any, ...], str] = {}
         self._beside: Any = None
         self.launching = threading.Lock()
@@ -299,36 +311,11 @@ class CudaDevice(Device):
             self._device.synchronize()
             self._stream = now
 
-    def run(
-        self,
-        kernel: Kernel,
-        threads: int,
-        args: tuple[Any, ...],
-        block: int,
-        cooperative: bool,
-        shared: int,
-    ) -> None:
+    def run(self, kernel: Kernel, threads: int, args: tuple[Any, ...], how: How) -> None:
         """Run a kernel on the current stream; no observer sees it."""
-        ready = self.ready(kernel, cooperative, block, shared)
-        values = self._values(kernel, ready, args)
-        grid = min(max(1, -(-threads // block)), ready.most)
-        stream = self.xp.cuda.get_current_stream().ptr
-        driver = self.xp.cuda.driver
-        try:
-            with self.launching:  # one buffer a kernel; the driver has read it when it returns
-                ready.pack(ready.buffer, 0, *values)
-                self.began = True  # Python looks for signals after the next call, not before it
-                if cooperative:
-                    driver.launchCooperativeKernel(
-                        ready.function, grid, 1, 1, block, 1, 1, shared, stream, ready.params
-                    )
-                else:
-                    driver.launchKernel(
-                        ready.function, grid, 1, 1, block, 1, 1, shared, stream, ready.params, 0
-                    )
-        except driver.CUDADriverError as error:
-            self.began = False
-            raise launch_error(self, error, kernel) from error
+        ready = self.ready(kernel, how)
+        grid = min(max(1, -(-threads // how[0])), ready.most)
+        ready.launch(grid, self._values(kernel, ready, args))
 
     def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
         """Run a cooperative launch on each of several GPUs, one behind the other, without a wait.
@@ -338,9 +325,9 @@ class CudaDevice(Device):
         """
         mine = cast(Sequence[tuple[CudaLaunch, dict[str, Any]]], launches)
         for launch, _ in mine:
-            if launch._pointers is None:  # it has not run, so its kernel may not be loaded
+            if launch.packed is None:  # it has not run, so its kernel may not be loaded
                 launch.device.enter()
-                launch.device.ready(launch.kernel, True, launch.block, launch.shared)
+                launch.device.ready(launch.kernel, launch.how)
         beside = [launch.device.beside() for launch, _ in mine]
         collects = gc.isenabled()
         gc.disable()  # what it frees may wait for a GPU
@@ -412,7 +399,7 @@ class CudaDevice(Device):
         """Return a copy of an array of another GPU, or of this one; see `Device.fetched`."""
         return fetched(self.xp, array, sender.number, self.number)
 
-    def _values(self, kernel: Kernel, ready: Ready, args: tuple[Any, ...]) -> list[Any]:
+    def _values(self, kernel: Kernel, ready: Packed, args: tuple[Any, ...]) -> list[Any]:
         """Return what goes into the slots of a launch: addresses, and numbers of the exact type.
 
         A launch takes microseconds, and a fused search has some fifty arguments: if their types
@@ -432,7 +419,7 @@ class CudaDevice(Device):
                     break
             else:
                 return values
-        bound = bind(kernel, args, self.xp.ndarray)
+        bound = protocol.bind(kernel, args, self.xp.ndarray)
         if all(
             slot[1] or kind is slot[2].type or (slot[2], kind) in _AS_THEY_ARE
             for slot, kind in zip(kernel.slots, kinds, strict=True)
@@ -443,28 +430,20 @@ class CudaDevice(Device):
             for slot, x in zip(kernel.slots, bound, strict=True)
         ]
 
-    def ready(self, kernel: Kernel, cooperative: bool, block: int = 256, shared: int = 0) -> Ready:
+    def ready(self, kernel: Kernel, how: How) -> Packed:
         """Return all of a launch that does not change from one to the next, made once."""
-        found = self._ready.get((kernel, block, cooperative, shared))
+        found = self._ready.get((kernel, how))
         if found is None:
-            found = self._prepare(kernel, block, cooperative, shared)
-            self._ready[kernel, block, cooperative, shared] = found
-        return found
-
-    def _prepare(self, kernel: Kernel, block: int, cooperative: bool, shared: int) -> Ready:
-        check_block(kernel, block)
-        check_shared(kernel, shared, self.dynamic_shared_bytes)
-        self._allow_shared(kernel, shared)
-        if cooperative:
-            most = self.max_cooperative_blocks(kernel, block, shared)
-        else:
+            block, cooperative, shared = how
+            protocol.check_shape(kernel, block, shared, self.dynamic_shared_bytes)
+            self._allow_shared(kernel, shared)
             most = _WAVES * self.resident_threads // block
-        layout = struct.Struct("<" + "".join(SLOT[slot[1] or slot[2]] for slot in kernel.slots))
-        buffer = np.zeros(max(1, len(kernel.slots)), np.uint64)
-        first = buffer.ctypes.data
-        places = np.arange(first, first + 8 * len(buffer), 8, dtype=np.uint64)
-        function = self._function(kernel).ptr
-        return Ready(function, most, layout.pack_into, buffer, places, places.ctypes.data, {})
+            if cooperative:
+                most = self.max_cooperative_blocks(kernel, block, shared)
+            function = self._function(kernel).ptr
+            found = Packed(self, kernel, function, how, most, kernel.names)
+            self._ready[kernel, how] = found
+        return found
 
     def load(self, kernel: Kernel) -> bool:
         """Compile a kernel unless it is there already; see `Device.load`."""
@@ -476,7 +455,7 @@ class CudaDevice(Device):
         """Return how many blocks of `kernel` fit on the GPU at once."""
         known = self._cooperative_blocks.get((kernel, block, shared))
         if known is None:
-            check_block(kernel, block)
+            protocol.check_shape(kernel, block, shared, self.dynamic_shared_bytes)
             count = self.xp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor
             function = self._function(kernel)
             self._allow_shared(kernel, shared)
@@ -618,27 +597,12 @@ class CudaDevice(Device):
         return known
 
 
-class Ready(NamedTuple):
-    """What the launches of one kernel have in common; arguments go into `buffer` by `pack`."""
-
-    function: int
-    most: int
-    pack: Any
-    buffer: Any
-    places: Any  # where each argument lies; kept, as `params` is its address
-    params: int
-    known: dict[Any, list[tuple[int, Any]]]  # by the arguments' types, the arrays among them
-
-
-def _import_cupy() -> Any:
+def _open_device(index: int) -> tuple[Any, Any]:
+    """Return CuPy and the device."""
     try:
         import cupy
     except ImportError as error:
         raise BackendUnavailable(f"gpu: CuPy is missing ({error}). {_REMEDY}") from error
-    return cupy
-
-
-def _open_device(cupy: Any, index: int) -> Any:
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
@@ -651,7 +615,7 @@ def _open_device(cupy: Any, index: int) -> Any:
     device = cupy.cuda.Device(index)
     device.use()
     cupy.cuda.runtime.free(0)  # makes the context that launches need, before the first allocation
-    return device
+    return cupy, device
 
 
 def _version(number: int) -> str:

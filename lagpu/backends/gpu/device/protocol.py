@@ -6,7 +6,7 @@ import math
 import operator
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -19,6 +19,8 @@ from lagpu.host.interrupt import listen
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 Scalar = bool | int | float | np.generic
+#: Threads a block, whether all blocks are resident at once, and bytes of ``LG_DYNAMIC_SHARED``.
+How = tuple[int, bool, int]
 
 
 class HostNotification(NamedTuple):
@@ -105,35 +107,22 @@ class CheckedLaunch:
         kernel: Kernel,
         threads: int,
         fixed: dict[str, Any],
-        *,
-        block: int = 256,
-        cooperative: bool = False,
-        shared: int = 0,
+        how: How = (256, False, 0),
     ) -> None:
         unknown = fixed.keys() - set(kernel.names)
         if unknown:
             raise _misnamed(kernel, unknown, ())
-        self.device = device
-        self.kernel = kernel
-        self.threads = threads
-        self.block, self.cooperative, self.shared = block, cooperative, shared
+        self.device, self.kernel, self.threads, self.how = device, kernel, threads, how
         self.fixed = fixed
         self.varying = tuple(name for name in kernel.names if name not in fixed)
 
     def __call__(self, new: dict[str, Array | Scalar | None]) -> None:
         """Run it with these arguments and the fixed ones."""
-        device = self.device
-        observer = device.observer if device.observers else None
-        if observer is None:
-            self.run(new)
-        else:
-            observer.prepared(self, new)
+        (self.device.observer or self.device).prepared(self, new)
 
     def run(self, new: dict[str, Array | Scalar | None]) -> None:
         """Run it; no observer sees it."""
-        self.device.run(
-            self.kernel, self.threads, self.all(new), self.block, self.cooperative, self.shared
-        )
+        self.device.run(self.kernel, self.threads, self.all(new), self.how)
 
     def all(self, new: dict[str, Array | Scalar | None]) -> tuple[Any, ...]:
         """Return all arguments in the order of the parameters."""
@@ -147,7 +136,9 @@ class Device(Protocol):
     """One device: memory, arrays and kernel launches; an observer sees launches and copies.
 
     Its classes define `run`, ``_from_host``, ``_to_host``, ``_read`` and ``_wait_for``, which no
-    observer sees, and all methods below that do nothing.
+    observer sees, and all methods below that do nothing; some others are those of a device whose
+    launches have ended when they return. An observer has methods of these names, and ``prepared``,
+    which are called in their place.
 
     Attributes
     ----------
@@ -288,11 +279,7 @@ class Device(Protocol):
         """
         if named:
             args = in_order(kernel, args, named)
-        observer = self.observer
-        if observer is None:
-            self.run(kernel, threads, args, block, cooperative, shared)
-        else:
-            observer.launch(kernel, threads, args, block, cooperative, shared)
+        (self.observer or self).run(kernel, threads, args, (block, cooperative, shared))
 
     def prepare(
         self,
@@ -309,19 +296,9 @@ class Device(Protocol):
 
         Their types must be those of the first call.
         """
-        return self.prepared_launch(
-            self, kernel, threads, fixed, block=block, cooperative=cooperative, shared=shared
-        )
+        return self.prepared_launch(self, kernel, threads, fixed, (block, cooperative, shared))
 
-    def run(
-        self,
-        kernel: Kernel,
-        threads: int,
-        args: tuple[Any, ...],
-        block: int,
-        cooperative: bool,
-        shared: int,
-    ) -> None:
+    def run(self, kernel: Kernel, threads: int, args: tuple[Any, ...], how: How) -> None:
         """Run a kernel; no observer sees it."""
 
     def prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
@@ -349,13 +326,16 @@ class Device(Protocol):
 
     def synchronize(self) -> None:
         """Wait for the work of the current stream."""
+        return
 
     def mark(self) -> Callable[[], bool]:
         """Return what says, without a wait, whether all that was given so far has been done."""
+        return lambda: True
 
     @property
     def stream(self) -> int:
         """The current stream, as a number for libraries."""
+        return 0
 
     def timer(self) -> Timer:
         """Return a context manager that measures device work without waiting for it.
@@ -370,24 +350,21 @@ class Device(Protocol):
 
     def range(self, name: str) -> AbstractContextManager[Any]:
         """Return a context manager: a profiler shows by `name` what is launched inside."""
+        return nullcontext()
 
     # ----------------------------------------------------------------- copies and numbers
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
         """Return a contiguous copy on the device."""
-        observer = self.observer
-        return (self._from_host if observer is None else observer.from_host)(array)
+        return (self.observer or self)._from_host(array)
 
     def to_host(self, array: Array) -> np.ndarray[Any, Any]:
         """Return a copy on the host; waits for the work before it."""
-        observer = self.observer
-        copy = self._to_host if observer is None else observer.to_host
-        found: np.ndarray[Any, Any] = copy(array)
+        found: np.ndarray[Any, Any] = (self.observer or self)._to_host(array)
         return found
 
     def read(self, array: Array) -> Any:
         """Return the one element of `array` as a Python scalar; waits for the work before it."""
-        observer = self.observer
-        return (self._read if observer is None else observer.read)(array)
+        return (self.observer or self)._read(array)
 
     def notification(self) -> HostNotification:
         """Return pinned memory where a kernel writes two numbers for the host, and a serial."""
@@ -398,9 +375,7 @@ class Device(Protocol):
         Quicker than copying them, which is done if nothing is heard for some milliseconds; for
         that, `counts` has them too.
         """
-        observer = self.observer
-        wait = self._wait_for if observer is None else observer.wait_for
-        found: tuple[int, int] = wait(notification, counts)
+        found: tuple[int, int] = (self.observer or self)._wait_for(notification, counts)
         return found
 
     def _from_host(self, array: np.ndarray[Any, Any]) -> Array: ...
@@ -417,6 +392,7 @@ class Device(Protocol):
         It follows what that device has been given so far; what that device is given later follows
         the copy.
         """
+        return array.copy()
 
     def random_words(self, key: np.ndarray[Any, Any], stream: int, first: int, count: int) -> Array:
         """Return the numbers ``first .. first + count - 1`` of a random stream, (count,), UINT32.
@@ -487,6 +463,7 @@ class Device(Protocol):
 
     def chosen(self) -> AbstractContextManager[Any]:
         """Return a context manager: the device is the thread's, for libraries; no lock is taken."""
+        return nullcontext()
 
     def describe(self) -> dict[str, str]:
         """Return the names and versions that a measurement or a bug report needs."""
@@ -516,16 +493,12 @@ def format_bytes(nbytes: int) -> str:
     return f"{size:.1f} TB"
 
 
-def check_block(kernel: Kernel, block: int) -> None:
-    """Check the size of a block: whole warps, at most 1024 threads."""
+def check_shape(kernel: Kernel, block: int, shared: int, most: int) -> None:
+    """Check a launch: blocks of whole warps with at most 1024 threads, and its shared memory."""
     if block % 32 or not 32 <= block <= 1024:
         raise KernelLaunchError(
             f"{kernel.name}: {block} threads a block. Use a multiple of 32 from 32 to 1024."
         )
-
-
-def check_shared(kernel: Kernel, shared: int, most: int) -> None:
-    """Check the shared memory that a launch needs."""
     if not 0 <= shared <= most:
         raise KernelLaunchError(f"{kernel.name}: {shared} bytes of shared memory; at most {most}.")
 
@@ -568,42 +541,33 @@ def bind(kernel: Kernel, args: tuple[Any, ...], ndarray: Any) -> list[Any]:
     # A launch takes microseconds, and a fused search has some fifty arguments: an argument of the
     # exact type passes without a call.
     for (param, pointer, dtype), arg in zip(kernel.slots, args, strict=True):
-        if pointer:
-            fits = arg is None or (
-                type(arg) is ndarray and arg.dtype == dtype and arg.flags.c_contiguous
-            )
-            why = "" if fits else _why_no_fit(param, arg, ndarray)
-            if why:
-                raise _misfit(kernel, param, why)
-            bound.append(arg)
-        else:
-            fits = type(arg) is dtype.type
-            bound.append(arg if fits else _exact_scalar(kernel, param, arg))
+        if not pointer:
+            arg = arg if type(arg) is dtype.type else _exact_scalar(kernel, param, arg)
+        elif arg is not None:
+            if type(arg) is not ndarray and not isinstance(arg, ndarray):
+                fact = f"{type(arg).__name__} is not a {ndarray.__module__} array"
+                raise _misfit(kernel, param, fact)
+            if arg.dtype != dtype:
+                raise _misfit(kernel, param, f"dtype {arg.dtype} != {param.dtype}")
+            if not arg.flags.c_contiguous:
+                raise _misfit(kernel, param, "the array is not contiguous")
+        bound.append(arg)
     return bound
-
-
-def _why_no_fit(param: Param, array: Any, ndarray: Any) -> str:
-    if not isinstance(array, ndarray):
-        return f"{type(array).__name__} is not a {ndarray.__module__} array"
-    if array.dtype != param.dtype:
-        return f"dtype {array.dtype} != {param.dtype}"
-    return "" if array.flags.c_contiguous else "the array is not contiguous"
 
 
 def _exact_scalar(kernel: Kernel, param: Param, value: Any) -> np.generic:
     """Convert to the declared type, refusing what would change the value."""
     dtype: np.dtype[Any] = param.dtype
-    kind = dtype.kind
     try:
-        if kind == "f":
+        if dtype.kind == "f":
             wide = float(value)
             if math.isfinite(wide) and abs(wide) > float(np.finfo(dtype).max):
                 raise OverflowError
             narrow: np.generic = dtype.type(wide)
             return narrow
-        if kind == "b" and value not in (0, 1):
+        if dtype.kind == "b" and value not in (0, 1):
             raise ValueError
-        return np.bool_(value) if kind == "b" else dtype.type(operator.index(value))
+        return np.bool_(value) if dtype.kind == "b" else dtype.type(operator.index(value))
     except (TypeError, ValueError, OverflowError) as error:
         raise _misfit(kernel, param, f"{value!r} is not a {dtype}") from error
 
@@ -681,7 +645,7 @@ class DeviceObserver:
         self._device: Any = device
         self._outer: DeviceObserver | None = None
         self._traffic = traffic
-        self._parts: dict[Kernel, tuple[list[int], list[tuple[int, str, float]]]] = {}
+        self._parts: dict[Kernel, list[tuple[int, str, float]]] = {}
 
     def enter(self, now: Work) -> None:
         """Observe the device; an observer around this one goes on seeing everything."""
@@ -695,86 +659,83 @@ class DeviceObserver:
             self._device.observer = self._outer
         self._outer = None
 
+    @property
+    def _inner(self) -> Any:
+        """The observer around this one, or the device."""
+        return self._outer or self._device
+
     def unseen(self, name: str) -> Callable[..., Any]:
         """Return a method of the device, such as ``"read"``, that this observer does not see."""
-        outer, own = self._outer, "prepared" if name == "prepared" else f"_{name}"
-        if outer is not None:
-            found: Callable[..., Any] = getattr(outer, name)
-        else:
-            found = getattr(self._device, "run" if name == "launch" else own)
+        found: Callable[..., Any] = getattr(self._inner, f"_{name}")
         return found
 
-    def launch(self, kernel: Kernel, threads: int, args: tuple[Any, ...], *how: Any) -> None:
-        """See a launch; `how` is block, cooperative, shared."""
-        if not self.timed:
-            self.unseen("launch")(kernel, threads, args, *how)
-            return
-        self._device.load(kernel)
-        with self._device.timer() as timer:
-            self.unseen("launch")(kernel, threads, args, *how)
-        self.now.kernels.append(timer)
-        self._add_traffic(kernel, args)
+    def run(self, kernel: Kernel, threads: int, args: tuple[Any, ...], how: How) -> None:
+        """See a launch."""
+        inner = self._inner
+        self._launched(kernel, lambda: inner.run(kernel, threads, args, how), lambda: args)
 
     def prepared(self, launch: CheckedLaunch, new: dict[str, Any]) -> None:
         """See a prepared launch."""
+        inner = self._inner
+        self._launched(launch.kernel, lambda: inner.prepared(launch, new), lambda: launch.all(new))
+
+    def _launched(
+        self, kernel: Kernel, work: Callable[[], None], args: Callable[[], tuple[Any, ...]]
+    ) -> None:
         if not self.timed:
-            self.unseen("prepared")(launch, new)
+            work()
             return
-        self._device.load(launch.kernel)
+        self._device.load(kernel)
         with self._device.timer() as timer:
-            self.unseen("prepared")(launch, new)
+            work()
         self.now.kernels.append(timer)
-        self._add_traffic(launch.kernel, launch.all(new))
+        self._add_traffic(kernel, args())
 
-    def from_host(self, array: np.ndarray[Any, Any]) -> Any:
-        """See a copy to the device."""
-        return self._copied("from_host", array)
+    def _from_host(self, array: np.ndarray[Any, Any]) -> Any:
+        return self._copied(self._inner._from_host, array)
 
-    def to_host(self, array: Any) -> Any:
-        """See a copy to the host."""
-        return self._copied("to_host", array)
+    def _to_host(self, array: Any) -> Any:
+        return self._copied(self._inner._to_host, array)
 
-    def read(self, array: Any) -> Any:
-        """See a number read."""
-        return self._copied("read", array)
+    def _read(self, array: Any) -> Any:
+        return self._copied(self._inner._read, array)
 
-    def wait_for(self, notification: HostNotification, counts: Any) -> Any:
+    def _wait_for(self, notification: HostNotification, counts: Any) -> Any:
         """See a notification: it is not timed, as the host waits for the kernel, not for a copy."""
         self.now.copy_bytes += _NOTIFICATION
-        return self.unseen("wait_for")(notification, counts)
+        return self._inner._wait_for(notification, counts)
 
-    def _copied(self, name: str, *args: Any) -> Any:
-        now = self.now
+    def _copied(self, copy: Callable[[Any], Any], array: Any) -> Any:
         with self._device.timer() as timer:
-            made = self.unseen(name)(*args)
-        now.copies.append(timer)
-        now.copy_bytes += getattr(made, "nbytes", args[0].nbytes)
+            made = copy(array)
+        self.now.copies.append(timer)
+        self.now.copy_bytes += getattr(made, "nbytes", array.nbytes)
         return made
 
     def _add_traffic(self, kernel: Kernel, args: tuple[Any, ...]) -> None:
         """Add the bytes that a launch moves: each array once, or of some only a part."""
-        now = self.now
-        whole, partly = self._parts_of(kernel)
-        for k in whole:
-            if args[k] is not None:
-                now.bytes += args[k].nbytes
-        now.each += [(what, each) for k, what, each in partly if args[k] is not None]
+        for k, count, each in self._parts_of(kernel):
+            if args[k] is None:
+                continue
+            if count:
+                self.now.each.append((count, each))
+            else:
+                self.now.bytes += args[k].nbytes
 
-    def _parts_of(self, kernel: Kernel) -> tuple[list[int], list[tuple[int, str, float]]]:
-        """Return which arguments count whole, and which as bytes for each edge or entry."""
-        found = self._parts.get(kernel)
-        if found is None:
+    def _parts_of(self, kernel: Kernel) -> list[tuple[int, str, float]]:
+        """Return, for each array of a kernel, its place, and the bytes for each of some count.
+
+        The count is an empty string for an array that counts whole.
+        """
+        if kernel not in self._parts:
             partly = self._traffic.get(kernel.name, {})
-            arrays = [(k, param) for k, param in enumerate(kernel.params) if param.pointer]
-            found = self._parts[kernel] = (
-                [k for k, param in arrays if param.name not in partly],
-                [
-                    (k, partly[param.name][0], partly[param.name][1] * param.dtype.itemsize)
-                    for k, param in arrays
-                    if param.name in partly
-                ],
-            )
-        return found
+            self._parts[kernel] = [
+                (k, count, each * param.dtype.itemsize)
+                for k, param in enumerate(kernel.params)
+                if param.pointer
+                for count, each in [partly.get(param.name, ("", 1.0))]
+            ]
+        return self._parts[kernel]
 
 
 class _TimerEnds(DeviceObserver):

@@ -10,24 +10,16 @@ import shlex
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from lagpu.backends.gpu.device import protocol
 from lagpu.backends.gpu.device.compiled import kept
-from lagpu.backends.gpu.device.protocol import (
-    SIM_LIMITS,
-    CheckedLaunch,
-    Device,
-    HostNotification,
-    Timer,
-    bind,
-    check_block,
-    check_shared,
-)
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, HostNotification, How, Timer
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import BackendUnavailable, InvalidValue, KernelCompileError, KernelLaunchError
 from lagpu.host import children
@@ -71,7 +63,7 @@ class SimDevice(Device):
     """
 
     name = "sim"
-    limits = SIM_LIMITS
+    limits = protocol.SIM_LIMITS
     xp: Any = np
     resident_threads = 2**31  # of any launch, `blocks` blocks
     dynamic_shared_bytes = 64 * 1024  # kDynamicBytes of the runtime
@@ -99,28 +91,21 @@ class SimDevice(Device):
         self._limit: int | None = None
         self.stop = self.pinned_zeros(1)
 
-    def run(
-        self,
-        kernel: Kernel,
-        threads: int,
-        args: tuple[Any, ...],
-        block: int,
-        cooperative: bool,
-        shared: int,
-    ) -> None:
+    def run(self, kernel: Kernel, threads: int, args: tuple[Any, ...], how: How) -> None:
         """Run a kernel; it has ended on return, and no observer sees it."""
-        self._run([self._packed(kernel, args, block, shared)], threads, block, cooperative)
+        self._run([self._packed(kernel, args, how)], threads, how)
 
     def run_together(self, launches: Sequence[tuple[CheckedLaunch, dict[str, Any]]]) -> None:
         """Run a cooperative launch on each of several devices; all have ended on return."""
         first = launches[0][0]
         packed = []
         for launch, new in launches:
-            how = (launch.threads, launch.block, launch.cooperative)
-            if how != (first.threads, first.block, True):
+            block, cooperative, _ = launch.how
+            if (launch.threads, block, cooperative) != (first.threads, first.how[0], True):
+                how = (launch.threads, block, cooperative)
                 raise KernelLaunchError(f"{launch.kernel!r}: {how} is not how the first one runs.")
-            packed.append(self._packed(launch.kernel, launch.all(new), launch.block, launch.shared))
-        self._run(packed, first.threads, first.block, True)
+            packed.append(self._packed(launch.kernel, launch.all(new), launch.how))
+        self._run(packed, first.threads, first.how)
 
     def why_apart(self, devices: Sequence[Any]) -> str:
         """Return why simulated devices cannot run one kernel together; see `Device.why_apart`."""
@@ -146,36 +131,18 @@ class SimDevice(Device):
         """A name in the process."""
         return f"sim {os.getpid()} {id(self)}"
 
-    def chosen(self) -> AbstractContextManager[Any]:
-        """Return a context manager that does nothing."""
-        return nullcontext()
-
-    stream = 0
-
-    def mark(self) -> Callable[[], bool]:
-        """Return what is always true: a launch has ended when it returns."""
-        return lambda: True
-
-    def fetched(self, array: np.ndarray[Any, Any], sender: Any) -> np.ndarray[Any, Any]:
-        """Return a copy of an array of another simulated device."""
-        return array.copy()
-
     def _packed(
-        self, kernel: Kernel, args: tuple[Any, ...], block: int, shared: int
+        self, kernel: Kernel, args: tuple[Any, ...], how: How
     ) -> tuple[Kernel, Any, np.ndarray[Any, Any]]:
         """Return (kernel, what runs it, its arguments), checked."""
-        check_block(kernel, block)
-        check_shared(kernel, shared, self.dynamic_shared_bytes)
-        slots = _pack(kernel, bind(kernel, args, np.ndarray))
+        protocol.check_shape(kernel, how[0], how[2], self.dynamic_shared_bytes)
+        slots = _pack(kernel, protocol.bind(kernel, args, np.ndarray))
         return kernel, self._entry(kernel)[0], slots
 
     def _run(
-        self,
-        packed: Sequence[tuple[Kernel, Any, np.ndarray[Any, Any]]],
-        threads: int,
-        block: int,
-        cooperative: bool,
+        self, packed: Sequence[tuple[Kernel, Any, np.ndarray[Any, Any]]], threads: int, how: How
     ) -> None:
+        block, cooperative, _ = how
         grid = min(max(1, -(-threads // block)), self.blocks)
         message = ctypes.create_string_buffer(_MESSAGE_BYTES)
         count, places = len(packed), ctypes.c_void_p * len(packed)
@@ -208,7 +175,7 @@ class SimDevice(Device):
 
     def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
         """Return the most blocks of a cooperative launch; here of any."""
-        check_block(kernel, block)
+        protocol.check_shape(kernel, block, shared, self.dynamic_shared_bytes)
         return self.blocks // kernel.cluster * kernel.cluster
 
     def _from_host(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -229,9 +196,6 @@ class SimDevice(Device):
         """Return the numbers of a notification: a launch has ended when it returns."""
         numbers: Any = notification.host if notification.host[2] == notification.serial else counts
         return int(numbers[0]), int(numbers[1])
-
-    def synchronize(self) -> None:
-        """Do nothing: a launch has ended when it returns."""
 
     def free_bytes(self) -> int:
         """Return the host memory that can still be had."""
@@ -260,10 +224,6 @@ class SimDevice(Device):
     def timer(self) -> Timer:
         """Return a context manager that measures wall time."""
         return _WallTimer()
-
-    def range(self, name: str) -> AbstractContextManager[Any]:
-        """Return a context manager that does nothing: no profiler names the work of a range."""
-        return nullcontext()
 
     def describe(self) -> dict[str, str]:
         """Return the versions a report needs."""
@@ -388,10 +348,10 @@ def compiler() -> tuple[tuple[str, ...], str]:
     refused = f"sim: the C++ compiler {wanted!r} does not tell its version"
     try:
         done = children.run([*command, "--version"], seconds=_VERSION_SECONDS)
-    except TimeoutError as error:
-        raise BackendUnavailable(f"{refused} in {_VERSION_SECONDS} s. {_ANOTHER}") from error
     except OSError as error:
-        raise BackendUnavailable(f"{refused}: {error.strerror or error}. {_ANOTHER}") from error
+        late = isinstance(error, TimeoutError)
+        fact = f" in {_VERSION_SECONDS} s" if late else f": {error.strerror or error}"
+        raise BackendUnavailable(f"{refused}{fact}. {_ANOTHER}") from error
     if done.code or not done.out.strip():
         raise BackendUnavailable(f"{refused}: it ends with exit code {done.code}. {_ANOTHER}")
     return command, done.out.splitlines()[0]

@@ -100,9 +100,12 @@ def test_more_shared_memory_is_allowed_before_it_is_asked_for(monkeypatch, asks)
         CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8,
         funcSetAttribute=lambda *how: allowed.append(how),
         occupancyMaxActiveBlocksPerMultiprocessor=blocks,
+        launchKernel=None,
+        launchCooperativeKernel=None,
+        CUDADriverError=RuntimeError,
     )
     device = object.__new__(cuda.CudaDevice)
-    device.xp = SimpleNamespace(cuda=SimpleNamespace(driver=driver))
+    device.xp = SimpleNamespace(cuda=SimpleNamespace(driver=driver, get_current_stream=None))
     device.dynamic_shared_bytes, device.resident_threads, device._processors = 1 << 17, 2048, 1
     device.share, device._ready, device._shared_allowed = 1, {}, {}
     device._cooperative_blocks = {}
@@ -112,7 +115,7 @@ def test_more_shared_memory_is_allowed_before_it_is_asked_for(monkeypatch, asks)
         if asks == "who counts blocks":
             assert device.max_cooperative_blocks(run, 256, shared) == 1
         else:
-            device._prepare(run, 256, asks == "a cooperative launch", shared)
+            device.ready(run, (256, asks == "a cooperative launch", shared))
     assert allowed == [(77, 8, 3 << 15)]
 
 

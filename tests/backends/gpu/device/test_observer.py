@@ -64,10 +64,10 @@ class Device(protocol.Device):
         self.xp = SimpleNamespace(cuda=cuda)
         self.events = Events(cuda)
 
-    def run(self, kernel, threads, args, block, cooperative, shared):
+    def run(self, kernel, threads, args, how):
         self.came.append("checked")
 
-    def ready(self, kernel, cooperative, block, shared):
+    def ready(self, kernel, how):
         return SimpleNamespace(function=1, most=100)
 
     def timer(self):
@@ -109,7 +109,7 @@ def test_the_first_launch_is_checked_and_the_next_are_quick(device, prepared):
     for _ in range(3):
         prepared(NEW)
     assert device.came == ["checked", "quick", "quick"]
-    buffer = np.asarray(prepared._buffer)
+    buffer = np.asarray(prepared.packed.buffer)
     assert buffer.tolist() == [4096, 8192, 2]
 
 
@@ -126,7 +126,7 @@ def test_each_argument_is_where_the_driver_finds_it(device, varying):
         launch({name: args[name] for name in names})
     assert set(launch.varying) == names
     assert device.came == ["checked", "quick"]
-    for param, place in zip(search.params, launch._places.tolist(), strict=True):
+    for param, place in zip(search.params, launch.packed.places.tolist(), strict=True):
         kind = np.dtype(np.uint64) if param.pointer else param.dtype
         words = ctypes.string_at(place, kind.itemsize)
         assert np.frombuffer(words, kind)[0] == given[param.name], param

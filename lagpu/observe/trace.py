@@ -1,0 +1,751 @@
+"""`trace`: record a row for each statement that runs; without a trace there is no cost."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lagpu.backends.profile import LoopRow, Measured, Meter, Phase
+from lagpu.backends.protocol import Backend
+from lagpu.core.expr import format_formula
+from lagpu.core.matrix import Matrix
+from lagpu.core.recorder import Observer, current_observer, set_observer
+from lagpu.core.scalar import Scalar
+from lagpu.core.vector import Vector
+from lagpu.core.views import SelectionMatrix
+from lagpu.draw import look
+from lagpu.draw.look import SvgCanvas, data, fill, text
+from lagpu.host import source
+from lagpu.host.display import Lines
+from lagpu.host.files import return_or_write
+from lagpu.operations import Constant, Counter, FusedLoop, Operation, Rejection
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["Row", "Totals", "Trace", "names_in", "trace"]
+
+
+Shape = tuple[int, ...]
+Count = Callable[[], int]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One statement in one iteration, or in all iterations of a loop whose kernel keeps no log.
+
+    Attributes
+    ----------
+    level : int or None
+        Iteration of the enclosing `loop`, from 0; -1 outside of a loop; None for all iterations.
+    method, formula, where : str
+        Name of the operation; the statement as mathematics, with the author's names;
+        ``file.py:line``.
+    shapes : tuple of tuple of int
+        Shape of the output, then of the inputs.
+    nvals_in, nvals_out : int or None
+        Entries of the last input vector before the statement, or of the first matrix where a matrix
+        is made; and entries of the output after it. None in a row for all iterations.
+    direction, kernel, reason : str
+        The choice made for a product, and why; empty for other operations. The kernel of a
+        statement in a loop that ran as one kernel is ``"fused"``.
+    edges, bytes : int or None
+        Matrix entries that the product looked at, and memory moved, estimated
+        (docs/design/trace.md). Bytes are None in a row for all iterations, and on cpu for
+        statements other than products.
+    kernel_ms : float
+        Time of the statement's kernels: by events on a GPU, else by the host's clock; in a fused
+        loop by the device's own clock. Among rows for all iterations, the product's row has the
+        time of the whole loop, by events.
+    host_ms, compile_ms, copy_ms, copy_bytes : float or None, float, float, int
+        For the statement, the time of the host without compiling, None in a fused loop; of
+        compiling; of copies between host and device; and their bytes.
+    mode : str
+        ``"fused"`` if the statement ran as part of one kernel for the whole loop, else ``"eager"``.
+    phases : tuple of Phase
+        Of a level of a search by a grid's policy, the phases, and of a search of pieces, the
+        pieces, with what was sent (docs/design/grid.md).
+    """
+
+    level: int | None
+    method: str
+    formula: str
+    where: str
+    shapes: tuple[Shape, ...]
+    nvals_in: int | None
+    nvals_out: int | None
+    direction: str
+    kernel: str
+    reason: str
+    edges: int | None
+    bytes: int | None
+    kernel_ms: float
+    host_ms: float | None
+    compile_ms: float
+    copy_ms: float
+    copy_bytes: int
+    mode: str = "eager"
+    phases: tuple[Phase, ...] = ()
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over a trace; copies and compiling include those outside of statements.
+
+    Attributes
+    ----------
+    statements, edges, bytes : int
+        Rows, matrix entries looked at, and bytes moved as far as they are estimated.
+    kernel_ms, host_ms : float
+        Times of the statements, and of launching fused loops.
+    compile_ms, copy_ms, copy_bytes : float, float, int
+        Sums over everything inside the trace.
+    fused, unlogged, unrecorded : int
+        Rows of statements in fused loops; how many of these rows are for all iterations, without
+        known edges and bytes; and how many more rows did not fit the log.
+    """
+
+    statements: int
+    edges: int
+    bytes: int
+    kernel_ms: float
+    host_ms: float
+    compile_ms: float
+    copy_ms: float
+    copy_bytes: int
+    fused: int = 0
+    unlogged: int = 0
+    unrecorded: int = 0
+
+
+class Description(NamedTuple):
+    """The fields of a row that are known before the statement runs.
+
+    The formula of a statement that assigns the loop's counter ends in ``<< ``; `counter` is the
+    author's name of it, else empty.
+    """
+
+    method: str
+    formula: str
+    where: str
+    shapes: tuple[Shape, ...]
+    counter: str
+
+
+class Seen:
+    """A statement, or a callable that returns it, whose description is formatted on demand.
+
+    Construction costs next to nothing: the device may be waiting for the loop that follows.
+    """
+
+    _named: dict[str, Any] | None = None
+    _description: Description | None = None
+
+    def __init__(self, of: Any, frame: FrameType | None) -> None:
+        self._of, self.frame = of, frame
+        self._place = ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+    def release_frame(self, out: Any) -> None:
+        """Drop the author's frame, but keep the name of the output."""
+        frame, self.frame = self.frame, None
+        self._named = {}
+        for name, x in () if frame is None else frame.f_locals.items():
+            if x is out:
+                self._named[name] = x
+                return
+
+    def description(self) -> Description:
+        """Return the description; once it is formatted, no vector is referenced any more."""
+        if self._description is None:
+            named = self._named if self.frame is None else self.frame.f_locals
+            to, call = self._of() if callable(self._of) else self._of
+            file, line = source.file_name(self._place[0]), self._place[1]
+            self._description = _described(to, call, named, f"{file}:{line}" if file else "")
+            self._of = self.frame = self._named = None
+        return self._description
+
+
+def _described(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> Description:
+    left, right = to.formula, call.formula
+    counter = ""
+    if type(right[0]) is Counter:
+        counter = next((name for name, x in (named or {}).items() if x is right[0]), "iteration")
+    parts = (*left, " << ") if counter else (*left, " << ", *right)
+    shapes = (to.out.shape, *(x.shape for x in call.inputs))
+    formula = format_formula(parts, _names_of(parts, named))
+    # A number assigned to a scalar has no row, so a constant is the x of ``v[i] = x``.
+    method = "set" if isinstance(call.operation, Constant) else call.method
+    return Description(method, formula, where, shapes, counter)
+
+
+def row_of(description: Description, row: LoopRow, mode: str) -> Row:
+    """Return the row of a statement in one iteration, or in all."""
+    known = description._asdict()
+    counter = known.pop("counter")
+    known["formula"] += str(row.level) if counter and row.level is not None else counter
+    known |= row._asdict() | row.measured._asdict() | {"mode": mode}
+    del known["statement"], known["measured"]
+    return Row(**known)
+
+
+def _names_of(parts: tuple[Any, ...], named: dict[str, Any] | None) -> dict[int, str]:
+    """Return the names of a formula's objects by ``id``; faster than `names_in`."""
+    if named is None:
+        return {}
+    wanted = {id(getattr(x, "stored", x)) for x in parts if type(x) is not str}
+    return {id(x): name for name, x in reversed(named.items()) if id(x) in wanted}
+
+
+def names_in(frame: FrameType | None) -> dict[int, str]:
+    """Return the variables of a frame that hold vectors, matrices and scalars, by ``id``."""
+    return source.names_in(frame, lambda x: isinstance(x, _NAMED))
+
+
+_NAMED = (Vector, Matrix, Scalar, SelectionMatrix)
+
+
+# ------------------------------------------------------------------------------------------
+# The rows as a table for a terminal, on a page, and as a chart.
+
+_FIRST, _LAST = 40, 10  # rows of a long table
+#: The kinds of statements in a chart, each with its colour.
+_KINDS = {
+    "push": look.VERMILION,
+    "pull": look.BLUE,
+    "other products": look.GREEN,
+    "other statements": look.GREY,
+}
+_BARS = 240  # in a longer search a bar shows several levels
+_LEFT, _ABOVE, _BELOW, _LEAST = 70, 30, 44, 160  # pixels around the bars, and their least width
+
+
+class _Column(NamedTuple):
+    """A column of the table and of the page: the field of a row, its name and its form."""
+
+    field: str
+    name: str
+    text: bool = False
+    digits: int = 0
+    may_lack: bool = False  # left out of a page if it is empty in all rows
+
+
+_COLUMNS = (
+    _Column("level", "level"),
+    _Column("formula", "statement", text=True),
+    _Column("where", "where", text=True),
+    _Column("shapes", "shapes", text=True),
+    _Column("nvals_in", "in"),
+    _Column("nvals_out", "out"),
+    _Column("direction", "direction", text=True, may_lack=True),
+    _Column("kernel", "kernel", text=True, may_lack=True),
+    _Column("mode", "mode", text=True),
+    _Column("edges", "edges", may_lack=True),
+    _Column("bytes", "bytes", may_lack=True),
+    _Column("kernel_ms", "kernel", digits=4),
+    _Column("host_ms", "host", digits=4, may_lack=True),
+    _Column("compile_ms", "compile", digits=1, may_lack=True),
+    _Column("copy_ms", "copy", digits=4, may_lack=True),
+    _Column("copy_bytes", "copied", may_lack=True),
+    _Column("reason", "why", text=True, may_lack=True),
+)
+_SUMS = ("edges", "kernel_ms", "host_ms", "bytes")
+_IN_TABLE = ("level", "formula", "nvals_in", "nvals_out", "kernel", *_SUMS, "direction", "where",
+             "reason")  # fmt: skip
+_NARROW = 7  # so many columns fit a terminal
+
+
+def _name(field: str) -> str:
+    column = next(column for column in _COLUMNS if column.field == field)
+    return f"{column.name} ms" if column.digits else column.name
+
+
+def _cell(rows: Sequence[Row], field: str) -> str:
+    """Return a field of a row, or of many rows that are folded into one."""
+    row = rows[0]
+    if field in _SUMS or (field.startswith("nvals") and len(rows) == 1):
+        return _sum(rows, field)
+    if len(rows) > 1:
+        return {"level": "...", "formula": f"{len(rows):,} more statements"}.get(field, "")
+    if field == "level":
+        return "all" if row.level is None else "-" if row.level < 0 else str(row.level)
+    value: str = getattr(row, field)
+    return value or ("-" if field in ("kernel", "direction") else "")
+
+
+def _known(rows: Iterable[Any], field: str) -> list[Any]:
+    return [value for row in rows if (value := getattr(row, field)) is not None]
+
+
+def _sum(rows: Iterable[Row], field: str) -> str:
+    """Return a number summed over rows; ``-`` if no row knows it."""
+    known = _known(rows, field)
+    if not known:
+        return "-"
+    total = sum(known)
+    if field == "bytes":
+        return _size(total)
+    return f"{total:.3f}" if field.endswith("_ms") else f"{total:,}"
+
+
+def _size(nbytes: int) -> str:
+    from rich.filesize import decimal
+
+    return decimal(nbytes)
+
+
+def _sentences(totals: Totals) -> tuple[str, str]:
+    """Return the totals as two sentences: the statements, and the compiling and copying."""
+    launching = ", the launches of fused loops included" if totals.fused else ""
+    ran = (
+        f"{totals.statements:,} statements looked at {totals.edges:,} edges and moved an estimated "
+        f"{_size(totals.bytes)}: {totals.kernel_ms:.3f} ms in kernels, "
+        f"{totals.host_ms:.3f} ms on the host{launching}. "
+    )
+    eager = totals.statements - totals.fused
+    if totals.fused:
+        ran += f"{totals.fused:,} statements ran inside fused loops, {eager:,} by themselves."
+    else:
+        ran += "Each statement ran by itself."
+    if totals.unlogged:
+        ran += (
+            f" {totals.unlogged:,} of them stand for all levels of loops whose kernels keep no "
+            "log: entries, edges and bytes are not known."
+        )
+    if totals.unrecorded:
+        ran += f" The log was full: {totals.unrecorded:,} more rows are missing."
+    between = (
+        f"In addition: compiling {totals.compile_ms:.1f} ms, "
+        f"copies between host and device {totals.copy_ms:.3f} ms for {_size(totals.copy_bytes)}."
+    )
+    return ran, between
+
+
+def _packed(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the rows by columns: each text once, and a column of equal values as one value."""
+    numbers: dict[str, int] = {}
+    columns = []
+    for column in _COLUMNS:
+        values = [_value(row, column) for row in rows]
+        if column.may_lack and not any(values):
+            continue
+        if column.text:
+            values = [numbers.setdefault(value, len(numbers)) for value in values]
+        packed: dict[str, Any] = {"name": column.name, "digits": column.digits, "text": column.text}
+        if len(set(values)) == 1:
+            packed["all"] = values[0]
+        else:
+            packed["values"] = values
+        columns.append(packed)
+    return {"strings": list(numbers), "columns": columns, "count": len(rows)}
+
+
+def _value(row: Row, column: _Column) -> Any:
+    value = getattr(row, column.field)
+    if column.field == "shapes":
+        out, *inputs = ("x".join(map(str, shape)) or "1" for shape in value)
+        return f"{out} << {', '.join(inputs)}" if inputs else out
+    if column.field == "level":
+        return "all" if value is None else None if value < 0 else value
+    return round(value, column.digits) if column.digits and value is not None else value
+
+
+def _summary(rows: Sequence[Row]) -> str:
+    """Return a table with one line for each operation and kernel."""
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.method, row.direction, row.kernel), []).append(row)
+    head = "".join(f"<th>{name}</th>" for name in ("operation", "direction", "kernel"))
+    for name in ("statements", *map(_name, _SUMS)):
+        head += f'<th class="n">{name}</th>'
+    lines = [f"<tr>{head}</tr>"]
+    for (method, direction, kernel), group in groups.items():
+        cells = f'<td>{text(method)}</td><td class="{text(direction)}">{text(direction)}</td>'
+        cells += f"<td>{text(kernel)}</td>"
+        for number in (f"{len(group):,}", *(_sum(group, field) for field in _SUMS)):
+            cells += f'<td class="n">{number}</td>'
+        lines.append(f"<tr>{cells}</tr>")
+    return "<table>" + "".join(lines) + "</table>"
+
+
+# ------------------------------------------------------------------------------- charts
+
+
+def _stacks(rows: Iterable[Row]) -> tuple[dict[str, Any], str]:
+    """Return kernel ms by level, (levels,), of each kind of statement; and what is left out."""
+    rows = list(rows)
+    unknown = [row.kernel_ms for row in rows if row.level is None]
+    left_out = f"Not by level: {sum(unknown):.4f} ms of loops whose kernels keep no log."
+    count = max((row.level for row in rows if row.level is not None), default=-1) + 1
+    stacks = {name: np.zeros(count) for name in _KINDS}
+    for row in rows:
+        if row.level is not None and row.level >= 0:
+            is_product = row.method in ("mxv", "mxv_selection", "matrix_mxm")
+            other = "other products" if is_product else "other statements"
+            kind = row.direction if row.direction in _KINDS else other
+            stacks[kind][row.level] += row.kernel_ms
+    return {k: times for k, times in stacks.items() if times.any()}, left_out if unknown else ""
+
+
+def _chart(rows: Sequence[Row]) -> str:
+    """Return bars of kernel time by level, products coloured by their direction."""
+    stacks, left_out = _stacks(rows)
+    if not stacks:
+        return f"<p>{text(left_out)}</p>" if left_out else ""
+    levels = len(next(iter(stacks.values())))
+    a_bar = -(-levels // _BARS)
+    starts = np.arange(0, levels, a_bar)
+    bars = {name: np.add.reduceat(times, starts) for name, times in stacks.items()}
+    highest = float(sum(bars.values()).max()) or 1.0  # type: ignore[union-attr]
+    width, height = 1130, 140
+    each = min(60.0, width / len(starts))
+    canvas = SvgCanvas()
+    _axes(canvas, highest, height, len(starts), each, a_bar)
+    top = np.full(len(starts), float(height))
+    for name, times in bars.items():
+        tall = times / highest * height
+        top -= tall
+        for k in np.flatnonzero(tall):
+            canvas.parts.append(
+                f'<rect x="{k * each:.1f}" y="{top[k]:.1f}" width="{max(each - 1, 0.5):.1f}" '
+                f'height="{tall[k]:.1f}" fill="{_KINDS[name]}"/>'
+            )
+    named = ", ".join(f'<b style="color:{_KINDS[name]}">{name}</b>' for name in bars)
+    shown = f"levels 0 to {levels - 1}" + (f", {a_bar} per bar" if a_bar > 1 else "")
+    canvas.grow_to(max(len(starts) * each, _LEAST) - 4, height + _BELOW - 4)
+    drawn = canvas.svg(f"kernel time by level: {', '.join(bars)}", left=-_LEFT, top=-_ABOVE)
+    return (
+        f"<figure>{drawn}<figcaption>Kernel time in milliseconds by level, {shown}: "
+        f"{named}.{left_out and ' '}{text(left_out)}</figcaption></figure>"
+    )
+
+
+def _axes(
+    canvas: SvgCanvas, highest: float, height: int, bars: int, each: float, a_bar: int
+) -> None:
+    """Draw lines and numbers of both axes, below the bars: milliseconds, and levels."""
+    wide = max(bars * each, _LEAST)
+    for share in (0.0, 0.5, 1.0):
+        y = height - share * height
+        canvas.path(f"M0 {y:g}H{wide:.0f}", 'stroke="#d8dee5"')
+        canvas.words((-6, y), f"{share * highest:.3g}", 14, look.MUTED, "right")
+    canvas.words((-_LEFT + 2, -19), "kernel ms", 14, look.MUTED, "left")
+    for k in range(0, bars, max(1, -(-bars * 40 // int(wide)))):
+        canvas.words(((k + 0.5) * each, height + 12), str(k * a_bar), 14, look.MUTED)
+    canvas.words((0, height + 31), "level", 14, look.MUTED, "left")
+
+
+# ------------------------------------------------------------------------------------------
+# What records them.
+
+
+class Trace(Observer):
+    """The rows of the statements that ran inside ``with``, in order.
+
+    A traced program does not wait for the device; reading the rows does.
+
+    Parameters
+    ----------
+    fuse : bool, default True
+        Whether a loop may run as one kernel; else each statement runs and is measured by itself.
+    """
+
+    def __init__(self, fuse: bool = True) -> None:
+        self.why_eager = "" if fuse else "a trace of single statements is on"
+        self.level = -1
+        self._rows: list[Row] = []
+        self._pending: deque[Callable[[], list[Row]]] = deque()
+        self._meters: dict[int, tuple[Backend, Meter]] = {}
+        self._stopped: list[Meter] = []
+        self._between: list[Callable[[], Measured]] = []  # measured outside of single statements
+        self._recorded: list[tuple[Any, Any, Seen]] = []
+        self._unformatted: Seen | None = None
+
+    # ---------------------------------------------------------------------------- recording
+    def __enter__(self) -> Trace:
+        self._outer = current_observer()
+        set_observer(self)
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        try:
+            self._format_pending()
+            for _, meter in reversed(self._meters.values()):
+                self._between.append(meter.stop())
+                self._stopped.append(meter)
+            self._meters = {}
+        finally:
+            set_observer(self._outer)
+
+    def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
+        """Run a checked statement and record it; see `Observer`."""
+        frame = source.author(2)  # the callers are `assign`, and a method of an object or the author
+        self._run(to, call, work, Seen((to, call), frame))
+
+    def _run(self, to: Any, call: Any, work: Callable[[], None], seen: Seen) -> None:
+        self._format_pending()
+        out, inputs = to.out, call.inputs
+        meter = self._meter(call.backend)
+        before = _nothing
+        if inputs and inputs[-1].ndim == 1:
+            before = meter.count(inputs[-1].data)
+        elif inputs and out.ndim != 1:
+            before = meter.count(inputs[0].stored.data)
+        operation: Operation = call.operation
+        measured = meter.run(work, None if out.ndim == 0 else out.data, operation)
+        count: int = out.nvals if out.ndim == 0 else 0
+        after = (lambda: count) if out.ndim == 0 else meter.count(out.data)
+        if inputs:
+            seen.description()  # so that the row keeps no vector alive
+        else:
+            self._format_later(seen, out)
+        self._later(seen, before, after, measured)
+
+    def entry(
+        self, v: Any, describe: Callable[[], tuple[Any, Any]], work: Callable[[], None]
+    ) -> None:
+        """Record ``v[i] = x``, with which a search begins, and run it; see `Observer`."""
+        seen = Seen(describe, source.author(2))  # the callers are a vector and the author
+        self._format_pending()
+        meter = self._meter(v.backend)
+        measured = meter.run(work, v.data, None)
+        self._format_later(seen, v)
+        self._later(seen, _nothing, meter.count(v.data), measured)
+
+    def _later(
+        self, seen: Seen, before: Count, after: Count, measured: Callable[[], Measured]
+    ) -> None:
+        """Put off the row of a statement that ran by itself until its measurement is read."""
+        level = self.level
+
+        def rows() -> list[Row]:
+            row = LoopRow(0, level, before(), after(), measured())
+            return [row_of(seen.description(), row, "eager")]
+
+        self._pending.append(rows)
+
+    def _format_later(self, seen: Seen, out: Any) -> None:
+        """Put off formatting a statement that assigns a constant; keep only its output's name."""
+        seen.release_frame(out)
+        self._unformatted = seen
+
+    def _format_pending(self) -> None:
+        """Format the statement before, if that was put off."""
+        if self._unformatted is not None:
+            self._unformatted.description()
+            self._unformatted = None
+
+    def recorded(self, to: Any, call: Any) -> None:
+        """Note a statement of a loop's body; see `Observer`."""
+        # The formula is formatted once the loop runs. All statements of a body have one frame.
+        frame = self._recorded[-1][2].frame if self._recorded else source.author(2)
+        self._recorded.append((to, call, Seen((to, call), frame)))
+
+    def replay(self, k: int, work: Callable[[], None]) -> None:
+        """Run a recorded statement by itself after all; see `Observer`."""
+        to, call, seen = self._recorded[k]
+        if call.backend is None:  # a number for a scalar has no row
+            work()
+            return
+        self._run(to, call, work, seen)
+
+    def run_loop(
+        self, backend: Backend, plan: Callable[[], FusedLoop | Rejection]
+    ) -> FusedLoop | Rejection:
+        """Run a loop that was recorded, and record its rows; see `Observer`."""
+        loop, measured = self._meter(backend).run_loop(plan)
+        if measured is None:
+            return loop
+        self._format_pending()  # while the device is at work
+        body = [seen.description() for *_, seen in self._recorded]
+        self._pending.append(
+            lambda: [row_of(body[row.statement], row, "fused") for row in measured.rows()]
+        )
+        self._between.append(measured.total)
+        return loop
+
+    def forget(self) -> None:
+        """Forget what was recorded; see `Observer`."""
+        self._recorded.clear()
+
+    def _meter(self, backend: Backend) -> Meter:
+        found = self._meters.get(id(backend))
+        if found is None:
+            found = self._meters[id(backend)] = backend, backend.meter()
+        return found[1]
+
+    # ------------------------------------------------------------------------------ reading
+    @property
+    def rows(self) -> list[Row]:
+        """A row for each statement and level, in order; waits for the device."""
+        while self._pending:
+            self._rows.extend(self._pending[0]())
+            self._pending.popleft()  # after it was read: an interrupted read can be repeated
+        return self._rows
+
+    def totals(self) -> Totals:
+        """Return the sums over all rows, and over copies and compiling between statements."""
+        rows = self.rows
+        parts: list[Any] = [*rows, *(measured() for measured in self._between)]
+        meters = [*self._stopped, *(meter for _, meter in self._meters.values())]
+        sums = {field: sum(_known(rows, field)) for field in ("edges", "bytes", "kernel_ms")}
+        for field in ("host_ms", "compile_ms", "copy_ms", "copy_bytes"):
+            sums[field] = sum(_known(parts, field))
+        return Totals(
+            statements=len(rows),
+            **sums,
+            fused=sum(row.mode == "fused" for row in rows),
+            unlogged=sum(row.level is None for row in rows),
+            unrecorded=sum(meter.unrecorded() for meter in meters),
+        )
+
+    def to_json(self, path: str | Path | None = None) -> str | None:
+        """Return rows and totals as one JSON object, or write it to the file `path`."""
+        rows = [asdict(row) for row in self.rows]
+        return return_or_write(path, json.dumps({"totals": asdict(self.totals()), "rows": rows}))
+
+    def table(self) -> str:
+        """Return the rows as a plain text table, a long one folded, with the totals below."""
+        from rich.console import Console
+        from rich.measure import Measurement
+
+        table = self._table(whole=True)
+        out = Console(file=io.StringIO(), width=10_000, color_system=None)
+        wide = Measurement.get(out, out.options, table).maximum
+        longest = max(len(line) for line in _sentences(self.totals()))
+        out.width = max(wide, longest + 2)
+        with out.capture() as captured:
+            out.print(table)
+        lines = [line.rstrip() for line in captured.get().splitlines()]
+        return Lines("\n".join(lines).strip("\n"))
+
+    def __rich__(self) -> Table:
+        return self._table(whole=False)
+
+    def _table(self, whole: bool) -> Table:
+        """Return a table of the rows, the middle of a long one folded, totals in the caption.
+
+        Unless it is `whole`, only the columns that fit a terminal are shown.
+        """
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        rows, fields = self.rows, _IN_TABLE if whole else _IN_TABLE[:_NARROW]
+        table = Table(box=box.SIMPLE, caption="\n".join(_sentences(self.totals())))
+        table.caption_justify = "left"
+        for field in fields:
+            number = field in ("level", "nvals_in", "nvals_out", *_SUMS)
+            table.add_column(_name(field), justify="right" if number else "left", no_wrap=number)
+        groups = [[row] for row in rows]
+        if len(rows) > _FIRST + _LAST + 1:
+            groups[_FIRST:-_LAST] = [rows[_FIRST:-_LAST]]
+        for group in groups:
+            table.add_row(*(Text(_cell(group, field)) for field in fields))
+        return table
+
+    def to_html(
+        self,
+        path: str | Path | None = None,
+        *,
+        title: str = "Trace",
+        facts: Mapping[str, object] | None = None,
+    ) -> str | None:
+        """Return one self-contained HTML page: totals, a chart and a table to sort.
+
+        It is written to the file `path` instead if that is given; `facts` are names and values to
+        show below the heading, such as the name of the graph.
+        """
+        ran, between = _sentences(self.totals())
+        named = (facts or {}).items()
+        page = fill(
+            "trace.html",
+            title=text(title),
+            facts="".join(f"<dt>{text(k)}</dt><dd>{text(v)}</dd>" for k, v in named),
+            ran=text(ran),
+            between=text(between),
+            chart=_chart(self.rows),
+            summary=_summary(self.rows),
+            data=data(_packed(self.rows)),
+        )
+        return return_or_write(path, page)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw kernel time by level, and the entries of the multiplied vectors; return the axes.
+
+        They are `ax`, or those of a new figure. Without Matplotlib `BackendUnavailable` is raised.
+        """
+        if ax is None:
+            ax = look.pyplot("plot").subplots(layout="constrained")[1]
+        stacks, left_out = _stacks(self.rows)
+        bottom: Any = 0.0
+        for name, times in stacks.items():
+            ax.bar(range(len(times)), times, bottom=bottom, color=_KINDS[name], label=name)
+            bottom = bottom + times
+        line = {row.level: max(row.nvals_in or 0, 1) for row in self.rows
+                if row.method == "mxv" and row.level is not None and row.level >= 0}  # fmt: skip
+        if line:
+            other = ax.twinx()
+            style = ".-" if len(line) < 100 else "-"
+            other.plot(list(line), list(line.values()), style, color=look.INK, lw=0.8)
+            other.set_yscale("log")
+            other.set_ylabel("entries of the vector multiplied")
+        ax.set_xlabel(f"level\n{left_out}".strip())
+        ax.set_ylabel("kernel time [ms]")
+        if stacks:
+            ax.xaxis.get_major_locator().set_params(integer=True)
+            ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(_KINDS), frameon=False)
+        return ax
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<p>{text(line)}</p>" for line in _sentences(self.totals()))
+        return f"<div>{lines}{_chart(self.rows)}{_summary(self.rows)}</div>"
+
+    def __repr__(self) -> str:
+        return f"Trace({len(self.rows)} statements)"
+
+
+def _nothing() -> int:
+    return 0
+
+
+def trace(*, fuse: bool = True) -> Trace:
+    """Record every statement that runs inside: ``with lagpu.trace() as t: ...``.
+
+    The program runs as it does without a trace: a loop that runs as one kernel still does, and the
+    kernel logs each statement and level; a sweep or a search whose kernel keeps no log has one row
+    for each statement, for all levels together. The program does not wait for the device. A trace
+    inside another trace takes its statements from the outer one.
+
+    Parameters
+    ----------
+    fuse : bool, default True
+        False runs loops statement by statement: slower, but with the kernel that the planner
+        chose and the host's time for each statement.
+
+    Returns
+    -------
+    Trace
+        An object with ``rows``, ``totals()``, ``table()``, ``to_json()``, ``to_html()`` and
+        ``plot()``.
+
+    Examples
+    --------
+    >>> from lagpu.algorithms import bfs_levels
+    >>> from lagpu.generators import path
+    >>> with trace() as t:
+    ...     levels = bfs_levels(path(3, backend="cpu"), 0)
+    >>> for row in t.rows[:3]:
+    ...     print(row.level, row.formula, row.nvals_out, row.edges)
+    -1 frontier[0] << True 1 None
+    0 levels(frontier.S) << 0 1 None
+    0 frontier(~levels.S, replace) << frontier any_pair A 1 1
+    """
+    return Trace(fuse)
