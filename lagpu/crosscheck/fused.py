@@ -13,20 +13,22 @@ from lagpu.core.scalar import Scalar
 from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix, TransposedMatrix, TransposedSelection
 from lagpu.crosscheck.lockstep import Lockstep, Replica, replicas_in
-from lagpu.crosscheck.meaning import Entries, Terms, holds, scalar_entries
-from lagpu.crosscheck.report import Difference, Place, Report, Row
-from lagpu.crosscheck.rules import (
+from lagpu.crosscheck.meaning import (
     EXACT,
     TOLERANCE,
+    Entries,
     Rule,
+    Terms,
     Unequal,
     Written,
     compare,
-    compare_choices,
     equal,
+    holds,
+    scalar_entries,
 )
+from lagpu.crosscheck.report import Difference, Place, Report, Row
 from lagpu.dtypes import DType, cast, lookup
-from lagpu.errors import DomainMismatch, InvalidValue
+from lagpu.errors import DomainMismatch
 from lagpu.operations import Assign, Descriptor, Multiply, MultiplySelection, Operation, Statement
 
 Array = np.ndarray[Any, Any]
@@ -55,17 +57,11 @@ class SingleBackend(Lockstep):
         s.out.possible = self._possible_after(s.out, before)
 
     def _made(
-        self,
-        method: str,
-        given: tuple[Any, ...],
-        dtype: DType,
-        shape: tuple[int, ...],
-        shown: str = "",
-        rule: Rule = EXACT,
+        self, method: str, given: Any, dtype: DType, shape: tuple[int, ...], rule: Rule = EXACT
     ) -> Replica:
         source = next(replicas_in(given), None)
         copied = None if source is None or source.shape != shape else self._possible(source)
-        made = super()._made(method, given, dtype, shape, shown, rule)
+        made = super()._made(method, given, dtype, shape, rule)
         nothing = Terms(np.zeros(0, np.int64), np.zeros(0))
         determined = source is None or copied is not None or not source.free
         before = Before(Descriptor(), None, copied, nothing, determined)
@@ -175,45 +171,28 @@ class Outcome(NamedTuple):
     kwargs: dict[str, Any]
 
 
-def require_fusing(place: Backend) -> None:
-    """Raise `InvalidValue` for a backend that fuses no loops."""
-    if not place.capabilities.fuses:
-        raise InvalidValue(
-            f"crosscheck: {place.name} runs every loop eagerly, so there are no two runs to "
-            "compare. Give two backends."
-        )
+class Comparison(NamedTuple):
+    """The comparison of two runs on a backend.
 
-
-def compare_outcomes(
-    eager: Outcome,
-    fused: Outcome,
-    given: Outcome,
-    free_reads: bool,
-    place: Backend,
-    report: Report,
-) -> None:
-    """Raise `CrosscheckFailed` for the first difference of two runs on a backend.
-
-    `given` has the arguments before both runs; `free_reads` says that the program read numbers
-    that depend on choices of `any`. The report gets a row for each part of the result, and for
-    each written argument.
+    `free_reads` says that the program read numbers that depend on choices of `any`.
     """
-    comparison = _Comparison(report, place.name, free_reads)
-    count = len(report.rows)
-    for name in Outcome._fields:
-        comparison.parts(name, *(getattr(x, name) for x in (eager, fused, given)))
-    if len(report.rows) == count:
-        report.notes.append("nothing of the result could be compared")
-    ran = f"the last loop ran {place.last_loop}" if place.last_loop else ""
-    report.notes.append(ran or "no loop ran as one program")
-
-
-class _Comparison(NamedTuple):
-    """Two runs, compared part by part."""
 
     report: Report
-    place: str
+    place: Backend
     free_reads: bool
+
+    def outcomes(self, eager: Outcome, fused: Outcome, given: Outcome) -> None:
+        """Raise `CrosscheckFailed` for the first difference; `given` has the arguments before.
+
+        The report gets a row for each part of the result, and for each written argument.
+        """
+        report, count = self.report, len(self.report.rows)
+        for name in Outcome._fields:
+            self.parts(name, *(getattr(x, name) for x in (eager, fused, given)))
+        if len(report.rows) == count:
+            report.notes.append("nothing of the result could be compared")
+        last = self.place.last_loop
+        report.notes.append(f"the last loop ran {last}" if last else "no loop ran as one program")
 
     def parts(self, name: str, eager: Any, fused: Any, given: Any) -> None:
         """Compare results or arguments; each part of a result, and written argument, gets a row."""
@@ -234,7 +213,7 @@ class _Comparison(NamedTuple):
         self._differ(name, Unequal(1, ((None, str(x), str(y), ""),)))
 
     def _differ(self, name: str, found: Unequal) -> NoReturn:
-        ways = f"{self.place} eager", f"{self.place} fused"
+        ways = f"{self.place.name} eager", f"{self.place.name} fused"
         where = 0, "", Place("", 0, name), -1
         raise self.report.failed(Difference(*where, *ways, name, found.count, found.rows))
 
@@ -252,18 +231,17 @@ class _Comparison(NamedTuple):
         free = data.free if isinstance(data, Replica) else self.free_reads
         may = data.possible if isinstance(data, Replica) and not self.free_reads else None
         rule = Rule(tolerance=TOLERANCE.get(first.dtype.name, 0.0))
-        if free and may is not None:
+        chosen = free and may is not None
+        if chosen:
             rule = rule._replace(is_any=True)
-            found = compare_choices(first, other, rule, may)
-        else:
-            if free:
-                first, other = (e._replace(values=np.zeros_like(e.values)) for e in (first, other))
-            if rule.tolerance:
-                rule = rule._replace(by=Written(None, Descriptor(), None, first))
-            found = compare(first, other, rule)
+        elif free:
+            first, other = (e._replace(values=np.zeros_like(e.values)) for e in (first, other))
+        if rule.tolerance:
+            rule = rule._replace(by=Written(None, Descriptor(), None, first))
+        found = compare(first, other, rule, may if chosen else None)
         if isinstance(found, Unequal):
             self._differ(name, found)
-        return _INDICES_ONLY if free and not rule.is_any else str(rule)
+        return _INDICES_ONLY if free and not chosen else str(rule)
 
     def _unless_free(self, name: str, x: Any, y: Any) -> str:
         """Raise for parts that differ, or add a note if choices of `any` may be the reason."""
