@@ -289,13 +289,12 @@ def diameter(pseudo: bool, source: str | None) -> Job:
             )
 
     if not pseudo:
-        return Job("diameter", lambda found: {"diameter": found}, vector=lambda _: None)
+        return Job("diameter", lambda found: {"diameter": found})
     return Job(
         "pseudo_diameter",
         lambda found, *_: dict(zip(("pseudo_diameter", "begin", "end"), found, strict=True)),
         vertices={} if source is None else {"--source": source},
         prove=prove,
-        vector=lambda _: None,
     )
 
 
@@ -310,7 +309,6 @@ def path(source: str, target: str) -> Job:
         "shortest_path",
         lambda found, *_: {"length": len(found) - 1, "path": found},
         vertices={"--source": source, "--target": target},
-        vector=lambda _: None,
     )
 
 
@@ -377,7 +375,7 @@ def independent(seed: int | None) -> Job:
 
 row(
     "list",
-    "describe.list_algorithms",
+    "graphs.list_algorithms",
     "List all algorithms of the library, with one line each.",
     "as_json",
 )

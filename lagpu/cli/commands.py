@@ -264,7 +264,7 @@ RESULTS = (
 
 row(
     "bfs",
-    "search.bfs",
+    "run.bfs",
     "Search a graph from one vertex or several, and show the cost of each level.",
     f"graph source sources each backend grid output {_PLACED} save check trace_file step_file "
     "as_json",
@@ -277,13 +277,13 @@ row(
 )
 row(
     "info",
-    "describe.info",
+    "graphs.info",
     "Describe a graph and the memory it needs.",
     "graph grid directed renumber seed as_json",
 )
 row(
     "convert",
-    "describe.convert",
+    "graphs.convert",
     "Write a graph to a file of another format, by the suffix.",
     "graph out directed renumber ids seed",
     out=_OUT,
@@ -291,7 +291,7 @@ row(
 )
 row(
     "generate",
-    "describe.generate",
+    "graphs.generate",
     "Make a graph and write it to a file in the format of the suffix.",
     "spec out seed",
     spec=argument("SPEC", "Such as kron:16 or road:512."),
@@ -332,7 +332,7 @@ row(
 )
 row(
     "backends",
-    "describe.list_backends",
+    "graphs.list_backends",
     "List the backends, and why a backend is unavailable.",
     "as_json",
 )

@@ -51,15 +51,11 @@ def console() -> Console:
 
 
 @contextmanager
-def busy(what: str) -> Iterator[None]:
-    """Show a description and the elapsed time on stderr, if that is a terminal."""
-    with progress(what):
-        yield
+def busy(what: str) -> Iterator[Callable[[str], None]]:
+    """Show a description and the elapsed time on stderr, if that is a terminal.
 
-
-@contextmanager
-def progress(what: str) -> Iterator[Callable[[str], None]]:
-    """Do the same as `busy`, and yield a function that replaces the description."""
+    Yields a function that replaces the description.
+    """
     errors = Console(stderr=True)
     description = TextColumn("{task.description}", markup=False)
     columns = (SpinnerColumn(), description, TimeElapsedColumn())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 from lagpu.bench import algorithms, graph500, suite
 from lagpu.bench.graphs import SMALL_SUITE, SUITE
 from lagpu.cli.commands import Forms, Output
-from lagpu.cli.console import console, print_written, progress
+from lagpu.cli.console import busy, console, print_written
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.host.files import require_writable, write_json
 from lagpu.papers.experiments import experiments_of, paper_of
@@ -40,7 +39,7 @@ def _measure(
         if file is not None:
             write_json(found, file, what)
 
-    with progress("beginning") as say:
+    with busy("beginning") as say:
         found, refusals = work(say, keep)
     try:
         keep(found)
@@ -139,21 +138,15 @@ def run_graph500(json_file: Path | None, **how: Any) -> None:
     """
 
     def work(say: Callable[[str], None], _: object) -> tuple[Report, list[str]]:
-        return _without_nan(graph500.run(**how, say=say)), []
+        found = graph500.run(**how, say=say)
+        fields = {x: None if y != y else y for x, y in found["fields"].items()}  # JSON has no NaN
+        return found | {"fields": fields}, []
 
     def show(found: Report) -> None:
-        print("\n".join(graph500.lines(found["fields"])))
+        fields = {x: math.nan if y is None else y for x, y in found["fields"].items()}
+        print("\n".join(graph500.lines(fields)))
 
     _measure("graph500", json_file, work, show, written=False)
-
-
-def _without_nan(found: Report) -> Report:
-    """Return a report for JSON, in which NaN is null."""
-    fields = {
-        name: None if isinstance(value, float) and math.isnan(value) else value
-        for name, value in found["fields"].items()
-    }
-    return json.loads(json.dumps(found | {"fields": fields}))  # type: ignore[no-any-return]
 
 
 def run_paper(
