@@ -18,7 +18,6 @@ from typing import Any
 
 import typer
 
-from lagpu.cli import algorithms as _  # noqa: F401  (adds its commands)
 from lagpu.cli.commands import app
 from lagpu.errors import CheckFailed, LagpuError, plain
 from lagpu.host import children, files

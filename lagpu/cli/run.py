@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,9 +14,8 @@ import numpy as np
 from lagpu import algorithms, backends, io, versions
 from lagpu.backends.guard import overridden
 from lagpu.backends.processes import of_all
-from lagpu.cli.algorithms import TOP, Job
 from lagpu.cli.check import PROOFS, SEARCHES
-from lagpu.cli.commands import Options
+from lagpu.cli.commands import TOP, Job, Options
 from lagpu.cli.console import (
     SAVED,
     busy,
@@ -296,7 +295,6 @@ def _writing(option: str, file: Path) -> Iterator[None]:
 # ---- ``lagpu bfs``: measure a search, and show the cost of each level
 
 Level = dict[str, Any]
-Text = Callable[[list[Level]], str]  # the cell of one level, or of several together
 _FIRST, _LAST = 24, 8  # rows of a long table
 _WORDS = ("direction", "kernel")
 _PHASES = ("expand", "share", "expansion", "sort", "fold", "update", "agree", "parents")
@@ -413,8 +411,7 @@ class Search(Command):
             }
         )
         out = console()
-        out.print(_table(found["levels"]))
-        for table in _phases_tables(found["levels"]):
+        for table in _tables(found["levels"]):
             out.print(table)
 
 
@@ -458,77 +455,64 @@ def _level(row: Row) -> dict[str, Any]:
     }
 
 
-def _table(levels: list[Level]) -> FittingTable:
-    """Return the table of levels."""
-
-    def count(name: str) -> Text:
-        def text(several: list[Level]) -> str:
-            known = [level[name] for level in several if level[name] is not None]
-            return f"{sum(known):,}" if known or len(several) > 1 else "-"
-
-        return text
-
-    def word(name: str) -> Text:
-        return lambda several: several[0][name] or "-" if len(several) == 1 else "..."
-
+def _tables(levels: list[Level]) -> Iterator[FittingTable]:
+    """Yield the table of levels; of a grid's search also its ms by phase or piece, and messages."""
     by_level = all(level["level"] is not None for level in levels)
     what = "is for the product alone" if by_level else "is for the kernel, which keeps no log"
-    columns: dict[str, Text] = {
-        "frontier": count("frontier"),
-        "edges examined": count("edges"),
-        "direction": word("direction"),
-        "kernel": word("kernel"),
-        "ms": lambda several: f"{sum(level['ms'] for level in several):.3f}",
-    }
-    return _by_level(levels, columns, f"from a second, traced run; ms {what}")
-
-
-def _phases_tables(levels: list[Level]) -> Iterator[FittingTable]:
-    """Yield the tables of a grid's search: ms by phase or piece, and what was sent, by form."""
-
-    def phases(several: list[Level]) -> list[dict[str, Any]]:
-        return [phase for level in several for phase in level.get("phases", ())]
-
-    def sent(several: list[Level]) -> list[dict[str, Any]]:
-        return [message for phase in phases(several) for message in phase["sent"]]
-
-    def ms(name: str) -> Text:
-        def text(several: list[Level]) -> str:
-            own = [phase["ms"] for phase in phases(several) if phase["name"] == name]
-            return f"{sum(own):.3f}" if own else "-"
-
-        return text
-
-    def messages(form: str) -> Text:
-        def text(several: list[Level]) -> str:
-            own = [message for message in sent(several) if message["form"] == form]
-            count, nbytes = (sum(message[x] for message in own) for x in ("messages", "bytes"))
-            return f"{nbytes:,} in {count:,}" if own else "-"
-
-        return text
-
-    names = list(dict.fromkeys(phase["name"] for phase in phases(levels)))
+    rows = [{"edges examined": level["edges"], **level} for level in levels]
+    columns = ["frontier", "edges examined", *_WORDS, "ms"]
+    yield _by_level(rows, columns, f"from a second, traced run; ms {what}")
+    phases = [level.get("phases", ()) for level in levels]
+    names = list(dict.fromkeys(phase["name"] for of_level in phases for phase in of_level))
     names.sort(key=lambda name: _PHASES.index(name) if name in _PHASES else len(_PHASES))
     if names:
+        rows = [
+            level | _summed((phase["name"], phase["ms"]) for phase in of_level)
+            for level, of_level in zip(levels, phases, strict=True)
+        ]
         of = "phase" if names[0] in _PHASES else "piece"
-        columns = {name: ms(name) for name in names}
-        yield _by_level(levels, columns, f"ms of this process, by {of}")
-    forms = sorted({message["form"] for message in sent(levels)})
+        yield _by_level(rows, names, f"ms of this process, by {of}")
+    sent = [[message for phase in of_level for message in phase["sent"]] for of_level in phases]
+    forms = sorted({message["form"] for of_level in sent for message in of_level})
     if forms:
-        columns = {form: messages(form) for form in forms}
-        yield _by_level(levels, columns, "bytes that this process sent, in messages, by form")
+        rows = [
+            level | _summed((m["form"], np.array([m["bytes"], m["messages"]])) for m in of_level)
+            for level, of_level in zip(levels, sent, strict=True)
+        ]
+        yield _by_level(rows, forms, "bytes that this process sent, in messages, by form")
 
 
-def _by_level(levels: list[Level], columns: dict[str, Text], caption: str) -> FittingTable:
+def _summed(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the sum of the numbers of each name."""
+    found: dict[str, Any] = {}
+    for name, number in pairs:
+        found[name] = found.get(name, 0) + number
+    return found
+
+
+def _by_level(rows: list[Level], columns: list[str], caption: str) -> FittingTable:
     """Return a table with a row for each level, and one row for the middle of a long one."""
     table = FittingTable(caption=caption)
     for name in ("level", *columns):
         table.add_column(name, justify="left" if name in _WORDS else "right")
-    groups = [[level] for level in levels]
-    if len(levels) > _FIRST + _LAST + 1:
-        groups[_FIRST:-_LAST] = [levels[_FIRST:-_LAST]]
+    groups = [[row] for row in rows]
+    if len(rows) > _FIRST + _LAST + 1:
+        groups[_FIRST:-_LAST] = [rows[_FIRST:-_LAST]]
     for group in groups:
         level = "all" if group[0]["level"] is None else str(group[0]["level"])
         label = level if len(group) == 1 else f"{len(group)} more"
-        table.add_row(label, *(text(group) for text in columns.values()))
+        table.add_row(label, *(_cell([row.get(name) for row in group]) for name in columns))
     return table
+
+
+def _cell(values: list[Any]) -> str:
+    """Return the cell of one level, or of several together."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return "-"
+    if isinstance(known[0], str):
+        return known[0] if len(values) == 1 else "..."
+    total = sum(known)
+    if isinstance(total, np.ndarray):
+        return f"{total[0]:,} in {total[1]:,}"
+    return f"{total:.3f}" if isinstance(total, float) else f"{total:,}"
