@@ -32,27 +32,11 @@ from lagpu.versions import __version__
 SHORTEST = "min"  # combines the lengths of an edge that a file gives twice
 
 
-class Output(StrEnum):
-    """The results of a search."""
-
-    LEVELS = "levels"
-    PARENTS = "parents"
-    PATHS = "paths"
-
-
-class Forms(StrEnum):
-    """The forms of a directed graph that are kept."""
-
-    AUTO = "auto"
-    CSC = "csc"
-
-
-class Mode(StrEnum):
-    """The ways to run loops."""
-
-    FUSED = "fused"
-    EAGER = "eager"
-    BOTH = "both"
+# Choices of options; the values are the names in lower case.
+Output = StrEnum("Output", "LEVELS PARENTS PATHS")  # of a search
+Forms = StrEnum("Forms", "AUTO CSC")  # in which a directed graph is kept
+Mode = StrEnum("Mode", "FUSED EAGER BOTH")  # to run loops
+Method = StrEnum("Method", "FASTSV BFS")  # for weak components
 
 
 class Options(NamedTuple):
@@ -634,13 +618,6 @@ def closeness(harmonic: bool) -> Job:
     """Rank the vertices of a graph by closeness centrality."""
     name = "harmonic" if harmonic else "closeness"
     return Job(f"{name}_centrality", lambda found: {name: ranking(found)})
-
-
-class Method(StrEnum):
-    """The methods for connected components."""
-
-    FASTSV = "fastsv"
-    BFS = "bfs"
 
 
 @_algorithm(

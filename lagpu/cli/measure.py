@@ -70,13 +70,12 @@ def bench(
     times = {name: given.pop(name) for name in ("repeats", "seconds", "limit", "budget")}
     csc = orientation if orientation == Forms.CSC else None
     chosen = {"mode": mode, "output": output, "policy": policy, "orientation": csc, **given}
+    common: dict[str, Any] = {"peers": peers or (), "seed": seed, "renumber": renumber}
     if algorithm:
         _refuse_options("without --algorithm", chosen)
         places = tuple(backend or ("auto", "cpu"))
-        known = {name: value for name, value in times.items() if value is not None}
-        family = algorithms.Plan(
-            graphs or (), algorithm, places, peers or (), **known, renumber=renumber, seed=seed
-        )
+        common |= {name: value for name, value in times.items() if value is not None}
+        family = algorithms.Plan(graphs or (), algorithm, places, **common)
         _measure("bench", json_file, lambda *how: algorithms.run(family, *how), _show_family)
         return
     _refuse_options("with --algorithm", times)
@@ -87,9 +86,7 @@ def bench(
         outputs=tuple(dict.fromkeys(map(str, output or [Output.LEVELS]))),
         policies=tuple(dict.fromkeys(policy or ())),
         orientation=str(orientation),
-        seed=seed,
-        peers=peers or (),
-        renumber=renumber,
+        **common,
         **given,
     )
 
