@@ -420,10 +420,6 @@ _OPTIONS = (
 )
 
 
-def _same(result: Any) -> Any:
-    return result
-
-
 @dataclass(frozen=True, eq=False)
 class Job:
     """The algorithm of a command, with its proof and its output.
@@ -441,7 +437,7 @@ class Job:
     call : callable, optional
         Is called with (matrix, *vertices) in place of the algorithm.
     prove : callable, optional
-        Checks (matrix, *vertices, result) in place of the checker in `lagpu.cli.check.PROOFS`.
+        Checks (`lagpu.check`, matrix, *vertices, result), in place of `lagpu.cli.check.PROOFS`.
     vector : callable
         Returns what is saved of a result, or None.
     of_vertices : bool
@@ -458,7 +454,7 @@ class Job:
     vertices: dict[str, str] = field(default_factory=dict)
     call: Callable[..., Any] | None = None
     prove: Callable[..., Any] | None = None
-    vector: Callable[[Any], Any] = _same
+    vector: Callable[[Any], Any] = lambda found: found
     of_vertices: bool = False
     dup_op: str | None = None
     seed_for: str = ""
@@ -522,17 +518,11 @@ def sssp(source: str, delta: float | None) -> Job:
 )
 def pagerank(max_iter: int, **how: Any) -> Job:
     """Rank the vertices of a graph by PageRank."""
-
-    def prove(A: Matrix, ranks: Vector) -> None:
-        from lagpu import check
-
-        check.check_pagerank(A, ranks, **how)
-
     return Job(
         "pagerank",
         lambda ranks: {"pagerank": ranking(ranks)},
         {"max_iter": max_iter, **how},
-        prove=prove,
+        prove=lambda check, A, ranks: check.check_pagerank(A, ranks, **how),
     )
 
 
@@ -549,15 +539,7 @@ def pagerank(max_iter: int, **how: Any) -> Job:
     ),
     seed=_SEED,
 )
-def bc(
-    k: int | None,
-    normalized: bool,
-    endpoints: bool,
-    batch: int | None,
-    one_degree: bool,
-    pieces: int | None,
-    seed: int | None,
-) -> Job:
+def bc(k: int | None, batch: int | None, one_degree: bool, seed: int | None, **how: Any) -> Job:
     """Rank the vertices of a graph by betweenness centrality."""
     seeds: list[int] = []  # the one of all runs and of the proof
 
@@ -572,23 +554,19 @@ def bc(
         size = batch or (1 if is_single else None)
         if size is None and A.backend.capabilities.clusters is None:  # else each has its own
             size = batch_size(A, sample(A, k, seeds[0]))
-        how: dict[str, Any] = {
-            "endpoints": endpoints, "seed": seeds[0], "batch": size, "pieces": pieces
-        }  # fmt: skip
+        more = {"seed": seeds[0], "batch": size, **how}
         if k is None or one_degree:
-            how["one_degree"] = one_degree
-            return size, algorithms.betweenness_centrality(A, k, normalized, **how), None
-        return size, *algorithms.betweenness_estimate(A, k, normalized, **how)
+            more["one_degree"] = one_degree
+            return size, algorithms.betweenness_centrality(A, k, **more), None
+        return size, *algorithms.betweenness_estimate(A, k, **more)
 
-    def prove(A: Matrix, found: tuple[int | None, Vector, Vector | None]) -> None:
-        from lagpu import check
-
+    def prove(check: Any, A: Matrix, found: tuple[int | None, Vector, Vector | None]) -> None:
         check.check_betweenness(
             A,
             found[1],
             error=found[2],
-            normalized=normalized,
-            endpoints=endpoints,
+            normalized=how["normalized"],
+            endpoints=how["endpoints"],
             directed=is_directed(A),
             sources=None if k is None else random.Random(seeds[0]).sample(range(A.nrows), k),
         )
@@ -650,9 +628,7 @@ def diameter(pseudo: bool, source: str | None) -> Job:
     if source is not None and not pseudo:
         raise InvalidValue("--source: is where --pseudo begins. Leave it out, or add --pseudo.")
 
-    def prove(A: Matrix, *given: Any) -> None:
-        from lagpu import check
-
+    def prove(check: Any, A: Matrix, *given: Any) -> None:
         length, begin, end = given[-1]
         route = algorithms.shortest_path(A, begin, end)
         check.check_route(A, begin, end, route)

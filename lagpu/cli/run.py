@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lagpu import algorithms, backends, io, versions
+from lagpu import check as checkers
 from lagpu.backends.guard import overridden
 from lagpu.backends.processes import of_all
 from lagpu.cli.check import PROOFS, SEARCHES
@@ -65,16 +66,14 @@ def bfs(
 
 @dataclass(eq=False)
 class Measured:
-    """A result, its time, and the facts to print: first `facts`, then the time, `rates`, `rows`.
+    """A result, its time, and the facts to print.
 
     `trace` is that of another run, and `compile_ms` the time to compile in the run before it.
     """
 
     result: Any
     ms: float
-    facts: dict[str, Any] = field(default_factory=dict)
-    rates: dict[str, Any] = field(default_factory=dict)
-    rows: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any]
     trace: Trace | None = None
     compile_ms: float = 0.0
 
@@ -135,10 +134,8 @@ class Command:
             **_named(measured.facts, names),
             "load_ms": load_ms,
             "ms": measured.ms,
-            **measured.rates,
             "backend": A.backend.name,
             "checked": None if not check else refusal is None,
-            **measured.rows,
             "versions": versions.versions(),
         }
         saved = save if refusal is None and self.write(measured.result, save, names) else None
@@ -175,8 +172,8 @@ class Command:
         warm = slowest <= (_AGAIN_COMPILED_MS if compiles else _AGAIN_MS)
         if warm:
             result, ms = self.timed(A, start)
-        said = {"algorithm": self.job.algorithm, **self.job.facts(result, *start)}
-        return Measured(result, ms, said, {"warm": warm})
+        said = {"algorithm": self.job.algorithm, **self.job.facts(result, *start), "warm": warm}
+        return Measured(result, ms, said)
 
     def timed(self, A: Matrix, start: tuple[Any, ...]) -> tuple[Any, float]:
         """Return the complete result of the algorithm and its milliseconds."""
@@ -188,10 +185,13 @@ class Command:
 
     def refusal(self, A: Matrix, start: tuple[Any, ...], result: Any) -> CheckFailed | None:
         """Return why the result is wrong, or None."""
-        prove = self.job.prove or PROOFS[self.job.algorithm]
-        with busy(f"checking {self.job.algorithm}"):
+        job = self.job
+        with busy(f"checking {job.algorithm}"):
             try:
-                prove(A, *start, result)
+                if job.prove is None:
+                    PROOFS[job.algorithm](A, *start, result)
+                else:
+                    job.prove(checkers, A, *start, result)
             except CheckFailed as error:
                 return error
         return None
@@ -363,9 +363,10 @@ class Search(Command):
                 "output": self.output,
                 "reached": count,
                 "depth": depth,  # the product of this level is empty
+                "edges_traversed": traversed,
+                "mteps": traversed / ms / 1e3,
+                "levels": [_level(row) for row in _products(traced)],
             },
-            {"edges_traversed": traversed, "mteps": traversed / ms / 1e3},
-            {"levels": [_level(row) for row in _products(traced)]},
             traced,
             cold.totals().compile_ms,
         )
