@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -201,10 +200,11 @@ def check_betweenness(
     found, n = proof.full(centrality, "centrality", "centrality"), proof.n
     chosen = np.arange(n) if sources is None else np.asarray(sources, int)
     total, counted, spread = np.zeros(n), np.zeros(n), np.zeros(n)
-    t, from_sources = np.arange(n)[None, :], _rows(proof.edges, chosen)
-    for vertices in _rows(proof.edges, np.arange(n))():
+    require(16 * n * len(chosen), "check: distances and paths from the sources")
+    t, from_sources = np.arange(n)[None, :], [*_rows(proof.edges, chosen)]
+    for vertices in _rows(proof.edges, np.arange(n)):
         each = [np.zeros((len(vertices[0]), 0))]  # the sum of each source at each of the vertices
-        for some, distance, paths in from_sources():
+        for some, distance, paths in from_sources:
             s = some[:, None]
             joined, here = np.isfinite(distance) & (s != t), np.zeros((len(vertices[0]), len(s)))
             for k, (v, further, onward) in enumerate(zip(*vertices, strict=True)):
@@ -263,9 +263,10 @@ def check_edge_betweenness(
     chosen = np.arange(n) if sources is None else np.asarray(sources, int)
     ends = {own: both_ends(own) for own in values}
     total = {own: np.zeros(len(found)) for own, found in values.items()}
-    from_sources = _rows(edges, chosen)
-    for vertices in _rows(edges, np.arange(n))():
-        for of_sources in from_sources():
+    require(16 * n * len(chosen), "check: distances and paths from the sources")
+    from_sources = [*_rows(edges, chosen)]
+    for vertices in _rows(edges, np.arange(n)):
+        for of_sources in from_sources:
             for own, (begin, end) in ends.items():
                 _add_along(total[own], begin, end, of_sources, vertices)
                 if not directed:
@@ -288,17 +289,13 @@ def check_edge_betweenness(
     return BETWEENNESS_RULES[:2]
 
 
-def _rows(edges: Slices, vertices: Array) -> Callable[[], Iterable[Rows]]:
-    """Return what gives the rows of some vertices, as many at a time as all of them may take."""
+def _rows(edges: Slices, vertices: Array) -> Iterator[Rows]:
+    """Yield the rows of some vertices, as many at a time as all of them may take."""
     step = max(1, _CHUNK // max(edges.n, 1))
     require(48 * edges.n * min(step, edges.n), "check: distances and paths of pairs")
-
-    @functools.lru_cache(1)  # keeps the rows if they are one chunk
-    def rows(first: int) -> Rows:
+    for first in range(0, len(vertices), step):
         some = vertices[first : first + step]
-        return some, *_searched(edges, some)
-
-    return lambda: map(rows, range(0, len(vertices), step))
+        yield some, *_searched(edges, some)
 
 
 def _searched(edges: Slices, sources: Array) -> tuple[Array, Array]:
@@ -376,8 +373,7 @@ def _spread(each: Array, population: int) -> float:
 
 
 def _differ(found: Array, wanted: Array, rel_tol: float, atol: float = 1e-15) -> Array:
-    bad: Array = ~np.isclose(found, wanted, rtol=rel_tol, atol=atol, equal_nan=True)
-    return bad
+    return np.asarray(~np.isclose(found, wanted, rtol=rel_tol, atol=atol, equal_nan=True))
 
 
 # ---- prove PageRanks
@@ -428,8 +424,7 @@ def check_pagerank(
     largest[largest == 0] = 1
 
     def scaled(e: Edges) -> Array:  # so that no sum overflows, and no quotient
-        found: Array = weights(e) / largest[e.begin]
-        return found
+        return np.asarray(weights(e) / largest[e.begin])
 
     out = edges.at_begins(scaled, np.add, 0.0)
     jump = _probabilities(proof, personalization, np.full(n, 1 / max(n, 1)))
@@ -452,5 +447,4 @@ def _probabilities(proof: Proof, weights: Any, default: Array) -> Array:
         weights = (np.array(list(weights), int), np.array(list(weights.values()), float))
     values, _ = proof.dense(weights, "weights")
     values = values / values.max()  # so that the sum does not overflow
-    found: Array = values / values.sum()
-    return found
+    return np.asarray(values / values.sum())

@@ -183,8 +183,7 @@ class Slice:
 
     def sums(self, values: Array) -> Array:
         """Return at each column the sum of the rows of values, (n, k), at its edges' begins."""
-        found: Array = self.by_rows.T @ (values if self._rows is None else values[self._rows])
-        return found
+        return np.asarray(self.by_rows.T @ (values if self._rows is None else values[self._rows]))
 
     def fingerprint(self, key: int) -> int:
         """Return a number that tells these edges from those that lead back; see `Slices`."""
@@ -357,8 +356,7 @@ class Slices:
     def _once(self, vertices: Array) -> Array:
         """Return each vertex once, rising; a scan of all is cheaper than sorting many."""
         if len(vertices) < self.n // 16:
-            found: Array = distinct(vertices)
-            return found
+            return np.asarray(distinct(vertices))
         marked = np.zeros(self.n, bool)
         marked[vertices] = True
         return np.flatnonzero(marked)
@@ -387,8 +385,7 @@ def _mixed(x: Array) -> Array:
     """
     x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    mixed: Array = x ^ x >> np.uint64(31)
-    return mixed
+    return np.asarray(x ^ x >> np.uint64(31))
 
 
 def least_of(count: int, component: Array) -> Array:
@@ -407,8 +404,7 @@ def listed(ptr: Array, idx: Array, at: Array) -> Array:
     """Return the indices in some rows."""
     counts = (ptr[at + 1] - ptr[at]).astype(np.int64)
     shift = ptr[at] - (np.cumsum(counts) - counts)
-    found: Array = idx[np.repeat(shift, counts) + np.arange(counts.sum())]
-    return found
+    return np.asarray(idx[np.repeat(shift, counts) + np.arange(counts.sum())])
 
 
 @dataclass(frozen=True)
@@ -607,8 +603,7 @@ class Proof:
         """
 
         def counted(own: Array, other: Array) -> Array:
-            found: Array = of(own, other) & (own != other)
-            return found.astype(np.int64)
+            return np.asarray(of(own, other) & (own != other), np.int64)
 
         found = self.edges.at_ends(lambda e: counted(e.end, e.begin), np.add, 0)
         if not self.edges.symmetric:

@@ -453,8 +453,7 @@ def check_distances(A: Any, source: int, distances: Any) -> CheckReport:
     proof.refuse(1, begun & ~present, lambda v: "no distance")
 
     def through(e: Edges) -> Array:
-        found: Array = distance[e.begin] + e.lengths
-        return found
+        return np.asarray(distance[e.begin] + e.lengths)
 
     def is_short(e: Edges) -> Array:
         return present[e.begin] & ~(distance[e.end] <= through(e))

@@ -85,8 +85,7 @@ def _strong(edges: Slices, label: Array) -> Array:
 
 def _both_ways(edges: Slices, roots: Array) -> Array:
     """Return which vertices some of the roots reach, and which reach some of them, (n,)."""
-    found: Array = (edges.search(roots) <= edges.n) & (edges.turned.search(roots) <= edges.n)
-    return found
+    return np.asarray((edges.search(roots) <= edges.n) & (edges.turned.search(roots) <= edges.n))
 
 
 def _united(crossing: Slices, label: Array) -> Array:
@@ -100,8 +99,7 @@ def _united(crossing: Slices, label: Array) -> Array:
     arrays: Any = (np.ones(len(begin), np.int8), (label[begin], label[end]))
     pattern = sp.csr_array(arrays, shape=(few.n, few.n))
     least = least_of(*csgraph.connected_components(pattern, connection="strong"))
-    found: Array = least[label]
-    return found
+    return np.asarray(least[label])
 
 
 def _left(crossing: Slices, label: Array) -> Array:
@@ -446,21 +444,22 @@ def _counted(proof: Proof) -> tuple[Array, Array]:
 
     def onward(e: Edges) -> Array:
         fewer, same = degree[e.begin] < degree[e.end], degree[e.begin] == degree[e.end]
-        found: Array = fewer | (same & (e.begin < e.end))
-        return found
+        return np.asarray(fewer | (same & (e.begin < e.end)))
 
     once = edges.along(onward)
     count = np.zeros(n, np.int64)
     some = np.flatnonzero(degree > 1)
     cuts = np.flatnonzero(np.diff(np.cumsum(degree[some]) // _LISTED)) + 1
     for vertices in np.split(some, cuts):
-        start, lists = _neighbours(edges, vertices)
-
-        def among(own: Slice, start: Array = start, lists: Array = lists) -> tuple[Array, ...]:
-            return (_edges_among(own, n, start, lists),)
-
-        count[vertices] = sum(found for (found,) in once.gather(among))
+        count[vertices] = _joined_neighbours(edges, once, vertices)
     return count, degree * (degree - 1) // 2
+
+
+def _joined_neighbours(edges: Slices, once: Slices, vertices: Array) -> Array:
+    """Return how many edges join two neighbours of each vertex, (k,)."""
+    start, lists = _neighbours(edges, vertices)
+    found = once.gather(lambda own: (_edges_among(own, edges.n, start, lists),))
+    return np.asarray(sum(of_slice for (of_slice,) in found))
 
 
 def _neighbours(edges: Slices, vertices: Array) -> tuple[Array, Array]:

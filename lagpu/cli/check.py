@@ -18,7 +18,7 @@ from lagpu.algorithms.inputs import source_vertex, source_vertices
 from lagpu.backends.guard import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.cli.commands import RESULTS, SHORTEST, Options
-from lagpu.cli.console import busy, console, print_json, print_written
+from lagpu.cli.console import busy, console, print_json, print_written, show
 from lagpu.cli.graphs import Begin, Names, load, require_no_device
 from lagpu.core.matrix import Matrix
 from lagpu.errors import CrosscheckFailed, FileFormatError, InvalidValue, NotSupported
@@ -208,13 +208,10 @@ def _show(graph: str, begin: Begin, start: Any, reports: dict[str, Any], as_json
     if as_json:
         print_json(found | {"rules": rules})
         return
-    out = console()
     for name, lines in rules.items():
-        out.print(f"{name}: passed", markup=False)
-        for rule in lines:
-            out.print(f"  {rule}", markup=False, soft_wrap=True)
+        show(f"{name}: passed", *(f"  {rule}" for rule in lines))
     if far is not None:
-        out.print(f"{found['reached']:,} vertices reached, depth {found['depth']:,}")
+        show(f"{found['reached']:,} vertices reached, depth {found['depth']:,}")
 
 
 def _rows(report: Any) -> list[checkers.CheckReport]:
@@ -283,7 +280,7 @@ def crosscheck(
     if as_json:
         print_json({"ok": report.ok, "graph": options.graph} | asdict(replace(report, result=None)))
     else:
-        console().print(repr(report), markup=False, soft_wrap=True)
+        show(repr(report))
     if failed is not None:
         raise failed
     with busy("checking"):

@@ -64,6 +64,13 @@ def busy(what: str) -> Iterator[Callable[[str], None]]:
         yield lambda text: bar.update(task, description=plain(text))
 
 
+def show(*parts: Any) -> None:
+    """Print texts, which are not wrapped, and tables."""
+    out = console()
+    for part in parts:
+        out.print(part, soft_wrap=isinstance(part, str))
+
+
 def print_json(found: dict[str, Any]) -> None:
     """Print one object on one line."""
     print(json.dumps(found))
@@ -71,9 +78,8 @@ def print_json(found: dict[str, Any]) -> None:
 
 def print_lines(lines: Mapping[str, str]) -> None:
     """Print texts below each other, each after its name."""
-    out, width = console(), max(map(len, lines))
-    for name, text in lines.items():
-        out.print(f"{name:>{width}}  {text}", markup=False, soft_wrap=True)
+    width = max(map(len, lines))
+    show(*(f"{name:>{width}}  {text}" for name, text in lines.items()))
 
 
 def print_written(files: Mapping[str, Path | None], *, as_json: bool = False) -> None:
@@ -85,7 +91,7 @@ def print_written(files: Mapping[str, Path | None], *, as_json: bool = False) ->
         if as_json:
             print(plain(f"lagpu: {option}: wrote {file}"), file=sys.stderr)
         else:
-            console().print(f"{option}: wrote {file}", soft_wrap=True)
+            show(f"{option}: wrote {file}")
 
 
 def require_file(option: str, file: Path | None, suffixes: tuple[str, ...]) -> None:

@@ -16,7 +16,7 @@ from rich.filesize import decimal
 from lagpu import algorithms, backends, generators, io
 from lagpu.backends.protocol import Backend
 from lagpu.cli.commands import Options
-from lagpu.cli.console import SAVED, busy, console, print_json, print_lines, require_file
+from lagpu.cli.console import SAVED, busy, print_json, print_lines, require_file, show
 from lagpu.core.matrix import Matrix
 from lagpu.errors import FileFormatError, InvalidValue
 from lagpu.generators.load import Facts, is_random
@@ -325,9 +325,7 @@ def convert(options: Options, out: Path, ids: Path | None) -> None:
 def _write(A: Matrix, out: Path) -> None:
     with busy(f"writing {out.name}"):
         io.write(A, out)
-    console().print(
-        f"{out}: {A.nrows:,} vertices, {A.nvals:,} entries", markup=False, soft_wrap=True
-    )
+    show(f"{out}: {A.nrows:,} vertices, {A.nvals:,} entries")
 
 
 def list_backends(as_json: bool) -> None:
@@ -351,4 +349,4 @@ def list_algorithms(as_json: bool) -> None:
     table = FittingTable("algorithm", "result")
     for name, line in lines.items():
         table.add_row(name, line)
-    console().print(table)
+    show(table)

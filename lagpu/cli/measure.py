@@ -10,7 +10,7 @@ from typing import Any
 from lagpu.bench import algorithms, graph500, suite
 from lagpu.bench.graphs import SMALL_SUITE, SUITE
 from lagpu.cli.commands import Forms, Output
-from lagpu.cli.console import busy, console, print_written
+from lagpu.cli.console import busy, print_written, show
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.host.files import require_writable, write_json
 from lagpu.papers.experiments import experiments_of, paper_of
@@ -24,7 +24,7 @@ def _measure(
     what: str,
     file: Path | None,
     work: Callable[..., tuple[Report, Sequence[str]]],
-    show: Callable[[Report], None],
+    show_report: Callable[[Report], None],
     *,
     written: bool = True,
 ) -> None:
@@ -44,7 +44,7 @@ def _measure(
     try:
         keep(found)
     finally:  # show the result even if writing it fails
-        show(found)
+        show_report(found)
     if written:
         print_written({"--json": file})
     if refusals:
@@ -90,21 +90,18 @@ def bench(
         **given,
     )
 
-    def show(found: Report) -> None:
-        out = console()
-        out.print(suite.table(found["rows"]))
-        out.print(
+    def show_rows(found: Report) -> None:
+        show(
+            suite.table(found["rows"]),
             "ms is device time if there is a device, wall ms ends when the device has ended",
-            soft_wrap=True,
         )
         if not graphs and {row["graph"] for row in found["rows"]} <= {*SMALL_SUITE}:
-            out.print(
+            show(
                 "These are small graphs, since no GPU takes part. On one, the default is "
-                f"{' '.join(SUITE)}; any of them can be named here too.",
-                soft_wrap=True,
+                f"{' '.join(SUITE)}; any of them can be named here too."
             )
 
-    _measure("bench", json_file, lambda say, _: suite.run(plan, say), show)
+    _measure("bench", json_file, lambda say, _: suite.run(plan, say), show_rows)
 
 
 def _refuse_options(when: str, options: dict[str, Any]) -> None:
@@ -115,13 +112,10 @@ def _refuse_options(when: str, options: dict[str, Any]) -> None:
 
 
 def _show_family(found: Report) -> None:
-    out = console()
-    for table in algorithms.tables(found["rows"]):
-        out.print(table)
-    out.print(
+    show(
+        *algorithms.tables(found["rows"]),
         "ms until the device has ended, device time in brackets; ? if no other system confirms "
         "the answer",
-        soft_wrap=True,
     )
 
 
@@ -139,11 +133,11 @@ def run_graph500(json_file: Path | None, **how: Any) -> None:
         fields = {x: None if y != y else y for x, y in found["fields"].items()}  # JSON has no NaN
         return found | {"fields": fields}, []
 
-    def show(found: Report) -> None:
+    def show_fields(found: Report) -> None:
         fields = {x: math.nan if y is None else y for x, y in found["fields"].items()}
         print("\n".join(graph500.lines(fields)))
 
-    _measure("graph500", json_file, work, show, written=False)
+    _measure("graph500", json_file, work, show_fields, written=False)
 
 
 def run_paper(
@@ -172,19 +166,18 @@ def run_paper(
     paper = paper_of(name)
     experiments = experiments_of(paper, table=table, figure=figure, section=section)
 
-    def show(found: Report) -> None:
-        out = console()
-        out.print(f"{paper.number}: {paper.title}. {paper.where}", soft_wrap=True)
+    def show_tables(found: Report) -> None:
+        show(f"{paper.number}: {paper.title}. {paper.where}")
         said: set[str] = set()
         for experiment in found["experiments"]:
-            out.print(table_of(experiment) if experiment["rows"] else experiment["part"])
             new = [line for line in lines_of(experiment) if line not in said]
             said.update(new)
-            out.print("\n".join(new), soft_wrap=True)
+            table = table_of(experiment) if experiment["rows"] else experiment["part"]
+            show(table, "\n".join(new))
         if request.quick:
-            out.print(_QUICK, soft_wrap=True)
+            show(_QUICK)
 
-    _measure("paper", json_file, lambda *calls: run(paper, experiments, request, *calls), show)
+    _measure("paper", json_file, lambda *how: run(paper, experiments, request, *how), show_tables)
 
 
 def _files_of(given: Sequence[str]) -> dict[str, str]:

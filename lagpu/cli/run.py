@@ -20,11 +20,11 @@ from lagpu.cli.commands import TOP, Job, Options
 from lagpu.cli.console import (
     SAVED,
     busy,
-    console,
     print_json,
     print_lines,
     print_written,
     require_file,
+    show,
 )
 from lagpu.cli.graphs import Begin, Names, facts_of, load
 from lagpu.core.matrix import Matrix
@@ -224,16 +224,15 @@ class Command:
         lines["time"] += "after a warm-up" if found["warm"] else "the first run"
         lines["check"] = _VERDICTS[found["checked"]]
         rankings = {name: value for name, value in lines.items() if _is_ranking(value)}
-        width = max(map(len, lines))
         print_lines(
             {
-                f"{name.replace('_', ' '):>{width}}": _shown(value)
+                name.replace("_", " "): _shown(value)
                 for name, value in lines.items()
                 if name not in rankings
             }
         )
         if rankings:
-            console().print(_ranked(rankings))
+            show(_ranked(rankings))
 
 
 def load_and_time(found: dict[str, Any], what: str) -> dict[str, str]:
@@ -411,9 +410,7 @@ class Search(Command):
                 "check": _VERDICTS[found["checked"]],
             }
         )
-        out = console()
-        for table in _tables(found["levels"]):
-            out.print(table)
+        show(*_tables(found["levels"]))
 
 
 def _rows(result: Vector | Matrix) -> list[np.ndarray[Any, Any]]:

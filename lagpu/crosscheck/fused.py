@@ -17,6 +17,7 @@ from lagpu.crosscheck.meaning import (
     EXACT,
     TOLERANCE,
     Entries,
+    HostMatrix,
     Rule,
     Terms,
     Unequal,
@@ -197,8 +198,8 @@ class Comparison(NamedTuple):
     def parts(self, name: str, eager: Any, fused: Any, given: Any) -> None:
         """Compare results or arguments; each part of a result, and written argument, gets a row."""
         left, right, before = (list(_leaves(x, name)) for x in (eager, fused, given))
-        if len(left) != len(right) and not self.free_reads:
-            self._fail(name, f"{len(left)} parts", f"{len(right)} parts")
+        if len(left) != len(right):
+            self._unless_free(name, f"{len(left)} parts", f"{len(right)} parts")
         for (part, x), (_, y) in zip(left, right, strict=False):
             if _can_compare(x) and _can_compare(y):
                 how = self._how(part, x, y)
@@ -208,9 +209,6 @@ class Comparison(NamedTuple):
                     self.report.rows.append(row)
             elif name == "result":
                 self.report.notes.append(f"{part}: {type(x).__name__} was not compared")
-
-    def _fail(self, name: str, x: Any, y: Any) -> NoReturn:
-        self._differ(name, Unequal(1, ((None, str(x), str(y), ""),)))
 
     def _differ(self, name: str, found: Unequal) -> NoReturn:
         ways = f"{self.place.name} eager", f"{self.place.name} fused"
@@ -246,7 +244,7 @@ class Comparison(NamedTuple):
     def _unless_free(self, name: str, x: Any, y: Any) -> str:
         """Raise for parts that differ, or add a note if choices of `any` may be the reason."""
         if not self.free_reads:
-            self._fail(name, x, y)
+            self._differ(name, Unequal(1, ((None, str(x), str(y), ""),)))
         self.report.notes.append(f"{name}: was not compared, it may depend on what any chose")
         return ""
 
@@ -290,9 +288,7 @@ def _entries_of(x: Any) -> Entries | None:
     if isinstance(x, Vector):
         return Entries(*x.to_coo(), x.dtype, x.size)
     if isinstance(x, Matrix):
-        ptr, idx, values = x.to_csc()
-        keys = np.repeat(np.arange(x.ncols), np.diff(ptr)) * x.nrows + idx
-        return Entries(keys, values, x.dtype, x.nrows * x.ncols, x.nrows)
+        return HostMatrix(x.to_csc(), x.dtype, x.shape).entries()
     if isinstance(x, Scalar):
         return scalar_entries(x.value, x.dtype)
     if not isinstance(x, (np.ndarray, *_NUMBERS)):

@@ -91,13 +91,10 @@ def replicas_in(x: Any) -> Iterator[Replica]:
 def formula_of(to: Any, call: Any) -> str:
     """Return a statement as mathematics, with the author's names."""
     frame = author()
-    names = names_in(frame)
+    target = "" if frame is None else target_of(frame.f_code, source_of(frame))
     seen = (*call.inputs, *(() if to.mask is None else (to.mask.vector,)), to.out)
-    target = ""
-    if frame is not None and id(to.out) not in names:
-        target = target_of(frame.f_code, source_of(frame))
-    names = named(names, to.out, target, {id(x): x for x in seen})
-    return f"{format_formula(to.formula, names)} << {format_formula(call.formula, names)}"
+    names = named(names_in(frame), to.out, target, {id(x): x for x in seen})
+    return " << ".join(format_formula(x.formula, names) for x in (to, call))
 
 
 Array = np.ndarray[Any, Any]

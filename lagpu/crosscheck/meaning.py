@@ -378,12 +378,8 @@ def rule_of(
     """Return the rule for an operation whose result is written to an output of type `out`."""
     adder, function = _algebra(operation)
     accum = None if desc is None else desc.accum
-    if adder is not None:
-        is_any = adder.name == "any"
-    elif function is not None:
-        is_any = function.name == "any"
-    else:
-        is_any = accum is not None and accum.name == "any"
+    choosing = next((op for op in (adder, function, accum) if op is not None), None)
+    is_any = choosing is not None and choosing.name == "any"
     kinds = [out, result, *(x.dtype for x in ops.operands_of(operation))]
     floats = {kind.name for kind in kinds if kind.is_float}
     sums = adder is not None and not is_any and not adder.is_exact(result)
