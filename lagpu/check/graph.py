@@ -534,6 +534,11 @@ class Proof:
             raise IndexOutOfBound(f"{self.name}: {what} 0 .. {self.n - 1}.")
         return found
 
+    def are_vertices(self, values: Array, below: int | None = None) -> Array:
+        """Return, for each value, whether it is a vertex: a whole number ``0 .. below - 1``."""
+        within = (values >= 0) & (values < (self.n if below is None else below))
+        return within & (np.floor(values) == values) if values.dtype.kind == "f" else within
+
     def dense(self, result: Any, name: str) -> tuple[Array, Array]:
         """Return the value of each vertex, (n,), and whether the vertex has a value, (n,)."""
         vector = hasattr(result, "to_coo")
@@ -570,7 +575,7 @@ class Proof:
 
     def whole(self, result: Any, name: str, word: str, below: int) -> Array:
         """Return the whole number ``0 .. below - 1`` that each vertex must have, (n,), INT64."""
-        values = self.full(result, name, word, lambda x: whole_below(x, below))
+        values = self.full(result, name, word, lambda x: self.are_vertices(x, below))
         return values.astype(np.int64)
 
     def at_source(self, result: Any, name: str, word: str, wanted: int, rule: int = 0) -> Lookup:
@@ -586,7 +591,7 @@ class Proof:
         values, present = self.dense(levels, "levels")
         self.refuse(
             rule,
-            present & ~whole_below(values, self.n),
+            present & ~self.are_vertices(values),
             lambda v: f"level {values[v]} is not one of 0 .. {self.n - 1}",
         )
         kind = np.int32 if self.unreached < 2**31 - 1 else np.int64
@@ -619,12 +624,6 @@ class Proof:
             entries = (entries - loops) // 2 + loops
         depth = int(level[reached].max())
         return CheckReport(self.rules, int(np.count_nonzero(reached)), depth, entries)
-
-
-def whole_below(values: Array, n: int) -> Array:
-    """Return, for each value, whether it is a whole number ``0 .. n - 1``."""
-    within = (values >= 0) & (values < n)
-    return within & (np.floor(values) == values) if values.dtype.kind == "f" else within
 
 
 def both_ends(edges: Slice) -> tuple[Array, Array]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lagpu.check.graph import Array, CheckReport, Edges, Pattern, Proof, Slice, whole_below
+from lagpu.check.graph import Array, CheckReport, Edges, Pattern, Proof, Slice
 from lagpu.errors import CheckFailed, DimensionMismatch
 
 LEVEL_RULES = (
@@ -121,7 +121,7 @@ def check_parents(A: Any, source: int, parents: Any, levels: Any = None) -> Chec
     parent, present = proof.at_source(parents, "parents", "parent", proof.source)
     proof.refuse(
         1,
-        present & ~whole_below(parent, proof.n),
+        present & ~proof.are_vertices(parent),
         lambda v: f"parent {parent[v]} is not one of 0 .. {proof.n - 1}",
     )
     kind = np.int32 if proof.n < 2**31 else np.int64

@@ -8,17 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
-from lagpu.check.graph import (
-    Array,
-    Edges,
-    Proof,
-    Slice,
-    Slices,
-    both_ends,
-    least_of,
-    listed,
-    whole_below,
-)
+from lagpu.check.graph import Array, Edges, Proof, Slice, Slices, both_ends, least_of, listed
 from lagpu.errors import InvalidValue
 from lagpu.host.columns import distinct
 
@@ -240,7 +230,7 @@ def check_topological_order(A: Any, order: Any) -> tuple[str, ...]:
     vertex, present = proof.dense(order, "order")
     proof.refuse(
         0,
-        ~present | ~whole_below(vertex, proof.n),
+        ~present | ~proof.are_vertices(vertex),
         lambda k: f"place {k} has {vertex[k] if present[k] else 'no vertex'}",
     )
     place = np.full(proof.n, -1)

@@ -114,13 +114,7 @@ def check(
     as_json: bool,
     **results: Path | None,
 ) -> None:
-    """Check the results in some files, and print the rules that hold.
-
-    Raises
-    ------
-    CheckFailed
-        At the first broken rule.
-    """
+    """Check the results in some files, and print the rules that hold, or raise at a broken one."""
     begin = Begin(source, sources, each)
     files = {name: path for name, path in results.items() if path is not None}
     if not files:
@@ -229,17 +223,7 @@ def crosscheck(
     target: str | None,
     as_json: bool,
 ) -> None:
-    """Crosscheck, print the report, and prove the oracle's result.
-
-    Raises
-    ------
-    CrosscheckFailed
-        After printing, at the first difference.
-    CheckFailed
-        After printing, if the backends agree on a wrong result.
-    LagpuError
-        For wrong input.
-    """
+    """Crosscheck, print the report, and prove the oracle's result; a failure is raised at last."""
     if algorithm not in CROSSCHECKED:
         raise InvalidValue(
             f"crosscheck: there is no algorithm {algorithm!r}. Use {', '.join(CROSSCHECKED)}."

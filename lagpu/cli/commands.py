@@ -222,13 +222,7 @@ def row(command: str, body: str, help: str, options: str, /, **own: Declared) ->
 
 
 def placed(backend: str, grid: str | None) -> str:
-    """Return the name of the backend that ``--backend`` and ``--grid`` say together.
-
-    Raises
-    ------
-    InvalidValue
-        If both name the backend of the pieces, or ``--grid`` does not have its form.
-    """
+    """Return the name of the backend that ``--backend`` and ``--grid`` say together."""
     if grid is None:
         return backend
     pieces, colon, kind = grid.partition(":")

@@ -23,10 +23,7 @@ _WIDE = 140  # columns where nothing is a terminal
 
 
 class _Console(Console):
-    """A console on which names are plain text: no markup, no emoji, no control characters.
-
-    A closed pipe is left to `lagpu.cli.entry`.
-    """
+    """A console on which names are plain text: no markup, no emoji, no control characters."""
 
     def __init__(self) -> None:
         # Open MPI gives a process a terminal of its own, and passes on what it prints there.
@@ -37,7 +34,7 @@ class _Console(Console):
         """Return a text, printed by itself or the cell of a table."""
         return super().render_str(plain(text), **how)
 
-    def on_broken_pipe(self) -> None:
+    def on_broken_pipe(self) -> None:  # left to `lagpu.cli.entry`
         raise BrokenPipeError
 
 
@@ -95,15 +92,7 @@ def print_written(files: Mapping[str, Path | None], *, as_json: bool = False) ->
 
 
 def require_file(option: str, file: Path | None, suffixes: tuple[str, ...]) -> None:
-    """Check, before any work, that a file has a valid suffix and can be written.
-
-    Raises
-    ------
-    InvalidValue
-        For another suffix, or if the file cannot be written.
-    FileMissing
-        If the file's folder does not exist.
-    """
+    """Raise, before any work, unless a file has a valid suffix and can be written."""
     if file is None:
         return
     if file.suffix not in suffixes:

@@ -57,18 +57,7 @@ _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run one command.
-
-    Parameters
-    ----------
-    args : sequence of str, optional
-        The arguments; by default those of the process.
-
-    Returns
-    -------
-    int
-        The exit code.
-    """
+    """Run one command with some arguments, by default those of the process; return its code."""
     with first_reports():
         return _main(args)
 

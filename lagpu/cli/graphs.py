@@ -29,15 +29,9 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class Names:
-    """The vertices of a graph as the user writes and reads them.
+    """The vertices of a graph as the user writes and reads them."""
 
-    Attributes
-    ----------
-    ids : ndarray, (n,), optional
-        Id of each vertex if the graph was renumbered; without it vertices are numbers.
-    """
-
-    ids: Array | None = None
+    ids: Array | None = None  # of each vertex if the graph was renumbered, (n,); else numbers
 
     @cached_property
     def _place(self) -> dict[str, int]:
@@ -45,13 +39,7 @@ class Names:
         return {str(name): k for k, name in enumerate(self.ids.tolist())}
 
     def vertex(self, text: str, option: str) -> int:
-        """Return the number of the vertex that an option names.
-
-        Raises
-        ------
-        InvalidValue
-            If the text is no number, or no id of the graph.
-        """
+        """Return the number of the vertex that an option names, or raise if there is none."""
         if self.ids is None:
             try:
                 return int(text)
@@ -82,13 +70,7 @@ class Names:
         return vertices if self.ids is None else self.ids[vertices]
 
     def places(self, ids: Sequence[Any], file: str) -> Array:
-        """Return the vertices of the ids in a file, (k,).
-
-        Raises
-        ------
-        FileFormatError
-            If the graph does not have one of them.
-        """
+        """Return the vertices of the ids in a file, (k,), or raise if there is none."""
         found = [self._place.get(str(name), -1) for name in ids]
         if -1 in found:
             odd = ids[found.index(-1)]
@@ -114,13 +96,7 @@ class Begin(NamedTuple):
         return "of each" if self.each else "jointly"
 
     def start(self, command: str, names: Names = Names()) -> int | list[int]:
-        """Return the vertex, or the vertices, to search from.
-
-        Raises
-        ------
-        InvalidValue
-            If `require_one` raises it, `sources` is not a list, or there is no such vertex.
-        """
+        """Return the vertex, or the vertices, to search from."""
         self.require_one(command)
         if self.source is not None:
             return names.vertex(self.source, "--source")
@@ -157,25 +133,11 @@ def load(
     dup_op: str | None = None,
     seed_for: str = "",
 ) -> Loaded:
-    """Make or read the graph of a command.
+    """Make or read the graph of a command, and refuse options that this graph ignores.
 
-    Parameters
-    ----------
-    options : Options
-        The options of the command.
-    place : str or Backend
-        The backend, in place of the one in the options.
-    dup_op : str, optional
-        Combines the values of an edge that a file gives twice; by default they are summed.
-    seed_for : str
-        What else the seed is for; without it a seed that makes no graph is refused.
-
-    Raises
-    ------
-    InvalidValue
-        For an option that this graph ignores, and for a device such as ``/dev/zero``.
-    LagpuError
-        If the graph cannot be read or made.
+    `place` replaces the backend of the options. `dup_op` combines the values of an edge that a file
+    gives twice; by default they are summed. A seed that makes no graph is refused unless `seed_for`
+    says what else it is for.
     """
     start = time.perf_counter()
     graph, directed, backend = options.graph, options.directed, place or options.backend

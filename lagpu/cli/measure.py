@@ -120,13 +120,7 @@ def _show_family(found: Report) -> None:
 
 
 def run_graph500(json_file: Path | None, **how: Any) -> None:
-    """Run Graph500, print the required fields, and write the report.
-
-    Raises
-    ------
-    CheckFailed
-        If a search is invalid; nothing is written then.
-    """
+    """Run Graph500, print the required fields, and write the report unless a search is invalid."""
 
     def work(say: Callable[[str], None], _: object) -> tuple[Report, list[str]]:
         found = graph500.run(**how, say=say)
@@ -151,13 +145,7 @@ def run_paper(
     json_file: Path | None,
     **how: Any,
 ) -> None:
-    """Run experiments of a paper, print their tables, and write the report after each graph.
-
-    Raises
-    ------
-    CheckFailed
-        At the end, if any row is not checked.
-    """
+    """Run experiments of a paper, print their tables, and write the report after each graph."""
     sources = _files_of(files or ())
     if memory is not None and not 0 < memory < 1e9:
         raise InvalidValue(f"--memory: {memory:g} GB. Give more than 0, as 12.")

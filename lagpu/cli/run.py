@@ -15,17 +15,9 @@ from lagpu import algorithms, backends, io, versions
 from lagpu import check as checkers
 from lagpu.backends.guard import overridden
 from lagpu.backends.processes import of_all
+from lagpu.cli import console
 from lagpu.cli.check import PROOFS, SEARCHES
 from lagpu.cli.commands import TOP, Job, Options
-from lagpu.cli.console import (
-    SAVED,
-    busy,
-    print_json,
-    print_lines,
-    print_written,
-    require_file,
-    show,
-)
 from lagpu.cli.graphs import Begin, Names, facts_of, load
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
@@ -81,7 +73,7 @@ class Measured:
 class Command:
     """A command that runs one algorithm; `run` is its shape, other methods are its steps."""
 
-    saved_as: tuple[str, ...] = SAVED  # suffixes of a result's file
+    saved_as: tuple[str, ...] = console.SAVED  # suffixes of a result's file
 
     def __init__(self, options: Options, job: Job) -> None:
         self.options, self.job = options, job
@@ -97,16 +89,12 @@ class Command:
     ) -> None:
         """Run the algorithm, prove and save the result if requested, and print it.
 
-        Raises
-        ------
-        CheckFailed
-            After printing, and without saving, if the result is wrong.
-        LagpuError
-            For bad options, before the graph is read.
+        Bad options are rejected before the graph is read. A wrong result is printed, not saved, and
+        then raised.
         """
         options, job = self.options, self.job
-        require_file("--trace", trace_file, (".html", ".json"))
-        require_file("--step", step_file, (".html",))
+        console.require_file("--trace", trace_file, (".html", ".json"))
+        console.require_file("--step", step_file, (".html",))
         if trace_file and step_file and trace_file.resolve() == step_file.resolve():
             raise InvalidValue(
                 f"--step: {step_file} is also the file of --trace. Give another one."
@@ -116,14 +104,14 @@ class Command:
         self.require(save, step_file)
         if not options.renumber:
             self.start(Names())
-        require_file("--save", save, self.saved_as)
+        console.require_file("--save", save, self.saved_as)
         place = overridden(backends.get(options.backend), options.kernel, options.policy)
         A, names, load_ms = load(options, place, dup_op=job.dup_op, seed_for=job.seed_for)
         start = self.start(names)
         if step_file is not None:
             require_size(A.nrows, "the graph", "--step")
         facts = facts_of(A)
-        with busy(f"{job.algorithm} on {A.backend.name}"):
+        with console.busy(f"{job.algorithm} on {A.backend.name}"):
             measured = self.measure(A, start, facts)
         refusal = self.refusal(A, start, measured.result) if check else None
         found = {
@@ -140,7 +128,7 @@ class Command:
         }
         saved = save if refusal is None and self.write(measured.result, save, names) else None
         if as_json:
-            print_json(found)
+            console.print_json(found)
         else:
             self.print(found)
         if trace_file is not None:
@@ -153,7 +141,7 @@ class Command:
             with _writing("--step", step_file), replacing(step_file) as stream:
                 stream.write(html.encode())
         files = {"--save": saved, "--trace": trace_file, "--step": step_file}
-        print_written(files, as_json=as_json)
+        console.print_written(files, as_json=as_json)
         if refusal is not None:
             raise refusal
 
@@ -186,7 +174,7 @@ class Command:
     def refusal(self, A: Matrix, start: tuple[Any, ...], result: Any) -> CheckFailed | None:
         """Return why the result is wrong, or None."""
         job = self.job
-        with busy(f"checking {job.algorithm}"):
+        with console.busy(f"checking {job.algorithm}"):
             try:
                 if job.prove is None:
                     PROOFS[job.algorithm](A, *start, result)
@@ -224,7 +212,7 @@ class Command:
         lines["time"] += "after a warm-up" if found["warm"] else "the first run"
         lines["check"] = _VERDICTS[found["checked"]]
         rankings = {name: value for name, value in lines.items() if _is_ranking(value)}
-        print_lines(
+        console.print_lines(
             {
                 name.replace("_", " "): _shown(value)
                 for name, value in lines.items()
@@ -232,7 +220,7 @@ class Command:
             }
         )
         if rankings:
-            show(_ranked(rankings))
+            console.show(_ranked(rankings))
 
 
 def load_and_time(found: dict[str, Any], what: str) -> dict[str, str]:
@@ -396,7 +384,7 @@ class Search(Command):
         searches = len(found["sources"]) if found.get("each") else 1
         share = found["reached"] / (found["vertices"] * searches)
         times = load_and_time(found, found["output"])
-        print_lines(
+        console.print_lines(
             {
                 "graph": found["graph"],
                 "vertices": f"{found['vertices']:,}",
@@ -410,7 +398,7 @@ class Search(Command):
                 "check": _VERDICTS[found["checked"]],
             }
         )
-        show(*_tables(found["levels"]))
+        console.show(*_tables(found["levels"]))
 
 
 def _rows(result: Vector | Matrix) -> list[np.ndarray[Any, Any]]:

@@ -12,21 +12,9 @@ from lagpu.core.matrix import Matrix
 from lagpu.core.scalar import Scalar
 from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix, TransposedMatrix, TransposedSelection
+from lagpu.crosscheck import meaning
 from lagpu.crosscheck.lockstep import Lockstep, Replica, replicas_in
-from lagpu.crosscheck.meaning import (
-    EXACT,
-    TOLERANCE,
-    Entries,
-    HostMatrix,
-    Rule,
-    Terms,
-    Unequal,
-    Written,
-    compare,
-    equal,
-    holds,
-    scalar_entries,
-)
+from lagpu.crosscheck.meaning import EXACT, Entries, HostMatrix, Rule, Terms, Unequal, Written
 from lagpu.crosscheck.report import Difference, Place, Report, Row
 from lagpu.dtypes import DType, cast, lookup
 from lagpu.errors import DomainMismatch
@@ -147,7 +135,7 @@ def _values_read(operation: Operation) -> Iterator[Replica]:
 
 def _after(new: Terms, before: Before, indices: Array, dtype: DType) -> Terms | None:
     """Return the possible values at the indices of an output: new ones, or else old ones."""
-    kept = holds(before.mask, before.desc, new.at) & np.isin(new.at, indices)
+    kept = meaning.holds(before.mask, before.desc, new.at) & np.isin(new.at, indices)
     at, values = new.at[kept], np.atleast_1d(cast(new.values, dtype))[kept]
     rest = indices[~np.isin(indices, at)]
     if not len(rest):
@@ -228,7 +216,7 @@ class Comparison(NamedTuple):
         data = getattr(x, "data", None)
         free = data.free if isinstance(data, Replica) else self.free_reads
         may = data.possible if isinstance(data, Replica) and not self.free_reads else None
-        rule = Rule(tolerance=TOLERANCE.get(first.dtype.name, 0.0))
+        rule = Rule(tolerance=meaning.TOLERANCE.get(first.dtype.name, 0.0))
         chosen = free and may is not None
         if chosen:
             rule = rule._replace(is_any=True)
@@ -236,7 +224,7 @@ class Comparison(NamedTuple):
             first, other = (e._replace(values=np.zeros_like(e.values)) for e in (first, other))
         if rule.tolerance:
             rule = rule._replace(by=Written(None, Descriptor(), None, first))
-        found = compare(first, other, rule, may if chosen else None)
+        found = meaning.compare(first, other, rule, may if chosen else None)
         if isinstance(found, Unequal):
             self._differ(name, found)
         return _INDICES_ONLY if free and not chosen else str(rule)
@@ -252,7 +240,7 @@ class Comparison(NamedTuple):
 def _same(x: Entries | None, y: Entries | None) -> bool:
     if x is None or y is None:
         return x is y
-    return np.array_equal(x.indices, y.indices) and bool(equal(x.values, y.values).all())
+    return np.array_equal(x.indices, y.indices) and bool(meaning.equal(x.values, y.values).all())
 
 
 def _brief(x: Any) -> str:
@@ -290,7 +278,7 @@ def _entries_of(x: Any) -> Entries | None:
     if isinstance(x, Matrix):
         return HostMatrix(x.to_csc(), x.dtype, x.shape).entries()
     if isinstance(x, Scalar):
-        return scalar_entries(x.value, x.dtype)
+        return meaning.scalar_entries(x.value, x.dtype)
     if not isinstance(x, (np.ndarray, *_NUMBERS)):
         return None
     array = np.asarray(x)
@@ -299,7 +287,7 @@ def _entries_of(x: Any) -> Entries | None:
     except DomainMismatch:
         return None
     if array.ndim == 0:
-        return scalar_entries(x, dtype)
+        return meaning.scalar_entries(x, dtype)
     nrows = array.shape[0] if array.ndim == 2 else 0
     values = array.ravel(order="F")  # in the order of the indices of a matrix
     return Entries(np.arange(len(values)), values, dtype, len(values), nrows)

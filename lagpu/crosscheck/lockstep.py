@@ -16,23 +16,8 @@ from lagpu.backends.processes import of_all
 from lagpu.backends.protocol import Backend, Capabilities
 from lagpu.core.expr import format_formula
 from lagpu.core.recorder import Observer
-from lagpu.crosscheck.meaning import (
-    EXACT,
-    Agreement,
-    Entries,
-    HostMatrix,
-    Rule,
-    Terms,
-    Triplets,
-    Unequal,
-    Written,
-    compare,
-    equal,
-    nothing,
-    rule_of,
-    rule_of_triplets,
-    scalar_entries,
-)
+from lagpu.crosscheck import meaning
+from lagpu.crosscheck.meaning import EXACT, Agreement, Entries, HostMatrix, Rule, Terms, Written
 from lagpu.crosscheck.report import Difference, Place, Plan, Report, Row
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
@@ -237,7 +222,7 @@ class Lockstep(Observer):
         method = ops.method_of(operation, w.ndim)
         if method == "matrix_dup" and (desc.mask, desc.accum) != (None, None):
             method = "matrix_write"  # a masked or accumulated copy
-        rule = rule_of(operation, s.dtype, w.dtype, desc)
+        rule = meaning.rule_of(operation, s.dtype, w.dtype, desc)
         if not rule.is_exact:  # before an operand is overwritten
             mask = None if desc.mask is None else self._entries(desc.mask)
             by = Written(replaced(operation, self._on_host), desc, mask, self._entries(w))
@@ -256,13 +241,13 @@ class Lockstep(Observer):
             return self._same(ops.method_of(operation, x.ndim), values)
         result = operation.monoid.types(x.dtype)[1]
         on_host = replaced(operation, self._on_host)
-        by = Written(on_host, ops.Descriptor(), None, scalar_entries(None, result))
-        rule = rule_of(operation, result, result)._replace(by=by)
-        first, *others = (scalar_entries(value, result) for value in values)
+        by = Written(on_host, ops.Descriptor(), None, meaning.scalar_entries(None, result))
+        rule = meaning.rule_of(operation, result, result)._replace(by=by)
+        first, *others = (meaning.scalar_entries(value, result) for value in values)
         method = ops.method_of(operation, x.ndim)
         for k, other in enumerate(others, 1):
             self._pair(f"{method} over {operation.monoid.name}", first, other, k, rule)
-        unlike = [y for y in others if not equal(y.values, first.values).all()]
+        unlike = [y for y in others if not meaning.equal(y.values, first.values).all()]
         self._agreed(method, rule, len(unlike) if rule.is_any else 0)
         return values[0]
 
@@ -310,9 +295,9 @@ class Lockstep(Observer):
     def matrix_from_coo(self, *given: Any) -> Replica:
         """See `Backend`."""
         *triplets, dtype, shape, dup_op = given
-        made_of = Triplets(*map(_on_host, triplets))
-        by = Written(made_of, ops.Descriptor(), None, nothing(dtype, shape))
-        rule = rule_of_triplets(dup_op, dtype)._replace(by=by)
+        made_of = meaning.Triplets(*map(_on_host, triplets))
+        by = Written(made_of, ops.Descriptor(), None, meaning.nothing(dtype, shape))
+        rule = meaning.rule_of_triplets(dup_op, dtype)._replace(by=by)
         return self._made("matrix_from_coo", given, dtype, shape, rule)
 
     def _made(
@@ -431,7 +416,8 @@ class Lockstep(Observer):
         for k in range(1, len(self.places)):
             other = self._entries(w, k)
             found = self._pair(method, first, other, k, rule)
-            unlike = 0 if rule.is_exact else np.count_nonzero(~equal(first.values, other.values))
+            same = meaning.equal(first.values, other.values)
+            unlike = 0 if rule.is_exact else np.count_nonzero(~same)
             if found.choices is not None:
                 w.free |= found.is_free
                 chosen += int(unlike)
@@ -441,8 +427,8 @@ class Lockstep(Observer):
 
     def _pair(self, what: str, first: Entries, other: Entries, k: int, rule: Rule) -> Agreement:
         """Raise for a difference."""
-        found = compare(first, other, rule)
-        if isinstance(found, Unequal):
+        found = meaning.compare(first, other, rule)
+        if isinstance(found, meaning.Unequal):
             raise self._difference(what, k, found.count, found.rows)
         return found
 
@@ -480,7 +466,8 @@ def _equal(x: Any, y: Any) -> bool:
     if isinstance(x, tuple):
         return len(x) == len(y) and all(map(_equal, x, y))
     if isinstance(x, np.ndarray):
-        return x.dtype.kind == y.dtype.kind and x.shape == y.shape and bool(equal(x, y).all())
+        alike = x.dtype.kind == y.dtype.kind and x.shape == y.shape
+        return alike and bool(meaning.equal(x, y).all())
     return bool(x == y) or (x != x and y != y)
 
 
