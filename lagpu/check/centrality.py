@@ -420,18 +420,14 @@ def check_pagerank(
     def weights(e: Edges) -> Array:
         return e.lengths.astype(float) if weight else np.ones(len(e.begin))
 
-    largest = edges.at_begins(weights, np.maximum, 0.0)
-    largest[largest == 0] = 1
-
-    def scaled(e: Edges) -> Array:  # so that no sum overflows, and no quotient
-        return np.asarray(weights(e) / largest[e.begin])
-
-    out = edges.at_begins(scaled, np.add, 0.0)
+    largest = edges.turned.at_ends(weights, np.maximum, 0.0)
+    largest[largest == 0] = 1  # weights over the largest: so no sum overflows, and no quotient
+    out = edges.turned.at_ends(lambda e: weights(e) / largest[e.end], np.add, 0.0)
     jump = _probabilities(proof, personalization, np.full(n, 1 / max(n, 1)))
     lost_to = _probabilities(proof, dangling, jump)
     stays = out > 0
     share = np.divide(rank, out, out=np.zeros(n), where=stays)
-    stepped = edges.at_ends(lambda e: scaled(e) * share[e.begin], np.add, 0.0)
+    stepped = edges.at_ends(lambda e: weights(e) / largest[e.begin] * share[e.begin], np.add, 0.0)
     further = alpha * (stepped + rank[~stays].sum() * lost_to) + (1 - alpha) * jump
     moved = np.abs(further - rank).sum()
     enough = min(n * tol, 1e-3)  # ranks with sum 1 differ by at most 2 in sum

@@ -114,16 +114,6 @@ class Slice:
         mapped(reduce, self._runs)  # each has columns of its own
         return found
 
-    def at_begins(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
-        """Return the reduction of what `of` says of the edges out of each row."""
-        found: Any = None
-        for edges in self.blocks():
-            values = of(edges)
-            if found is None:
-                found = np.full(self.shape[0], empty, values.dtype)
-            ufunc.at(found, self.row_idx[edges.entries], values)
-        return np.asarray(found)
-
     def total(self, of: Callable[[Edges], Array]) -> int:
         """Return of how many edges something is true."""
         return sum(mapped(lambda run: int(np.count_nonzero(of(self._edges(*run)))), self._runs))
@@ -148,8 +138,11 @@ class Slice:
     @cached_property
     def turned(self) -> Slice:
         """The same edges with begin and end exchanged; it shares memory with `by_rows`."""
-        rows = self.by_rows
-        found = Slice(self._n, rows.indptr, rows.indices, self._cols, self._rows)
+        rows, values = self.by_rows, self.values
+        if values is not None:
+            order: Any = (np.arange(len(values)), self.row_idx, self.col_ptr)
+            values = values[sp.csc_array(order, shape=self.shape).tocsr().data]
+        found = Slice(self._n, rows.indptr, rows.indices, self._cols, self._rows, values)
         arrays: Any = (rows.data, self.row_idx, self.col_ptr)
         found.by_rows = sp.csr_array(arrays, shape=self.shape[::-1])
         return found
@@ -243,10 +236,6 @@ class Slices:
         is the value where there is no edge, neutral in the reduction.
         """
         return self._reduced(lambda own: own.at_ends(of, ufunc, empty), self._ends, ufunc)
-
-    def at_begins(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
-        """Return the reduction of what is said of the edges out of each vertex; see `at_ends`."""
-        return self._reduced(lambda own: own.at_begins(of, ufunc, empty), 1 - self._ends, ufunc)
 
     def sums(self, values: Array) -> Array:
         """Return the sum of the rows of values, (n, k), at the begins of each vertex' in-edges."""
@@ -507,6 +496,11 @@ class Proof:
         if not 0 <= self.source < self.n:
             raise IndexOutOfBound(f"check: source {source} is outside 0 .. {self.n - 1}.")
 
+    @property
+    def ways(self) -> list[Slices]:
+        """The edges and, if the graph is directed, the same edges turned."""
+        return [self.edges] if self.edges.symmetric else [self.edges, self.edges.turned]
+
     def fail(self, rule: int, fault: str) -> NoReturn:
         """Raise `CheckFailed` for a broken rule."""
         raise CheckFailed(f"{self.name}: {self.rules[rule]}: {fault}.")
@@ -607,13 +601,10 @@ class Proof:
         ``of(own, other)`` says of which edges this counts; self-loops never do.
         """
 
-        def counted(own: Array, other: Array) -> Array:
-            return np.asarray(of(own, other) & (own != other), np.int64)
+        def counted(e: Edges) -> Array:
+            return np.asarray(of(e.end, e.begin) & (e.begin != e.end), np.int64)
 
-        found = self.edges.at_ends(lambda e: counted(e.end, e.begin), np.add, 0)
-        if not self.edges.symmetric:
-            found += self.edges.at_begins(lambda e: counted(e.begin, e.end), np.add, 0)
-        return found
+        return np.asarray(sum(way.at_ends(counted, np.add, 0) for way in self.ways))
 
     def report(self, level: Array) -> CheckReport:
         """Return the report for proved levels."""

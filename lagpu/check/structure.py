@@ -299,7 +299,6 @@ def check_k_core(A: Any, members: Any, k: int) -> tuple[str, ...]:
 
 def _peeled(proof: Proof) -> Array:
     """Return the core numbers by peeling: first all of least degree, then those it makes as low."""
-    ways = [proof.edges] if proof.edges.symmetric else [proof.edges, proof.edges.turned]
     degree = proof.neighbours(lambda own, _: np.ones(len(own), bool))
     found, left, k = np.zeros(proof.n, np.int64), np.ones(proof.n, bool), 0
     while left.any():
@@ -307,7 +306,7 @@ def _peeled(proof: Proof) -> Array:
         low = np.flatnonzero(left & (degree <= k))
         while low.size:
             found[low], left[low] = k, False
-            hit = [hit for way in ways for hit in way.hits(low)]
+            hit = [hit for way in proof.ways for hit in way.hits(low)]
             for ends, counts in hit:
                 degree[ends] -= counts
             near = distinct(np.concatenate([ends for ends, _ in hit]))
@@ -330,9 +329,10 @@ def check_independent_set(A: Any, members: Any) -> tuple[str, ...]:
     near = proof.neighbours(lambda own, other: member[other]) > 0
 
     def describe(v: int) -> str:
-        ways = proof.edges, proof.edges.turned
-        like = [way.first(lambda e: member[e.begin] & (e.begin != e.end))[v] for way in ways]
-        return f"a member, like {min(like)}"
+        def beside(e: Edges) -> Array:
+            return np.asarray(member[e.begin] & (e.begin != e.end))
+
+        return f"a member, like {min(way.first(beside)[v] for way in proof.ways)}"
 
     proof.refuse(0, member & near, describe)
     proof.refuse(1, ~member & ~near, lambda v: "no neighbour is a member")

@@ -72,14 +72,9 @@ class HostMatrix:
     def __init__(
         self, csc: tuple[Array, Array, Array], dtype: DType, shape: tuple[int, int]
     ) -> None:
-        self.dtype, self.shape = dtype, shape
-        self._forms: dict[bool, tuple[Array, Array, Array]] = {True: csc}
-
-    @property
-    def values(self) -> Array:
-        """Values of all entries, by columns."""
-        _, idx, values = self._forms[True]
-        return np.broadcast_to(values, idx.shape)
+        ptr, idx, values = csc
+        self.dtype, self.shape, self.values = dtype, shape, np.broadcast_to(values, idx.shape)
+        self._forms: dict[bool, tuple[Array, Array, Array]] = {True: (ptr, idx, self.values)}
 
     def lines(self, where: Array, columns: bool) -> tuple[Array, Array, Array]:
         """Return (position in `where`, other index, value) of the entries of columns, or rows."""
@@ -88,7 +83,7 @@ class HostMatrix:
         counts = ptr[where + 1] - starts
         at = np.repeat(np.arange(len(where)), counts)
         chosen = np.arange(len(at)) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
-        return at, idx[chosen].astype(np.int64), np.broadcast_to(values, idx.shape)[chosen]
+        return at, idx[chosen].astype(np.int64), values[chosen]
 
     def entries(self, transposed: bool = False) -> Entries:
         """Return all entries by index, those of the transpose if `transposed`."""
@@ -96,15 +91,14 @@ class HostMatrix:
         nrows = self.shape[1 if transposed else 0]
         keys = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr)) * nrows + idx
         size = self.shape[0] * self.shape[1]
-        return Entries(keys, np.broadcast_to(values, idx.shape), self.dtype, size, nrows)
+        return Entries(keys, values, self.dtype, size, nrows)
 
     def _form(self, columns: bool) -> tuple[Array, Array, Array]:
         if columns not in self._forms:
             ptr, idx, values = self._forms[True]
             places: Any = (np.arange(len(idx)), idx, ptr)  # SciPy would drop values of 0
             rows = sp.csc_array(places, shape=self.shape).tocsr()
-            dense = np.broadcast_to(values, idx.shape)
-            self._forms[columns] = rows.indptr, rows.indices, dense[rows.data]
+            self._forms[columns] = rows.indptr, rows.indices, values[rows.data]
         return self._forms[columns]
 
 
