@@ -248,15 +248,9 @@ class Slices:
         return self.parts.reduced(lambda _, p: work(self.own[p]), shape, dim, ufunc)
 
     def first(self, of: Callable[[Edges], Array]) -> Array:
-        """Return the least begin of the edges into each vertex of which something is true, (n,).
-
-        n where there is none.
-        """
-
-        def begin(edges: Edges) -> Array:
-            return np.where(of(edges), edges.begin, self.n).astype(np.int64)
-
-        return self.at_ends(begin, np.minimum, self.n)
+        """Return the least begin of the edges into each vertex that `of` keeps, (n,); else n."""
+        n = np.int64(self.n)
+        return self.at_ends(lambda e: np.where(of(e), e.begin, n), np.minimum, n)
 
     def total(self, of: Callable[[Edges], Array]) -> int:
         """Return of how many edges something is true."""

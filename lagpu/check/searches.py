@@ -261,12 +261,10 @@ def _float_sums(proof: Proof, level: Array, count: Array) -> tuple[Array, Callab
 
 def _sums(proof: Proof, level: Array, count: Array) -> Array:
     """Return the sum of each vertex's counts over the in-neighbours one level up, (n,)."""
-
-    def above(edges: Edges) -> Array:
-        begin = edges.begin
-        return np.where(level[begin] + 1 == level[edges.end], count[begin], count.dtype.type(0))
-
-    return proof.edges.at_ends(above, np.add, 0)
+    none = count.dtype.type(0)
+    return proof.edges.at_ends(
+        lambda e: np.where(level[e.begin] + 1 == level[e.end], count[e.begin], none), np.add, 0
+    )
 
 
 # ---- check the results of many sources

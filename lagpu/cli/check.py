@@ -187,8 +187,8 @@ def _show(graph: str, begin: Begin, start: Any, reports: dict[str, Any], as_json
     found: dict[str, Any] = {"graph": graph, "checked": True}
     if start is not None:
         found |= {"sources": start, "each": begin.each} if begin.kind else {"source": start}
-    rows = [_rows(report) for report in reports.values()]
-    far = next((row for row in rows if row), None)
+    rows = {name: _rows(report) for name, report in reports.items()}
+    far = next(filter(None, rows.values()), None)
     if far is not None:
         found |= {
             "reached": sum(one.reached for one in far),
@@ -196,8 +196,8 @@ def _show(graph: str, begin: Begin, start: Any, reports: dict[str, Any], as_json
             "edges_traversed": sum(one.edges for one in far),
         }
     rules = {
-        name: list(row[0].rules if row else report)
-        for (name, report), row in zip(reports.items(), rows, strict=True)
+        name: list(rows[name][0].rules if rows[name] else report)
+        for name, report in reports.items()
     }
     if as_json:
         print_json(found | {"rules": rules})
