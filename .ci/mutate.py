@@ -105,7 +105,7 @@ TARGETS = {
         "tests/core/test_matmul_matrices.py tests/core/test_views.py --backend=cpu",
     ),
     "checkers": (
-        "lagpu/check/searches.py lagpu/check/structure.py lagpu/check/distances.py "
+        "lagpu/check/searches.py lagpu/check/structure.py lagpu/check/centrality.py "
         "lagpu/check/graph.py",
         "tests/check",
     ),

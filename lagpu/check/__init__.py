@@ -17,10 +17,16 @@ On a grid each piece looks at the edges of its own part, and every process of th
 checker, which says the same in all. No process collects the graph.
 """
 
-from lagpu.check.betweenness import check_betweenness, check_edge_betweenness, check_pagerank
-from lagpu.check.distances import check_diameter, check_distances, check_remoteness, check_route
+from lagpu.check.centrality import (
+    check_betweenness,
+    check_diameter,
+    check_edge_betweenness,
+    check_pagerank,
+    check_remoteness,
+)
 from lagpu.check.graph import CheckReport, Pattern
 from lagpu.check.searches import (
+    check_distances,
     check_k_hop,
     check_levels,
     check_levels_joint,
@@ -28,6 +34,7 @@ from lagpu.check.searches import (
     check_parents,
     check_parents_multi,
     check_paths,
+    check_route,
 )
 from lagpu.check.structure import (
     check_clustering,

@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,6 +27,7 @@ from lagpu.host.memory import mapped
 from lagpu.io.csc import column_blocks
 
 Array = np.ndarray[Any, Any]
+Lookup = tuple[Array, Array]  # of each vertex: its value, and whether it has one
 
 _MASK = (1 << 64) - 1
 
@@ -43,6 +44,8 @@ class Edges:
     ends: Array  # the vertex of each column
     counts: Array  # the entries of each column
     lengths: Any
+    columns: slice
+    entries: slice
 
     @cached_property
     def end(self) -> Array:
@@ -75,11 +78,9 @@ class Slice:
     def _runs(self) -> list[tuple[int, int]]:
         return list(column_blocks(self.col_ptr))
 
-    def blocks(self) -> Iterator[tuple[slice, slice, Edges]]:
-        """Yield (columns, entries, edges), some columns at a time."""
-        for j, stop in self._runs:
-            within = slice(int(self.col_ptr[j]), int(self.col_ptr[stop]))
-            yield slice(j, stop), within, self._edges(j, stop)
+    def blocks(self) -> Iterator[Edges]:
+        """Yield the edges of some columns at a time."""
+        return (self._edges(*run) for run in self._runs)
 
     def _edges(self, j: int, stop: int) -> Edges:
         within = slice(int(self.col_ptr[j]), int(self.col_ptr[stop]))
@@ -92,6 +93,8 @@ class Slice:
             np.arange(j, stop, dtype=rows.dtype) if self._cols is None else self._cols[j:stop],
             np.diff(self.col_ptr[j : stop + 1]),
             lengths,
+            slice(j, stop),
+            within,
         )
 
     def at_ends(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
@@ -106,20 +109,10 @@ class Slice:
             if len(filled):
                 # reduceat cannot reduce an empty run, so empty columns are left out.
                 starts = (np.cumsum(edges.counts) - edges.counts)[filled]
-                found[block[0] + filled] = ufunc.reduceat(values, starts)
+                found[edges.columns][filled] = ufunc.reduceat(values, starts)
 
         mapped(reduce, self._runs)  # each has columns of its own
         return found
-
-    def at_begins(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
-        """Return the reduction of what `of` says of the edges out of each row."""
-        found: Any = None
-        for _, within, edges in self.blocks():
-            values = of(edges)
-            if found is None:
-                found = np.full(self.shape[0], empty, values.dtype)
-            ufunc.at(found, self.row_idx[within], values)
-        return np.asarray(found)
 
     def total(self, of: Callable[[Edges], Array]) -> int:
         """Return of how many edges something is true."""
@@ -127,14 +120,9 @@ class Slice:
 
     def along(self, of: Callable[[Edges], Array]) -> Slice:
         """Return the slice of those edges of which something is true, without values."""
-        counts, rows = np.zeros(self.shape[1], np.int64), []
-        for columns, within, edges in self.blocks():
-            kept = of(edges)
-            rows.append(self.row_idx[within][kept])
-            places = np.repeat(np.arange(len(edges.counts)), edges.counts)[kept]
-            counts[columns] = np.bincount(places, minlength=len(edges.counts))
-        ptr = np.concatenate([[0], np.cumsum(counts)])
-        return Slice(self._n, ptr, np.concatenate(rows), self._rows, self._cols)
+        kept = np.concatenate([e.entries.start + np.flatnonzero(of(e)) for e in self.blocks()])
+        ptr = np.searchsorted(kept, self.col_ptr)
+        return Slice(self._n, ptr, self.row_idx[kept], self._rows, self._cols)
 
     @cached_property
     def by_rows(self) -> Any:
@@ -150,8 +138,11 @@ class Slice:
     @cached_property
     def turned(self) -> Slice:
         """The same edges with begin and end exchanged; it shares memory with `by_rows`."""
-        rows = self.by_rows
-        found = Slice(self._n, rows.indptr, rows.indices, self._cols, self._rows)
+        rows, values = self.by_rows, self.values
+        if values is not None:
+            order: Any = (np.arange(len(values)), self.row_idx, self.col_ptr)
+            values = values[sp.csc_array(order, shape=self.shape).tocsr().data]
+        found = Slice(self._n, rows.indptr, rows.indices, self._cols, self._rows, values)
         arrays: Any = (rows.data, self.row_idx, self.col_ptr)
         found.by_rows = sp.csr_array(arrays, shape=self.shape[::-1])
         return found
@@ -185,8 +176,7 @@ class Slice:
 
     def sums(self, values: Array) -> Array:
         """Return at each column the sum of the rows of values, (n, k), at its edges' begins."""
-        found: Array = self.by_rows.T @ (values if self._rows is None else values[self._rows])
-        return found
+        return np.asarray(self.by_rows.T @ (values if self._rows is None else values[self._rows]))
 
     def fingerprint(self, key: int) -> int:
         """Return a number that tells these edges from those that lead back; see `Slices`."""
@@ -206,9 +196,7 @@ class Slice:
             ones = np.ones(len(self.row_idx), np.int8)
             reverse = sp.csr_array((ones, self.row_idx, self.col_ptr), shape=self.shape)
             return least_of(*csgraph.connected_components(reverse, connection="weak"))
-        cols = np.repeat(np.arange(self.shape[1], dtype=self.row_idx.dtype), np.diff(self.col_ptr))
-        begin = self.row_idx if self._rows is None else self._rows[self.row_idx]
-        return _components(self._n, begin, cols if self._cols is None else self._cols[cols])
+        return _components(self._n, *both_ends(self))
 
 
 class Slices:
@@ -223,7 +211,7 @@ class Slices:
         self, n: int, own: dict[int, Slice], parts: Parts | None = None, ends: int = 1
     ) -> None:
         self.n, self.own, self.parts, self._ends = n, own, parts, ends
-        self._symmetric: bool | None = None
+        self.known_symmetric: bool | None = None
 
     @property
     def turned(self) -> Slices:
@@ -233,7 +221,8 @@ class Slices:
 
     @classmethod
     def of_parts(cls, A: Any, parts: Parts, *, values: bool = False) -> Slices:
-        """Return the slices of a square matrix on a grid."""
+        """Return the slices of a matrix on a grid."""
+        _require_square(A.nrows, A.ncols)
         kind, own = np.int32 if A.nrows < 2**31 else np.int64, {}
         for piece, (ptr, idx, found, rows, cols) in parts.columns(A.data).items():
             kept = found if values else None
@@ -248,14 +237,6 @@ class Slices:
         """
         return self._reduced(lambda own: own.at_ends(of, ufunc, empty), self._ends, ufunc)
 
-    def at_begins(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
-        """Return the reduction of what is said of the edges out of each vertex; see `at_ends`."""
-        return self._reduced(lambda own: own.at_begins(of, ufunc, empty), 1 - self._ends, ufunc)
-
-    def through(self, values: Array, ufunc: np.ufunc) -> Array:
-        """Return the reduction of the rows of values at the begins of each vertex' in-edges."""
-        return self.at_ends(lambda e: values[e.begin], ufunc, 0)
-
     def sums(self, values: Array) -> Array:
         """Return the sum of the rows of values, (n, k), at the begins of each vertex' in-edges."""
         return self._reduced(lambda own: own.sums(values), self._ends, np.add)
@@ -267,24 +248,9 @@ class Slices:
         return self.parts.reduced(lambda _, p: work(self.own[p]), shape, dim, ufunc)
 
     def first(self, of: Callable[[Edges], Array]) -> Array:
-        """Return the least begin of the edges into each vertex of which something is true, (n,).
-
-        n where there is none.
-        """
-
-        def begin(edges: Edges) -> Array:
-            return np.where(of(edges), edges.begin, self.n).astype(np.int64)
-
-        return self.at_ends(begin, np.minimum, self.n)
-
-    def lengths(self, u: int, v: int) -> Array:
-        """Return the values of the edges from one vertex to another."""
-
-        def look(own: Slice) -> tuple[Array, ...]:
-            each = [e.lengths[(e.begin == u) & (e.end == v)] for _, _, e in own.blocks()]
-            return (np.concatenate(each),)
-
-        return np.concatenate([lengths for (lengths,) in self.gather(look)])
+        """Return the least begin of the edges into each vertex that `of` keeps, (n,); else n."""
+        n = np.int64(self.n)
+        return self.at_ends(lambda e: np.where(of(e), e.begin, n), np.minimum, n)
 
     def total(self, of: Callable[[Edges], Array]) -> int:
         """Return of how many edges something is true."""
@@ -316,16 +282,11 @@ class Slices:
 
     def have(self, begin: Array, end: Array) -> Array:
         """Return which of some edges, a few of all, are there."""
-        wanted = begin.astype(np.int64) * self.n + end
-        ends = np.zeros(self.n, bool)
-        ends[end] = True
 
         def look(own: Slice) -> tuple[Array, ...]:
-            found = np.zeros(len(wanted), bool)
-            for _, _, edges in own.blocks():
-                near = ends[edges.end]
-                keys = edges.begin[near].astype(np.int64) * self.n + edges.end[near]
-                found |= np.isin(wanted, keys)
+            which, ends = own.out_of(begin)
+            found = np.zeros(len(begin), bool)
+            found[which[ends == end[which]]] = True
             return (found,)
 
         return np.asarray(np.logical_or.reduce([found for (found,) in self.gather(look)]))
@@ -378,8 +339,7 @@ class Slices:
     def _once(self, vertices: Array) -> Array:
         """Return each vertex once, rising; a scan of all is cheaper than sorting many."""
         if len(vertices) < self.n // 16:
-            found: Array = distinct(vertices)
-            return found
+            return np.asarray(distinct(vertices))
         marked = np.zeros(self.n, bool)
         marked[vertices] = True
         return np.flatnonzero(marked)
@@ -393,12 +353,12 @@ class Slices:
         from call to call. No edge is there twice.
         Source: Clarke and others 2003 (sums of hashes as fingerprints of multisets).
         """
-        if self._symmetric is None:
+        if self.known_symmetric is None:
             keys = self.gather(lambda _: (np.array([secrets.randbits(64)], np.uint64),))
             key = int(keys[0][0][0])  # of one process, so that all have the same
             each = self.gather(lambda own: (np.array([own.fingerprint(key)], np.uint64),))
-            self._symmetric = sum(int(x[0]) for (x,) in each) & _MASK == 0
-        return self._symmetric
+            self.known_symmetric = sum(int(x[0]) for (x,) in each) & _MASK == 0
+        return self.known_symmetric
 
 
 def _mixed(x: Array) -> Array:
@@ -408,8 +368,7 @@ def _mixed(x: Array) -> Array:
     """
     x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    mixed: Array = x ^ x >> np.uint64(31)
-    return mixed
+    return np.asarray(x ^ x >> np.uint64(31))
 
 
 def least_of(count: int, component: Array) -> Array:
@@ -428,8 +387,7 @@ def listed(ptr: Array, idx: Array, at: Array) -> Array:
     """Return the indices in some rows."""
     counts = (ptr[at + 1] - ptr[at]).astype(np.int64)
     shift = ptr[at] - (np.cumsum(counts) - counts)
-    found: Array = idx[np.repeat(shift, counts) + np.arange(counts.sum())]
-    return found
+    return np.asarray(idx[np.repeat(shift, counts) + np.arange(counts.sum())])
 
 
 @dataclass(frozen=True)
@@ -465,14 +423,15 @@ class Pattern:
     A : graph, (n, n)
         See `lagpu.check`.
     symmetric : bool, optional
-        Whether each edge has its reverse, which is believed: it only decides how reports count
-        edges. By default the pattern is compared with its transpose, which takes longer than a
-        check.
+        Whether each edge has its reverse, which is believed. By default the edges are compared with
+        their reverses when a check needs to know, which takes longer than a check.
 
     Attributes
     ----------
     n : int
         Number of vertices.
+    slices : Slices
+        The edges: in one slice, or on each piece of a grid its own.
 
     Raises
     ------
@@ -481,49 +440,46 @@ class Pattern:
     """
 
     def __init__(self, A: Any, symmetric: bool | None = None) -> None:
-        self._known = symmetric
-        self._matrix, self._parts = A, _parts_of(A)
-        self._slices: Slices | None = None
-        if self._parts is None:
-            self.n = int(self.columns.shape[0])
-            self._matrix = None  # nothing else is asked of it
+        parts = _parts_of(A)
+        if parts is None:
+            columns = _columns(A)
+            n = int(columns.shape[0])
+            whole = Slice(n, columns.indptr.astype(np.int64), columns.indices)
+            self.slices = Slices(n, {0: whole})
         else:
-            _require_square(A.nrows, A.ncols)
-            self.n = A.nrows
-
-    @cached_property
-    def columns(self) -> Any:
-        """The whole graph as a csc_array of int8: a one for each entry, rows rising."""
-        return _columns(self._matrix)
-
-    @property
-    def slices(self) -> Slices:
-        """The edges: in one slice, or on each piece of a grid its own."""
-        if self._slices is None:  # no cached_property: its lock would be held as processes meet
-            if self._parts is not None:
-                self._slices = Slices.of_parts(self._matrix, self._parts)
-            else:
-                columns = self.columns
-                whole = Slice(self.n, columns.indptr.astype(np.int64), columns.indices)
-                self._slices = Slices(self.n, {0: whole})
-        return self._slices
+            self.slices = Slices.of_parts(A, parts)
+        self.slices.known_symmetric = symmetric
+        self.n = self.slices.n
 
     @property
     def symmetric(self) -> bool:
         """Whether the pattern is that of an undirected graph."""
-        return self.slices.symmetric if self._known is None else self._known
+        return self.slices.symmetric
 
 
-class Graph:
-    """The pattern of a graph of n vertices, and the source of a search if there is one.
+class Proof:
+    """The rules of a checker, and the graph of n vertices for which a result must obey them.
 
     `unreached` is the level of unreached vertices in arrays, larger than any level plus one, so
-    that an edge to an unreached vertex counts as too long. It never leaves this package.
+    that an edge to an unreached vertex counts as too long. It never leaves this package. With
+    `values` the edges have their lengths.
     """
 
-    def __init__(self, A: Any, source: int | None = None) -> None:
-        self._pattern = A if isinstance(A, Pattern) else Pattern(A)
-        self.n = self._pattern.n
+    def __init__(
+        self,
+        name: str,
+        rules: tuple[str, ...],
+        A: Any,
+        source: int | None = None,
+        *,
+        values: bool = False,
+    ) -> None:
+        self.name, self.rules = name, rules
+        if values:
+            self.edges = weighted(A)
+        else:
+            self.edges = (A if isinstance(A, Pattern) else Pattern(A)).slices
+        self.n = self.edges.n
         self.unreached = self.n + 1
         if source is None:
             return
@@ -535,14 +491,41 @@ class Graph:
             raise IndexOutOfBound(f"check: source {source} is outside 0 .. {self.n - 1}.")
 
     @property
-    def edges(self) -> Slices:
-        """The edges."""
-        return self._pattern.slices
+    def ways(self) -> list[Slices]:
+        """The edges and, if the graph is directed, the same edges turned."""
+        return [self.edges] if self.edges.symmetric else [self.edges, self.edges.turned]
 
-    @property
-    def symmetric(self) -> bool:
-        """Whether the pattern is that of an undirected graph."""
-        return self._pattern.symmetric
+    def fail(self, rule: int, fault: str) -> NoReturn:
+        """Raise `CheckFailed` for a broken rule."""
+        raise CheckFailed(f"{self.name}: {self.rules[rule]}: {fault}.")
+
+    def refuse(
+        self,
+        rule: int,
+        bad: Array,
+        describe: Callable[[int], str],
+        place: Callable[[int], str] = "vertex {}".format,
+    ) -> None:
+        """Raise `CheckFailed` for the first vertex, or other place, that breaks a rule.
+
+        `bad` says which vertices do, (n,); `describe` returns the fault of a vertex in words.
+        """
+        count = int(np.count_nonzero(bad))
+        if count:
+            v = int(np.argmax(bad))
+            self.fail(rule, f"{place(v)}: {describe(v)} (first of {count})")
+
+    def vertices(self, given: Any, what: str) -> Array:
+        """Return a list of vertices as an array, or raise `IndexOutOfBound`."""
+        found = np.asarray(given, np.int64)
+        if found.size and not 0 <= found.min() <= found.max() < self.n:
+            raise IndexOutOfBound(f"{self.name}: {what} 0 .. {self.n - 1}.")
+        return found
+
+    def are_vertices(self, values: Array, below: int | None = None) -> Array:
+        """Return, for each value, whether it is a vertex: a whole number ``0 .. below - 1``."""
+        within = (values >= 0) & (values < (self.n if below is None else below))
+        return within & (np.floor(values) == values) if values.dtype.kind == "f" else within
 
     def dense(self, result: Any, name: str) -> tuple[Array, Array]:
         """Return the value of each vertex, (n,), and whether the vertex has a value, (n,)."""
@@ -564,29 +547,39 @@ class Graph:
         dense[indices] = values
         return dense, present
 
-    def whole(self, result: Any, name: str, word: str, below: int, rule: str) -> Array:
-        """Return the whole number ``0 .. below - 1`` that each vertex must have, (n,), INT64."""
+    def full(
+        self,
+        result: Any,
+        name: str,
+        word: str,
+        valid: Callable[[Array], Array] | None = None,
+        rule: int = 0,
+    ) -> Array:
+        """Return the value of each vertex, (n,); every vertex must have a valid one."""
         values, present = self.dense(result, name)
-        refuse(
-            ~present | ~whole_below(values, below),
-            rule,
-            lambda v: f"{word} {values[v]}" if present[v] else f"no {word}",
-        )
+        bad = ~present if valid is None else ~(present & valid(values))
+        self.refuse(rule, bad, lambda v: f"{word} {values[v]}" if present[v] else f"no {word}")
+        return values
+
+    def whole(self, result: Any, name: str, word: str, below: int) -> Array:
+        """Return the whole number ``0 .. below - 1`` that each vertex must have, (n,), INT64."""
+        values = self.full(result, name, word, lambda x: self.are_vertices(x, below))
         return values.astype(np.int64)
 
-    def require_at_source(self, found: tuple[Array, Array], wanted: int, rule: str) -> None:
-        """Raise unless the values of `dense` have the wanted one at the source."""
-        values, present = found
+    def at_source(self, result: Any, name: str, word: str, wanted: int, rule: int = 0) -> Lookup:
+        """Return `dense` of a result, which must have the wanted value at the source."""
+        values, present = self.dense(result, name)
         if not present[self.source] or values[self.source] != wanted:
             value = values[self.source] if present[self.source] else "none"
-            raise CheckFailed(f"{rule}[{self.source}] is {value}, not {wanted}.")
+            self.fail(rule, f"{word}[{self.source}] is {value}, not {wanted}")
+        return values, present
 
-    def levels(self, levels: Any, name: str, rule: str) -> Array:
+    def levels(self, levels: Any, rule: int) -> Array:
         """Return the level of each vertex, (n,), or `unreached`."""
         values, present = self.dense(levels, "levels")
-        refuse(
-            present & ~whole_below(values, self.n),
-            f"{name}: {rule}",
+        self.refuse(
+            rule,
+            present & ~self.are_vertices(values),
             lambda v: f"level {values[v]} is not one of 0 .. {self.n - 1}",
         )
         kind = np.int32 if self.unreached < 2**31 - 1 else np.int64
@@ -602,47 +595,25 @@ class Graph:
         ``of(own, other)`` says of which edges this counts; self-loops never do.
         """
 
-        def counted(own: Array, other: Array) -> Array:
-            found: Array = of(own, other) & (own != other)
-            return found.astype(np.int64)
+        def counted(e: Edges) -> Array:
+            return np.asarray(of(e.end, e.begin) & (e.begin != e.end), np.int64)
 
-        found = self.edges.at_ends(lambda e: counted(e.end, e.begin), np.add, 0)
-        if not self.symmetric:
-            found += self.edges.at_begins(lambda e: counted(e.begin, e.end), np.add, 0)
-        return found
+        return np.asarray(sum(way.at_ends(counted, np.add, 0) for way in self.ways))
 
-    def report(self, rules: tuple[str, ...], level: Array) -> CheckReport:
+    def report(self, level: Array) -> CheckReport:
         """Return the report for proved levels."""
         reached = level < self.unreached
         entries = self.edges.total(lambda e: reached[e.begin])
-        if self.symmetric:
+        if self.edges.symmetric:
             loops = self.edges.total(lambda e: reached[e.begin] & (e.begin == e.end))
             entries = (entries - loops) // 2 + loops
         depth = int(level[reached].max())
-        return CheckReport(rules, int(np.count_nonzero(reached)), depth, entries)
-
-
-def refuse(bad: Array, rule: str, describe: Callable[[int], str]) -> None:
-    """Raise `CheckFailed` for the first vertex that breaks a rule, if there is one.
-
-    `bad` says which vertices do, (n,); `rule` names the checker too; `describe` returns the fault
-    of a vertex in words.
-    """
-    count = int(np.count_nonzero(bad))
-    if count:
-        v = int(np.argmax(bad))
-        raise CheckFailed(f"{rule}: vertex {v}: {describe(v)} (first of {count}).")
-
-
-def whole_below(values: Array, n: int) -> Array:
-    """Return, for each value, whether it is a whole number ``0 .. n - 1``."""
-    within = (values >= 0) & (values < n)
-    return within & (np.floor(values) == values) if values.dtype.kind == "f" else within
+        return CheckReport(self.rules, int(np.count_nonzero(reached)), depth, entries)
 
 
 def both_ends(edges: Slice) -> tuple[Array, Array]:
     """Return (begin, end) of all edges of a slice, both INT64."""
-    each = [(e.begin.astype(np.int64), e.end.astype(np.int64)) for _, _, e in edges.blocks()]
+    each = [(e.begin.astype(np.int64), e.end.astype(np.int64)) for e in edges.blocks()]
     begin, end = map(np.concatenate, zip(*each, strict=True))
     return begin, end
 
@@ -661,6 +632,7 @@ def weighted(A: Any) -> Slices:
         col_ptr = np.zeros(entries.shape[1] + 1, np.int64)
         np.cumsum(np.bincount(entries.col, minlength=entries.shape[1]), out=col_ptr[1:])
     n = len(col_ptr) - 1
+    _require_square(A.shape[0], n)
     return Slices(n, {0: Slice(n, col_ptr, row_idx, values=values)})
 
 

@@ -1,4 +1,4 @@
-"""Check levels, parents and path counts of searches, from one source or several."""
+"""Check searches: levels, parents, path counts, distances and shortest paths."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lagpu.check.graph import CheckReport, Edges, Graph, Pattern, refuse, whole_below
-from lagpu.errors import CheckFailed, DimensionMismatch, IndexOutOfBound
-
-Array = np.ndarray[Any, Any]
+from lagpu.check.graph import Array, CheckReport, Edges, Pattern, Proof, Slice
+from lagpu.errors import CheckFailed, DimensionMismatch
 
 LEVEL_RULES = (
     "the source has level 0",
@@ -44,40 +42,45 @@ def check_levels(A: Any, source: int, levels: Any) -> CheckReport:
 
     Hence level = dist, and exactly the reachable vertices have one.
     """
-    graph = Graph(A, source)
-    level = graph.levels(levels, "check_levels", LEVEL_RULES[1])
-    prove_levels(graph, level, "check_levels")
-    return graph.report(LEVEL_RULES, level)
+    proof = Proof("check_levels", LEVEL_RULES, A, source)
+    level = proof.levels(levels, 1)
+    _prove_levels_from_source(proof, level)
+    return proof.report(level)
 
 
-def prove_levels(graph: Graph, level: Array, name: str) -> None:
+def _prove_levels_from_source(proof: Proof, level: Array) -> None:
     """Raise unless levels, (n,), obey all of `LEVEL_RULES`."""
-    source = graph.source
+    source = proof.source
     if level[source] != 0:
-        found = level[source] if level[source] < graph.unreached else "none"
-        raise CheckFailed(f"{name}: {LEVEL_RULES[0]}: level[{source}] is {found}, not 0.")
-    nearest = graph.nearest(level)
-    prove_no_long_edge(graph, level, nearest, f"{name}: {LEVEL_RULES[2]}")
-    bad = (level < graph.unreached) & (level != nearest + 1)
-    bad[source] = False
+        found = level[source] if level[source] < proof.unreached else "none"
+        proof.fail(0, f"level[{source}] is {found}, not 0")
+    _prove_levels(proof, level, np.array([source]), proof.n)
+
+
+def _prove_levels(proof: Proof, level: Array, sources: Array, last: int) -> None:
+    """Raise unless levels obey rules 2 and 3, up to the last level, where a search stops."""
+    nearest = proof.nearest(level)
+    _prove_no_long_edge(proof, 2, level, np.where(nearest < last, nearest, proof.unreached))
+    bad = (level < proof.unreached) & (level != nearest + 1)
+    bad[sources] = False
 
     def describe(v: int) -> str:
-        if nearest[v] == graph.unreached:
+        if nearest[v] == proof.unreached:
             return f"level {level[v]}, but none of its in-neighbours is reached"
         return f"level {level[v]}, but its nearest in-neighbour has level {nearest[v]}"
 
-    refuse(bad, f"{name}: {LEVEL_RULES[3]}", describe)
+    proof.refuse(3, bad, describe)
 
 
-def prove_no_long_edge(graph: Graph, level: Array, nearest: Array, rule: str) -> None:
+def _prove_no_long_edge(proof: Proof, rule: int, level: Array, nearest: Array) -> None:
     """Raise if an edge ends more than one level after its begin, or at an unreached vertex."""
 
     def describe(v: int) -> str:
-        found = "no level" if level[v] == graph.unreached else f"level {level[v]}"
-        u = graph.edges.first(lambda e: (e.end == v) & (level[e.begin] == nearest[v]))[v]
+        found = "no level" if level[v] == proof.unreached else f"level {level[v]}"
+        u = proof.edges.first(lambda e: (e.end == v) & (level[e.begin] == nearest[v]))[v]
         return f"{found}, but the edge {u} -> {v} comes from level {nearest[v]}"
 
-    refuse(level > nearest + 1, rule, describe)
+    proof.refuse(rule, level > nearest + 1, describe)
 
 
 # ---- prove the parents of a breadth-first search by the five rules of Graph500
@@ -114,79 +117,72 @@ def check_parents(A: Any, source: int, parents: Any, levels: Any = None) -> Chec
     not in fewer, and no reachable vertex is left out. So a parent on an unreached vertex breaks
     1 or 5: the chain of parents does not end at the source, or is not a path.
     """
-    graph = Graph(A, source)
-    parent, present = graph.dense(parents, "parents")
-    rule = f"check_parents: {PARENT_RULES[0]}: parent"
-    graph.require_at_source((parent, present), graph.source, rule)
-    refuse(
-        present & ~whole_below(parent, graph.n),
-        f"check_parents: {PARENT_RULES[1]}",
-        lambda v: f"parent {parent[v]} is not one of 0 .. {graph.n - 1}",
+    proof = Proof("check_parents", PARENT_RULES, A, source)
+    parent, present = proof.at_source(parents, "parents", "parent", proof.source)
+    proof.refuse(
+        1,
+        present & ~proof.are_vertices(parent),
+        lambda v: f"parent {parent[v]} is not one of 0 .. {proof.n - 1}",
     )
-    kind = np.int32 if graph.n < 2**31 else np.int64
-    parent = np.where(present, parent.astype(kind), np.arange(graph.n, dtype=kind))
-    level = _depths(graph, parent, present)
+    kind = np.int32 if proof.n < 2**31 else np.int64
+    parent = np.where(present, parent.astype(kind), np.arange(proof.n, dtype=kind))
+    level = _depths(proof, parent, present)
     if levels is not None:
-        given = graph.levels(levels, "check_parents", PARENT_RULES[3])
-        words = {graph.unreached: "none"}
-        refuse(
+        given = proof.levels(levels, 3)
+        words = {proof.unreached: "none"}
+        proof.refuse(
+            3,
             level != given,
-            f"check_parents: {PARENT_RULES[3]}",
             lambda v: (
                 f"level {words.get(int(given[v]), given[v])}, "
                 f"but depth in the tree {words.get(int(level[v]), level[v])}"
             ),
         )
-    known = graph.edges.at_ends(lambda e: e.begin == parent[e.end], np.logical_or, False)
+    known = proof.edges.at_ends(lambda e: e.begin == parent[e.end], np.logical_or, False)
     known |= ~present
-    known[graph.source] = True
-    refuse(
+    known[proof.source] = True
+    proof.refuse(
+        6,
         ~known,
-        f"check_parents: {PARENT_RULES[6]}",
         lambda v: f"its parent is {parent[v]}, but there is no edge {parent[v]} -> {v}",
     )
-    nearest = graph.nearest(level)
-    both = np.where(level < graph.unreached, level, nearest + 1)
-    prove_no_long_edge(graph, both, nearest, f"check_parents: {PARENT_RULES[4]}")
-    prove_no_long_edge(graph, level, nearest, f"check_parents: {PARENT_RULES[5]}")
-    return graph.report(PARENT_RULES, level)
+    nearest = proof.nearest(level)
+    both = np.where(level < proof.unreached, level, nearest + 1)
+    _prove_no_long_edge(proof, 4, both, nearest)
+    _prove_no_long_edge(proof, 5, level, nearest)
+    return proof.report(level)
 
 
-def _depths(graph: Graph, parent: Array, present: Array) -> Array:
+def _depths(proof: Proof, parent: Array, present: Array) -> Array:
     """Return each vertex's depth in the tree, (n,), or raise unless all chains end at the source.
 
     Pointer doubling: after k rounds `jump` is 2**k parents up, or the source.
     """
-    rule = f"check_parents: {PARENT_RULES[2]}"
-    refuse(
-        present & ~present[parent],
-        rule,
-        lambda v: f"its parent {parent[v]} has no parent",
-    )
+    orphans = present & ~present[parent]
+    proof.refuse(2, orphans, lambda v: f"its parent {parent[v]} has no parent")
     jump = parent
-    depth = (jump != np.arange(graph.n)).astype(np.int64)
-    for _ in range(graph.n.bit_length()):
+    depth = (jump != np.arange(proof.n)).astype(np.int64)
+    for _ in range(proof.n.bit_length()):
         further = jump[jump]
         depth += depth[jump]
         if np.array_equal(further, jump):
             break
         jump = further
-    refuse(
-        present & (jump != graph.source),
-        rule,
-        lambda v: (
-            "is its own parent, but not the source"
-            if parent[v] == v
-            else f"its chain of parents, from {parent[v]} on, does not end at {graph.source}"
-        ),
-    )
-    kind = np.int32 if graph.unreached < 2**31 - 1 else np.int64
-    return np.where(present, depth, graph.unreached).astype(kind)
+
+    def describe(v: int) -> str:
+        if parent[v] == v:
+            return "is its own parent, but not the source"
+        return f"its chain of parents, from {parent[v]} on, does not end at {proof.source}"
+
+    proof.refuse(2, present & (jump != proof.source), describe)
+    kind = np.int32 if proof.unreached < 2**31 - 1 else np.int64
+    return np.where(present, depth, proof.unreached).astype(kind)
 
 
 # ---- prove numbers of shortest paths
 
 PATH_RULES = (
+    *LEVEL_RULES,
     "the source has one path",
     "exactly the reached vertices have a count",
     "a count is the sum over the in-neighbours one level up",
@@ -209,79 +205,66 @@ def check_paths(A: Any, source: int, paths: Any, levels: Any = None) -> CheckRep
 
     Notes
     -----
-    The rules of `PATH_RULES`, over proved levels, suffice: a shortest path to v ends with an edge
-    from a vertex one level up, and by induction over levels the counts there are right.
+    The last three of `PATH_RULES`, over proved levels, suffice: a shortest path to v ends with an
+    edge from a vertex one level up, and by induction over levels the counts there are right.
     Integers are compared exactly, a sum beyond 64 bits included. A float may differ from the sum
     over the in-neighbours by the rounding of this sum; infinite counts must be infinite sums.
     """
-    graph = Graph(A, source)
+    proof = Proof("check_paths", PATH_RULES, A, source)
     if levels is None:
-        level = graph.edges.search(np.array([graph.source]))
+        level = proof.edges.search(np.array([proof.source]))
     else:
-        level = graph.levels(levels, "check_paths", LEVEL_RULES[1])
-    prove_levels(graph, level, "check_paths")
-    count, present = graph.dense(paths, "paths")
-    graph.require_at_source((count, present), 1, f"check_paths: {PATH_RULES[0]}: paths")
-    refuse(
-        present != (level < graph.unreached),
-        f"check_paths: {PATH_RULES[1]}",
-        lambda v: (
-            f"{count[v]} paths, but it is unreached"
-            if present[v]
-            else f"no count, but it is at level {level[v]}"
-        ),
-    )
-    prove = _prove_float_sums if count.dtype.kind == "f" else _prove_whole_sums
-    prove(graph, level, count)
-    return graph.report(LEVEL_RULES + PATH_RULES, level)
+        level = proof.levels(levels, 1)
+    _prove_levels_from_source(proof, level)
+    reached = level < proof.unreached
+    count, present = proof.at_source(paths, "paths", "paths", 1, rule=4)
+
+    def describe(v: int) -> str:
+        if present[v]:
+            return f"{count[v]} paths, but it is unreached"
+        return f"no count, but it is at level {level[v]}"
+
+    proof.refuse(5, present != reached, describe)
+
+    compare = _float_sums if count.dtype.kind == "f" else _whole_sums
+    bad, total = compare(proof, level, count)
+    bad &= reached
+    bad[proof.source] = False
+    proof.refuse(6, bad, lambda v: f"{count[v]} paths, but the sum is {total(v)}")
+    return proof.report(level)
 
 
-def _prove_whole_sums(graph: Graph, level: Array, count: Array) -> None:
-    """Compare integer counts with their sums, in two halves of 32 bits so that nothing wraps."""
-    rule = f"check_paths: {PATH_RULES[2]}"
-    refuse((level < graph.unreached) & (count < 1), rule, lambda v: f"{count[v]} paths")
+def _whole_sums(proof: Proof, level: Array, count: Array) -> tuple[Array, Callable[[int], int]]:
+    """Return (which counts are not their sums, the sums), all beyond 64 bits too."""
+    proof.refuse(6, (level < proof.unreached) & (count < 1), lambda v: f"{count[v]} paths")
+    # In two halves of 32 bits so that nothing wraps.
     width, mask = np.uint64(32), np.uint64(0xFFFFFFFF)
     bits = count.astype(np.uint64)
-    high, low = _sums(graph, level, bits >> width), _sums(graph, level, bits & mask)
+    high, low = _sums(proof, level, bits >> width), _sums(proof, level, bits & mask)
     high, low = high + (low >> width), low & mask
-    refuse(
-        _except_source(graph, level, (bits >> width != high) | (bits & mask != low)),
-        rule,
-        lambda v: f"{count[v]} paths, but the sum is {(int(high[v]) << 32) + int(low[v])}",
-    )
+    bad = (bits >> width != high) | (bits & mask != low)
+    return bad, lambda v: (int(high[v]) << 32) + int(low[v])
 
 
-def _prove_float_sums(graph: Graph, level: Array, count: Array) -> None:
-    """Compare float counts with their sums: equal while exact, else up to rounding."""
+def _float_sums(proof: Proof, level: Array, count: Array) -> tuple[Array, Callable[[int], Any]]:
+    """Return (which counts are not their sums, the sums): equal while exact, else but rounding."""
     with np.errstate(over="ignore", invalid="ignore"):
-        total = _sums(graph, level, count.astype(np.float64)).astype(count.dtype)
+        total = _sums(proof, level, count.astype(np.float64)).astype(count.dtype)
         limits = np.finfo(count.dtype)
         # k positive summands lose at most k roundings; below 2**precision there are none.
-        summands = graph.edges.at_ends(lambda e: np.ones(len(e.begin), np.int64), np.add, 0)
+        summands = proof.edges.at_ends(lambda e: np.ones(len(e.begin), np.int64), np.add, 0)
         slack = (summands + 1) * float(limits.eps) * total
         inexact = np.isfinite(total) & (total >= 2.0 ** (limits.nmant + 1))
         good = (count == total) | (inexact & (np.abs(count - total) <= slack))
-    refuse(
-        _except_source(graph, level, ~good),
-        f"check_paths: {PATH_RULES[2]}",
-        lambda v: f"{count[v]} paths, but the sum is {total[v]}",
-    )
+    return ~good, total.__getitem__
 
 
-def _except_source(graph: Graph, level: Array, bad: Array) -> Array:
-    bad &= level < graph.unreached
-    bad[graph.source] = False
-    return bad
-
-
-def _sums(graph: Graph, level: Array, count: Array) -> Array:
+def _sums(proof: Proof, level: Array, count: Array) -> Array:
     """Return the sum of each vertex's counts over the in-neighbours one level up, (n,)."""
-
-    def above(edges: Edges) -> Array:
-        begin = edges.begin
-        return np.where(level[begin] + 1 == level[edges.end], count[begin], count.dtype.type(0))
-
-    return graph.edges.at_ends(above, np.add, 0)
+    none = count.dtype.type(0)
+    return proof.edges.at_ends(
+        lambda e: np.where(level[e.begin] + 1 == level[e.end], count[e.begin], none), np.add, 0
+    )
 
 
 # ---- check the results of many sources
@@ -375,38 +358,25 @@ def check_levels_joint(
         Level of each reached vertex.
     k : int, optional
         The largest level; vertices farther away have none.
-    IndexOutOfBound, DimensionMismatch
-        If the sources or the arrays do not fit the graph.
 
     Notes
     -----
     The rules suffice by the proof in `check_levels`, with "the sources" for "the source".
     """
-    graph, name = Graph(A), "check_levels_joint"
-    chosen = _inside(sources, graph, name)
-    level = graph.levels(levels, name, JOINT_RULES[0])
-    last = graph.n if k is None else k
-    reached = level < graph.unreached
-    refuse(reached & (level > last), f"{name}: {JOINT_RULES[0]}", lambda v: f"level {level[v]}")
-    is_source = np.zeros(graph.n, bool)
+    proof = Proof("check_levels_joint", JOINT_RULES, A)
+    chosen = proof.vertices(sources, "a source is outside")
+    level = proof.levels(levels, 0)
+    last = proof.n if k is None else k
+    reached = level < proof.unreached
+    proof.refuse(0, reached & (level > last), lambda v: f"level {level[v]}")
+    is_source = np.zeros(proof.n, bool)
     is_source[chosen] = True
-    found = {graph.unreached: "no level"}
-
-    def shown(v: int) -> str:
-        return found.get(int(level[v]), f"level {level[v]}")
-
-    refuse(is_source != (level == 0), f"{name}: {JOINT_RULES[1]}", shown)
-    nearest = graph.nearest(level)
-    refuse(
-        (nearest < last) & (level > nearest + 1),
-        f"{name}: {JOINT_RULES[2]}",
-        lambda v: f"{shown(v)}, but an edge comes from level {nearest[v]}",
+    proof.refuse(
+        1,
+        is_source != (level == 0),
+        lambda v: f"level {level[v]}" if reached[v] else "no level",
     )
-    refuse(
-        reached & ~is_source & (level != nearest + 1),
-        f"{name}: {JOINT_RULES[3]}",
-        lambda v: f"{shown(v)}, but no in-neighbour is one level up",
-    )
+    _prove_levels(proof, level, chosen, last)
     return JOINT_RULES
 
 
@@ -427,21 +397,120 @@ def check_k_hop(A: Any, sources: Any, k: int, members: Any) -> tuple[str, ...]:
     -----
     A plain search computes the distances.
     """
-    graph, name = Graph(A), "check_k_hop"
-    chosen = _inside(sources, graph, name)
-    _, member = graph.dense(members, "members")
-    level = graph.edges.search(chosen)
-    distance = np.where(level < graph.unreached, level, np.inf)
-    refuse(
+    proof = Proof("check_k_hop", HOP_RULES, A)
+    chosen = proof.vertices(sources, "a source is outside")
+    _, member = proof.dense(members, "members")
+    level = proof.edges.search(chosen)
+    distance = np.where(level < proof.unreached, level, np.inf)
+    proof.refuse(
+        0,
         member != (distance == k),
-        f"{name}: {HOP_RULES[0]}",
         lambda v: f"{'a' if member[v] else 'not a'} member, at distance {distance[v]:g}",
     )
     return HOP_RULES
 
 
-def _inside(sources: Any, graph: Graph, name: str) -> Any:
-    chosen = np.asarray(sources, np.int64)
-    if chosen.size and not 0 <= chosen.min() <= chosen.max() < graph.n:
-        raise IndexOutOfBound(f"{name}: a source is outside 0 .. {graph.n - 1}.")
-    return chosen
+# ---- prove distances, and shortest paths
+
+DISTANCE_RULES = (
+    "the source has distance 0",
+    "an edge from a reached vertex ends at a reached vertex",
+    "no edge is a shortcut: its end is at most its length farther than its begin",
+    "a path from the source to each reached vertex is as long as the distance",
+)
+
+
+def check_distances(A: Any, source: int, distances: Any) -> CheckReport:
+    """Prove that distances are the lengths of shortest paths from a source, or raise.
+
+    Parameters
+    ----------
+    A : Matrix or SciPy sparse array, (n, n)
+        Entries are lengths, zero included.
+    source : int
+        ``0 <= source < n``.
+    distances : result, (n,)
+        Distance of each reached vertex.
+
+    Returns
+    -------
+    CheckReport
+        `depth` is the largest number of edges of a shortest path, counting the path with fewest.
+
+    Notes
+    -----
+    The rules of `DISTANCE_RULES` suffice: by 1 and 4 every distance is the length of a walk from
+    the source, so it is not too small; by 1, 2 and 3, and induction along any walk, it is not too
+    large, and no reachable vertex is left out. A sum of floats is rounded once, and compared
+    exactly.
+    """
+    proof = Proof("check_distances", DISTANCE_RULES, A, source, values=True)
+    distance, present = proof.at_source(distances, "distances", "distance", 0)
+    edges = proof.edges
+    begun = edges.at_ends(lambda e: present[e.begin], np.logical_or, False)
+    proof.refuse(1, begun & ~present, lambda v: "no distance")
+
+    def through(e: Edges) -> Array:
+        return np.asarray(distance[e.begin] + e.lengths)
+
+    def is_short(e: Edges) -> Array:
+        return present[e.begin] & ~(distance[e.end] <= through(e))
+
+    def shortcut(v: int) -> str:
+        u = edges.first(lambda e: is_short(e) & (e.end == v))[v]
+
+        def ways(own: Slice) -> tuple[Array, ...]:
+            each = [through(e)[(e.begin == u) & (e.end == v)] for e in own.blocks()]
+            return (np.concatenate(each),)
+
+        shortest = np.concatenate([found for (found,) in edges.gather(ways)]).min()
+        return f"distance {distance[v]}, but {shortest} by way of {u}"
+
+    proof.refuse(2, edges.at_ends(is_short, np.logical_or, False), shortcut)
+    tight = edges.along(lambda e: present[e.begin] & (distance[e.end] == through(e)))
+    steps = tight.search(np.array([proof.source]))
+    proof.refuse(
+        3,
+        present & (steps == proof.unreached),
+        lambda v: f"distance {distance[v]}, but no path from {source} is that long",
+    )
+    reached = edges.total(lambda e: present[e.begin])
+    return CheckReport(DISTANCE_RULES, int(present.sum()), int(steps[present].max()), reached)
+
+
+ROUTE_RULES = (
+    "the path begins at the source and ends at the target",
+    "consecutive vertices are joined by an edge",
+    "the number of edges is the distance",
+)
+
+
+def check_route(A: Any, source: int, target: int, route: list[int]) -> tuple[str, ...]:
+    """Prove that vertices are a shortest path, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+    source, target : int
+        The ends of the path.
+    route : list of int
+        The vertices of the path.
+
+    Notes
+    -----
+    A plain search computes the distance.
+    """
+    proof = Proof("check_route", ROUTE_RULES, A, source)
+    vertices = proof.vertices(route, f"{route} is not within")
+    if not route or (route[0], route[-1]) != (source, target):
+        proof.fail(0, f"{route}, not {source} to {target}")
+    u, v = vertices[:-1], vertices[1:]
+    joined = proof.edges.have(u, v)
+    if not joined.all():
+        k = int(np.argmin(joined))
+        proof.fail(1, f"there is no edge {u[k]} -> {v[k]}")
+    level = proof.edges.search(np.array([source]))[target]
+    distance = level if level < proof.unreached else np.inf
+    if len(route) - 1 != distance:
+        proof.fail(2, f"{len(route) - 1} edges, but distance {distance:g}")
+    return ROUTE_RULES

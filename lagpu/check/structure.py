@@ -8,21 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
-from lagpu.check.graph import (
-    Edges,
-    Graph,
-    Slice,
-    Slices,
-    both_ends,
-    least_of,
-    listed,
-    refuse,
-    whole_below,
-)
-from lagpu.errors import CheckFailed, IndexOutOfBound, InvalidValue
+from lagpu.check.graph import Array, Edges, Proof, Slice, Slices, both_ends, least_of, listed
+from lagpu.errors import InvalidValue
 from lagpu.host.columns import distinct
-
-Array = np.ndarray[Any, Any]
 
 COMPONENT_RULES = (
     "every vertex has a label, and the label is a vertex",
@@ -54,18 +42,18 @@ def check_components(A: Any, labels: Any, *, strong: bool = False) -> tuple[str,
     cycle. Labels without such an edge into them are taken away until few edges are left, of which
     SciPy finds the components, by a depth-first search (Pearce 2005).
     """
-    graph, name = Graph(A), "check_components"
-    label = graph.whole(labels, "labels", "label", graph.n, f"{name}: {COMPONENT_RULES[0]}")
+    proof = Proof("check_components", COMPONENT_RULES, A)
+    label = proof.whole(labels, "labels", "label", proof.n)
     _, first, place = np.unique(label, return_index=True, return_inverse=True)
-    refuse(
+    proof.refuse(
+        1,
         label != first[place],
-        f"{name}: {COMPONENT_RULES[1]}",
         lambda v: f"label {label[v]}, but the least vertex with this label is {first[place[v]]}",
     )
-    least = _strong(graph.edges, label) if strong else graph.edges.joined()
-    refuse(
+    least = _strong(proof.edges, label) if strong else proof.edges.joined()
+    proof.refuse(
+        2,
         label != least,
-        f"{name}: {COMPONENT_RULES[2]}",
         lambda v: f"label {label[v]}, but it is in the component of {least[v]}",
     )
     return COMPONENT_RULES
@@ -87,8 +75,7 @@ def _strong(edges: Slices, label: Array) -> Array:
 
 def _both_ways(edges: Slices, roots: Array) -> Array:
     """Return which vertices some of the roots reach, and which reach some of them, (n,)."""
-    found: Array = (edges.search(roots) <= edges.n) & (edges.turned.search(roots) <= edges.n)
-    return found
+    return np.asarray((edges.search(roots) <= edges.n) & (edges.turned.search(roots) <= edges.n))
 
 
 def _united(crossing: Slices, label: Array) -> Array:
@@ -102,8 +89,7 @@ def _united(crossing: Slices, label: Array) -> Array:
     arrays: Any = (np.ones(len(begin), np.int8), (label[begin], label[end]))
     pattern = sp.csr_array(arrays, shape=(few.n, few.n))
     least = least_of(*csgraph.connected_components(pattern, connection="strong"))
-    found: Array = least[label]
-    return found
+    return np.asarray(least[label])
 
 
 def _left(crossing: Slices, label: Array) -> Array:
@@ -151,19 +137,10 @@ def check_sides(A: Any, sides: Any) -> tuple[str, ...]:
     sides : result, (n,)
         0 or 1 at each vertex.
     """
-    graph = Graph(A)
-    side, present = graph.dense(sides, "sides")
-    refuse(
-        ~present | ((side != 0) & (side != 1)),
-        f"check_sides: {SIDE_RULES[0]}",
-        lambda v: f"side {side[v]}" if present[v] else "no side",
-    )
-    like = graph.edges.first(lambda e: side[e.begin] == side[e.end])
-    refuse(
-        like < graph.n,
-        f"check_sides: {SIDE_RULES[1]}",
-        lambda v: f"side {side[v]}, like {like[v]}",
-    )
+    proof = Proof("check_sides", SIDE_RULES, A)
+    side = proof.full(sides, "sides", "side", lambda x: (x == 0) | (x == 1))
+    like = proof.edges.first(lambda e: side[e.begin] == side[e.end])
+    proof.refuse(1, like < proof.n, lambda v: f"side {side[v]}, like {like[v]}")
     return SIDE_RULES
 
 
@@ -182,16 +159,15 @@ def check_odd_cycle(A: Any, cycle: list[int]) -> tuple[str, ...]:
     tuple of str
         The rules that hold: `CYCLE_RULES`. Sides cannot alternate along an odd cycle.
     """
-    graph = Graph(A)
-    if any(not 0 <= v < graph.n for v in cycle):
-        raise IndexOutOfBound(f"check_odd_cycle: {cycle} is not within 0 .. {graph.n - 1}.")
+    proof = Proof("check_odd_cycle", CYCLE_RULES, A)
+    u = proof.vertices(cycle, f"{cycle} is not within")
     if len(cycle) % 2 == 0 or len(set(cycle)) != len(cycle):
-        raise CheckFailed(f"check_odd_cycle: {CYCLE_RULES[0]}: {cycle}.")
-    u, v = np.array(cycle), np.array([*cycle[1:], cycle[0]])
-    joined = graph.edges.have(u, v) | graph.edges.have(v, u)
+        proof.fail(0, str(cycle))
+    v = np.roll(u, -1)
+    joined = proof.edges.have(u, v) | proof.edges.have(v, u)
     if not joined.all():
         k = int(np.argmin(joined))
-        raise CheckFailed(f"check_odd_cycle: {CYCLE_RULES[1]}: {u[k]} and {v[k]} are not.")
+        proof.fail(1, f"{u[k]} and {v[k]} are not")
     return CYCLE_RULES
 
 
@@ -234,14 +210,10 @@ def check_topological_levels(A: Any, levels: Any) -> tuple[str, ...]:
     The rules suffice: by the second every edge leads to a higher level, so there is no cycle, and
     by induction over levels the longest path that ends at v has level(v) edges.
     """
-    graph, name = Graph(A), "check_topological_levels"
-    level = graph.whole(levels, "levels", "level", graph.n, f"{name}: {ORDER_RULES[0]}")
-    wanted = graph.edges.at_ends(lambda e: level[e.begin] + 1, np.maximum, 0)
-    refuse(
-        level != wanted,
-        f"{name}: {ORDER_RULES[1]}",
-        lambda v: f"level {level[v]}, not {wanted[v]}",
-    )
+    proof = Proof("check_topological_levels", ORDER_RULES, A)
+    level = proof.whole(levels, "levels", "level", proof.n)
+    wanted = proof.edges.at_ends(lambda e: level[e.begin] + 1, np.maximum, 0)
+    proof.refuse(1, level != wanted, lambda v: f"level {level[v]}, not {wanted[v]}")
     return ORDER_RULES
 
 
@@ -254,23 +226,23 @@ def check_topological_order(A: Any, order: Any) -> tuple[str, ...]:
     order : result, (n,)
         Entry k is the k-th vertex.
     """
-    graph, name = Graph(A), "check_topological_order"
-    vertex, present = graph.dense(order, "order")
-    refuse(
-        ~present | ~whole_below(vertex, graph.n),
-        f"{name}: {LINE_RULES[0]}",
+    proof = Proof("check_topological_order", LINE_RULES, A)
+    vertex, present = proof.dense(order, "order")
+    proof.refuse(
+        0,
+        ~present | ~proof.are_vertices(vertex),
         lambda k: f"place {k} has {vertex[k] if present[k] else 'no vertex'}",
     )
-    place = np.full(graph.n, -1)
-    place[vertex.astype(np.int64)] = np.arange(graph.n)
-    refuse(place < 0, f"{name}: {LINE_RULES[0]}", lambda v: "no place")
-    later = graph.edges.first(lambda e: place[e.begin] >= place[e.end])
+    place = np.full(proof.n, -1)
+    place[vertex.astype(np.int64)] = np.arange(proof.n)
+    proof.refuse(0, place < 0, lambda v: "no place")
+    later = proof.edges.first(lambda e: place[e.begin] >= place[e.end])
 
     def describe(v: int) -> str:
         u = later[v]
         return f"place {place[v]}, but the edge {u} -> {v} comes from place {place[u]}"
 
-    refuse(later < graph.n, f"{name}: {LINE_RULES[1]}", describe)
+    proof.refuse(1, later < proof.n, describe)
     return LINE_RULES
 
 
@@ -290,20 +262,12 @@ def check_core_numbers(A: Any, cores: Any) -> tuple[str, ...]:
     number is not too large. By 3 it is not too small: every vertex of a k-core has degree >= k
     until the first vertices of this core are peeled.
     """
-    graph, name = Graph(A), "check_core_numbers"
-    core = graph.whole(cores, "cores", "core number", 2 * graph.n, f"{name}: {CORE_RULES[0]}")
-    inside = graph.neighbours(lambda own, other: core[other] >= core[own])
-    refuse(
-        inside < core,
-        f"{name}: {CORE_RULES[1]}",
-        lambda v: f"core number {core[v]}, but {inside[v]} neighbours",
-    )
-    largest = _peeled(graph)
-    refuse(
-        core < largest,
-        f"{name}: {CORE_RULES[2]}",
-        lambda v: f"core number {core[v]}, but peeled at {largest[v]}",
-    )
+    proof = Proof("check_core_numbers", CORE_RULES, A)
+    core = proof.whole(cores, "cores", "core number", 2 * proof.n)
+    inside = proof.neighbours(lambda own, other: core[other] >= core[own])
+    proof.refuse(1, inside < core, lambda v: f"core number {core[v]}, but {inside[v]} neighbours")
+    largest = _peeled(proof)
+    proof.refuse(2, core < largest, lambda v: f"core number {core[v]}, but peeled at {largest[v]}")
     return CORE_RULES
 
 
@@ -324,39 +288,25 @@ def check_k_core(A: Any, members: Any, k: int) -> tuple[str, ...]:
     The rules suffice: by 1 the members lie in the core. By 2 they are the whole core: no vertex of
     the core has degree below k while the others are there.
     """
-    graph, name = Graph(A), "check_k_core"
-    _, member = graph.dense(members, "members")
-
-    def among(kept: Array) -> Array:
-        return graph.neighbours(lambda own, other: kept[own] & kept[other])
-
-    inside = among(member)
-    refuse(
-        member & (inside < k),
-        f"{name}: {K_CORE_RULES[0]}",
-        lambda v: f"{inside[v]} neighbours, not {k}",
-    )
-    left = np.ones(graph.n, bool)
-    while True:
-        low = left & (among(left) < k)
-        if not low.any():
-            break
-        left &= ~low
-    refuse(left & ~member, f"{name}: {K_CORE_RULES[1]}", lambda v: "left, but not a member")
+    proof = Proof("check_k_core", K_CORE_RULES, A)
+    _, member = proof.dense(members, "members")
+    inside = proof.neighbours(lambda own, other: member[own] & member[other])
+    proof.refuse(0, member & (inside < k), lambda v: f"{inside[v]} neighbours, not {k}")
+    left = _peeled(proof) >= k
+    proof.refuse(1, left & ~member, lambda v: "left, but not a member")
     return K_CORE_RULES
 
 
-def _peeled(graph: Graph) -> Array:
+def _peeled(proof: Proof) -> Array:
     """Return the core numbers by peeling: first all of least degree, then those it makes as low."""
-    ways = [graph.edges] if graph.symmetric else [graph.edges, graph.edges.turned]
-    degree = graph.neighbours(lambda own, _: np.ones(len(own), bool))
-    found, left, k = np.zeros(graph.n, np.int64), np.ones(graph.n, bool), 0
+    degree = proof.neighbours(lambda own, _: np.ones(len(own), bool))
+    found, left, k = np.zeros(proof.n, np.int64), np.ones(proof.n, bool), 0
     while left.any():
         k = max(k, int(degree[left].min()))
         low = np.flatnonzero(left & (degree <= k))
         while low.size:
             found[low], left[low] = k, False
-            hit = [hit for way in ways for hit in way.hits(low)]
+            hit = [hit for way in proof.ways for hit in way.hits(low)]
             for ends, counts in hit:
                 degree[ends] -= counts
             near = distinct(np.concatenate([ends for ends, _ in hit]))
@@ -374,24 +324,18 @@ def check_independent_set(A: Any, members: Any) -> tuple[str, ...]:
     members : result, (n,)
         An entry for each member.
     """
-    graph = Graph(A)
-    _, member = graph.dense(members, "members")
-    near = graph.neighbours(lambda own, other: member[other]) > 0
-    name = "check_independent_set"
+    proof = Proof("check_independent_set", INDEPENDENT_RULES, A)
+    _, member = proof.dense(members, "members")
+    near = proof.neighbours(lambda own, other: member[other]) > 0
 
     def describe(v: int) -> str:
-        before = graph.edges.first(lambda e: member[e.begin] & (e.begin != e.end))[v]
-        if before == graph.n:
-            ends = graph.edges.at_begins(
-                lambda e: np.where(member[e.end] & (e.begin != e.end), e.end, graph.n),
-                np.minimum,
-                graph.n,
-            )
-            before = ends[v]
-        return f"a member, like {before}"
+        def beside(e: Edges) -> Array:
+            return np.asarray(member[e.begin] & (e.begin != e.end))
 
-    refuse(member & near, f"{name}: {INDEPENDENT_RULES[0]}", describe)
-    refuse(~member & ~near, f"{name}: {INDEPENDENT_RULES[1]}", lambda v: "no neighbour is a member")
+        return f"a member, like {min(way.first(beside)[v] for way in proof.ways)}"
+
+    proof.refuse(0, member & near, describe)
+    proof.refuse(1, ~member & ~near, lambda v: "no neighbour is a member")
     return INDEPENDENT_RULES
 
 
@@ -414,11 +358,15 @@ def check_triangles(A: Any, triangles: Any) -> tuple[str, ...]:
         See the module; symmetric, and self-loops do not count.
     triangles : result, (n,)
         Number of each vertex.
+
+    Raises
+    ------
     InvalidValue
-        If the graph is directed.
+        If the graph is directed; so do the following checkers.
     """
-    graph, name = Graph(A), "check_triangles"
-    return _compare(graph, name, triangles, _counted(graph, name)[0].astype(float), 0)
+    proof = Proof("check_triangles", TRIANGLE_RULES, A)
+    count, _ = _counted(proof)
+    return _compare(proof, triangles, count.astype(float), 0)
 
 
 def check_clustering(A: Any, clustering: Any) -> tuple[str, ...]:
@@ -429,17 +377,12 @@ def check_clustering(A: Any, clustering: Any) -> tuple[str, ...]:
     A : graph, (n, n)
         As in `check_triangles`.
     clustering : result, (n,)
-        Triangles over pairs of neighbours, 0 where there is no pair.
-
-    Raises
-    ------
-    CheckFailed, InvalidValue
-        As `check_triangles`; one rounding is allowed.
+        Triangles over pairs of neighbours, 0 where there is no pair; one rounding is allowed.
     """
-    graph, name = Graph(A), "check_clustering"
-    count, pairs = _counted(graph, name)
-    wanted = np.divide(count, pairs, out=np.zeros(graph.n), where=pairs > 0)
-    return _compare(graph, name, clustering, wanted, 1e-15)
+    proof = Proof("check_clustering", TRIANGLE_RULES, A)
+    count, pairs = _counted(proof)
+    wanted = np.divide(count, pairs, out=np.zeros(proof.n), where=pairs > 0)
+    return _compare(proof, clustering, wanted, 1e-15)
 
 
 def check_triangle_count(A: Any, count: int) -> tuple[str, ...]:
@@ -451,16 +394,11 @@ def check_triangle_count(A: Any, count: int) -> tuple[str, ...]:
         As in `check_triangles`.
     count : int
         The number.
-
-    Raises
-    ------
-    CheckFailed, InvalidValue
-        As `check_triangles`.
     """
-    name = "check_triangle_count"
-    wanted = int(_counted(Graph(A), name)[0].sum()) // 3
+    proof = Proof("check_triangle_count", TRIANGLE_RULES, A)
+    wanted = int(_counted(proof)[0].sum()) // 3
     if count != wanted:
-        raise CheckFailed(f"{name}: {TRIANGLE_RULES[1]}: {count}, but there are {wanted}.")
+        proof.fail(1, f"{count}, but there are {wanted}")
     return TRIANGLE_RULES
 
 
@@ -472,49 +410,46 @@ def check_transitivity(A: Any, share: float) -> tuple[str, ...]:
     A : graph, (n, n)
         As in `check_triangles`.
     share : float
-        Three times the triangles over all pairs of neighbours, 0 if there is no pair.
-
-    Raises
-    ------
-    CheckFailed, InvalidValue
-        As `check_triangles`; one rounding is allowed.
+        Three times the triangles over all pairs of neighbours, 0 if there is no pair; one rounding
+        is allowed.
     """
-    name = "check_transitivity"
-    count, pairs = (int(x.sum()) for x in _counted(Graph(A), name))
+    proof = Proof("check_transitivity", TRIANGLE_RULES, A)
+    count, pairs = (int(x.sum()) for x in _counted(proof))
     wanted = count / pairs if pairs else 0.0
     if not abs(share - wanted) <= 1e-15 * wanted:
-        raise CheckFailed(f"{name}: {TRIANGLE_RULES[1]}: {share}, but the share is {wanted}.")
+        proof.fail(1, f"{share}, but the share is {wanted}")
     return TRIANGLE_RULES
 
 
-def _counted(graph: Graph, name: str) -> tuple[Array, Array]:
+def _counted(proof: Proof) -> tuple[Array, Array]:
     """Return the triangles and the pairs of neighbours of each vertex, both (n,).
 
     For each vertex, its neighbours are marked, and edges between marked vertices are counted: each
     edge once, from its end of fewer neighbours, so that no list is long.
     """
-    edges = graph.edges
+    edges, n = proof.edges, proof.n
     if not edges.symmetric:
-        raise InvalidValue(f"{name}: the graph is directed. Give the undirected one.")
+        raise InvalidValue(f"{proof.name}: the graph is directed. Give the undirected one.")
     degree = edges.at_ends(lambda e: (e.begin != e.end).astype(np.int64), np.add, 0)
 
     def onward(e: Edges) -> Array:
         fewer, same = degree[e.begin] < degree[e.end], degree[e.begin] == degree[e.end]
-        found: Array = fewer | (same & (e.begin < e.end))
-        return found
+        return np.asarray(fewer | (same & (e.begin < e.end)))
 
     once = edges.along(onward)
-    count = np.zeros(graph.n, np.int64)
+    count = np.zeros(n, np.int64)
     some = np.flatnonzero(degree > 1)
     cuts = np.flatnonzero(np.diff(np.cumsum(degree[some]) // _LISTED)) + 1
     for vertices in np.split(some, cuts):
-        start, lists = _neighbours(edges, vertices)
-
-        def among(own: Slice, start: Array = start, lists: Array = lists) -> tuple[Array, ...]:
-            return (_edges_among(own, graph.n, start, lists),)
-
-        count[vertices] = sum(found for (found,) in once.gather(among))
+        count[vertices] = _joined_neighbours(edges, once, vertices)
     return count, degree * (degree - 1) // 2
+
+
+def _joined_neighbours(edges: Slices, once: Slices, vertices: Array) -> Array:
+    """Return how many edges join two neighbours of each vertex, (k,)."""
+    start, lists = _neighbours(edges, vertices)
+    found = once.gather(lambda own: (_edges_among(own, edges.n, start, lists),))
+    return np.asarray(sum(of_slice for (of_slice,) in found))
 
 
 def _neighbours(edges: Slices, vertices: Array) -> tuple[Array, Array]:
@@ -539,15 +474,12 @@ def _edges_among(own: Slice, n: int, start: Array, lists: Array) -> Array:
     return found
 
 
-def _compare(
-    graph: Graph, name: str, result: Any, wanted: Array, rel_tol: float
-) -> tuple[str, ...]:
+def _compare(proof: Proof, result: Any, wanted: Array, rel_tol: float) -> tuple[str, ...]:
     """Raise `CheckFailed` for the first vertex whose number is not the wanted one."""
-    found, present = graph.dense(result, name.removeprefix("check_"))
-    refuse(~present, f"{name}: {TRIANGLE_RULES[0]}", lambda v: "no number")
-    refuse(
+    found = proof.full(result, proof.name.removeprefix("check_"), "number")
+    proof.refuse(
+        1,
         ~(np.abs(found - wanted) <= rel_tol * wanted),
-        f"{name}: {TRIANGLE_RULES[1]}",
         lambda v: f"{found[v]}, not {wanted[v]:.17g}",
     )
     return TRIANGLE_RULES

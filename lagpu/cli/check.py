@@ -17,7 +17,7 @@ from lagpu.backends.guard import overridden
 from lagpu.backends.protocol import Backend
 from lagpu.catalog import ALGORITHMS, PROOFS
 from lagpu.cli.commands import RESULTS, SHORTEST, Options
-from lagpu.cli.console import busy, console, print_json, print_written
+from lagpu.cli.console import busy, console, print_json, print_written, show
 from lagpu.cli.graphs import Begin, Names, load, require_no_device
 from lagpu.errors import CrosscheckFailed, FileFormatError, InvalidValue, NotSupported
 from lagpu.host.files import require_writable, write_json
@@ -51,13 +51,7 @@ def check(
     as_json: bool,
     **results: Path | None,
 ) -> None:
-    """Check the results in some files, and print the rules that hold.
-
-    Raises
-    ------
-    CheckFailed
-        At the first broken rule.
-    """
+    """Check the results in some files, and print the rules that hold, or raise at a broken one."""
     begin = Begin(source, sources, each)
     files = {name: path for name, path in results.items() if path is not None}
     if not files:
@@ -130,8 +124,8 @@ def _show(graph: str, begin: Begin, start: Any, reports: dict[str, Any], as_json
     found: dict[str, Any] = {"graph": graph, "checked": True}
     if start is not None:
         found |= {"sources": start, "each": begin.each} if begin.kind else {"source": start}
-    rows = [_rows(report) for report in reports.values()]
-    far = next((row for row in rows if row), None)
+    rows = {name: _rows(report) for name, report in reports.items()}
+    far = next(filter(None, rows.values()), None)
     if far is not None:
         found |= {
             "reached": sum(one.reached for one in far),
@@ -139,19 +133,16 @@ def _show(graph: str, begin: Begin, start: Any, reports: dict[str, Any], as_json
             "edges_traversed": sum(one.edges for one in far),
         }
     rules = {
-        name: list(row[0].rules if row else report)
-        for (name, report), row in zip(reports.items(), rows, strict=True)
+        name: list(rows[name][0].rules if rows[name] else report)
+        for name, report in reports.items()
     }
     if as_json:
         print_json(found | {"rules": rules})
         return
-    out = console()
     for name, lines in rules.items():
-        out.print(f"{name}: passed", markup=False)
-        for rule in lines:
-            out.print(f"  {rule}", markup=False, soft_wrap=True)
+        show(f"{name}: passed", *(f"  {rule}" for rule in lines))
     if far is not None:
-        out.print(f"{found['reached']:,} vertices reached, depth {found['depth']:,}")
+        show(f"{found['reached']:,} vertices reached, depth {found['depth']:,}")
 
 
 def _rows(report: Any) -> list[checkers.CheckReport]:
@@ -169,17 +160,7 @@ def crosscheck(
     target: str | None,
     as_json: bool,
 ) -> None:
-    """Crosscheck, print the report, and prove the oracle's result.
-
-    Raises
-    ------
-    CrosscheckFailed
-        After printing, at the first difference.
-    CheckFailed
-        After printing, if the backends agree on a wrong result.
-    LagpuError
-        For wrong input.
-    """
+    """Crosscheck, print the report, and prove the oracle's result; a failure is raised at last."""
     if algorithm not in CROSSCHECKED:
         raise InvalidValue(
             f"crosscheck: there is no algorithm {algorithm!r}. Use {', '.join(CROSSCHECKED)}."
@@ -220,7 +201,7 @@ def crosscheck(
     if as_json:
         print_json({"ok": report.ok, "graph": options.graph} | asdict(replace(report, result=None)))
     else:
-        console().print(repr(report), markup=False, soft_wrap=True)
+        show(repr(report))
     if failed is not None:
         raise failed
     with busy("checking"):

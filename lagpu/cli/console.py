@@ -23,10 +23,7 @@ _WIDE = 140  # columns where nothing is a terminal
 
 
 class _Console(Console):
-    """A console on which names are plain text: no markup, no emoji, no control characters.
-
-    A closed pipe is left to `lagpu.cli.entry`.
-    """
+    """A console on which names are plain text: no markup, no emoji, no control characters."""
 
     def __init__(self) -> None:
         # Open MPI gives a process a terminal of its own, and passes on what it prints there.
@@ -37,7 +34,7 @@ class _Console(Console):
         """Return a text, printed by itself or the cell of a table."""
         return super().render_str(plain(text), **how)
 
-    def on_broken_pipe(self) -> None:
+    def on_broken_pipe(self) -> None:  # left to `lagpu.cli.entry`
         raise BrokenPipeError
 
 
@@ -51,21 +48,24 @@ def console() -> Console:
 
 
 @contextmanager
-def busy(what: str) -> Iterator[None]:
-    """Show a description and the elapsed time on stderr, if that is a terminal."""
-    with progress(what):
-        yield
+def busy(what: str) -> Iterator[Callable[[str], None]]:
+    """Show a description and the elapsed time on stderr, if that is a terminal.
 
-
-@contextmanager
-def progress(what: str) -> Iterator[Callable[[str], None]]:
-    """Do the same as `busy`, and yield a function that replaces the description."""
+    Yields a function that replaces the description.
+    """
     errors = Console(stderr=True)
     description = TextColumn("{task.description}", markup=False)
     columns = (SpinnerColumn(), description, TimeElapsedColumn())
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
         task = bar.add_task(plain(what), total=None)
         yield lambda text: bar.update(task, description=plain(text))
+
+
+def show(*parts: Any) -> None:
+    """Print texts, which are not wrapped, and tables."""
+    out = console()
+    for part in parts:
+        out.print(part, soft_wrap=isinstance(part, str))
 
 
 def print_json(found: dict[str, Any]) -> None:
@@ -75,9 +75,8 @@ def print_json(found: dict[str, Any]) -> None:
 
 def print_lines(lines: Mapping[str, str]) -> None:
     """Print texts below each other, each after its name."""
-    out, width = console(), max(map(len, lines))
-    for name, text in lines.items():
-        out.print(f"{name:>{width}}  {text}", markup=False, soft_wrap=True)
+    width = max(map(len, lines))
+    show(*(f"{name:>{width}}  {text}" for name, text in lines.items()))
 
 
 def print_written(files: Mapping[str, Path | None], *, as_json: bool = False) -> None:
@@ -89,19 +88,11 @@ def print_written(files: Mapping[str, Path | None], *, as_json: bool = False) ->
         if as_json:
             print(plain(f"lagpu: {option}: wrote {file}"), file=sys.stderr)
         else:
-            console().print(f"{option}: wrote {file}", soft_wrap=True)
+            show(f"{option}: wrote {file}")
 
 
 def require_file(option: str, file: Path | None, suffixes: tuple[str, ...]) -> None:
-    """Check, before any work, that a file has a valid suffix and can be written.
-
-    Raises
-    ------
-    InvalidValue
-        For another suffix, or if the file cannot be written.
-    FileMissing
-        If the file's folder does not exist.
-    """
+    """Raise, before any work, unless a file has a valid suffix and can be written."""
     if file is None:
         return
     if file.suffix not in suffixes:

@@ -18,7 +18,6 @@ from typing import Any
 
 import typer
 
-from lagpu.cli import algorithms as _  # noqa: F401  (adds its commands)
 from lagpu.cli.commands import app
 from lagpu.errors import CheckFailed, LagpuError, plain
 from lagpu.host import children, files
@@ -58,18 +57,7 @@ _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run one command.
-
-    Parameters
-    ----------
-    args : sequence of str, optional
-        The arguments; by default those of the process.
-
-    Returns
-    -------
-    int
-        The exit code.
-    """
+    """Run one command with some arguments, by default those of the process; return its code."""
     with first_reports():
         return _main(args)
 
@@ -88,22 +76,11 @@ def _main(args: Sequence[str] | None) -> int:
         code = _CLOSED_PIPE
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
-    except LagpuError as error:
+    except (LagpuError, _UsageError, MemoryError) as error:
         if debug:
             raise
-        _print_error(_as_options(str(error)), error)
+        _print_error(_message(error, words), error)
         return _REFUSED if isinstance(error, CheckFailed) else _WRONG
-    except _UsageError as error:
-        if debug:
-            raise
-        _print_error(_usage(error, words), error)
-        return _WRONG
-    except MemoryError as error:
-        if debug:
-            raise
-        what = str(error) or "an allocation failed"
-        _print_error(f"out of memory: {what}. Use a smaller graph.", error)
-        return _WRONG
     if code == INTERRUPTED:
         _print_error("interrupted.", KeyboardInterrupt())
     return code
@@ -177,7 +154,19 @@ def _given(context: Any) -> list[str]:
     return phrases
 
 
-def _usage(error: Exception, words: Sequence[str]) -> str:
+def _message(error: BaseException, words: Sequence[str]) -> str:
+    """Return the message of an error, in which options of a command replace arguments of Python."""
+    if isinstance(error, LagpuError):
+        message = str(error)
+        for argument, option in _OPTIONS.items():
+            message = message.replace(argument, option)
+        return message
+    if isinstance(error, MemoryError):
+        return f"out of memory: {str(error) or 'an allocation failed'}. Use a smaller graph."
+    return _usage(error, words)
+
+
+def _usage(error: BaseException, words: Sequence[str]) -> str:
     """Return the message for wrong arguments, with the command that shows their help.
 
     An error of the parser itself, as for an option without its value, does not know its command;
@@ -207,13 +196,6 @@ def _print_error(message: str, error: BaseException) -> None:
     first, *rest = plain(message).splitlines() or [""]
     more = f" ({len(rest)} more lines with --debug)" if rest else ""
     print(f"lagpu: {first}{more}", file=sys.stderr)
-
-
-def _as_options(message: str) -> str:
-    """Return a message in which options of a command replace arguments of Python."""
-    for argument, option in _OPTIONS.items():
-        message = message.replace(argument, option)
-    return message
 
 
 @contextlib.contextmanager

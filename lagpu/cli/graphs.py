@@ -1,4 +1,4 @@
-"""The graph of a command: how it is loaded, and how the user names its vertices."""
+"""The graph of a command, how the user names its vertices, and the commands that describe one."""
 
 from __future__ import annotations
 
@@ -11,30 +11,27 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from rich.filesize import decimal
 
-from lagpu import generators, io
+from lagpu import algorithms, backends, generators, io
 from lagpu.backends.protocol import Backend
 from lagpu.cli.commands import Options
-from lagpu.cli.console import busy
+from lagpu.cli.console import SAVED, busy, print_json, print_lines, require_file, show
 from lagpu.core.matrix import Matrix
 from lagpu.errors import FileFormatError, InvalidValue
 from lagpu.generators.load import Facts, is_random
 from lagpu.generators.load import load as load_quietly
+from lagpu.host.fitting import FittingTable
+from lagpu.io.files import require_writable
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Names:
-    """The vertices of a graph as the user writes and reads them.
+    """The vertices of a graph as the user writes and reads them."""
 
-    Attributes
-    ----------
-    ids : ndarray, (n,), optional
-        Id of each vertex if the graph was renumbered; without it vertices are numbers.
-    """
-
-    ids: Array | None = None
+    ids: Array | None = None  # of each vertex if the graph was renumbered, (n,); else numbers
 
     @cached_property
     def _place(self) -> dict[str, int]:
@@ -42,13 +39,7 @@ class Names:
         return {str(name): k for k, name in enumerate(self.ids.tolist())}
 
     def vertex(self, text: str, option: str) -> int:
-        """Return the number of the vertex that an option names.
-
-        Raises
-        ------
-        InvalidValue
-            If the text is no number, or no id of the graph.
-        """
+        """Return the number of the vertex that an option names, or raise if there is none."""
         if self.ids is None:
             try:
                 return int(text)
@@ -79,13 +70,7 @@ class Names:
         return vertices if self.ids is None else self.ids[vertices]
 
     def places(self, ids: Sequence[Any], file: str) -> Array:
-        """Return the vertices of the ids in a file, (k,).
-
-        Raises
-        ------
-        FileFormatError
-            If the graph does not have one of them.
-        """
+        """Return the vertices of the ids in a file, (k,), or raise if there is none."""
         found = [self._place.get(str(name), -1) for name in ids]
         if -1 in found:
             odd = ids[found.index(-1)]
@@ -111,13 +96,7 @@ class Begin(NamedTuple):
         return "of each" if self.each else "jointly"
 
     def start(self, command: str, names: Names = Names()) -> int | list[int]:
-        """Return the vertex, or the vertices, to search from.
-
-        Raises
-        ------
-        InvalidValue
-            If `require_one` raises it, `sources` is not a list, or there is no such vertex.
-        """
+        """Return the vertex, or the vertices, to search from."""
         self.require_one(command)
         if self.source is not None:
             return names.vertex(self.source, "--source")
@@ -154,25 +133,11 @@ def load(
     dup_op: str | None = None,
     seed_for: str = "",
 ) -> Loaded:
-    """Make or read the graph of a command.
+    """Make or read the graph of a command, and refuse options that this graph ignores.
 
-    Parameters
-    ----------
-    options : Options
-        The options of the command.
-    place : str or Backend
-        The backend, in place of the one in the options.
-    dup_op : str, optional
-        Combines the values of an edge that a file gives twice; by default they are summed.
-    seed_for : str
-        What else the seed is for; without it a seed that makes no graph is refused.
-
-    Raises
-    ------
-    InvalidValue
-        For an option that this graph ignores, and for a device such as ``/dev/zero``.
-    LagpuError
-        If the graph cannot be read or made.
+    `place` replaces the backend of the options. `dup_op` combines the values of an edge that a file
+    gives twice; by default they are summed. A seed that makes no graph is refused unless `seed_for`
+    says what else it is for.
     """
     start = time.perf_counter()
     graph, directed, backend = options.graph, options.directed, place or options.backend
@@ -219,3 +184,131 @@ def facts_of(A: Matrix) -> Facts:
     """Return the sizes and the degrees of a graph."""
     with busy("counting degrees"):
         return Facts.of(A)
+
+
+# ---- the commands
+
+
+def info(options: Options, as_json: bool) -> None:
+    """Print the sizes, the degrees and the memory of a graph, on a grid of each piece too."""
+    A = load(options).A
+    facts = facts_of(A)
+    found = _summary(options.graph, facts)
+    pieces = _pieces(A)
+    if pieces:
+        found["pieces"] = pieces
+    if as_json:
+        print_json(found)
+        return
+    degrees = f"min {found['degree_min']}, mean {found['degree_mean']:.2f}"
+    kind = "symmetric, so an undirected graph" if facts.symmetric else "not symmetric: directed"
+    lines = {
+        "graph": options.graph,
+        "vertices": f"{found['vertices']:,}",
+        "edges": f"{found['edges']:,} {facts.kind}",
+        "entries": f"{found['entries']:,} stored, {kind}",
+        "self-loops": f"{found['self_loops']:,}",
+        "isolated": f"{found['isolated']:,} vertices without an edge to another",
+        "out-degree": f"{degrees}, max {found['degree_max']:,}",
+        "memory": f"{decimal(found['csc_bytes'])} as columns without values, "
+        f"{decimal(found['bfs_bytes'])} with a search for levels on gpu",
+    }
+    if not facts.symmetric:
+        one_form = decimal(found["bfs_bytes_csc"])
+        lines["memory"] += f", {one_form} with one that only pulls (--orientation csc)"
+    if pieces:
+        entries, nbytes = (max(of[name] for of in pieces) for name in ("entries", "csc_bytes"))
+        lines["pieces"] = (
+            f"{len(pieces)} of {A.backend.name}, each with at most {entries:,} entries, "
+            f"{decimal(nbytes)} as columns without values"
+        )
+    print_lines(lines)
+
+
+def _summary(graph: str, facts: Facts) -> dict[str, Any]:
+    degree, loops = facts.out_degree, facts.has_loop
+    csc, search = backends.bytes_on_gpu(degree, facts.symmetric)
+    one_form = backends.bytes_on_gpu(degree, facts.symmetric, one_form=True)[1]
+    return {
+        "graph": graph,
+        "vertices": facts.vertices,
+        "edges": facts.edges,
+        "edges_kind": facts.kind,
+        "entries": facts.entries,
+        "symmetric": facts.symmetric,
+        "self_loops": int(loops.sum()),
+        "isolated": int(np.count_nonzero((degree == loops) & (facts.in_degree == loops))),
+        "degree_min": int(degree.min()),
+        "degree_mean": float(degree.mean()),
+        "degree_max": int(degree.max()),
+        "csc_bytes": csc,
+        "bfs_bytes": search,
+        "bfs_bytes_csc": search if facts.symmetric else one_form,
+    }
+
+
+def _pieces(A: Matrix) -> list[dict[str, int]]:
+    """Return entries and bytes of the part of each piece, in their order; none without a grid."""
+    parts = A.backend.capabilities.parts
+    if parts is None:
+        return []
+    columns = parts.columns(A.data)
+
+    def of_piece(_home: Backend, piece: int) -> tuple[np.ndarray[Any, Any]]:
+        entries = np.diff(columns.pop(piece)[0])
+        return (np.array([entries.sum(), backends.bytes_on_gpu(entries, False)[0]]),)
+
+    found = [numbers.tolist() for (numbers,) in parts.gather(of_piece)]
+    return [{"entries": entries, "csc_bytes": nbytes} for entries, nbytes in found]
+
+
+def generate(spec: str, out: Path, seed: int | None) -> None:
+    """Make a graph and write it; raise first if the file cannot be written."""
+    require_writable(out)
+    if seed is not None and generators.is_spec(spec):
+        require_random(spec)
+    with busy(f"making {spec}"):
+        A = generators.from_spec(spec, seed=seed, backend="cpu")
+    _write(A, out)
+
+
+def convert(options: Options, out: Path, ids: Path | None) -> None:
+    """Read a graph and write it, and the ids of its vertices if they are wanted."""
+    require_writable(out)
+    if ids is not None and not options.renumber:
+        raise InvalidValue("--ids: vertices have no ids. Add --renumber, or leave it out.")
+    require_file("--ids", ids, SAVED)
+    A, names, _ = load(options)
+    _write(A, out)
+    if ids is not None and names.ids is not None:
+        io.write_vector(np.arange(A.nrows), names.ids, ids)
+
+
+def _write(A: Matrix, out: Path) -> None:
+    with busy(f"writing {out.name}"):
+        io.write(A, out)
+    show(f"{out}: {A.nrows:,} vertices, {A.nvals:,} entries")
+
+
+def list_backends(as_json: bool) -> None:
+    """Print each backend, and why it is unavailable."""
+    found = backends.available()
+    if as_json:
+        print_json(found)
+    else:
+        print_lines({f"{name:>5}": state for name, state in found.items()})
+
+
+def list_algorithms(as_json: bool) -> None:
+    """Print each algorithm with the first line of its docstring."""
+    lines = {
+        name: (getattr(algorithms, name).__doc__ or "").strip().splitlines()[0]
+        for name in algorithms.__all__
+    }
+    if as_json:
+        print_json(lines)
+        return
+    table = FittingTable("algorithm", "result")
+    for name, line in lines.items():
+        table.add_row(name, line)
+    show(table)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 from lagpu.bench import algorithms, graph500, suite
 from lagpu.bench.graphs import SMALL_SUITE, SUITE
 from lagpu.cli.commands import Forms, Output
-from lagpu.cli.console import console, print_written, progress
+from lagpu.cli.console import busy, print_written, show
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.host.files import require_writable, write_json
 from lagpu.papers.experiments import experiments_of, paper_of
@@ -25,7 +24,7 @@ def _measure(
     what: str,
     file: Path | None,
     work: Callable[..., tuple[Report, Sequence[str]]],
-    show: Callable[[Report], None],
+    show_report: Callable[[Report], None],
     *,
     written: bool = True,
 ) -> None:
@@ -40,12 +39,12 @@ def _measure(
         if file is not None:
             write_json(found, file, what)
 
-    with progress("beginning") as say:
+    with busy("beginning") as say:
         found, refusals = work(say, keep)
     try:
         keep(found)
     finally:  # show the result even if writing it fails
-        show(found)
+        show_report(found)
     if written:
         print_written({"--json": file})
     if refusals:
@@ -71,13 +70,12 @@ def bench(
     times = {name: given.pop(name) for name in ("repeats", "seconds", "limit", "budget")}
     csc = orientation if orientation == Forms.CSC else None
     chosen = {"mode": mode, "output": output, "policy": policy, "orientation": csc, **given}
+    common: dict[str, Any] = {"peers": peers or (), "seed": seed, "renumber": renumber}
     if algorithm:
         _refuse_options("without --algorithm", chosen)
         places = tuple(backend or ("auto", "cpu"))
-        known = {name: value for name, value in times.items() if value is not None}
-        family = algorithms.Plan(
-            graphs or (), algorithm, places, peers or (), **known, renumber=renumber, seed=seed
-        )
+        common |= {name: value for name, value in times.items() if value is not None}
+        family = algorithms.Plan(graphs or (), algorithm, places, **common)
         _measure("bench", json_file, lambda *how: algorithms.run(family, *how), _show_family)
         return
     _refuse_options("with --algorithm", times)
@@ -88,27 +86,22 @@ def bench(
         outputs=tuple(dict.fromkeys(map(str, output or [Output.LEVELS]))),
         policies=tuple(dict.fromkeys(policy or ())),
         orientation=str(orientation),
-        seed=seed,
-        peers=peers or (),
-        renumber=renumber,
+        **common,
         **given,
     )
 
-    def show(found: Report) -> None:
-        out = console()
-        out.print(suite.table(found["rows"]))
-        out.print(
+    def show_rows(found: Report) -> None:
+        show(
+            suite.table(found["rows"]),
             "ms is device time if there is a device, wall ms ends when the device has ended",
-            soft_wrap=True,
         )
         if not graphs and {row["graph"] for row in found["rows"]} <= {*SMALL_SUITE}:
-            out.print(
+            show(
                 "These are small graphs, since no GPU takes part. On one, the default is "
-                f"{' '.join(SUITE)}; any of them can be named here too.",
-                soft_wrap=True,
+                f"{' '.join(SUITE)}; any of them can be named here too."
             )
 
-    _measure("bench", json_file, lambda say, _: suite.run(plan, say), show)
+    _measure("bench", json_file, lambda say, _: suite.run(plan, say), show_rows)
 
 
 def _refuse_options(when: str, options: dict[str, Any]) -> None:
@@ -119,41 +112,26 @@ def _refuse_options(when: str, options: dict[str, Any]) -> None:
 
 
 def _show_family(found: Report) -> None:
-    out = console()
-    for table in algorithms.tables(found["rows"]):
-        out.print(table)
-    out.print(
+    show(
+        *algorithms.tables(found["rows"]),
         "ms until the device has ended, device time in brackets; ? if no other system confirms "
         "the answer",
-        soft_wrap=True,
     )
 
 
 def run_graph500(json_file: Path | None, **how: Any) -> None:
-    """Run Graph500, print the required fields, and write the report.
-
-    Raises
-    ------
-    CheckFailed
-        If a search is invalid; nothing is written then.
-    """
+    """Run Graph500, print the required fields, and write the report unless a search is invalid."""
 
     def work(say: Callable[[str], None], _: object) -> tuple[Report, list[str]]:
-        return _without_nan(graph500.run(**how, say=say)), []
+        found = graph500.run(**how, say=say)
+        fields = {x: None if y != y else y for x, y in found["fields"].items()}  # JSON has no NaN
+        return found | {"fields": fields}, []
 
-    def show(found: Report) -> None:
-        print("\n".join(graph500.lines(found["fields"])))
+    def show_fields(found: Report) -> None:
+        fields = {x: math.nan if y is None else y for x, y in found["fields"].items()}
+        print("\n".join(graph500.lines(fields)))
 
-    _measure("graph500", json_file, work, show, written=False)
-
-
-def _without_nan(found: Report) -> Report:
-    """Return a report for JSON, in which NaN is null."""
-    fields = {
-        name: None if isinstance(value, float) and math.isnan(value) else value
-        for name, value in found["fields"].items()
-    }
-    return json.loads(json.dumps(found | {"fields": fields}))  # type: ignore[no-any-return]
+    _measure("graph500", json_file, work, show_fields, written=False)
 
 
 def run_paper(
@@ -167,13 +145,7 @@ def run_paper(
     json_file: Path | None,
     **how: Any,
 ) -> None:
-    """Run experiments of a paper, print their tables, and write the report after each graph.
-
-    Raises
-    ------
-    CheckFailed
-        At the end, if any row is not checked.
-    """
+    """Run experiments of a paper, print their tables, and write the report after each graph."""
     sources = _files_of(files or ())
     if memory is not None and not 0 < memory < 1e9:
         raise InvalidValue(f"--memory: {memory:g} GB. Give more than 0, as 12.")
@@ -182,19 +154,18 @@ def run_paper(
     paper = paper_of(name)
     experiments = experiments_of(paper, table=table, figure=figure, section=section)
 
-    def show(found: Report) -> None:
-        out = console()
-        out.print(f"{paper.number}: {paper.title}. {paper.where}", soft_wrap=True)
+    def show_tables(found: Report) -> None:
+        show(f"{paper.number}: {paper.title}. {paper.where}")
         said: set[str] = set()
         for experiment in found["experiments"]:
-            out.print(table_of(experiment) if experiment["rows"] else experiment["part"])
             new = [line for line in lines_of(experiment) if line not in said]
             said.update(new)
-            out.print("\n".join(new), soft_wrap=True)
+            table = table_of(experiment) if experiment["rows"] else experiment["part"]
+            show(table, "\n".join(new))
         if request.quick:
-            out.print(_QUICK, soft_wrap=True)
+            show(_QUICK)
 
-    _measure("paper", json_file, lambda *calls: run(paper, experiments, request, *calls), show)
+    _measure("paper", json_file, lambda *how: run(paper, experiments, request, *how), show_tables)
 
 
 def _files_of(given: Sequence[str]) -> dict[str, str]:

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from lagpu import backends, io, versions
+import numpy as np
+
+from lagpu import algorithms, backends, io, versions
+from lagpu import check as checkers
 from lagpu.backends.guard import overridden
 from lagpu.backends.processes import of_all
 from lagpu.catalog import PROOFS
-from lagpu.cli.algorithms import TOP, Job
-from lagpu.cli.commands import Options
-from lagpu.cli.console import (
-    SAVED,
-    busy,
-    console,
-    print_json,
-    print_lines,
-    print_written,
-    require_file,
-)
-from lagpu.cli.graphs import Names, facts_of, load
+from lagpu.cli import console
+from lagpu.cli.check import SEARCHES
+from lagpu.cli.commands import TOP, Job, Options
+from lagpu.cli.graphs import Begin, Names, facts_of, load
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import CheckFailed, InvalidValue
@@ -33,7 +28,7 @@ from lagpu.host.files import replacing
 from lagpu.host.fitting import FittingTable
 from lagpu.observe.step import step
 from lagpu.observe.step.drawing import page, require_size
-from lagpu.observe.trace import Trace
+from lagpu.observe.trace import Row, Trace, trace
 
 # The longest run that is repeated, to be timed without what only the first one does; and where
 # that compiles kernels.
@@ -50,18 +45,28 @@ def run(options: Options, job: Job, check: bool, as_json: bool, **files: Path | 
     Command(options, job).run(check=check, as_json=as_json, **files)
 
 
+def bfs(
+    options: Options,
+    source: str | None,
+    sources: str | None,
+    each: bool,
+    output: str,
+    **given: Any,
+) -> None:
+    """Run the search, prove and save the result if requested, and print it."""
+    Search(options, Begin(source, sources, each), str(output)).run(**given)
+
+
 @dataclass(eq=False)
 class Measured:
-    """A result, its time, and the facts to print: first `facts`, then the time, `rates`, `rows`.
+    """A result, its time, and the facts to print.
 
     `trace` is that of another run, and `compile_ms` the time to compile in the run before it.
     """
 
     result: Any
     ms: float
-    facts: dict[str, Any] = field(default_factory=dict)
-    rates: dict[str, Any] = field(default_factory=dict)
-    rows: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any]
     trace: Trace | None = None
     compile_ms: float = 0.0
 
@@ -69,7 +74,7 @@ class Measured:
 class Command:
     """A command that runs one algorithm; `run` is its shape, other methods are its steps."""
 
-    saved_as: tuple[str, ...] = SAVED  # suffixes of a result's file
+    saved_as: tuple[str, ...] = console.SAVED  # suffixes of a result's file
 
     def __init__(self, options: Options, job: Job) -> None:
         self.options, self.job = options, job
@@ -85,16 +90,12 @@ class Command:
     ) -> None:
         """Run the algorithm, prove and save the result if requested, and print it.
 
-        Raises
-        ------
-        CheckFailed
-            After printing, and without saving, if the result is wrong.
-        LagpuError
-            For bad options, before the graph is read.
+        Bad options are rejected before the graph is read. A wrong result is printed, not saved, and
+        then raised.
         """
         options, job = self.options, self.job
-        require_file("--trace", trace_file, (".html", ".json"))
-        require_file("--step", step_file, (".html",))
+        console.require_file("--trace", trace_file, (".html", ".json"))
+        console.require_file("--step", step_file, (".html",))
         if trace_file and step_file and trace_file.resolve() == step_file.resolve():
             raise InvalidValue(
                 f"--step: {step_file} is also the file of --trace. Give another one."
@@ -104,15 +105,14 @@ class Command:
         self.require(save, step_file)
         if not options.renumber:
             self.start(Names())
-        require_file("--save", save, self.saved_as)
+        console.require_file("--save", save, self.saved_as)
         place = overridden(backends.get(options.backend), options.kernel, options.policy)
         A, names, load_ms = load(options, place, dup_op=job.dup_op, seed_for=job.seed_for)
         start = self.start(names)
-        self.require_vertices(A, start)
         if step_file is not None:
             require_size(A.nrows, "the graph", "--step")
         facts = facts_of(A)
-        with busy(f"{job.algorithm} on {A.backend.name}"):
+        with console.busy(f"{job.algorithm} on {A.backend.name}"):
             measured = self.measure(A, start, facts)
         refusal = self.refusal(A, start, measured.result) if check else None
         found = {
@@ -123,24 +123,26 @@ class Command:
             **_named(measured.facts, names),
             "load_ms": load_ms,
             "ms": measured.ms,
-            **measured.rates,
             "backend": A.backend.name,
             "checked": None if not check else refusal is None,
-            **measured.rows,
             "versions": versions.versions(),
         }
         saved = save if refusal is None and self.write(measured.result, save, names) else None
         if as_json:
-            print_json(found)
+            console.print_json(found)
         else:
             self.print(found)
-        if trace_file is not None and measured.trace is not None:
-            _write_trace(measured.trace, trace_file, self.head(found, measured))
+        if trace_file is not None:
+            with _writing("--trace", trace_file):
+                self.write_trace(found, measured, trace_file)
         if step_file is not None:
-            title = self.title(start)
-            _write_steps(lambda: job.run(A, *start), title, A, options.graph, step_file)
+            steps = step(lambda: job.run(A, *start))
+            shown = {"graph": options.graph, "on": A.backend.name}
+            html = page(steps, self.title(start), shown, what="--step")
+            with _writing("--step", step_file), replacing(step_file) as stream:
+                stream.write(html.encode())
         files = {"--save": saved, "--trace": trace_file, "--step": step_file}
-        print_written(files, as_json=as_json)
+        console.print_written(files, as_json=as_json)
         if refusal is not None:
             raise refusal
 
@@ -151,9 +153,6 @@ class Command:
         """Return the arguments of the algorithm after the graph."""
         return tuple(names.vertex(text, option) for option, text in self.job.vertices.items())
 
-    def require_vertices(self, A: Matrix, start: tuple[Any, ...]) -> None:
-        """Raise for vertices that the graph does not have; most algorithms do so themselves."""
-
     def measure(self, A: Matrix, start: tuple[Any, ...], facts: Facts) -> Measured:
         """Run the algorithm, twice if that takes little time, and time the last run."""
         result, ms = self.timed(A, start)
@@ -162,8 +161,8 @@ class Command:
         warm = slowest <= (_AGAIN_COMPILED_MS if compiles else _AGAIN_MS)
         if warm:
             result, ms = self.timed(A, start)
-        said = {"algorithm": self.job.algorithm, **self.job.facts(result, *start)}
-        return Measured(result, ms, said, {"warm": warm})
+        said = {"algorithm": self.job.algorithm, **self.job.facts(result, *start), "warm": warm}
+        return Measured(result, ms, said)
 
     def timed(self, A: Matrix, start: tuple[Any, ...]) -> tuple[Any, float]:
         """Return the complete result of the algorithm and its milliseconds."""
@@ -175,10 +174,13 @@ class Command:
 
     def refusal(self, A: Matrix, start: tuple[Any, ...], result: Any) -> CheckFailed | None:
         """Return why the result is wrong, or None."""
-        prove = self.job.prove or PROOFS[self.job.algorithm]
-        with busy(f"checking {self.job.algorithm}"):
+        job = self.job
+        with console.busy(f"checking {job.algorithm}"):
             try:
-                prove(A, *start, result)
+                if job.prove is None:
+                    PROOFS[job.algorithm](A, *start, result)
+                else:
+                    job.prove(checkers, A, *start, result)
             except CheckFailed as error:
                 return error
         return None
@@ -200,9 +202,8 @@ class Command:
         """Return the title of a page of steps."""
         return self.job.algorithm
 
-    def head(self, found: dict[str, Any], measured: Measured) -> dict[str, object]:
-        """Return the facts at the head of a trace."""
-        return {}
+    def write_trace(self, found: dict[str, Any], measured: Measured, file: Path) -> None:
+        """Write the trace of a command that has one."""
 
     def print(self, found: dict[str, Any]) -> None:
         """Print a result for a reader."""
@@ -210,18 +211,17 @@ class Command:
         lines["edges"] = f"{found['edges']:,} {found['edges_kind']}"
         lines |= load_and_time(found, found["algorithm"])
         lines["time"] += "after a warm-up" if found["warm"] else "the first run"
-        lines["check"] = verdict(found)
+        lines["check"] = _VERDICTS[found["checked"]]
         rankings = {name: value for name, value in lines.items() if _is_ranking(value)}
-        width = max(map(len, lines))
-        print_lines(
+        console.print_lines(
             {
-                f"{name.replace('_', ' '):>{width}}": _shown(value)
+                name.replace("_", " "): _shown(value)
                 for name, value in lines.items()
                 if name not in rankings
             }
         )
         if rankings:
-            console().print(_ranked(rankings))
+            console.show(_ranked(rankings))
 
 
 def load_and_time(found: dict[str, Any], what: str) -> dict[str, str]:
@@ -231,11 +231,6 @@ def load_and_time(found: dict[str, Any], what: str) -> dict[str, str]:
         "load": f"{found['load_ms']:,.3f} ms to make or read the graph and bring it to {place}",
         "time": f"{found['ms']:,.3f} ms for {what} on {place}, ",
     }
-
-
-def verdict(found: dict[str, Any]) -> str:
-    """Return the result of the check in words."""
-    return _VERDICTS[found["checked"]]
 
 
 def _named(found: dict[str, Any], names: Names) -> dict[str, Any]:
@@ -277,26 +272,234 @@ def _shown(value: Any) -> str:
     return str(value)
 
 
-def _write_trace(traced: Trace, file: Path, facts: dict[str, object]) -> None:
-    """Write a trace in the format of the file's suffix."""
-    with _writing("--trace", file):
-        if file.suffix == ".json":
-            traced.to_json(file)
-        else:
-            traced.to_html(file, title=f"lagpu bfs {facts['graph']}", facts=facts)
-
-
-def _write_steps(run: Callable[[], Any], title: str, A: Matrix, graph: str, file: Path) -> None:
-    """Step through an algorithm on a graph and write the page."""
-    steps = step(run)
-    html = page(steps, title, {"graph": graph, "on": A.backend.name}, what="--step")
-    with _writing("--step", file), replacing(file) as stream:
-        stream.write(html.encode())
-
-
 @contextmanager
 def _writing(option: str, file: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise InvalidValue(f"{option}: {file}: {error.strerror or error}.") from error
+
+
+# ---- ``lagpu bfs``: measure a search, and show the cost of each level
+
+Level = dict[str, Any]
+_FIRST, _LAST = 24, 8  # rows of a long table
+_WORDS = ("direction", "kernel")
+_PHASES = ("expand", "share", "expansion", "sort", "fold", "update", "agree", "parents")
+
+
+class Search(Command):
+    """A search from one vertex, from the nearest of several, or from each of several."""
+
+    def __init__(self, options: Options, begin: Begin, output: str) -> None:
+        self.begin, self.output = begin, output
+        name = SEARCHES[begin.kind].get(output, "")
+        super().__init__(options, Job(name, of_vertices=output == "parents"))
+
+    def require(self, save: Path | None, step_file: Path | None) -> None:
+        """Raise for options that do not fit together."""
+        begin = self.begin
+        begin.require_one("bfs")
+        if self.options.renumber and begin.each and save is not None:
+            raise InvalidValue(
+                "--save: a matrix has no place for names. Leave --each or --renumber out."
+            )
+        if not self.job.algorithm:
+            valid = "levels, or add --each for parents"
+            valid = "levels or parents with --each" if begin.each else valid
+            raise InvalidValue(
+                f"--output: {self.output} is for one source. From several, use {valid}."
+            )
+        if begin.kind and step_file is not None:
+            raise InvalidValue("--step: shows one search. Give --source, or leave it out.")
+        if begin.each:
+            self.saved_as = (".npz", ".mtx")
+        if begin.each and save is not None and save.suffix not in self.saved_as:
+            raise InvalidValue(
+                f"--save: {save.name} cannot have a row for each source. Use .npz or .mtx."
+            )
+
+    def start(self, names: Names) -> tuple[Any, ...]:
+        """Return the source, or the list of sources."""
+        return (self.begin.start("bfs", names),)
+
+    def measure(self, A: Matrix, start: tuple[Any, ...], facts: Facts) -> Measured:
+        """Search to warm up (kernels compile), to be timed, to warm up again, and to be traced.
+
+        A traced search that is fused runs another variant of the timed one's kernel: one that logs;
+        or the same one, if that has no such variant.
+        """
+        self.timed(A, start)
+        result, ms = self.timed(A, start)
+        with trace() as cold:
+            self.job.run(A, *start)
+        with trace() as traced:
+            self.job.run(A, *start)
+        depth = _depth(A, start[0], traced)
+        traversed = count = 0
+        for vertices in _rows(result):
+            reached = np.zeros(facts.vertices, bool)
+            reached[vertices] = True
+            traversed += facts.edges_from(reached)
+            count += len(vertices)
+        begin = {"sources": start[0], "each": self.begin.each}
+        return Measured(
+            result,
+            ms,
+            {
+                **(begin if self.begin.kind else {"source": start[0]}),
+                "output": self.output,
+                "reached": count,
+                "depth": depth,  # the product of this level is empty
+                "edges_traversed": traversed,
+                "mteps": traversed / ms / 1e3,
+                "levels": [_level(row) for row in _products(traced)],
+            },
+            traced,
+            cold.totals().compile_ms,
+        )
+
+    def title(self, start: tuple[Any, ...]) -> str:
+        """Return the title of a page of steps."""
+        return f"{self.job.algorithm} from vertex {start[0]}"
+
+    def write_trace(self, found: dict[str, Any], measured: Measured, file: Path) -> None:
+        """Write the trace in the format of the file's suffix."""
+        assert measured.trace is not None
+        if file.suffix == ".json":
+            measured.trace.to_json(file)
+            return
+        facts = {
+            "graph": found["graph"],
+            "vertices": f"{found['vertices']:,}",
+            "edges": f"{found['edges']:,} {found['edges_kind']}",
+            "search": f"{found['output']} from {_begin(found)}, {found['reached']:,} reached",
+            "backend": f"{found['backend']}, lagpu {found['versions']['lagpu']}",
+            "untraced": f"{measured.ms:.3f} ms, after a warm-up",
+            "compiling": f"{measured.compile_ms:.1f} ms in the traced run before this one",
+        }
+        measured.trace.to_html(file, title=f"lagpu bfs {found['graph']}", facts=facts)
+
+    def print(self, found: dict[str, Any]) -> None:
+        """Print a search for a reader."""
+        searches = len(found["sources"]) if found.get("each") else 1
+        share = found["reached"] / (found["vertices"] * searches)
+        times = load_and_time(found, found["output"])
+        console.print_lines(
+            {
+                "graph": found["graph"],
+                "vertices": f"{found['vertices']:,}",
+                "edges": f"{found['edges']:,} {found['edges_kind']}",
+                "reached": f"{found['reached']:,} ({share:.1%}) from {_begin(found)}",
+                "depth": f"{found['depth']:,}",
+                "load": times["load"],
+                "time": times["time"] + "untraced, after a warm-up",
+                "rate": f"{found['mteps']:,.1f} MTEPS: each of {found['edges_traversed']:,} edges "
+                "once",
+                "check": _VERDICTS[found["checked"]],
+            }
+        )
+        console.show(*_tables(found["levels"]))
+
+
+def _rows(result: Vector | Matrix) -> list[np.ndarray[Any, Any]]:
+    """Return the vertices that each search has reached."""
+    if isinstance(result, Vector):
+        return [result.to_coo()[0]]
+    start, vertices, _ = result.to_csr()
+    return np.split(vertices, start[1:-1])
+
+
+def _products(traced: Trace) -> list[Row]:
+    return [row for row in traced.rows if row.method in ("mxv", "matrix_mxm")]
+
+
+def _depth(A: Matrix, start: Any, traced: Trace) -> int:
+    """Return the last level, levels that did not fit the log included."""
+    if traced.totals().unlogged:  # no rows by level; another search has the same depth
+        return int(algorithms.bfs_levels_multi(A, start).reduce("max").new().value)
+    a_level = sum(row.level == 0 for row in traced.rows)
+    return len(_products(traced)) + traced.totals().unrecorded // max(a_level, 1) - 1
+
+
+def _begin(found: dict[str, Any]) -> str:
+    """Return the sources of the search in words."""
+    if "source" in found:
+        return f"vertex {found['source']}"
+    return f"{'each of' if found['each'] else 'the nearest of'} {len(found['sources'])} vertices"
+
+
+def _level(row: Row) -> dict[str, Any]:
+    return {
+        "level": row.level,
+        "frontier": row.nvals_in,
+        "edges": row.edges,
+        "direction": row.direction or None,
+        "kernel": row.kernel or None,
+        "reason": row.reason or None,
+        "ms": row.kernel_ms,
+        **({"phases": [asdict(phase) for phase in row.phases]} if row.phases else {}),
+    }
+
+
+def _tables(levels: list[Level]) -> Iterator[FittingTable]:
+    """Yield the table of levels; of a grid's search also its ms by phase or piece, and messages."""
+    by_level = all(level["level"] is not None for level in levels)
+    what = "is for the product alone" if by_level else "is for the kernel, which keeps no log"
+    rows = [{"edges examined": level["edges"], **level} for level in levels]
+    columns = ["frontier", "edges examined", *_WORDS, "ms"]
+    yield _by_level(rows, columns, f"from a second, traced run; ms {what}")
+    phases = [level.get("phases", ()) for level in levels]
+    names = list(dict.fromkeys(phase["name"] for of_level in phases for phase in of_level))
+    names.sort(key=lambda name: _PHASES.index(name) if name in _PHASES else len(_PHASES))
+    if names:
+        rows = [
+            level | _summed((phase["name"], phase["ms"]) for phase in of_level)
+            for level, of_level in zip(levels, phases, strict=True)
+        ]
+        of = "phase" if names[0] in _PHASES else "piece"
+        yield _by_level(rows, names, f"ms of this process, by {of}")
+    sent = [[message for phase in of_level for message in phase["sent"]] for of_level in phases]
+    forms = sorted({message["form"] for of_level in sent for message in of_level})
+    if forms:
+        rows = [
+            level | _summed((m["form"], np.array([m["bytes"], m["messages"]])) for m in of_level)
+            for level, of_level in zip(levels, sent, strict=True)
+        ]
+        yield _by_level(rows, forms, "bytes that this process sent, in messages, by form")
+
+
+def _summed(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the sum of the numbers of each name."""
+    found: dict[str, Any] = {}
+    for name, number in pairs:
+        found[name] = found.get(name, 0) + number
+    return found
+
+
+def _by_level(rows: list[Level], columns: list[str], caption: str) -> FittingTable:
+    """Return a table with a row for each level, and one row for the middle of a long one."""
+    table = FittingTable(caption=caption)
+    for name in ("level", *columns):
+        table.add_column(name, justify="left" if name in _WORDS else "right")
+    groups = [[row] for row in rows]
+    if len(rows) > _FIRST + _LAST + 1:
+        groups[_FIRST:-_LAST] = [rows[_FIRST:-_LAST]]
+    for group in groups:
+        level = "all" if group[0]["level"] is None else str(group[0]["level"])
+        label = level if len(group) == 1 else f"{len(group)} more"
+        table.add_row(label, *(_cell([row.get(name) for row in group]) for name in columns))
+    return table
+
+
+def _cell(values: list[Any]) -> str:
+    """Return the cell of one level, or of several together."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return "-"
+    if isinstance(known[0], str):
+        return known[0] if len(values) == 1 else "..."
+    total = sum(known)
+    if isinstance(total, np.ndarray):
+        return f"{total[0]:,} in {total[1]:,}"
+    return f"{total:.3f}" if isinstance(total, float) else f"{total:,}"

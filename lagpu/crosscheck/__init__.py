@@ -14,7 +14,7 @@ from lagpu.core.recorder import observing
 from lagpu.core.scalar import Scalar
 from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
-from lagpu.crosscheck.fused import Outcome, SingleBackend, compare_outcomes, require_fusing
+from lagpu.crosscheck.fused import Comparison, Outcome, SingleBackend
 from lagpu.crosscheck.lockstep import Lockstep
 from lagpu.crosscheck.report import Report
 from lagpu.errors import DomainMismatch, InvalidValue
@@ -60,7 +60,7 @@ def crosscheck(
     Notes
     -----
     The program runs once, and each operation on every backend. A value chosen by `any` must be one
-    of the candidates, which NumPy computes; sums of floats must agree within `rules.TOLERANCE` of
+    of the candidates, which NumPy computes; sums of floats must agree within `TOLERANCE` of
     the summands; everything else must be equal. A backend whose value may differ goes on with the
     oracle's value. For a single backend, a value chosen by `any` in the fused run must be a
     candidate in the eager run; once a statement computes with a chosen value, only indices are
@@ -82,9 +82,12 @@ def crosscheck(
     places = _places(backends)
     name = getattr(algorithm, "__name__", type(algorithm).__name__)
     report = Report(name, tuple(place.name for place in places))
-    if len(places) == 1:
-        require_fusing(places[0])
     is_single = len(places) == 1
+    if is_single and not places[0].capabilities.fuses:
+        raise InvalidValue(
+            f"crosscheck: {places[0].name} runs every loop eagerly, so there are no two runs to "
+            "compare. Give two backends."
+        )
     lockstep: Any = SingleBackend(places[0], report) if is_single else Lockstep(places, report)
     with observing(lockstep), registry.use(lockstep):
         copied, named = _copied((args, kwargs), lockstep)
@@ -97,7 +100,7 @@ def crosscheck(
         with registry.use(places[0]):
             copied, named = _copied((args, kwargs), places[0])
             fused = Outcome(algorithm(*copied, **named), copied, named)
-        compare_outcomes(eager, fused, Outcome(None, args, kwargs), free, places[0], report)
+        Comparison(report, places[0], free).outcomes(eager, fused, Outcome(None, args, kwargs))
     return report
 
 

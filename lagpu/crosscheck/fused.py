@@ -12,21 +12,12 @@ from lagpu.core.matrix import Matrix
 from lagpu.core.scalar import Scalar
 from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix, TransposedMatrix, TransposedSelection
+from lagpu.crosscheck import meaning
 from lagpu.crosscheck.lockstep import Lockstep, Replica, replicas_in
-from lagpu.crosscheck.meaning import Entries, Terms, holds, scalar_entries
+from lagpu.crosscheck.meaning import EXACT, Entries, HostMatrix, Rule, Terms, Unequal, Written
 from lagpu.crosscheck.report import Difference, Place, Report, Row
-from lagpu.crosscheck.rules import (
-    EXACT,
-    TOLERANCE,
-    Rule,
-    Unequal,
-    Written,
-    compare,
-    compare_choices,
-    equal,
-)
 from lagpu.dtypes import DType, cast, lookup
-from lagpu.errors import DomainMismatch, InvalidValue
+from lagpu.errors import DomainMismatch
 from lagpu.operations import Assign, Descriptor, Multiply, MultiplySelection, Operation, Statement
 
 Array = np.ndarray[Any, Any]
@@ -55,17 +46,11 @@ class SingleBackend(Lockstep):
         s.out.possible = self._possible_after(s.out, before)
 
     def _made(
-        self,
-        method: str,
-        given: tuple[Any, ...],
-        dtype: DType,
-        shape: tuple[int, ...],
-        shown: str = "",
-        rule: Rule = EXACT,
+        self, method: str, given: Any, dtype: DType, shape: tuple[int, ...], rule: Rule = EXACT
     ) -> Replica:
         source = next(replicas_in(given), None)
         copied = None if source is None or source.shape != shape else self._possible(source)
-        made = super()._made(method, given, dtype, shape, shown, rule)
+        made = super()._made(method, given, dtype, shape, rule)
         nothing = Terms(np.zeros(0, np.int64), np.zeros(0))
         determined = source is None or copied is not None or not source.free
         before = Before(Descriptor(), None, copied, nothing, determined)
@@ -150,7 +135,7 @@ def _values_read(operation: Operation) -> Iterator[Replica]:
 
 def _after(new: Terms, before: Before, indices: Array, dtype: DType) -> Terms | None:
     """Return the possible values at the indices of an output: new ones, or else old ones."""
-    kept = holds(before.mask, before.desc, new.at) & np.isin(new.at, indices)
+    kept = meaning.holds(before.mask, before.desc, new.at) & np.isin(new.at, indices)
     at, values = new.at[kept], np.atleast_1d(cast(new.values, dtype))[kept]
     rest = indices[~np.isin(indices, at)]
     if not len(rest):
@@ -175,51 +160,34 @@ class Outcome(NamedTuple):
     kwargs: dict[str, Any]
 
 
-def require_fusing(place: Backend) -> None:
-    """Raise `InvalidValue` for a backend that fuses no loops."""
-    if not place.capabilities.fuses:
-        raise InvalidValue(
-            f"crosscheck: {place.name} runs every loop eagerly, so there are no two runs to "
-            "compare. Give two backends."
-        )
+class Comparison(NamedTuple):
+    """The comparison of two runs on a backend.
 
-
-def compare_outcomes(
-    eager: Outcome,
-    fused: Outcome,
-    given: Outcome,
-    free_reads: bool,
-    place: Backend,
-    report: Report,
-) -> None:
-    """Raise `CrosscheckFailed` for the first difference of two runs on a backend.
-
-    `given` has the arguments before both runs; `free_reads` says that the program read numbers
-    that depend on choices of `any`. The report gets a row for each part of the result, and for
-    each written argument.
+    `free_reads` says that the program read numbers that depend on choices of `any`.
     """
-    comparison = _Comparison(report, place.name, free_reads)
-    count = len(report.rows)
-    for name in Outcome._fields:
-        comparison.parts(name, *(getattr(x, name) for x in (eager, fused, given)))
-    if len(report.rows) == count:
-        report.notes.append("nothing of the result could be compared")
-    ran = f"the last loop ran {place.last_loop}" if place.last_loop else ""
-    report.notes.append(ran or "no loop ran as one program")
-
-
-class _Comparison(NamedTuple):
-    """Two runs, compared part by part."""
 
     report: Report
-    place: str
+    place: Backend
     free_reads: bool
+
+    def outcomes(self, eager: Outcome, fused: Outcome, given: Outcome) -> None:
+        """Raise `CrosscheckFailed` for the first difference; `given` has the arguments before.
+
+        The report gets a row for each part of the result, and for each written argument.
+        """
+        report, count = self.report, len(self.report.rows)
+        for name in Outcome._fields:
+            self.parts(name, *(getattr(x, name) for x in (eager, fused, given)))
+        if len(report.rows) == count:
+            report.notes.append("nothing of the result could be compared")
+        last = self.place.last_loop
+        report.notes.append(f"the last loop ran {last}" if last else "no loop ran as one program")
 
     def parts(self, name: str, eager: Any, fused: Any, given: Any) -> None:
         """Compare results or arguments; each part of a result, and written argument, gets a row."""
         left, right, before = (list(_leaves(x, name)) for x in (eager, fused, given))
-        if len(left) != len(right) and not self.free_reads:
-            self._fail(name, f"{len(left)} parts", f"{len(right)} parts")
+        if len(left) != len(right):
+            self._unless_free(name, f"{len(left)} parts", f"{len(right)} parts")
         for (part, x), (_, y) in zip(left, right, strict=False):
             if _can_compare(x) and _can_compare(y):
                 how = self._how(part, x, y)
@@ -230,11 +198,8 @@ class _Comparison(NamedTuple):
             elif name == "result":
                 self.report.notes.append(f"{part}: {type(x).__name__} was not compared")
 
-    def _fail(self, name: str, x: Any, y: Any) -> NoReturn:
-        self._differ(name, Unequal(1, ((None, str(x), str(y), ""),)))
-
     def _differ(self, name: str, found: Unequal) -> NoReturn:
-        ways = f"{self.place} eager", f"{self.place} fused"
+        ways = f"{self.place.name} eager", f"{self.place.name} fused"
         where = 0, "", Place("", 0, name), -1
         raise self.report.failed(Difference(*where, *ways, name, found.count, found.rows))
 
@@ -251,24 +216,23 @@ class _Comparison(NamedTuple):
         data = getattr(x, "data", None)
         free = data.free if isinstance(data, Replica) else self.free_reads
         may = data.possible if isinstance(data, Replica) and not self.free_reads else None
-        rule = Rule(tolerance=TOLERANCE.get(first.dtype.name, 0.0))
-        if free and may is not None:
+        rule = Rule(tolerance=meaning.TOLERANCE.get(first.dtype.name, 0.0))
+        chosen = free and may is not None
+        if chosen:
             rule = rule._replace(is_any=True)
-            found = compare_choices(first, other, rule, may)
-        else:
-            if free:
-                first, other = (e._replace(values=np.zeros_like(e.values)) for e in (first, other))
-            if rule.tolerance:
-                rule = rule._replace(by=Written(None, Descriptor(), None, first))
-            found = compare(first, other, rule)
+        elif free:
+            first, other = (e._replace(values=np.zeros_like(e.values)) for e in (first, other))
+        if rule.tolerance:
+            rule = rule._replace(by=Written(None, Descriptor(), None, first))
+        found = meaning.compare(first, other, rule, may if chosen else None)
         if isinstance(found, Unequal):
             self._differ(name, found)
-        return _INDICES_ONLY if free and not rule.is_any else str(rule)
+        return _INDICES_ONLY if free and not chosen else str(rule)
 
     def _unless_free(self, name: str, x: Any, y: Any) -> str:
         """Raise for parts that differ, or add a note if choices of `any` may be the reason."""
         if not self.free_reads:
-            self._fail(name, x, y)
+            self._differ(name, Unequal(1, ((None, str(x), str(y), ""),)))
         self.report.notes.append(f"{name}: was not compared, it may depend on what any chose")
         return ""
 
@@ -276,7 +240,7 @@ class _Comparison(NamedTuple):
 def _same(x: Entries | None, y: Entries | None) -> bool:
     if x is None or y is None:
         return x is y
-    return np.array_equal(x.indices, y.indices) and bool(equal(x.values, y.values).all())
+    return np.array_equal(x.indices, y.indices) and bool(meaning.equal(x.values, y.values).all())
 
 
 def _brief(x: Any) -> str:
@@ -312,11 +276,9 @@ def _entries_of(x: Any) -> Entries | None:
     if isinstance(x, Vector):
         return Entries(*x.to_coo(), x.dtype, x.size)
     if isinstance(x, Matrix):
-        ptr, idx, values = x.to_csc()
-        keys = np.repeat(np.arange(x.ncols), np.diff(ptr)) * x.nrows + idx
-        return Entries(keys, values, x.dtype, x.nrows * x.ncols, x.nrows)
+        return HostMatrix(x.to_csc(), x.dtype, x.shape).entries()
     if isinstance(x, Scalar):
-        return scalar_entries(x.value, x.dtype)
+        return meaning.scalar_entries(x.value, x.dtype)
     if not isinstance(x, (np.ndarray, *_NUMBERS)):
         return None
     array = np.asarray(x)
@@ -325,7 +287,7 @@ def _entries_of(x: Any) -> Entries | None:
     except DomainMismatch:
         return None
     if array.ndim == 0:
-        return scalar_entries(x, dtype)
+        return meaning.scalar_entries(x, dtype)
     nrows = array.shape[0] if array.ndim == 2 else 0
     values = array.ravel(order="F")  # in the order of the indices of a matrix
     return Entries(np.arange(len(values)), values, dtype, len(values), nrows)

@@ -3,61 +3,38 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from lagpu.algebra.operators import BinaryOp
+from lagpu import operations as ops
 from lagpu.backends.processes import of_all
 from lagpu.backends.protocol import Backend, Capabilities
 from lagpu.core.expr import format_formula
 from lagpu.core.recorder import Observer
-from lagpu.crosscheck.meaning import Entries, HostMatrix, Terms, Triplets, nothing, scalar_entries
+from lagpu.crosscheck import meaning
+from lagpu.crosscheck.meaning import EXACT, Agreement, Entries, HostMatrix, Rule, Terms, Written
 from lagpu.crosscheck.report import Difference, Place, Plan, Report, Row
-from lagpu.crosscheck.rules import (
-    EXACT,
-    Agreement,
-    Rule,
-    Unequal,
-    Written,
-    compare,
-    equal,
-    rule_of,
-    rule_of_triplets,
-)
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
 from lagpu.host.source import author, line_of_author, named, source_of, target_of
 from lagpu.observe.trace import names_in
-from lagpu.operations import (
-    Assign,
-    AssignScalar,
-    Descriptor,
-    Levels,
-    Multiply,
-    MultiplySelection,
-    Operation,
-    Reduce,
-    Rejection,
-    Statement,
-    Sweep,
-    Until,
-    method_of,
-)
 
 
+@dataclass(eq=False, slots=True)
 class Replica:
     """The handle of a vector or matrix on several backends: their handles, the oracle's first."""
 
-    __slots__ = ("dtype", "free", "host", "parts", "possible", "shape")
-
-    def __init__(self, parts: list[Any], dtype: DType, shape: tuple[int, ...]) -> None:
-        self.parts, self.dtype, self.shape = parts, dtype, shape
-        self.free = False  # whether values may depend on choices of `any`
-        self.possible: Terms | None = None  # the possible values, if `free` and known
-        self.host: HostMatrix | None = None  # the oracle's matrix, until it is written
+    parts: list[Any]
+    dtype: DType
+    shape: tuple[int, ...]
+    free: bool = False  # whether values may depend on choices of `any`
+    possible: Terms | None = None  # the possible values, if `free` and known
+    host: HostMatrix | None = None  # the oracle's matrix, until it is written
 
     @property
     def ndim(self) -> int:
@@ -99,16 +76,16 @@ def replicas_in(x: Any) -> Iterator[Replica]:
 def formula_of(to: Any, call: Any) -> str:
     """Return a statement as mathematics, with the author's names."""
     frame = author()
-    names = names_in(frame)
+    target = "" if frame is None else target_of(frame.f_code, source_of(frame))
     seen = (*call.inputs, *(() if to.mask is None else (to.mask.vector,)), to.out)
-    target = ""
-    if frame is not None and id(to.out) not in names:
-        target = target_of(frame.f_code, source_of(frame))
-    names = named(names, to.out, target, {id(x): x for x in seen})
-    return f"{format_formula(to.formula, names)} << {format_formula(call.formula, names)}"
+    names = named(names_in(frame), to.out, target, {id(x): x for x in seen})
+    return " << ".join(format_formula(x.formula, names) for x in (to, call))
 
 
 Array = np.ndarray[Any, Any]
+# Names of methods in messages.
+_SHOWN = {"matrix_from_diagonal": "matrix_from_diag", "diagonal": "matrix_diag"}
+_ASSIGNING = (ops.Assign, ops.AssignScalar)
 
 
 def _reading(name: str) -> Callable[..., Any]:
@@ -129,6 +106,32 @@ def _editing(name: str) -> Callable[..., None]:
         self._edit(name, x, *args)
 
     return edit
+
+
+def _making(name: str, of: Callable[..., tuple[DType, tuple[int, ...]]]) -> Callable[..., Replica]:
+    """Return the method of `Backend` that makes an object on every backend and compares.
+
+    `of` returns its type and its shape.
+    """
+    method = getattr(Backend, name)
+    signature = inspect.signature(method)
+
+    @functools.wraps(method)
+    def make(self: Lockstep, *args: Any, **more: Any) -> Replica:
+        given = signature.bind(self, *args, **more).args[1:]
+        return self._made(name, given, *of(*given))
+
+    return make
+
+
+def _diagonal(A: Replica, k: int, rows: Any = None) -> tuple[DType, tuple[int]]:
+    m, n = A.shape
+    return A.dtype, (min(m, n - k) if k >= 0 else min(m + k, n),)
+
+
+def _square(v: Replica, k: int) -> tuple[DType, tuple[int, int]]:
+    n = v.shape[0] + abs(k)
+    return v.dtype, (n, n)
 
 
 class Lockstep(Observer):
@@ -200,7 +203,7 @@ class Lockstep(Observer):
         row.chosen += chosen
 
     # ---------------------------------------------------------------------------- statements
-    def execute(self, statement: Statement) -> None:
+    def execute(self, statement: ops.Statement) -> None:
         """See `Backend`.
 
         If `any` accumulates a matrix that must be computed, the matrix is computed first, as the
@@ -210,16 +213,16 @@ class Lockstep(Observer):
             out, desc, _, dtype = statement
             made = self.matrix(dtype, out.shape)
             self._run(statement._replace(out=made, desc=desc._replace(accum=None, replace=False)))
-            statement = statement._replace(operation=Assign(made))
+            statement = statement._replace(operation=ops.Assign(made))
         self._run(statement)
 
-    def _run(self, s: Statement) -> None:
+    def _run(self, s: ops.Statement) -> None:
         """Run a statement on every backend, and compare the outputs."""
         w, desc, operation, _ = s
-        method = method_of(operation, w.ndim)
+        method = ops.method_of(operation, w.ndim)
         if method == "matrix_dup" and (desc.mask, desc.accum) != (None, None):
             method = "matrix_write"  # a masked or accumulated copy
-        rule = rule_of(operation, s.dtype, w.dtype, desc)
+        rule = meaning.rule_of(operation, s.dtype, w.dtype, desc)
         if not rule.is_exact:  # before an operand is overwritten
             mask = None if desc.mask is None else self._entries(desc.mask)
             by = Written(replaced(operation, self._on_host), desc, mask, self._entries(w))
@@ -229,33 +232,33 @@ class Lockstep(Observer):
         w.free = free
         self._compare(w, method, rule)
 
-    def evaluate(self, operation: Operation) -> Any:
+    def evaluate(self, operation: ops.Operation) -> Any:
         """See `Backend`."""
         x: Replica = next(replicas_in(operation))
         values = self._each("evaluate", operation)
         self.free_reads |= x.free
-        if not isinstance(operation, Reduce):
-            return self._same(method_of(operation, x.ndim), values)
+        if not isinstance(operation, ops.Reduce):
+            return self._same(ops.method_of(operation, x.ndim), values)
         result = operation.monoid.types(x.dtype)[1]
-        rule = rule_of(operation, result, result)
-        found = [scalar_entries(value, result) for value in values]
-        method = method_of(operation, x.ndim)
         on_host = replaced(operation, self._on_host)
-        rule = rule._replace(by=Written(on_host, Descriptor(), None, scalar_entries(None, result)))
-        for k in range(1, len(found)):
-            self._pair(f"{method} over {operation.monoid.name}", found[0], found[k], k, rule)
-        others = [x for x in found if rule.is_any and not equal(x.values, found[0].values).all()]
-        self._agreed(method, rule, len(others))
+        by = Written(on_host, ops.Descriptor(), None, meaning.scalar_entries(None, result))
+        rule = meaning.rule_of(operation, result, result)._replace(by=by)
+        first, *others = (meaning.scalar_entries(value, result) for value in values)
+        method = ops.method_of(operation, x.ndim)
+        for k, other in enumerate(others, 1):
+            self._pair(f"{method} over {operation.monoid.name}", first, other, k, rule)
+        unlike = [y for y in others if not meaning.equal(y.values, first.values).all()]
+        self._agreed(method, rule, len(unlike) if rule.is_any else 0)
         return values[0]
 
-    def explain(self, operation: Operation) -> list[str]:
+    def explain(self, operation: ops.Operation) -> list[str]:
         """Return the explanation of each backend."""
         lines = self._each("explain", operation)
         return [f"{x}: {y}" for x, y in zip(self.labels, map("; ".join, lines), strict=True)]
 
-    def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> Rejection:
+    def plan_loop(self, body: Sequence[ops.Statement], turns: Any) -> ops.Rejection:
         """See `Backend`: loops run statement by statement."""
-        return Rejection(self.why_eager)
+        return ops.Rejection(self.why_eager)
 
     def batch_size(
         self, A: Replica, sources: int, levels: int, live: Sequence[tuple[DType, int]]
@@ -281,71 +284,30 @@ class Lockstep(Observer):
         """See `Backend`; making an empty object counts as no statement."""
         return Replica(self._each("matrix", dtype, shape), dtype, shape)
 
-    def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> Replica:
-        """See `Backend`."""
-        return self._made("vector_from_coo", (indices, values, dtype, size), dtype, (size,))
+    vector_from_coo = _making("vector_from_coo", lambda i, x, dtype, size: (dtype, (size,)))
+    matrix_from_csc = _making("matrix_from_csc", lambda *given: given[3:5])
+    matrix_from_diagonal = _making("matrix_from_diagonal", _square)
+    diagonal = _making("diagonal", _diagonal)
+    dup = _making("dup", lambda x, dtype: (dtype, x.shape))
+    vector_resized = _making("vector_resized", lambda v, size: (v.dtype, (size,)))
 
-    def matrix_from_coo(
-        self,
-        rows: Any,
-        cols: Any,
-        values: Any,
-        dtype: DType,
-        shape: tuple[int, int],
-        dup_op: BinaryOp | None,
-    ) -> Replica:
+    @functools.wraps(Backend.matrix_from_coo)
+    def matrix_from_coo(self, *given: Any) -> Replica:
         """See `Backend`."""
-        rule = rule_of_triplets(dup_op, dtype)
-        triplets = Triplets(*map(_on_host, (rows, cols, values)))
-        rule = rule._replace(by=Written(triplets, Descriptor(), None, nothing(dtype, shape)))
-        given = rows, cols, values, dtype, shape, dup_op
-        return self._made("matrix_from_coo", given, dtype, shape, rule=rule)
-
-    def matrix_from_csc(
-        self,
-        col_ptr: Any,
-        row_idx: Any,
-        values: Any,
-        dtype: DType,
-        shape: tuple[int, int],
-        symmetric: bool | None = None,
-    ) -> Replica:
-        """See `Backend`."""
-        given = col_ptr, row_idx, values, dtype, shape, symmetric
-        return self._made("matrix_from_csc", given, dtype, shape)
-
-    def matrix_from_diagonal(self, v: Replica, k: int) -> Replica:
-        """See `Backend`."""
-        n = v.shape[0] + abs(k)
-        return self._made("matrix_from_diagonal", (v, k), v.dtype, (n, n), "matrix_from_diag")
-
-    def diagonal(self, A: Replica, k: int, rows: Any = None) -> Replica:
-        """See `Backend`."""
-        m, n = A.shape
-        size = min(m, n - k) if k >= 0 else min(m + k, n)
-        return self._made("diagonal", (A, k, rows), A.dtype, (size,), "matrix_diag")
-
-    def dup(self, x: Replica, dtype: DType) -> Replica:
-        """See `Backend`."""
-        return self._made("dup", (x, dtype), dtype, x.shape, f"{x.kind}_dup")
-
-    def vector_resized(self, v: Replica, size: int) -> Replica:
-        """See `Backend`."""
-        return self._made("vector_resized", (v, size), v.dtype, (size,))
+        *triplets, dtype, shape, dup_op = given
+        made_of = meaning.Triplets(*map(_on_host, triplets))
+        by = Written(made_of, ops.Descriptor(), None, meaning.nothing(dtype, shape))
+        rule = meaning.rule_of_triplets(dup_op, dtype)._replace(by=by)
+        return self._made("matrix_from_coo", given, dtype, shape, rule)
 
     def _made(
-        self,
-        method: str,
-        given: tuple[Any, ...],
-        dtype: DType,
-        shape: tuple[int, ...],
-        shown: str = "",
-        rule: Rule = EXACT,
+        self, method: str, given: Any, dtype: DType, shape: tuple[int, ...], rule: Rule = EXACT
     ) -> Replica:
         """Return a new object, made by a method of each backend, after comparison."""
         made = Replica(self._each(method, *given), dtype, shape)
         made.free = any(x.free for x in replicas_in(given))
-        self._compare(made, shown or method, rule)
+        shown = f"{made.kind}_dup" if method == "dup" else _SHOWN.get(method, method)
+        self._compare(made, shown, rule)
         return made
 
     # ------------------------------------------------------------- objects: read and changed
@@ -359,17 +321,13 @@ class Lockstep(Observer):
     vector_remove = _editing("vector_remove")
     vector_clear = _editing("vector_clear")
 
-    def matrix_to_csc(
-        self, A: Replica, on_device: bool = False, narrow: bool = False
-    ) -> tuple[Array, Array, Array]:
+    def matrix_to_csc(self, A: Replica, on_device: bool = False, narrow: bool = False) -> Any:
         """Return the oracle's arrays on the host, after comparison."""
-        found: tuple[Array, Array, Array] = self._read("matrix_to_csc", A)
-        return found
+        return self._read("matrix_to_csc", A)
 
-    def vector_values(self, v: Replica, on_device: bool = False) -> Array:
+    def vector_values(self, v: Replica, on_device: bool = False) -> Any:
         """Return the oracle's values, after comparison."""
-        values: Array = self.vector_to_coo(v)[1]
-        return values
+        return self.vector_to_coo(v)[1]
 
     def nvals(self, x: Replica) -> int:
         """See `Backend`; it does not depend on choices of `any`."""
@@ -379,7 +337,7 @@ class Lockstep(Observer):
         """Return the oracle's form: storage forms may differ."""
         return self.places[0].form(x.parts[0])
 
-    def levels(self, x: Replica) -> Levels | None:
+    def levels(self, x: Replica) -> ops.Levels | None:
         """Return None: the host sorts the levels."""
         return None
 
@@ -426,8 +384,8 @@ class Lockstep(Observer):
     def _same(self, what: str, values: list[Any]) -> Any:
         for k in range(1, len(values)):
             if not _equal(values[0], values[k]):
-                rows = ((None, *(_brief(values[0]), _brief(values[k])), ""),)
-                raise self._difference(what, k, 1, rows)
+                row = None, _brief(values[0]), _brief(values[k]), ""
+                raise self._difference(what, k, 1, (row,))
         return values[0]
 
     # --------------------------------------------------------------------------- comparison
@@ -458,7 +416,8 @@ class Lockstep(Observer):
         for k in range(1, len(self.places)):
             other = self._entries(w, k)
             found = self._pair(method, first, other, k, rule)
-            unlike = 0 if rule.is_exact else np.count_nonzero(~equal(first.values, other.values))
+            same = meaning.equal(first.values, other.values)
+            unlike = 0 if rule.is_exact else np.count_nonzero(~same)
             if found.choices is not None:
                 w.free |= found.is_free
                 chosen += int(unlike)
@@ -468,43 +427,38 @@ class Lockstep(Observer):
 
     def _pair(self, what: str, first: Entries, other: Entries, k: int, rule: Rule) -> Agreement:
         """Raise for a difference."""
-        found = compare(first, other, rule)
-        if isinstance(found, Unequal):
+        found = meaning.compare(first, other, rule)
+        if isinstance(found, meaning.Unequal):
             raise self._difference(what, k, found.count, found.rows)
         return found
 
     def _difference(self, what: str, k: int, count: int, rows: tuple[Any, ...]) -> Exception:
         """Return the error for a difference of the running statement."""
-        plans: tuple[Plan, ...] = ()
-        if what in _PLANNED:
-            plans = tuple(map(_plan, self.labels, self.places))
+        products: Any = ops.Multiply, ops.MultiplySelection
+        planned = any(what in kind.names for kind in products)
+        plans = tuple(map(_plan, self.labels, self.places)) if planned else ()
         where = self._number, self._formula, Place(*line_of_author()), self.level
         pair = self.labels[0], self.labels[k]
         return self.report.failed(Difference(*where, *pair, what, count, rows, plans))
-
-
-#: Names of products, which a backend plans.
-_PLANNED = {method_of(Multiply(0, 0, cast(Any, 0)), 1), method_of(Multiply(0, 0, cast(Any, 0)), 2),
-            method_of(MultiplySelection(0, 0, cast(Any, 0)), 1)}  # fmt: skip
 
 
 def _on_host(x: Any) -> Any:
     return x.get() if hasattr(x, "get") else np.asarray(x)
 
 
-def _is_made_for_any(s: Statement) -> bool:
+def _is_made_for_any(s: ops.Statement) -> bool:
     """Return True if `any` accumulates a matrix that must be computed first."""
     by_any = s.desc.accum is not None and s.desc.accum.name == "any"
-    return by_any and s.out.ndim == 2 and not isinstance(s.operation, (Assign, AssignScalar))
+    return by_any and s.out.ndim == 2 and not isinstance(s.operation, _ASSIGNING)
 
 
-def _is_free(s: Statement) -> bool:
+def _is_free(s: ops.Statement) -> bool:
     """Return True if values of the output may depend on earlier choices of `any`."""
     operation, desc = s.operation, s.desc
     valued = () if desc.structure or desc.mask is None else (desc.mask,)
     if any(x.free for x in (*replicas_in(operation), *valued)):
         return True
-    in_part = isinstance(operation, (Assign, AssignScalar)) and operation.indices is not None
+    in_part = isinstance(operation, _ASSIGNING) and operation.indices is not None
     return s.out.free and (not desc.is_fresh or in_part)
 
 
@@ -512,7 +466,8 @@ def _equal(x: Any, y: Any) -> bool:
     if isinstance(x, tuple):
         return len(x) == len(y) and all(map(_equal, x, y))
     if isinstance(x, np.ndarray):
-        return x.dtype.kind == y.dtype.kind and x.shape == y.shape and bool(equal(x, y).all())
+        alike = x.dtype.kind == y.dtype.kind and x.shape == y.shape
+        return alike and bool(meaning.equal(x, y).all())
     return bool(x == y) or (x != x and y != y)
 
 

@@ -486,7 +486,7 @@ class Trace(Observer):
 
     def statement(self, to: Any, call: Any, work: Callable[[], None]) -> None:
         """Run a checked statement and record it; see `Observer`."""
-        frame = source.author(2)  # the callers are `assign`, and a method of an object or the author
+        frame = source.author(2)  # past `assign`, and a method of an object or the author
         self._run(to, call, work, Seen((to, call), frame))
 
     def _run(self, to: Any, call: Any, work: Callable[[], None], seen: Seen) -> None:

@@ -1,7 +1,5 @@
 """Checkers of orders, cores and independent sets: right results pass, each single change fails."""
 
-from types import SimpleNamespace
-
 import networkx as nx
 import numpy as np
 import pytest
@@ -21,7 +19,7 @@ from lagpu.check import (
     check_topological_order,
     check_transitivity,
 )
-from lagpu.check.graph import Graph
+from lagpu.check.graph import Proof
 from lagpu.check.searches import _depths
 from lagpu.errors import CheckFailed, IndexOutOfBound
 
@@ -168,8 +166,10 @@ def test_a_level_more_than_any_fits(n):
     """As a graph of so many vertices would: `unreached` is n, and levels are compared with more."""
     kind = np.int32 if n + 1 < 2**31 else np.int64
     one = np.zeros(1, np.int64), np.ones(1, bool)
-    graph = SimpleNamespace(n=n, unreached=n, source=0, dense=lambda *_: one)
-    assert Graph.levels(graph, None, "check", "").dtype == kind
+    graph = Proof.__new__(Proof)
+    graph.n, graph.unreached, graph.source = n, n, 0
+    graph.dense = lambda *_: one
+    assert graph.levels(None, 0).dtype == kind
     graph.n = 1
     assert _depths(graph, *one).dtype == kind
 

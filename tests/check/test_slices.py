@@ -333,7 +333,7 @@ def test_numbers_of_a_whole_graph(nobody_collects):
 
 @pytest.mark.parametrize("words", [0, 1 << 14])
 def test_distances_from_more_vertices_than_a_word_has_bits(words, monkeypatch):
-    monkeypatch.setattr("lagpu.check.distances._WORDS", words)
+    monkeypatch.setattr("lagpu.check.centrality._WORDS", words)
     A = matrix(70, [(v, (v + 1) % 70) for v in range(70)], "cpu")
     check.check_diameter(A, 69)
     assert "68, but from 0 to 69 it is 69" in outcome(check.check_diameter, A, 68)
@@ -380,9 +380,9 @@ def test_edges_with_centralities(directed, nobody_collects):
 def test_few_distances_at_a_time(monkeypatch, nobody_collects):
     names = ("betweenness", "betweenness of some sources", "triangles", "closeness")
     want = [verdicts(name, "cpu", 9) for name in names]
-    monkeypatch.setattr("lagpu.check.betweenness._CHUNK", 3 * N)
+    monkeypatch.setattr("lagpu.check.centrality._CHUNK", 3 * N)
     monkeypatch.setattr("lagpu.check.structure._LISTED", 5)
-    monkeypatch.setattr("lagpu.check.distances._FEW", 0)
+    monkeypatch.setattr("lagpu.check.centrality._FEW", 0)
     assert [verdicts(name, "cpu", 9) for name in names] == want
 
 

@@ -126,7 +126,7 @@ def test_what_processes_compare(monkeypatch, run, one, other, differ):
 
 def test_a_grid_sees_the_command_while_it_runs(monkeypatch, run):
     seen = []
-    monkeypatch.setattr("lagpu.cli.describe.list_backends", lambda **_: seen.append(job.command()))
+    monkeypatch.setattr("lagpu.cli.graphs.list_backends", lambda **_: seen.append(job.command()))
     assert run("backends")[0] == 0
     assert (seen, job.command()) == ([["the command backends"]], ("no command",))
 

@@ -362,3 +362,11 @@ def test_pylibcugraph_by_its_documented_interface(monkeypatch):
     assert vertices.tolist() == expected[0].tolist()
     assert levels.tolist() == expected[1].tolist()
     assert asked == [([5], True, -1)]
+
+
+def test_graph500_from_one_root_has_no_deviation(run, tmp_path):
+    file = tmp_path / "x.json"
+    code, out, _ = run("graph500", "--scale", 4, "--roots", 1, "-b", "cpu", "--json", file)
+    assert code == 0
+    assert "bfs  harmonic_stddev_TEPS:      nan" in out
+    assert json.loads(file.read_text())["fields"]["bfs  harmonic_stddev_TEPS"] is None

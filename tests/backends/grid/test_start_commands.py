@@ -10,7 +10,7 @@ SHORT_OF_MEMORY = """
 import resource, sys
 from pathlib import Path
 from lagpu import backends
-from lagpu.cli import main, search
+from lagpu.cli import main, run
 from lagpu.host.job import launched
 
 backends.get("grid:cpu")

@@ -1,19 +1,151 @@
-"""Check centralities: betweenness and PageRank."""
+"""Check what follows from all distances: eccentricities, closeness, betweenness; and PageRank."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
-from lagpu.check.graph import Edges, Graph, Slice, Slices, both_ends, refuse, weighted
-from lagpu.errors import CheckFailed, DimensionMismatch
+from lagpu.check.graph import Array, Edges, Proof, Slice, Slices, both_ends, weighted
+from lagpu.errors import DimensionMismatch
 from lagpu.host.memory import require
 
-Array = np.ndarray[Any, Any]
 Rows = tuple[Array, Array, Array]  # of some vertices: their numbers, distances and path counts
+
+_WORD = 64  # sources that a word has a bit for
+_WORDS = 1 << 14  # words at a time, where a vertex has several
+_FEW = 8  # as many sources search one by one, which looks at each edge once and not in each level
+
+REMOTENESS_RULES = (
+    "every requested vertex has a value",
+    "a value follows from the distances by definition",
+)
+DIAMETER_RULES = ("the diameter is the largest of all distances",)
+
+
+def check_remoteness(
+    A: Any,
+    values: Any,
+    of: Literal["eccentricity", "closeness", "harmonic"],
+    *,
+    vertices: Any = None,
+    wf_improved: bool = True,
+    rel_tol: float = 1e-9,
+) -> tuple[str, ...]:
+    """Prove eccentricities, closeness or harmonic centralities, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+    values : result, (n,)
+        Value of each vertex.
+    of : str
+        "eccentricity": the largest distance from a vertex. "closeness" and "harmonic": the
+        definitions in `lagpu.algorithms.closeness_centrality` and ``harmonic_centrality``, from the
+        distances to a vertex.
+    vertices : list of int, optional
+        The requested vertices; by default all. Others may have a value.
+    wf_improved : bool
+        As given to ``closeness_centrality``.
+    rel_tol : float
+        Relative tolerance of the values.
+
+    Notes
+    -----
+    Plain searches, many at a time, tell how many vertices lie at each distance.
+    """
+    proof = Proof("check_remoteness", REMOTENESS_RULES, A)
+    value, present = proof.dense(values, of)
+    n, given = proof.n, np.flatnonzero(present)
+    wanted_of = np.arange(n) if vertices is None else vertices
+    chosen = proof.vertices(wanted_of, f"vertices {vertices} are not within")
+    proof.refuse(0, np.isin(np.arange(n), chosen) & ~present, lambda v: "no value")
+    edges = proof.edges if of == "eccentricity" else proof.edges.turned
+    wanted = np.zeros(n)
+    for v, counts in zip(given, _spheres(edges, given), strict=True):
+        others, distance = counts[1:], np.arange(1, len(counts))
+        reaching = int(others.sum())
+        if of == "eccentricity":
+            wanted[v] = len(others) if reaching == n - 1 else np.inf
+        elif of == "harmonic":
+            wanted[v] = np.sum(others / distance)
+        elif reaching:
+            wanted[v] = reaching / (others @ distance)
+            wanted[v] *= reaching / (n - 1) if wf_improved else 1
+    proof.refuse(
+        1,
+        present & _differ(value.astype(float), wanted, rel_tol, 0),
+        lambda v: f"{of} {value[v]}, but it is {wanted[v]}",
+    )
+    return REMOTENESS_RULES
+
+
+def check_diameter(A: Any, diameter: int) -> tuple[str, ...]:
+    """Prove that a number is the diameter of a graph, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+    diameter : int
+        The number.
+
+    Notes
+    -----
+    Plain searches from all vertices tell how many vertices lie at each distance.
+    """
+    proof = Proof("check_diameter", DIAMETER_RULES, A)
+    largest, source = -1.0, 0
+    for v, counts in enumerate(_spheres(proof.edges, np.arange(proof.n))):
+        farthest = len(counts) - 1 if counts.sum() == proof.n else np.inf
+        if farthest > largest:
+            largest, source = farthest, v
+    if largest != diameter:
+        target = int(np.argmax(proof.edges.search(np.array([source]))))
+        proof.fail(0, f"{diameter}, but from {source} to {target} it is {largest:g}")
+    return DIAMETER_RULES
+
+
+def _spheres(edges: Slices, sources: Array) -> Iterator[Array]:
+    """Yield, for each source, how many vertices lie at each distance from it, 0 first."""
+    words = min(8, max(1, _WORDS // max(edges.n, 1)))
+    require((32 * words + 24) * edges.n, "check: distances")
+    for first in range(0, len(sources), words * _WORD):
+        some = sources[first : first + words * _WORD]
+        if len(some) > _FEW:
+            yield from _counted(edges, some)
+            continue
+        for source in some:
+            level = edges.search(np.array([source]))
+            yield np.bincount(level[level <= edges.n])
+
+
+def _counted(edges: Slices, sources: Array) -> Iterator[Array]:
+    """Do as `_spheres` for many sources at once: each has a bit in the words of every vertex."""
+    which = np.arange(len(sources))
+    seen = np.zeros((edges.n, -(-len(sources) // _WORD)), np.uint64)
+    seen[sources, which // _WORD] = np.uint64(1) << (which % _WORD).astype(np.uint64)
+    new, counts = seen.copy(), []
+    while new.any():
+        counts.append(_of_bits(new))
+        new[:] = edges.at_ends(lambda e: new[e.begin], np.bitwise_or, 0) & ~seen
+        seen |= new
+    for of_source in np.transpose(counts)[: len(sources)]:
+        yield np.trim_zeros(of_source, "b")
+
+
+def _of_bits(words: Array) -> Array:
+    """Return in how many rows of words each bit is set, (64 * words of a row,)."""
+    some = words[words.any(axis=1)].astype("<u8", copy=False)
+    found = np.zeros(_WORD * words.shape[1], np.int64)
+    for first in range(0, len(some), 1 << 14):
+        octets = some[first : first + (1 << 14)].view(np.uint8)
+        found += np.unpackbits(octets, axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
+    return found
+
+
+# ---- prove betweenness centralities
 
 _CHUNK = 1 << 18  # distances at a time
 
@@ -64,16 +196,15 @@ def check_betweenness(
     paths(s, v) * paths(v, t) of the paths do. Plain searches from some vertices at a time give
     distances and paths; nothing is accumulated backward.
     """
-    graph = Graph(A)
-    found, present = graph.dense(centrality, "centrality")
-    name, n = "check_betweenness", graph.n
-    refuse(~present, f"{name}: {BETWEENNESS_RULES[0]}", lambda v: "no centrality")
+    proof = Proof("check_betweenness", BETWEENNESS_RULES, A)
+    found, n = proof.full(centrality, "centrality", "centrality"), proof.n
     chosen = np.arange(n) if sources is None else np.asarray(sources, int)
     total, counted, spread = np.zeros(n), np.zeros(n), np.zeros(n)
-    t, from_sources = np.arange(n)[None, :], _rows(graph.edges, chosen)
-    for vertices in _rows(graph.edges, np.arange(n))():
+    require(16 * n * len(chosen), "check: distances and paths from the sources")
+    t, from_sources = np.arange(n)[None, :], [*_rows(proof.edges, chosen)]
+    for vertices in _rows(proof.edges, np.arange(n)):
         each = [np.zeros((len(vertices[0]), 0))]  # the sum of each source at each of the vertices
-        for some, distance, paths in from_sources():
+        for some, distance, paths in from_sources:
             s = some[:, None]
             joined, here = np.isfinite(distance) & (s != t), np.zeros((len(vertices[0]), len(s)))
             for k, (v, further, onward) in enumerate(zip(*vertices, strict=True)):
@@ -88,14 +219,17 @@ def check_betweenness(
             spread[v] = _spread(sample, n if endpoints else n - 1)
     pairs = n * (n - 1) if endpoints else (n - 1) * (n - 2)
     wanted = _scaled(total, counted, pairs, normalized, directed)
-    _compare(found, wanted, rel_tol, f"{name}: {BETWEENNESS_RULES[1]}: vertex", str)
+
+    def describe(v: int) -> str:
+        return f"{found[v]}, but the sum gives {wanted[v]}"
+
+    proof.refuse(1, _differ(found, wanted, rel_tol), describe)
     if error is None:
         return BETWEENNESS_RULES[:2]
-    errors, present = graph.dense(error, "error")
-    refuse(~present, f"{name}: {BETWEENNESS_RULES[2]}", lambda v: "no error")
+    rounding = 1e-6 * float(np.nanmax(found, initial=0))
+    found = proof.full(error, "error", "error", rule=2)
     wanted = _scaled(spread, counted, pairs, normalized, directed)
-    rule = f"{name}: {BETWEENNESS_RULES[2]}: vertex"
-    _compare(errors, wanted, 1e-6, rule, str, 1e-6 * float(np.nanmax(found, initial=0)))
+    proof.refuse(2, _differ(found, wanted, 1e-6, rounding), describe)
     return BETWEENNESS_RULES
 
 
@@ -123,15 +257,16 @@ def check_edge_betweenness(
     -----
     A shortest path from s to t leads along u -> v if dist(s, u) + 1 + dist(v, t) = dist(s, t).
     """
-    graph = Graph(A)
-    name, n = "check_edge_betweenness", graph.n
-    values = _values(graph.edges, centrality, name)
+    proof = Proof("check_edge_betweenness", BETWEENNESS_RULES, A)
+    edges, n = proof.edges, proof.n
+    values = _values(edges, centrality, proof.name)
     chosen = np.arange(n) if sources is None else np.asarray(sources, int)
     ends = {own: both_ends(own) for own in values}
     total = {own: np.zeros(len(found)) for own, found in values.items()}
-    from_sources = _rows(graph.edges, chosen)
-    for vertices in _rows(graph.edges, np.arange(n))():
-        for of_sources in from_sources():
+    require(16 * n * len(chosen), "check: distances and paths from the sources")
+    from_sources = [*_rows(edges, chosen)]
+    for vertices in _rows(edges, np.arange(n)):
+        for of_sources in from_sources:
             for own, (begin, end) in ends.items():
                 _add_along(total[own], begin, end, of_sources, vertices)
                 if not directed:
@@ -143,32 +278,24 @@ def check_edge_betweenness(
         bad = _differ(values[own], wanted, rel_tol)
         return tuple(x[bad] for x in (*ends[own], values[own], wanted))
 
-    u, v, found, wanted = map(np.concatenate, zip(*graph.edges.gather(wrong), strict=True))
+    u, v, found, wanted = map(np.concatenate, zip(*edges.gather(wrong), strict=True))
     order = np.lexsort((u, v))
-    rule = f"{name}: {BETWEENNESS_RULES[1]}: edge"
-    u, v, found, wanted = (x[order] for x in (u, v, found, wanted))
-    _compare(found, wanted, rel_tol, rule, lambda k: f"{u[k]} -> {v[k]}")
+    proof.refuse(
+        1,
+        np.ones(len(order), bool),
+        lambda k: f"{found[order[k]]}, but the sum gives {wanted[order[k]]}",
+        lambda k: f"edge {u[order[k]]} -> {v[order[k]]}",
+    )
     return BETWEENNESS_RULES[:2]
 
 
-def _rows(edges: Slices, vertices: Array) -> Callable[[], Iterator[Rows]]:
-    """Return what gives the rows of some vertices, as many at a time as all of them may take."""
+def _rows(edges: Slices, vertices: Array) -> Iterator[Rows]:
+    """Yield the rows of some vertices, as many at a time as all of them may take."""
     step = max(1, _CHUNK // max(edges.n, 1))
     require(48 * edges.n * min(step, edges.n), "check: distances and paths of pairs")
-    held: list[Rows] = []
-
-    def rows() -> Iterator[Rows]:
-        if held:
-            yield held[0]
-            return
-        for first in range(0, len(vertices), step):
-            some = vertices[first : first + step]
-            found = (some, *_searched(edges, some))
-            if len(vertices) <= step:
-                held.append(found)
-            yield found
-
-    return rows
+    for first in range(0, len(vertices), step):
+        some = vertices[first : first + step]
+        yield some, *_searched(edges, some)
 
 
 def _searched(edges: Slices, sources: Array) -> tuple[Array, Array]:
@@ -246,21 +373,7 @@ def _spread(each: Array, population: int) -> float:
 
 
 def _differ(found: Array, wanted: Array, rel_tol: float, atol: float = 1e-15) -> Array:
-    bad: Array = ~np.isclose(found, wanted, rtol=rel_tol, atol=atol, equal_nan=True)
-    return bad
-
-
-def _compare(
-    found: Array, wanted: Array, rel_tol: float, rule: str, place: Any, atol: float = 1e-15
-) -> None:
-    """Raise `CheckFailed` for the first number that is not the wanted one."""
-    bad = _differ(found, wanted, rel_tol, atol)
-    if bad.any():
-        k = int(np.argmax(bad))
-        raise CheckFailed(
-            f"{rule} {place(k)}: {found[k]}, but the sum gives {wanted[k]} "
-            f"(first of {np.count_nonzero(bad)})."
-        )
+    return np.asarray(~np.isclose(found, wanted, rtol=rel_tol, atol=atol, equal_nan=True))
 
 
 # ---- prove PageRanks
@@ -298,48 +411,36 @@ def check_pagerank(
     The rules suffice: a step contracts distances by alpha, so by Banach's theorem ranks that one
     step moves by r lie within ``r / (1 - alpha)`` of the true ranks, the only ones with sum 1.
     """
-    graph = Graph(A)
-    rank, present = graph.dense(ranks, "ranks")
-    n, name = graph.n, "check_pagerank"
-    refuse(
-        ~(present & (rank >= 0)),
-        f"{name}: {PAGERANK_RULES[0]}",
-        lambda v: f"rank {rank[v]}" if present[v] else "no rank",
-    )
+    proof = Proof("check_pagerank", PAGERANK_RULES, A, values=True)
+    rank, n = proof.full(ranks, "ranks", "rank", lambda x: x >= 0), proof.n
     if n and not abs(rank.sum() - 1) < 1e-9:
-        raise CheckFailed(f"{name}: {PAGERANK_RULES[1]}: the sum is {rank.sum()}.")
-    edges = weighted(A)
+        proof.fail(1, f"the sum is {rank.sum()}")
+    edges = proof.edges
 
     def weights(e: Edges) -> Array:
         return e.lengths.astype(float) if weight else np.ones(len(e.begin))
 
-    largest = edges.at_begins(weights, np.maximum, 0.0)
-    largest[largest == 0] = 1
-
-    def scaled(e: Edges) -> Array:  # so that no sum overflows, and no quotient
-        found: Array = weights(e) / largest[e.begin]
-        return found
-
-    out = edges.at_begins(scaled, np.add, 0.0)
-    jump = _probabilities(graph, personalization, np.full(n, 1 / max(n, 1)))
-    lost_to = _probabilities(graph, dangling, jump)
+    largest = edges.turned.at_ends(weights, np.maximum, 0.0)
+    largest[largest == 0] = 1  # weights over the largest: so no sum overflows, and no quotient
+    out = edges.turned.at_ends(lambda e: weights(e) / largest[e.end], np.add, 0.0)
+    jump = _probabilities(proof, personalization, np.full(n, 1 / max(n, 1)))
+    lost_to = _probabilities(proof, dangling, jump)
     stays = out > 0
     share = np.divide(rank, out, out=np.zeros(n), where=stays)
-    stepped = edges.at_ends(lambda e: scaled(e) * share[e.begin], np.add, 0.0)
+    stepped = edges.at_ends(lambda e: weights(e) / largest[e.begin] * share[e.begin], np.add, 0.0)
     further = alpha * (stepped + rank[~stays].sum() * lost_to) + (1 - alpha) * jump
     moved = np.abs(further - rank).sum()
     enough = min(n * tol, 1e-3)  # ranks with sum 1 differ by at most 2 in sum
     if n and not moved < enough + 1e-12:
-        raise CheckFailed(f"{name}: {PAGERANK_RULES[2]}: by {moved}, not below {enough}.")
+        proof.fail(2, f"by {moved}, not below {enough}")
     return PAGERANK_RULES
 
 
-def _probabilities(graph: Graph, weights: Any, default: Array) -> Array:
+def _probabilities(proof: Proof, weights: Any, default: Array) -> Array:
     if weights is None:
         return default
     if isinstance(weights, Mapping):
         weights = (np.array(list(weights), int), np.array(list(weights.values()), float))
-    values, _ = graph.dense(weights, "weights")
+    values, _ = proof.dense(weights, "weights")
     values = values / values.max()  # so that the sum does not overflow
-    found: Array = values / values.sum()
-    return found
+    return np.asarray(values / values.sum())
