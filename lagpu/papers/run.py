@@ -424,7 +424,7 @@ class _Work:
                 runners.append(runner)
         if any(r.runs_as != (r.variant.kernel or r.variant.policy or r.runs_as) for r in runners):
             self.missing.setdefault(
-                f"kernels: the {place.name} backend has none; its directions stand for them, so "
+                f"kernels: the {place.name} backend has none; its directions replace them, so "
                 "variants of one direction are the same"
             )
         return runners
