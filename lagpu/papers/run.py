@@ -57,17 +57,14 @@ class Runner(NamedTuple):
         return "fused" if (by_itself or variant.fused or can.searches) and can.records else "eager"
 
 
-def runner_of(variant: Variant, place: Backend) -> Runner | str:
-    """Return where a variant runs, or a text that says what is missing.
+def runner_of(variant: Variant, place: Backend) -> Runner:
+    """Return where a variant runs; `BackendUnavailable` or `NotSupported` says what is missing.
 
     On a backend without kernels to choose from, a kernel is replaced by its direction, and a policy
     by ``beamer``.
     """
     if variant.peer is not None:
-        try:
-            peers.chosen([variant.peer])
-        except BackendUnavailable as error:
-            return f"{variant.name}: {str(error).removeprefix('--peers: ')}"
+        peers.chosen([variant.peer])
         return Runner(variant, None, variant.peer)
     kernel, policy = variant.kernel, variant.policy
     if kernel is None and policy is None:
@@ -79,16 +76,14 @@ def runner_of(variant: Variant, place: Backend) -> Runner | str:
         kernel, offered = None, can.policies
     name = str(kernel or policy)
     what = "kernel" if kernel else "policy"
-    lacks = f"{variant.name}: the {place.name} backend has no {what} {name}"
+    lacks = NotSupported(f"the {place.name} backend has no {what} {name}")
     if name.partition(":")[0] not in offered:
-        return lacks
+        raise lacks
     chosen = overridden(place, kernel, policy)
     try:  # an argument that the kernel or the policy does not take
         algorithms.bfs_levels(path(3, backend=chosen), 0)
     except InvalidValue:
-        return lacks
-    except NotSupported as error:
-        return f"{variant.name}: {error}"
+        raise lacks from None
     return Runner(variant, chosen, name)
 
 
@@ -417,11 +412,11 @@ class _Work:
     def _runners(self, place: Backend) -> list[Runner]:
         runners = []
         for variant in self._experiment.variants:
-            runner = runner_of(variant, place)
-            if isinstance(runner, str):
-                self.missing.setdefault(runner)
-            else:
-                runners.append(runner)
+            try:
+                runners.append(runner_of(variant, place))
+            except (BackendUnavailable, NotSupported) as error:
+                why = str(error).removeprefix("--peers: ")
+                self.missing.setdefault(f"{variant.name}: {why}")
         if any(r.runs_as != (r.variant.kernel or r.variant.policy or r.runs_as) for r in runners):
             self.missing.setdefault(
                 f"kernels: the {place.name} backend has none; its directions replace them, so "
