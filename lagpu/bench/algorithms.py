@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import itertools
 import multiprocessing
 import os
 import signal
@@ -19,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -451,30 +453,25 @@ def _check(given: Problem, question: Algorithm, answers: list[tuple[Row, Answer]
 
 def tables(rows: Sequence[Row]) -> Iterator[FittingTable]:
     """Yield a table of milliseconds for each graph; a cell without a time says why."""
-    for (graph,), members in _by(rows, "graph").items():
+    for graph, of_graph in itertools.groupby(rows, itemgetter("graph")):
+        members = [*of_graph]
         edges = f"{members[0]['vertices']:,} vertices, {members[0]['edges']:,} edges"
         found = FittingTable("algorithm", title=f"{graph}: {edges}; ms")
-        systems = [system for (system,) in _by(members, "system")]
+        systems = dict.fromkeys(row["system"] for row in members)
         for system in systems:
             found.add_column(system, justify="right")
         found.add_column("loop")
         found.add_column("checked")
-        for (name, options), asked in _by(members, "algorithm", "options").items():
-            known = {row["system"]: row for row in asked}
-            measured = [row for row in asked if row["median_ms"] is not None]
+        question = itemgetter("algorithm", "options")
+        for (name, options), answers in itertools.groupby(members, question):
+            known = {row["system"]: row for row in answers}
+            measured = [row for row in known.values() if row["median_ms"] is not None]
             checked = bool(measured) and all(row["checked"] for row in measured)
-            loop = next((row["loop"].partition(":")[0] for row in asked if row["loop"]), "")
+            loops = (row["loop"].partition(":")[0] for row in known.values() if row["loop"])
             cells = [_cell(known[system]) if system in known else "-" for system in systems]
             label = f"{name}, {options}" if options else name
-            found.add_row(label, *cells, loop, "yes" if checked else "-")
+            found.add_row(label, *cells, next(loops, ""), "yes" if checked else "-")
         yield found
-
-
-def _by(rows: Sequence[Row], *names: str) -> dict[tuple[str, ...], list[Row]]:
-    found: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        found.setdefault(tuple(row[name] for name in names), []).append(row)
-    return found
 
 
 def _cell(row: Row) -> str:

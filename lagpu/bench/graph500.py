@@ -112,19 +112,11 @@ def _roots(candidates: Array, number: int | None, seed: int) -> list[int]:
 
 def statistics_of(values: Sequence[float]) -> dict[str, float]:
     """Return minimum, quartiles, maximum, mean and sample deviation, as in the reference code."""
-    x = sorted(float(value) for value in values)
-    n = len(x)
-    places = (
-        (0, 0),
-        ((n - 1) // 4, n // 4),
-        ((n - 1) // 2, n // 2),
-        (n - 1 - (n - 1) // 4, n - 1 - n // 4),
-        (n - 1, n - 1),
-    )
-    found = {name: (x[i] + x[j]) / 2 for name, (i, j) in zip(_QUARTILES, places, strict=True)}
-    mean = sum(x) / n
-    squares = sum((value - mean) ** 2 for value in x)
-    return found | {"mean": mean, "stddev": math.sqrt(squares / (n - 1)) if n > 1 else math.nan}
+    x = np.asarray(values, float)
+    parts = np.quantile(x, (0, 0.25, 0.5, 0.75, 1), method="averaged_inverted_cdf")
+    deviation = float(x.std(ddof=1)) if len(x) > 1 else math.nan
+    found = dict(zip(_QUARTILES, parts.tolist(), strict=True))
+    return found | {"mean": float(x.mean()), "stddev": deviation}
 
 
 def _results(

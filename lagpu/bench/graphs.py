@@ -19,7 +19,6 @@ from lagpu.check import Pattern
 from lagpu.core.matrix import Matrix
 from lagpu.errors import InvalidValue
 from lagpu.generators.load import Facts, load
-from lagpu.host.memory import mapped
 from lagpu.io.csc import column_blocks
 
 #: The graphs that are measured on a GPU by default; other scales are valid names too.
@@ -121,14 +120,7 @@ class HostGraph(Columns):
         in_degree = np.diff(col_ptr)
         out_degree = in_degree if symmetric else np.bincount(row_idx, minlength=n)
         has_loop = np.zeros(n, bool)
-
-        def mark_loops(block: tuple[int, int]) -> None:
-            first, last = block
-            columns = np.arange(first, last, dtype=row_idx.dtype)
-            rows = row_idx[col_ptr[first] : col_ptr[last]]
-            has_loop[rows[rows == np.repeat(columns, in_degree[first:last])]] = True
-
-        mapped(mark_loops, column_blocks(col_ptr))
+        has_loop[A.diag().to_coo()[0]] = True
         facts = Facts(n, len(row_idx), symmetric, out_degree, in_degree, has_loop)
         return cls(col_ptr, row_idx, facts)
 

@@ -282,7 +282,8 @@ class Searched(NamedTuple):
     """Searches from every root of a graph.
 
     `mode` is how they ran, ``peer`` for a library; `refusal` says why results are not proved;
-    `parts` are the milliseconds of each search by part of its time, where these are known.
+    `parts` are the milliseconds of each search by part of its time, `edges` those that a search
+    traverses, by its root, and `joules` the energy of a search, where these are known.
     """
 
     mode: str
@@ -292,6 +293,8 @@ class Searched(NamedTuple):
     first_ms: float = 0.0
     nbytes: int | None = None
     parts: Mapping[str, list[float]] = {}
+    edges: Mapping[int, int] = {}
+    joules: float | None = None
 
 
 def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0) -> Searched:

@@ -57,17 +57,14 @@ class Runner(NamedTuple):
         return "fused" if (by_itself or variant.fused or can.searches) and can.records else "eager"
 
 
-def runner_of(variant: Variant, place: Backend) -> Runner | str:
-    """Return where a variant runs, or a text that says what is missing.
+def runner_of(variant: Variant, place: Backend) -> Runner:
+    """Return where a variant runs; `BackendUnavailable` or `NotSupported` says what is missing.
 
     On a backend without kernels to choose from, a kernel is replaced by its direction, and a policy
     by ``beamer``.
     """
     if variant.peer is not None:
-        try:
-            peers.chosen([variant.peer])
-        except BackendUnavailable as error:
-            return f"{variant.name}: {str(error).removeprefix('--peers: ')}"
+        peers.chosen([variant.peer])
         return Runner(variant, None, variant.peer)
     kernel, policy = variant.kernel, variant.policy
     if kernel is None and policy is None:
@@ -79,16 +76,14 @@ def runner_of(variant: Variant, place: Backend) -> Runner | str:
         kernel, offered = None, can.policies
     name = str(kernel or policy)
     what = "kernel" if kernel else "policy"
-    lacks = f"{variant.name}: the {place.name} backend has no {what} {name}"
+    lacks = NotSupported(f"the {place.name} backend has no {what} {name}")
     if name.partition(":")[0] not in offered:
-        return lacks
+        raise lacks
     chosen = overridden(place, kernel, policy)
     try:  # an argument that the kernel or the policy does not take
         algorithms.bfs_levels(path(3, backend=chosen), 0)
     except InvalidValue:
-        return lacks
-    except NotSupported as error:
-        return f"{variant.name}: {error}"
+        raise lacks from None
     return Runner(variant, chosen, name)
 
 
@@ -238,14 +233,6 @@ class Request:
     memory: int | None = None
 
 
-class _Known(NamedTuple):
-    """Searches that several experiments, or several parts of one, share; edges are by root."""
-
-    found: Searched
-    edges: dict[int, int]
-    joules: float | None = None
-
-
 def run(
     paper: Paper,
     experiments: Sequence[Experiment],
@@ -278,7 +265,7 @@ def run(
     whole |= {"paper": about, "quick": request.quick, "memory": request.memory, "experiments": []}
     refusals: list[str] = []
     failed: list[LagpuError] = []
-    known: dict[tuple[object, ...], _Known] = {}
+    known: dict[tuple[object, ...], Searched] = {}
     for experiment in experiments:
         work = _Work(experiment, request, place, known, say)
         rows: list[Row] = []
@@ -325,7 +312,7 @@ class _Work:
         experiment: Experiment,
         request: Request,
         place: Backend,
-        known: dict[tuple[object, ...], _Known],
+        known: dict[tuple[object, ...], Searched],
         say: Say,
     ) -> None:
         self._experiment, self._request, self._place = experiment, request, place
@@ -400,7 +387,7 @@ class _Work:
                 A = again()
             try:
                 with nullcontext() if memory is None else self._place.device.limited(memory):
-                    known = self._measured(graph, tested, A, runner, before)
+                    found = self._measured(graph, tested, A, runner, before)
             except (errors.OutOfMemory, NotSupported, errors.LimitExceeded) as error:
                 self.missing.setdefault(f"{who}: {error}")
             except LagpuError as error:  # the other rows stay
@@ -410,28 +397,28 @@ class _Work:
                     raise
                 self.missing.setdefault(f"{who}: {harness.one_line(error)}")  # another library
             else:
-                if known.found.refusal:
-                    self.refusals.append(f"{who}: {known.found.refusal}")
-                yield self._row(graph, tested, runner, known)
+                if found.refusal:
+                    self.refusals.append(f"{who}: {found.refusal}")
+                yield self._row(graph, tested, runner, found)
 
     def _runners(self, place: Backend) -> list[Runner]:
         runners = []
         for variant in self._experiment.variants:
-            runner = runner_of(variant, place)
-            if isinstance(runner, str):
-                self.missing.setdefault(runner)
-            else:
-                runners.append(runner)
+            try:
+                runners.append(runner_of(variant, place))
+            except (BackendUnavailable, NotSupported) as error:
+                why = str(error).removeprefix("--peers: ")
+                self.missing.setdefault(f"{variant.name}: {why}")
         if any(r.runs_as != (r.variant.kernel or r.variant.policy or r.runs_as) for r in runners):
             self.missing.setdefault(
-                f"kernels: the {place.name} backend has none; its directions stand for them, so "
+                f"kernels: the {place.name} backend has none; its directions replace them, so "
                 "variants of one direction are the same"
             )
         return runners
 
     def _measured(
         self, graph: PaperGraph, tested: Tested, A: Matrix, runner: Runner, before: int
-    ) -> _Known:
+    ) -> Searched:
         """Measure a variant, unless it was measured in this run beside the same other variants."""
         variant, place, kind = runner.variant, runner.place, self._experiment.kind
         variants = frozenset((v.kernel, v.policy, v.peer) for v in self._experiment.variants)
@@ -439,24 +426,24 @@ class _Work:
         key = (*of, runner.runs_as, variant.output, variant.fused)
         if key not in self._known:
             found = WAYS[kind](tested, A, runner, before)
-            self._known[key] = _Known(found, tested.edges)
-        known = self._known[key]
-        if self._counter is not None and place is not None and known.joules is None:
+            self._known[key] = found._replace(edges=tested.edges)
+        found = self._known[key]
+        if self._counter is not None and place is not None and found.joules is None:
             search = functools.partial(ALGORITHMS[variant.output], placed_on(A, place))
-            with suite.as_mode(known.found.mode):
+            with suite.as_mode(found.mode):
                 joules = self._counter.joules(lambda: len([search(v) for v in tested.roots]))
-            known = self._known[key] = known._replace(joules=joules)
-        return known
+            found = self._known[key] = found._replace(joules=joules)
+        return found
 
-    def _row(self, graph: PaperGraph, tested: Tested, runner: Runner, known: _Known) -> Row:
+    def _row(self, graph: PaperGraph, tested: Tested, runner: Runner, found: Searched) -> Row:
         """Return the row of a variant."""
-        variant, place, found = runner.variant, runner.place, known.found
+        variant, place = runner.variant, runner.place
         facts, degree = tested.host.facts, tested.host.facts.out_degree
         ms = tuple(sample.device_ms for sample in found.samples)
-        edges = tuple(known.edges[root] for root in tested.roots)
+        edges = tuple(found.edges[root] for root in tested.roots)
         metric = self._experiment.metric
         parts = tuple(found.parts.get(variant.part, [0.0] * len(ms)))
-        measured = data.Measured(ms, edges, facts.entries, facts.symmetric, known.joules, parts)
+        measured = data.Measured(ms, edges, facts.entries, facts.symmetric, found.joules, parts)
         why = "a small graph, since --quick is given" if self._request.quick else graph.why
         return {
             "graph": graph.name,
@@ -483,7 +470,7 @@ class _Work:
             "mean_ms": fmean(ms),
             "gteps": harness.harmonic_gteps(ms, edges),
             "bytes": found.nbytes,
-            "joules": known.joules,
+            "joules": found.joules,
             "checked": not found.refusal,
         }
 

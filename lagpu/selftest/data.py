@@ -70,44 +70,41 @@ def _graph(name: str, n: int, rows: Array, cols: Array) -> Graph:
     return Graph(name, n, keys // n, keys % n)
 
 
+def _undirected(name: str, n: int, i: Array, j: Array) -> Graph:
+    return _graph(name, n, np.r_[i, j], np.r_[j, i])
+
+
 def _random(n: int, degree: int, *, directed: bool) -> Graph:
-    rng = np.random.default_rng(n)
-    i, j = rng.integers(0, n, (2, n * degree))
+    i, j = np.random.default_rng(n).integers(0, n, (2, n * degree))
     if directed:
         return _graph(f"directed random {n}", n, i, j)
-    return _graph(f"random {n}", n, np.concatenate([i, j]), np.concatenate([j, i]))
+    return _undirected(f"random {n}", n, i, j)
 
 
 def _hub(n: int) -> Graph:
     """Return a star with a path through its leaves: one long column, many short ones."""
-    i, first = np.arange(1, n - 1), np.zeros(n - 1, np.int64)
-    rows = np.concatenate([first, i])
-    cols = np.concatenate([np.arange(1, n), i + 1])
-    return _graph(f"hub {n}", n, np.concatenate([rows, cols]), np.concatenate([cols, rows]))
+    i = np.arange(1, n - 1)
+    first = np.zeros(n - 1, np.int64)
+    return _undirected(f"hub {n}", n, np.r_[first, i], np.r_[np.arange(1, n), i + 1])
 
 
 def _isolated(n: int) -> Graph:
     """Return a cycle through every third vertex; the others have no edge."""
     i = np.arange(0, n, 3)
-    j = np.roll(i, -1)
-    return _graph(f"isolated {n}", n, np.concatenate([i, j]), np.concatenate([j, i]))
+    return _undirected(f"isolated {n}", n, i, np.roll(i, -1))
 
 
 def _loops(n: int) -> Graph:
     """Return a directed path on which every vertex has an edge to itself."""
     i = np.arange(n)
-    rows, cols = np.concatenate([i, i[:-1]]), np.concatenate([i, i[1:]])
-    return _graph(f"self-loops {n}", n, rows, cols)
+    return _graph(f"self-loops {n}", n, np.r_[i, i[:-1]], np.r_[i, i[1:]])
 
 
 def _ladder(rungs: int) -> Graph:
     """Return two paths with an edge between them at each vertex."""
-    i = np.arange(2 * rungs - 2)
-    rung = np.arange(0, 2 * rungs, 2)
-    rows, cols = np.concatenate([i, rung]), np.concatenate([i + 2, rung + 1])
-    return _graph(
-        f"ladder {2 * rungs}", 2 * rungs, np.concatenate([rows, cols]), np.concatenate([cols, rows])
-    )
+    n = 2 * rungs
+    i, rung = np.arange(n - 2), np.arange(0, n, 2)
+    return _undirected(f"ladder {n}", n, np.r_[i, rung], np.r_[i + 2, rung + 1])
 
 
 _NOTHING = np.zeros(0, np.int64)

@@ -78,8 +78,8 @@ def test_depths_and_labels():
     [
         ("bfs_parents", "even", lambda a: (a.proof[0], np.full(4, a.proof[0][0]))),
         ("bfs", "undirected", lambda a: (None, (a.proof[1][0][1:], a.proof[1][1][1:]))),
-        ("shortest_path", "directed", lambda a: [*a.proof, a.proof[-1]]),
-        ("shortest_path", "undirected", lambda a: [5, *a.proof[1:]]),
+        ("shortest_path", "directed", lambda a: (None, [*a.proof[1], a.proof[1][-1]])),
+        ("shortest_path", "undirected", lambda a: (None, [5, *a.proof[1][1:]])),
         ("bipartite_sides", "even", lambda a: ((a.proof[0][0], np.zeros(4, int)), None)),
         ("bipartite_sides", "undirected", lambda a: (None, [0, 1, 3])),
         ("bipartite_sides", "undirected", lambda a: (None, [0, 1])),

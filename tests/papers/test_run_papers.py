@@ -63,7 +63,7 @@ def test_turbobfs_on_cpu(run, tmp_path):
     assert as_["tdscCOOC (searched)"] == "push"
     assert as_["SuiteSparse:GraphBLAS"] == "python-graphblas"
     (text,) = part["missing"]
-    assert text.startswith("kernels: the cpu backend has none; its directions stand for them")
+    assert text.startswith("kernels: the cpu backend has none; its directions replace them")
     best = [row for row in part["rows"] if row["reported"] == 2036]
     assert len(best) == 1
     assert best[0]["of_paper"]
