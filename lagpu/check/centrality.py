@@ -54,7 +54,7 @@ def check_remoteness(
 
     Notes
     -----
-    Plain searches, many at a time, tell how many vertices lie at each distance.
+    Plain searches, many at a time, count the vertices at each distance.
     """
     proof = Proof("check_remoteness", REMOTENESS_RULES, A)
     value, present = proof.dense(values, of)
@@ -93,7 +93,7 @@ def check_diameter(A: Any, diameter: int) -> tuple[str, ...]:
 
     Notes
     -----
-    Plain searches from all vertices tell how many vertices lie at each distance.
+    Plain searches from all vertices count the vertices at each distance.
     """
     proof = Proof("check_diameter", DIAMETER_RULES, A)
     largest, source = -1.0, 0
