@@ -247,7 +247,7 @@ RIGHT = {0: 0.0, 1: 1.0, 2: 3.0, 3: 1.0}
         ({1: 0.5, 3: 0.5, 2: 2.5}, "vertex 1: distance 0.5, but no path"),
         ({4: 7.0}, "vertex 4: distance 7.0, but no path"),
         ({4: -1.0}, "vertex 4: distance -1.0, but no path"),
-        ({4: -2.0}, "shortcut: .*: vertex 0: distance 0.0, but -1.0 by way of 4"),
+        ({4: -2.0}, "shortcut: .*: vertex 0: distance 0.0, but -1.0 through 4"),
     ],
 )
 def test_wrong_distances_are_refused(faults, message):
