@@ -12,7 +12,7 @@ from lagpu.check.graph import Array, Edges, Proof, Slice, Slices, both_ends, wei
 from lagpu.errors import DimensionMismatch
 from lagpu.host.memory import require
 
-Rows = tuple[Array, Array, Array]  # of some vertices: their numbers, distances and path counts
+Rows = tuple[Array, Array, Array]  # of some vertices: numbers, distances (or NaN), path counts
 
 _WORD = 64  # sources that a word has a bit for
 _WORDS = 1 << 14  # words at a time, where a vertex has several
@@ -54,7 +54,7 @@ def check_remoteness(
 
     Notes
     -----
-    Plain searches, many at a time, tell how many vertices lie at each distance.
+    Plain searches, many at a time, count the vertices at each distance.
     """
     proof = Proof("check_remoteness", REMOTENESS_RULES, A)
     value, present = proof.dense(values, of)
@@ -93,7 +93,7 @@ def check_diameter(A: Any, diameter: int) -> tuple[str, ...]:
 
     Notes
     -----
-    Plain searches from all vertices tell how many vertices lie at each distance.
+    Plain searches from all vertices count the vertices at each distance.
     """
     proof = Proof("check_diameter", DIAMETER_RULES, A)
     largest, source = -1.0, 0
@@ -204,13 +204,12 @@ def check_betweenness(
     t, from_sources = np.arange(n)[None, :], [*_rows(proof.edges, chosen)]
     for vertices in _rows(proof.edges, np.arange(n)):
         each = [np.zeros((len(vertices[0]), 0))]  # the sum of each source at each of the vertices
-        for some, distance, paths in from_sources:
-            s = some[:, None]
-            joined, here = np.isfinite(distance) & (s != t), np.zeros((len(vertices[0]), len(s)))
+        for of_sources in from_sources:
+            s = of_sources[0][:, None]
+            here = np.zeros((len(vertices[0]), len(s)))
             for k, (v, further, onward) in enumerate(zip(*vertices, strict=True)):
                 counts = (s != t) if endpoints else (s != t) & (s != v) & (t != v)
-                through = joined & counts & (distance[:, v, None] + further == distance)
-                here[k] = _shares(paths[:, v, None] * onward, paths, through).sum(axis=1)
+                here[k] = _through(of_sources, v, further, onward, counts)
                 counted[v] += counts.sum()
             each.append(here)
         for v, of_source in zip(vertices[0], np.concatenate(each, axis=1), strict=True):
@@ -300,7 +299,7 @@ def _rows(edges: Slices, vertices: Array) -> Iterator[Rows]:
 
 def _searched(edges: Slices, sources: Array) -> tuple[Array, Array]:
     """Return the distances and the numbers of shortest paths from k vertices, both (k, n)."""
-    distance, paths = np.full((edges.n, len(sources)), np.inf), np.zeros((edges.n, len(sources)))
+    distance, paths = np.full((edges.n, len(sources)), np.nan), np.zeros((edges.n, len(sources)))
     new, d = np.zeros(distance.shape, bool), 0
     new[sources, np.arange(len(sources))] = True
     came = new.astype(float)
@@ -309,24 +308,29 @@ def _searched(edges: Slices, sources: Array) -> tuple[Array, Array]:
         last = np.where(new, came, 0)
         paths += last
         came = edges.sums(last)
-        new = (came > 0) & np.isinf(distance)
+        new = (came > 0) & np.isnan(distance)
     return np.ascontiguousarray(distance.T), np.ascontiguousarray(paths.T)
 
 
-def _shares(through: Array, paths: Array, where: Array) -> Array:
-    """Return the share of paths through somewhere in all paths, 0 elsewhere."""
-    return np.divide(through, paths, out=np.zeros(paths.shape), where=where)
+def _through(of_sources: Rows, u: int, further: Array, onward: Array, counts: Array) -> Array:
+    """Return, for each source, the sum over targets of the share of shortest paths through u, (k,).
+
+    From u on, `onward` paths are `further` long; `counts` says which pairs count.
+    """
+    _, distance, paths = of_sources
+    on = counts & (distance[:, u, None] + further == distance)
+    through = paths[:, u, None] * onward
+    share = np.divide(through, paths, out=np.zeros(paths.shape), where=on)
+    return np.asarray(share.sum(axis=1))
 
 
 def _add_along(total: Array, begin: Array, end: Array, of_sources: Rows, vertices: Rows) -> None:
     """Add to each edge that ends at some of the vertices the sum over pairs of some sources."""
-    s, distance, paths = of_sources
     v, further, onward = vertices
-    joined = np.isfinite(distance) & (s[:, None] != np.arange(distance.shape[1]))
+    counts = of_sources[0][:, None] != np.arange(further.shape[1])
     for e in np.flatnonzero((end >= v[0]) & (end <= v[-1])):
-        u, k = begin[e], end[e] - v[0]
-        on = joined & (distance[:, u, None] + 1 + further[k] == distance)
-        total[e] += _shares(paths[:, u, None] * onward[k], paths, on).sum()
+        k = end[e] - v[0]
+        total[e] += _through(of_sources, begin[e], further[k] + 1, onward[k], counts).sum()
 
 
 def _values(edges: Slices, B: Any, name: str) -> dict[Slice, Array]:

@@ -56,7 +56,7 @@ class Edges:
 class Slice:
     """Some of the edges of a graph of n vertices, by columns.
 
-    Rows and columns are positions, of which `rows` and `cols` name the vertices; without these a
+    Rows and columns are positions. `rows` and `cols` have the vertex at each; without these a
     position is a vertex.
     """
 
@@ -115,11 +115,11 @@ class Slice:
         return found
 
     def total(self, of: Callable[[Edges], Array]) -> int:
-        """Return of how many edges something is true."""
+        """Return how many edges `of` keeps."""
         return sum(mapped(lambda run: int(np.count_nonzero(of(self._edges(*run)))), self._runs))
 
     def along(self, of: Callable[[Edges], Array]) -> Slice:
-        """Return the slice of those edges of which something is true, without values."""
+        """Return the slice of the edges that `of` keeps, without values."""
         kept = np.concatenate([e.entries.start + np.flatnonzero(of(e)) for e in self.blocks()])
         ptr = np.searchsorted(kept, self.col_ptr)
         return Slice(self._n, ptr, self.row_idx[kept], self._rows, self._cols)
@@ -179,7 +179,7 @@ class Slice:
         return np.asarray(self.by_rows.T @ (values if self._rows is None else values[self._rows]))
 
     def fingerprint(self, key: int) -> int:
-        """Return a number that tells these edges from those that lead back; see `Slices`."""
+        """Return a number that is 0 if each edge has its reverse; see `Slices.symmetric`."""
 
         def of(run: tuple[int, int]) -> int:
             edges = self._edges(*run)
@@ -253,11 +253,11 @@ class Slices:
         return self.at_ends(lambda e: np.where(of(e), e.begin, n), np.minimum, n)
 
     def total(self, of: Callable[[Edges], Array]) -> int:
-        """Return of how many edges something is true."""
+        """Return how many edges `of` keeps."""
         return sum(int(x[0]) for (x,) in self.gather(lambda own: (np.array([own.total(of)]),)))
 
     def along(self, of: Callable[[Edges], Array]) -> Slices:
-        """Return the slices of those edges of which something is true, without values."""
+        """Return the slices of the edges that `of` keeps, without values."""
         own = {piece: of_piece.along(of) for piece, of_piece in self.own.items()}
         return Slices(self.n, own, self.parts, self._ends)
 
@@ -592,7 +592,7 @@ class Proof:
     def neighbours(self, of: Callable[[Array, Array], Array]) -> Array:
         """Return with how many others an edge joins each vertex, (n,); both ways if directed.
 
-        ``of(own, other)`` says of which edges this counts; self-loops never do.
+        ``of(own, other)`` says which edges count; self-loops never do.
         """
 
         def counted(e: Edges) -> Array:

@@ -464,7 +464,7 @@ def check_distances(A: Any, source: int, distances: Any) -> CheckReport:
             return (np.concatenate(each),)
 
         shortest = np.concatenate([found for (found,) in edges.gather(ways)]).min()
-        return f"distance {distance[v]}, but {shortest} by way of {u}"
+        return f"distance {distance[v]}, but {shortest} through {u}"
 
     proof.refuse(2, edges.at_ends(is_short, np.logical_or, False), shortcut)
     tight = edges.along(lambda e: present[e.begin] & (distance[e.end] == through(e)))

@@ -39,8 +39,8 @@ def check_components(A: Any, labels: Any, *, strong: bool = False) -> tuple[str,
     Strong ones are proved. All vertices of a label are in one component: along edges between
     vertices of one label, one search from all vertices that are a label finds every vertex, and so
     does one against the edges. No component has two labels: edges from label to label make no
-    cycle. Labels without such an edge into them are taken away until few edges are left, of which
-    SciPy finds the components, by a depth-first search (Pearce 2005).
+    cycle. Labels without such an edge into them are removed until few edges are left. SciPy finds
+    their components by a depth-first search (Pearce 2005).
     """
     proof = Proof("check_components", COMPONENT_RULES, A)
     label = proof.whole(labels, "labels", "label", proof.n)

@@ -56,14 +56,9 @@ _OF_ONE, _FILES = "--json", ("--save", "--trace", "--step")
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
+@first_reports()
 def main(args: Sequence[str] | None = None) -> int:
     """Run one command with some arguments, by default those of the process; return its code."""
-    with first_reports():
-        return _main(args)
-
-
-def _main(args: Sequence[str] | None) -> int:
-    """Run a command in this process; return its exit code, whatever ended it."""
     words = list(sys.argv[1:] if args is None else args)
     debug = "--debug" in words
     try:

@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Before(NamedTuple):
-    """The state before a statement runs; None stands for possible values that are unknown."""
+    """The state before a statement runs; None is for possible values that are unknown."""
 
     desc: Descriptor
     mask: Entries | None

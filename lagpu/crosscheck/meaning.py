@@ -112,8 +112,8 @@ class HostSelection(NamedTuple):
         mine, other = self.rows.values.astype(np.int64), self.rows.indices
         if columns:
             mine, other = other, mine
-        met, place = _among(where, mine)
-        return place, other[met], np.ones(len(place), bool)
+        inside, place = _among(where, mine)
+        return place, other[inside], np.ones(len(place), bool)
 
 
 class Triplets(NamedTuple):
@@ -146,8 +146,8 @@ def _terms(operation: Any, wanted: Array, nrows: int) -> Terms:
         case ops.Multiply() | ops.MultiplySelection():
             return _products(operation, wanted, nrows)
         case Triplets(rows, cols, values):
-            met, place = _among(wanted, cols.astype(np.int64) * nrows + rows)
-            return Terms(place, np.broadcast_to(values, len(rows))[met])
+            inside, place = _among(wanted, cols.astype(np.int64) * nrows + rows)
+            return Terms(place, np.broadcast_to(values, len(rows))[inside])
         case ops.ReduceRows(A, monoid, transposed):
             at, _, values = A.lines(wanted, transposed)
             return Terms(at, cast(values, monoid.types(A.dtype)[0]))
@@ -199,8 +199,9 @@ def _products(operation: ops.Multiply | ops.MultiplySelection, wanted: Array, nr
         matrix = HostSelection(operation.indices)
     i, k = operand.indices % (operand.nrows or 1), operand.indices // (operand.nrows or 1)
     at, j, y = matrix.lines(k, columns=not product.transpose)
-    met, place = _among(wanted, j * (nrows or 1) + i[at])
-    i, k, j, x, y = i[at][met], k[at][met], j[met], operand.values[at][met], y[met]
+    inside, place = _among(wanted, j * (nrows or 1) + i[at])
+    at = at[inside]
+    i, k, j, x, y = i[at], k[at], j[inside], operand.values[at], y[inside]
     if not (nrows or product.flip):  # a vector on the right is one column
         i, j, x, y = j, i, y, x
     op = product.semiring.multiply
@@ -257,8 +258,8 @@ def _sources(indices: Array | None, wanted: Array) -> Lookup:
 
 def _among(wanted: Array, keys: Array) -> tuple[Array, Array]:
     """Return (which keys are wanted, the place of each of these keys in `wanted`)."""
-    met, place = _find(wanted, keys)
-    return met, place[met]
+    inside, place = _find(wanted, keys)
+    return inside, place[inside]
 
 
 def holds(mask: Entries | None, desc: ops.Descriptor, where: Array) -> Array:

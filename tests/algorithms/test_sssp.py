@@ -241,13 +241,13 @@ RIGHT = {0: 0.0, 1: 1.0, 2: 3.0, 3: 1.0}
         ({0: 1.0}, r"distance\[0\] is 1.0, not 0"),
         ({0: None}, r"distance\[0\] is none, not 0"),
         ({2: None}, "ends at a reached vertex: vertex 2: no distance"),
-        ({2: 9.0}, "shortcut: .*: vertex 2: distance 9.0, but 3.0 by way of 1"),
-        ({2: np.nan}, "vertex 2: distance nan, but 9.0 by way of 0"),
+        ({2: 9.0}, "shortcut: .*: vertex 2: distance 9.0, but 3.0 through 1"),
+        ({2: np.nan}, "vertex 2: distance nan, but 9.0 through 0"),
         ({2: 2.5}, "vertex 2: distance 2.5, but no path from 0 is that long"),
         ({1: 0.5, 3: 0.5, 2: 2.5}, "vertex 1: distance 0.5, but no path"),
         ({4: 7.0}, "vertex 4: distance 7.0, but no path"),
         ({4: -1.0}, "vertex 4: distance -1.0, but no path"),
-        ({4: -2.0}, "shortcut: .*: vertex 0: distance 0.0, but -1.0 by way of 4"),
+        ({4: -2.0}, "shortcut: .*: vertex 0: distance 0.0, but -1.0 through 4"),
     ],
 )
 def test_wrong_distances_are_refused(faults, message):

@@ -136,8 +136,8 @@ def test_messages_name_the_place_and_the_fault():
         (check_topological_order, {0: 0, 1: 7, 2: 2}, "place 1 has 7"),
         (lambda A, x: check_distances(A, 0, x), {1: 1, 2: 2}, r"distance\[0\] is none, not 0"),
         (lambda A, x: check_distances(A, 0, x), {0: 3, 1: 1, 2: 2}, r"distance\[0\] is 3, not 0"),
-        (lambda A, x: check_distances(A, 0, x), {0: 0, 1: 5, 2: 6}, "5, but 1.* by way of 0"),
-        (lambda A, x: check_distances(A, 0, x), {0: 0, 1: 1, 2: 7}, "7, but 2.* by way of 1"),
+        (lambda A, x: check_distances(A, 0, x), {0: 0, 1: 5, 2: 6}, "5, but 1.* through 0"),
+        (lambda A, x: check_distances(A, 0, x), {0: 0, 1: 1, 2: 7}, "7, but 2.* through 1"),
         (lambda A, x: check_k_core(A, x, 2), {0: True}, "vertex 0: 0 neighbours, not 2"),
     ):
         with pytest.raises(CheckFailed, match=message):
