@@ -39,37 +39,16 @@ Array = np.ndarray[Any, Any]
 
 
 def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
-    """Return the matrix in a file, with the values in their type.
-
-    Parameters
-    ----------
-    file : binary file
-        The file, from its first byte; it must allow seeking.
-    budget : Budget
-        Name of the file in messages, and the memory that it may take.
-    options : Options
-        `dup_op`.
-
-    Raises
-    ------
-    FileFormatError
-        If it is damaged, has no descriptor, or its arrays do not fit the descriptor.
-    NotSupported
-        For a vector, a dense matrix, complex values and custom formats.
-    BackendUnavailable
-        If h5py is not installed.
-    OutOfMemory, LimitExceeded
-        If its arrays do not fit.
-    """
+    """Return the matrix in a file, with the values in their type."""
     h5py = needed("hdf5", f"read: {budget.name} is HDF5, and")
     with errors_named(f"read: {budget.name} is no matrix of Binsparse"):
         _require_heaps(file)
-    with errors_named(f"read: {budget.name} is no matrix of Binsparse"), h5py.File(file, "r") as h5:
-        if "binsparse" not in h5.attrs:
-            raise ValueError("its root has no attribute `binsparse`")
-        descriptor = json.loads(h5.attrs["binsparse"])
-        head = descriptor.get("binsparse", descriptor)
-        return Parsed(_Reader(h5, head, budget).matrix(options))
+        with h5py.File(file, "r") as h5:
+            if "binsparse" not in h5.attrs:
+                raise ValueError("its root has no attribute `binsparse`")
+            descriptor = json.loads(h5.attrs["binsparse"])
+            head = descriptor.get("binsparse", descriptor)
+            return Parsed(_Reader(h5, head, budget).matrix(options))
 
 
 def _require_heaps(file: IO[bytes]) -> None:

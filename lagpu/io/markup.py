@@ -41,11 +41,6 @@ def parse(data: bytes, budget: Budget, options: Options, *, kind: str) -> Parsed
 
     Nodes that are numbers, also as ``n0``, are vertices; others need `renumber`. A GML node is
     named by its label, if all have different ones, and is else the number of its id.
-
-    Raises
-    ------
-    FileFormatError
-        If the file is damaged, nodes have names and are not renumbered, or a weight is no number.
     """
     name = budget.name
     nx, stream = needed("nx", f"read: {name} is {kind}, and"), io.BytesIO(data)

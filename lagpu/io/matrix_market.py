@@ -70,17 +70,7 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
     """Return the matrix of a coordinate file.
 
     BOOL for the field ``pattern``, INT64 for ``integer``, FP64 for ``real``. Symmetric and
-    skew-symmetric files are expanded; duplicates are summed (merged for ``pattern``).
-
-    Raises
-    ------
-    FileFormatError
-        If the file is malformed or truncated, has more or fewer entries than its header says, or
-        an index outside its shape.
-    NotSupported
-        If it is dense (``array``) or complex.
-    OutOfMemory, LimitExceeded
-        If a matrix of the size in the header does not fit.
+    skew-symmetric files are expanded.
     """
     name, sizes = budget.name, sizes_of(data, budget.name)
     nrows, ncols, kind = sizes.nrows, sizes.ncols, sizes.kind
@@ -100,13 +90,7 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
 
 
 def sizes_of(data: bytes, name: str) -> Sizes:
-    """Return what the first lines of a file say.
-
-    Raises
-    ------
-    FileFormatError, NotSupported
-        As `parse`.
-    """
+    """Return what the first lines of a file say."""
     end = data.find(b"\n")
     banner = data[:end]
     words = banner.decode("utf-8", "replace").lower().split()
@@ -258,13 +242,6 @@ def matrix_of(data: bytes, budget: Budget) -> bytes:
     """Return the content of the Matrix Market file in an archive; its last line has an end.
 
     It is the only one, or else the one that is called as the archive is.
-
-    Raises
-    ------
-    FileFormatError
-        If the archive is damaged, or has no such file, or several.
-    OutOfMemory, LimitExceeded
-        If the file does not fit beside the archive.
     """
     name = budget.name
     files: list[tarfile.TarInfo] = []

@@ -140,17 +140,7 @@ def _header(
 
 
 def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
-    """Return the matrix in an archive; no option counts.
-
-    Raises
-    ------
-    FileFormatError
-        If it is damaged, or its arrays are not those of a matrix.
-    NotSupported
-        If the values have a type that lagpu lacks, such as complex numbers.
-    OutOfMemory, LimitExceeded
-        If its arrays do not fit in memory.
-    """
+    """Return the matrix in an archive; no option counts."""
     try:
         with errors_named(f"read: {budget.name} is not a matrix archive"):
             archive = Archive(file, budget)
