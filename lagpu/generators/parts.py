@@ -19,16 +19,8 @@ from lagpu.backends.processes import require_alike
 from lagpu.backends.protocol import Backend, Parts
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL
-from lagpu.generators.edges import (
-    LARGEST_SCALE,
-    Edges,
-    KroneckerEdges,
-    both_ways,
-    count,
-    endpoints,
-    is_on_gpu,
-    require_of_pieces,
-)
+from lagpu.generators import edges as drawing
+from lagpu.generators.edges import Edges, KroneckerEdges, is_on_gpu, require_of_pieces
 from lagpu.host.columns import Entries, bytes_of, even_ends, keeps, shares_for, sorted_columns
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
@@ -48,8 +40,7 @@ def drawn(
     """
     n, draws = _size(what, scale, edge_factor)
     require_alike(grid, what, scale=scale, edge_factor=edge_factor, seed=seed)
-    parts = grid.capabilities.parts
-    assert parts is not None
+    parts = _parts(grid)
     gpus = _gpus(parts)
     entries = 2 * draws // parts.count
     if gpus and all(_keeps_tuples(gpus, gpu, entries, draws) for gpu in gpus):
@@ -74,8 +65,7 @@ def _of_edges(
 
     `edges` yields their endpoints, some at a time, on a device, or on the host for None.
     """
-    parts = grid.capabilities.parts
-    assert parts is not None
+    parts = _parts(grid)
     entries = 2 * total // parts.count
 
     def shares(device: Any) -> int:
@@ -92,7 +82,7 @@ def _of_edges(
 
         def own() -> Iterator[Entries]:
             for ends in edges(device):
-                for i, j, there in both_ways(*ends):
+                for i, j, there in drawing.both_ways(*ends):
                     yield *layout.position(i, j), there & (layout.owner(i, j) == piece)
 
         with on_host if device is None else device.alone():
@@ -119,8 +109,7 @@ def _tuples(
     what: str, kind: type[Edges], scale: int, seed: int, draws: int, grid: Backend
 ) -> dict[int, tuple[Array, Array]]:
     """Return, by the number of each local piece, the endpoints of its share of the edges."""
-    parts, shares = grid.capabilities.parts, {}
-    assert parts is not None
+    parts, shares = _parts(grid), {}
 
     def share(piece: int) -> tuple[int, int]:
         return draws * piece // parts.count, draws * (piece + 1) // parts.count
@@ -137,7 +126,7 @@ def _tuples(
         with nullcontext() if device is None else device.alone():
             edges = kind(scale, seed, device)
             xp = np if device is None else device.xp
-            shares[piece] = endpoints(xp, edges, first, last - first, max(chunk, 1))
+            shares[piece] = drawing.endpoints(xp, edges, first, last - first, max(chunk, 1))
         return ()
 
     require_of_pieces(grid, what, of_piece=of_piece)
@@ -153,8 +142,7 @@ def undirected(tuples: Mapping[int, tuple[Array, Array]], n: int, grid: Backend)
 
     `tuples` has the endpoints of each local piece, (k,), INT32, by its number.
     """
-    parts = grid.capabilities.parts
-    assert parts is not None
+    parts = _parts(grid)
     gpus = _gpus(parts)
     if gpus:
         total = sum(len(u) for u, _ in tuples.values())
@@ -203,16 +191,21 @@ def _seen(
 
 def _matrix(part: Any, n: int, grid: Backend) -> Matrix:
     """Return the undirected graph whose parts a function returns."""
-    parts = grid.capabilities.parts
-    assert parts is not None
+    parts = _parts(grid)
     data = parts.matrix(part, BOOL, (n, n), symmetric=True, apart=True)
     return Matrix._of(data, BOOL, (n, n), grid, "A")
 
 
+def _parts(grid: Backend) -> Parts:
+    parts = grid.capabilities.parts
+    assert parts is not None
+    return parts
+
+
 def _size(what: str, scale: int, edge_factor: int) -> tuple[int, int]:
     """Return (vertices, edges to draw)."""
-    n = 1 << count(what, "scale", scale, 0, LARGEST_SCALE)
-    return n, n * count(what, "edge_factor", edge_factor, 1)
+    n = 1 << drawing.count(what, "scale", scale, 0, drawing.LARGEST_SCALE)
+    return n, n * drawing.count(what, "edge_factor", edge_factor, 1)
 
 
 def _gpus(parts: Parts) -> list[Any]:
