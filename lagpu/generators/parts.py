@@ -38,7 +38,7 @@ def drawn(
 
     The edges are drawn by `kind`; result and errors are those of `lagpu.generators.kronecker`.
     """
-    n, draws = _size(what, scale, edge_factor)
+    n, draws = drawing.size_of(what, scale, edge_factor, drawing.LARGEST_SCALE)
     require_alike(grid, what, scale=scale, edge_factor=edge_factor, seed=seed)
     parts = _parts(grid)
     gpus = _gpus(parts)
@@ -100,7 +100,7 @@ def kronecker_tuples(
 
     A share is a run of the tuples, INT32, on the piece's GPU if it has one, else on the host.
     """
-    _, draws = _size("kronecker", scale, edge_factor)
+    _, draws = drawing.size_of("kronecker", scale, edge_factor, drawing.LARGEST_SCALE)
     require_alike(grid, "kronecker", scale=scale, edge_factor=edge_factor, seed=seed)
     return _tuples("kronecker", KroneckerEdges, scale, seed, draws, grid)
 
@@ -200,12 +200,6 @@ def _parts(grid: Backend) -> Parts:
     parts = grid.capabilities.parts
     assert parts is not None
     return parts
-
-
-def _size(what: str, scale: int, edge_factor: int) -> tuple[int, int]:
-    """Return (vertices, edges to draw)."""
-    n = 1 << drawing.count(what, "scale", scale, 0, drawing.LARGEST_SCALE)
-    return n, n * drawing.count(what, "edge_factor", edge_factor, 1)
 
 
 def _gpus(parts: Parts) -> list[Any]:
