@@ -23,7 +23,7 @@ from lagpu.errors import (
     LimitExceeded,
 )
 from lagpu.host import memory
-from lagpu.io.csc import CSC, asymmetry, compress, from_entries, symmetrise
+from lagpu.io.csc import CSC, compress, from_entries, symmetrise
 from lagpu.io.reading import BYTES_OF_NAME, Names, needed, renumbered
 
 Array = np.ndarray[Any, Any]
@@ -420,14 +420,9 @@ def to_igraph(A: Matrix, *, directed: bool | None = None) -> Any:
         If igraph is not installed.
     """
     igraph = needed("igraph", "to_igraph: it")
-    if A.nrows != A.ncols:
-        raise InvalidValue(f"to_igraph: nrows {A.nrows} != ncols {A.ncols}. Give a square matrix.")
+    undirected = not is_directed(A, directed, "to_igraph")
     csc = CSC.of(A)
-    symmetric = asymmetry(csc) is None
-    if directed is False and not symmetric:
-        raise InvalidValue("to_igraph: the matrix is not symmetric. Give directed=True.")
     memory.require(200 * csc.nvals + 16 * csc.nrows, "to_igraph")
-    undirected = symmetric if directed is None else not directed
     rows, cols = csc.row_idx, csc.columns()
     kept = rows <= cols if undirected else np.ones(csc.nvals, bool)
     g = igraph.Graph(csc.nrows, directed=not undirected)
@@ -435,6 +430,15 @@ def to_igraph(A: Matrix, *, directed: bool | None = None) -> Any:
     if not csc.dtype.is_bool:
         g.es["weight"] = csc.dense_values()[kept].tolist()
     return g
+
+
+def is_directed(A: Matrix, directed: bool | None, what: str) -> bool:
+    """Return whether the graph of a matrix is to be directed; by default unless it is symmetric."""
+    if A.nrows != A.ncols:
+        raise InvalidValue(f"{what}: nrows {A.nrows} != ncols {A.ncols}. Give a square matrix.")
+    if directed is False and not A.is_symmetric:
+        raise InvalidValue(f"{what}: the matrix is not symmetric. Give directed=True.")
+    return not A.is_symmetric if directed is None else directed
 
 
 # ------------------------------------------------------------------------------------------
