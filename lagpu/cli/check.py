@@ -23,7 +23,7 @@ from lagpu.cli.graphs import Begin, Names, load, require_no_device
 from lagpu.core.matrix import Matrix
 from lagpu.errors import CrosscheckFailed, FileFormatError, InvalidValue, NotSupported
 from lagpu.host.files import require_writable, write_json
-from lagpu.io.files import read_named_vector, read_vector
+from lagpu.io.files import read_vector
 
 
 def _sides(A: Matrix, found: tuple[Any, Any]) -> Any:
@@ -171,7 +171,7 @@ def _read(path: Path, is_matrix: bool, names: Names, of_vertices: bool) -> Any:
         _require_numbers(found.to_coo()[2], path)
         return found
     if names.ids is not None:
-        words, values = read_named_vector(path, texts=of_vertices)
+        words, values = read_vector(path, ids=True, texts=of_vertices)
         if of_vertices:
             values = names.places(values.tolist(), path.name)
         indices = names.places(words.tolist(), path.name)

@@ -229,11 +229,8 @@ def dump(csc: CSC, file: IO[bytes]) -> None:
         "format": "CSC",
         "shape": [csc.nrows, csc.ncols],
         "number_of_stored_values": csc.nvals,
-        "data_types": {
-            "pointers_to_1": "uint64",
-            "indices_1": "uint64",
-            "values": f"iso[{kind}]" if csc.iso else kind,
-        },
+        "data_types": dict.fromkeys(arrays, "uint64")
+        | {"values": f"iso[{kind}]" if csc.iso else kind},
     }
     image = io.BytesIO()  # HDF5 reads what it has written, and a new file is only written
     with h5py.File(image, "w") as h5:

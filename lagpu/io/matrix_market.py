@@ -39,8 +39,7 @@ _KINDS = {
     "unsigned-integer": np.dtype(np.uint64),
     "real": np.dtype(np.float64),
 }
-_KIND = [BANNER.decode().lower(), "matrix", "coordinate"]
-_SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
+_MATRIX = [BANNER.decode().lower(), "matrix"]
 # The size line, after comments and blank lines.
 _SIZES = re.compile(rb"(?:[ \t]*+(?:%[^\n]*+|\r?)\n)*+([^\n]*+)")
 
@@ -96,23 +95,19 @@ def sizes_of(data: bytes, name: str) -> Sizes:
     words = banner.decode("utf-8", "replace").lower().split()
     if words[1:2] == ["vector"]:
         raise NotSupported(f"read: {name}, line 1: {show(banner)} is a vector. Give a matrix.")
-    kind = words[:3]
-    if len(words) != 5 or kind not in (_KIND, [*_KIND[:2], "array"]):
+    if len(words) != 5 or words[:2] != _MATRIX or words[2] not in ("coordinate", "array"):
         raise FileFormatError(
             f"read: {name}, line 1: {show(banner)} is not a banner of five words, as "
             "%%MatrixMarket matrix coordinate real general."
         )
     layout, field, symmetry = words[2:]
-    if layout != "coordinate":
-        raise NotSupported(f"read: {name} is a dense matrix ({layout}). Give a coordinate file.")
+    if layout == "array":
+        raise NotSupported(f"read: {name} is a dense matrix (array). Give a coordinate file.")
     if field == "complex":
         raise NotSupported(f"read: {name} has complex values. Give a real or pattern matrix.")
-    if (
-        field not in _VALUES
-        or symmetry not in _SYMMETRIES
-        or (field == "pattern" and symmetry not in ("general", "symmetric"))
-        or (field == "unsigned-integer" and symmetry == "skew-symmetric")
-    ):
+    signed = ("skew-symmetric",) if field in ("integer", "real") else ()
+    known = ("general", "symmetric", *signed, *(() if field == "pattern" else ("hermitian",)))
+    if field not in _VALUES or symmetry not in known:
         raise FileFormatError(
             f"read: {name}, line 1: a {symmetry[:20]} matrix cannot have the field {field[:20]}."
         )
