@@ -27,17 +27,14 @@ _REAL = (
     rb"[+-]?(?:(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
     rb"|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?|[nN][aA][nN])"
 )
-# The value of an entry, by the field, and its type.
-_VALUES = {
-    "pattern": b"",
-    "integer": rb"[ \t]++-?[0-9]++",
-    "unsigned-integer": rb"[ \t]++[0-9]++",
-    "real": rb"[ \t]++" + _REAL,
-}
-_KINDS = {
-    "integer": np.dtype(np.int64),
-    "unsigned-integer": np.dtype(np.uint64),
-    "real": np.dtype(np.float64),
+_PLAIN = ("general", "symmetric")
+_SIGNED = (*_PLAIN, "hermitian", "skew-symmetric")
+# By the field: the value of an entry, its type, and the symmetries.
+_FIELDS: dict[str, tuple[bytes, Any, tuple[str, ...]]] = {
+    "pattern": (b"", None, _PLAIN),
+    "integer": (rb"[ \t]++-?[0-9]++", np.int64, _SIGNED),
+    "unsigned-integer": (rb"[ \t]++[0-9]++", np.uint64, (*_PLAIN, "hermitian")),
+    "real": (rb"[ \t]++" + _REAL, np.float64, _SIGNED),
 }
 _MATRIX = [BANNER.decode().lower(), "matrix"]
 # The size line, after comments and blank lines.
@@ -62,7 +59,8 @@ class Sizes(NamedTuple):
     @property
     def kind(self) -> np.dtype[Any] | None:
         """The type of the values, or None for a pattern."""
-        return _KINDS.get(self.field)
+        kind = _FIELDS[self.field][1]
+        return None if kind is None else np.dtype(kind)
 
 
 def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
@@ -105,9 +103,7 @@ def sizes_of(data: bytes, name: str) -> Sizes:
         raise NotSupported(f"read: {name} is a dense matrix (array). Give a coordinate file.")
     if field == "complex":
         raise NotSupported(f"read: {name} has complex values. Give a real or pattern matrix.")
-    signed = ("skew-symmetric",) if field in ("integer", "real") else ()
-    known = ("general", "symmetric", *signed, *(() if field == "pattern" else ("hermitian",)))
-    if field not in _VALUES or symmetry not in known:
+    if field not in _FIELDS or symmetry not in _FIELDS[field][2]:
         raise FileFormatError(
             f"read: {name}, line 1: a {symmetry[:20]} matrix cannot have the field {field[:20]}."
         )
@@ -149,7 +145,7 @@ def _rows_end(text: bytes, start: int, field: str) -> int:
 @functools.cache
 def _patterns_of(field: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     """Return the patterns of many lines of entries: as usual, and all that the format allows."""
-    value = _VALUES[field]
+    value = _FIELDS[field][0]
     usual = rb"(?:[0-9]++ [0-9]++" + value.replace(rb"[ \t]++", b" ") + rb"\n)*+"
     row = rb"-?[0-9]++[ \t]++-?[0-9]++" + value
     return re.compile(usual), re.compile(rb"(?:[ \t]*+(?:" + row + rb")?[ \t\r]*+\n)*+")
