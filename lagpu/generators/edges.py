@@ -13,16 +13,8 @@ from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL
 from lagpu.errors import InvalidValue, NotSupported
-from lagpu.host import memory
-from lagpu.host.columns import (
-    Entries,
-    Permutation,
-    bytes_of,
-    even_ends,
-    keeps,
-    shares_for,
-    sorted_columns,
-)
+from lagpu.host import columns, memory
+from lagpu.host.columns import bytes_of, even_ends, keeps, shares_for, sorted_columns
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
@@ -49,11 +41,11 @@ def words(device: Any, key: Array, stream: int, first: int, count: int) -> Array
     return generator.random_raw(4 * blocks).view(np.uint32)[skipped : skipped + count]
 
 
-def labels(key: Array, bits: int) -> Permutation:
+def labels(key: Array, bits: int) -> columns.Permutation:
     """Return a random permutation of ``0 .. 2**bits - 1``, for at most 32 bits."""
     added = words(None, key, _LABELS, 0, _ROUNDS)
     times = words(None, key, _LABELS + 1, 0, _ROUNDS) | np.uint32(1)
-    return Permutation(bits, added.tolist(), times.tolist())
+    return columns.Permutation(bits, added.tolist(), times.tolist())
 
 
 # Graph500: the probabilities of the quadrants (0, 0), (0, 1), (1, 0); the rest is for (1, 1).
@@ -133,7 +125,7 @@ def endpoints(xp: Any, edges: Edges, first: int, count: int, chunk: int) -> tupl
     return u, v
 
 
-def both_ways(u: Array, v: Array) -> Iterator[Entries]:
+def both_ways(u: Array, v: Array) -> Iterator[columns.Entries]:
     """Yield edges {u, v} in each direction: rows, columns, and which are no self-loops."""
     apart = u != v
     yield u, v, apart
@@ -297,7 +289,7 @@ def _matrix(
     """Return the matrix of edges that a function draws, so many from a number on."""
     xp = place.device.xp
 
-    def drawn() -> Iterator[Entries]:
+    def drawn() -> Iterator[columns.Entries]:
         for start in range(0, draws, _CHUNK):
             yield from both_ways(*edges(start, min(_CHUNK, draws - start)))
 

@@ -302,9 +302,7 @@ def delaunay(scale: int, *, seed: int = 1, backend: Place = None) -> Matrix:
     from scipy.spatial import Delaunay  # slow to import, and only needed here
 
     n = 2 ** count("delaunay", "scale", scale, 2, drawing.LARGEST_SCALE)
-    require(
-        "delaunay", n, 3 * n, extra=700 * n, backend=backend
-    )  # extra: memory of Qhull, measured
+    require("delaunay", n, 3 * n, extra=700 * n, backend=backend)  # of Qhull, measured
     corners = Delaunay(np.random.default_rng(seed).random((n, 2))).simplices
     u = np.concatenate([corners[:, 0], corners[:, 1], corners[:, 2]])
     v = np.concatenate([corners[:, 1], corners[:, 2], corners[:, 0]])

@@ -143,21 +143,18 @@ def undirected(tuples: Mapping[int, tuple[Array, Array]], n: int, grid: Backend)
     `tuples` has the endpoints of each local piece, (k,), INT32, by its number.
     """
     parts = _parts(grid)
-    gpus = _gpus(parts)
+    gpus, total = _gpus(parts), sum(len(u) for u, _ in tuples.values())
     if gpus:
-        total = sum(len(u) for u, _ in tuples.values())
         return _of_edges("undirected", lambda to: _seen(tuples, gpus, to), total, n, grid)
 
     def entries(home: Backend, piece: int) -> tuple[Array, Array]:
         device = _gpu(home)
         u, v = tuples[piece] if device is None else map(device.to_host, tuples[piece])
-        apart = u != v
-        u, v = u[apart], v[apart]
+        u, v = u[u != v], v[u != v]
         return np.concatenate((u, v)), np.concatenate((v, u))
 
-    taken = {piece: 2 * len(u) for piece, (u, _) in tuples.items()}
-    most = sum(taken.values()) * _BYTES_PER_ENTRY  # on the host, wherever the pieces are
-    require_of_pieces(grid, "undirected", most)
+    # On the host, wherever the pieces are.
+    require_of_pieces(grid, "undirected", 2 * total * _BYTES_PER_ENTRY)
     own = parts.owned(entries, (n, n))
 
     def part(home: Backend, layout: Any, piece: int) -> Any:

@@ -293,24 +293,17 @@ def _graph(
         raise DimensionMismatch(f"{what}: {count} sources != {len(targets)} targets.")
     u, v, ids = _numbered(sources, targets, what)
     weights = _weights(values[0], count, what) if values and values[0] is not True else None
-    return _matrix(u, v, weights, len(ids), what, directed, dup_op, backend), ids
+    return _csc(u, v, weights, len(ids), what, directed, dup_op).matrix(backend), ids
 
 
-def _matrix(
-    u: Array,
-    v: Array,
-    weights: Array | None,
-    n: int,
-    what: str,
-    directed: bool,
-    dup_op: Operator,
-    backend: str | Backend | None,
-) -> Matrix:
+def _csc(
+    u: Array, v: Array, weights: Array | None, n: int, what: str, directed: bool, dup_op: Operator
+) -> CSC:
     op = None if dup_op is None else binary_operator(dup_op)
     if not directed:  # an edge that is given in either direction is the same edge
         u, v = np.minimum(u, v), np.maximum(u, v)
     csc = from_entries(u, v, weights, n, n, op)
-    return (csc if directed else symmetrise(csc, what)).matrix(backend)
+    return csc if directed else symmetrise(csc, what)
 
 
 def _numbered(sources: Any, targets: Any, what: str) -> tuple[Array, Array, Array]:
@@ -399,7 +392,8 @@ def from_igraph(
         raise InvalidValue(f"{what}: edges have no attribute {weight!r}. They have {known}.")
     pairs = np.array(g.get_edgelist(), np.int64).reshape(-1, 2)
     weights = None if weight is None else _weights(g.es[weight], m, what)
-    return _matrix(pairs[:, 0], pairs[:, 1], weights, n, what, g.is_directed(), dup_op, backend)
+    csc = _csc(pairs[:, 0], pairs[:, 1], weights, n, what, g.is_directed(), dup_op)
+    return csc.matrix(backend)
 
 
 def to_igraph(A: Matrix, *, directed: bool | None = None) -> Any:
