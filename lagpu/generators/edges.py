@@ -205,7 +205,7 @@ def require_of_pieces(
 def size_of(what: str, scale: int, edge_factor: int, most: int = 60) -> tuple[int, int]:
     """Return (vertices, edges to draw) of a random graph of a scale up to `most`.
 
-    The caller asks for their memory. Beyond LARGEST_SCALE one process raises OutOfMemory.
+    The caller checks the memory: beyond LARGEST_SCALE the error should be OutOfMemory.
     """
     n = 2 ** count(what, "scale", scale, 0, most)
     return n, n * count(what, "edge_factor", edge_factor, 1)

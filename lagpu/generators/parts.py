@@ -133,7 +133,7 @@ def _tuples(
     parts.gather(draw)
     for device in filter(None, map(_gpu, parts.homes)):
         with device.alone():
-            device.synchronize()  # whoever copies from it may use another stream
+            device.synchronize()  # copies from it may use another stream
     return shares
 
 

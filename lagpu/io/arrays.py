@@ -191,7 +191,7 @@ def from_edgelist(
         Entry (i, j) is the edge ``ids[i] -> ids[j]``.
     ids : ndarray, (n,)
         Ascending: INT64, UINT64 or FP64 for numbers, objects for other ids. Ids without an order
-        among each other, as ``1`` and ``"a"``, stand in the order of first sight.
+        among each other, as ``1`` and ``"a"``, are in the order of first sight.
 
     Raises
     ------

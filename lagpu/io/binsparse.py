@@ -95,7 +95,7 @@ class _Reader:
         total = 0
         for data in self.arrays.values():
             total += data.size * max(8, data.dtype.itemsize)
-            if data.chunks is not None:  # of which each is unpacked as a whole
+            if data.chunks is not None:  # each is unpacked as a whole
                 total += math.prod(data.chunks) * data.dtype.itemsize
         stored = count * (1 if self.structure is None else 2)
         need = bytes_for_entries(stored, max(shape), values=True) + 16 * stored
@@ -178,7 +178,7 @@ class _Reader:
         return np.repeat(lists, np.diff(found))
 
     def values(self) -> Array:
-        """Return a value for each entry; one value stands for all in an iso-valued file."""
+        """Return a value for each entry; an iso-valued file has one for all."""
         kind = str(self.head["data_types"]["values"])
         iso = re.fullmatch(r"iso\[(.*)\]", kind)
         if iso is None:
@@ -214,7 +214,7 @@ class _Reader:
 
 
 def dump(csc: CSC, file: IO[bytes]) -> None:
-    """Write a matrix in CSC form; one value stands for all if they are equal."""
+    """Write a matrix in CSC form; one value for all if they are equal."""
     h5py = needed("hdf5", "write: Binsparse")
     values = np.asarray([csc.values] if csc.iso else csc.values)
     memory.require(24 * (csc.nvals + csc.ncols) + values.nbytes, "write", "Use .npz.")

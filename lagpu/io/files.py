@@ -31,7 +31,7 @@ from lagpu.io.reading import Budget, Options, Parsed
 
 Array = np.ndarray[Any, Any]
 
-_MANY = 1 << 13  # bytes at the beginning that tell what a file is
+_MANY = 1 << 13  # bytes at the beginning that show what a file is
 
 
 @overload

@@ -27,7 +27,7 @@ from lagpu.io.reading import BYTE_ORDER_MARK, GZIP, Budget, Edges, Extent, Fault
 
 Array = np.ndarray[Any, Any]
 
-HEAD = 1 << 16  # bytes that tell what a text is; a shorter one is not worth sharing
+HEAD = 1 << 16  # bytes that show what a text is; a shorter one is not worth sharing
 _BLOCK = 1 << 16  # bytes in which the end of a line is looked for
 _TEMPORARY = 20  # bytes for one of a text, as it is parsed
 _BYTES_OF_ENTRY = 120  # as it is put together, sorted by owner, sent, received and stored
@@ -353,7 +353,7 @@ class _Reader:
         self._chunks: dict[int, list[Chunk]] = {}  # of the pieces of this process
 
     def begin(self, asked: Format | None, opened: Callable[[Path], Any]) -> Source | None:
-        """Have each process inspect the file, and ask for the memory of its shares."""
+        """Have each process inspect the file and check the memory for its shares."""
         source, facts = None, (0, 0, 0)  # size, first bytes, whether it is read in shares
 
         def inspect(_home: Backend, piece: int) -> tuple[Array, ...]:
