@@ -215,8 +215,8 @@ def _adjacent(words: Array, counts: Array, head: _Head, name: str) -> Edges:
     (v,) = _from_one(name, head.n, words[::step])
     if len(u) != 2 * head.m:
         raise FileFormatError(
-            f"read: {name}: the header says {head.m} edges, each in the lines of both its ends, but "
-            f"the lines have {len(u)} neighbours, not {2 * head.m}."
+            f"read: {name}: the header says {head.m} edges, each in the lines of both its ends, "
+            f"but the lines have {len(u)} neighbours, not {2 * head.m}."
         )
     return Edges(u, v, words[1::2].copy() if head.weighted else None)
 
