@@ -28,7 +28,7 @@ from lagpu.catalog import climbed
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import CheckFailed, InvalidValue
-from lagpu.generators import device as on_device
+from lagpu.generators import edges as on_device
 from lagpu.generators import parts, path
 from lagpu.generators.edges import LARGEST_SCALE, count, is_on_gpu
 from lagpu.generators.graphs import kronecker_tuples

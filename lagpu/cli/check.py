@@ -21,7 +21,7 @@ from lagpu.cli.console import busy, console, print_json, print_written, show
 from lagpu.cli.graphs import Begin, Names, load, require_no_device
 from lagpu.errors import CrosscheckFailed, FileFormatError, InvalidValue, NotSupported
 from lagpu.host.files import require_writable, write_json
-from lagpu.io.files import read_named_vector, read_vector
+from lagpu.io.files import read_vector
 
 #: Searches by the kind of their begin and by what they find.
 SEARCHES = {
@@ -102,7 +102,7 @@ def _read(path: Path, is_matrix: bool, names: Names, of_vertices: bool) -> Any:
         _require_numbers(found.to_coo()[2], path)
         return found
     if names.ids is not None:
-        words, values = read_named_vector(path, texts=of_vertices)
+        words, values = read_vector(path, ids=True, texts=of_vertices)
         if of_vertices:
             values = names.places(values.tolist(), path.name)
         indices = names.places(words.tolist(), path.name)

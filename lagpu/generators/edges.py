@@ -1,24 +1,24 @@
-"""The edges of random graphs by number: any part can be drawn alone, on the host or on a device."""
+"""The edges of random graphs by number, drawn in any parts, and their matrix on one device."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from lagpu import backends
 from lagpu.backends.protocol import Backend
+from lagpu.core.matrix import Matrix
+from lagpu.dtypes import BOOL
 from lagpu.errors import InvalidValue, NotSupported
-from lagpu.host import memory
-from lagpu.host.columns import Entries, Permutation
+from lagpu.host import columns, memory
+from lagpu.host.columns import bytes_of, even_ends, keeps, shares_for, sorted_columns
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 
 LARGEST_SCALE = 31  # vertices are numbered in 32 bits
-_BYTES_PER_EDGE = 24  # peak memory, measured
-_BYTES_PER_VERTEX = 60
 _ROUNDS = 4
 _LABELS = 1 << 32  # the stream of the numbers of `labels`; edges have the streams below
 
@@ -41,49 +41,46 @@ def words(device: Any, key: Array, stream: int, first: int, count: int) -> Array
     return generator.random_raw(4 * blocks).view(np.uint32)[skipped : skipped + count]
 
 
-def labels(key: Array, bits: int) -> Permutation:
+def labels(key: Array, bits: int) -> columns.Permutation:
     """Return a random permutation of ``0 .. 2**bits - 1``, for at most 32 bits."""
     added = words(None, key, _LABELS, 0, _ROUNDS)
     times = words(None, key, _LABELS + 1, 0, _ROUNDS) | np.uint32(1)
-    return Permutation(bits, added.tolist(), times.tolist())
+    return columns.Permutation(bits, added.tolist(), times.tolist())
 
-
-# numpy.ndarray or cupy.ndarray, by the device
 
 # Graph500: the probabilities of the quadrants (0, 0), (0, 1), (1, 0); the rest is for (1, 1).
 PROBABILITIES = (0.57, 0.19, 0.19)
 _LIMITS = tuple(np.uint32(round(limit * 2**32)) for limit in np.cumsum(PROBABILITIES).tolist())
 
 
-class Edges(Protocol):
-    """The edges of a random graph; see `KroneckerEdges`."""
+class Edges:
+    """The edges of a random graph of ``2**scale`` vertices, self-loops and repeated ones included.
 
-    def __init__(self, scale: int, seed: int, device: Any = None) -> None: ...
-
-    def __call__(self, first: int, count: int) -> tuple[Array, Array]:
-        """Return both endpoints of some edges, (count,), INT32."""
-
-
-class KroneckerEdges:
-    """The edges of `lagpu.generators.kronecker`, self-loops and repeated ones included.
-
-    Number e of stream b chooses the quadrant of edge e at bit b of its endpoints, counted from the
-    highest; the endpoints are then relabelled by `lagpu.generators.edges.labels`.
-
-    There are ``2**scale`` vertices, and the same seed gives the same edges; they are drawn on a
-    device, or on the host for None.
+    The same seed gives the same edges; they are drawn on a device, or on the host for None.
     """
 
     def __init__(self, scale: int, seed: int, device: Any = None) -> None:
-        self._scale = scale
-        self._key = key(seed)
-        self._labels = labels(self._key, scale)
-        self._device = device
+        self._scale, self._key, self._device = scale, key(seed), device
 
     def __call__(self, first: int, count: int) -> tuple[Array, Array]:
         """Return both endpoints of some edges, (count,), INT32."""
-        ends = self.unlabelled(first, count)
-        u, v = (self._labels.forward(x).view(np.int32) for x in ends)
+        raise NotImplementedError
+
+
+class KroneckerEdges(Edges):
+    """The edges of `lagpu.generators.kronecker`.
+
+    Number e of stream b chooses the quadrant of edge e at bit b of its endpoints, counted from the
+    highest; the endpoints are then relabelled by `lagpu.generators.edges.labels`.
+    """
+
+    def __init__(self, scale: int, seed: int, device: Any = None) -> None:
+        super().__init__(scale, seed, device)
+        self._labels = labels(self._key, scale)
+
+    def __call__(self, first: int, count: int) -> tuple[Array, Array]:
+        """Return both endpoints of some edges, (count,), INT32."""
+        u, v = (self._labels.forward(x).view(np.int32) for x in self.unlabelled(first, count))
         return u, v
 
     def unlabelled(self, first: int, count: int) -> tuple[Array, Array]:
@@ -104,26 +101,19 @@ class KroneckerEdges:
         return i, j
 
 
-class UniformEdges:
-    """The edges of `lagpu.generators.uniform`, self-loops and repeated ones included.
+class UniformEdges(Edges):
+    """The edges of `lagpu.generators.uniform`.
 
     The highest bits of number e of the streams 0 and 1 are the endpoints of edge e.
     """
 
-    def __init__(self, scale: int, seed: int, device: Any = None) -> None:
-        self._scale = scale
-        self._key = key(seed)
-        self._device = device
-
     def __call__(self, first: int, count: int) -> tuple[Array, Array]:
         """Return both endpoints of some edges, (count,), INT32."""
-        u, v = (self._ends(words(self._device, self._key, k, first, count)) for k in (0, 1))
-        return u, v
-
-    def _ends(self, draw: Array) -> Array:
-        draw >>= 31 - self._scale  # in two steps: no shift takes all 32 bits away
-        draw >>= 1
-        return draw.view(np.int32)
+        u, v = (words(self._device, self._key, k, first, count) for k in (0, 1))
+        for draw in (u, v):
+            draw >>= 31 - self._scale  # in two steps: no shift takes all 32 bits away
+            draw >>= 1
+        return u.view(np.int32), v.view(np.int32)
 
 
 def endpoints(xp: Any, edges: Edges, first: int, count: int, chunk: int) -> tuple[Array, Array]:
@@ -135,7 +125,7 @@ def endpoints(xp: Any, edges: Edges, first: int, count: int, chunk: int) -> tupl
     return u, v
 
 
-def both_ways(u: Array, v: Array) -> Iterator[Entries]:
+def both_ways(u: Array, v: Array) -> Iterator[columns.Entries]:
     """Yield edges {u, v} in each direction: rows, columns, and which are no self-loops."""
     apart = u != v
     yield u, v, apart
@@ -166,7 +156,7 @@ def require(
 
     On a grid every process makes the whole, so all are asked before one of them begins.
     """
-    nbytes, place = _BYTES_PER_EDGE * edges + _BYTES_PER_VERTEX * n + extra, backends.get(backend)
+    nbytes, place = 24 * edges + 60 * n + extra, backends.get(backend)  # the peak, measured
     if place.capabilities.parts is None:
         memory.require(nbytes, what)
     else:
@@ -212,10 +202,12 @@ def require_of_pieces(
     parts.gather(ask)
 
 
-def size_of(what: str, scale: int, edge_factor: int) -> tuple[int, int]:
-    """Return (vertices, edges to draw) of a random graph; the caller asks for their memory."""
-    # Beyond LARGEST_SCALE the error should be OutOfMemory, so `count` allows more here.
-    n = 2 ** count(what, "scale", scale, 0, 60)
+def size_of(what: str, scale: int, edge_factor: int, most: int = 60) -> tuple[int, int]:
+    """Return (vertices, edges to draw) of a random graph of a scale up to `most`.
+
+    The caller checks the memory: beyond LARGEST_SCALE the error should be OutOfMemory.
+    """
+    n = 2 ** count(what, "scale", scale, 0, most)
     return n, n * count(what, "edge_factor", edge_factor, 1)
 
 
@@ -223,3 +215,88 @@ def require_numbers(what: str, n: int) -> None:
     """Raise if there are more vertices than numbers for them."""
     if n > 2**LARGEST_SCALE:
         raise NotSupported(f"{what}: {n} vertices > 2**31. Make a smaller graph.")
+
+
+# ------------------------------------------------------------------------------------------
+# Random graphs made on a device, which is faster than the host: the same graphs.
+
+
+_CHUNK = 1 << 24  # edges made at a time
+_BYTES_PER_DRAWN = 100  # of these
+_BYTES_PER_VERTEX = 24  # pointers, as they are made and joined
+
+
+def drawn(
+    what: str, kind: type[Edges], scale: int, edge_factor: int, seed: int, place: Backend
+) -> Matrix:
+    """Return a random graph made on the backend's device, which it needs.
+
+    The edges are drawn by `kind`; result and errors are those of `lagpu.generators.kronecker`.
+    """
+    n, draws = size_of(what, scale, edge_factor)
+    with place.device.alone():  # CuPy works on the device of this block
+        shares = _shares(what, place.device, draws, n)
+        require_numbers(what, n)
+        edges = kind(scale, seed, place.device)
+        free = place.device.free_bytes() - _beside(draws, n)
+        if shares > 1 and keeps(2 * draws, free, 8 * draws):
+            return undirected(*endpoints(place.device.xp, edges, 0, draws, _CHUNK), n, place)
+        return _matrix(place, edges, draws, n, shares)
+
+
+def kronecker_tuples(
+    scale: int, edge_factor: int, seed: int, place: Backend
+) -> tuple[Array, Array]:
+    """Return what `lagpu.generators.graphs.kronecker_tuples` returns, on a device."""
+    n, draws = size_of("kronecker", scale, edge_factor)
+    with place.device.alone():
+        place.device.require(8 * draws + _BYTES_PER_DRAWN * min(draws, _CHUNK), "kronecker")
+        require_numbers("kronecker", n)
+        edges = KroneckerEdges(scale, seed, place.device)
+        return endpoints(place.device.xp, edges, 0, draws, _CHUNK)
+
+
+def undirected(u: Array, v: Array, n: int, place: Backend) -> Matrix:
+    """Return the symmetric BOOL matrix of edges {u, v}, without self-loops and duplicates.
+
+    The endpoints, (k,), are on the device.
+    """
+    with place.device.alone():
+        shares = _shares("undirected", place.device, len(u), n)
+        return _matrix(place, lambda at, k: (u[at : at + k], v[at : at + k]), len(u), n, shares)
+
+
+def _shares(what: str, device: Any, draws: int, n: int) -> int:
+    """Return the shares in which a graph's columns are made, or raise if it does not fit."""
+    beside = _beside(draws, n)
+    shares = shares_for(2 * draws, device.free_bytes() - beside)
+    device.require(bytes_of(2 * draws, shares) + beside, what)
+    return shares
+
+
+def _beside(draws: int, n: int) -> int:
+    """Return the bytes beside those of entries: of the edges at a time, and of vertices."""
+    return _BYTES_PER_VERTEX * n + _BYTES_PER_DRAWN * min(draws, _CHUNK)
+
+
+def _matrix(
+    place: Backend,
+    edges: Callable[[int, int], tuple[Array, Array]],
+    draws: int,
+    n: int,
+    shares: int,
+) -> Matrix:
+    """Return the matrix of edges that a function draws, so many from a number on."""
+    xp = place.device.xp
+
+    def drawn() -> Iterator[columns.Entries]:
+        for start in range(0, draws, _CHUNK):
+            yield from both_ways(*edges(start, min(_CHUNK, draws - start)))
+
+    col_ptr, rows = sorted_columns(xp, drawn, even_ends(n, shares))
+    # symmetric=True is known here; testing it would take much memory.
+    data = place.matrix_from_csc(col_ptr, rows, np.True_, BOOL, (n, n), symmetric=True)
+    pool = getattr(xp, "get_default_memory_pool", None)
+    if pool is not None:  # free the memory of sorting
+        pool().free_all_blocks()
+    return Matrix._of(data, BOOL, (n, n), place, "A")

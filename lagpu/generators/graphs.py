@@ -9,18 +9,9 @@ import numpy as np
 from lagpu import backends
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
-from lagpu.generators import device, parts
-from lagpu.generators.edges import (
-    LARGEST_SCALE,
-    Edges,
-    KroneckerEdges,
-    UniformEdges,
-    count,
-    endpoints,
-    is_on_gpu,
-    require,
-    size_of,
-)
+from lagpu.generators import edges as drawing
+from lagpu.generators import parts
+from lagpu.generators.edges import Edges, KroneckerEdges, UniformEdges, count, is_on_gpu, require
 from lagpu.io.csc import CSC, edge_keys, from_edge_keys, from_entries, undirected
 
 Array = np.ndarray[Any, Any]
@@ -209,9 +200,9 @@ def kronecker_tuples(
     """
     place = backends.get(backend)
     if is_on_gpu(place):
-        return device.kronecker_tuples(scale, edge_factor, seed, place)
+        return drawing.kronecker_tuples(scale, edge_factor, seed, place)
     _, draws = _random_size("kronecker", scale, edge_factor)
-    return endpoints(np, KroneckerEdges(scale, seed), 0, draws, _CHUNK)
+    return drawing.endpoints(np, KroneckerEdges(scale, seed), 0, draws, _CHUNK)
 
 
 def uniform(scale: int, edge_factor: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
@@ -256,7 +247,7 @@ def gnm(n: int, m: int, *, seed: int = 1, backend: Place = None) -> Matrix:
 
 def _random_size(what: str, scale: int, edge_factor: int) -> tuple[int, int]:
     """Return (vertices, edges to draw), or raise if they do not fit."""
-    n, draws = size_of(what, scale, edge_factor)
+    n, draws = drawing.size_of(what, scale, edge_factor)
     require(what, n, draws)
     return n, draws
 
@@ -269,7 +260,7 @@ def _drawn(
     if place.capabilities.parts is not None:
         return parts.drawn(what, kind, scale, edge_factor, seed, place)
     if is_on_gpu(place):
-        return device.drawn(what, kind, scale, edge_factor, seed, place)
+        return drawing.drawn(what, kind, scale, edge_factor, seed, place)
     n, draws = _random_size(what, scale, edge_factor)
     return from_edge_keys(_keys(kind(scale, seed), draws), n).matrix(place)
 
@@ -310,10 +301,8 @@ def delaunay(scale: int, *, seed: int = 1, backend: Place = None) -> Matrix:
     """
     from scipy.spatial import Delaunay  # slow to import, and only needed here
 
-    n = 2 ** count("delaunay", "scale", scale, 2, LARGEST_SCALE)
-    require(
-        "delaunay", n, 3 * n, extra=700 * n, backend=backend
-    )  # extra: memory of Qhull, measured
+    n = 2 ** count("delaunay", "scale", scale, 2, drawing.LARGEST_SCALE)
+    require("delaunay", n, 3 * n, extra=700 * n, backend=backend)  # of Qhull, measured
     corners = Delaunay(np.random.default_rng(seed).random((n, 2))).simplices
     u = np.concatenate([corners[:, 0], corners[:, 1], corners[:, 2]])
     v = np.concatenate([corners[:, 1], corners[:, 2], corners[:, 0]])

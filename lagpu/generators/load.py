@@ -132,9 +132,8 @@ def from_spec(
             f"generate: {text[:60]!r} does not have the form {kind.form}. Write {kind.example}."
         )
     given = [int(number) for number in found.groups() if number]
-    if kind.seeded and seed is not None:
-        return kind.make(*given, seed=seed, backend=backend)
-    return kind.make(*given, backend=backend)
+    how = {"seed": seed} if kind.seeded and seed is not None else {}
+    return kind.make(*given, backend=backend, **how)
 
 
 def load(
@@ -160,26 +159,14 @@ def load(
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """Sizes and degrees of a graph.
-
-    Attributes
-    ----------
-    vertices, entries : int
-        Rows of the matrix, and stored entries.
-    symmetric : bool
-        Whether each edge is stored in both directions, with equal values.
-    out_degree, in_degree : ndarray of int, (n,)
-        Entries of each row and of each column.
-    has_loop : ndarray of bool, (n,)
-        Whether each vertex has an edge to itself.
-    """
+    """Sizes and degrees of a graph."""
 
     vertices: int
     entries: int
-    symmetric: bool
-    out_degree: Array
-    in_degree: Array
-    has_loop: Array
+    symmetric: bool  # whether each edge is stored in both directions, with equal values
+    out_degree: Array  # entries of each row, (n,)
+    in_degree: Array  # entries of each column
+    has_loop: Array  # whether each vertex has an edge to itself
 
     @classmethod
     def of(cls, A: Matrix) -> Facts:
@@ -190,26 +177,21 @@ class Facts:
             )
         if A.nrows == 0:
             raise IndexOutOfBound("source: the graph has no vertices. Give a graph with vertices.")
+        n, symmetric = A.nrows, A.is_symmetric
         if A.backend.capabilities.parts is not None or is_on_gpu(A.backend):
-            return cls._by_statements(A)
-        col_ptr, row_idx, _ = A.to_csc()
-        n, in_degree = A.nrows, np.diff(col_ptr)
-        out_degree = np.bincount(row_idx, minlength=n)
-        loops = row_idx == np.repeat(np.arange(n), in_degree)
+            # By statements: the entries stay where they are.
+            ones = A.apply(unary.one).new(INT64)
+            in_degree = ones.reduce_columnwise("plus").new().to_dense(0)  # where whole columns are
+            out_degree = in_degree
+            if not symmetric:
+                out_degree = ones.reduce_rowwise("plus").new().to_dense(0)
+            loops = ones.diag().to_coo()[0]
+        else:
+            col_ptr, row_idx, _ = A.to_csc()
+            in_degree, out_degree = np.diff(col_ptr), np.bincount(row_idx, minlength=n)
+            loops = row_idx[row_idx == np.repeat(np.arange(n), in_degree)]
         has_loop = np.zeros(n, bool)
-        has_loop[row_idx[loops]] = True
-        return cls(n, len(row_idx), A.is_symmetric, out_degree, in_degree, has_loop)
-
-    @classmethod
-    def _by_statements(cls, A: Matrix) -> Facts:
-        """Return the facts of a matrix whose entries are to stay where they are."""
-        n, symmetric, ones = A.nrows, A.is_symmetric, A.apply(unary.one).new(INT64)
-        in_degree = ones.reduce_columnwise("plus").new().to_dense(0)  # where whole columns are
-        out_degree = in_degree
-        if not symmetric:
-            out_degree = ones.reduce_rowwise("plus").new().to_dense(0)
-        has_loop = np.zeros(n, bool)
-        has_loop[ones.diag().to_coo()[0]] = True
+        has_loop[loops] = True
         return cls(n, int(out_degree.sum()), symmetric, out_degree, in_degree, has_loop)
 
     @property

@@ -19,16 +19,8 @@ from lagpu.backends.processes import require_alike
 from lagpu.backends.protocol import Backend, Parts
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL
-from lagpu.generators.edges import (
-    LARGEST_SCALE,
-    Edges,
-    KroneckerEdges,
-    both_ways,
-    count,
-    endpoints,
-    is_on_gpu,
-    require_of_pieces,
-)
+from lagpu.generators import edges as drawing
+from lagpu.generators.edges import Edges, KroneckerEdges, is_on_gpu, require_of_pieces
 from lagpu.host.columns import Entries, bytes_of, even_ends, keeps, shares_for, sorted_columns
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
@@ -46,10 +38,9 @@ def drawn(
 
     The edges are drawn by `kind`; result and errors are those of `lagpu.generators.kronecker`.
     """
-    n, draws = _size(what, scale, edge_factor)
+    n, draws = drawing.size_of(what, scale, edge_factor, drawing.LARGEST_SCALE)
     require_alike(grid, what, scale=scale, edge_factor=edge_factor, seed=seed)
-    parts = grid.capabilities.parts
-    assert parts is not None
+    parts = _parts(grid)
     gpus = _gpus(parts)
     entries = 2 * draws // parts.count
     if gpus and all(_keeps_tuples(gpus, gpu, entries, draws) for gpu in gpus):
@@ -74,8 +65,7 @@ def _of_edges(
 
     `edges` yields their endpoints, some at a time, on a device, or on the host for None.
     """
-    parts = grid.capabilities.parts
-    assert parts is not None
+    parts = _parts(grid)
     entries = 2 * total // parts.count
 
     def shares(device: Any) -> int:
@@ -92,7 +82,7 @@ def _of_edges(
 
         def own() -> Iterator[Entries]:
             for ends in edges(device):
-                for i, j, there in both_ways(*ends):
+                for i, j, there in drawing.both_ways(*ends):
                     yield *layout.position(i, j), there & (layout.owner(i, j) == piece)
 
         with on_host if device is None else device.alone():
@@ -110,7 +100,7 @@ def kronecker_tuples(
 
     A share is a run of the tuples, INT32, on the piece's GPU if it has one, else on the host.
     """
-    _, draws = _size("kronecker", scale, edge_factor)
+    _, draws = drawing.size_of("kronecker", scale, edge_factor, drawing.LARGEST_SCALE)
     require_alike(grid, "kronecker", scale=scale, edge_factor=edge_factor, seed=seed)
     return _tuples("kronecker", KroneckerEdges, scale, seed, draws, grid)
 
@@ -119,8 +109,7 @@ def _tuples(
     what: str, kind: type[Edges], scale: int, seed: int, draws: int, grid: Backend
 ) -> dict[int, tuple[Array, Array]]:
     """Return, by the number of each local piece, the endpoints of its share of the edges."""
-    parts, shares = grid.capabilities.parts, {}
-    assert parts is not None
+    parts, shares = _parts(grid), {}
 
     def share(piece: int) -> tuple[int, int]:
         return draws * piece // parts.count, draws * (piece + 1) // parts.count
@@ -137,14 +126,14 @@ def _tuples(
         with nullcontext() if device is None else device.alone():
             edges = kind(scale, seed, device)
             xp = np if device is None else device.xp
-            shares[piece] = endpoints(xp, edges, first, last - first, max(chunk, 1))
+            shares[piece] = drawing.endpoints(xp, edges, first, last - first, max(chunk, 1))
         return ()
 
     require_of_pieces(grid, what, of_piece=of_piece)
     parts.gather(draw)
     for device in filter(None, map(_gpu, parts.homes)):
         with device.alone():
-            device.synchronize()  # whoever copies from it may use another stream
+            device.synchronize()  # copies from it may use another stream
     return shares
 
 
@@ -153,23 +142,19 @@ def undirected(tuples: Mapping[int, tuple[Array, Array]], n: int, grid: Backend)
 
     `tuples` has the endpoints of each local piece, (k,), INT32, by its number.
     """
-    parts = grid.capabilities.parts
-    assert parts is not None
-    gpus = _gpus(parts)
+    parts = _parts(grid)
+    gpus, total = _gpus(parts), sum(len(u) for u, _ in tuples.values())
     if gpus:
-        total = sum(len(u) for u, _ in tuples.values())
         return _of_edges("undirected", lambda to: _seen(tuples, gpus, to), total, n, grid)
 
     def entries(home: Backend, piece: int) -> tuple[Array, Array]:
         device = _gpu(home)
         u, v = tuples[piece] if device is None else map(device.to_host, tuples[piece])
-        apart = u != v
-        u, v = u[apart], v[apart]
+        u, v = u[u != v], v[u != v]
         return np.concatenate((u, v)), np.concatenate((v, u))
 
-    taken = {piece: 2 * len(u) for piece, (u, _) in tuples.items()}
-    most = sum(taken.values()) * _BYTES_PER_ENTRY  # on the host, wherever the pieces are
-    require_of_pieces(grid, "undirected", most)
+    # On the host, wherever the pieces are.
+    require_of_pieces(grid, "undirected", 2 * total * _BYTES_PER_ENTRY)
     own = parts.owned(entries, (n, n))
 
     def part(home: Backend, layout: Any, piece: int) -> Any:
@@ -203,16 +188,15 @@ def _seen(
 
 def _matrix(part: Any, n: int, grid: Backend) -> Matrix:
     """Return the undirected graph whose parts a function returns."""
-    parts = grid.capabilities.parts
-    assert parts is not None
+    parts = _parts(grid)
     data = parts.matrix(part, BOOL, (n, n), symmetric=True, apart=True)
     return Matrix._of(data, BOOL, (n, n), grid, "A")
 
 
-def _size(what: str, scale: int, edge_factor: int) -> tuple[int, int]:
-    """Return (vertices, edges to draw)."""
-    n = 1 << count(what, "scale", scale, 0, LARGEST_SCALE)
-    return n, n * count(what, "edge_factor", edge_factor, 1)
+def _parts(grid: Backend) -> Parts:
+    parts = grid.capabilities.parts
+    assert parts is not None
+    return parts
 
 
 def _gpus(parts: Parts) -> list[Any]:

@@ -23,7 +23,7 @@ from lagpu.errors import (
     LimitExceeded,
 )
 from lagpu.host import memory
-from lagpu.io.csc import CSC, asymmetry, compress, from_entries, symmetrise
+from lagpu.io.csc import CSC, compress, from_entries, symmetrise
 from lagpu.io.reading import BYTES_OF_NAME, Names, needed, renumbered
 
 Array = np.ndarray[Any, Any]
@@ -191,7 +191,7 @@ def from_edgelist(
         Entry (i, j) is the edge ``ids[i] -> ids[j]``.
     ids : ndarray, (n,)
         Ascending: INT64, UINT64 or FP64 for numbers, objects for other ids. Ids without an order
-        among each other, as ``1`` and ``"a"``, stand in the order of first sight.
+        among each other, as ``1`` and ``"a"``, are in the order of first sight.
 
     Raises
     ------
@@ -293,24 +293,17 @@ def _graph(
         raise DimensionMismatch(f"{what}: {count} sources != {len(targets)} targets.")
     u, v, ids = _numbered(sources, targets, what)
     weights = _weights(values[0], count, what) if values and values[0] is not True else None
-    return _matrix(u, v, weights, len(ids), what, directed, dup_op, backend), ids
+    return _csc(u, v, weights, len(ids), what, directed, dup_op).matrix(backend), ids
 
 
-def _matrix(
-    u: Array,
-    v: Array,
-    weights: Array | None,
-    n: int,
-    what: str,
-    directed: bool,
-    dup_op: Operator,
-    backend: str | Backend | None,
-) -> Matrix:
+def _csc(
+    u: Array, v: Array, weights: Array | None, n: int, what: str, directed: bool, dup_op: Operator
+) -> CSC:
     op = None if dup_op is None else binary_operator(dup_op)
     if not directed:  # an edge that is given in either direction is the same edge
         u, v = np.minimum(u, v), np.maximum(u, v)
     csc = from_entries(u, v, weights, n, n, op)
-    return (csc if directed else symmetrise(csc, what)).matrix(backend)
+    return csc if directed else symmetrise(csc, what)
 
 
 def _numbered(sources: Any, targets: Any, what: str) -> tuple[Array, Array, Array]:
@@ -399,7 +392,8 @@ def from_igraph(
         raise InvalidValue(f"{what}: edges have no attribute {weight!r}. They have {known}.")
     pairs = np.array(g.get_edgelist(), np.int64).reshape(-1, 2)
     weights = None if weight is None else _weights(g.es[weight], m, what)
-    return _matrix(pairs[:, 0], pairs[:, 1], weights, n, what, g.is_directed(), dup_op, backend)
+    csc = _csc(pairs[:, 0], pairs[:, 1], weights, n, what, g.is_directed(), dup_op)
+    return csc.matrix(backend)
 
 
 def to_igraph(A: Matrix, *, directed: bool | None = None) -> Any:
@@ -420,14 +414,9 @@ def to_igraph(A: Matrix, *, directed: bool | None = None) -> Any:
         If igraph is not installed.
     """
     igraph = needed("igraph", "to_igraph: it")
-    if A.nrows != A.ncols:
-        raise InvalidValue(f"to_igraph: nrows {A.nrows} != ncols {A.ncols}. Give a square matrix.")
+    undirected = not is_directed(A, directed, "to_igraph")
     csc = CSC.of(A)
-    symmetric = asymmetry(csc) is None
-    if directed is False and not symmetric:
-        raise InvalidValue("to_igraph: the matrix is not symmetric. Give directed=True.")
     memory.require(200 * csc.nvals + 16 * csc.nrows, "to_igraph")
-    undirected = symmetric if directed is None else not directed
     rows, cols = csc.row_idx, csc.columns()
     kept = rows <= cols if undirected else np.ones(csc.nvals, bool)
     g = igraph.Graph(csc.nrows, directed=not undirected)
@@ -435,6 +424,15 @@ def to_igraph(A: Matrix, *, directed: bool | None = None) -> Any:
     if not csc.dtype.is_bool:
         g.es["weight"] = csc.dense_values()[kept].tolist()
     return g
+
+
+def is_directed(A: Matrix, directed: bool | None, what: str) -> bool:
+    """Return whether the graph of a matrix is to be directed; by default unless it is symmetric."""
+    if A.nrows != A.ncols:
+        raise InvalidValue(f"{what}: nrows {A.nrows} != ncols {A.ncols}. Give a square matrix.")
+    if directed is False and not A.is_symmetric:
+        raise InvalidValue(f"{what}: the matrix is not symmetric. Give directed=True.")
+    return not A.is_symmetric if directed is None else directed
 
 
 # ------------------------------------------------------------------------------------------

@@ -39,37 +39,16 @@ Array = np.ndarray[Any, Any]
 
 
 def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
-    """Return the matrix in a file, with the values in their type.
-
-    Parameters
-    ----------
-    file : binary file
-        The file, from its first byte; it must allow seeking.
-    budget : Budget
-        Name of the file in messages, and the memory that it may take.
-    options : Options
-        `dup_op`.
-
-    Raises
-    ------
-    FileFormatError
-        If it is damaged, has no descriptor, or its arrays do not fit the descriptor.
-    NotSupported
-        For a vector, a dense matrix, complex values and custom formats.
-    BackendUnavailable
-        If h5py is not installed.
-    OutOfMemory, LimitExceeded
-        If its arrays do not fit.
-    """
+    """Return the matrix in a file, with the values in their type."""
     h5py = needed("hdf5", f"read: {budget.name} is HDF5, and")
     with errors_named(f"read: {budget.name} is no matrix of Binsparse"):
         _require_heaps(file)
-    with errors_named(f"read: {budget.name} is no matrix of Binsparse"), h5py.File(file, "r") as h5:
-        if "binsparse" not in h5.attrs:
-            raise ValueError("its root has no attribute `binsparse`")
-        descriptor = json.loads(h5.attrs["binsparse"])
-        head = descriptor.get("binsparse", descriptor)
-        return Parsed(_Reader(h5, head, budget).matrix(options))
+        with h5py.File(file, "r") as h5:
+            if "binsparse" not in h5.attrs:
+                raise ValueError("its root has no attribute `binsparse`")
+            descriptor = json.loads(h5.attrs["binsparse"])
+            head = descriptor.get("binsparse", descriptor)
+            return Parsed(_Reader(h5, head, budget).matrix(options))
 
 
 def _require_heaps(file: IO[bytes]) -> None:
@@ -116,7 +95,7 @@ class _Reader:
         total = 0
         for data in self.arrays.values():
             total += data.size * max(8, data.dtype.itemsize)
-            if data.chunks is not None:  # of which each is unpacked as a whole
+            if data.chunks is not None:  # each is unpacked as a whole
                 total += math.prod(data.chunks) * data.dtype.itemsize
         stored = count * (1 if self.structure is None else 2)
         need = bytes_for_entries(stored, max(shape), values=True) + 16 * stored
@@ -199,7 +178,7 @@ class _Reader:
         return np.repeat(lists, np.diff(found))
 
     def values(self) -> Array:
-        """Return a value for each entry; one value stands for all in an iso-valued file."""
+        """Return a value for each entry; an iso-valued file has one for all."""
         kind = str(self.head["data_types"]["values"])
         iso = re.fullmatch(r"iso\[(.*)\]", kind)
         if iso is None:
@@ -235,7 +214,7 @@ class _Reader:
 
 
 def dump(csc: CSC, file: IO[bytes]) -> None:
-    """Write a matrix in CSC form; one value stands for all if they are equal."""
+    """Write a matrix in CSC form; one value for all if they are equal."""
     h5py = needed("hdf5", "write: Binsparse")
     values = np.asarray([csc.values] if csc.iso else csc.values)
     memory.require(24 * (csc.nvals + csc.ncols) + values.nbytes, "write", "Use .npz.")
@@ -250,11 +229,8 @@ def dump(csc: CSC, file: IO[bytes]) -> None:
         "format": "CSC",
         "shape": [csc.nrows, csc.ncols],
         "number_of_stored_values": csc.nvals,
-        "data_types": {
-            "pointers_to_1": "uint64",
-            "indices_1": "uint64",
-            "values": f"iso[{kind}]" if csc.iso else kind,
-        },
+        "data_types": dict.fromkeys(arrays, "uint64")
+        | {"values": f"iso[{kind}]" if csc.iso else kind},
     }
     image = io.BytesIO()  # HDF5 reads what it has written, and a new file is only written
     with h5py.File(image, "w") as h5:

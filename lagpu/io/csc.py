@@ -29,29 +29,14 @@ _CHUNK = 1 << 14  # edges at a time, so that temporaries stay in the cache
 
 @dataclass(frozen=True, eq=False)
 class CSC:
-    """A sparse matrix as plain NumPy arrays; row i, column j is the edge i -> j.
-
-    Attributes
-    ----------
-    nrows, ncols : int
-        Shape.
-    col_ptr : ndarray of int, (ncols + 1,)
-        Column j has the entries ``col_ptr[j] .. col_ptr[j + 1] - 1``.
-    row_idx : ndarray of int, (nvals,)
-        Rows, ascending and distinct within a column.
-    values : ndarray, (nvals,), or NumPy scalar
-        A scalar is the value of every entry (an iso-valued matrix).
-    symmetric : bool or None
-        True if the matrix is known to equal its transpose to the bit, as that of an undirected
-        graph; backends then do not look. None if it is unknown.
-    """
+    """A sparse matrix as plain NumPy arrays; row i, column j is the edge i -> j."""
 
     nrows: int
     ncols: int
-    col_ptr: Array
-    row_idx: Array
-    values: Any = np.True_
-    symmetric: bool | None = None
+    col_ptr: Array  # whole numbers, (ncols + 1,)
+    row_idx: Array  # (nvals,), ascending and distinct within a column
+    values: Any = np.True_  # (nvals,), or a NumPy scalar: the value of every entry, `iso`
+    symmetric: bool | None = None  # True if known to equal its transpose to the bit
 
     @classmethod
     def of(cls, A: Matrix) -> CSC:
@@ -111,14 +96,7 @@ class CSC:
 def bytes_for_entries(nvals: int, ncols: int, *, values: bool = False, held: int = 0) -> int:
     """Return an upper bound on what `from_entries` and then a matrix on the cpu backend take.
 
-    Parameters
-    ----------
-    nvals, ncols : int
-        Entries, and columns of the matrix.
-    values : bool
-        Whether there is a value for each entry.
-    held : int
-        Bytes that are allocated already and freed before the matrix is made.
+    `held` bytes are allocated already and freed before the matrix is made.
     """
     index = 4 if max(nvals, ncols) < 2**31 else 8
     sorting = nvals * (3 * index + (16 if values else 2)) + 3 * index * (ncols + 1)
@@ -139,19 +117,10 @@ def from_entries(
 ) -> CSC:
     """Return the matrix of some entries; duplicates are summed, or merged if there are no values.
 
-    Parameters
-    ----------
-    rows, cols : ndarray of int, (k,)
-        Positions, in any order and within the shape.
-    values : ndarray, (k,), or None
-        Values; None makes a BOOL matrix whose entries are all True.
-    nrows, ncols : int
-        Shape.
-    dup_op : BinaryOp, optional
-        Combines duplicates instead of summing them, in the order in which they are given.
-    symmetric : bool
-        Whether each entry is given with the same value across the diagonal too. The matrix knows
-        that it is symmetric then, unless duplicates may be summed in another order there.
+    Entries come in any order; without values all are True. `dup_op` combines duplicates instead of
+    summing them, in the order in which they are given. `symmetric` says that each entry is given
+    with the same value across the diagonal too; the matrix knows that it is symmetric then, unless
+    duplicates may be summed in another order there.
     """
     given = len(rows)
     if values is not None and dup_op is not None:
@@ -186,12 +155,7 @@ def column_blocks(col_ptr: Array, entries: int = 1 << 18) -> Iterator[tuple[int,
 def undirected(u: Array, v: Array, n: int) -> CSC:
     """Return the symmetric BOOL matrix of edges {u, v}, without self-loops and duplicates.
 
-    Parameters
-    ----------
-    u, v : ndarray of int, (k,)
-        Endpoints, each edge in either order, any number of times.
-    n : int
-        Number of vertices, at most 2**31.
+    Each edge is there in either order, any number of times; `n` is at most 2**31.
     """
     return from_edge_keys(edge_keys(u, v), n)
 
@@ -272,13 +236,12 @@ def symmetrise(csc: CSC, what: str) -> CSC:
     if csc.iso:
         rows, cols = csc.row_idx, csc.columns()
         both = (np.concatenate([rows, cols]), np.concatenate([cols, rows]))
-        merged = from_entries(*both, None, n, n)
-        return CSC(n, n, merged.col_ptr, merged.row_idx, csc.values, _is_exact(csc.values) or None)
-    # SciPy's transpose is sorted.
-    back = sp.csc_array((csc.values, csc.row_idx, csc.col_ptr), shape=(n, n)).T.tocsc()
-    merged, conflict = united(csc, CSC(n, n, back.indptr, back.indices, back.data))
-    if conflict is not None:
-        raise InvalidValue(f"{what}: {different(*conflict)}")
+        merged = replace(from_entries(*both, None, n, n), values=csc.values)
+    else:  # SciPy's transpose is sorted
+        back = sp.csc_array((csc.values, csc.row_idx, csc.col_ptr), shape=(n, n)).T.tocsc()
+        merged, conflict = united(csc, CSC(n, n, back.indptr, back.indices, back.data))
+        if conflict is not None:
+            raise InvalidValue(f"{what}: {different(*conflict)}")
     return replace(merged, symmetric=_is_exact(csc.values) or None)
 
 
@@ -356,12 +319,7 @@ def asymmetry(csc: CSC) -> tuple[int, int] | None:
 def compress(entries: Any, *, pattern: bool = False) -> CSC:
     """Return a SciPy CSC array as `CSC`: 32-bit rows if they fit, equal values as one scalar.
 
-    Parameters
-    ----------
-    entries : scipy.sparse.csc_array
-        With or without sorted, distinct rows.
-    pattern : bool
-        Ignore the values and make every entry True.
+    Its rows may be in any order, and repeated; a `pattern` is True everywhere.
     """
     entries.sum_duplicates()  # sorts too, unless the array is known to be sorted
     nrows, ncols = entries.shape

@@ -28,21 +28,7 @@ import numpy as np
 from lagpu.errors import FileFormatError, InvalidValue
 from lagpu.io import reading
 from lagpu.io.csc import CSC
-from lagpu.io.reading import (
-    BYTES_OF_NAME,
-    NAMES_HINT,
-    NUMBERS_HINT,
-    Budget,
-    Edges,
-    Extent,
-    Malformed,
-    Names,
-    Options,
-    Parsed,
-    data_lines,
-    line_number,
-    show,
-)
+from lagpu.io.reading import NAMES_HINT, Budget, Edges, Malformed, Names, Options, Parsed, show
 
 Array = np.ndarray[Any, Any]
 
@@ -68,27 +54,24 @@ class Top(NamedTuple):
 
 def top_of(data: bytes, name: str) -> Top:
     """Return the beginning of a list of whole lines."""
-    lines = data_lines(data)
+    lines = reading.data_lines(data)
     start, first = next(lines, (len(data), b""))
     at, second = next(lines, (0, b""))
     nodes, undirected = comments_of(data, start, name)
     text = data[: data.find(b"\n", start) + 1 or len(data)]
     width = _width(second) or _width(first) or 2
-    return Top(text, start, first, nodes, undirected, width, (line_number(data, at), second))
+    return Top(
+        text, start, first, nodes, undirected, width, (reading.line_number(data, at), second)
+    )
 
 
 def comments_of(data: bytes, end: int, name: str) -> tuple[int | None, bool]:
-    """Return what the comments before an offset say: the vertices, and whether undirected.
-
-    Raises
-    ------
-    FileFormatError
-        For an odd banner of Matrix Market, and for a graph of KONECT that is no square matrix.
-    """
+    """Return what the comments before an offset say: the vertices, and whether undirected."""
     banner = _BANNER.search(data, 0, end)
     if banner:
+        line = reading.line_number(data, banner.start())
         raise FileFormatError(
-            f"read: {name}, line {line_number(data, banner.start())}: {show(banner[0])} looks like "
+            f"read: {name}, line {line}: {show(banner[0])} looks like "
             "the banner of Matrix Market. Make it the first line and write it %%MatrixMarket, or "
             "remove it from an edge list."
         )
@@ -107,16 +90,7 @@ def comments_of(data: bytes, end: int, name: str) -> tuple[int | None, bool]:
 
 
 def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
-    """Return the graph of an edge list: BOOL without weights, else INT64 or FP64.
-
-    Raises
-    ------
-    FileFormatError
-        If a line is not an edge (with its number), if there is no edge, or if the first line is not
-        a header although ``header=True``.
-    OutOfMemory, LimitExceeded
-        If a matrix with so many vertices does not fit.
-    """
+    """Return the graph of an edge list: BOOL without weights, else INT64 or FP64."""
     name, top = budget.name, top_of(data, budget.name)
     if not top.first and (options.header or top.nodes is None):
         raise FileFormatError(f"read: {name} has no edges, only blank lines and comments.")
@@ -149,7 +123,7 @@ def _numbered(data: bytes, top: Top, name: str, options: Options) -> tuple[Edges
 def _line_of(vertex: int, data: bytes) -> str:
     """Return the line of a vertex, for a message, if it is written in digits alone."""
     found = re.search(rb"(?<![0-9.])%d(?![0-9])" % vertex, data)
-    return f" in line {line_number(data, found.start())}" if found else ""
+    return f" in line {reading.line_number(data, found.start())}" if found else ""
 
 
 def _parsed(data: bytes, start: int, width: int, name: str) -> Edges:
@@ -171,14 +145,8 @@ def _uncommented(text: bytes) -> bytes:
     return _COMMENT.sub(b"", text) if b"#" in text or b"%" in text else text
 
 
-def settled(top: Top, edges: Extent, name: str, options: Options) -> tuple[int, Edges]:
-    """Return (vertices, the edge of the first line or none) of a list whose other edges are known.
-
-    Raises
-    ------
-    FileFormatError
-        As `parse`.
-    """
+def settled(top: Top, edges: reading.Extent, name: str, options: Options) -> tuple[int, Edges]:
+    """Return (vertices, the edge of the first line or none) for the extent of all other edges."""
     found, n = Edges.join([]), None
     if top.first:
         n = _header(top.first, edges, name, options)
@@ -192,7 +160,7 @@ def settled(top: Top, edges: Extent, name: str, options: Options) -> tuple[int, 
     return max(top.nodes or 0, n or 0, 1 + max(edges.top), 1 + found.largest()), found
 
 
-def _header(first: bytes, edges: Extent, name: str, options: Options) -> int | None:
+def _header(first: bytes, edges: reading.Extent, name: str, options: Options) -> int | None:
     """Return n if the first line is a header ``n m``, else None.
 
     Vertices that are renumbered may be 1 .. n, and any numbers if the user says that it is one.
@@ -212,7 +180,7 @@ def _header(first: bytes, edges: Extent, name: str, options: Options) -> int | N
                 return n
             raise FileFormatError(
                 f"read: {name}: {show(first)} looks like a header of vertices 1 .. {n}. "
-                f"{NUMBERS_HINT}, or give header=False if it is an edge."
+                f"{reading.NUMBERS_HINT}, or give header=False if it is an edge."
             )
     if header:
         raise FileFormatError(
@@ -267,18 +235,19 @@ def _named(data: bytes, top: Top, budget: Budget, options: Options) -> tuple[Edg
     if header is None and are_columns(words):
         header = True
         if chosen(words, None, budget.name) != tuple(range(len(words))):
+            line = reading.line_number(data, top.start)
             raise FileFormatError(
-                f"read: {budget.name}, line {line_number(data, top.start)}: {show(top.first)} has "
+                f"read: {budget.name}, line {line}: {show(top.first)} has "
                 "names of columns in another order than source target weight. Write it with commas."
             )
     begin = len(top.text) if header else top.start
-    width = _width(next(data_lines(data, begin), (0, b""))[1]) or 2
+    width = _width(next(reading.data_lines(data, begin), (0, b""))[1]) or 2
     names, done = Names(), 0
 
     def edges(text: bytes) -> Edges:
         nonlocal done
-        new = 2 * text.count(b"\n") * BYTES_OF_NAME + 16 * len(text)
-        have = len(data) + len(names) * BYTES_OF_NAME + 48 * done
+        new = 2 * text.count(b"\n") * reading.BYTES_OF_NAME + 16 * len(text)
+        have = len(data) + len(names) * reading.BYTES_OF_NAME + 48 * done
         budget.require(new, "its names", held=have)
         found, weights = reading.by_line(
             text, lambda part: _words(part, width), lambda line: _why_named(line, width)
@@ -353,16 +322,14 @@ def chosen(header: Sequence[str], columns: tuple[str, ...] | None, name: str) ->
     ``target``, ``src`` and ``dst``, ``from`` and ``to``, and ``weight``). If just two columns are
     not called as weights are, these are the ends, in their order. The columns of an index, such as
     pandas writes, do not count.
-
-    Raises
-    ------
-    InvalidValue
-        If a given column is not there, or twice.
-    FileFormatError
-        If the names do not say which columns are the ends, or two columns have the same name.
     """
     if columns is not None:
-        return tuple(_place(header, column, name) for column in columns)
+        for column in columns:
+            if header.count(column) != 1:
+                lack = f" has no column {column!r}. It has {', '.join(header[:20])}."
+                twice = f": two columns are called {column!r}. Rename one of them."
+                raise InvalidValue(f"read: {name}{twice if column in header else lack}")
+        return tuple(map(header.index, columns))
     plain = [word.strip().lower() for word in header]
     source, target, weight = (
         next((plain.index(word) for word in usual if word in plain), None)
@@ -391,15 +358,6 @@ def chosen(header: Sequence[str], columns: tuple[str, ...] | None, name: str) ->
     return places
 
 
-def _place(header: Sequence[str], column: str, name: str) -> int:
-    count = header.count(column)
-    if count == 1:
-        return header.index(column)
-    if count:
-        raise InvalidValue(f"read: {name}: two columns are called {column!r}. Rename one of them.")
-    raise InvalidValue(f"read: {name} has no column {column!r}. It has {', '.join(header[:20])}.")
-
-
 # ------------------------------------------------------------------------------------------
 # Tables. Numbers are parsed many lines at a time; names, quotes and gaps are left to ``csv``.
 
@@ -425,7 +383,7 @@ class Form(NamedTuple):
         lines = io.TextIOWrapper(io.BytesIO(self.data), "utf-8", newline="")
         lines.seek(self.start)
         rows = csv.reader(lines, delimiter=self.separator, skipinitialspace=True)
-        above = line_number(self.data, self.start) - 1
+        above = reading.line_number(self.data, self.start) - 1
         try:
             for row in rows:
                 fields = [field.strip() for field in row]
@@ -446,27 +404,16 @@ class Form(NamedTuple):
 
 def is_table(data: bytes) -> bool:
     """Return whether a text is a table of edges, by its first line that is no comment."""
-    first = next(data_lines(data), (0, b""))[1][: reading.PIECE]
+    first = next(reading.data_lines(data), (0, b""))[1][: reading.PIECE]
     if b"," in first or b";" in first:
         return True
     return b"\t" in first and are_columns(first.decode("utf-8", "replace").split("\t"))
 
 
 def parse_table(data: bytes, budget: Budget, options: Options) -> Parsed:
-    """Return the graph of a table.
-
-    Raises
-    ------
-    FileFormatError
-        If a row is no edge, with its line, or there is no row; if the first line may be names of
-        columns or an edge.
-    InvalidValue
-        If there is no such column.
-    OutOfMemory, LimitExceeded
-        If the graph does not fit.
-    """
+    """Return the graph of a table."""
     name = budget.name
-    offset, first = next(data_lines(data), (len(data), b""))
+    offset, first = next(reading.data_lines(data), (len(data), b""))
     if not first:
         raise FileFormatError(f"read: {name} has no edges, only blank lines and comments.")
     if data.count(b"\r") != data.count(b"\r\n"):  # each library would see other lines
@@ -480,12 +427,10 @@ def parse_table(data: bytes, budget: Budget, options: Options) -> Parsed:
         ask = data.count(b"\n") * 16 * (form.width + 1) + 32 * min(len(data), reading.PIECE)
         budget.require(ask, "its lines", held=len(data))
         try:
-            edges = Edges.join(
-                [
-                    Edges.of(reading.table(text, form.separator), form.width, form.places)
-                    for _, text in reading.pieces(data, form.start)
-                ]
+            numbers = (
+                reading.table(text, form.separator) for _, text in reading.pieces(data, form.start)
             )
+            edges = Edges.join([Edges.of(x, form.width, form.places) for x in numbers])
         except Malformed:  # names, quotes, or a fault
             edges, ids = _of_words(form, options, budget)
     except UnicodeDecodeError:
@@ -499,24 +444,25 @@ def _form_of(data: bytes, offset: int, first: bytes, options: Options, name: str
     line = data[offset : data.find(b"\n", offset)]
     counts = {mark: line.count(mark.encode()) for mark in _SEPARATORS}
     separator = max(counts, key=counts.__getitem__) if any(counts.values()) else ","
-    draft = Form(data, name, offset, separator)
-    rows = draft.rows()
+    rows = Form(data, name, offset, separator).rows()
     last, top = next(rows, (0, []))
-    where = f"read: {name}, line {line_number(data, offset)}: {show(first)}"
-    draft = draft._replace(width=len(top))
+    where, width = (
+        f"read: {name}, line {reading.line_number(data, offset)}: {show(first)}",
+        len(top),
+    )
     if not _has_header(top, next(rows, (0, None))[1], options, where):
         if options.columns is not None:
             raise InvalidValue(f"read: {name} has no header, so columns have no names.")
-        if len(top) not in (2, 3):
+        if width not in (2, 3):
             raise FileFormatError(
-                f"{where} has {len(top)} fields and no names of columns. Write "
-                f"source,target{',weight' * (len(top) > 2)} and the like above the first edge."
+                f"{where} has {width} fields and no names of columns. Write "
+                f"source,target{',weight' * (width > 2)} and the like above the first edge."
             )
-        return draft._replace(places=tuple(range(len(top))))
+        return Form(data, name, offset, separator, width, tuple(range(width)))
     below = offset
-    for _ in range(last + 1 - line_number(data, offset)):  # more than one if a name has a line end
+    for _ in range(last + 1 - reading.line_number(data, offset)):  # a name may have a line end
         below = data.find(b"\n", below) + 1 or len(data)
-    return draft._replace(start=below, places=chosen(top, options.columns, name))
+    return Form(data, name, below, separator, width, chosen(top, options.columns, name))
 
 
 def _has_header(top: list[str], below: list[str] | None, options: Options, where: str) -> bool:
@@ -546,8 +492,10 @@ def _of_words(form: Form, options: Options, budget: Budget) -> tuple[Edges, Arra
     names, found, done = Names(), [], 0
     rows = (row for _, row in form.rows())
     while part := list(itertools.islice(rows, _ROWS)):
-        have = len(form.data) + len(names) * BYTES_OF_NAME + 48 * done
-        budget.require((2 * BYTES_OF_NAME + 100 * form.width) * _ROWS, "its names", held=have)
+        have = len(form.data) + len(names) * reading.BYTES_OF_NAME + 48 * done
+        budget.require(
+            (2 * reading.BYTES_OF_NAME + 100 * form.width) * _ROWS, "its names", held=have
+        )
         for k, row in enumerate(part):
             if len(row) != form.width:
                 raise form.fault(done + k, f"has {len(row)} fields, not {form.width}")
@@ -607,13 +555,7 @@ def dump(csc: CSC, file: IO[bytes]) -> None:
 
 
 def dump_plain(csc: CSC, file: IO[bytes], *, weights: bool = False) -> None:
-    """Write ``i j`` or ``i j value`` without comments, which the GAP suite does not read.
-
-    Raises
-    ------
-    InvalidValue
-        If there is no edge: the file would be empty.
-    """
+    """Write ``i j`` or ``i j value`` without comments, which the GAP suite does not read."""
     if not csc.nvals:
         raise InvalidValue(
             "write: a GAP edge list has no place for a graph without edges. Use .mtx or .npz."

@@ -8,7 +8,7 @@ import gzip
 import io
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Literal, cast, overload
 
@@ -31,7 +31,7 @@ from lagpu.io.reading import Budget, Options, Parsed
 
 Array = np.ndarray[Any, Any]
 
-_MANY = 1 << 13  # bytes at the beginning that tell what a file is
+_MANY = 1 << 13  # bytes at the beginning that show what a file is
 
 
 @overload
@@ -402,13 +402,16 @@ def _named_errors(operation: str, path: Path) -> Iterator[None]:
 # Vectors, from files of `write_vector` and of other programs.
 
 
-def read_vector(path: str | os.PathLike[str]) -> tuple[Array, Array]:
+def read_vector(
+    path: str | os.PathLike[str], *, ids: bool = False, texts: bool = False
+) -> tuple[Array, Array]:
     """Return the entries of a vector: INT64 indices in the order of the file, and values.
 
     ``.npz`` has the arrays ``indices`` and ``values``; any other file has lines of an index and a
     value, separated by a space or a comma. The first line may be a header of names, and lines that
     begin with ``#`` are comments. Values are INT64 if all are whole, else FP64; from ``.npz`` in
-    the type of the archive.
+    the type of the archive. With `ids` the indices are ids, numbers or texts, which may be in
+    quotes in ``.csv``; with `texts` the values are ids too.
 
     Raises
     ------
@@ -420,56 +423,32 @@ def read_vector(path: str | os.PathLike[str]) -> tuple[Array, Array]:
     file = Path(path)
     with _named_errors("read", file):
         if file.suffix == ".npz":
-            indices, values = _archive(file)
-            return indices.astype(np.int64), values
-        lines = file.read_bytes().splitlines()
-    found: list[tuple[int, int | float]] = []
-    for number, line in enumerate(lines, 1):
-        words = line.split(b"#", 1)[0].replace(b",", b" ").split()
-        if not words or (number == 1 and words == [b"index", b"value"]):
+            indices, values = _archive(file, "US" if ids else "")
+            return indices if ids else indices.astype(np.int64), values
+        content = file.read_bytes().decode("utf-8", "replace")
+    quoted, lines = ids and file.suffix == ".csv", content.splitlines()
+    rows: Iterable[list[str]] = map(str.split, lines)
+    if quoted:
+        rows = csv.reader(io.StringIO(content, newline=""))
+    elif not ids:
+        rows = (line.split("#", 1)[0].replace(",", " ").split() for line in lines)
+    found: list[tuple[Any, Any]] = []
+    for number, words in enumerate(rows, 1):
+        if not words or (number == 1 and words == ["index", "value"] and (quoted or not ids)):
             continue
         try:
             index, value = words
-            found.append((int(index), _number(value)))
+            found.append((index if ids else int(index), value if texts else _number(value)))
         except ValueError:
-            raise FileFormatError(
-                f"read: {file.name}: line {number} is not an index and a value."
-            ) from None
-    if not found:
+            lack = f"line {number} is not an {'id' if ids else 'index'} and a value"
+            raise FileFormatError(f"read: {file.name}: {lack}.") from None
+    if not found and not ids:
         raise FileFormatError(f"read: {file.name} has no entry.")
     try:
-        return np.array([k for k, _ in found], np.int64), np.array([x for _, x in found])
+        indices = np.fromiter((k for k, _ in found), object if ids else np.int64, len(found))
+        return indices, np.array([x for _, x in found], object if texts else None)
     except OverflowError:
         raise FileFormatError(f"read: {file.name}: a number is beyond 64 bits.") from None
-
-
-def read_named_vector(path: str | os.PathLike[str], *, texts: bool = False) -> tuple[Array, Array]:
-    """Return the entries of a vector whose indices are ids, numbers or texts.
-
-    The file is as for `read_vector`, and so are the errors; ids of ``.csv`` may be in quotes.
-    With `texts` the values are ids too.
-    """
-    file = Path(path)
-    with _named_errors("read", file):
-        if file.suffix == ".npz":
-            return _archive(file, "US")
-        content = file.read_bytes().decode("utf-8", "replace")
-    name = file.name
-    if file.suffix == ".csv":
-        rows = [row for row in csv.reader(io.StringIO(content, newline="")) if row]
-        rows = rows[1:] if rows[:1] == [["index", "value"]] else rows
-    else:
-        rows = [line.split() for line in content.splitlines() if line.strip()]
-    for number, row in enumerate(rows, 1):
-        if len(row) != 2:
-            raise FileFormatError(f"read: {name}: row {number} is not an id and a value.")
-    ids, values = (np.fromiter((row[k] for row in rows), object, len(rows)) for k in (0, 1))
-    if texts:
-        return ids, values
-    try:
-        return ids, np.array([_number(value) for value in values])
-    except (ValueError, OverflowError):
-        raise FileFormatError(f"read: {name}: a value is no number of 64 bits.") from None
 
 
 def _archive(file: Path, kinds: str = "") -> tuple[Array, Array]:
@@ -486,7 +465,7 @@ def _archive(file: Path, kinds: str = "") -> tuple[Array, Array]:
     return indices, values
 
 
-def _number(word: bytes | str) -> int | float:
+def _number(word: str) -> int | float:
     try:
         return int(word)
     except ValueError:

@@ -13,6 +13,8 @@ from lagpu.io import binsparse, edge_list, markup, matrix_market, npz, parquet, 
 from lagpu.io.csc import CSC, asymmetry
 from lagpu.io.reading import Budget, Options, Parsed, is_binary
 
+# Reads a whole text, or an open file, and raises the errors of `lagpu.io.read` for one that is
+# damaged, contradicts itself, has what lagpu lacks, or does not fit.
 Read = Callable[[Any, Budget, Options], Parsed]
 Dump = Callable[[CSC, IO[bytes]], None]
 
@@ -33,18 +35,13 @@ class Format(NamedTuple):
     guessed: bool = False  # whether files are known by what they are not
 
     def require_fit(self, csc: CSC, name: str) -> None:
-        """Raise if a file of this format would lose something of a matrix.
-
-        Raises
-        ------
-        InvalidValue
-            For a matrix that is not square, a last vertex without edges, a directed graph or
-            values where a file has no place for them.
-        """
+        """Raise `InvalidValue` if a file of this format has no place for something of a matrix."""
         lost = ""
+        columns = int(csc.col_ptr.searchsorted(csc.nvals))  # of entries, the last one ends there
+        last = max(int(csc.row_idx.max(initial=-1)), columns - 1)
         if csc.nrows != csc.ncols and "rectangular" not in self.holds:
             lost = f"a matrix of {csc.nrows} x {csc.ncols}, which is not square"
-        elif "last" not in self.holds and csc.nrows > 1 + _last(csc):
+        elif "last" not in self.holds and csc.nrows > 1 + last:
             lost = f"vertex {csc.nrows - 1}, the last one, which has no edge"
         elif "values" not in self.holds and not csc.is_pattern:
             lost = f"values of type {csc.dtype}"
@@ -54,12 +51,6 @@ class Format(NamedTuple):
             raise InvalidValue(
                 f"write: {name}: {self.name} has no place for {lost}. Use .mtx or .npz."
             )
-
-
-def _last(csc: CSC) -> int:
-    """Return the last vertex with an edge, or -1."""
-    columns = csc.col_ptr.searchsorted(csc.nvals)  # of entries, the last one ends there
-    return max(int(csc.row_idx.max(initial=-1)), int(columns) - 1)
 
 
 _with = functools.partial
@@ -188,13 +179,7 @@ def by_suffix(file: Path) -> Format | None:
 
 
 def of_start(start: bytes, name: str) -> Format | None:
-    """Return the format whose files begin so, if its reader takes an open file.
-
-    Raises
-    ------
-    FileFormatError
-        If files of another kind begin so.
-    """
+    """Return the format whose files begin so, if its reader takes an open file."""
     form = next((f for f in FORMATS if f.magic and start.startswith(f.magic)), None)
     kind = next((what for mark, what in _BYTES if start.startswith(mark)), "")
     if form is None and kind:
@@ -203,13 +188,7 @@ def of_start(start: bytes, name: str) -> Format | None:
 
 
 def of_content(data: bytes, file: Path, asked: Format | None, name: str) -> Format:
-    """Return the format of a content, or of its beginning: the one that is asked for, if any.
-
-    Raises
-    ------
-    FileFormatError
-        If it is of another kind, or binary where the format is text.
-    """
+    """Return the format of a content, or of its beginning: the one that is asked for, if any."""
     form = asked or _of_text(data, file)
     if form.magic:
         raise FileFormatError(f"read: {name} is no {form.name}.")

@@ -41,11 +41,6 @@ def parse(data: bytes, budget: Budget, options: Options, *, kind: str) -> Parsed
 
     Nodes that are numbers, also as ``n0``, are vertices; others need `renumber`. A GML node is
     named by its label, if all have different ones, and is else the number of its id.
-
-    Raises
-    ------
-    FileFormatError
-        If the file is damaged, nodes have names and are not renumbered, or a weight is no number.
     """
     name = budget.name
     nx, stream = needed("nx", f"read: {name} is {kind}, and"), io.BytesIO(data)
@@ -68,18 +63,22 @@ def parse(data: bytes, budget: Budget, options: Options, *, kind: str) -> Parsed
 
 def _weights(G: Any, name: str) -> Array | None:
     """Return the weight of each edge, 1 where it is missing; None if no edge has one."""
-    found = [value for _, _, value in G.edges(data="weight")]
-    if not any(value is not None for value in found):
+    found = [value for *_, value in G.edges(data="weight")]
+    if all(value is None for value in found):
         return None
     try:
-        whole = [1 if value is None else value for value in found]
-        texts = [int(x) if isinstance(x, str) and x.lstrip("+-").isdigit() else x for x in whole]
-        values = np.array([float(x) if isinstance(x, str) else x for x in texts])
+        values = np.array([_number(value) for value in found])
     except (ValueError, OverflowError):
         values = np.array([], object)
     if values.dtype.kind not in "biuf":
         raise FileFormatError(f"read: {name}: a weight is no number of 64 bits.")
     return values
+
+
+def _number(value: Any) -> Any:
+    if not isinstance(value, str):
+        return 1 if value is None else value
+    return int(value) if value.lstrip("+-").isdigit() else float(value)
 
 
 def _numbers(G: Any, options: Options, name: str) -> tuple[Array, Array | None]:

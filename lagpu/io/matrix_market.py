@@ -27,20 +27,16 @@ _REAL = (
     rb"[+-]?(?:(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
     rb"|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?|[nN][aA][nN])"
 )
-# The value of an entry, by the field, and its type.
-_VALUES = {
-    "pattern": b"",
-    "integer": rb"[ \t]++-?[0-9]++",
-    "unsigned-integer": rb"[ \t]++[0-9]++",
-    "real": rb"[ \t]++" + _REAL,
+_PLAIN = ("general", "symmetric")
+_SIGNED = (*_PLAIN, "hermitian", "skew-symmetric")
+# By the field: the value of an entry, its type, and the symmetries.
+_FIELDS: dict[str, tuple[bytes, Any, tuple[str, ...]]] = {
+    "pattern": (b"", None, _PLAIN),
+    "integer": (rb"[ \t]++-?[0-9]++", np.int64, _SIGNED),
+    "unsigned-integer": (rb"[ \t]++[0-9]++", np.uint64, (*_PLAIN, "hermitian")),
+    "real": (rb"[ \t]++" + _REAL, np.float64, _SIGNED),
 }
-_KINDS = {
-    "integer": np.dtype(np.int64),
-    "unsigned-integer": np.dtype(np.uint64),
-    "real": np.dtype(np.float64),
-}
-_KIND = [BANNER.decode().lower(), "matrix", "coordinate"]
-_SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
+_MATRIX = [BANNER.decode().lower(), "matrix"]
 # The size line, after comments and blank lines.
 _SIZES = re.compile(rb"(?:[ \t]*+(?:%[^\n]*+|\r?)\n)*+([^\n]*+)")
 
@@ -63,24 +59,15 @@ class Sizes(NamedTuple):
     @property
     def kind(self) -> np.dtype[Any] | None:
         """The type of the values, or None for a pattern."""
-        return _KINDS.get(self.field)
+        kind = _FIELDS[self.field][1]
+        return None if kind is None else np.dtype(kind)
 
 
 def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
     """Return the matrix of a coordinate file.
 
     BOOL for the field ``pattern``, INT64 for ``integer``, FP64 for ``real``. Symmetric and
-    skew-symmetric files are expanded; duplicates are summed (merged for ``pattern``).
-
-    Raises
-    ------
-    FileFormatError
-        If the file is malformed or truncated, has more or fewer entries than its header says, or
-        an index outside its shape.
-    NotSupported
-        If it is dense (``array``) or complex.
-    OutOfMemory, LimitExceeded
-        If a matrix of the size in the header does not fit.
+    skew-symmetric files are expanded.
     """
     name, sizes = budget.name, sizes_of(data, budget.name)
     nrows, ncols, kind = sizes.nrows, sizes.ncols, sizes.kind
@@ -100,35 +87,23 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
 
 
 def sizes_of(data: bytes, name: str) -> Sizes:
-    """Return what the first lines of a file say.
-
-    Raises
-    ------
-    FileFormatError, NotSupported
-        As `parse`.
-    """
+    """Return what the first lines of a file say."""
     end = data.find(b"\n")
     banner = data[:end]
     words = banner.decode("utf-8", "replace").lower().split()
     if words[1:2] == ["vector"]:
         raise NotSupported(f"read: {name}, line 1: {show(banner)} is a vector. Give a matrix.")
-    kind = words[:3]
-    if len(words) != 5 or kind not in (_KIND, [*_KIND[:2], "array"]):
+    if len(words) != 5 or words[:2] != _MATRIX or words[2] not in ("coordinate", "array"):
         raise FileFormatError(
             f"read: {name}, line 1: {show(banner)} is not a banner of five words, as "
             "%%MatrixMarket matrix coordinate real general."
         )
     layout, field, symmetry = words[2:]
-    if layout != "coordinate":
-        raise NotSupported(f"read: {name} is a dense matrix ({layout}). Give a coordinate file.")
+    if layout == "array":
+        raise NotSupported(f"read: {name} is a dense matrix (array). Give a coordinate file.")
     if field == "complex":
         raise NotSupported(f"read: {name} has complex values. Give a real or pattern matrix.")
-    if (
-        field not in _VALUES
-        or symmetry not in _SYMMETRIES
-        or (field == "pattern" and symmetry not in ("general", "symmetric"))
-        or (field == "unsigned-integer" and symmetry == "skew-symmetric")
-    ):
+    if field not in _FIELDS or symmetry not in _FIELDS[field][2]:
         raise FileFormatError(
             f"read: {name}, line 1: a {symmetry[:20]} matrix cannot have the field {field[:20]}."
         )
@@ -170,7 +145,7 @@ def _rows_end(text: bytes, start: int, field: str) -> int:
 @functools.cache
 def _patterns_of(field: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     """Return the patterns of many lines of entries: as usual, and all that the format allows."""
-    value = _VALUES[field]
+    value = _FIELDS[field][0]
     usual = rb"(?:[0-9]++ [0-9]++" + value.replace(rb"[ \t]++", b" ") + rb"\n)*+"
     row = rb"-?[0-9]++[ \t]++-?[0-9]++" + value
     return re.compile(usual), re.compile(rb"(?:[ \t]*+(?:" + row + rb")?[ \t\r]*+\n)*+")
@@ -258,13 +233,6 @@ def matrix_of(data: bytes, budget: Budget) -> bytes:
     """Return the content of the Matrix Market file in an archive; its last line has an end.
 
     It is the only one, or else the one that is called as the archive is.
-
-    Raises
-    ------
-    FileFormatError
-        If the archive is damaged, or has no such file, or several.
-    OutOfMemory, LimitExceeded
-        If the file does not fit beside the archive.
     """
     name = budget.name
     files: list[tarfile.TarInfo] = []

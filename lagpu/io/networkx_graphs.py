@@ -11,11 +11,12 @@ import numpy as np
 
 from lagpu.backends.processes import in_step
 from lagpu.backends.protocol import Backend
+from lagpu.core.arguments import binary_operator
 from lagpu.core.matrix import Matrix
 from lagpu.dtypes import lookup
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.host import memory
-from lagpu.io.arrays import named
+from lagpu.io.arrays import is_directed, named
 from lagpu.io.csc import from_entries, known_symmetric
 from lagpu.io.reading import needed
 
@@ -28,25 +29,13 @@ _EXACT = 2**53  # a float holds each integer up to here
 class Adjacency:
     """The edges of a NetworkX graph as arrays, in the order in which NetworkX has them.
 
-    Attributes
-    ----------
-    nodes : list
-        The name of each vertex.
-    row_ptr : ndarray of int64, (n + 1,)
-        Vertex k has the edges ``row_ptr[k] .. row_ptr[k + 1] - 1``.
-    cols : ndarray of int64, (m,)
-        Where the edges lead. An undirected edge is there twice, a self-loop once, and each of
-        several parallel edges.
-    values : dict of ndarray, (m,)
-        The values of the edge attributes that were asked for.
-    directed : bool
-        Whether the graph is.
+    An undirected edge is there twice, a self-loop once, and each of several parallel edges.
     """
 
-    nodes: list[Any]
-    row_ptr: Array
-    cols: Array
-    values: dict[Any, Array] = field(default_factory=dict)
+    nodes: list[Any]  # the name of each vertex
+    row_ptr: Array  # INT64, (n + 1,): vertex k has the edges row_ptr[k] .. row_ptr[k + 1] - 1
+    cols: Array  # INT64, (m,): where the edges lead
+    values: dict[Any, Array] = field(default_factory=dict)  # of the edge attributes asked for, (m,)
     directed: bool = True
 
     def rows(self) -> Array:
@@ -67,14 +56,12 @@ class Adjacency:
         """
         n, rows = len(self.nodes), self.rows()
         values = None if weight is None else self.values[weight]
-        if numbers and (values is None or values.dtype.kind == "b"):
-            values = np.ones(len(rows), np.int64) if values is None else values.astype(np.int64)
-        if dup_op is not None:
-            each: Any = True if values is None else values
-            return Matrix.from_coo(
-                rows, self.cols, each, nrows=n, ncols=n, dup_op=dup_op, backend=backend
-            )
-        csc = from_entries(rows, self.cols, values, n, n)
+        if values is None and (numbers or dup_op is not None):
+            values = np.ones(len(rows), bool)
+        if values is not None and numbers and values.dtype.kind == "b":
+            values = values.astype(np.int64)
+        op = None if dup_op is None else binary_operator(dup_op)
+        csc = from_entries(rows, self.cols, values, n, n, op)
         return (csc if self.directed else known_symmetric(csc)).matrix(backend)
 
 
@@ -314,18 +301,10 @@ def to_networkx(
     needed("nx", "to_networkx: it")
     if not isinstance(A, Matrix):
         raise DomainMismatch(f"to_networkx: {type(A).__name__} is not a Matrix. Give a Matrix.")
-    if A.nrows != A.ncols:
-        raise InvalidValue(
-            f"to_networkx: nrows {A.nrows} != ncols {A.ncols}. Give a square matrix."
-        )
-    if directed is None:
-        directed = not A.is_symmetric
-    elif not directed and not A.is_symmetric:
-        raise InvalidValue("to_networkx: the matrix is not symmetric. Give directed=True.")
+    directed = is_directed(A, directed, "to_networkx")
     names = range(A.nrows) if nodes is None else _names(nodes, A.nrows)
     # Measured, docs/design/memory.md: dictionaries of nodes, neighbours and attributes.
-    edge = 270 if A.dtype.is_bool else 440
-    need = A.nvals * edge + A.nrows * 750
+    need = A.nvals * (270 if A.dtype.is_bool else 440) + A.nrows * 750
     in_step(A.backend, lambda: memory.require(need, "to_networkx", "Use to_scipy."))
     rows, cols, values = A.to_coo()
     entries = [rows, cols] if A.dtype.is_bool else [rows, cols, values]

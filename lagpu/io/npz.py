@@ -38,23 +38,11 @@ _LOCAL = struct.Struct("<4s22xHH")  # of a member: signature, lengths of its nam
 class Archive:
     """The arrays of a NumPy archive; all their headers are checked before one is allocated.
 
-    Parameters
-    ----------
-    file : binary file
-        The archive, from its first byte; it must allow seeking.
-    budget : Budget or None
-        The memory that the arrays may take. None: they are views of the file, from which nothing is
-        read yet, and none may be packed.
-    texts : bool
-        Whether arrays of texts are read too.
+    They may take the memory of `budget`; without one they are views of the file, from which nothing
+    is read yet, and none may be packed. Arrays of `texts` are read only if so asked.
 
-    Raises
-    ------
-    ValueError
-        If an array is not as long as its header says, or is not of numbers or a short word. The
-        libraries that read archives raise many other errors: see `errors_named`.
-    OutOfMemory, LimitExceeded
-        If its arrays do not fit.
+    The errors are ValueError for an array that is not as long as its header says, or is not of
+    numbers or a short word, and many others of libraries: see `errors_named`.
     """
 
     def __init__(self, file: IO[bytes], budget: Budget | None, *, texts: bool = False) -> None:
@@ -140,17 +128,7 @@ def _header(
 
 
 def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
-    """Return the matrix in an archive; no option counts.
-
-    Raises
-    ------
-    FileFormatError
-        If it is damaged, or its arrays are not those of a matrix.
-    NotSupported
-        If the values have a type that lagpu lacks, such as complex numbers.
-    OutOfMemory, LimitExceeded
-        If its arrays do not fit in memory.
-    """
+    """Return the matrix in an archive; no option counts."""
     try:
         with errors_named(f"read: {budget.name} is not a matrix archive"):
             archive = Archive(file, budget)

@@ -28,28 +28,7 @@ Array = np.ndarray[Any, Any]
 
 
 def parse(file: IO[bytes], budget: Budget, options: Options) -> Parsed:
-    """Return the graph of a table.
-
-    Parameters
-    ----------
-    file : binary file
-        The table, from its first byte; it must allow seeking.
-    budget : Budget
-        Name of the file in messages, and the memory that it may take.
-    options : Options
-        `columns`, `renumber` and `dup_op`.
-
-    Raises
-    ------
-    FileFormatError
-        If it is damaged, an end or a weight is missing, or a column has another type.
-    InvalidValue
-        If there is no such column.
-    BackendUnavailable
-        If pyarrow is not installed.
-    OutOfMemory, LimitExceeded
-        If the graph does not fit.
-    """
+    """Return the graph of a table."""
     name = budget.name
     table = opened(file, name)
     header, n = columns_of(table, options, name), vertices(table)
@@ -113,23 +92,9 @@ def _unpacked(metadata: Any) -> int:
 
 
 def opened(file: Any, name: str, texts: list[str] | None = None) -> Any:
-    """Return the table in a file, or at a path, of which only the footer has been read.
+    """Return the table in a file, or at a path; only its footer is read.
 
-    Parameters
-    ----------
-    file : binary file or path
-        The table.
-    name : str
-        Name of the file in messages.
-    texts : list of str, optional
-        Columns that are read as dictionaries.
-
-    Raises
-    ------
-    FileFormatError
-        If it is damaged.
-    BackendUnavailable
-        If pyarrow is not installed.
+    The columns `texts` will be read as dictionaries.
     """
     module: Any = reading.needed("parquet", f"read: {name} is Parquet, and")
     with damage_named(name):
@@ -144,16 +109,10 @@ def damage_named(name: str) -> AbstractContextManager[None]:
 
 
 def columns_of(table: Any, options: Options, name: str) -> list[tuple[str, Any]]:
-    """Return the name and pyarrow's type of sources, of targets, and of weights if there are any.
-
-    Raises
-    ------
-    InvalidValue, FileFormatError
-        As `lagpu.io.formats.named_edges.chosen`.
-    """
+    """Return name and type of the columns of sources, targets, and weights if there are any."""
     header = list(table.schema_arrow.names)
     places = chosen(header, options.columns, name)
-    return [(header[k], table.schema_arrow.field(k).type) for k in places if k is not None]
+    return [(header[k], table.schema_arrow.field(k).type) for k in places]
 
 
 def kind_of(kind: Any) -> np.dtype[Any] | None:
@@ -202,8 +161,6 @@ def dump(csc: CSC, file: IO[bytes]) -> None:
     """Write the columns ``source``, ``target``, and ``weight`` unless all values are True."""
     parquet = reading.needed("parquet", "write: Parquet")
     memory.require(40 * csc.nvals, "write", "Use .npz.")
-    columns = {"source": csc.row_idx, "target": csc.columns()}
-    if not csc.is_pattern:
-        columns["weight"] = csc.dense_values()
+    columns = dict(zip(("source", "target", "weight"), csc.entries(), strict=False))
     table = importlib.import_module("pyarrow").table(columns)
     parquet.write_table(table.replace_schema_metadata({_SIZE: json.dumps(csc.nrows)}), file)

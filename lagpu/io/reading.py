@@ -256,25 +256,10 @@ class Budget(NamedTuple):
     def require(
         self, nbytes: int, part: str = "", remedy: str = "Use a smaller graph", held: int = 0
     ) -> None:
-        """Raise if reading must not take so much, before it is taken.
+        """Raise OutOfMemory or LimitExceeded if reading must not take so much, before it is taken.
 
-        Parameters
-        ----------
-        nbytes : int
-            Bytes about to be allocated at the same time.
-        part : str
-            What of the file needs them, such as its largest vertex.
-        remedy : str
-            What the user can do, without a full stop.
-        held : int
-            Bytes of the file's content that are allocated already; they count for the limit.
-
-        Raises
-        ------
-        OutOfMemory
-            If they are not free.
-        LimitExceeded
-            If they exceed the limit for a file of this size.
+        `part` of the file needs the bytes, and `remedy` is what the user can do, without a full
+        stop. The content of the file takes `held` bytes already, which count for the limit.
         """
         what = f"read: {self.name}, {part}"
         memory.require(nbytes, what, remedy + ".")
@@ -303,21 +288,11 @@ class Options(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """The graph in a file.
-
-    Attributes
-    ----------
-    csc : CSC
-        The entries in the file.
-    undirected : bool
-        Whether the file says that each edge has two directions and is there once.
-    ids : ndarray, (n,), optional
-        Id of each vertex, if the vertices were renumbered.
-    """
+    """The graph in a file."""
 
     csc: CSC
-    undirected: bool = False
-    ids: Array | None = None
+    undirected: bool = False  # whether the file says that each edge has two directions
+    ids: Array | None = None  # of each vertex, (n,), if the vertices were renumbered
 
 
 class Extent(NamedTuple):

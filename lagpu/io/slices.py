@@ -27,7 +27,7 @@ from lagpu.io.reading import BYTE_ORDER_MARK, GZIP, Budget, Edges, Extent, Fault
 
 Array = np.ndarray[Any, Any]
 
-HEAD = 1 << 16  # bytes that tell what a text is; a shorter one is not worth sharing
+HEAD = 1 << 16  # bytes that show what a text is; a shorter one is not worth sharing
 _BLOCK = 1 << 16  # bytes in which the end of a line is looked for
 _TEMPORARY = 20  # bytes for one of a text, as it is parsed
 _BYTES_OF_ENTRY = 120  # as it is put together, sorted by owner, sent, received and stored
@@ -54,36 +54,18 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """A file that is read in shares, as its first bytes describe it; the same in every process.
+    """A file that is read in shares, as its first bytes describe it; the same in every process."""
 
-    Attributes
-    ----------
-    chunks : callable
-        Yields (piece, chunk) of the shares of (some pieces, of how many), each in its order.
-    shape : callable
-        Returns (nrows, ncols, entries of the head) for the extent of all shares.
-    bytes_of : callable
-        Returns how many bytes reading one of so many shares takes, at most.
-    pattern : bool
-        Whether there are no values: every entry is True.
-    kind : dtype, optional
-        The type of the values; by default INT64 if all shares have whole numbers, else FP64.
-    undirected : bool
-        As in `lagpu.io.reading.Parsed`.
-    mirror : int
-        As in `lagpu.io.matrix_market.Sizes`.
-    head : int
-        Lines before those that are shared out.
-    """
-
+    # Yields (piece, chunk) of the shares of (some pieces, of how many), each in its order.
     chunks: Callable[[Sequence[int], int], Iterator[tuple[int, Chunk]]]
+    # Returns (nrows, ncols, entries of the head) for the extent of all shares.
     shape: Callable[[Extent], tuple[int, int, Edges]]
-    bytes_of: Callable[[int], int]
-    pattern: bool
-    kind: np.dtype[Any] | None = None
-    undirected: bool = False
-    mirror: int = 0
-    head: int = 0
+    bytes_of: Callable[[int], int]  # what reading one of so many shares takes, at most
+    pattern: bool  # whether every entry is True
+    kind: np.dtype[Any] | None = None  # of the values; by default INT64 if all are whole, else FP64
+    undirected: bool = False  # as in `lagpu.io.reading.Parsed`
+    mirror: int = 0  # as in `lagpu.io.matrix_market.Sizes`
+    head: int = 0  # lines before those that are shared out
 
 
 # ------------------------------------------------------------------------------------------
@@ -343,33 +325,11 @@ def read(
     grid: Backend,
     opened: Callable[[Path], Any],
 ) -> Matrix | None:
-    """Return the graph in a file; each process has read only its share.
+    """Return the graph in a file; each process, which must see it, has read only its share.
 
-    Parameters
-    ----------
-    file : Path
-        The file, which every process of the grid sees.
-    options, asked, directed
-        As the reader of whole files has them.
-    grid : Backend
-        A backend that makes objects from parts.
-    opened : callable
-        Opens a file, with the errors of `lagpu.io.read`.
-
-    Returns
-    -------
-    matrix : Matrix or None
-        None if the file is short, of a format that is not read in shares, or has what only the
-        reader of whole files understands or names.
-
-    Raises
-    ------
-    FileMissing
-        If a process does not see the file.
-    FileFormatError
-        If it is malformed, or not the same file in every process.
-    OutOfMemory, LimitExceeded
-        If the shares do not fit; every process is asked before any of them takes memory.
+    None if the file is short, of a format that is not read in shares, or has what only the reader
+    of whole files understands or names. `opened` opens a file, with the errors of `lagpu.io.read`.
+    Every process is asked for memory before any of them takes it.
     """
     parts = grid.capabilities.parts
     assert parts is not None
@@ -393,7 +353,7 @@ class _Reader:
         self._chunks: dict[int, list[Chunk]] = {}  # of the pieces of this process
 
     def begin(self, asked: Format | None, opened: Callable[[Path], Any]) -> Source | None:
-        """Have each process inspect the file, and ask for the memory of its shares."""
+        """Have each process inspect the file and check the memory for its shares."""
         source, facts = None, (0, 0, 0)  # size, first bytes, whether it is read in shares
 
         def inspect(_home: Backend, piece: int) -> tuple[Array, ...]:

@@ -37,18 +37,7 @@ def is_dimacs(data: bytes) -> bool:
 
 
 def parse_dimacs(data: bytes, budget: Budget, options: Options) -> Parsed:
-    """Return the graph of a DIMACS file; arcs are directed, edges are not.
-
-    Raises
-    ------
-    FileFormatError
-        If a line is no arc or edge, a vertex is outside 1 .. n, or there are more or fewer lines
-        than the file says.
-    NotSupported
-        For the file of another problem, as maximum flow.
-    OutOfMemory, LimitExceeded
-        If the graph does not fit.
-    """
+    """Return the graph of a DIMACS file; arcs are directed, edges are not."""
     name, top = budget.name, _PROBLEM.match(data)
     if top is None:
         raise FileFormatError(f"read: {name} has no line `p sp n m` or `p edge n m` at its top.")
@@ -67,13 +56,20 @@ def parse_dimacs(data: bytes, budget: Budget, options: Options) -> Parsed:
             f"read: {name}: the header says {m} lines `{form}`, the file has {count}. It is "
             "truncated, or its header is wrong."
         )
-    least = min(edges.u.min(initial=1), edges.v.min(initial=1))
-    if least < 1 or edges.largest() > n:
-        bad = edges.largest() if least >= 1 else least
-        raise FileFormatError(f"read: {name}: vertex {bad} is outside 1 .. {n}.")
-    edges = Edges(edges.u - 1, edges.v - 1, edges.weights)
+    u, v = _from_one(name, n, edges.u, edges.v)
+    edges = Edges(u, v, edges.weights)
     held = len(data) + 8 * count
     return graph_of(edges, budget, options, held=held, n=n, undirected=kind != b"sp")
+
+
+def _from_one(name: str, n: int, *ends: Array) -> list[Array]:
+    """Return vertices 1 .. n as 0 .. n-1, or raise for one outside."""
+    least = min(int(x.min(initial=1)) for x in ends)
+    most = max(int(x.max(initial=0)) for x in ends)
+    if least < 1 or most > n:
+        bad = most if least >= 1 else least
+        raise FileFormatError(f"read: {name}: vertex {bad} is outside 1 .. {n}.")
+    return [x - 1 for x in ends]
 
 
 def _arcs(text: bytes, form: str) -> Edges:
@@ -137,16 +133,7 @@ def looks_like_metis(data: bytes) -> bool:
 
 
 def parse_metis(data: bytes, budget: Budget, options: Options) -> Parsed:
-    """Return the symmetric graph of a file: BOOL, or INT64 if edges have weights.
-
-    Raises
-    ------
-    FileFormatError
-        If the header does not fit the lines, a vertex is outside 1 .. n, or an edge is not in the
-        lines of both its ends.
-    OutOfMemory, LimitExceeded
-        If the graph does not fit.
-    """
+    """Return the symmetric graph of a file: BOOL, or INT64 if edges have weights."""
     name = budget.name
     offset, first = next(reading.data_lines(data), (len(data), b""))
     head = _head(first, name)
@@ -225,42 +212,28 @@ def _adjacent(words: Array, counts: Array, head: _Head, name: str) -> Edges:
         place = np.arange(len(words)) - np.repeat(begin, counts)
         words = words[place >= head.skipped]
     u = np.repeat(np.arange(head.n, dtype=np.int64), rest // step)
-    v, weights = words[::step] - 1, words[1::2].copy() if head.weighted else None
+    (v,) = _from_one(name, head.n, words[::step])
     if len(u) != 2 * head.m:
         raise FileFormatError(
-            f"read: {name}: the header says {head.m} edges, which stand in the lines of both their "
-            f"ends, and the lines have {len(u)} neighbours, not {2 * head.m}."
+            f"read: {name}: the header says {head.m} edges, each in the lines of both its ends, "
+            f"but the lines have {len(u)} neighbours, not {2 * head.m}."
         )
-    if v.size and not 0 <= v.min() <= v.max() < head.n:
-        bad_one = int(v.min() if v.min() < 0 else v.max()) + 1
-        raise FileFormatError(f"read: {name}: vertex {bad_one} is outside 1 .. {head.n}.")
-    return Edges(u, v, weights)
+    return Edges(u, v, words[1::2].copy() if head.weighted else None)
 
 
 def dump_metis(csc: CSC, file: IO[bytes]) -> None:
-    """Write a symmetric matrix without self-loops; values other than True are weights.
-
-    Raises
-    ------
-    InvalidValue
-        If there is a self-loop, or a weight that is no whole number.
-    """
+    """Write a symmetric matrix without self-loops; values other than True are weights."""
     if (csc.row_idx == csc.columns()).any():
         raise InvalidValue("write: METIS has no self-loops. Remove them, or use .mtx or .npz.")
     plain = csc.is_pattern
     if not plain and csc.dtype.is_float:
         raise InvalidValue("write: METIS has whole weights alone. Use .mtx or .npz.")
     file.write(f"{csc.nrows} {csc.nvals // 2}{'' if plain else ' 001'}\n".encode())
-    words = csc.row_idx + 1
-    step = 1
-    if not plain:
-        pairs = np.empty((csc.nvals, 2), np.int64)
-        pairs[:, 0], pairs[:, 1] = words, csc.dense_values().astype(np.int64)
-        words, step = pairs.ravel(), 2
-    ptr = (csc.col_ptr * step).tolist()
-    text = list(map(str, words.tolist()))
+    columns = [csc.row_idx + 1, *([] if plain else [csc.dense_values().astype(np.int64)])]
+    words = list(map(str, np.column_stack(columns).ravel().tolist()))
+    ptr = (csc.col_ptr * len(columns)).tolist()
     for k in range(csc.nrows):
-        file.write((" ".join(text[ptr[k] : ptr[k + 1]]) + "\n").encode())
+        file.write((" ".join(words[ptr[k] : ptr[k + 1]]) + "\n").encode())
 
 
 # ------------------------------------------------------------------------------------------
@@ -291,15 +264,7 @@ def _item(data: bytes) -> int:
 
 
 def parse_gap(data: bytes, budget: Budget, options: Options) -> Parsed:
-    """Return the graph in a file: BOOL, or INT32 with weights.
-
-    Raises
-    ------
-    FileFormatError
-        If its sizes do not fit its length, offsets do not rise, or a neighbour is outside.
-    OutOfMemory, LimitExceeded
-        If the graph does not fit.
-    """
+    """Return the graph in a file: BOOL, or INT32 with weights."""
     name, item = budget.name, _item(data)
     if not item:
         raise FileFormatError(
@@ -323,13 +288,7 @@ def parse_gap(data: bytes, budget: Budget, options: Options) -> Parsed:
 
 
 def dump_gap(csc: CSC, file: IO[bytes], *, weights: bool = False) -> None:
-    """Write the places of the entries, and if so asked, weights of 32 bits; True is 1.
-
-    Raises
-    ------
-    InvalidValue
-        If there are vertices beyond 32 bits, or a weight is no whole number of 32 bits.
-    """
+    """Write the places of the entries, and if so asked, weights of 32 bits; True is 1."""
     n, m = csc.nrows, csc.nvals
     values = csc.dense_values() if weights else np.ones(m, np.int8)
     if values.size and not (

@@ -5,7 +5,7 @@ import pytest
 
 from lagpu import backends, generators
 from lagpu.errors import InvalidValue, OutOfMemory
-from lagpu.generators import device
+from lagpu.generators import edges as device
 from lagpu.generators.edges import KroneckerEdges, UniformEdges
 from lagpu.generators.graphs import kronecker_tuples
 from lagpu.host.columns import sorted_columns
