@@ -6,7 +6,7 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -145,9 +145,12 @@ class Pieces:
         """Yield (position among the local pieces, number of the piece, place)."""
         return iter(self._each)
 
+    def lock(self) -> AbstractContextManager[Any]:
+        """Return the lock of all places; a forked process replaces theirs, so none is kept."""
+        return self._locked[0].lock if len(self._locked) == 1 else self._all_locks()
+
     @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Hold the locks of all places; a forked process replaces them, so none is kept."""
+    def _all_locks(self) -> Iterator[None]:
         with ExitStack() as held:
             for place in self._locked:
                 held.enter_context(place.lock)

@@ -1,5 +1,7 @@
 """What a search by a system sends is what the papers' formulas give for a graph by hand."""
 
+import time
+
 import numpy as np
 import pytest
 from grids import own_grid
@@ -8,7 +10,7 @@ from ranks import on_ranks
 import lagpu
 from lagpu import BOOL, Matrix, algorithms
 from lagpu.backends.cpu import CpuBackend
-from lagpu.backends.grid.backend import GridBackend
+from lagpu.backends.grid.backend import GridBackend, GridMeter
 from lagpu.backends.grid.comm import MpiEngine
 from lagpu.backends.guard import overridden
 
@@ -134,6 +136,18 @@ def test_a_level_that_pulls_lists_nothing():
     assert [[name for name, *_ in level if name == "sort"] for level in sent] == [["sort"], []]
     assert [row.direction for row in rows] == ["push", "pull"]
     assert rows[1].kernel == "SuiteSparse saxpy"
+
+
+def test_compiling_is_no_time_of_the_host(monkeypatch):
+    A = star(overridden(own_grid((2, 2))[0], None, "kepler"))
+    compiled = iter([0.0, 1e6])
+    monkeypatch.setattr(GridMeter, "_compile_ms", lambda _: next(compiled))
+    start = time.perf_counter()
+    with lagpu.trace() as t:
+        algorithms.bfs_levels(A, 0)
+    elapsed = (time.perf_counter() - start) * 1e3
+    assert t.totals().compile_ms >= 1e6
+    assert 0 < t.totals().host_ms + 1e6 <= elapsed
 
 
 @pytest.mark.parametrize("policy", ["kepler", "bfs2d:ratio=0.1", "kepler:claims=sort", "hiragushi"])
