@@ -307,7 +307,7 @@ def is_present(array: Any, missing_value: Any) -> Any:
 
 def single_index(i: Any, size: int, what: str, *, from_end: bool = True) -> int:
     """Return `i` as an int in ``0 .. size-1``; -1 is the last one if `from_end`."""
-    found = integer(i, f"{what}: index")
+    found = i if type(i) is int else integer(i, f"{what}: index")
     if found < 0 and from_end and found >= -size:
         return found + size
     if not 0 <= found < size:

@@ -35,7 +35,8 @@ class Pair(Unassigned, Expression):
 
     def _begin(self, left: Any, right: Any) -> None:
         for operand in (left, right):
-            expr.mark_used(operand)
+            if isinstance(operand, Unassigned):
+                operand._mark_used()
         self.left, self.right = left, right
         self._used = False
 
