@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lagpu import backends, errors
+from lagpu import backends, errors, operations
 from lagpu.algebra.operators import SIGNS, BinaryOp, IndexUnaryOp, Monoid, UnaryOp
 from lagpu.algebra.tables import binary, indexunary, unary
 from lagpu.backends.protocol import Backend
@@ -20,16 +20,7 @@ from lagpu.core.hints import NoArithmetic, how_to_enter, is_operand, name_of, ob
 from lagpu.core.recorder import current_recorder
 from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, cast, lookup, unify
 from lagpu.host.columns import all_distinct
-from lagpu.operations import (
-    Assign,
-    BoundOperator,
-    Counter,
-    CounterRef,
-    Descriptor,
-    ScalarRef,
-    ScalarValue,
-    Statement,
-)
+from lagpu.operations import BoundOperator, Counter, CounterRef, ScalarRef, ScalarValue
 
 _DLPACK_HOST = (1, 3)  # kDLCPU, kDLCUDAHost: memory that NumPy reads
 _OWN = frozenset((np.ndarray, list, tuple, range, bool, int, float))
@@ -549,7 +540,8 @@ def from_rows(
     if any(hasattr(x, "__cuda_array_interface__") for x in (ptr, idx, values)):
         out = backend.matrix(dtype, shape)
         by_rows = backend.matrix_from_csc(ptr, idx, values, dtype, shape[::-1])
-        backend.execute(Statement(out, Descriptor(), Assign(by_rows, None, True), dtype))
+        transpose = operations.Assign(by_rows, None, True)
+        backend.execute(operations.Statement(out, operations.Descriptor(), transpose, dtype))
         return out
     columns = transpose_compressed(ptr, idx, values, shape)  # needs no device memory
     return backend.matrix_from_csc(*columns, dtype, shape)

@@ -275,7 +275,13 @@ _INSTEAD = {
 class Collection(Arithmetic):
     """The base of `Vector` and `Matrix`: entries of one type on one backend."""
 
-    __slots__ = ("backend", "data", "dtype", "name", "shape")
+    __slots__ = {
+        "shape": "The size of each dimension.",
+        "dtype": "Type of the values.",
+        "backend": "Where the entries live.",
+        "name": "Name in formulas and messages.",
+        "data": "The backend's own object.",
+    }
     backend: Backend
     data: Handle
     dtype: DType
