@@ -276,11 +276,11 @@ class Collection(Arithmetic):
     """The base of `Vector` and `Matrix`: entries of one type on one backend."""
 
     __slots__ = {
-        "shape": "The size of each dimension.",
-        "dtype": "Type of the values.",
         "backend": "Where the entries live.",
-        "name": "Name in formulas and messages.",
         "data": "The backend's own object.",
+        "dtype": "Type of the values.",
+        "name": "Name in formulas and messages.",
+        "shape": "The size of each dimension.",
     }
     backend: Backend
     data: Handle
