@@ -84,7 +84,7 @@ def _asked(x: Any, how: Any, what: str) -> Any:
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         kind = type(x).__name__
         raise errors.DomainMismatch(
-            f"{what}: {kind} does not hand out its data: {error}. Convert it to NumPy or CuPy."
+            f"{what}: {kind} does not export its data: {error}. Convert it to NumPy or CuPy."
         ) from error
 
 
@@ -236,9 +236,9 @@ def as_fill(value: Any, dtype: DType) -> Any:
 
 
 def scalar_dtype(value: Any, like: DType, what: str) -> DType:
-    """Return the type of a scalar beside operands of type `like`.
+    """Return the type of a scalar that is combined with operands of type `like`.
 
-    Python numbers are weak, as in NumPy 2: an ``int`` beside INT32 is INT32 if it fits.
+    Python numbers are weak, as in NumPy 2: an ``int`` with INT32 is INT32 if it fits.
     """
     if isinstance(value, (bool, np.bool_)):
         return BOOL
@@ -325,7 +325,7 @@ def integer_array(array: Any, what: str) -> Any:
         if len(array):
             raise errors.DomainMismatch(f"{what}: indices are {array.dtype}, not integers.")
         array = array.astype(np.int64)
-    if array.dtype == np.uint64:  # beside INT64, NumPy computes with UINT64 in floats
+    if array.dtype == np.uint64:  # with INT64 and UINT64, NumPy computes in floats
         array = array.astype(np.int64)
     return array
 
@@ -629,10 +629,10 @@ def dlpack(
     """
     if copy is False:
         raise errors.InvalidValue(
-            "__dlpack__: hands out a copy, since a vector's memory changes with each statement. "
+            "__dlpack__: exports a copy, since a vector's memory changes with each statement. "
             "Leave out copy=False."
         )
-    require_full(self, self.nvals, "__dlpack__", "Hand out {0}.to_dense(fill_value) instead.")
+    require_full(self, self.nvals, "__dlpack__", "Export {0}.to_dense(fill_value) instead.")
     wanted = {"stream": stream, "max_version": max_version, "dl_device": dl_device}
     given = {name: value for name, value in wanted.items() if value is not None}
     return self.backend.vector_values(self.data, True).__dlpack__(**given)

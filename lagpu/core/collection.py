@@ -266,7 +266,7 @@ def adder(op: Any) -> Monoid | Aggregator:
 
 #: What to write instead of attributes of python-graphblas that are not here.
 _INSTEAD = {
-    "ss": "SuiteSparse is behind the cpu backend alone. Use to_csr, to_csc, to_coo, from_csr, "
+    "ss": "Only the cpu backend uses SuiteSparse. Use to_csr, to_csc, to_coo, from_csr, "
     "from_csc, A.orientation, or dup for a copy.",
     "gb_obj": "Objects of the C library are the cpu backend's own. Use to_coo or to_csr.",
 }
@@ -316,7 +316,7 @@ class Collection(Arithmetic):
     def wait(self, how: str = "materialize") -> Self:
         """Return this object when all operations that make it have ended, for measuring time.
 
-        A backend may run behind the program; reading an object waits in any case. `how` is
+        A backend may run asynchronously; reading an object always waits. `how` is
         materialize or complete, as in python-graphblas; both wait for the same.
         """
         arguments.check_how(how)

@@ -287,7 +287,9 @@ class Call(Unassigned, Expression):
                 self.refuse(f"{by} has no {name}", "Write A <= 5, or an index such as A[[5], :].")
             bits = np.finfo(number.dtype).nmant if number.dtype.kind == "f" else 62
             if not abs(number.item()) < 2**bits:  # NaN is not, either
-                self.refuse(f"{by} beside {number} is not exact", f"Write A.select('{by}le', 5).")
+                self.refuse(
+                    f"comparing {by} with {number} is not exact", f"Write A.select('{by}le', 5)."
+                )
             name, whole, step = _PLACES[name]
             number = np.int64(whole(number.item()) + step)
         x, op = self.inputs[0], indexunary[f"{by}{name}"]

@@ -276,7 +276,7 @@ def loop(
     until_unchanged : Vector or Matrix
         Stop after an iteration that left this object unchanged.
     times : int
-        Stop after this many iterations; alone or as a bound beside another condition.
+        Stop after this many iterations; alone or as a bound with another condition.
 
     Yields
     ------
