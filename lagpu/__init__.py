@@ -72,7 +72,7 @@ _INSTEAD = {
     "init": "Nothing is to be started. lagpu.use('gpu') chooses the default backend.",
     "config": "There is none. backend= and lagpu.use choose where objects live.",
     "backend": "lagpu.use names and chooses the default backend; A.backend is that of an object.",
-    "ss": "SuiteSparse stands behind the cpu backend alone. A.orientation, kernel= and policy= are "
+    "ss": "Only the cpu backend uses SuiteSparse. A.orientation, kernel= and policy= are "
     "what can be chosen here.",
     "MAX_SIZE": "The largest size is 2**60.",
     "dtypes": "The seven types are lagpu.BOOL, INT32, INT64, UINT32, UINT64, FP32 and FP64.",

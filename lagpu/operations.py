@@ -498,7 +498,7 @@ class FusedLoop(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the loop allocates beside its operands."""
+        """Bytes that the loop allocates besides its operands."""
 
     def run(self) -> None:
         """Run the loop to its end; the host waits only if it must know a scalar or a count."""

@@ -6,6 +6,7 @@ import functools
 import math
 import re
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -511,8 +512,7 @@ indexunary = IndexUnaryTable()
 # --------------------------------------------------------------------------------------- monoid
 
 
-def _zero(dtype: DType) -> Any:
-    return dtype.numpy.type(0)
+_zero, _largest, _smallest = (attrgetter(name) for name in ("zero", "largest", "smallest"))
 
 
 def _one(dtype: DType) -> Any:
@@ -526,14 +526,6 @@ def _all_bits(dtype: DType) -> Any:
 # The identity and the end of a monoid on bits, in C++.
 _BOR, _BAND = ("Z(0)", "z == Z(~Z(0))"), ("Z(~Z(0))", "z == Z(0)")
 _BXOR, _BXNOR = ("Z(0)", "false"), ("Z(~Z(0))", "false")
-
-
-def _largest(dtype: DType) -> Any:
-    return dtype.largest
-
-
-def _smallest(dtype: DType) -> Any:
-    return dtype.smallest
 
 
 def _of_type(value: Any, what: str) -> Callable[[DType], Any]:

@@ -5,17 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, cast
 
+from lagpu.algebra import operators
 from lagpu.algebra.arithmetic import binary, indexunary, monoid, unary
-from lagpu.algebra.operators import (
-    BinaryOp,
-    IndexUnaryOp,
-    Monoid,
-    Namespace,
-    Semiring,
-    Table,
-    UnaryOp,
-    instead_of,
-)
+from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Namespace, Semiring, Table, UnaryOp
 from lagpu.dtypes import BOOL
 from lagpu.errors import DomainMismatch, InvalidValue, UnknownOperator
 
@@ -109,7 +101,7 @@ class SemiringTable(Table[Semiring]):
             return known
         return self.register(add, multiply)
 
-    def register(self, monoid: Monoid, multiply: BinaryOp) -> Semiring:
+    def register(self, monoid: operators.Monoid, multiply: BinaryOp) -> Semiring:
         """Make a semiring of an addition and a multiplication; its name is ``monoid_multiply``."""
         return self._add(Semiring(_M.lookup(monoid), _B.lookup(multiply)))
 
@@ -142,7 +134,9 @@ class Operators(Namespace):
         for table in self._tables:
             if name in table:
                 return table[name]
-        raise UnknownOperator(f"op: there is no {name!r}. {instead_of(name, 'op', dir(self))}")
+        raise UnknownOperator(
+            f"op: there is no {name!r}. {operators.instead_of(name, 'op', dir(self))}"
+        )
 
     def __contains__(self, name: str) -> bool:
         return any(name in table for table in self._tables)

@@ -41,7 +41,7 @@ def sample(A: Matrix, k: int | None, seed: Any) -> list[int]:
     k = integer(k, "betweenness: k")
     if not 1 <= k <= A.nrows:
         raise InvalidValue(f"betweenness: k {k} is not one of 1 .. {A.nrows} sources.")
-    if hasattr(seed, "sample"):  # a generator, of which each process of a grid has its own
+    if hasattr(seed, "sample"):  # a generator; each process of a grid has its own
         return list(map(int, of_all(A.backend, *seed.sample(range(A.nrows), k))[0]))
     return random.Random(random_seed(seed, "betweenness", A)).sample(range(A.nrows), k)
 
@@ -98,9 +98,9 @@ def dependencies(A: Matrix, levels: Any, paths: Any, held: Matrix | None = None)
     """Return the dependencies of each source on the vertices that it reaches.
 
     The dependency on v is the sum over all t of (paths to t through v) / (paths to t); on the
-    source itself it is the number of vertices that the source reaches. A diagonal matrix `held` has
-    for each vertex how many others it stands for: these are targets too, and the result for v
-    includes those that v stands for.
+    source itself it is the number of vertices that the source reaches. A diagonal matrix `held`
+    counts the other vertices that are folded into each vertex: they are targets too, and the result
+    for v includes those that are folded into v.
     """
     delta, share, pulled = (
         type(paths)(FP64, *paths.shape, like=A, name=name) for name in ("delta", "share", "pulled")
@@ -230,11 +230,13 @@ def _each(
 
 # ---- the 1-degree reduction of betweenness: branches that are trees are folded into their roots
 #
-# A vertex of degree 1 hangs on its neighbour, which takes over its mass, the number of vertices
-# that it stands for; and so on, until every degree is 0 or at least 2. What leads through the
-# branches follows from masses alone. With leaves q of mass m, in a graph of which A is left::
+# A vertex of degree 1 is folded into its neighbour, whose mass, the number of vertices folded into
+# it and itself, grows by that of the leaf; this repeats until every degree is 0 or at least 2.
+# The paths through branches follow from masses alone. With leaves q of mass m and the remaining
+# graph A::
 #
-# t<left> = m<q> (+.first) A; m = m + t
+#     t<left> = m<q> (+.first) A
+#     m = m + t
 
 
 class Folded(NamedTuple):
@@ -242,7 +244,7 @@ class Folded(NamedTuple):
 
     A: Matrix  # (k, k): edges between vertices of degree 2 and more, without self-loops
     vertices: Array  # of `A`, (k,)
-    mass: Array  # how many vertices each of all stands for, itself included
+    mass: Array  # for each vertex, how many are folded into it, itself included
     known: Array  # what the searches of `A` do not give each vertex, pairs counted both ways
     reachable: Array  # the vertices of each vertex' component
 
@@ -256,8 +258,8 @@ def fold_branches(A: Matrix) -> Folded:
 
     As many rounds as the longest branch has edges. With c the vertices of a component and m the
     mass of v, a pair of a vertex folded into v with another of its component leads through v:
-    ``2 (m - 1) (c - m)`` if the second one is not folded into v too, of which the sum above has
-    half where v is left; and two branches give v ``2 m_i m_j``.
+    ``2 (m - 1) (c - m)`` if the second one is not folded into v too (where v is left, the sum above
+    has half of it); and two branches give v ``2 m_i m_j``.
     Derived for this program; the heuristic is that of Bernaschi, Carbone and Vella 2016.
     """
     edges = A.select("offdiag").new().apply("one").new(BOOL, name="edges")
@@ -317,10 +319,10 @@ def _peeled(edges: Matrix, mass: Vector, between: Vector) -> Vector:
 
 # ---- betweenness centrality of vertices: Brandes' algorithm, for one source or many at once
 #
-# `brandes` computes the dependencies d of each source; they are added up, the source's own left
-# out::
+# `dependencies` computes the dependencies d of each source; they are added up without the
+# source's own::
 #
-# b = b + d<levels>
+#     b = b + d<levels>
 
 
 def betweenness_centrality(
@@ -536,9 +538,11 @@ def _by_vertex(x: Vector | Matrix) -> Any:
 
 # ---- betweenness centrality of edges: the flow of dependencies along edges from each source
 #
-# With levels l, path counts p and dependencies d of `brandes`, each vertex in its own column::
+# With levels l, path counts p and `dependencies` d, each vertex in its own column::
 #
-# P(l(v) + 1, v) = p(v); S(l(v), v) = (1 + d(v)) / p(v) F<s(A)> += P' (+.x) S
+#     P(l(v) + 1, v) = p(v)
+#     S(l(v), v) = (1 + d(v)) / p(v)
+#     F<s(A)> += P' (+.x) S
 #
 # Column i of P meets column j of S if j is one level farther than i, where edges lie on shortest
 # paths.

@@ -136,7 +136,8 @@ def bfs(A: Matrix, source: int) -> tuple[Vector, Vector]:
 #
 # Each product adds up the numbers of paths to the next level::
 #
-# q<!s(p)> = q (+.first) A; p = p + q
+#     q<!s(p)> = q (+.first) A
+#     p = p + q
 
 
 def count_shortest_paths(A: Matrix, source: int) -> Vector:
@@ -190,7 +191,7 @@ def count_shortest_paths(A: Matrix, source: int) -> Vector:
 #
 # The frontiers are the rows of a k x n matrix Q, and one product advances all of them::
 #
-# Q<!s(L)> = Q (+.x) A
+#     Q<!s(L)> = Q (+.x) A
 
 
 def bfs_levels_multi(A: Matrix, sources: Any) -> Matrix:

@@ -129,10 +129,10 @@ def _from_distances(A: Matrix, vertices: Any, of: Callable[[Vector], float], wha
 
 # ---- eccentricities and diameters: the distance to the farthest vertex
 #
-# The exact diameter needs few searches: one from s, of eccentricity e, bounds all
-# eccentricities::
+# The exact diameter needs few searches: one from s, of eccentricity e, bounds all others::
 #
-# upper = min(upper, d(., s) + e); lower = max(lower, d(., s), e - d(s, .))
+#     upper = min(upper, d(., s) + e)
+#     lower = max(lower, d(., s), e - d(s, .))
 
 
 def eccentricity(A: Matrix, v: Any = None) -> Vector:
@@ -400,7 +400,7 @@ def _best(v: Vector, op: str) -> Vector:
 # A random walker follows an edge with probability alpha and otherwise jumps, by the distribution
 # p; from a vertex without edges out the walker goes on by the distribution d::
 #
-# x = (x alpha / out) (+.*) A + alpha lost d + (1 - alpha) p
+#     x = (x alpha / out) (+.*) A + alpha lost d + (1 - alpha) p
 
 
 Weights = Vector | Mapping[int, float]

@@ -243,7 +243,8 @@ def _cycle_message(A: Matrix, cycle: list[int]) -> str:
 # The smaller frontier takes a step: along the edges from the source, against them from the
 # target::
 #
-# q<!s(p)> = q (any.secondi) A r<!s(c)> = r (any.secondi) A'
+#     q<!s(p)> = q (any.secondi) A
+#     r<!s(c)> = r (any.secondi) A'
 #
 # One search from the source is `bfs_parents`, a single kernel on backends that fuse loops.
 

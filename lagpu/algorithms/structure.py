@@ -167,7 +167,8 @@ def _components_of_colours(A: Matrix, own: Vector, rest: Vector) -> Vector:
 #
 # From one vertex of each component on, the sides alternate from level to level::
 #
-# q<!s(v)> = 1 - (q (any.first) A); v<s(q)> = q
+#     q<!s(v)> = 1 - (q (any.first) A)
+#     v<s(q)> = q
 
 
 def bipartite_sides(A: Matrix) -> tuple[Vector | None, list[int] | None]:
@@ -291,7 +292,8 @@ def cycle_of(parents: np.ndarray[Any, Any]) -> list[int]:
 #
 # Vertices without an edge in are the first level; removing them gives the next level::
 #
-# d = d - q (+.pair) A; q<!s(levels)> = d<d = 0>
+#     d = d - q (+.pair) A
+#     q<!s(levels)> = d<d = 0>
 
 
 def topological_levels(A: Matrix) -> Vector:
@@ -472,10 +474,10 @@ def _edges_between(A: Matrix) -> Matrix:
 
 # ---- maximal independent set: Luby's algorithm
 #
-# A candidate whose score is above the scores of all neighbours joins, and its neighbours drop
-# out::
+# A candidate whose score is above the scores of all neighbours joins; its neighbours drop out::
 #
-# b<s(c)> = c (max.first) A; members<c > b> = true
+#     b<s(c)> = c (max.first) A
+#     members<c > b> = true
 
 
 def maximal_independent_set(A: Matrix, nodes: Any = None, *, seed: int | None = None) -> Vector:
@@ -556,7 +558,8 @@ def _scores(A: Matrix, seed: int) -> Vector:
 # j. Put the vertices in some order, and let U have the edges (earlier, later) alone. Then each
 # triangle counts once, at one of its edges::
 #
-# C<s(U)> = U (+.pair) U' where i < j < k D<s(U)> = U (+.pair) U where i < k < j
+#     C<s(U)> = U (+.pair) U'    where i < j < k
+#     D<s(U)> = U (+.pair) U     where i < k < j
 #
 # The sum of C is the number of triangles. The sums of the rows of C, the columns of C and the
 # columns of D count the triangles in which a vertex is the first, the middle and the last one.
@@ -783,7 +786,7 @@ def _count(A: Matrix) -> int:
 
 
 def _first_and_middle(A: Matrix) -> tuple[Matrix, Matrix]:
-    """Return U, and the triangles of which an edge joins the first vertex and the middle one."""
+    """Return U, and for each edge the triangles whose first and middle vertex it joins."""
     U = _upward(A)
     C: Matrix = semiring.plus_pair(U @ U.T).new(INT64, mask=U.S, name="C")
     return U, C

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lagpu import backends, errors
+from lagpu import backends, errors, operations
 from lagpu.algebra.operators import SIGNS, BinaryOp, IndexUnaryOp, Monoid, UnaryOp
 from lagpu.algebra.tables import binary, indexunary, unary
 from lagpu.backends.protocol import Backend
@@ -20,16 +20,7 @@ from lagpu.core.hints import NoArithmetic, how_to_enter, is_operand, name_of, ob
 from lagpu.core.recorder import current_recorder
 from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, cast, lookup, unify
 from lagpu.host.columns import all_distinct
-from lagpu.operations import (
-    Assign,
-    BoundOperator,
-    Counter,
-    CounterRef,
-    Descriptor,
-    ScalarRef,
-    ScalarValue,
-    Statement,
-)
+from lagpu.operations import BoundOperator, Counter, CounterRef, ScalarRef, ScalarValue
 
 _DLPACK_HOST = (1, 3)  # kDLCPU, kDLCUDAHost: memory that NumPy reads
 _OWN = frozenset((np.ndarray, list, tuple, range, bool, int, float))
@@ -93,7 +84,7 @@ def _asked(x: Any, how: Any, what: str) -> Any:
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         kind = type(x).__name__
         raise errors.DomainMismatch(
-            f"{what}: {kind} does not hand out its data: {error}. Convert it to NumPy or CuPy."
+            f"{what}: {kind} does not export its data: {error}. Convert it to NumPy or CuPy."
         ) from error
 
 
@@ -245,9 +236,9 @@ def as_fill(value: Any, dtype: DType) -> Any:
 
 
 def scalar_dtype(value: Any, like: DType, what: str) -> DType:
-    """Return the type of a scalar beside operands of type `like`.
+    """Return the type of a scalar that is combined with operands of type `like`.
 
-    Python numbers are weak, as in NumPy 2: an ``int`` beside INT32 is INT32 if it fits.
+    Python numbers are weak, as in NumPy 2: an ``int`` with INT32 is INT32 if it fits.
     """
     if isinstance(value, (bool, np.bool_)):
         return BOOL
@@ -307,7 +298,7 @@ def is_present(array: Any, missing_value: Any) -> Any:
 
 def single_index(i: Any, size: int, what: str, *, from_end: bool = True) -> int:
     """Return `i` as an int in ``0 .. size-1``; -1 is the last one if `from_end`."""
-    found = integer(i, f"{what}: index")
+    found = i if type(i) is int else integer(i, f"{what}: index")
     if found < 0 and from_end and found >= -size:
         return found + size
     if not 0 <= found < size:
@@ -334,7 +325,7 @@ def integer_array(array: Any, what: str) -> Any:
         if len(array):
             raise errors.DomainMismatch(f"{what}: indices are {array.dtype}, not integers.")
         array = array.astype(np.int64)
-    if array.dtype == np.uint64:  # beside INT64, NumPy computes with UINT64 in floats
+    if array.dtype == np.uint64:  # with INT64 and UINT64, NumPy computes in floats
         array = array.astype(np.int64)
     return array
 
@@ -549,7 +540,8 @@ def from_rows(
     if any(hasattr(x, "__cuda_array_interface__") for x in (ptr, idx, values)):
         out = backend.matrix(dtype, shape)
         by_rows = backend.matrix_from_csc(ptr, idx, values, dtype, shape[::-1])
-        backend.execute(Statement(out, Descriptor(), Assign(by_rows, None, True), dtype))
+        transpose = operations.Assign(by_rows, None, True)
+        backend.execute(operations.Statement(out, operations.Descriptor(), transpose, dtype))
         return out
     columns = transpose_compressed(ptr, idx, values, shape)  # needs no device memory
     return backend.matrix_from_csc(*columns, dtype, shape)
@@ -637,10 +629,10 @@ def dlpack(
     """
     if copy is False:
         raise errors.InvalidValue(
-            "__dlpack__: hands out a copy, since a vector's memory changes with each statement. "
+            "__dlpack__: exports a copy, since a vector's memory changes with each statement. "
             "Leave out copy=False."
         )
-    require_full(self, self.nvals, "__dlpack__", "Hand out {0}.to_dense(fill_value) instead.")
+    require_full(self, self.nvals, "__dlpack__", "Export {0}.to_dense(fill_value) instead.")
     wanted = {"stream": stream, "max_version": max_version, "dl_device": dl_device}
     given = {name: value for name, value in wanted.items() if value is not None}
     return self.backend.vector_values(self.data, True).__dlpack__(**given)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from sys import _getframe
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
@@ -86,10 +86,13 @@ class Aggregator:
     aggregator that is nothing more, `meaning` the value of each sum in words.
     """
 
-    name: str
-    recipe: Recipe = field(repr=False)
-    meaning: str = ""
-    monoid: Monoid | None = field(default=None, repr=False)
+    recipe: Recipe
+    meaning: str
+    monoid: Monoid | None = None
+    name: str = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        object.__setattr__(self, "name", name)  # that of the table; the rest is fixed
 
     def __repr__(self) -> str:
         return f"agg.{self.name}"
@@ -111,33 +114,33 @@ def aggregate(x: Any, op: Aggregator, way: str, by: FrameType) -> Call:
     return call._written_in(by)
 
 
-def _of_monoid(name: str, add: Monoid, meaning: str) -> Aggregator:
-    return Aggregator(name, lambda parts: parts.total(add), meaning, add)
+def _summed(add: Monoid, op: Any = None, bound: Any = None) -> Recipe:
+    """Return the recipe of a sum over a monoid: of the entries, or of `op` of each."""
+    return lambda parts: parts.total(add, None if op is None else parts.of(op, bound))
 
 
-def _divided(x: Any, y: Any) -> Any:
-    return x.ewise_mult(y, binary.truediv).new()
+def _then(op: Any, recipe: Recipe) -> Recipe:
+    """Return the recipe that applies an operator to the sums of another one."""
+    return lambda parts: recipe(parts).apply(op).new()
 
 
-def _count(parts: Parts) -> Any:
-    return parts.total(monoid.plus, parts.of(unary.one["INT64"]))
+def _of_two(op: BinaryOp, first: Recipe, second: Recipe) -> Recipe:
+    """Return the recipe that combines the sums of two others."""
+    return lambda parts: first(parts).ewise_mult(second(parts), op).new()
 
 
-def _counted(op: BinaryOp) -> Recipe:
-    """Return the recipe that counts the entries for which `op` with 0 is true."""
-    return lambda parts: parts.total(monoid.plus, parts.of(op, 0))
-
-
-def _mean(parts: Parts) -> Any:
-    return _divided(parts.total(monoid.plus), _count(parts))
+def _of_monoid(add: Monoid, meaning: str) -> Aggregator:
+    return Aggregator(_summed(add), meaning, add)
 
 
 def _squares(parts: Parts) -> Any:
     return parts.total(monoid.plus, parts.x.ewise_mult(parts.x, binary.times).new())
 
 
-def _root(recipe: Recipe) -> Recipe:
-    return lambda parts: recipe(parts).apply(unary.sqrt).new()
+_count = _summed(monoid.plus, unary.one["INT64"])
+_mean = _of_two(binary.truediv, _summed(monoid.plus), _count)
+_inverses = _summed(monoid.plus, unary.minv)
+_product = _then(unary.identity["FP64"], _summed(monoid.times))
 
 
 def _variance(less: int) -> Recipe:
@@ -152,26 +155,9 @@ def _variance(less: int) -> Recipe:
             each = parts.spread(mean, x)
             off = x.ewise_mult(each, binary.minus).new()
         squares = parts.total(monoid.plus, off.ewise_mult(off, binary.times).new())
-        return _divided(squares, count.apply(binary.minus, less).new())
+        return squares.ewise_mult(count.apply(binary.minus, less).new(), binary.truediv).new()
 
     return recipe
-
-
-def _log_of_sums(log: Any, exp: Any) -> Recipe:
-    return lambda parts: parts.total(monoid.plus, parts.of(exp)).apply(log).new()
-
-
-def _inverses(parts: Parts) -> Any:
-    return parts.total(monoid.plus, parts.of(unary.minv))
-
-
-def _geometric_mean(parts: Parts) -> Any:
-    share = _count(parts).apply(unary.minv).new()
-    return parts.total(monoid.times).dup("FP64").ewise_mult(share, binary.pow).new()
-
-
-def _range(parts: Parts) -> Any:
-    return parts.total(monoid.max).ewise_mult(parts.total(monoid.min), binary.minus).new()
 
 
 def _index_of(extreme: Monoid) -> Recipe:
@@ -204,57 +190,57 @@ class AggregatorTable(Table[Aggregator]):  # type: ignore[type-var]  # a table o
 
     kind, row = "agg", Aggregator
 
-    sum = _of_monoid("sum", monoid.plus, "the sum")
-    prod = _of_monoid("prod", monoid.times, "the product")
-    min = _of_monoid("min", monoid.min, "the least value")
-    max = _of_monoid("max", monoid.max, "the greatest value")
-    any = _of_monoid("any", monoid.lor, "whether any value is true")
-    all = _of_monoid("all", monoid.land, "whether all values are true")
-    any_value = _of_monoid("any_value", monoid.any, "one of the values, whichever")
-    bitwise_all = _of_monoid("bitwise_all", monoid.band, "the bits that all values have")
-    bitwise_any = _of_monoid("bitwise_any", monoid.bor, "the bits that any value has")
-    count = Aggregator("count", _count, "the number of entries")
-    count_nonzero = Aggregator("count_nonzero", _counted(binary.ne), "how many are not 0")
-    count_zero = Aggregator("count_zero", _counted(binary.eq), "how many are 0")
-    exists = Aggregator(
-        "exists", lambda p: p.total(monoid.any, p.of(unary.one["INT64"])), "1 where any entry is"
-    )
-    mean = Aggregator("mean", _mean, "the mean")
-    sum_of_squares = Aggregator("sum_of_squares", _squares, "the sum of squares")
-    sum_of_inverses = Aggregator("sum_of_inverses", _inverses, "the sum of 1 / x")
+    sum = _of_monoid(monoid.plus, "the sum")
+    prod = _of_monoid(monoid.times, "the product")
+    min = _of_monoid(monoid.min, "the least value")
+    max = _of_monoid(monoid.max, "the greatest value")
+    any = _of_monoid(monoid.lor, "whether any value is true")
+    all = _of_monoid(monoid.land, "whether all values are true")
+    any_value = _of_monoid(monoid.any, "one of the values, whichever")
+    bitwise_all = _of_monoid(monoid.band, "the bits that all values have")
+    bitwise_any = _of_monoid(monoid.bor, "the bits that any value has")
+    count = Aggregator(_count, "the number of entries")
+    count_nonzero = Aggregator(_summed(monoid.plus, binary.ne, 0), "how many are not 0")
+    count_zero = Aggregator(_summed(monoid.plus, binary.eq, 0), "how many are 0")
+    exists = Aggregator(_summed(monoid.any, unary.one["INT64"]), "1 where any entry is")
+    mean = Aggregator(_mean, "the mean")
+    sum_of_squares = Aggregator(_squares, "the sum of squares")
+    sum_of_inverses = Aggregator(_inverses, "the sum of 1 / x")
     root_mean_square = Aggregator(
-        "root_mean_square",
-        _root(lambda p: _divided(_squares(p), _count(p))),
+        _then(unary.sqrt, _of_two(binary.truediv, _squares, _count)),
         "the root of the mean of squares",
     )
-    geometric_mean = Aggregator("geometric_mean", _geometric_mean, "the product's n-th root")
+    geometric_mean = Aggregator(
+        _of_two(binary.pow, _product, _then(unary.minv, _count)), "the product's n-th root"
+    )
     harmonic_mean = Aggregator(
-        "harmonic_mean", lambda p: _divided(_count(p), _inverses(p)), "the count by the sum of 1/x"
+        _of_two(binary.truediv, _count, _inverses), "the count by the sum of 1/x"
     )
-    varp = Aggregator("varp", _variance(0), "the variance of a population")
-    vars = Aggregator("vars", _variance(1), "the variance of a sample")
-    stdp = Aggregator("stdp", _root(_variance(0)), "the standard deviation of a population")
-    stds = Aggregator("stds", _root(_variance(1)), "the standard deviation of a sample")
-    peak_to_peak = Aggregator("peak_to_peak", _range, "the greatest value less the least")
-    L0norm = Aggregator("L0norm", _counted(binary.ne), "how many are not 0")
-    L1norm = Aggregator("L1norm", lambda p: p.total(monoid.plus, p.of(unary.abs)), "the sum of |x|")
-    L2norm = Aggregator("L2norm", _root(_squares), "the root of the sum of squares")
-    hypot = Aggregator("hypot", _root(_squares), "the root of the sum of squares")
-    Linfnorm = Aggregator(
-        "Linfnorm", lambda p: p.total(monoid.max, p.of(unary.abs)), "the greatest |x|"
+    varp = Aggregator(_variance(0), "the variance of a population")
+    vars = Aggregator(_variance(1), "the variance of a sample")
+    stdp = Aggregator(_then(unary.sqrt, _variance(0)), "the standard deviation of a population")
+    stds = Aggregator(_then(unary.sqrt, _variance(1)), "the standard deviation of a sample")
+    peak_to_peak = Aggregator(
+        _of_two(binary.minus, _summed(monoid.max), _summed(monoid.min)),
+        "the greatest value less the least",
     )
+    L0norm = Aggregator(_summed(monoid.plus, binary.ne, 0), "how many are not 0")
+    L1norm = Aggregator(_summed(monoid.plus, unary.abs), "the sum of |x|")
+    L2norm = Aggregator(_then(unary.sqrt, _squares), "the root of the sum of squares")
+    hypot = Aggregator(_then(unary.sqrt, _squares), "the root of the sum of squares")
+    Linfnorm = Aggregator(_summed(monoid.max, unary.abs), "the greatest |x|")
     logaddexp = Aggregator(
-        "logaddexp", _log_of_sums(unary.log, unary.exp), "the logarithm of the sum of exp(x)"
+        _then(unary.log, _summed(monoid.plus, unary.exp)), "the logarithm of the sum of exp(x)"
     )
     logaddexp2 = Aggregator(
-        "logaddexp2", _log_of_sums(unary.log2, unary.exp2), "the same to the base 2"
+        _then(unary.log2, _summed(monoid.plus, unary.exp2)), "the same to the base 2"
     )
-    argmin = Aggregator("argmin", _index_of(monoid.min), "the first index of the least value")
-    argmax = Aggregator("argmax", _index_of(monoid.max), "the first index of the greatest value")
-    first_index = Aggregator("first_index", _index(monoid.min), "the index of the first entry")
-    last_index = Aggregator("last_index", _index(monoid.max), "the index of the last entry")
-    first = Aggregator("first", _value_at(monoid.min), "the value of the first entry")
-    last = Aggregator("last", _value_at(monoid.max), "the value of the last entry")
+    argmin = Aggregator(_index_of(monoid.min), "the first index of the least value")
+    argmax = Aggregator(_index_of(monoid.max), "the first index of the greatest value")
+    first_index = Aggregator(_index(monoid.min), "the index of the first entry")
+    last_index = Aggregator(_index(monoid.max), "the index of the last entry")
+    first = Aggregator(_value_at(monoid.min), "the value of the first entry")
+    last = Aggregator(_value_at(monoid.max), "the value of the last entry")
 
     def named(self, op: Any) -> Aggregator | None:
         """Return the aggregator given as itself or by a name that no monoid has; else None."""
@@ -280,7 +266,7 @@ def adder(op: Any) -> Monoid | Aggregator:
 
 #: What to write instead of attributes of python-graphblas that are not here.
 _INSTEAD = {
-    "ss": "SuiteSparse is behind the cpu backend alone. Use to_csr, to_csc, to_coo, from_csr, "
+    "ss": "Only the cpu backend uses SuiteSparse. Use to_csr, to_csc, to_coo, from_csr, "
     "from_csc, A.orientation, or dup for a copy.",
     "gb_obj": "Objects of the C library are the cpu backend's own. Use to_coo or to_csr.",
 }
@@ -289,7 +275,13 @@ _INSTEAD = {
 class Collection(Arithmetic):
     """The base of `Vector` and `Matrix`: entries of one type on one backend."""
 
-    __slots__ = ("backend", "data", "dtype", "name", "shape")
+    __slots__ = {
+        "backend": "Where the entries live.",
+        "data": "The backend's own object.",
+        "dtype": "Type of the values.",
+        "name": "Name in formulas and messages.",
+        "shape": "The size of each dimension.",
+    }
     backend: Backend
     data: Handle
     dtype: DType
@@ -324,7 +316,7 @@ class Collection(Arithmetic):
     def wait(self, how: str = "materialize") -> Self:
         """Return this object when all operations that make it have ended, for measuring time.
 
-        A backend may run behind the program; reading an object waits in any case. `how` is
+        A backend may run asynchronously; reading an object always waits. `how` is
         materialize or complete, as in python-graphblas; both wait for the same.
         """
         arguments.check_how(how)

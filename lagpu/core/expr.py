@@ -15,16 +15,9 @@ import numpy as np
 from lagpu import errors, operations
 from lagpu.algebra.tables import indexunary
 from lagpu.backends.protocol import Backend
+from lagpu.core import hints
 from lagpu.core.arguments import binary_operator
-from lagpu.core.hints import (
-    Deferred,
-    NoArithmetic,
-    NoTruth,
-    how_to_join,
-    is_operand,
-    name_of,
-    object_of,
-)
+from lagpu.core.hints import Deferred, NoArithmetic, NoTruth, is_operand, name_of, object_of
 from lagpu.core.recorder import current_observer, current_recorder, run_statement
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.host import display
@@ -294,7 +287,9 @@ class Call(Unassigned, Expression):
                 self.refuse(f"{by} has no {name}", "Write A <= 5, or an index such as A[[5], :].")
             bits = np.finfo(number.dtype).nmant if number.dtype.kind == "f" else 62
             if not abs(number.item()) < 2**bits:  # NaN is not, either
-                self.refuse(f"{by} beside {number} is not exact", f"Write A.select('{by}le', 5).")
+                self.refuse(
+                    f"comparing {by} with {number} is not exact", f"Write A.select('{by}le', 5)."
+                )
             name, whole, step = _PLACES[name]
             number = np.int64(whole(number.item()) + step)
         x, op = self.inputs[0], indexunary[f"{by}{name}"]
@@ -497,4 +492,4 @@ def mixed_backends(what: str, objects: tuple[Any, ...]) -> errors.BackendMismatc
     """Return the error that names each object's backend."""
     facts = ", ".join(f"{name_of(o)} is on {o.backend.name}" for o in objects)
     first, other = next((a, b) for a in objects for b in objects if a.backend is not b.backend)
-    return errors.BackendMismatch(f"{what}: {facts}. {how_to_join(first, other)}")
+    return errors.BackendMismatch(f"{what}: {facts}. {hints.how_to_join(first, other)}")

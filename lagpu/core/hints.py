@@ -121,24 +121,21 @@ class NoTruth(NoArithmetic):
     _items: ClassVar[str] = ""
     _dense: ClassVar[str] = ""
 
-    def _fill_in(self, template: str) -> str:
-        return template.format(name_of(self)) if template else ""
-
     def _output(self, value: Any) -> str:
         """Return a hint for ``self << value``, on an object that cannot be written."""
         return ""
 
     def __bool__(self) -> bool:
-        self.refuse("has no truth value", self._fill_in(self._truth))
+        self.refuse("has no truth value", self._truth.format(name_of(self)))
 
     def __iter__(self) -> Any:
-        self.refuse("cannot be iterated over", self._fill_in(self._items))
+        self.refuse("cannot be iterated over", self._items.format(name_of(self)))
 
     def __len__(self) -> int:
-        self.refuse("has no len()", self._fill_in(self._items))
+        self.refuse("has no len()", self._items.format(name_of(self)))
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        self.refuse("is not a NumPy array", self._fill_in(self._dense))
+        self.refuse("is not a NumPy array", self._dense.format(name_of(self)))
 
     __invert__ = _one("~")
     __matmul__, __rmatmul__, __imatmul__ = _two("@"), _two("@", True), _into("@")

@@ -35,7 +35,8 @@ class Pair(Unassigned, Expression):
 
     def _begin(self, left: Any, right: Any) -> None:
         for operand in (left, right):
-            expr.mark_used(operand)
+            if isinstance(operand, Unassigned):
+                operand._mark_used()
         self.left, self.right = left, right
         self._used = False
 
@@ -129,7 +130,7 @@ class Joined(Pair):
         self._begin(left, right)
         for operand in (left, right):
             if isinstance(operand, Joined) and operand.sign != sign:
-                self.refuse(f"{sign} beside {operand.sign} has two meanings", operand._hint)
+                self.refuse(f"{sign} next to {operand.sign} has two meanings", operand._hint)
             if isinstance(operand, Mask) or not isinstance(operand, NoTruth):
                 self.refuse(
                     f"{type(operand).__name__} is neither a Vector nor a Matrix",
@@ -169,7 +170,7 @@ class Joined(Pair):
 
 
 # ------------------------------------------------------------------------------------------
-# A vector beside a matrix: on the left it counts for the rows, on the right for the columns.
+# A vector and a matrix: on the left a vector counts for the rows, on the right for the columns.
 
 
 @functools.lru_cache(maxsize=256)  # one object for each: backends remember semirings by identity
@@ -562,7 +563,7 @@ class Arithmetic(NoTruth):
     def ewise_add(self: Any, other: Any, op: Any = monoid.plus) -> Call:
         """Combine on the union, ``w = u ⊕ v``; an entry of one side alone stays as it is.
 
-        A matrix beside a vector has the vector's entries in its rows.
+        With a matrix, the entries of a vector on the right are repeated in each row.
         """
         return _ewise(_getframe(1), "ewise_add", self, other, op, " ⊕ ")
 

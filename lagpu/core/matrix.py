@@ -215,7 +215,7 @@ class Matrix(Collection, MatrixOperand):
         cls, compressed_rows: Any, indptr: Any, col_indices: Any, values: Any = 1.0,
         dtype: Any = None, **options: Any,
     ) -> Matrix:  # fmt: skip
-        """Return a matrix of compressed rows of which only those with entries are listed.
+        """Return a matrix of compressed rows; only rows with entries are listed.
 
         Parameters
         ----------

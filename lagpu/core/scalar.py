@@ -53,7 +53,7 @@ class Scalar(NoArithmetic):
         return cls(kind, value, name=name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy or pickle the value; the backend that computes it stays behind."""
+        """Copy or pickle the value, without the backend that computes it."""
         return partial(type(self), name=self.name), (self.dtype, self.value)
 
     @property

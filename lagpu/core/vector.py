@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from sys import _getframe
 from typing import Any
 
@@ -322,16 +323,15 @@ class Vector(Collection):
         ):
             i = arguments.single_index(indices, self.size, self.name)
             number = arguments.scalar_value(value, self.dtype, f"{self.name}[{i}]")
-            backend, data, dtype = self._flushed(), self.data, self.dtype
+            work = partial(self._flushed().vector_set, self.data, i, number)
             observer = current_observer()
-            if observer is not None:
-                observer.entry(
-                    self,
-                    lambda: (Updater(self, indices=i), constant(number, dtype)),
-                    lambda: backend.vector_set(data, i, number),
-                )
+            if observer is None:
+                work()
             else:
-                backend.vector_set(data, i, number)
+                dtype = self.dtype
+                observer.entry(
+                    self, lambda: (Updater(self, indices=i), constant(number, dtype)), work
+                )
         else:
             assign(Updater(self, indices=indices), value)
 

@@ -227,7 +227,7 @@ def _index_lists(x: Any, indices: Any) -> Any:
 
 
 def _shape_of_part(x: Any, lists: Any) -> tuple[int, ...]:
-    """Return the shape of a part of an object, of which there are index lists."""
+    """Return the shape of the part of an object that index lists choose."""
     if lists is None:
         return x.shape  # type: ignore[no-any-return]
     return tuple(n if i is None else len(i) for n, i in zip(x.shape, lists, strict=True))
@@ -502,7 +502,7 @@ class SelectionMatrix(MatrixView):
 
     @property
     def data(self) -> NoReturn:
-        """Raise `NotSupported`: a selection has no matrix to hand to a backend."""
+        """Raise `NotSupported`: a selection has no matrix on a backend."""
         me = name_of(self)
         raise NotSupported(
             f"{me}: is a view of {name_of(self.operand)}, only for products with a vector. "

@@ -186,8 +186,8 @@ def _like(x: Any) -> tuple[Any, ...]:
 def find_known(frame: FrameType, backend: Backend) -> RecordedBody | None:
     """Return the body of the loop that `frame` begins, if such a one was recorded before."""
     known = _known.get((id(frame.f_code), frame.f_lineno))
-    if known is None or current_observer() is not None or sys.gettrace() is not None:
-        return None  # a trace or a debugger must see the body
+    if known is None or sys.gettrace() is not None:
+        return None  # a debugger must see the body
     handles = known.handles(frame, backend)
     return None if handles is None else RecordedBody(known.record, handles)
 
@@ -276,7 +276,7 @@ def loop(
     until_unchanged : Vector or Matrix
         Stop after an iteration that left this object unchanged.
     times : int
-        Stop after this many iterations; alone or as a bound beside another condition.
+        Stop after this many iterations; alone or as a bound with another condition.
 
     Yields
     ------
@@ -318,12 +318,13 @@ def loop(
         backend.last_loop = BY_ITSELF
         return _iterate(until)
     why = "" if current_recorder() is None else IN_A_BODY
-    if current_observer() is not None or isinstance(watched, Matrix):
+    observer = current_observer()
+    if observer is not None or isinstance(watched, Matrix):
         why = why_eager() or why  # not even the first iteration is recorded
     if why:
         backend.last_loop = f"eager: {why}"
         return _iterate(until)
-    recorded = find_known(frame, backend)
+    recorded = find_known(frame, backend) if observer is None else None  # which sees the body
     if recorded is not None:
         _run_known(backend, until, recorded)
         return iter(())
@@ -350,7 +351,8 @@ class _Until(NamedTuple):
 
     def handles(self) -> Until:
         """Return the conditions on handles, for a backend."""
-        empty, unchanged = (None if x is None else x.data for x in self[:2])
+        empty = None if self.empty is None else self.empty.data
+        unchanged = None if self.unchanged is None else self.unchanged.data
         return Until(empty, unchanged, self.times)
 
 

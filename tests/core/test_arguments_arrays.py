@@ -102,9 +102,9 @@ class Bits(Exporter):
 
 
 def test_an_exporter_that_refuses_says_why(backend):
-    with pytest.raises(DomainMismatch, match=r"WithGradient does not hand out.*tensor\.detach"):
+    with pytest.raises(DomainMismatch, match=r"WithGradient does not export.*tensor\.detach"):
         Vector.from_dense(WithGradient([1.0]), backend=backend)
-    with pytest.raises(DomainMismatch, match="WithGradient does not hand out"):
+    with pytest.raises(DomainMismatch, match="WithGradient does not export"):
         Matrix.from_coo([0], [0], WithGradient([1.0]), backend=backend)
     assert values_of(Vector.from_dense(Bits([True, False]), backend=backend)) == [True, False]
 

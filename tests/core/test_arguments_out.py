@@ -84,13 +84,13 @@ def test_what_is_given_out_is_a_copy(backend):
     array = v.to_dense() if backend.name == "gpu" else np.from_dlpack(v)
     v << 5
     assert array.tolist() == [1, 2]
-    with pytest.raises(InvalidValue, match=r"hands out a copy.*Leave out copy=False"):
+    with pytest.raises(InvalidValue, match=r"exports a copy.*Leave out copy=False"):
         v.__dlpack__(copy=False)
     assert v.__dlpack__(copy=True) is not None
 
 
 def test_an_absent_entry_is_not_given_out(some):
-    with pytest.raises(InvalidValue, match=r"some has 2 of 4 entries\. Hand out some\.to_dense\("):
+    with pytest.raises(InvalidValue, match=r"some has 2 of 4 entries\. Export some\.to_dense\("):
         some.__dlpack__()
 
 

@@ -8,7 +8,7 @@ ON_GPU = 2  # kDLCUDA
 
 
 class Exporter:
-    """A host array that only DLPack hands out, as one of the array API may be."""
+    """A host array that only DLPack exports, as one of the array API may be."""
 
     def __init__(self, array, device=1):
         self.array, self.device = np.asarray(array), device
