@@ -319,19 +319,13 @@ def _mapped(write: Writer, u: VectorStore, function: ops.BoundOperator) -> str:
 # ----------------------------------------------------------------------------------- scalars
 def why_no_scalars(statements: Sequence[Statement]) -> str:
     """Return why a kernel cannot hold the scalars of statements, or an empty string."""
-    for s in statements:
-        for ref in s.scalars:
-            if not _always_fits(ref.scalar.dtype, ref.dtype):
-                return f"{ref.name} of type {ref.scalar.dtype} may not fit {ref.dtype}"
+    for ref in (ref for s in statements for ref in s.scalars):
+        source, target = ref.scalar.dtype, ref.dtype
+        if not (source.is_float or target.is_float or target.is_bool):  # integers may not fit
+            low, high = int(target.smallest), int(target.largest)
+            if int(source.smallest) < low or int(source.largest) > high:
+                return f"{ref.name} of type {source} may not fit {target}"
     return ""
-
-
-def _always_fits(source: DType, target: DType) -> bool:
-    """Whether every value of `source` fits `target`; only integer targets can fail."""
-    if source.is_float or target.is_float or target.is_bool:
-        return True
-    low, high = int(target.smallest), int(target.largest)
-    return low <= int(source.smallest) and int(source.largest) <= high
 
 
 class LoopScalars:
@@ -539,6 +533,8 @@ class Operands:
 
     Attributes
     ----------
+    empty, unchanged : VectorStore or None
+        The vectors that end the loop.
     header : str
         The header with the functions that the text calls.
     most_held : int
@@ -561,21 +557,23 @@ class Operands:
         statements: Sequence[Statement],
         scalars: LoopScalars,
         written: Sequence[VectorStore],
-        unchanged: VectorStore | None,
+        until: ops.Until,
         block: int,
         traced: bool,
         handles: Sequence[Handle] = (),
     ) -> None:
         self.block, self.traced, self.device = block, traced, written[0].device
+        self.statements, self._written = statements, written
+        self.empty: Any = until.empty
+        self.unchanged: Any = until.unchanged
         self.params = Parameters(handles)
         self.counters = 2
-        self._written = written
         for x in written:
             self.params.vector(x, written=True)
         sums = sum(isinstance(s.operation, ops.Reduce) for s in statements)
         self.scalars = KernelScalars(scalars, sums, self.params)
         self.before = list(self.scalars.before)
-        self._sizes_held = set() if traced else self._sizes_to_hold(statements, unchanged)
+        self._sizes_held = set() if traced else self._sizes_to_hold()
         self._registers: dict[int, str] = {}  # of vectors held, by `id`
 
     def new_counters(self, count: int) -> int:
@@ -616,17 +614,15 @@ class Operands:
         """Whether every warp holds the vectors of a size in registers, a lane an index."""
         return size in self._sizes_held
 
-    def _sizes_to_hold(
-        self, statements: Iterable[Statement], unchanged: VectorStore | None
-    ) -> set[int]:
+    def _sizes_to_hold(self) -> set[int]:
         """Return the sizes whose vectors every warp may hold.
 
         A product reads and writes memory, and so its vectors are not held, nor are those of their
         sizes, with which they may be combined; nor is a vector that is compared with a copy.
         """
         sizes: set[int] = set()
-        others = {0} if unchanged is None else {0, unchanged.size}
-        for s in statements:
+        others = {0} if self.unchanged is None else {0, self.unchanged.size}
+        for s in self.statements:
             vectors = [x for x in operands_of(s.operation) if type(x) is VectorStore]
             vectors += [] if s.writes_scalar else [s.out]
             multiplies = isinstance(s.operation, PRODUCTS)

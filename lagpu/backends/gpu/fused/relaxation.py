@@ -225,7 +225,7 @@ class Relaxation(KernelLoop):
             n=n, **form_arguments("out", form, iso=False), a_iso=form.number,
             step=step, narrow=narrow, degree=int(min(max(space.degree, 1), SMALL // 4)),
             few=few, many=max(A.nvals // RELAXED_SHARE, 8 * few),
-            listed=space.found_in(device, n), waiting=space.words[0], **space.both(),
+            listed=space.found_in(), waiting=space.words[0], **space.both(),
             counters=space.counters, barrier=space.barrier,
             stop=device.stop[0] if self.stops else None, result=space.result,
         )  # fmt: skip

@@ -22,7 +22,6 @@ from lagpu.backends.gpu.fused.search_grid import (
     NEW_LOG,
     NO_LIMIT,
     grid_search,
-    levels_only,
     outputs_of,
     unused_outputs,
 )
@@ -73,9 +72,8 @@ def why_not_per_source(A: CscMatrix, k: int) -> str:
         return int(lengths[lengths > longest].sum())
 
     entries = A.fact(f"columns of more than {longest} entries", entries_of_hubs)
-    return (
-        f"hubs have {entries} entries > {A.nvals} / {_SHARE}" if entries * _SHARE > A.nvals else ""
-    )
+    fits = entries * _SHARE <= A.nvals
+    return "" if fits else f"hubs have {entries} entries > {A.nvals} / {_SHARE}"
 
 
 # ------------------------------------------------------------------------------ deep or shallow
@@ -108,7 +106,8 @@ def _exceeds(counters: Counters, A: CscMatrix, product: Product, bound: int) -> 
     f.set_single(source, np.True_)
     domain, result = semiring.any_pair.types(BOOL, A.dtype)
     product = product._replace(semiring=semiring.any_pair, domain=domain, result=result)
-    search = grid_search(levels_only(A, f, levels, product), bound)
+    levels_only = SearchBody(A, f, levels, product, (Assignment(levels, DEPTH),), True, ())
+    search = grid_search(levels_only, bound)
     assert not isinstance(search, Rejection)
     search.run()
     return f.nvals > 0
@@ -254,13 +253,9 @@ class Workspace:
 def _form(side: str, form: CscMatrix) -> dict[str, Any]:
     """Return a form and the chunks of its long columns as the kernel names them."""
     chunks = workspaces.chunks_of(form)
-    return {
-        f"{side}_ptr": form.col_ptr,
-        f"{side}_idx": form.row_idx,
-        f"{side}_chunks": len(chunks.column),
-        f"{side}_column": chunks.column,
-        f"{side}_start": chunks.start,
-    }
+    named = {"ptr": form.col_ptr, "idx": form.row_idx, "chunks": len(chunks.column)}
+    named |= {"column": chunks.column, "start": chunks.start}
+    return {f"{side}_{name}": x for name, x in named.items()}
 
 
 class BitParallelSearch(ManySources):
@@ -366,12 +361,8 @@ class BitParallelSearch(ManySources):
         )  # fmt: skip
 
     def _kernel(self, block: int, records: int) -> Kernel:
-        macros = index_types(self._forms[0]) | {
-            "WORD": self._word,
-            "GROUPS": str(self._groups),
-            "BLOCK": str(block),
-            "BLOCKS": str(BLOCKS),
-        }
+        macros = {"WORD": self._word, "GROUPS": str(self._groups), **index_types(self._forms[0])}
+        macros |= {"BLOCK": str(block), "BLOCKS": str(BLOCKS)}
         if records:
             macros |= {"LOG": str(records), "ROWS": str(1 + len(self._body.assignments))}
         return kernel("search/bits.cu", "bits_search", **macros)
@@ -468,13 +459,9 @@ class PerSourceSearch(ManySources):
             types, prelude = macros_of(body.product, body.frontier.dtype, body.A.dtype)
             macros |= {name: types[name] for name in ("ADD", "MUL", "U", "A", "T", "Z")}
             macros["SUM"] = str(int(self._sums))
-        macros |= {
-            "KEEP": str(int(self._keep)),
-            "LOOK": str(LOOK),
-            "BITS": str(int(self._has_bits())),
-            "BLOCK": str(self._block),
-            "BLOCKS": str(BLOCKS),
-        }
+        macros |= {"KEEP": str(int(self._keep)), "LOOK": str(LOOK)}
+        macros["BITS"] = str(int(self._has_bits()))
+        macros |= {"BLOCK": str(self._block), "BLOCKS": str(BLOCKS)}
         return kernel("search/per_source.cu", "per_source_search", prelude=prelude, **macros)
 
     def _write_kernel(self) -> Kernel:
@@ -516,10 +503,8 @@ class PerSourceSearch(ManySources):
         blocks, most_large = self._blocks(code), workspaces.push_space(form).num_chunks
         device.require(self.nbytes, self.name, "Take fewer rows at a time.")
         words, listed, values, number = self._sources(n)  # each block reads all of a list
-        after, found_in, stopped = (
-            not body.assigns_first, xp.empty(k * n, np.int32), self._counters.take(),
-        )  # fmt: skip
-        sums = self._values(k * n)
+        after, stopped = not body.assigns_first, self._counters.take()
+        found_in, sums = xp.empty(k * n, np.int32), self._values(k * n)
         last = np.int32(_NO_LIMIT if times is None else min(times, _NO_LIMIT - 1))
         # No thread block waits for another. The launch is cooperative only because the device
         # counts resident thread blocks, and allows much shared memory, for such launches alone.

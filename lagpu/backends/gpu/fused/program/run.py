@@ -101,12 +101,12 @@ class GeneratedLoop(KernelLoop):
 
     def __init__(self, statements: Sequence[Statement], until: Until, why: str) -> None:
         self.statements, self.why = statements, why
-        self._empty, self._unchanged, self._times = until
+        self._until, self._ends = until, until[:2]
         if isinstance(statements, RecordedBody):
             written = [statements.handles[k] for k in once(statements, _written_places)]
         else:
             written = _written(statements)
-        watched = [x for x in until[:2] if x is not None]
+        watched = [x for x in self._ends if x is not None]
         self.written: list[VectorStore] = distinct([*written, *watched])
         self.device = self.written[0].device
         self._block = self.device.limits.loop_block
@@ -137,7 +137,7 @@ class GeneratedLoop(KernelLoop):
         barrier = xp.zeros(GRID_BARRIER, np.uint32) if run.barrier is None else run.barrier
         count = constant("kTurns") * num_counters * constant("kCounterStride") + _FLAGS
         counters = xp.empty(count, np.uint64)
-        times = NO_LIMIT if self._times is None else self._times
+        times = NO_LIMIT if self._until.times is None else self._until.times
         for x in self.written:
             x.changes()
         launch = functools.partial(
@@ -145,7 +145,18 @@ class GeneratedLoop(KernelLoop):
             times=times, counters=counters, barrier=barrier, stop=self.device.stop[0],
             **({} if log is None else {"log_words": log.words, "log_is_new": log.is_new}),
         )  # fmt: skip
-        return launch, lambda: self._settle(log, rows)
+
+        def settle() -> None:
+            self._store()
+            if log is not None and rows is not None:
+                log.ran(rows)
+            if self._scalars:
+                self._scalars.ran()
+
+        return launch, settle
+
+    def _store(self) -> None:
+        """Store what the kernel has written in the handles of matrices."""
 
     def _program(self, log: LoopLog | None) -> tuple[Program, Sequence[Handle]]:
         """Return the program and its handles by place; one that is kept, if it fits them."""
@@ -156,9 +167,7 @@ class GeneratedLoop(KernelLoop):
             if program.arguments.fit(handles):
                 return program, handles
         operands = self._operands(log is not None, handles)
-        records = 0 if log is None else log.capacity
-        ends = self._empty, self._unchanged
-        program = write_program(self.statements, operands, *ends, records)
+        program = write_program(operands, 0 if log is None else log.capacity)
         kept.append(program)
         return program, operands.params.handles
 
@@ -172,13 +181,14 @@ class GeneratedLoop(KernelLoop):
         if not isinstance(body, RecordedBody):
             if not any(s.writes_scalar or s.scalars for s in body):
                 return [], []
-            of, handles = signature(body, self._empty, self._unchanged)
+            of, handles = signature(body, *self._ends)
             if len(_programs) >= MOST_PROGRAMS:
                 _programs.clear()
             return _programs.setdefault((self.device, self._block, of), []), handles
-        ends = self._empty, self._unchanged
-        places = [None if x is None else body.place_of(x) for x in ends]
-        if places.count(None) > ends.count(None):  # the record does not say the type of an end
+        places = [None if x is None else body.place_of(x) for x in self._ends]
+        if places.count(None) > self._ends.count(
+            None
+        ):  # the record does not say the type of an end
             return [], body.handles
         kept: list[Program] = body.record.found.setdefault((Program, self._block, *places), [])
         return kept, body.handles
@@ -186,18 +196,11 @@ class GeneratedLoop(KernelLoop):
     def _operands(self, traced: bool, handles: Sequence[Handle] = ()) -> emit.Operands:
         """Return what the statements name; `handles` have their places already."""
         scalars = self._scalars or emit.LoopScalars((), self.device)
-        given = self.statements, scalars, self.written, self._unchanged
+        given = self.statements, scalars, self.written, self._until
         return self._named(*given, self._block, traced, handles)
 
     def _named(self, *given: Any) -> emit.Operands:
         return emit.Operands(*given)
-
-    def _settle(self, log: LoopLog | None, rows: ProgramRows | None) -> None:
-        """Take over what the kernel has written."""
-        if log and rows:
-            log.ran(rows)
-        if self._scalars:
-            self._scalars.ran()
 
     def _rows(self, log: LoopLog) -> ProgramRows:
         """Return the maker of a trace's rows; entries are counted from now on, nothing waits."""
@@ -313,10 +316,9 @@ def generated_bitmap_loop(
     counters: Counters, statements: Sequence[Statement], until: Until, why: str
 ) -> KernelLoop | Rejection:
     """Return the kernel of a loop over matrices, or why there is none; `why` no other one fits."""
-    for s in statements:
-        matrix = s.operation.matrix if isinstance(s.operation, ops.Multiply) else None
-        if matrix is not None and any(other.out is matrix for other in statements):
-            return Rejection("the body writes the matrix of a product")
+    products = (s.operation for s in statements if isinstance(s.operation, ops.Multiply))
+    if any(s.out is p.matrix for p in products for s in statements):
+        return Rejection("the body writes the matrix of a product")
     watched = [A for A in until[:2] if A is not None]
     found = on_entries(counters, statements, watched)
     if isinstance(found, Rejection):
@@ -365,7 +367,7 @@ class GeneratedBitmapLoop(GeneratedLoop):
     @property
     def nbytes(self) -> int:
         """See `FusedLoop`."""
-        found, copied = self._found, self._unchanged
+        found, copied = self._found, self._ends[1]
         rows, sums = {}, 0
         for s in found.statements:
             if isinstance(s.operation, ops.Multiply):
@@ -388,9 +390,8 @@ class GeneratedBitmapLoop(GeneratedLoop):
     def _named(self, *given: Any) -> BitmapOperands:
         return BitmapOperands(self._shapes, self.nbytes, *given)
 
-    def _settle(self, log: LoopLog | None, rows: ProgramRows | None) -> None:
+    def _store(self) -> None:
         self._found.store()
-        super()._settle(log, rows)
 
     def _bound(self, operation: ops.Multiply) -> tuple[int, int]:
         """See `GeneratedLoop`."""

@@ -541,23 +541,18 @@ class Program(NamedTuple):
     counters: int  #: How many counters an iteration has.
 
 
-def write_program(
-    statements: Sequence[Statement],
-    operands: emit.Operands,
-    empty: VectorStore | None,
-    unchanged: VectorStore | None,
-    records: int,
-) -> Program:
+def write_program(operands: emit.Operands, records: int) -> Program:
     """Write the kernel of a loop, for a log of so many records.
 
     Each statement becomes some lines, in order, with a barrier of the grid where a statement reads
     words that other threads wrote. The text depends on operations, types and masks alone, so loops
     of one structure share one kernel. `operands` collects its parameters and lines.
     """
+    statements = operands.statements
     log, params = LogLines(len(statements), operands.traced), operands.params
     body = Traced(operands, log) if operands.traced else Passes(operands)
     lines = body.of(statements)
-    before, top, end = _condition(operands, log, empty, unchanged)
+    before, top, end = _condition(operands, log)
     after = operands.after()
     counters = f"{operands.counters} * kCounterStride"
     selects = any(isinstance(s.operation, ops.MultiplySelection) for s in statements)
@@ -600,9 +595,7 @@ def write_program(
     return Program(kernel, params.arguments, operands.counters)
 
 
-def _condition(
-    operands: emit.Operands, log: LogLines, empty: VectorStore | None, unchanged: VectorStore | None
-) -> tuple[list[str], list[str], list[str]]:
+def _condition(operands: emit.Operands, log: LogLines) -> tuple[list[str], list[str], list[str]]:
     """Return the lines of the loop's condition: before the loop, at its top and at its end.
 
     They have the barriers of an iteration, after which a log is written. There the loop looks now
@@ -618,7 +611,7 @@ def _condition(
         "if (load_volatile(flag)) break;",
         "}",
     ]
-    params = operands.params
+    params, empty, unchanged = operands.params, operands.empty, operands.unchanged
     if empty is not None and operands.holds(empty.size):
         held = operands.named(empty).held
         return [], [f"if (!warp_any({held}.there)) break;", *alone], []
