@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import functools
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -23,13 +24,7 @@ from lagpu.backends.gpu.ops.strategies import sums_every_entry
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, may_make_csr
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
-from lagpu.backends.gpu.storage.workspaces import (
-    Ranked,
-    heads_of,
-    index_types,
-    push_space,
-    ranked,
-)
+from lagpu.backends.gpu.storage.workspaces import Ranked, heads_of, index_types, push_space, ranked
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.operations import Descriptor, Handle, Product, Statement, operands_of
 
@@ -39,6 +34,7 @@ Question = Callable[[Sequence[Handle]], T]  # to handles, by their places
 WORDS = constant("kScalarWords")
 
 
+@dataclass
 class Run:
     """One run of a kernel: what its arguments are made of.
 
@@ -52,11 +48,11 @@ class Run:
         A barrier of the grid that a matrix' workspace has, once an argument needs that workspace.
     """
 
-    def __init__(
-        self, handles: Sequence[Handle], device: Device, blocks: int = 0, scalars: Any = None
-    ) -> None:
-        self.handles, self.device, self.blocks, self.scalars = handles, device, blocks, scalars
-        self.barrier: Array = None
+    handles: Sequence[Handle]
+    device: Device
+    blocks: int = 0
+    scalars: Any = None
+    barrier: Array = None
 
     def room(self, count: int, dtype: Any) -> Array:
         """Return uninitialised memory for `count` numbers."""
@@ -440,10 +436,9 @@ class KernelScalars:
 
     def _load(self, k: int, x: ops.ScalarValue) -> str:
         """Return the line before the loop that makes scalar `k` a variable."""
-        kind = x.dtype.ctype
-        kinds = [kind, "bool", "const u64*"]
+        kinds = (x.dtype.ctype, "bool", "const u64*")
         number, there, place = self._params.made(kinds, lambda run: run.scalars.given(k))
-        return f"Entry<{kind}> {self._names[id(x)]} = load_scalar({place}, {there}, {number});"
+        return f"Entry<{kinds[0]}> {self._names[id(x)]} = load_scalar({place}, {there}, {number});"
 
     def checks(self, s: Statement) -> list[str]:
         """Return the lines that end the loop before a statement if it would read no value."""
@@ -481,12 +476,9 @@ class KernelScalars:
         """Return the lines after the loop."""
         if not self._names:
             return []
-        written = self._scalars.written
-        stores = [
-            f"store_scalar({self._out} + {WORDS * k}, {self._names[id(x)]});"
-            for k, x in enumerate(written)
-        ]
-        failed = f"{self._out}[{WORDS * len(written)}] = failed;"
+        out, written = self._out, [self._names[id(x)] for x in self._scalars.written]
+        stores = [f"store_scalar({out} + {WORDS * k}, {x});" for k, x in enumerate(written)]
+        failed = f"{out}[{WORDS * len(written)}] = failed;"
         return ["if (global_thread() == 0) {", *stores, failed, "}"]
 
 

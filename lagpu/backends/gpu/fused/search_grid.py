@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,12 +10,7 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, may_last
-from lagpu.backends.gpu.fused.match import (
-    MAX_ASSIGNMENTS,
-    SearchBody,
-    why_no_search,
-    why_no_values,
-)
+from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, SearchBody, why_no_search, why_no_values
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, Prelude, constant, kernel, macros_of
 from lagpu.backends.gpu.ops.planner import (
     CLUSTER_DEGREE,
@@ -139,8 +133,8 @@ def form_arguments(side: str, form: CscMatrix | None, iso: bool) -> dict[str, An
     names = f"{side}_ptr", f"{side}_idx", f"{side}_values"
     if form is None:
         return dict.fromkeys(names)
-    values = None if iso else form.values
-    return dict(zip(names, (form.col_ptr, form.row_idx, values), strict=True))
+    arrays = form.col_ptr, form.row_idx, None if iso else form.values
+    return dict(zip(names, arrays, strict=True))
 
 
 def block_of(device: Device, degree: float, wide: bool = False) -> int:
@@ -220,6 +214,7 @@ class GridSearch(KernelLoop):
         self.why = found if rule is None else f"{found}; {rule.why}"
         self.statements, self.device, self._n = body.statements, A.device, int(A.shape[0])
         self._body, self._times, self._rule = body, times, rule
+        self.written = [body.frontier, *[a.target for a in body.assignments]]
         self.iso = iso = _is_one(body)
         self.sums = not iso and body.sums
         self.stops = times is not None or (may_last(A) and (iso or body.assigns_first))
@@ -235,21 +230,16 @@ class GridSearch(KernelLoop):
     @property
     def nbytes(self) -> int:
         """See `FusedLoop`."""
-        targets = [a.target for a in self._body.assignments]
+        f, *targets = self.written
         saved = [targets[k] for k in self._body.overwrites(self.sums)] if self.stops else []
-        values = [self._body.frontier] if self.keep else []
-        values += [x for x in saved if x.known != 0]
+        values = [*([f] if self.keep else []), *(x for x in saved if x.known != 0)]
         assigned = sum(x.bytes_to_write for x in targets)
         return int(assigned + sum(x.dtype.numpy.itemsize * self._n for x in values))
 
-    def _outputs(self) -> list[VectorStore]:
-        return [self._body.frontier, *[a.target for a in self._body.assignments]]
-
     def _prepare(self, log: LoopLog | None) -> Prepared | None:
-        body, times, f = self._body, self._times, self._body.frontier
+        body, times, (f, *targets) = self._body, self._times, self.written
         if times == 0:
             return None
-        targets = [a.target for a in body.assignments]
         depths, self._depths = self._depths, None
         space, left_words = self._workspace(), f.spare_words() if self.stops else None
         result = space.result if log is None else log.words
@@ -387,8 +377,8 @@ def pull_room(block: int, sums: bool) -> int:
 
 def unused_outputs(assignments: int) -> dict[str, Any]:
     """Return the arguments of a search kernel for the outputs that so many assignments lack."""
-    names = ((f"x{k}", f"x{k}_words") for k in range(assignments, MAX_ASSIGNMENTS))
-    return dict.fromkeys(itertools.chain.from_iterable(names))
+    lacking = range(assignments, MAX_ASSIGNMENTS)
+    return {name: None for k in lacking for name in (f"x{k}", f"x{k}_words")}
 
 
 def outputs_of(
@@ -404,9 +394,8 @@ def outputs_of(
     arguments: dict[str, Any] = {}
     for k, x in enumerate(targets):
         new = x.to_blank()
-        if new:
-            blank |= 1 << k
-        else:
+        blank |= new << k
+        if not new:
             x.to_writable()
         if log is not None:
             had.append(None if new else log.count_of(x))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -141,9 +142,8 @@ def batch_size(A: CscMatrix, sources: int, levels: int, live: Sequence[tuple[DTy
     shallow = levels <= _MOST_SHALLOW_LEVELS
     choices = _SHALLOW if shallow else () if why_not_per_source(A, 2) else _DEEP
     free = device.free_bytes()
-    return next(
-        (k for k in choices if k <= sources and _fit(live, k, n, free, per_source=not shallow)), 1
-    )
+    fits = (k for k in choices if k <= sources and _fit(live, k, n, free, per_source=not shallow))
+    return next(fits, 1)
 
 
 def _fit(live: Sequence[tuple[DType, int]], k: int, n: int, free: int, per_source: bool) -> bool:
@@ -178,6 +178,11 @@ class ManySources(KernelLoop):
         self._k, self._n = body.frontier.shape
         self._size = stride(self._k) * self._n
         self._made: list[BitmapMatrix] = []
+        self._set_up()
+
+    @abc.abstractmethod
+    def _set_up(self) -> None:
+        """Set `stops`, and what else depends on the body."""
 
     def _outputs(self) -> list[VectorStore]:
         self._made = [a.target.own_bitmap(self._counters) for a in self._body.assignments]
@@ -263,11 +268,8 @@ class BitParallelSearch(ManySources):
 
     name = "bit-parallel search"
 
-    def __init__(
-        self, counters: Counters, body: SearchBody, times: int | None, number: Any, why: str
-    ) -> None:
-        super().__init__(counters, body, times, number, why)
-        A = body.A
+    def _set_up(self) -> None:
+        body, times, A = self._body, self._times, self._body.A
         self.stops = times is not None or may_last(A)  # whether a frontier may be left
         # A log has no counts of entries that outputs had before the loop.
         self.keeps_log = all(_known_entries(a) == 0 for a in body.assignments)
@@ -429,12 +431,10 @@ class PerSourceSearch(ManySources):
 
     name = "per-source search"
 
-    def __init__(
-        self, counters: Counters, body: SearchBody, times: int | None, number: Any, why: str
-    ) -> None:
-        super().__init__(counters, body, times, number, why)
+    def _set_up(self) -> None:
+        body = self._body
         self.stops = may_last(body.A)
-        self._keep = number is None
+        self._keep = self._number is None
         self._sums = self._keep and body.sums
         self._form = by_inputs(body.A, body.product)
         self._block = self.device.limits.row_block
@@ -548,3 +548,28 @@ class PerSourceSearch(ManySources):
         """Return room for `count` values, or None if no values are stored."""
         dtype = self._body.frontier.dtype.numpy
         return self.device.xp.empty(count, dtype) if self._keep else None
+
+
+def search_without_values(
+    counters: Counters, body: SearchBody, times: int | None, number: Any
+) -> KernelLoop | Rejection:
+    """Return a search without values: per source if the matrix is deep, else bit-parallel."""
+    A = body.A
+    lacking = why_no_csr(A)
+    if lacking:
+        return Rejection(f"a bit-parallel search needs the matrix by rows too, and {lacking}")
+    (k, n), many, bound = body.frontier.shape, len(body.assignments), depth_bound(A)
+    why = (
+        why_not_per_source(A, k)
+        or (f"{many} assignments > {MAX_ASSIGNMENTS}" if many > MAX_ASSIGNMENTS else "")
+        or (f"at most {times} levels <= {bound}" if times is not None and times <= bound else "")
+        or (f"{n} vertices have at most {bound} levels" if n <= bound else "")
+    )
+    if not why:
+        deep, why = depth_of(counters, A, body.product)
+        if deep:
+            search = PerSourceSearch(counters, body, times, number, why)
+            if has_free(A.device, search.nbytes):
+                return search
+            why = f"{why}, but the lists of a per-source search do not fit"
+    return if_fits(BitParallelSearch(counters, body, times, number, why))

@@ -16,13 +16,7 @@ from lagpu.backends.gpu.fused.search_many import BLOCKS, why_not_per_source
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, from_source, kernel
 from lagpu.backends.gpu.ops.strategies import by_outputs
 from lagpu.backends.gpu.profile import LoopLog
-from lagpu.backends.gpu.storage.bitmap import (
-    BitmapLevels,
-    MatrixHandle,
-    Ordered,
-    bytes_of,
-    stride,
-)
+from lagpu.backends.gpu.storage.bitmap import BitmapLevels, MatrixHandle, Ordered, bytes_of, stride
 from lagpu.backends.gpu.storage.matrix import Counters
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import index_types
@@ -53,17 +47,14 @@ class FusedSweep(KernelLoop, emit.Writer):
         self._x, self._y = body.multiply.operand, body.product.out
         self._blank: list[VectorStore] = [*body.replaced, self._y]
         around = (*body.before, *body.after)
-        self._written = distinct(s.out for s in (*body.before, body.product, *body.after))
-        self._kept = [w for w in self._written if not holds(self._blank, w)]
-        own = [*self._written, here, above]
+        self.written: list[VectorStore] = distinct(s.out for s in statements)
+        self._kept = [w for w in self.written if not holds(self._blank, w)]
+        own = [*self.written, here, above]
         read = distinct(x for s in around for x in operands_of(s.operation))
         self._read = [x for x in read if not holds(own, x)]
         self._names: dict[int, str] = {}
         self._in_order: dict[int, tuple[Array, Array]] = {}  # see `PerSourceSweep._permute`
         self.params = emit.Parameters()
-
-    def _outputs(self) -> list[VectorStore]:
-        return self._written
 
     def _make_room(self) -> None:
         """Allocate bits and values of all vectors written, and name them and those that are read.
@@ -75,13 +66,13 @@ class FusedSweep(KernelLoop, emit.Writer):
             x.to_blank()
         for x in self._kept:
             x.to_writable()
-        for x in (*self._written, *self._read):
+        for x in (*self.written, *self._read):
             self._add_vector(x)
 
     def _launch(self, kernel: Kernel, threads: int, block: int, **named: Any) -> Any:
         """Return the launch of the kernel; the vectors that it writes are about to change."""
         arguments = self.params.arguments.of(emit.Run(self.params.handles, self.device))
-        for x in self._written:
+        for x in self.written:
             x.changes()
         return functools.partial(
             self.device.launch, kernel, threads, *arguments, block=block, **named
@@ -185,7 +176,7 @@ class FusedSweep(KernelLoop, emit.Writer):
         ``_has`` and ``_made`` there while the sweep runs, and its words in the end.
         """
         name = self._names[id(x)] = f"v{len(self._names)}"
-        const = "" if holds(self._written, x) else "const "
+        const = "" if holds(self.written, x) else "const "
         kind, presence, in_order = x.dtype.ctype, "u32", self._in_order.get(id(x))
         words, values, number = x.readable()
         if in_order is not None and not holds(self._blank, x):
@@ -266,7 +257,7 @@ class VectorSweep(FusedSweep):
     def nbytes(self) -> int:
         """See `FusedLoop`: a mark a vertex, and the vectors written."""
         marks: int = self._levels.size * _mark(self._levels.deepest)[1]
-        return marks + sum(int(x.bytes_to_write) for x in self._written)
+        return marks + sum(int(x.bytes_to_write) for x in self.written)
 
     def _prepare(self, log: LoopLog | None) -> Prepared:
         device, xp, levels = self.device, self.device.xp, self._levels
@@ -354,7 +345,7 @@ class PerSourceSweep(FusedSweep):
         """See `FusedLoop`: the level order, the permuted entries, and new bitmap matrices."""
         permuted = [*self._kept, *self._read, self._x]
         values = sum(v.dtype.numpy.itemsize for v in permuted if not holds(self._of_one_value, v))
-        made = [*self._written, *(x for x in self._read if x.form == "sparse")]
+        made = [*self.written, *(x for x in self._read if x.form == "sparse")]
         lacking = [x for x in made if x.form != "bitmap" or x.values is None]
         needed = self._levels.order_bytes() + self._k * self._n * (len(permuted) + values)
         return int(needed + sum(bytes_of(x.dtype, self._levels.shape) or 0 for x in lacking))

@@ -7,6 +7,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -409,11 +410,7 @@ def _struct(name: str, op: Operator, body: str, more: str = "") -> str:
 
 def _as_numbers(monoid: Monoid) -> tuple[str, str]:
     """Return the identity of a user's monoid, and whether `z` is terminal, in C++."""
-    end = "false"
-    if monoid.terminal is not None:
-        end = f"z == Z({_literal(monoid.terminal(FP64))})"
-    return _literal(monoid.identity(FP64)), end
-
-
-def _literal(number: DType) -> str:
-    return repr(float(number))  # type: ignore[arg-type]
+    identity: Any = monoid.identity(FP64)
+    terminal: Any = None if monoid.terminal is None else monoid.terminal(FP64)
+    end = "false" if terminal is None else f"z == Z({float(terminal)!r})"
+    return repr(float(identity)), end

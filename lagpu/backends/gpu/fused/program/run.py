@@ -45,13 +45,10 @@ def generated_loop(
 
 def why_not_generated(statements: Sequence[Statement]) -> str:
     """Return why statements cannot be lines of one kernel, or an empty string."""
-    for s in statements:
-        why = _why_not(s)
-        if why:
-            return why
-    if all(s.writes_scalar for s in statements):
-        return "the body writes no vector"
-    return emit.why_no_scalars(statements)
+    why = next(filter(None, map(_why_not, statements)), "")
+    if not why and all(s.writes_scalar for s in statements):
+        why = "the body writes no vector"
+    return why or emit.why_no_scalars(statements)
 
 
 def _why_not(s: Statement) -> str:
@@ -76,14 +73,10 @@ def _why_not(s: Statement) -> str:
     return f"{method(s)} is not among the operations of a fused loop"
 
 
-def _written(statements: Sequence[Statement]) -> list[Any]:
-    """Return the vectors that a body writes, or their places in its record."""
-    return distinct(s.out for s in statements if not s.writes_scalar)
-
-
 def _written_places(body: Sequence[Statement]) -> list[int]:
+    """Return the places of the vectors that a recorded body writes."""
     assert isinstance(body, RecordedBody)
-    return [place.number for place in _written(body.record.statements)]
+    return [place.number for place in distinct(s.out for s in body.record.statements)]
 
 
 class GeneratedLoop(KernelLoop):
@@ -102,10 +95,10 @@ class GeneratedLoop(KernelLoop):
     def __init__(self, statements: Sequence[Statement], until: Until, why: str) -> None:
         self.statements, self.why = statements, why
         self._until, self._ends = until, until[:2]
-        if isinstance(statements, RecordedBody):
+        if isinstance(statements, RecordedBody):  # a record has no scalars
             written = [statements.handles[k] for k in once(statements, _written_places)]
         else:
-            written = _written(statements)
+            written = [s.out for s in statements if not s.writes_scalar]
         watched = [x for x in self._ends if x is not None]
         self.written: list[VectorStore] = distinct([*written, *watched])
         self.device = self.written[0].device
@@ -121,9 +114,6 @@ class GeneratedLoop(KernelLoop):
             if isinstance(s.operation, emit.PRODUCTS)
         )
         return sum(x.bytes_to_write for x in self.written) + sums
-
-    def _outputs(self) -> list[VectorStore]:
-        return self.written
 
     def _prepare(self, log: LoopLog | None) -> Prepared:
         rows = None if log is None else self._rows(log)
@@ -160,7 +150,7 @@ class GeneratedLoop(KernelLoop):
 
     def _program(self, log: LoopLog | None) -> tuple[Program, Sequence[Handle]]:
         """Return the program and its handles by place; one that is kept, if it fits them."""
-        if not isinstance(self.statements, RecordedBody):  # a record has no scalars
+        if not isinstance(self.statements, RecordedBody):
             self._scalars = emit.LoopScalars(self.statements, self.device)
         kept, handles = self._kept() if log is None else ([], [])
         for program in kept:
@@ -237,14 +227,13 @@ class OnEntries(NamedTuple):
 
     #: Outputs, masks and operands are vectors; a product has the same matrix.
     statements: list[Statement]
-    #: list of (MatrixHandle, BitmapMatrix): the bitmap matrix that each handle gets once the
-    #: statements have run.
-    outputs: list[tuple[MatrixHandle, BitmapMatrix]]
+    written: list[MatrixHandle]
     bitmaps: dict[int, BitmapMatrix]  #: The bitmap matrix of each handle, by the handle's ``id``.
 
     def store(self) -> None:
         """Store the bitmap matrices written in the outputs' handles."""
-        for handle, made in self.outputs:
+        for handle in self.written:
+            made = self.bitmaps[id(handle)]
             made.changed()
             handle.store = made
 
@@ -260,20 +249,18 @@ def on_entries(
     `read` are matrices that a sweep or the loop's condition reads besides; `shape` is that of all
     matrices, except those of products.
     """
-    for s in statements:
-        why = _why_not_on_entries(s, shape)
-        if why:
-            return Rejection(why)
-    if not all(A.may_be_bitmap for A in read):
-        return Rejection(_NO_BITMAP)
-    written = {id(s.out): s.out for s in statements}
-    bitmaps = {of: C.own_bitmap(counters) for of, C in written.items()}
+    why = next(filter(None, (_why_not_on_entries(s, shape) for s in statements)), "")
+    if not why and not all(A.may_be_bitmap for A in read):
+        why = _NO_BITMAP
+    if why:
+        return Rejection(why)
+    written = distinct(s.out for s in statements)
+    bitmaps = {id(C): C.own_bitmap(counters) for C in written}
     for A in (*read, *(A for s in statements for A in _by_position(s))):
         if id(A) not in bitmaps:
             bitmaps[id(A)] = A.bitmap(counters)
     entries = {of: made.entries for of, made in bitmaps.items()}
-    outputs = [(C, bitmaps[of]) for of, C in written.items()]
-    return OnEntries([_on_entries(s, entries) for s in statements], outputs, bitmaps)
+    return OnEntries([_on_entries(s, entries) for s in statements], written, bitmaps)
 
 
 def _by_position(s: Statement) -> tuple[MatrixHandle, ...]:

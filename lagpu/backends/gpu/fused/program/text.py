@@ -479,7 +479,7 @@ class Traced(emit.Writer):
             kind = t.dtype.ctype
             source = f"Mapped<Identity, {kind}, {kind}, {kind}>"
             source += f"{{{t.words}, {t.values}, {t.number}, {kind}(0), false}}"
-            return [*lines, *self._write(s.out, s.desc, t.dtype, source, logged)]
+            return [*lines, *self._write(s, t.dtype, source, logged)]
         checks = self._scalars.checks(s)
         if s.writes_scalar:
             lines = self._scalar(s)
@@ -487,7 +487,7 @@ class Traced(emit.Writer):
         z, source = emit.expression(s, self)
         if isinstance(s.operation, ops.AssignScalar):
             source = self._operands.filling(s, source)
-        return [*checks, *self._write(s.out, s.desc, z, source, emit.Logged())]
+        return [*checks, *self._write(s, z, source, emit.Logged())]
 
     def _scalar(self, s: Statement) -> list[str]:
         """Return the lines of a statement that writes a scalar."""
@@ -499,10 +499,9 @@ class Traced(emit.Writer):
         what = f"{params.size(u.size)}, {entries}, {scalars.new_parts()}, barrier"
         return [scalars.writes(s, f"reduce_all<{add}, {s.dtype.ctype}>({what})")]
 
-    def _write(
-        self, w: VectorStore, desc: Descriptor, z: DType, source: str, logged: emit.Logged
-    ) -> list[str]:
-        """Return the lines that write the results of `source`, of type `z`, into `w`."""
+    def _write(self, s: Statement, z: DType, source: str, logged: emit.Logged) -> list[str]:
+        """Return the lines that write the results of `source`, of type `z`, into the output."""
+        w, desc = s.out, s.desc
         lines, mask, complement = self._operands.mask_words(desc)
         accum = emit.accum_type(self.params, desc, w.dtype, z)
         x, kind = self.params.vector(w), w.dtype.ctype
@@ -526,8 +525,7 @@ class Traced(emit.Writer):
 
     def call(self, name: str, types: str, args: str) -> str:
         """See `Writer`: the struct that computes the results of a whole vector."""
-        struct = {"mapped": "Mapped", "selected": "Selected", "combined": "Combined"}[name]
-        return f"{struct}<{types}>{{{args}}}"
+        return f"{name.capitalize()}<{types}>{{{args}}}"
 
 
 BLOCKS = 1  # of a multiprocessor: registers for each thread follow from this and its threads
