@@ -224,6 +224,7 @@ class SweepBody(NamedTuple):
     vectors that have entries at `here` alone: x, and others written with replace.
     """
 
+    statements: Sequence[Statement]
     before: Sequence[Statement]
     product: Statement
     multiply: ops.Multiply
@@ -254,7 +255,7 @@ def match_sweep(
     if isinstance(replaced, Rejection):
         return replaced
     assert isinstance(product.operation, ops.Multiply)
-    body = SweepBody(before, product, product.operation, after, replaced)
+    body = SweepBody(statements, before, product, product.operation, after, replaced)
     why = _why_no_product(body, above) or _why_not_after(body, above)
     return Rejection(why) if why else body
 

@@ -26,7 +26,7 @@ from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, degree_behind_edges, why_no_csr
 from lagpu.backends.gpu.storage.matrix import CscMatrix, index_type
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
-from lagpu.backends.gpu.storage.workspaces import Ranked, index_types
+from lagpu.backends.gpu.storage.workspaces import Ranked
 from lagpu.dtypes import INT32
 from lagpu.operations import Rejection
 
@@ -285,13 +285,12 @@ class GridSearch(KernelLoop):
         return (other, A) if along else (A, other)
 
     def _workspace(self) -> Workspace:
-        A, (successors, predecessors) = self._body.A, self._forms()
-        forward = self._body.product.transpose or successors is predecessors
+        A, forms = self._body.A, self._forms()
+        forward = self._body.product.transpose or forms[0] is forms[1]
         place = "grid search" if forward else "grid search against the edges"
-        if successors is None or predecessors is None:
-            place += " by one form"
+        place += " by one form" if None in forms else ""
         space: Workspace | None = A.cache.get(place)
-        return space or A.kept(place, lambda: Workspace(successors, predecessors))
+        return space or A.kept(place, lambda: Workspace(*forms))
 
     def _numbers(self, space: Workspace) -> tuple[str, Any, Any, float]:
         """Return the rule's constant, alpha, beta, and gamma.
@@ -429,7 +428,7 @@ def search_macros(
     body: SearchBody, form: CscMatrix, iso: bool, sums: bool, keep: bool
 ) -> tuple[dict[str, str], str]:
     """Return the macros that specialise the kernel of a search, and its prelude."""
-    macros, prelude, f = index_types(form), Prelude(), body.frontier.dtype
+    macros, prelude, f = workspaces.index_types(form), Prelude(), body.frontier.dtype
     if not iso:
         macros |= macros_of(body.product, f, form.dtype, prelude)[0]
     elif not f.is_bool:

@@ -35,7 +35,6 @@ from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, bytes_of, require, s
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, why_no_csr
 from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
-from lagpu.backends.gpu.storage.workspaces import index_types
 from lagpu.backends.policies import sparse_batch_size
 from lagpu.dtypes import BOOL, FP64, INT32, DType
 from lagpu.operations import Product, Rejection
@@ -272,7 +271,9 @@ class BitParallelSearch(ManySources):
         body, times, A = self._body, self._times, self._body.A
         self.stops = times is not None or may_last(A)  # whether a frontier may be left
         # A log has no counts of entries that outputs had before the loop.
-        self.keeps_log = all(_known_entries(a) == 0 for a in body.assignments)
+        stores = [a.target.store for a in body.assignments]
+        counts = [x.entries.known if isinstance(x, BitmapMatrix) else x.nvals for x in stores]
+        self.keeps_log = all(count == 0 for count in counts)
         # The columns of the first are a vertex' predecessors, of the second its successors.
         self._forms = (A, csr_of(A)) if body.product.transpose else (csr_of(A), A)
         self._word, self._groups = words_of(self._k)
@@ -363,7 +364,8 @@ class BitParallelSearch(ManySources):
         )  # fmt: skip
 
     def _kernel(self, block: int, records: int) -> Kernel:
-        macros = {"WORD": self._word, "GROUPS": str(self._groups), **index_types(self._forms[0])}
+        macros = workspaces.index_types(self._forms[0])
+        macros |= {"WORD": self._word, "GROUPS": str(self._groups)}
         macros |= {"BLOCK": str(block), "BLOCKS": str(BLOCKS)}
         if records:
             macros |= {"LOG": str(records), "ROWS": str(1 + len(self._body.assignments))}
@@ -391,12 +393,6 @@ class BitParallelSearch(ManySources):
             w.counted(count)
 
         return expand
-
-
-def _known_entries(a: Assignment) -> int | None:
-    """Return how many entries an output has, if the host knows."""
-    store = a.target.store
-    return store.entries.known if isinstance(store, BitmapMatrix) else store.nvals
 
 
 # ------------------------------------------------------------------ a thread block for each source
@@ -453,7 +449,7 @@ class PerSourceSearch(ManySources):
         return int(state + self._blocks(self._search_kernel()) * lists + outputs)
 
     def _search_kernel(self) -> Kernel:
-        macros, prelude = index_types(self._form), ""
+        macros, prelude = workspaces.index_types(self._form), ""
         if self._keep:
             body = self._body
             types, prelude = macros_of(body.product, body.frontier.dtype, body.A.dtype)

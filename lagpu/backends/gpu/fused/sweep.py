@@ -34,22 +34,16 @@ class FusedSweep(KernelLoop, emit.Writer):
 
     at = "i, j"
 
-    def __init__(
-        self,
-        statements: Sequence[Statement],
-        body: SweepBody,
-        here: VectorStore,
-        above: VectorStore,
-        levels: Any,
-    ) -> None:
-        self.statements, self.device = statements, here.device
-        self._body, self._masks, self._levels = body, {id(here): "here", id(above): "above"}, levels
+    def __init__(self, body: SweepBody, masks: list[VectorStore], levels: Any) -> None:
+        self.statements, self.device = body.statements, masks[0].device
+        self._body, self._levels = body, levels
+        self._mask_names = {id(x): name for x, name in zip(masks, ("here", "above"), strict=True)}
         self._x, self._y = body.multiply.operand, body.product.out
         self._blank: list[VectorStore] = [*body.replaced, self._y]
         around = (*body.before, *body.after)
-        self.written: list[VectorStore] = distinct(s.out for s in statements)
+        self.written: list[VectorStore] = distinct(s.out for s in body.statements)
         self._kept = [w for w in self.written if not holds(self._blank, w)]
-        own = [*self.written, here, above]
+        own = [*self.written, *masks]
         read = distinct(x for s in around for x in operands_of(s.operation))
         self._read = [x for x in read if not holds(own, x)]
         self._names: dict[int, str] = {}
@@ -227,7 +221,7 @@ class FusedSweep(KernelLoop, emit.Writer):
 
     def operand(self, x: VectorStore) -> str:
         """See `Writer`: the variable that is the vector's entry at the vertex."""
-        return self._masks.get(id(x)) or self._names[id(x)]
+        return self._mask_names.get(id(x)) or self._names[id(x)]
 
 
 def vector_sweep(statements: Sequence[Statement], turns: Sweep) -> VectorSweep | Rejection:
@@ -238,7 +232,7 @@ def vector_sweep(statements: Sequence[Statement], turns: Sweep) -> VectorSweep |
     body = match_sweep(statements, here, above)
     if isinstance(body, Rejection):
         return body
-    return VectorSweep(statements, body, here, above, levels)
+    return VectorSweep(body, [here, above], levels)
 
 
 def _mark(deepest: int) -> tuple[str, int]:
@@ -256,8 +250,8 @@ class VectorSweep(FusedSweep):
     @property
     def nbytes(self) -> int:
         """See `FusedLoop`: a mark a vertex, and the vectors written."""
-        marks: int = self._levels.size * _mark(self._levels.deepest)[1]
-        return marks + sum(int(x.bytes_to_write) for x in self.written)
+        marks = self._levels.size * _mark(self._levels.deepest)[1]
+        return int(marks + sum(x.bytes_to_write for x in self.written))
 
     def _prepare(self, log: LoopLog | None) -> Prepared:
         device, xp, levels = self.device, self.device.xp, self._levels
@@ -335,7 +329,7 @@ class PerSourceSweep(FusedSweep):
     def __init__(
         self, body: SweepBody, found: OnEntries, masks: list[VectorStore], levels: BitmapLevels
     ) -> None:
-        super().__init__(found.statements, body, masks[0], masks[1], levels)
+        super().__init__(body, masks, levels)
         self._store = found.store
         self._k, self._n = levels.shape
         self._of_one_value = [v for v in self._read if v.values is None]

@@ -336,7 +336,7 @@ class Prelude:
 
     def functor(self, op: Operator | Monoid) -> str:
         """Return the name of an operator's functor; a user's is added to the prelude."""
-        name, text = _monoid_functor(op) if isinstance(op, Monoid) else _operator_functor(op)
+        name, text = _functor(op)
         if text:
             self._texts[text] = None
         return name
@@ -383,22 +383,16 @@ def accum_macros(accum: BinaryOp | None, w: DType, z: DType, prelude: Prelude) -
 
 
 @functools.cache
-def _operator_functor(op: Operator) -> tuple[str, str]:
+def _functor(op: Operator | Monoid) -> tuple[str, str]:
     """Return the functor's name, and its C++ text unless it is in ``common/algebra.cuh``."""
-    return op.cuda, _struct(op.cuda, op, op.body) if op.body else ""
-
-
-@functools.cache
-def _monoid_functor(monoid: Monoid) -> tuple[str, str]:
-    """Return the functor's name, and its C++ text unless it is in ``common/algebra.cuh``."""
-    if not (monoid.registered or monoid.op.body):
-        return monoid.op.cuda, ""
-    name = f"User_monoid_{monoid.name}"
-    body = monoid.op.body or f"{monoid.op.cuda}::call<Z, T>(x, y, i, k, j)"
-    identity, terminal = monoid.cuda or _as_numbers(monoid)
-    return name, _struct(
-        name, monoid.op, body, _MONOID.format(identity=identity, terminal=terminal)
-    )
+    if not isinstance(op, Monoid):
+        return op.cuda, _struct(op.cuda, op, op.body) if op.body else ""
+    if not (op.registered or op.op.body):
+        return op.op.cuda, ""
+    name = f"User_monoid_{op.name}"
+    body = op.op.body or f"{op.op.cuda}::call<Z, T>(x, y, i, k, j)"
+    identity, terminal = op.cuda or _as_numbers(op)
+    return name, _struct(name, op.op, body, _MONOID.format(identity=identity, terminal=terminal))
 
 
 def _struct(name: str, op: Operator, body: str, more: str = "") -> str:
