@@ -67,7 +67,7 @@ class Arguments:
     """The arguments of a kernel, for one run after the other, on other handles each time.
 
     So they hold numbers alone. What belongs to handles is made of them in each run, and what the
-    text takes for granted of handles is asked of them before.
+    text takes for granted of handles is checked before.
     """
 
     def __init__(self) -> None:

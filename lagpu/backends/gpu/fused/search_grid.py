@@ -140,7 +140,7 @@ def form_arguments(side: str, form: CscMatrix | None, iso: bool) -> dict[str, An
 def block_of(device: Device, degree: float, wide: bool = False) -> int:
     """Return the threads of a block that searches a matrix of this mean degree.
 
-    With 64-bit pointers (`wide`) the kernel had better have more registers.
+    With 64-bit pointers (`wide`) the kernel needs more registers.
     """
     limits = device.limits
     block = limits.wide_search_block if wide else limits.search_block
@@ -399,7 +399,7 @@ def outputs_of(
         if log is not None:
             had.append(None if new else log.count_of(x))
         arguments[f"x{k}"], arguments[f"x{k}_words"] = x.values, x.words
-        x.counted(None)
+        x.changes()
     return blank, arguments, had
 
 

@@ -38,7 +38,7 @@ class _Entry:
         self.written = False
 
     def need(self, what: int) -> None:
-        """Ask for the presence of the entry as it is by now, or for its value too."""
+        """Require the presence of the entry as it is by now, or its value too."""
         if not self.known:
             self.needed = max(self.needed, what)
             self.known = what == VALUE
@@ -166,7 +166,7 @@ class Pass(emit.Writer):
         return made
 
     def _read(self, e: _Entry) -> str:
-        """Return the name of an entry, and ask for its value as it is by now."""
+        """Return the name of an entry, and require its value as it is by now."""
         e.need(VALUE)
         return f"e{e.suffix}"
 
@@ -288,7 +288,7 @@ class _ScalarLines:
     reads: set[int] = field(default_factory=set)
 
     def follow(self, others: _ScalarLines) -> bool:
-        """Whether these lines must come after `others`, which stand before them in the body."""
+        """Whether these lines must come after `others`, which precede them in the body."""
         return bool(self.writes & (others.writes | others.reads) or self.reads & others.writes)
 
     def extend(self, more: _ScalarLines) -> None:
@@ -313,7 +313,7 @@ class Passes:
         self._pass: Pass | None = None  # the open one
         self._space: Any = None
         self._reads: set[int] = set()  # the scalars that it reads, by `id`
-        self._after_pass = _ScalarLines()  # of statements that are in it, or stand after those
+        self._after_pass = _ScalarLines()  # of statements that are in it, or follow those
         self._after_barrier = _ScalarLines()  # of passes that have ended, whose sums need one
         self._sums = 0
 
