@@ -62,8 +62,7 @@ TARGETS = {
     "fusing": (
         "lagpu/backends/gpu/fused/match.py lagpu/backends/gpu/fused/plan.py "
         "lagpu/backends/gpu/fused/search_many.py lagpu/backends/gpu/fused/emit.py "
-        "lagpu/backends/gpu/fused/program/run.py lagpu/backends/gpu/fused/program/text.py "
-        "lagpu/backends/gpu/fused/emit.py",
+        "lagpu/backends/gpu/fused/program/run.py lagpu/backends/gpu/fused/program/text.py",
         "tests/backends/gpu/fused/program/test_program.py tests/backends/gpu/fused/test_plan.py "
         "tests/backends/gpu/fused/program/test_program_bitmap.py "
         "tests/backends/gpu/fused/program/test_program_kept.py "
@@ -76,7 +75,6 @@ TARGETS = {
     ),
     "searches": (
         "lagpu/backends/gpu/fused/search_grid.py lagpu/backends/gpu/fused/loop.py "
-        "lagpu/backends/gpu/fused/search_many.py "
         "lagpu/backends/gpu/fused/search_many.py lagpu/backends/gpu/fused/program/run.py",
         "tests/backends/gpu/fused/test_search_grid_values.py "
         "tests/backends/gpu/fused/test_search_grid_hubs.py "

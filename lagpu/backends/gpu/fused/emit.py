@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import functools
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -23,13 +24,7 @@ from lagpu.backends.gpu.ops.strategies import sums_every_entry
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, may_make_csr
 from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
-from lagpu.backends.gpu.storage.workspaces import (
-    Ranked,
-    heads_of,
-    index_types,
-    push_space,
-    ranked,
-)
+from lagpu.backends.gpu.storage.workspaces import Ranked, heads_of, index_types, push_space, ranked
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.operations import Descriptor, Handle, Product, Statement, operands_of
 
@@ -39,6 +34,7 @@ Question = Callable[[Sequence[Handle]], T]  # to handles, by their places
 WORDS = constant("kScalarWords")
 
 
+@dataclass
 class Run:
     """One run of a kernel: what its arguments are made of.
 
@@ -52,11 +48,11 @@ class Run:
         A barrier of the grid that a matrix' workspace has, once an argument needs that workspace.
     """
 
-    def __init__(
-        self, handles: Sequence[Handle], device: Device, blocks: int = 0, scalars: Any = None
-    ) -> None:
-        self.handles, self.device, self.blocks, self.scalars = handles, device, blocks, scalars
-        self.barrier: Array = None
+    handles: Sequence[Handle]
+    device: Device
+    blocks: int = 0
+    scalars: Any = None
+    barrier: Array = None
 
     def room(self, count: int, dtype: Any) -> Array:
         """Return uninitialised memory for `count` numbers."""
@@ -71,7 +67,7 @@ class Arguments:
     """The arguments of a kernel, for one run after the other, on other handles each time.
 
     So they hold numbers alone. What belongs to handles is made of them in each run, and what the
-    text takes for granted of handles is asked of them before.
+    text takes for granted of handles is checked before.
     """
 
     def __init__(self) -> None:
@@ -319,19 +315,13 @@ def _mapped(write: Writer, u: VectorStore, function: ops.BoundOperator) -> str:
 # ----------------------------------------------------------------------------------- scalars
 def why_no_scalars(statements: Sequence[Statement]) -> str:
     """Return why a kernel cannot hold the scalars of statements, or an empty string."""
-    for s in statements:
-        for ref in s.scalars:
-            if not _always_fits(ref.scalar.dtype, ref.dtype):
-                return f"{ref.name} of type {ref.scalar.dtype} may not fit {ref.dtype}"
+    for ref in (ref for s in statements for ref in s.scalars):
+        source, target = ref.scalar.dtype, ref.dtype
+        if not (source.is_float or target.is_float or target.is_bool):  # integers may not fit
+            low, high = int(target.smallest), int(target.largest)
+            if int(source.smallest) < low or int(source.largest) > high:
+                return f"{ref.name} of type {source} may not fit {target}"
     return ""
-
-
-def _always_fits(source: DType, target: DType) -> bool:
-    """Whether every value of `source` fits `target`; only integer targets can fail."""
-    if source.is_float or target.is_float or target.is_bool:
-        return True
-    low, high = int(target.smallest), int(target.largest)
-    return low <= int(source.smallest) and int(source.largest) <= high
 
 
 class LoopScalars:
@@ -446,10 +436,9 @@ class KernelScalars:
 
     def _load(self, k: int, x: ops.ScalarValue) -> str:
         """Return the line before the loop that makes scalar `k` a variable."""
-        kind = x.dtype.ctype
-        kinds = [kind, "bool", "const u64*"]
+        kinds = (x.dtype.ctype, "bool", "const u64*")
         number, there, place = self._params.made(kinds, lambda run: run.scalars.given(k))
-        return f"Entry<{kind}> {self._names[id(x)]} = load_scalar({place}, {there}, {number});"
+        return f"Entry<{kinds[0]}> {self._names[id(x)]} = load_scalar({place}, {there}, {number});"
 
     def checks(self, s: Statement) -> list[str]:
         """Return the lines that end the loop before a statement if it would read no value."""
@@ -487,12 +476,9 @@ class KernelScalars:
         """Return the lines after the loop."""
         if not self._names:
             return []
-        written = self._scalars.written
-        stores = [
-            f"store_scalar({self._out} + {WORDS * k}, {self._names[id(x)]});"
-            for k, x in enumerate(written)
-        ]
-        failed = f"{self._out}[{WORDS * len(written)}] = failed;"
+        out, written = self._out, [self._names[id(x)] for x in self._scalars.written]
+        stores = [f"store_scalar({out} + {WORDS * k}, {x});" for k, x in enumerate(written)]
+        failed = f"{out}[{WORDS * len(written)}] = failed;"
         return ["if (global_thread() == 0) {", *stores, failed, "}"]
 
 
@@ -539,6 +525,8 @@ class Operands:
 
     Attributes
     ----------
+    empty, unchanged : VectorStore or None
+        The vectors that end the loop.
     header : str
         The header with the functions that the text calls.
     most_held : int
@@ -561,21 +549,23 @@ class Operands:
         statements: Sequence[Statement],
         scalars: LoopScalars,
         written: Sequence[VectorStore],
-        unchanged: VectorStore | None,
+        until: ops.Until,
         block: int,
         traced: bool,
         handles: Sequence[Handle] = (),
     ) -> None:
         self.block, self.traced, self.device = block, traced, written[0].device
+        self.statements, self._written = statements, written
+        self.empty: Any = until.empty
+        self.unchanged: Any = until.unchanged
         self.params = Parameters(handles)
         self.counters = 2
-        self._written = written
         for x in written:
             self.params.vector(x, written=True)
         sums = sum(isinstance(s.operation, ops.Reduce) for s in statements)
         self.scalars = KernelScalars(scalars, sums, self.params)
         self.before = list(self.scalars.before)
-        self._sizes_held = set() if traced else self._sizes_to_hold(statements, unchanged)
+        self._sizes_held = set() if traced else self._sizes_to_hold()
         self._registers: dict[int, str] = {}  # of vectors held, by `id`
 
     def new_counters(self, count: int) -> int:
@@ -616,17 +606,15 @@ class Operands:
         """Whether every warp holds the vectors of a size in registers, a lane an index."""
         return size in self._sizes_held
 
-    def _sizes_to_hold(
-        self, statements: Iterable[Statement], unchanged: VectorStore | None
-    ) -> set[int]:
+    def _sizes_to_hold(self) -> set[int]:
         """Return the sizes whose vectors every warp may hold.
 
         A product reads and writes memory, and so its vectors are not held, nor are those of their
         sizes, with which they may be combined; nor is a vector that is compared with a copy.
         """
         sizes: set[int] = set()
-        others = {0} if unchanged is None else {0, unchanged.size}
-        for s in statements:
+        others = {0} if self.unchanged is None else {0, self.unchanged.size}
+        for s in self.statements:
             vectors = [x for x in operands_of(s.operation) if type(x) is VectorStore]
             vectors += [] if s.writes_scalar else [s.out]
             multiplies = isinstance(s.operation, PRODUCTS)

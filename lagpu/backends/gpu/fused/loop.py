@@ -43,6 +43,8 @@ class KernelLoop(abc.ABC):
     ----------
     device : Device
         Where the loop runs.
+    written : sequence of VectorStore
+        The vectors that the loop writes in place.
     stops : bool
         Whether the kernel looks at the device's word `Device.stop`, which an interrupt sets. Then
         the host waits for the end of the loop.
@@ -53,6 +55,7 @@ class KernelLoop(abc.ABC):
     keeps_log = False
     statements: Sequence[Statement]
     device: Device
+    written: Sequence[VectorStore]
     stops = False
 
     @property
@@ -60,9 +63,9 @@ class KernelLoop(abc.ABC):
     def nbytes(self) -> int:
         """See `FusedLoop`."""
 
-    @abc.abstractmethod
     def _outputs(self) -> Sequence[VectorStore]:
-        """Return the vectors that the loop writes in place."""
+        """Return the vectors that the loop is about to write in place."""
+        return self.written
 
     @abc.abstractmethod
     def _prepare(self, log: LoopLog | None) -> Prepared | None:
@@ -120,10 +123,7 @@ class KernelLoop(abc.ABC):
         try:
             launch()
         except BaseException:
-            if self.device.began:
-                end()
-            else:
-                restore()
+            (end if self.device.began else restore)()
             raise
         try:
             end()

@@ -224,6 +224,7 @@ class SweepBody(NamedTuple):
     vectors that have entries at `here` alone: x, and others written with replace.
     """
 
+    statements: Sequence[Statement]
     before: Sequence[Statement]
     product: Statement
     multiply: ops.Multiply
@@ -253,12 +254,10 @@ def match_sweep(
     replaced = _replaced_at_here(before, here)
     if isinstance(replaced, Rejection):
         return replaced
-    why = _why_no_product(product, above, replaced, before)
-    why = why or _why_not_after(after, product.out, above, replaced)
-    if why:
-        return Rejection(why)
     assert isinstance(product.operation, ops.Multiply)
-    return SweepBody(before, product, product.operation, after, replaced)
+    body = SweepBody(statements, before, product, product.operation, after, replaced)
+    why = _why_no_product(body, above) or _why_not_after(body, above)
+    return Rejection(why) if why else body
 
 
 def _stays_in(s: Statement, vectors: list[VectorStore]) -> bool:
@@ -295,15 +294,13 @@ def _replaced_at_here(
     return replaced
 
 
-def _why_no_product(
-    s: Statement, above: VectorStore, replaced: list[VectorStore], before: Sequence[Statement]
-) -> str:
+def _why_no_product(body: SweepBody, above: VectorStore) -> str:
     """Return why a product does not fit, or an empty string."""
-    assert isinstance(s.operation, ops.Multiply)
-    A, x, product = s.operation.matrix, s.operation.operand, s.operation.product
+    s, before = body.product, body.before
+    A, x, product = body.multiply.matrix, body.multiply.operand, body.multiply.product
     if not _keeps_to(s, above) or not s.desc.replace or s.desc.accum is not None:
         return "the product is not written to above alone, with replace"
-    if not holds(replaced, x):
+    if not holds(body.replaced, x):
         return "the product's operand may have entries outside of here"
     if any(s.out is b.out for b in before):
         return "the product and a statement before it write the same vector"
@@ -317,16 +314,15 @@ def _why_no_product(
     return lacking and f"a sweep needs the matrix by rows too, and {lacking}"
 
 
-def _why_not_after(
-    after: Sequence[Statement], y: VectorStore, above: VectorStore, replaced: list[VectorStore]
-) -> str:
+def _why_not_after(body: SweepBody, above: VectorStore) -> str:
     """Return why a statement after the product does not fit, or an empty string."""
-    for s in after:
+    y = body.product.out
+    for s in body.after:
         desc = s.desc
         inside = desc.mask is None and _stays_in(s, [above, y])
         if not _keeps_to(s, above) and not (inside and (desc.accum is not None or s.out is y)):
             return f"{method(s)} after the product is not masked by above"
-        if holds(replaced, s.out):
+        if holds(body.replaced, s.out):
             return f"{method(s)} after the product writes a vector that is replaced at here"
         if desc.replace and s.out is not y:
             return f"{method(s)} after the product has replace"

@@ -5,31 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lagpu.backends.gpu.device.protocol import has_free
-from lagpu.backends.gpu.fused.loop import if_fits
-from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, VALUE, SearchBody, match_search
+from lagpu.backends.gpu.fused.match import VALUE, SearchBody, match_search
 from lagpu.backends.gpu.fused.program.run import generated_bitmap_loop, generated_loop
 from lagpu.backends.gpu.fused.relaxation import relaxation
 from lagpu.backends.gpu.fused.search_grid import grid_search
-from lagpu.backends.gpu.fused.search_many import (
-    BitParallelSearch,
-    PerSourceSearch,
-    depth_bound,
-    depth_of,
-    per_source_search,
-    why_not_per_source,
-)
+from lagpu.backends.gpu.fused.search_many import per_source_search, search_without_values
 from lagpu.backends.gpu.fused.sweep import per_source_sweep, vector_sweep
 from lagpu.backends.gpu.ops.planner import SearchRule, policy_of
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.profile import DeviceLoop
-from lagpu.backends.gpu.storage.bitmap import (
-    BitmapLevels,
-    BitmapMatrix,
-    MatrixHandle,
-    stride,
-)
-from lagpu.backends.gpu.storage.forms import why_no_csr
+from lagpu.backends.gpu.storage.bitmap import BitmapLevels, BitmapMatrix, MatrixHandle, stride
 from lagpu.backends.gpu.storage.matrix import Counters, cast_number
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.operations import Multiply, Rejection, Statement, Sweep, Until, once
@@ -71,19 +56,15 @@ def _writes_matrices(body: Sequence[Statement]) -> bool:
 
 
 # ------------------------------------------------------------------------- searches by policies
-def _edges(alpha: float, beta: float) -> tuple[str, float, float]:
-    return "kByEdges", alpha, beta
-
-
 def _hiragushi(alpha: float, beta: float, push: str, pull: str) -> tuple[Any, ...] | str:
     if (push, pull) != ("queue", "bitmap"):
         return "a fused search has kernels of its own, and others are asked for"
-    return _edges(alpha, beta)
+    return "kByEdges", alpha, beta
 
 
 #: What a policy's arguments are to the fused search, or why it cannot follow the policy.
 SEARCH_RULES: dict[str, Callable[..., tuple[Any, ...] | str] | str] = {
-    "beamer": _edges,
+    "beamer": lambda alpha, beta: ("kByEdges", alpha, beta),
     "hiragushi": _hiragushi,
     "bfs2d": lambda ratio: ("kByUnvisited", ratio),
     "turbobfs": lambda threshold: ("kByDensity", threshold),
@@ -150,32 +131,7 @@ def _plan_search(
         return Rejection(why)
     if carries_values:
         return per_source_search(counters, body, times)
-    return _search_without_values(counters, body, times, number)
-
-
-def _search_without_values(
-    counters: Counters, body: SearchBody, times: int | None, number: Any
-) -> DeviceLoop | Rejection:
-    """Return a search without values: per source if the matrix is deep, else bit-parallel."""
-    A = body.A
-    lacking = why_no_csr(A)
-    if lacking:
-        return Rejection(f"a bit-parallel search needs the matrix by rows too, and {lacking}")
-    (k, n), many, bound = body.frontier.shape, len(body.assignments), depth_bound(A)
-    why = (
-        why_not_per_source(A, k)
-        or (f"{many} assignments > {MAX_ASSIGNMENTS}" if many > MAX_ASSIGNMENTS else "")
-        or (f"at most {times} levels <= {bound}" if times is not None and times <= bound else "")
-        or (f"{n} vertices have at most {bound} levels" if n <= bound else "")
-    )
-    if not why:
-        deep, why = depth_of(counters, A, body.product)
-        if deep:
-            search = PerSourceSearch(counters, body, times, number, why)
-            if has_free(A.device, search.nbytes):
-                return search
-            why = f"{why}, but the lists of a per-source search do not fit"
-    return if_fits(BitParallelSearch(counters, body, times, number, why))
+    return search_without_values(counters, body, times, number)
 
 
 def _constant_value(body: SearchBody) -> Any:

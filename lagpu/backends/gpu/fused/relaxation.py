@@ -17,13 +17,8 @@ from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, may_last
 from lagpu.backends.gpu.fused.match import matched
 from lagpu.backends.gpu.fused.search_grid import Workspace, form_arguments
 from lagpu.backends.gpu.kernels import Kernel, Prelude, constant, kernel, macros_of
+from lagpu.backends.gpu.ops import planner
 from lagpu.backends.gpu.ops.elementwise import reduce_matrix
-from lagpu.backends.gpu.ops.planner import (
-    CLUSTER_DEGREE,
-    RELAXED_AHEAD,
-    RELAXED_SHARE,
-    RELAXED_STEP,
-)
 from lagpu.backends.gpu.ops.strategies import by_inputs
 from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.forms import why_no_csr
@@ -172,7 +167,7 @@ class Relaxation(KernelLoop):
 
     def __init__(self, body: RelaxationBody) -> None:
         self.device, self.statements, self.stops = body.A.device, body.statements, may_last(body.A)
-        self._body = body
+        self._body, self.written = body, [body.frontier, body.numbers, body.worse]
 
     @property
     def nbytes(self) -> int:
@@ -180,11 +175,8 @@ class Relaxation(KernelLoop):
         d = self._body.numbers
         return bytes_of(d.size, d.dtype)
 
-    def _outputs(self) -> list[VectorStore]:
-        return [self._body.frontier, self._body.numbers, self._body.worse]
-
     def _prepare(self, log: LoopLog | None) -> Prepared:
-        f, d, _ = self._outputs()
+        f, d = self._body.frontier, self._body.numbers
         space = self._space()
         launch, source, number = self._launch(space), f.single, f.number
         d.to_blank()
@@ -224,8 +216,8 @@ class Relaxation(KernelLoop):
             made, grid * space.block, block=space.block, cooperative=True,
             n=n, **form_arguments("out", form, iso=False), a_iso=form.number,
             step=step, narrow=narrow, degree=int(min(max(space.degree, 1), SMALL // 4)),
-            few=few, many=max(A.nvals // RELAXED_SHARE, 8 * few),
-            listed=space.found_in(device, n), waiting=space.words[0], **space.both(),
+            few=few, many=max(A.nvals // planner.RELAXED_SHARE, 8 * few),
+            listed=space.found_in(), waiting=space.words[0], **space.both(),
             counters=space.counters, barrier=space.barrier,
             stop=device.stop[0] if self.stops else None, result=space.result,
         )  # fmt: skip
@@ -239,16 +231,16 @@ class Relaxation(KernelLoop):
         farthest = abs(float(reduce_matrix(A, monoid.max if least else monoid.min) or 0))
         kind = self._body.frontier.dtype
         info = np.finfo(kind.numpy) if kind.is_float else np.iinfo(kind.numpy)
-        step = min(RELAXED_STEP * farthest / max(degree, 1), float(info.max) / 2)
+        step = min(planner.RELAXED_STEP * farthest / max(degree, 1), float(info.max) / 2)
         step = step if kind.is_float else max(1, int(step))
         return step if least else -step
 
     def _kernel(self, space: Workspace) -> Kernel:
         body, prelude = self._body, Prelude()
         macros, _ = macros_of(body.product, body.frontier.dtype, body.A.dtype, prelude)
-        macros |= index_types(body.A)
         macros |= {"F": body.frontier.dtype.ctype, "BLOCK": str(space.block)}
-        if space.degree <= CLUSTER_DEGREE:
-            macros["AHEAD"] = str(RELAXED_AHEAD)
-        macros |= {"STEPS": str(int(body.product.semiring.multiply is binary.plus))}
+        macros["STEPS"] = str(int(body.product.semiring.multiply is binary.plus))
+        if space.degree <= planner.CLUSTER_DEGREE:
+            macros["AHEAD"] = str(planner.RELAXED_AHEAD)
+        macros |= index_types(body.A)
         return kernel("search/relax.cu", "relax", prelude=prelude.text, **macros)

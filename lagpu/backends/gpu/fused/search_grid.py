@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,14 +10,7 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, may_last
-from lagpu.backends.gpu.fused.match import (
-    DEPTH,
-    MAX_ASSIGNMENTS,
-    Assignment,
-    SearchBody,
-    why_no_search,
-    why_no_values,
-)
+from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, SearchBody, why_no_search, why_no_values
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, Prelude, constant, kernel, macros_of
 from lagpu.backends.gpu.ops.planner import (
     CLUSTER_DEGREE,
@@ -34,9 +26,9 @@ from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, degree_behind_edges, why_no_csr
 from lagpu.backends.gpu.storage.matrix import CscMatrix, index_type
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
-from lagpu.backends.gpu.storage.workspaces import Ranked, index_types
+from lagpu.backends.gpu.storage.workspaces import Ranked
 from lagpu.dtypes import INT32
-from lagpu.operations import Product, Rejection
+from lagpu.operations import Rejection
 
 NO_LIMIT = np.uint32(2**32 - 1)
 NEW_LOG = constant("kNewLog")  # beside the bits of outputs that are blank
@@ -77,14 +69,12 @@ class Workspace:
         self.hint: Any = None if pull is None else pull.hint
         self.targets = n if pull is None else pull.targets
         self.words = [xp.empty(words, np.uint32) for _ in range(3)]
-        self._push, self._n, self._place = push, n, kind
-        self._lists: dict[bool, dict[str, Any]] = {}
-        self._both: dict[str, Any] = {}
+        self._device, self._push, self._n, self._place = device, push, n, kind
+        self._made: dict[Any, list[Any]] = {}
         self.counters = xp.zeros(workspaces.SEARCH_COUNTERS, np.uint64)
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32) if push is None else push.barrier
         self.result = xp.zeros(constant("kResults"), np.uint64)
         self.launches: dict[Any, CheckedLaunch] = {}
-        self._found_in: Any = None
         self.degree, self.behind = form.nvals / max(n, 1), 0.0
         if successors is not None and predecessors is not None:
             self.behind = degree_behind_edges(successors, predecessors)
@@ -105,46 +95,37 @@ class Workspace:
         if push is None:
             none = dict.fromkeys(("vertex", "start", "degree", "chunks_a", "chunks_b"))
             return {**none, "num_room": 0, "num_places": 0}
-        if again not in self._lists:
-            room = 2 * self._n if again else len(push.vertex)
-            places = place_room(room)
-            sizes = [(places, self._place), (places, np.dtype(np.uint32))]
-            if again:
-                sizes += [(room, push.vertex.dtype), (2 * push.num_chunks, push.chunks.dtype)]
-            start, degree, *own = self._arrays(sizes)
-            vertex, chunks = own or (push.vertex, push.chunks)
-            self._lists[again] = {
-                "vertex": vertex, "start": start, "degree": degree, "num_room": room,
-                "num_places": places, "chunks_a": chunks, "chunks_b": chunks[-1:],
-            }  # fmt: skip
-        return self._lists[again]
+        room = 2 * self._n if again else len(push.vertex)
+        places = min(room, 2 * PLACED)
+        sizes = [(places, self._place), (places, np.uint32)]
+        if again:
+            sizes += [(room, push.vertex.dtype), (2 * push.num_chunks, push.chunks.dtype)]
+        start, degree, *own = self._arrays(("lists", again), sizes)
+        vertex, chunks = own or (push.vertex, push.chunks)
+        return {
+            "vertex": vertex, "start": start, "degree": degree, "num_room": room,
+            "num_places": places, "chunks_a": chunks, "chunks_b": chunks[-1:],
+        }  # fmt: skip
 
     def both(self) -> dict[str, Any]:
         """Return two lists that may have all vertices each, with places, and all chunks."""
-        push = self._push
-        assert push is not None
-        if not self._both:
-            names = ("vertex", "start", "degree", "chunks")
-            first = [getattr(push, name) for name in names]
-            second = self._arrays([(len(x), x.dtype) for x in first])
-            for name, a, b in zip(names, first, second, strict=True):
-                self._both |= {f"{name}_a": a, f"{name}_b": b}
-        return self._both
+        names = ("vertex", "start", "degree", "chunks")
+        first = {f"{name}_a": getattr(self._push, name) for name in names}
+        second = self._arrays("both", [(len(x), x.dtype) for x in first.values()])
+        return first | {f"{name}_b": x for name, x in zip(names, second, strict=True)}
 
-    def _arrays(self, sizes: list[tuple[int, np.dtype[Any]]]) -> list[Any]:
-        assert self._push is not None
-        device, nbytes = self._push.device, sum(count * kind.itemsize for count, kind in sizes)
-        device.require(nbytes, "grid search")
-        self.nbytes += nbytes
-        return [device.xp.empty(count, kind) for count, kind in sizes]
+    def found_in(self) -> Any:
+        """Return room for the level that each vertex is found in."""
+        return self._arrays("found in", [(self._n, np.int32)])[0]
 
-    def found_in(self, device: Device, n: int) -> Any:
-        """Return room for the level that each vertex is found in; made at the first call."""
-        if self._found_in is None:
-            device.require(4 * n, "grid search")
-            self._found_in = device.xp.empty(n, np.int32)
-            self.nbytes += 4 * n
-        return self._found_in
+    def _arrays(self, what: Any, sizes: Sequence[tuple[int, Any]]) -> list[Any]:
+        """Return arrays of these sizes and types, which are made at the first call."""
+        if what not in self._made:
+            nbytes = sum(count * np.dtype(kind).itemsize for count, kind in sizes)
+            self._device.require(nbytes, "grid search")
+            self.nbytes += nbytes
+            self._made[what] = [self._device.xp.empty(count, kind) for count, kind in sizes]
+        return self._made[what]
 
 
 def form_arguments(side: str, form: CscMatrix | None, iso: bool) -> dict[str, Any]:
@@ -152,23 +133,18 @@ def form_arguments(side: str, form: CscMatrix | None, iso: bool) -> dict[str, An
     names = f"{side}_ptr", f"{side}_idx", f"{side}_values"
     if form is None:
         return dict.fromkeys(names)
-    values = None if iso else form.values
-    return dict(zip(names, (form.col_ptr, form.row_idx, values), strict=True))
+    arrays = form.col_ptr, form.row_idx, None if iso else form.values
+    return dict(zip(names, arrays, strict=True))
 
 
 def block_of(device: Device, degree: float, wide: bool = False) -> int:
     """Return the threads of a block that searches a matrix of this mean degree.
 
-    With 64-bit pointers (`wide`) the kernel had better have more registers.
+    With 64-bit pointers (`wide`) the kernel needs more registers.
     """
     limits = device.limits
     block = limits.wide_search_block if wide else limits.search_block
     return min(block, limits.long_search_block) if degree <= LONG_SEARCH_DEGREE else block
-
-
-def place_room(room: int) -> int:
-    """Return how many vertices of both lists have places, where these have `room` in all."""
-    return min(room, 2 * PLACED)
 
 
 def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) -> tuple[int, int]:
@@ -180,12 +156,13 @@ def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) ->
     n, entries, chunks = len(out_degree), int(out_degree.sum()), workspaces.num_chunks(out_degree)
     index, place = (np.dtype(index_type(count)).itemsize for count in (n, entries))
     csc = entries * index + (n + 1) * place
+    levels = n * INT32.numpy.itemsize + 4 * nwords(n)
     kept = workspaces.pull_bytes(n) + 12 * nwords(n)
     if not one_form:
-        kept += workspaces.push_bytes(n, chunks) + (4 + place) * place_room(workspaces.list_room(n))
-    return csc, csc * (
-        1 if symmetric or one_form else 2
-    ) + kept + n * INT32.numpy.itemsize + 4 * nwords(n)
+        places = min(workspaces.list_room(n), 2 * PLACED)
+        kept += workspaces.push_bytes(n, chunks) + (4 + place) * places
+    forms = 1 if symmetric or one_form else 2
+    return csc, forms * csc + kept + levels
 
 
 def grid_search(
@@ -203,22 +180,9 @@ def grid_search(
     if lacking:
         kind, does = ("kOnlyPulls", "pulls") if product.transpose else ("kOnlyPushes", "pushes")
         rule = SearchRule(kind, why=f"it only {does}, by columns alone: {lacking}")
-    why = why_no_search(body)
-    if why:
-        return Rejection(why)
-    iso = _is_one(body)
-    sums = not iso and body.sums
-    keep = sums or (not iso and body.reads[0]) or (times is not None and not iso)
-    why = why_no_values(body, sums, keep)
-    if why:
-        return Rejection(why)
-    leaves = times is not None or (may_last(A) and (iso or body.assigns_first))
-    return GridSearch(body, times, sums, iso, keep or (leaves and not iso), leaves, rule)
-
-
-def levels_only(A: CscMatrix, f: VectorStore, levels: VectorStore, product: Product) -> SearchBody:
-    """Return the search that assigns its depths to `levels`, and does nothing else."""
-    return SearchBody(A, f, levels, product, (Assignment(levels, DEPTH),), True, ())
+    made = GridSearch(body, times, rule)
+    why = why_no_search(body) or why_no_values(body, made.sums, made.keep)
+    return Rejection(why) if why else made
 
 
 def _is_one(body: SearchBody) -> bool:
@@ -233,36 +197,28 @@ def _is_one(body: SearchBody) -> bool:
 class GridSearch(KernelLoop):
     """A search from one frontier that one kernel runs; see search/grid.cu.
 
-    Parameters
+    Attributes
     ----------
     sums, iso, keep : bool
         Whether the products of one level add up; whether every product is 1; whether the frontier's
         values are stored.
-    leaves : bool
+    stops : bool
         Whether a frontier may be left: by `times`, or where an interrupt stops the search.
-    rule : SearchRule or None
-        How directions are chosen; None as ``auto`` does.
     """
 
     name = "grid search"
     keeps_log = True
 
-    def __init__(
-        self,
-        body: SearchBody,
-        times: int | None,
-        sums: bool,
-        iso: bool,
-        keep: bool,
-        leaves: bool,
-        rule: SearchRule | None = None,
-    ) -> None:
-        found = "the body is a search from one frontier"
+    def __init__(self, body: SearchBody, times: int | None, rule: SearchRule | None) -> None:
+        found, A = "the body is a search from one frontier", body.A
         self.why = found if rule is None else f"{found}; {rule.why}"
-        self.statements, self.device, self.stops = body.statements, body.A.device, leaves
+        self.statements, self.device, self._n = body.statements, A.device, int(A.shape[0])
         self._body, self._times, self._rule = body, times, rule
-        self._sums, self._iso, self._keep = sums, iso, keep
-        self._n = int(body.A.shape[0])
+        self.written = [body.frontier, *[a.target for a in body.assignments]]
+        self.iso = iso = _is_one(body)
+        self.sums = not iso and body.sums
+        self.stops = times is not None or (may_last(A) and (iso or body.assigns_first))
+        self.keep = not iso and (self.sums or body.reads[0] or self.stops)
         self._depths: list[Any] | None = None  # where the next run is to keep its depth
 
     def count(self) -> Callable[[], int]:
@@ -274,21 +230,16 @@ class GridSearch(KernelLoop):
     @property
     def nbytes(self) -> int:
         """See `FusedLoop`."""
-        targets = [a.target for a in self._body.assignments]
-        saved = [targets[k] for k in self._body.overwrites(self._sums)] if self.stops else []
-        values = [self._body.frontier] if self._keep else []
-        values += [x for x in saved if x.known != 0]
+        f, *targets = self.written
+        saved = [targets[k] for k in self._body.overwrites(self.sums)] if self.stops else []
+        values = [*([f] if self.keep else []), *(x for x in saved if x.known != 0)]
         assigned = sum(x.bytes_to_write for x in targets)
         return int(assigned + sum(x.dtype.numpy.itemsize * self._n for x in values))
 
-    def _outputs(self) -> list[VectorStore]:
-        return [self._body.frontier, *[a.target for a in self._body.assignments]]
-
     def _prepare(self, log: LoopLog | None) -> Prepared | None:
-        body, times, f = self._body, self._times, self._body.frontier
+        body, times, (f, *targets) = self._body, self._times, self.written
         if times == 0:
             return None
-        targets = [a.target for a in body.assignments]
         depths, self._depths = self._depths, None
         space, left_words = self._workspace(), f.spare_words() if self.stops else None
         result = space.result if log is None else log.words
@@ -299,8 +250,8 @@ class GridSearch(KernelLoop):
             body.excluded.to_bitmap()
             excluded = body.excluded.words.copy()  # it is written while it is read
         blank, given, had = outputs_of(targets, log)
-        saved = save_values(body.overwrites(self._sums), targets, blank) if self.stops else []
-        f_values = f.spare_values(f.dtype) if self._keep else None
+        saved = save_values(body.overwrites(self.sums), targets, blank) if self.stops else []
+        f_values = f.spare_values(f.dtype) if self.keep else None
         given |= {
             "v_words": excluded, "sources": sources, "source_values": source_values,
             "f_iso": f.number, "source": source, "num_sources": num_sources,
@@ -313,7 +264,7 @@ class GridSearch(KernelLoop):
         def settle() -> None:
             left = workspaces.entries_left(self.device, result) if self.stops else 0
             if left:
-                number = None if self._keep else f.dtype.numpy.type(1)
+                number = None if self.keep else f.dtype.numpy.type(1)
                 f.set_bitmap(left_words, f_values, number, left)
                 restore_values(saved, left_words)
             else:
@@ -334,13 +285,12 @@ class GridSearch(KernelLoop):
         return (other, A) if along else (A, other)
 
     def _workspace(self) -> Workspace:
-        A, (successors, predecessors) = self._body.A, self._forms()
-        forward = self._body.product.transpose or successors is predecessors
+        A, forms = self._body.A, self._forms()
+        forward = self._body.product.transpose or forms[0] is forms[1]
         place = "grid search" if forward else "grid search against the edges"
-        if successors is None or predecessors is None:
-            place += " by one form"
+        place += " by one form" if None in forms else ""
         space: Workspace | None = A.cache.get(place)
-        return space or A.kept(place, lambda: Workspace(successors, predecessors))
+        return space or A.kept(place, lambda: Workspace(*forms))
 
     def _numbers(self, space: Workspace) -> tuple[str, Any, Any, float]:
         """Return the rule's constant, alpha, beta, and gamma.
@@ -349,9 +299,9 @@ class GridSearch(KernelLoop):
         push finds words.
         """
         if self._rule is None:
-            alpha = alpha_of(space.degree, self._n, self._sums, wide=True)
+            alpha = alpha_of(space.degree, self._n, self.sums, wide=True)
             gamma = gamma_of(alpha, space.degree, space.behind)
-            return "kByEdges", alpha, beta_of(self._sums), gamma
+            return "kByEdges", alpha, beta_of(self.sums), gamma
         return *self._rule[:3], 0.0
 
     def _launch(self, space: Workspace, log: LoopLog | None, blank: int) -> CheckedLaunch:
@@ -361,7 +311,7 @@ class GridSearch(KernelLoop):
         logs = logs_of(log, blank, len(assigned))
         key = (
             product.semiring, product.flip, product.domain, body.frontier.dtype, assigned,
-            body.assigns_first, self._sums, self._iso, self._keep, self.stops,
+            body.assigns_first, self.sums, self.iso, self.keep, self.stops,
             tuple(logs.items()), self._rule and self._rule[:3],
         )  # fmt: skip
         if key not in space.launches:
@@ -371,19 +321,20 @@ class GridSearch(KernelLoop):
     def _bound(self, space: Workspace, logs: dict[str, str]) -> CheckedLaunch:
         """Prepare the launch with the arguments that all loops of this structure share."""
         (successors, predecessors), body = self._forms(), self._body
-        A, n, iso, device = body.A, self._n, self._iso, self.device
+        A, n, iso, device = body.A, self._n, self.iso, self.device
         kind, alpha, beta, gamma = self._numbers(space)
-        looks = self._sums and space.degree > LONG_SEARCH_DEGREE
-        ranks = self._ranks() if looks else Ranked(None, None, None)
-        made = self._kernel(A, space, logs, ranks.idx is not None)
+        looks, ranks = self.sums and space.degree > LONG_SEARCH_DEGREE, Ranked(None, None, None)
+        if looks and predecessors is not None and body.counts:  # a pull adds up by a table
+            ranks = workspaces.ranked(predecessors, successors, _RANKED_BYTES)
+        made = self._kernel(space, logs, ranks.idx is not None)
         near = workspaces.near_words(device, n) if looks else 0
-        shared = max(space.shared, 4 * (near + 1), pull_room(space.block, self._sums))
+        shared = max(space.shared, 4 * (near + 1), pull_room(space.block, self.sums))
         grid = device.max_cooperative_blocks(made, space.block, shared)
         if not grid:  # a part of a GPU may have no room for a cluster
             space.cluster = 1
             return self._bound(space, logs)
         reads_matrix = not iso and body.reads[1]
-        unhinted = self._sums or (reads_matrix and A.values is not None)
+        unhinted = self.sums or (reads_matrix and A.values is not None)
         visited, words_a, words_b = space.words
         return device.prepare(
             made, grid * space.block, block=space.block, cooperative=True, shared=shared,
@@ -395,23 +346,14 @@ class GridSearch(KernelLoop):
             solo=0 if kind == "kByUnvisited" else space.solo, num_targets=space.targets,
             skips=int(self._rule is None or self._rule.one_way),
             alpha=alpha, beta=beta, gamma=gamma, visited=visited, words_a=words_a, words_b=words_b,
-            found_in=space.found_in(device, n) if self._sums else None,
+            found_in=space.found_in() if self.sums else None,
             **space.lists(not body.assigns_first), counters=space.counters, barrier=space.barrier,
             near=near, ranked_idx=ranks.idx, rank=ranks.rank, counts=ranks.words,
             stop=device.stop[0] if self.stops else None,
         )  # fmt: skip
 
-    def _ranks(self) -> Ranked:
-        """Return the predecessors by ranks of degree, if a pull adds up counts by a table."""
-        successors, predecessors = self._forms()
-        if self._iso or predecessors is None or not self._body.counts:
-            return Ranked(None, None, None)
-        return workspaces.ranked(predecessors, successors, _RANKED_BYTES)
-
-    def _kernel(
-        self, form: CscMatrix, space: Workspace, logs: dict[str, str], ranks: bool
-    ) -> Kernel:
-        macros, prelude = search_macros(self._body, form, self._iso, self._sums, self._keep)
+    def _kernel(self, space: Workspace, logs: dict[str, str], ranks: bool) -> Kernel:
+        macros, prelude = search_macros(self._body, self._body.A, self.iso, self.sums, self.keep)
         macros |= {"BLOCK": str(space.block)} | logs
         if not self.stops:
             macros["STOPS"] = "0"
@@ -419,7 +361,7 @@ class GridSearch(KernelLoop):
             macros["RANKS"] = "1"
         if self._rule is not None and self._rule.kind != "kByEdges":
             macros["RULE"] = self._rule.kind
-        limits = form.device.limits
+        limits = self.device.limits
         if limits.placed is not None:
             macros["PLACED"] = str(limits.placed)
         if space.cluster > 1:
@@ -434,8 +376,8 @@ def pull_room(block: int, sums: bool) -> int:
 
 def unused_outputs(assignments: int) -> dict[str, Any]:
     """Return the arguments of a search kernel for the outputs that so many assignments lack."""
-    names = ((f"x{k}", f"x{k}_words") for k in range(assignments, MAX_ASSIGNMENTS))
-    return dict.fromkeys(itertools.chain.from_iterable(names))
+    lacking = range(assignments, MAX_ASSIGNMENTS)
+    return {name: None for k in lacking for name in (f"x{k}", f"x{k}_words")}
 
 
 def outputs_of(
@@ -451,14 +393,13 @@ def outputs_of(
     arguments: dict[str, Any] = {}
     for k, x in enumerate(targets):
         new = x.to_blank()
-        if new:
-            blank |= 1 << k
-        else:
+        blank |= new << k
+        if not new:
             x.to_writable()
         if log is not None:
             had.append(None if new else log.count_of(x))
         arguments[f"x{k}"], arguments[f"x{k}_words"] = x.values, x.words
-        x.counted(None)
+        x.changes()
     return blank, arguments, had
 
 
@@ -487,15 +428,12 @@ def search_macros(
     body: SearchBody, form: CscMatrix, iso: bool, sums: bool, keep: bool
 ) -> tuple[dict[str, str], str]:
     """Return the macros that specialise the kernel of a search, and its prelude."""
-    macros, prelude = index_types(form), Prelude()
-    if iso:
-        if not body.frontier.dtype.is_bool:
-            macros |= {"U": body.frontier.dtype.ctype}
-    else:
-        types, _ = macros_of(body.product, body.frontier.dtype, form.dtype, prelude)
-        macros |= types
+    macros, prelude, f = workspaces.index_types(form), Prelude(), body.frontier.dtype
+    if not iso:
+        macros |= macros_of(body.product, f, form.dtype, prelude)[0]
+    elif not f.is_bool:
+        macros["U"] = f.ctype
     for k, assignment in enumerate(body.assignments):
         macros |= {f"X{k}": str(assignment.what), f"X{k}_T": assignment.target.dtype.ctype}
-    macros |= {"F": body.frontier.dtype.ctype}
-    macros |= {"SUM": str(int(sums)), "KEEP": str(int(keep))}
+    macros |= {"F": f.ctype, "SUM": str(int(sums)), "KEEP": str(int(keep))}
     return macros, prelude.text

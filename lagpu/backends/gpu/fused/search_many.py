@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,7 +23,6 @@ from lagpu.backends.gpu.fused.search_grid import (
     NEW_LOG,
     NO_LIMIT,
     grid_search,
-    levels_only,
     outputs_of,
     unused_outputs,
 )
@@ -35,7 +35,6 @@ from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, bytes_of, require, s
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, why_no_csr
 from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
-from lagpu.backends.gpu.storage.workspaces import index_types
 from lagpu.backends.policies import sparse_batch_size
 from lagpu.dtypes import BOOL, FP64, INT32, DType
 from lagpu.operations import Product, Rejection
@@ -73,9 +72,8 @@ def why_not_per_source(A: CscMatrix, k: int) -> str:
         return int(lengths[lengths > longest].sum())
 
     entries = A.fact(f"columns of more than {longest} entries", entries_of_hubs)
-    return (
-        f"hubs have {entries} entries > {A.nvals} / {_SHARE}" if entries * _SHARE > A.nvals else ""
-    )
+    fits = entries * _SHARE <= A.nvals
+    return "" if fits else f"hubs have {entries} entries > {A.nvals} / {_SHARE}"
 
 
 # ------------------------------------------------------------------------------ deep or shallow
@@ -108,7 +106,8 @@ def _exceeds(counters: Counters, A: CscMatrix, product: Product, bound: int) -> 
     f.set_single(source, np.True_)
     domain, result = semiring.any_pair.types(BOOL, A.dtype)
     product = product._replace(semiring=semiring.any_pair, domain=domain, result=result)
-    search = grid_search(levels_only(A, f, levels, product), bound)
+    levels_only = SearchBody(A, f, levels, product, (Assignment(levels, DEPTH),), True, ())
+    search = grid_search(levels_only, bound)
     assert not isinstance(search, Rejection)
     search.run()
     return f.nvals > 0
@@ -142,9 +141,8 @@ def batch_size(A: CscMatrix, sources: int, levels: int, live: Sequence[tuple[DTy
     shallow = levels <= _MOST_SHALLOW_LEVELS
     choices = _SHALLOW if shallow else () if why_not_per_source(A, 2) else _DEEP
     free = device.free_bytes()
-    return next(
-        (k for k in choices if k <= sources and _fit(live, k, n, free, per_source=not shallow)), 1
-    )
+    fits = (k for k in choices if k <= sources and _fit(live, k, n, free, per_source=not shallow))
+    return next(fits, 1)
 
 
 def _fit(live: Sequence[tuple[DType, int]], k: int, n: int, free: int, per_source: bool) -> bool:
@@ -179,6 +177,11 @@ class ManySources(KernelLoop):
         self._k, self._n = body.frontier.shape
         self._size = stride(self._k) * self._n
         self._made: list[BitmapMatrix] = []
+        self._set_up()
+
+    @abc.abstractmethod
+    def _set_up(self) -> None:
+        """Set `stops`, and what else depends on the body."""
 
     def _outputs(self) -> list[VectorStore]:
         self._made = [a.target.own_bitmap(self._counters) for a in self._body.assignments]
@@ -254,13 +257,9 @@ class Workspace:
 def _form(side: str, form: CscMatrix) -> dict[str, Any]:
     """Return a form and the chunks of its long columns as the kernel names them."""
     chunks = workspaces.chunks_of(form)
-    return {
-        f"{side}_ptr": form.col_ptr,
-        f"{side}_idx": form.row_idx,
-        f"{side}_chunks": len(chunks.column),
-        f"{side}_column": chunks.column,
-        f"{side}_start": chunks.start,
-    }
+    named = {"ptr": form.col_ptr, "idx": form.row_idx, "chunks": len(chunks.column)}
+    named |= {"column": chunks.column, "start": chunks.start}
+    return {f"{side}_{name}": x for name, x in named.items()}
 
 
 class BitParallelSearch(ManySources):
@@ -268,14 +267,13 @@ class BitParallelSearch(ManySources):
 
     name = "bit-parallel search"
 
-    def __init__(
-        self, counters: Counters, body: SearchBody, times: int | None, number: Any, why: str
-    ) -> None:
-        super().__init__(counters, body, times, number, why)
-        A = body.A
+    def _set_up(self) -> None:
+        body, times, A = self._body, self._times, self._body.A
         self.stops = times is not None or may_last(A)  # whether a frontier may be left
         # A log has no counts of entries that outputs had before the loop.
-        self.keeps_log = all(_known_entries(a) == 0 for a in body.assignments)
+        stores = [a.target.store for a in body.assignments]
+        counts = [x.entries.known if isinstance(x, BitmapMatrix) else x.nvals for x in stores]
+        self.keeps_log = all(count == 0 for count in counts)
         # The columns of the first are a vertex' predecessors, of the second its successors.
         self._forms = (A, csr_of(A)) if body.product.transpose else (csr_of(A), A)
         self._word, self._groups = words_of(self._k)
@@ -366,12 +364,9 @@ class BitParallelSearch(ManySources):
         )  # fmt: skip
 
     def _kernel(self, block: int, records: int) -> Kernel:
-        macros = index_types(self._forms[0]) | {
-            "WORD": self._word,
-            "GROUPS": str(self._groups),
-            "BLOCK": str(block),
-            "BLOCKS": str(BLOCKS),
-        }
+        macros = workspaces.index_types(self._forms[0])
+        macros |= {"WORD": self._word, "GROUPS": str(self._groups)}
+        macros |= {"BLOCK": str(block), "BLOCKS": str(BLOCKS)}
         if records:
             macros |= {"LOG": str(records), "ROWS": str(1 + len(self._body.assignments))}
         return kernel("search/bits.cu", "bits_search", **macros)
@@ -398,12 +393,6 @@ class BitParallelSearch(ManySources):
             w.counted(count)
 
         return expand
-
-
-def _known_entries(a: Assignment) -> int | None:
-    """Return how many entries an output has, if the host knows."""
-    store = a.target.store
-    return store.entries.known if isinstance(store, BitmapMatrix) else store.nvals
 
 
 # ------------------------------------------------------------------ a thread block for each source
@@ -438,12 +427,10 @@ class PerSourceSearch(ManySources):
 
     name = "per-source search"
 
-    def __init__(
-        self, counters: Counters, body: SearchBody, times: int | None, number: Any, why: str
-    ) -> None:
-        super().__init__(counters, body, times, number, why)
+    def _set_up(self) -> None:
+        body = self._body
         self.stops = may_last(body.A)
-        self._keep = number is None
+        self._keep = self._number is None
         self._sums = self._keep and body.sums
         self._form = by_inputs(body.A, body.product)
         self._block = self.device.limits.row_block
@@ -462,19 +449,15 @@ class PerSourceSearch(ManySources):
         return int(state + self._blocks(self._search_kernel()) * lists + outputs)
 
     def _search_kernel(self) -> Kernel:
-        macros, prelude = index_types(self._form), ""
+        macros, prelude = workspaces.index_types(self._form), ""
         if self._keep:
             body = self._body
             types, prelude = macros_of(body.product, body.frontier.dtype, body.A.dtype)
             macros |= {name: types[name] for name in ("ADD", "MUL", "U", "A", "T", "Z")}
             macros["SUM"] = str(int(self._sums))
-        macros |= {
-            "KEEP": str(int(self._keep)),
-            "LOOK": str(LOOK),
-            "BITS": str(int(self._has_bits())),
-            "BLOCK": str(self._block),
-            "BLOCKS": str(BLOCKS),
-        }
+        macros |= {"KEEP": str(int(self._keep)), "LOOK": str(LOOK)}
+        macros["BITS"] = str(int(self._has_bits()))
+        macros |= {"BLOCK": str(self._block), "BLOCKS": str(BLOCKS)}
         return kernel("search/per_source.cu", "per_source_search", prelude=prelude, **macros)
 
     def _write_kernel(self) -> Kernel:
@@ -516,10 +499,8 @@ class PerSourceSearch(ManySources):
         blocks, most_large = self._blocks(code), workspaces.push_space(form).num_chunks
         device.require(self.nbytes, self.name, "Take fewer rows at a time.")
         words, listed, values, number = self._sources(n)  # each block reads all of a list
-        after, found_in, stopped = (
-            not body.assigns_first, xp.empty(k * n, np.int32), self._counters.take(),
-        )  # fmt: skip
-        sums = self._values(k * n)
+        after, stopped = not body.assigns_first, self._counters.take()
+        found_in, sums = xp.empty(k * n, np.int32), self._values(k * n)
         last = np.int32(_NO_LIMIT if times is None else min(times, _NO_LIMIT - 1))
         # No thread block waits for another. The launch is cooperative only because the device
         # counts resident thread blocks, and allows much shared memory, for such launches alone.
@@ -563,3 +544,28 @@ class PerSourceSearch(ManySources):
         """Return room for `count` values, or None if no values are stored."""
         dtype = self._body.frontier.dtype.numpy
         return self.device.xp.empty(count, dtype) if self._keep else None
+
+
+def search_without_values(
+    counters: Counters, body: SearchBody, times: int | None, number: Any
+) -> KernelLoop | Rejection:
+    """Return a search without values: per source if the matrix is deep, else bit-parallel."""
+    A = body.A
+    lacking = why_no_csr(A)
+    if lacking:
+        return Rejection(f"a bit-parallel search needs the matrix by rows too, and {lacking}")
+    (k, n), many, bound = body.frontier.shape, len(body.assignments), depth_bound(A)
+    why = (
+        why_not_per_source(A, k)
+        or (f"{many} assignments > {MAX_ASSIGNMENTS}" if many > MAX_ASSIGNMENTS else "")
+        or (f"at most {times} levels <= {bound}" if times is not None and times <= bound else "")
+        or (f"{n} vertices have at most {bound} levels" if n <= bound else "")
+    )
+    if not why:
+        deep, why = depth_of(counters, A, body.product)
+        if deep:
+            search = PerSourceSearch(counters, body, times, number, why)
+            if has_free(A.device, search.nbytes):
+                return search
+            why = f"{why}, but the lists of a per-source search do not fit"
+    return if_fits(BitParallelSearch(counters, body, times, number, why))

@@ -16,13 +16,7 @@ from lagpu.backends.gpu.fused.search_many import BLOCKS, why_not_per_source
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, from_source, kernel
 from lagpu.backends.gpu.ops.strategies import by_outputs
 from lagpu.backends.gpu.profile import LoopLog
-from lagpu.backends.gpu.storage.bitmap import (
-    BitmapLevels,
-    MatrixHandle,
-    Ordered,
-    bytes_of,
-    stride,
-)
+from lagpu.backends.gpu.storage.bitmap import BitmapLevels, MatrixHandle, Ordered, bytes_of, stride
 from lagpu.backends.gpu.storage.matrix import Counters
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import index_types
@@ -40,30 +34,21 @@ class FusedSweep(KernelLoop, emit.Writer):
 
     at = "i, j"
 
-    def __init__(
-        self,
-        statements: Sequence[Statement],
-        body: SweepBody,
-        here: VectorStore,
-        above: VectorStore,
-        levels: Any,
-    ) -> None:
-        self.statements, self.device = statements, here.device
-        self._body, self._masks, self._levels = body, {id(here): "here", id(above): "above"}, levels
+    def __init__(self, body: SweepBody, masks: list[VectorStore], levels: Any) -> None:
+        self.statements, self.device = body.statements, masks[0].device
+        self._body, self._levels = body, levels
+        self._mask_names = {id(x): name for x, name in zip(masks, ("here", "above"), strict=True)}
         self._x, self._y = body.multiply.operand, body.product.out
         self._blank: list[VectorStore] = [*body.replaced, self._y]
         around = (*body.before, *body.after)
-        self._written = distinct(s.out for s in (*body.before, body.product, *body.after))
-        self._kept = [w for w in self._written if not holds(self._blank, w)]
-        own = [*self._written, here, above]
+        self.written: list[VectorStore] = distinct(s.out for s in body.statements)
+        self._kept = [w for w in self.written if not holds(self._blank, w)]
+        own = [*self.written, *masks]
         read = distinct(x for s in around for x in operands_of(s.operation))
         self._read = [x for x in read if not holds(own, x)]
         self._names: dict[int, str] = {}
         self._in_order: dict[int, tuple[Array, Array]] = {}  # see `PerSourceSweep._permute`
         self.params = emit.Parameters()
-
-    def _outputs(self) -> list[VectorStore]:
-        return self._written
 
     def _make_room(self) -> None:
         """Allocate bits and values of all vectors written, and name them and those that are read.
@@ -75,13 +60,13 @@ class FusedSweep(KernelLoop, emit.Writer):
             x.to_blank()
         for x in self._kept:
             x.to_writable()
-        for x in (*self._written, *self._read):
+        for x in (*self.written, *self._read):
             self._add_vector(x)
 
     def _launch(self, kernel: Kernel, threads: int, block: int, **named: Any) -> Any:
         """Return the launch of the kernel; the vectors that it writes are about to change."""
         arguments = self.params.arguments.of(emit.Run(self.params.handles, self.device))
-        for x in self._written:
+        for x in self.written:
             x.changes()
         return functools.partial(
             self.device.launch, kernel, threads, *arguments, block=block, **named
@@ -185,7 +170,7 @@ class FusedSweep(KernelLoop, emit.Writer):
         ``_has`` and ``_made`` there while the sweep runs, and its words in the end.
         """
         name = self._names[id(x)] = f"v{len(self._names)}"
-        const = "" if holds(self._written, x) else "const "
+        const = "" if holds(self.written, x) else "const "
         kind, presence, in_order = x.dtype.ctype, "u32", self._in_order.get(id(x))
         words, values, number = x.readable()
         if in_order is not None and not holds(self._blank, x):
@@ -236,7 +221,7 @@ class FusedSweep(KernelLoop, emit.Writer):
 
     def operand(self, x: VectorStore) -> str:
         """See `Writer`: the variable that is the vector's entry at the vertex."""
-        return self._masks.get(id(x)) or self._names[id(x)]
+        return self._mask_names.get(id(x)) or self._names[id(x)]
 
 
 def vector_sweep(statements: Sequence[Statement], turns: Sweep) -> VectorSweep | Rejection:
@@ -247,7 +232,7 @@ def vector_sweep(statements: Sequence[Statement], turns: Sweep) -> VectorSweep |
     body = match_sweep(statements, here, above)
     if isinstance(body, Rejection):
         return body
-    return VectorSweep(statements, body, here, above, levels)
+    return VectorSweep(body, [here, above], levels)
 
 
 def _mark(deepest: int) -> tuple[str, int]:
@@ -265,8 +250,8 @@ class VectorSweep(FusedSweep):
     @property
     def nbytes(self) -> int:
         """See `FusedLoop`: a mark a vertex, and the vectors written."""
-        marks: int = self._levels.size * _mark(self._levels.deepest)[1]
-        return marks + sum(int(x.bytes_to_write) for x in self._written)
+        marks = self._levels.size * _mark(self._levels.deepest)[1]
+        return int(marks + sum(x.bytes_to_write for x in self.written))
 
     def _prepare(self, log: LoopLog | None) -> Prepared:
         device, xp, levels = self.device, self.device.xp, self._levels
@@ -344,7 +329,7 @@ class PerSourceSweep(FusedSweep):
     def __init__(
         self, body: SweepBody, found: OnEntries, masks: list[VectorStore], levels: BitmapLevels
     ) -> None:
-        super().__init__(found.statements, body, masks[0], masks[1], levels)
+        super().__init__(body, masks, levels)
         self._store = found.store
         self._k, self._n = levels.shape
         self._of_one_value = [v for v in self._read if v.values is None]
@@ -354,7 +339,7 @@ class PerSourceSweep(FusedSweep):
         """See `FusedLoop`: the level order, the permuted entries, and new bitmap matrices."""
         permuted = [*self._kept, *self._read, self._x]
         values = sum(v.dtype.numpy.itemsize for v in permuted if not holds(self._of_one_value, v))
-        made = [*self._written, *(x for x in self._read if x.form == "sparse")]
+        made = [*self.written, *(x for x in self._read if x.form == "sparse")]
         lacking = [x for x in made if x.form != "bitmap" or x.values is None]
         needed = self._levels.order_bytes() + self._k * self._n * (len(permuted) + values)
         return int(needed + sum(bytes_of(x.dtype, self._levels.shape) or 0 for x in lacking))

@@ -7,6 +7,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -335,7 +336,7 @@ class Prelude:
 
     def functor(self, op: Operator | Monoid) -> str:
         """Return the name of an operator's functor; a user's is added to the prelude."""
-        name, text = _monoid_functor(op) if isinstance(op, Monoid) else _operator_functor(op)
+        name, text = _functor(op)
         if text:
             self._texts[text] = None
         return name
@@ -382,22 +383,16 @@ def accum_macros(accum: BinaryOp | None, w: DType, z: DType, prelude: Prelude) -
 
 
 @functools.cache
-def _operator_functor(op: Operator) -> tuple[str, str]:
+def _functor(op: Operator | Monoid) -> tuple[str, str]:
     """Return the functor's name, and its C++ text unless it is in ``common/algebra.cuh``."""
-    return op.cuda, _struct(op.cuda, op, op.body) if op.body else ""
-
-
-@functools.cache
-def _monoid_functor(monoid: Monoid) -> tuple[str, str]:
-    """Return the functor's name, and its C++ text unless it is in ``common/algebra.cuh``."""
-    if not (monoid.registered or monoid.op.body):
-        return monoid.op.cuda, ""
-    name = f"User_monoid_{monoid.name}"
-    body = monoid.op.body or f"{monoid.op.cuda}::call<Z, T>(x, y, i, k, j)"
-    identity, terminal = monoid.cuda or _as_numbers(monoid)
-    return name, _struct(
-        name, monoid.op, body, _MONOID.format(identity=identity, terminal=terminal)
-    )
+    if not isinstance(op, Monoid):
+        return op.cuda, _struct(op.cuda, op, op.body) if op.body else ""
+    if not (op.registered or op.op.body):
+        return op.op.cuda, ""
+    name = f"User_monoid_{op.name}"
+    body = op.op.body or f"{op.op.cuda}::call<Z, T>(x, y, i, k, j)"
+    identity, terminal = op.cuda or _as_numbers(op)
+    return name, _struct(name, op.op, body, _MONOID.format(identity=identity, terminal=terminal))
 
 
 def _struct(name: str, op: Operator, body: str, more: str = "") -> str:
@@ -409,11 +404,7 @@ def _struct(name: str, op: Operator, body: str, more: str = "") -> str:
 
 def _as_numbers(monoid: Monoid) -> tuple[str, str]:
     """Return the identity of a user's monoid, and whether `z` is terminal, in C++."""
-    end = "false"
-    if monoid.terminal is not None:
-        end = f"z == Z({_literal(monoid.terminal(FP64))})"
-    return _literal(monoid.identity(FP64)), end
-
-
-def _literal(number: DType) -> str:
-    return repr(float(number))  # type: ignore[arg-type]
+    identity: Any = monoid.identity(FP64)
+    terminal: Any = None if monoid.terminal is None else monoid.terminal(FP64)
+    end = "false" if terminal is None else f"z == Z({float(terminal)!r})"
+    return repr(float(identity)), end

@@ -45,13 +45,10 @@ def generated_loop(
 
 def why_not_generated(statements: Sequence[Statement]) -> str:
     """Return why statements cannot be lines of one kernel, or an empty string."""
-    for s in statements:
-        why = _why_not(s)
-        if why:
-            return why
-    if all(s.writes_scalar for s in statements):
-        return "the body writes no vector"
-    return emit.why_no_scalars(statements)
+    why = next(filter(None, map(_why_not, statements)), "")
+    if not why and all(s.writes_scalar for s in statements):
+        why = "the body writes no vector"
+    return why or emit.why_no_scalars(statements)
 
 
 def _why_not(s: Statement) -> str:
@@ -76,14 +73,10 @@ def _why_not(s: Statement) -> str:
     return f"{method(s)} is not among the operations of a fused loop"
 
 
-def _written(statements: Sequence[Statement]) -> list[Any]:
-    """Return the vectors that a body writes, or their places in its record."""
-    return distinct(s.out for s in statements if not s.writes_scalar)
-
-
 def _written_places(body: Sequence[Statement]) -> list[int]:
+    """Return the places of the vectors that a recorded body writes."""
     assert isinstance(body, RecordedBody)
-    return [place.number for place in _written(body.record.statements)]
+    return [place.number for place in distinct(s.out for s in body.record.statements)]
 
 
 class GeneratedLoop(KernelLoop):
@@ -101,12 +94,12 @@ class GeneratedLoop(KernelLoop):
 
     def __init__(self, statements: Sequence[Statement], until: Until, why: str) -> None:
         self.statements, self.why = statements, why
-        self._empty, self._unchanged, self._times = until
-        if isinstance(statements, RecordedBody):
+        self._until, self._ends = until, until[:2]
+        if isinstance(statements, RecordedBody):  # a record has no scalars
             written = [statements.handles[k] for k in once(statements, _written_places)]
         else:
-            written = _written(statements)
-        watched = [x for x in until[:2] if x is not None]
+            written = [s.out for s in statements if not s.writes_scalar]
+        watched = [x for x in self._ends if x is not None]
         self.written: list[VectorStore] = distinct([*written, *watched])
         self.device = self.written[0].device
         self._block = self.device.limits.loop_block
@@ -122,9 +115,6 @@ class GeneratedLoop(KernelLoop):
         )
         return sum(x.bytes_to_write for x in self.written) + sums
 
-    def _outputs(self) -> list[VectorStore]:
-        return self.written
-
     def _prepare(self, log: LoopLog | None) -> Prepared:
         rows = None if log is None else self._rows(log)
         for x in self.written:
@@ -137,7 +127,7 @@ class GeneratedLoop(KernelLoop):
         barrier = xp.zeros(GRID_BARRIER, np.uint32) if run.barrier is None else run.barrier
         count = constant("kTurns") * num_counters * constant("kCounterStride") + _FLAGS
         counters = xp.empty(count, np.uint64)
-        times = NO_LIMIT if self._times is None else self._times
+        times = NO_LIMIT if self._until.times is None else self._until.times
         for x in self.written:
             x.changes()
         launch = functools.partial(
@@ -145,20 +135,29 @@ class GeneratedLoop(KernelLoop):
             times=times, counters=counters, barrier=barrier, stop=self.device.stop[0],
             **({} if log is None else {"log_words": log.words, "log_is_new": log.is_new}),
         )  # fmt: skip
-        return launch, lambda: self._settle(log, rows)
+
+        def settle() -> None:
+            self._store()
+            if log is not None and rows is not None:
+                log.ran(rows)
+            if self._scalars:
+                self._scalars.ran()
+
+        return launch, settle
+
+    def _store(self) -> None:
+        """Store what the kernel has written in the handles of matrices."""
 
     def _program(self, log: LoopLog | None) -> tuple[Program, Sequence[Handle]]:
         """Return the program and its handles by place; one that is kept, if it fits them."""
-        if not isinstance(self.statements, RecordedBody):  # a record has no scalars
+        if not isinstance(self.statements, RecordedBody):
             self._scalars = emit.LoopScalars(self.statements, self.device)
         kept, handles = self._kept() if log is None else ([], [])
         for program in kept:
             if program.arguments.fit(handles):
                 return program, handles
         operands = self._operands(log is not None, handles)
-        records = 0 if log is None else log.capacity
-        ends = self._empty, self._unchanged
-        program = write_program(self.statements, operands, *ends, records)
+        program = write_program(operands, 0 if log is None else log.capacity)
         kept.append(program)
         return program, operands.params.handles
 
@@ -172,13 +171,14 @@ class GeneratedLoop(KernelLoop):
         if not isinstance(body, RecordedBody):
             if not any(s.writes_scalar or s.scalars for s in body):
                 return [], []
-            of, handles = signature(body, self._empty, self._unchanged)
+            of, handles = signature(body, *self._ends)
             if len(_programs) >= MOST_PROGRAMS:
                 _programs.clear()
             return _programs.setdefault((self.device, self._block, of), []), handles
-        ends = self._empty, self._unchanged
-        places = [None if x is None else body.place_of(x) for x in ends]
-        if places.count(None) > ends.count(None):  # the record does not say the type of an end
+        places = [None if x is None else body.place_of(x) for x in self._ends]
+        if places.count(None) > self._ends.count(
+            None
+        ):  # the record does not say the type of an end
             return [], body.handles
         kept: list[Program] = body.record.found.setdefault((Program, self._block, *places), [])
         return kept, body.handles
@@ -186,18 +186,11 @@ class GeneratedLoop(KernelLoop):
     def _operands(self, traced: bool, handles: Sequence[Handle] = ()) -> emit.Operands:
         """Return what the statements name; `handles` have their places already."""
         scalars = self._scalars or emit.LoopScalars((), self.device)
-        given = self.statements, scalars, self.written, self._unchanged
+        given = self.statements, scalars, self.written, self._until
         return self._named(*given, self._block, traced, handles)
 
     def _named(self, *given: Any) -> emit.Operands:
         return emit.Operands(*given)
-
-    def _settle(self, log: LoopLog | None, rows: ProgramRows | None) -> None:
-        """Take over what the kernel has written."""
-        if log and rows:
-            log.ran(rows)
-        if self._scalars:
-            self._scalars.ran()
 
     def _rows(self, log: LoopLog) -> ProgramRows:
         """Return the maker of a trace's rows; entries are counted from now on, nothing waits."""
@@ -234,14 +227,13 @@ class OnEntries(NamedTuple):
 
     #: Outputs, masks and operands are vectors; a product has the same matrix.
     statements: list[Statement]
-    #: list of (MatrixHandle, BitmapMatrix): the bitmap matrix that each handle gets once the
-    #: statements have run.
-    outputs: list[tuple[MatrixHandle, BitmapMatrix]]
+    written: list[MatrixHandle]
     bitmaps: dict[int, BitmapMatrix]  #: The bitmap matrix of each handle, by the handle's ``id``.
 
     def store(self) -> None:
         """Store the bitmap matrices written in the outputs' handles."""
-        for handle, made in self.outputs:
+        for handle in self.written:
+            made = self.bitmaps[id(handle)]
             made.changed()
             handle.store = made
 
@@ -257,20 +249,18 @@ def on_entries(
     `read` are matrices that a sweep or the loop's condition reads besides; `shape` is that of all
     matrices, except those of products.
     """
-    for s in statements:
-        why = _why_not_on_entries(s, shape)
-        if why:
-            return Rejection(why)
-    if not all(A.may_be_bitmap for A in read):
-        return Rejection(_NO_BITMAP)
-    written = {id(s.out): s.out for s in statements}
-    bitmaps = {of: C.own_bitmap(counters) for of, C in written.items()}
+    why = next(filter(None, (_why_not_on_entries(s, shape) for s in statements)), "")
+    if not why and not all(A.may_be_bitmap for A in read):
+        why = _NO_BITMAP
+    if why:
+        return Rejection(why)
+    written = distinct(s.out for s in statements)
+    bitmaps = {id(C): C.own_bitmap(counters) for C in written}
     for A in (*read, *(A for s in statements for A in _by_position(s))):
         if id(A) not in bitmaps:
             bitmaps[id(A)] = A.bitmap(counters)
     entries = {of: made.entries for of, made in bitmaps.items()}
-    outputs = [(C, bitmaps[of]) for of, C in written.items()]
-    return OnEntries([_on_entries(s, entries) for s in statements], outputs, bitmaps)
+    return OnEntries([_on_entries(s, entries) for s in statements], written, bitmaps)
 
 
 def _by_position(s: Statement) -> tuple[MatrixHandle, ...]:
@@ -313,10 +303,9 @@ def generated_bitmap_loop(
     counters: Counters, statements: Sequence[Statement], until: Until, why: str
 ) -> KernelLoop | Rejection:
     """Return the kernel of a loop over matrices, or why there is none; `why` no other one fits."""
-    for s in statements:
-        matrix = s.operation.matrix if isinstance(s.operation, ops.Multiply) else None
-        if matrix is not None and any(other.out is matrix for other in statements):
-            return Rejection("the body writes the matrix of a product")
+    products = (s.operation for s in statements if isinstance(s.operation, ops.Multiply))
+    if any(s.out is p.matrix for p in products for s in statements):
+        return Rejection("the body writes the matrix of a product")
     watched = [A for A in until[:2] if A is not None]
     found = on_entries(counters, statements, watched)
     if isinstance(found, Rejection):
@@ -365,7 +354,7 @@ class GeneratedBitmapLoop(GeneratedLoop):
     @property
     def nbytes(self) -> int:
         """See `FusedLoop`."""
-        found, copied = self._found, self._unchanged
+        found, copied = self._found, self._ends[1]
         rows, sums = {}, 0
         for s in found.statements:
             if isinstance(s.operation, ops.Multiply):
@@ -388,9 +377,8 @@ class GeneratedBitmapLoop(GeneratedLoop):
     def _named(self, *given: Any) -> BitmapOperands:
         return BitmapOperands(self._shapes, self.nbytes, *given)
 
-    def _settle(self, log: LoopLog | None, rows: ProgramRows | None) -> None:
+    def _store(self) -> None:
         self._found.store()
-        super()._settle(log, rows)
 
     def _bound(self, operation: ops.Multiply) -> tuple[int, int]:
         """See `GeneratedLoop`."""

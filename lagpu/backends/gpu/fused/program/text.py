@@ -38,7 +38,7 @@ class _Entry:
         self.written = False
 
     def need(self, what: int) -> None:
-        """Ask for the presence of the entry as it is by now, or for its value too."""
+        """Require the presence of the entry as it is by now, or its value too."""
         if not self.known:
             self.needed = max(self.needed, what)
             self.known = what == VALUE
@@ -166,7 +166,7 @@ class Pass(emit.Writer):
         return made
 
     def _read(self, e: _Entry) -> str:
-        """Return the name of an entry, and ask for its value as it is by now."""
+        """Return the name of an entry, and require its value as it is by now."""
         e.need(VALUE)
         return f"e{e.suffix}"
 
@@ -288,7 +288,7 @@ class _ScalarLines:
     reads: set[int] = field(default_factory=set)
 
     def follow(self, others: _ScalarLines) -> bool:
-        """Whether these lines must come after `others`, which stand before them in the body."""
+        """Whether these lines must come after `others`, which precede them in the body."""
         return bool(self.writes & (others.writes | others.reads) or self.reads & others.writes)
 
     def extend(self, more: _ScalarLines) -> None:
@@ -313,7 +313,7 @@ class Passes:
         self._pass: Pass | None = None  # the open one
         self._space: Any = None
         self._reads: set[int] = set()  # the scalars that it reads, by `id`
-        self._after_pass = _ScalarLines()  # of statements that are in it, or stand after those
+        self._after_pass = _ScalarLines()  # of statements that are in it, or follow those
         self._after_barrier = _ScalarLines()  # of passes that have ended, whose sums need one
         self._sums = 0
 
@@ -479,7 +479,7 @@ class Traced(emit.Writer):
             kind = t.dtype.ctype
             source = f"Mapped<Identity, {kind}, {kind}, {kind}>"
             source += f"{{{t.words}, {t.values}, {t.number}, {kind}(0), false}}"
-            return [*lines, *self._write(s.out, s.desc, t.dtype, source, logged)]
+            return [*lines, *self._write(s, t.dtype, source, logged)]
         checks = self._scalars.checks(s)
         if s.writes_scalar:
             lines = self._scalar(s)
@@ -487,7 +487,7 @@ class Traced(emit.Writer):
         z, source = emit.expression(s, self)
         if isinstance(s.operation, ops.AssignScalar):
             source = self._operands.filling(s, source)
-        return [*checks, *self._write(s.out, s.desc, z, source, emit.Logged())]
+        return [*checks, *self._write(s, z, source, emit.Logged())]
 
     def _scalar(self, s: Statement) -> list[str]:
         """Return the lines of a statement that writes a scalar."""
@@ -499,10 +499,9 @@ class Traced(emit.Writer):
         what = f"{params.size(u.size)}, {entries}, {scalars.new_parts()}, barrier"
         return [scalars.writes(s, f"reduce_all<{add}, {s.dtype.ctype}>({what})")]
 
-    def _write(
-        self, w: VectorStore, desc: Descriptor, z: DType, source: str, logged: emit.Logged
-    ) -> list[str]:
-        """Return the lines that write the results of `source`, of type `z`, into `w`."""
+    def _write(self, s: Statement, z: DType, source: str, logged: emit.Logged) -> list[str]:
+        """Return the lines that write the results of `source`, of type `z`, into the output."""
+        w, desc = s.out, s.desc
         lines, mask, complement = self._operands.mask_words(desc)
         accum = emit.accum_type(self.params, desc, w.dtype, z)
         x, kind = self.params.vector(w), w.dtype.ctype
@@ -526,8 +525,7 @@ class Traced(emit.Writer):
 
     def call(self, name: str, types: str, args: str) -> str:
         """See `Writer`: the struct that computes the results of a whole vector."""
-        struct = {"mapped": "Mapped", "selected": "Selected", "combined": "Combined"}[name]
-        return f"{struct}<{types}>{{{args}}}"
+        return f"{name.capitalize()}<{types}>{{{args}}}"
 
 
 BLOCKS = 1  # of a multiprocessor: registers for each thread follow from this and its threads
@@ -541,23 +539,18 @@ class Program(NamedTuple):
     counters: int  #: How many counters an iteration has.
 
 
-def write_program(
-    statements: Sequence[Statement],
-    operands: emit.Operands,
-    empty: VectorStore | None,
-    unchanged: VectorStore | None,
-    records: int,
-) -> Program:
+def write_program(operands: emit.Operands, records: int) -> Program:
     """Write the kernel of a loop, for a log of so many records.
 
     Each statement becomes some lines, in order, with a barrier of the grid where a statement reads
     words that other threads wrote. The text depends on operations, types and masks alone, so loops
     of one structure share one kernel. `operands` collects its parameters and lines.
     """
+    statements = operands.statements
     log, params = LogLines(len(statements), operands.traced), operands.params
     body = Traced(operands, log) if operands.traced else Passes(operands)
     lines = body.of(statements)
-    before, top, end = _condition(operands, log, empty, unchanged)
+    before, top, end = _condition(operands, log)
     after = operands.after()
     counters = f"{operands.counters} * kCounterStride"
     selects = any(isinstance(s.operation, ops.MultiplySelection) for s in statements)
@@ -600,9 +593,7 @@ def write_program(
     return Program(kernel, params.arguments, operands.counters)
 
 
-def _condition(
-    operands: emit.Operands, log: LogLines, empty: VectorStore | None, unchanged: VectorStore | None
-) -> tuple[list[str], list[str], list[str]]:
+def _condition(operands: emit.Operands, log: LogLines) -> tuple[list[str], list[str], list[str]]:
     """Return the lines of the loop's condition: before the loop, at its top and at its end.
 
     They have the barriers of an iteration, after which a log is written. There the loop looks now
@@ -618,7 +609,7 @@ def _condition(
         "if (load_volatile(flag)) break;",
         "}",
     ]
-    params = operands.params
+    params, empty, unchanged = operands.params, operands.empty, operands.unchanged
     if empty is not None and operands.holds(empty.size):
         held = operands.named(empty).held
         return [], [f"if (!warp_any({held}.there)) break;", *alone], []
