@@ -34,7 +34,7 @@ def _there(runtime: Runtime, indices: Array | None) -> Any:
 
 # ------------------------------------------------------------------------------- of vectors
 def _fill(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.AssignScalar) -> None:
-    region = None if op.indices is None else _region(runtime, w, op.indices[0])
+    region = None if op.indices is None else _region(runtime, w, op.indices)
     elementwise.assign_value(w, desc, op.value, region)
 
 
@@ -42,18 +42,16 @@ def _copy(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.Assign) ->
     if op.indices is None:
         elementwise.write(w, desc, op.operand)
         return
-    (indices,) = op.indices
-    assert indices is not None
-    region = _region(runtime, w, indices)
-    u = elementwise.scatter(w, runtime.device.from_host(indices), op.operand)
-    elementwise.write(w, desc, u, region)
+    indices = _there(runtime, op.indices[0])
+    u = elementwise.scatter(w, indices, op.operand)
+    elementwise.write(w, desc, u, _region(runtime, w, op.indices))
 
 
-def _region(runtime: Runtime, w: VectorStore, indices: Array | None) -> Any:
+def _region(runtime: Runtime, w: VectorStore, indices: ops.Indices) -> Any:
     """Return the presence words of a list of indices, or None for all."""
-    if indices is None:
+    if indices is None or indices[0] is None:
         return None
-    return elementwise.region_at(w, runtime.device.from_host(distinct(indices)))
+    return elementwise.region_at(w, runtime.device.from_host(distinct(indices[0])))
 
 
 def _gather(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.Extract) -> None:
