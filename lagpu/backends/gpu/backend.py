@@ -178,9 +178,8 @@ class GpuBackend:
         dup_op: BinaryOp | None,
     ) -> MatrixHandle:
         """See `Backend`."""
-        few = bitmap.from_few_entries(
-            self.device, self.runtime.counters, rows, cols, values, dtype, shape
-        )
+        counters = self.runtime.counters
+        few = bitmap.from_few_entries(counters, rows, cols, values, dtype, shape)
         made = few or forms.from_coo(self.device, rows, cols, values, dtype, shape, dup_op)
         return MatrixHandle(made)
 

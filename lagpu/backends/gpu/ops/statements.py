@@ -95,13 +95,9 @@ ON_VECTORS: dict[type, Callable[[Runtime, VectorStore, Descriptor, Any], None]] 
         runtime, w, desc, op.matrix.csc(), op.operand, op.product
     ),
     ops.MultiplySelection: spmv.write_selection,
-    ops.Ewise: lambda _, w, desc, op: elementwise.combine(
-        op.kind, w, desc, op.left, op.right, op.op, op.defaults
-    ),
-    ops.Apply: lambda _, w, desc, op: elementwise.map_entries(w, desc, op.operand, op.function),
-    ops.Select: lambda _, w, desc, op: elementwise.select_entries(
-        w, desc, op.operand, op.op, op.thunk
-    ),
+    ops.Ewise: elementwise.combine,
+    ops.Apply: elementwise.apply,
+    ops.Select: elementwise.select,
     ops.Assign: _copy,
     ops.AssignScalar: _fill,
     ops.Extract: _gather,
@@ -174,23 +170,18 @@ def _by_columns(desc: Descriptor) -> Descriptor:
     return desc if desc.mask is None else desc._replace(mask=desc.mask.csc())
 
 
-def _form(A: MatrixHandle, transposed: bool) -> CscMatrix:
-    """Return a matrix, or its transpose, by columns."""
-    return forms.rows_of(A.csc()) if transposed else A.csc()
-
-
 def _assign(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: ops.Assign) -> None:
     """``C<M>(I, J) = A``."""
     rows, cols = (_there(runtime, x) for x in op.indices or ())
     if rows is None and cols is None and not op.transposed:
         _write(runtime, C, desc, op.operand.store, masked=False)
         return
-    A = _form(op.operand, op.transposed)
+    A = sparse.form_of(op.operand, op.transposed)
     i = A.row_idx if rows is None else rows[A.row_idx]
     j = A.columns() if cols is None else cols[A.columns()]
     values = A.number if A.values is None else A.values
     T = forms.from_coo(runtime.device, i, j, values, A.dtype, C.shape, None)
-    C.store = sparse.write(runtime.counters, C.csc(), _by_columns(desc), T, rows, cols)
+    C.store = sparse.write(runtime.counters, C.csc(), _by_columns(desc), T, (rows, cols))
 
 
 def _fill_matrix(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: ops.AssignScalar) -> None:
@@ -212,7 +203,7 @@ def _fill_matrix(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: ops.As
     else:
         where = _all_positions(runtime, C.shape, rows, cols)
         T = sparse.at_positions(runtime.device, C.dtype, C.shape, where, None, op.value)
-    C.store = sparse.write(runtime.counters, C.csc(), desc, T, rows, cols)
+    C.store = sparse.write(runtime.counters, C.csc(), desc, T, (rows, cols))
 
 
 def _all_positions(runtime: Runtime, shape: tuple[int, int], rows: Any, cols: Any) -> Any:
@@ -269,13 +260,7 @@ def _ewise(runtime: Runtime, op: ops.Ewise) -> Store:
         one, other = A.bitmap(counters), B.bitmap(counters)
         dtype = op.op.types(A.dtype, B.dtype)[1]
         return _on_entries(one, dtype, op.kind, runtime, op, left=one.entries, right=other.entries)
-    left, right = map(_form, (A, B), op.transposed)
-    return sparse.combine(op.kind, counters, left, right, op.op, op.defaults)
-
-
-def _kronecker(_runtime: Runtime, op: ops.Kronecker) -> Store:
-    left, right = map(_form, (op.left, op.right), op.transposed)
-    return sparse.kronecker(left, right, op.op)
+    return sparse.combine(runtime, op)
 
 
 def _extract(runtime: Runtime, op: ops.Extract) -> Store:
@@ -344,7 +329,7 @@ def _selection(runtime: Runtime, op: ops.SelectionToMatrix) -> Store:
 
 _MAKE: dict[type, Callable[[Runtime, Any], Store]] = {
     ops.Ewise: _ewise,
-    ops.Kronecker: _kronecker,
+    ops.Kronecker: sparse.kronecker,
     ops.Extract: _extract,
     ops.Apply: _apply,
     ops.Select: _select,

@@ -99,7 +99,7 @@ class Counters:
     _ARRAYS = 256  # a block
 
     def __init__(self, device: Device) -> None:
-        self._device = device
+        self.device = device
         self._blocks: dict[int, list[tuple[Array, list[Array]]]] = {}  # memory, and its arrays
         self._free: dict[int, list[Array]] = {}
 
@@ -117,7 +117,7 @@ class Counters:
             if all(sys.getrefcount(one) == 3 for one in arrays):
                 block.fill(0)
                 return arrays.copy()
-        block = self._device.xp.zeros(self._ARRAYS * count, np.uint64)
+        block = self.device.xp.zeros(self._ARRAYS * count, np.uint64)
         arrays = [block[k : k + count] for k in range(0, len(block), count)]
         blocks.append((block, arrays))
         return arrays.copy()
