@@ -88,6 +88,12 @@ def _room(A: CscMatrix, name: str, count: int, kind: Any, what: str, remedy: str
     return A.kept(name, made)
 
 
+def nbytes_of(space: Any) -> int:
+    """Return the bytes of what stays with a matrix: a workspace, an array, or a tuple of these."""
+    arrays = space if isinstance(space, tuple) else (space,)
+    return sum(int(x.nbytes) for x in arrays if x is not None)
+
+
 def edge_frontier(A: CscMatrix, sums: bool) -> dict[str, Array | None]:
     """Return room for all entries that a push follows, one after the other, by parameter.
 
@@ -268,11 +274,6 @@ class Chunks(NamedTuple):
     column: Any
     start: Any
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all these."""
-        return sum(int(x.nbytes) for x in self)
-
 
 def chunks_of(form: CscMatrix) -> Chunks:
     """Return the chunks of a form's long columns, made at the first call."""
@@ -334,11 +335,6 @@ class Ranked(NamedTuple):
     idx: Array | None  #: array: the matrix's row indices by ranks.
     words: Array | None  #: array of u32: room for a frontier's words by ranks.
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all these."""
-        return sum(int(x.nbytes) for x in self if x is not None)
-
 
 def ranked(form: CscMatrix, rows: CscMatrix | None, each: int) -> Ranked:
     """Return the vertices by ranks, made at the first call, which may wait for the device."""
@@ -380,11 +376,6 @@ class Heads(NamedTuple):
     before: Array  #: array of u32: how many do before each tile of entries; in the end all.
     column: Array  #: array of i32: the columns that have entries.
     there: Array  #: array of u32: presence bits of these.
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all these."""
-        return sum(int(x.nbytes) for x in self)
 
 
 def heads_of(form: CscMatrix) -> Heads | None:
