@@ -155,17 +155,12 @@ class GpuBackend:
     def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> VectorStore:
         """See `Backend`."""
         v, own = self.vector(dtype, size), forms.own_on_device
-        if indices is None:
-            if size:
-                v.set_full(own(self.device, values, dtype.numpy))
-            return v
-        where = own(self.device, indices, np.int64)
         iso = values if np.ndim(values) == 0 else None
         packed = own(self.device, values, dtype.numpy) if iso is None else None
-        if size and len(where) == size:
+        if indices is not None and len(indices) < size:
+            v.set_sparse(own(self.device, indices, np.int64), packed, iso)
+        elif size:
             v.set_full(packed, iso)
-        else:
-            v.set_sparse(where, packed, iso)
         return v
 
     def matrix_from_coo(

@@ -207,9 +207,7 @@ class MatrixHandle:
 def _bitmap_of(counters: Counters, A: CscMatrix) -> BitmapMatrix:
     each = stride(A.shape[0])
     v = VectorStore(A.device, counters, A.dtype, each * A.shape[1])
-    v.set_sparse(A.columns() * np.int64(each) + A.row_idx, A.values, A.number)
-    if A.values is not None:
-        v.iso = None
+    v.set_sparse(A.columns() * np.int64(each) + A.row_idx, A.values, A.iso)
     return BitmapMatrix(A.device, A.dtype, A.shape, v)
 
 
