@@ -204,7 +204,7 @@ class GpuBackend:
         """See `Backend`."""
         if isinstance(x, VectorStore):
             return x.copy(dtype)
-        return MatrixHandle(statements.copy(x.store, dtype))
+        return MatrixHandle(x.store.copy(dtype))
 
     def vector_resized(self, v: VectorStore, size: int) -> VectorStore:
         """See `Backend`."""

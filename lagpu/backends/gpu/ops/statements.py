@@ -15,7 +15,7 @@ from lagpu.backends.gpu.ops.planner import Plan
 from lagpu.backends.gpu.profile import Runtime
 from lagpu.backends.gpu.storage import bitmap, forms
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
-from lagpu.backends.gpu.storage.matrix import CscMatrix, cast_array, cast_number
+from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import BOOL, DType
 from lagpu.host.columns import distinct
@@ -133,18 +133,7 @@ def write_matrix(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: ops.Op
 
 
 def _cast(T: Store, dtype: DType) -> Store:
-    return T if T.dtype is dtype else copy(T, dtype)
-
-
-def copy(T: Store, dtype: DType) -> Store:
-    """Return a copy, cast to `dtype`; index arrays, which do not change, are shared."""
-    if isinstance(T, BitmapMatrix):
-        return T.copy(dtype)
-    values = None if T.values is None else cast_array(T.device, T.values, dtype)
-    iso = None if T.iso is None else cast_number(T.iso, dtype)
-    copied = T.with_values(dtype, values, iso)
-    copied.symmetric = T.symmetric or None  # a cast may make it so
-    return copied
+    return T if T.dtype is dtype else T.copy(dtype)
 
 
 def _write(runtime: Runtime, C: MatrixHandle, desc: Descriptor, T: Store, masked: bool) -> None:
@@ -311,8 +300,8 @@ _MIRRORED = frozenset({indexunary.diag, indexunary.offdiag})
 
 
 def _copy_matrix(_runtime: Runtime, op: ops.Assign) -> Store:
-    A = op.operand
-    return forms.transpose(A.csc()) if op.transposed else copy(A.store, A.dtype)
+    A: MatrixHandle = op.operand
+    return forms.transpose(A.csc()) if op.transposed else A.store.copy(A.dtype)
 
 
 def _selection(runtime: Runtime, op: ops.SelectionToMatrix) -> Store:

@@ -204,3 +204,11 @@ class CscMatrix:
     def with_values(self, dtype: DType, values: Array | None, iso: Any) -> CscMatrix:
         """Return a matrix of the same entries with other values; the index arrays are shared."""
         return CscMatrix(self.device, dtype, self.shape, self.col_ptr, self.row_idx, values, iso)
+
+    def copy(self, dtype: DType) -> CscMatrix:
+        """Return a copy, cast to `dtype`; index arrays, which do not change, are shared."""
+        values = None if self.values is None else cast_array(self.device, self.values, dtype)
+        iso = None if self.iso is None else cast_number(self.iso, dtype)
+        copied = self.with_values(dtype, values, iso)
+        copied.symmetric = self.symmetric or None  # a cast may make it so
+        return copied

@@ -403,8 +403,9 @@ def _by_fours(form: CscMatrix) -> bool:
 
 
 def _heads(form: CscMatrix) -> Heads:
-    xp = form.device.xp
-    there = xp.diff(form.col_ptr) > 0
+    xp, n = form.device.xp, form.shape[1]
+    there = xp.zeros(32 * nwords(n), np.bool_)
+    there[:n] = xp.diff(form.col_ptr) > 0
     column = xp.flatnonzero(there)
     starts = form.col_ptr[column]
     tiles = (form.nvals + TILE - 1) // TILE
@@ -412,11 +413,5 @@ def _heads(form: CscMatrix) -> Heads:
     before = xp.searchsorted(starts, ends.astype(starts.dtype)).astype(np.uint32)
     begins = xp.zeros(tiles * TILE, np.bool_)
     begins[starts] = True
-    return Heads(_words(xp, begins), before, column.astype(np.int32), _words(xp, there))
-
-
-def _words(xp: Any, bits: Array) -> Array:
-    """Return presence words."""
-    whole = xp.zeros(32 * nwords(len(bits)), np.bool_)
-    whole[: len(bits)] = bits
-    return xp.packbits(whole, bitorder="little").view(np.uint32)
+    bits, present = (xp.packbits(x, bitorder="little").view(np.uint32) for x in (begins, there))
+    return Heads(bits, before, column.astype(np.int32), present)
