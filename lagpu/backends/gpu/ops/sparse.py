@@ -8,7 +8,6 @@ import numpy as np
 
 from lagpu.algebra.operators import BinaryOp, Monoid
 from lagpu.algebra.tables import monoid
-from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.ops import elementwise
 from lagpu.backends.gpu.ops.planner import Plan
@@ -184,16 +183,6 @@ def require_numbered(shape: tuple[int, int]) -> None:
         )
 
 
-def at_positions(
-    device: Device, dtype: DType, shape: tuple[int, int], where: Array, values: Any, iso: Any
-) -> CscMatrix:
-    """Return the matrix with entries at rising positions."""
-    xp, nrows = device.xp, max(shape[0], 1)
-    cols = where // nrows
-    ptr = xp.searchsorted(cols, xp.arange(shape[1] + 1, dtype=np.int64)).astype(np.int64)
-    return CscMatrix(device, dtype, shape, ptr, where - cols * nrows, values, iso)
-
-
 class Pattern:
     """The positions over which matrices become vectors.
 
@@ -266,7 +255,7 @@ def _from_pattern(v: VectorStore, pattern: Pattern, shape: tuple[int, int]) -> C
         form = pattern.forms[0]
         return CscMatrix(v.device, v.dtype, shape, form.col_ptr, form.row_idx, v.values, iso)
     indices, values = v.listed()
-    return at_positions(v.device, v.dtype, shape, pattern.numbers[indices], values, v.iso)
+    return forms.at_positions(v.device, v.dtype, shape, pattern.numbers[indices], values, v.iso)
 
 
 def accumulate(counters: Counters, C: CscMatrix, desc: Descriptor, product: AtMask) -> CscMatrix:
@@ -421,7 +410,7 @@ def _summed(
         a_values=A.values, a_iso=A.number, b_values=B.values, b_iso=B.number,
         b_rows=B.row_idx, rows=rows, cols=cols, z=values,
     )  # fmt: skip
-    return at_positions(A.device, result, shape, where, values, None)
+    return forms.at_positions(A.device, result, shape, where, values, None)
 
 
 def kronecker(_runtime: Runtime, op: Kronecker) -> CscMatrix:

@@ -191,7 +191,7 @@ def _fill_matrix(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: ops.As
             return
     else:
         where = _all_positions(runtime, C.shape, rows, cols)
-        T = sparse.at_positions(runtime.device, C.dtype, C.shape, where, None, op.value)
+        T = forms.at_positions(runtime.device, C.dtype, C.shape, where, None, op.value)
     C.store = sparse.write(runtime.counters, C.csc(), desc, T, (rows, cols))
 
 
