@@ -164,8 +164,8 @@ def _parts(B: CscMatrix, mask: CscMatrix) -> Array:
     return device.xp.cumsum(parts)
 
 
-# So mask, accumulator, replace and the element-wise combinations are the vectors' own kernels:
-# what lies outside these positions has no entry before and none after.
+# Matrices become vectors over the positions at which one of them has an entry: so mask, accumulator,
+# replace and element-wise combinations run the vectors' kernels. No other position gets an entry.
 
 
 def positions(A: CscMatrix) -> Array:
