@@ -14,8 +14,8 @@ import lagpu
 from lagpu import BOOL, FP64, INT32, Matrix, Scalar, Vector, algorithms, binary, monoid, semiring
 from lagpu import backends as registry
 from lagpu.backends.gpu import GpuBackend, kernels
-from lagpu.backends.gpu.backend import TRAFFIC
 from lagpu.backends.gpu.device.protocol import Timer
+from lagpu.backends.gpu.ops.statements import TRAFFIC
 from lagpu.backends.gpu.ops.strategies import STRATEGIES
 
 

@@ -164,8 +164,9 @@ def _parts(B: CscMatrix, mask: CscMatrix) -> Array:
     return device.xp.cumsum(parts)
 
 
-# Matrices become vectors over the positions at which one of them has an entry: so mask, accumulator,
-# replace and element-wise combinations run the vectors' kernels. No other position gets an entry.
+# Matrices become vectors over the positions at which one of them has an entry. So mask,
+# accumulator, replace and element-wise combinations run the kernels of vectors; no other position
+# gets an entry.
 
 
 def positions(A: CscMatrix) -> Array:
