@@ -155,17 +155,12 @@ class GpuBackend:
     def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> VectorStore:
         """See `Backend`."""
         v, own = self.vector(dtype, size), forms.own_on_device
-        if indices is None:
-            if size:
-                v.set_full(own(self.device, values, dtype.numpy))
-            return v
-        where = own(self.device, indices, np.int64)
         iso = values if np.ndim(values) == 0 else None
         packed = own(self.device, values, dtype.numpy) if iso is None else None
-        if size and len(where) == size:
+        if indices is not None and len(indices) < size:
+            v.set_sparse(own(self.device, indices, np.int64), packed, iso)
+        elif size:
             v.set_full(packed, iso)
-        else:
-            v.set_sparse(where, packed, iso)
         return v
 
     def matrix_from_coo(
@@ -178,9 +173,8 @@ class GpuBackend:
         dup_op: BinaryOp | None,
     ) -> MatrixHandle:
         """See `Backend`."""
-        few = bitmap.from_few_entries(
-            self.device, self.runtime.counters, rows, cols, values, dtype, shape
-        )
+        counters = self.runtime.counters
+        few = bitmap.from_few_entries(counters, rows, cols, values, dtype, shape)
         made = few or forms.from_coo(self.device, rows, cols, values, dtype, shape, dup_op)
         return MatrixHandle(made)
 
@@ -210,7 +204,7 @@ class GpuBackend:
         """See `Backend`."""
         if isinstance(x, VectorStore):
             return x.copy(dtype)
-        return MatrixHandle(statements.copy(x.store, dtype))
+        return MatrixHandle(x.store.copy(dtype))
 
     def vector_resized(self, v: VectorStore, size: int) -> VectorStore:
         """See `Backend`."""

@@ -1,3 +1,1 @@
 """Single operations on a device: planner, products, element-wise operations."""
-
-__all__: list[str] = []

@@ -11,12 +11,13 @@ from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator
 from lagpu.algebra.tables import unary
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device
 from lagpu.backends.gpu.kernels import constant
+from lagpu.backends.gpu.profile import Runtime
 from lagpu.backends.gpu.storage.forms import no_places
 from lagpu.backends.gpu.storage.matrix import CscMatrix, specialised
 from lagpu.backends.gpu.storage.vector import VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import index_types
 from lagpu.dtypes import DType, lookup
-from lagpu.operations import BoundOperator, Descriptor
+from lagpu.operations import Apply, BoundOperator, Descriptor, Ewise, Select
 
 BLOCK = 512  # threads
 #: The kinds of `Ewise`, as kernels number them.
@@ -69,20 +70,20 @@ def write(w: VectorStore, desc: Descriptor, t: VectorStore, region: Any = None) 
     _update(w, desc, "map", unary.identity, t.dtype, types, {"u_": t}, given)
 
 
-def map_entries(w: VectorStore, desc: Descriptor, u: VectorStore, function: BoundOperator) -> None:
+def apply(_runtime: Runtime, w: VectorStore, desc: Descriptor, op: Apply) -> None:
     """``w<m> = f(u)``."""
+    u, function = op.operand, op.function
     scalar, left = bound_operand(function)
     given = {"scalar": scalar, "scalar_left": left, "region": None}
     types = {"U": u.dtype, "T": function.domain, "Z": function.result}
     _update(w, desc, "map", function.op, function.result, types, {"u_": u}, given)
 
 
-def select_entries(
-    w: VectorStore, desc: Descriptor, u: VectorStore, op: IndexUnaryOp, thunk: Any
-) -> None:
-    """``w<m> = u`` where `op` holds."""
-    types = {"U": u.dtype, "T": lookup(thunk.dtype)}
-    _update(w, desc, "select_entries", op, u.dtype, types, {"u_": u}, {"thunk": thunk})
+def select(_runtime: Runtime, w: VectorStore, desc: Descriptor, op: Select) -> None:
+    """``w<m> = u`` where the operator holds."""
+    u, given = op.operand, {"thunk": op.thunk}
+    types = {"U": u.dtype, "T": lookup(op.thunk.dtype)}
+    _update(w, desc, "select_entries", op.op, u.dtype, types, {"u_": u}, given)
 
 
 def assign_value(w: VectorStore, desc: Descriptor, value: Any, region: Any = None) -> None:
@@ -93,21 +94,14 @@ def assign_value(w: VectorStore, desc: Descriptor, value: Any, region: Any = Non
         _update(w, desc, "fill", None, w.dtype, {}, {}, {"scalar": value, "region": region})
 
 
-def combine(
-    kind: str,
-    w: VectorStore,
-    desc: Descriptor,
-    u: VectorStore,
-    v: VectorStore,
-    op: BinaryOp,
-    defaults: tuple[Any, Any] | None,
-) -> None:
+def combine(_runtime: Runtime, w: VectorStore, desc: Descriptor, op: Ewise) -> None:
     """``w<m> = u (+) v`` or ``u (x) v``."""
-    domain, result = op.types(u.dtype, v.dtype)
-    u_default, v_default = defaults or (domain.zero,) * 2
-    given = {"mode": EWISE_MODES[kind], "u_default": u_default, "v_default": v_default}
+    u, v = op.left, op.right
+    domain, result = op.op.types(u.dtype, v.dtype)
+    u_default, v_default = op.defaults or (domain.zero,) * 2
+    given = {"mode": EWISE_MODES[op.kind], "u_default": u_default, "v_default": v_default}
     types = {"U": u.dtype, "V": v.dtype, "T": domain, "Z": result}
-    _update(w, desc, "combine", op, result, types, {"u_": u, "v_": v}, given)
+    _update(w, desc, "combine", op.op, result, types, {"u_": u, "v_": v}, given)
 
 
 def _update(
@@ -126,7 +120,8 @@ def _update(
     for prefix, u in operands.items():
         given |= u.arguments(prefix)
     count = w.counters.take()
-    run = _launch(w.device, w.size, name, op, result, desc.accum, W=w.dtype, **types)
+    more = accumulated(desc.accum, w.dtype, result)
+    run = _launch(w.device, w.size, name, op, W=w.dtype, **types, **more)
     w.changes()
     run({
         **given, "m_words": mask, "complement": complement, "replace": desc.replace,
@@ -135,6 +130,7 @@ def _update(
     w.counted(count)
 
 
+@functools.lru_cache(maxsize=1024)
 def accumulated(accum: BinaryOp | None, w: DType, z: DType) -> dict[str, Any]:
     """Return the macros of an accumulator of results of type `z` to entries of type `w`."""
     if accum is None:
@@ -144,19 +140,10 @@ def accumulated(accum: BinaryOp | None, w: DType, z: DType) -> dict[str, Any]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _launch(
-    device: Any,
-    size: int,
-    name: str,
-    op: Operator | None,
-    result: DType,
-    accum: BinaryOp | None,
-    **types: DType,
-) -> CheckedLaunch:
+def _launch(device: Any, size: int, name: str, op: Operator | None, **by: Any) -> CheckedLaunch:
     """Return a launch over all of a vector; all but the size varies."""
     file = "combine" if name == "combine" else "map"
-    macros = types | accumulated(accum, types["W"], result)
-    run = specialised(f"elementwise/{file}.cu", name, OP=op, **macros)
+    run = specialised(f"elementwise/{file}.cu", name, OP=op, **by)
     # Each block adds what it counts to one number. Stores wait for nothing: few threads do.
     most, block = device.resident_threads, BLOCK
     if name == "fill":

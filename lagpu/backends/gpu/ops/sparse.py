@@ -8,20 +8,24 @@ import numpy as np
 
 from lagpu.algebra.operators import BinaryOp, Monoid
 from lagpu.algebra.tables import monoid
-from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.ops import elementwise
 from lagpu.backends.gpu.ops.planner import Plan
 from lagpu.backends.gpu.profile import Runtime
 from lagpu.backends.gpu.storage import forms
+from lagpu.backends.gpu.storage.bitmap import MatrixHandle
 from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix, specialised
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types, numbered
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
-from lagpu.operations import Descriptor, Multiply, Product
+from lagpu.operations import Descriptor, Ewise, Kronecker, Multiply, Product
 
 Array = Any
+Runs = tuple[Array, Array, Array, Array]
+Algebra = tuple[Monoid, BinaryOp, DType, DType]
+Region = tuple[Array | None, Array | None]
+"""Rows and columns, each None for all."""
 _DOTS = dict.fromkeys(("a_idx", "b_idx", "a_values", "b_values"), ("edges", 0.5))
 #: The part of its arrays that each kernel moves, by the kernel's name (docs/design/trace.md).
 TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
@@ -108,15 +112,13 @@ def _lengths(A: Left, rows: bool) -> Array:
     return lengths
 
 
-def _of_two(
-    A: CscMatrix, B: CscMatrix, add: Monoid, multiply: BinaryOp, domain: DType, result: DType
-) -> dict[str, Any]:
+def _of_two(A: CscMatrix, B: CscMatrix, algebra: Algebra) -> dict[str, Any]:
     """Return the macros of operators and types."""
-    types = {"A": A.dtype, "B": B.dtype, "T": domain, "Z": result}
-    return {"ADD": add, "MUL": multiply, **types}
+    names = ("ADD", "MUL", "T", "Z")
+    return {"A": A.dtype, "B": B.dtype, **dict(zip(names, algebra, strict=True))}
 
 
-def _algebra(product: Product) -> tuple[Monoid, BinaryOp, DType, DType]:
+def _algebra(product: Product) -> Algebra:
     return product.semiring.monoid, product.semiring.multiply, product.domain, product.result
 
 
@@ -126,7 +128,7 @@ def dot_products(
     """Return the products of rows and columns at the entries of the mask; `R` is ``A'``."""
     device, xp, n, result = R.device, R.device.xp, mask.nvals, product.result
     device.require(n * (1 + result.numpy.itemsize), "mxm")
-    macros = _of_two(R, B, *_algebra(product))
+    macros = _of_two(R, B, _algebra(product))
     values, found = xp.empty(n, result.numpy), forms.no_places(device, n)
     given = {
         "ncols": mask.shape[1], "col_ptr": mask.col_ptr, "row_idx": mask.row_idx,
@@ -162,8 +164,9 @@ def _parts(B: CscMatrix, mask: CscMatrix) -> Array:
     return device.xp.cumsum(parts)
 
 
-# So mask, accumulator, replace and the element-wise combinations are the vectors' own kernels:
-# what lies outside these positions has no entry before and none after.
+# Matrices become vectors over the positions at which one of them has an entry. So mask,
+# accumulator, replace and element-wise combinations run the kernels of vectors; no other position
+# gets an entry.
 
 
 def positions(A: CscMatrix) -> Array:
@@ -179,16 +182,6 @@ def require_numbered(shape: tuple[int, int]) -> None:
             f"gpu: a {shape[0]} x {shape[1]} result has 2**63 positions or more. "
             "Use the cpu backend, or a smaller shape."
         )
-
-
-def at_positions(
-    device: Device, dtype: DType, shape: tuple[int, int], where: Array, values: Any, iso: Any
-) -> CscMatrix:
-    """Return the matrix with entries at rising positions."""
-    xp, nrows = device.xp, max(shape[0], 1)
-    cols = where // nrows
-    ptr = xp.searchsorted(cols, xp.arange(shape[1] + 1, dtype=np.int64)).astype(np.int64)
-    return CscMatrix(device, dtype, shape, ptr, where - cols * nrows, values, iso)
 
 
 class Pattern:
@@ -263,7 +256,7 @@ def _from_pattern(v: VectorStore, pattern: Pattern, shape: tuple[int, int]) -> C
         form = pattern.forms[0]
         return CscMatrix(v.device, v.dtype, shape, form.col_ptr, form.row_idx, v.values, iso)
     indices, values = v.listed()
-    return at_positions(v.device, v.dtype, shape, pattern.numbers[indices], values, v.iso)
+    return forms.at_positions(v.device, v.dtype, shape, pattern.numbers[indices], values, v.iso)
 
 
 def accumulate(counters: Counters, C: CscMatrix, desc: Descriptor, product: AtMask) -> CscMatrix:
@@ -276,31 +269,25 @@ def accumulate(counters: Counters, C: CscMatrix, desc: Descriptor, product: AtMa
     return _from_pattern(w, Pattern((C,)), C.shape)
 
 
-def combine(
-    kind: str,
-    counters: Counters,
-    A: CscMatrix,
-    B: CscMatrix,
-    op: BinaryOp,
-    defaults: tuple[Any, Any] | None = None,
-) -> CscMatrix:
+def form_of(A: MatrixHandle, transposed: bool) -> CscMatrix:
+    """Return a matrix, or its transpose, by columns."""
+    return forms.rows_of(A.csc()) if transposed else A.csc()
+
+
+def combine(runtime: Runtime, op: Ewise) -> CscMatrix:
     """Return ``A (+) B`` or ``A (x) B``."""
-    pattern = _union(A, B)
-    w = VectorStore(A.device, counters, op.types(A.dtype, B.dtype)[1], len(pattern))
-    u, v = _on_pattern(counters, A, pattern), _on_pattern(counters, B, pattern)
-    elementwise.combine(kind, w, Descriptor(), u, v, op, defaults)
+    A, B = map(form_of, (op.left, op.right), op.transposed)
+    pattern, dtype = _union(A, B), op.op.types(A.dtype, B.dtype)[1]
+    w = VectorStore(A.device, runtime.counters, dtype, len(pattern))
+    u, v = (_on_pattern(runtime.counters, M, pattern) for M in (A, B))
+    elementwise.combine(runtime, w, Descriptor(), op._replace(left=u, right=v))
     return _from_pattern(w, pattern, A.shape)
 
 
 def write(
-    counters: Counters,
-    C: CscMatrix,
-    desc: Descriptor,
-    T: CscMatrix,
-    rows: Array | None = None,
-    cols: Array | None = None,
+    counters: Counters, C: CscMatrix, desc: Descriptor, T: CscMatrix, inside: Region = (None, None)
 ) -> CscMatrix:
-    """Return what ``C<M> = T`` makes of `C`; only in some rows and columns, if they are given.
+    """Return what ``C<M> = T`` makes of `C`, in some rows and columns.
 
     `desc` has the mask, a matrix by columns.
     """
@@ -312,29 +299,27 @@ def write(
         desc = desc._replace(mask=mask)
     w, v = _on_pattern(counters, C, pattern), _on_pattern(counters, T, pattern)
     w.values = None if w.values is None else w.values.copy()  # it is written to
-    elementwise.write(w, desc, v, _region(w, C, pattern, rows, cols))
+    elementwise.write(w, desc, v, _region(w, C, pattern, inside))
     return _from_pattern(w, pattern, C.shape)
 
 
-def _region(
-    w: VectorStore, C: CscMatrix, pattern: Pattern, rows: Array | None, cols: Array | None
-) -> Array | None:
+def _region(w: VectorStore, C: CscMatrix, pattern: Pattern, inside: Region) -> Array | None:
     """Return presence words of the positions in these rows and columns, or None for all."""
+    rows, cols = inside
     if rows is None and cols is None:
         return None
     xp, nrows = C.device.xp, max(C.shape[0], 1)
-    inside = xp.ones(len(pattern), bool)
+    here = xp.ones(len(pattern), bool)
     if cols is not None:
-        inside &= xp.isin(pattern.numbers // nrows, cols)
+        here &= xp.isin(pattern.numbers // nrows, cols)
     if rows is not None:
-        inside &= xp.isin(pattern.numbers % nrows, rows)
-    return elementwise.region_at(w, xp.flatnonzero(inside))
+        here &= xp.isin(pattern.numbers % nrows, rows)
+    return elementwise.region_at(w, xp.flatnonzero(here))
 
 
 def operands(op: Multiply) -> tuple[Left, CscMatrix]:
     """Return both matrices as the product means them, the right one by columns."""
-    B: CscMatrix = op.matrix.csc()
-    B = B if op.product.transpose else forms.rows_of(B)
+    B = form_of(op.matrix, not op.product.transpose)
     return Left(op.operand.csc(), op.transposed), B
 
 
@@ -407,11 +392,7 @@ def _expanded(xp: Any, starts: Array, counts: Array) -> tuple[Array, Array]:
 
 
 def _summed(
-    A: CscMatrix,
-    B: CscMatrix,
-    runs: tuple[Array, Array, Array, Array],
-    shape: tuple[int, int],
-    algebra: tuple[Monoid, BinaryOp, DType, DType],
+    A: CscMatrix, B: CscMatrix, runs: Runs, shape: tuple[int, int], algebra: Algebra
 ) -> CscMatrix:
     """Return the matrix of the sums of products, which lie in runs.
 
@@ -419,7 +400,7 @@ def _summed(
     positions of their sums; `algebra` the sum, the product, and their types.
     """
     xp, (a, b, starts, where), result = A.device.xp, runs, algebra[-1]
-    macros = {"BIDX": index_ctype(B.row_idx), **_of_two(A, B, *algebra)}
+    macros = {"BIDX": index_ctype(B.row_idx), **_of_two(A, B, algebra)}
     run = specialised("spgemm/mxm.cu", "sum_products", **macros)
     values = xp.empty(len(starts), result.numpy)
     bounds = xp.append(starts, len(a)).astype(np.int64)
@@ -430,11 +411,12 @@ def _summed(
         a_values=A.values, a_iso=A.number, b_values=B.values, b_iso=B.number,
         b_rows=B.row_idx, rows=rows, cols=cols, z=values,
     )  # fmt: skip
-    return at_positions(A.device, result, shape, where, values, None)
+    return forms.at_positions(A.device, result, shape, where, values, None)
 
 
-def kronecker(A: CscMatrix, B: CscMatrix, op: BinaryOp) -> CscMatrix:
+def kronecker(_runtime: Runtime, op: Kronecker) -> CscMatrix:
     """Return a block ``A[i, j] (x) B`` for each entry of `A`."""
+    A, B = map(form_of, (op.left, op.right), op.transposed)
     xp, (p, q) = A.device.xp, B.shape
     shape = (A.shape[0] * p, A.shape[1] * q)
     require_numbered(shape)
@@ -445,7 +427,7 @@ def kronecker(A: CscMatrix, B: CscMatrix, op: BinaryOp) -> CscMatrix:
     key = (A.columns()[a] * q + B.columns()[b]) * np.int64(shape[0]) + rows
     order = xp.argsort(key)
     runs = a[order], b[order], each, key[order]  # each sum has one product
-    return _summed(A, B, runs, shape, (monoid.any, op, *op.types(A.dtype, B.dtype)))
+    return _summed(A, B, runs, shape, (monoid.any, op.op, *op.op.types(A.dtype, B.dtype)))
 
 
 def extract(A: CscMatrix, rows: Array | None, cols: Array | None) -> CscMatrix:

@@ -16,6 +16,7 @@ from lagpu.backends.gpu.ops.strategies import STRATEGIES, Job, ProductLaunch, by
 from lagpu.backends.gpu.profile import Runtime
 from lagpu.backends.gpu.storage.matrix import CscMatrix, cast_number
 from lagpu.backends.gpu.storage.vector import EdgeOffsets, ProductStats, VectorStore
+from lagpu.backends.gpu.storage.workspaces import nbytes_of
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import NotSupported
 from lagpu.operations import Descriptor, MultiplySelection, Product
@@ -208,6 +209,6 @@ def _one_product(product: Product, x: Any, y: Any) -> Any:
 def memory_of(A: CscMatrix) -> str:
     """Return a line on what a matrix holds on the device: forms, and workspaces of kernels."""
     forms = [A] if A.csr is None else [A, A.csr]
-    workspaces = sum(int(space.nbytes) for form in forms for space in form.cache.values())
+    workspaces = sum(nbytes_of(space) for form in forms for space in form.cache.values())
     rows = "" if A.csr is None else f", by rows {format_bytes(A.csr.nbytes)}"
     return f"by columns {format_bytes(A.nbytes)}{rows}, workspaces {format_bytes(workspaces)}"

@@ -15,7 +15,7 @@ from lagpu.backends.gpu.ops.planner import Plan
 from lagpu.backends.gpu.profile import Runtime
 from lagpu.backends.gpu.storage import bitmap, forms
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
-from lagpu.backends.gpu.storage.matrix import CscMatrix, cast_array, cast_number
+from lagpu.backends.gpu.storage.matrix import CscMatrix
 from lagpu.backends.gpu.storage.vector import VectorStore
 from lagpu.dtypes import BOOL, DType
 from lagpu.host.columns import distinct
@@ -34,7 +34,7 @@ def _there(runtime: Runtime, indices: Array | None) -> Any:
 
 # ------------------------------------------------------------------------------- of vectors
 def _fill(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.AssignScalar) -> None:
-    region = None if op.indices is None else _region(runtime, w, op.indices[0])
+    region = None if op.indices is None else _region(runtime, w, op.indices)
     elementwise.assign_value(w, desc, op.value, region)
 
 
@@ -42,18 +42,16 @@ def _copy(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.Assign) ->
     if op.indices is None:
         elementwise.write(w, desc, op.operand)
         return
-    (indices,) = op.indices
-    assert indices is not None
-    region = _region(runtime, w, indices)
-    u = elementwise.scatter(w, runtime.device.from_host(indices), op.operand)
-    elementwise.write(w, desc, u, region)
+    indices = _there(runtime, op.indices[0])
+    u = elementwise.scatter(w, indices, op.operand)
+    elementwise.write(w, desc, u, _region(runtime, w, op.indices))
 
 
-def _region(runtime: Runtime, w: VectorStore, indices: Array | None) -> Any:
+def _region(runtime: Runtime, w: VectorStore, indices: ops.Indices) -> Any:
     """Return the presence words of a list of indices, or None for all."""
-    if indices is None:
+    if indices is None or indices[0] is None:
         return None
-    return elementwise.region_at(w, runtime.device.from_host(distinct(indices)))
+    return elementwise.region_at(w, runtime.device.from_host(distinct(indices[0])))
 
 
 def _gather(runtime: Runtime, w: VectorStore, desc: Descriptor, op: ops.Extract) -> None:
@@ -97,13 +95,9 @@ ON_VECTORS: dict[type, Callable[[Runtime, VectorStore, Descriptor, Any], None]] 
         runtime, w, desc, op.matrix.csc(), op.operand, op.product
     ),
     ops.MultiplySelection: spmv.write_selection,
-    ops.Ewise: lambda _, w, desc, op: elementwise.combine(
-        op.kind, w, desc, op.left, op.right, op.op, op.defaults
-    ),
-    ops.Apply: lambda _, w, desc, op: elementwise.map_entries(w, desc, op.operand, op.function),
-    ops.Select: lambda _, w, desc, op: elementwise.select_entries(
-        w, desc, op.operand, op.op, op.thunk
-    ),
+    ops.Ewise: elementwise.combine,
+    ops.Apply: elementwise.apply,
+    ops.Select: elementwise.select,
     ops.Assign: _copy,
     ops.AssignScalar: _fill,
     ops.Extract: _gather,
@@ -139,18 +133,7 @@ def write_matrix(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: ops.Op
 
 
 def _cast(T: Store, dtype: DType) -> Store:
-    return T if T.dtype is dtype else copy(T, dtype)
-
-
-def copy(T: Store, dtype: DType) -> Store:
-    """Return a copy, cast to `dtype`; index arrays, which do not change, are shared."""
-    if isinstance(T, BitmapMatrix):
-        return T.copy(dtype)
-    values = None if T.values is None else cast_array(T.device, T.values, dtype)
-    iso = None if T.iso is None else cast_number(T.iso, dtype)
-    copied = T.with_values(dtype, values, iso)
-    copied.symmetric = T.symmetric or None  # a cast may make it so
-    return copied
+    return T if T.dtype is dtype else T.copy(dtype)
 
 
 def _write(runtime: Runtime, C: MatrixHandle, desc: Descriptor, T: Store, masked: bool) -> None:
@@ -176,23 +159,18 @@ def _by_columns(desc: Descriptor) -> Descriptor:
     return desc if desc.mask is None else desc._replace(mask=desc.mask.csc())
 
 
-def _form(A: MatrixHandle, transposed: bool) -> CscMatrix:
-    """Return a matrix, or its transpose, by columns."""
-    return forms.rows_of(A.csc()) if transposed else A.csc()
-
-
 def _assign(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: ops.Assign) -> None:
     """``C<M>(I, J) = A``."""
     rows, cols = (_there(runtime, x) for x in op.indices or ())
     if rows is None and cols is None and not op.transposed:
         _write(runtime, C, desc, op.operand.store, masked=False)
         return
-    A = _form(op.operand, op.transposed)
+    A = sparse.form_of(op.operand, op.transposed)
     i = A.row_idx if rows is None else rows[A.row_idx]
     j = A.columns() if cols is None else cols[A.columns()]
     values = A.number if A.values is None else A.values
     T = forms.from_coo(runtime.device, i, j, values, A.dtype, C.shape, None)
-    C.store = sparse.write(runtime.counters, C.csc(), _by_columns(desc), T, rows, cols)
+    C.store = sparse.write(runtime.counters, C.csc(), _by_columns(desc), T, (rows, cols))
 
 
 def _fill_matrix(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: ops.AssignScalar) -> None:
@@ -213,8 +191,8 @@ def _fill_matrix(runtime: Runtime, C: MatrixHandle, desc: Descriptor, op: ops.As
             return
     else:
         where = _all_positions(runtime, C.shape, rows, cols)
-        T = sparse.at_positions(runtime.device, C.dtype, C.shape, where, None, op.value)
-    C.store = sparse.write(runtime.counters, C.csc(), desc, T, rows, cols)
+        T = forms.at_positions(runtime.device, C.dtype, C.shape, where, None, op.value)
+    C.store = sparse.write(runtime.counters, C.csc(), desc, T, (rows, cols))
 
 
 def _all_positions(runtime: Runtime, shape: tuple[int, int], rows: Any, cols: Any) -> Any:
@@ -271,13 +249,7 @@ def _ewise(runtime: Runtime, op: ops.Ewise) -> Store:
         one, other = A.bitmap(counters), B.bitmap(counters)
         dtype = op.op.types(A.dtype, B.dtype)[1]
         return _on_entries(one, dtype, op.kind, runtime, op, left=one.entries, right=other.entries)
-    left, right = map(_form, (A, B), op.transposed)
-    return sparse.combine(op.kind, counters, left, right, op.op, op.defaults)
-
-
-def _kronecker(_runtime: Runtime, op: ops.Kronecker) -> Store:
-    left, right = map(_form, (op.left, op.right), op.transposed)
-    return sparse.kronecker(left, right, op.op)
+    return sparse.combine(runtime, op)
 
 
 def _extract(runtime: Runtime, op: ops.Extract) -> Store:
@@ -328,8 +300,8 @@ _MIRRORED = frozenset({indexunary.diag, indexunary.offdiag})
 
 
 def _copy_matrix(_runtime: Runtime, op: ops.Assign) -> Store:
-    A = op.operand
-    return forms.transpose(A.csc()) if op.transposed else copy(A.store, A.dtype)
+    A: MatrixHandle = op.operand
+    return forms.transpose(A.csc()) if op.transposed else A.store.copy(A.dtype)
 
 
 def _selection(runtime: Runtime, op: ops.SelectionToMatrix) -> Store:
@@ -346,7 +318,7 @@ def _selection(runtime: Runtime, op: ops.SelectionToMatrix) -> Store:
 
 _MAKE: dict[type, Callable[[Runtime, Any], Store]] = {
     ops.Ewise: _ewise,
-    ops.Kronecker: _kronecker,
+    ops.Kronecker: sparse.kronecker,
     ops.Extract: _extract,
     ops.Apply: _apply,
     ops.Select: _select,

@@ -220,36 +220,36 @@ def _bind_listed(A: CscMatrix, job: Job) -> ProductLaunch:
     form = by_outputs(A, job.product) if pulls else by_inputs(A, job.product)
     if form.shape[1] >= 2**31:
         raise NotSupported(f"{name}: lists at most 2**31 columns. Use push_edge.")
-    space = workspaces.push_space(form)
-    given, lists = _fixed(A, form, job), {}
-    if pulls:
-        given["n"] = form.shape[1]
-    else:
-        given["n_u"], given["n_w"] = form.shape[::-1]
-    file, more = "spmv/push.cu", {}
-    if name in ("push_active", "pull_active"):
-        lists = {"vertex": space.vertex, "offset": space.start}
-        lists |= {"listed": -1} if pulls else {}
-        given["shares"] = space.shares
-        if job.variant:
-            more["EACH"] = job.variant
-    elif name == "push_virtual":
+    more = {"GROUP": str(job.group)} if name == "push_virtual" else {}
+    if job.variant:
+        more["EACH"] = job.variant
+    file = _LISTED_FILES.get(name, "spmv/push.cu")
+    run, space = _kernel(file, strategy.kernel, form, job, **more), workspaces.push_space(form)
+    given = _fixed(A, form, job)
+    rooms = {
+        "n": form.shape[1], "n_u": form.shape[1], "n_w": form.shape[0], "barrier": space.barrier,
+        "vertex": space.vertex, "chunks": space.chunks, "shares": space.shares,
+    }  # fmt: skip
+    given |= {param: rooms[param] for param in run.names if param in rooms}
+    given |= {param: space.start for param in ("start", "offset") if param in run.names}
+    if "degree" in run.names:
+        given["degree"] = space.degree
+    if "groups" in run.names:
         given["groups"] = space.groups(job.group)
-        more["GROUP"] = str(job.group)
-    elif name in ("push_merrill", "push_scatter"):
+    if "edge_row" in run.names:
         given |= workspaces.edge_frontier(form, sums=not job.iso)
-        given |= {"shares": space.shares, "vertex": space.vertex, "offset": space.start}
-        file = "spmv/merrill.cu"
-        if name == "push_scatter":
-            given |= workspaces.scatter_space(form)
-            file = "spmv/scatter.cu"
-    elif name == "push_queue":
-        given |= {"vertex": space.vertex, "start": space.start}
-        given |= {"degree": space.degree, "chunks": space.chunks}
-    run = _kernel(file, strategy.kernel, form, job, **more)
+    if "map" in run.names:
+        given |= workspaces.scatter_space(form)
+    lists = {}
+    if name in ("push_active", "pull_active"):  # each call gives these
+        lists = {param: given.pop(param) for param in ("vertex", "offset")}
+        lists |= {"listed": -1} if pulls else {}
     threads = _cooperative(A, run, whole=name != "push_queue")
-    launch = A.device.prepare(run, threads, cooperative=True, barrier=space.barrier, **given)
+    launch = A.device.prepare(run, threads, cooperative=True, **given)
     return ProductLaunch(launch, counters=3 * constant("kCounterStride"), lists=lists)
+
+
+_LISTED_FILES = {"push_merrill": "spmv/merrill.cu", "push_scatter": "spmv/scatter.cu"}
 
 
 def sums_every_entry(product: Product) -> bool:

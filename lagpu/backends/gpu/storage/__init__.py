@@ -1,3 +1,1 @@
 """Vectors and matrices on a device: their storage forms and workspaces."""
-
-__all__: list[str] = []

@@ -115,13 +115,7 @@ class BitmapMatrix:
 
 
 def from_few_entries(
-    device: Device,
-    counters: Counters,
-    rows: Any,
-    cols: Any,
-    values: Any,
-    dtype: DType,
-    shape: tuple[int, int],
+    counters: Counters, rows: Any, cols: Any, values: Any, dtype: DType, shape: tuple[int, int]
 ) -> BitmapMatrix | None:
     """Return a bitmap matrix of triplets on the host, at most one a row: the sources of searches.
 
@@ -130,7 +124,7 @@ def from_few_entries(
     """
     if len(rows) > shape[0] or not all(isinstance(x, np.ndarray) for x in (rows, cols)):
         return None
-    iso = np.ndim(values) == 0
+    device, iso = counters.device, np.ndim(values) == 0
     if not (iso or isinstance(values, np.ndarray)) or not fits(device, dtype, shape):
         return None
     each = stride(shape[0])
@@ -213,9 +207,7 @@ class MatrixHandle:
 def _bitmap_of(counters: Counters, A: CscMatrix) -> BitmapMatrix:
     each = stride(A.shape[0])
     v = VectorStore(A.device, counters, A.dtype, each * A.shape[1])
-    v.set_sparse(A.columns() * np.int64(each) + A.row_idx, A.values, A.number)
-    if A.values is not None:
-        v.iso = None
+    v.set_sparse(A.columns() * np.int64(each) + A.row_idx, A.values, A.iso)
     return BitmapMatrix(A.device, A.dtype, A.shape, v)
 
 

@@ -140,6 +140,16 @@ def _by_column(xp: Any, rows: Array, cols: Array, shape: tuple[int, int]) -> Arr
     return xp.lexsort(xp.stack([rows, cols]))
 
 
+def at_positions(
+    device: Device, dtype: DType, shape: tuple[int, int], where: Array, values: Any, iso: Any
+) -> CscMatrix:
+    """Return the matrix with entries at rising positions, which are numbered column by column."""
+    nrows = max(shape[0], 1)
+    cols = where // nrows
+    ptr = _pointer(device.xp, cols, shape[1])
+    return CscMatrix(device, dtype, shape, ptr, where - cols * nrows, values, iso)
+
+
 def _pointer(xp: Any, cols: Array, ncols: int) -> Array:
     """Return where each column begins among sorted column indices."""
     return xp.searchsorted(cols, xp.arange(ncols + 1, dtype=np.int64)).astype(np.int64)

@@ -98,7 +98,7 @@ class Counters:
     _ARRAYS = 256  # a block
 
     def __init__(self, device: Device) -> None:
-        self._device = device
+        self.device = device
         self._blocks: dict[int, list[tuple[Array, list[Array]]]] = {}  # memory, and its arrays
         self._free: dict[int, list[Array]] = {}
 
@@ -116,7 +116,7 @@ class Counters:
             if all(sys.getrefcount(one) == 3 for one in arrays):
                 block.fill(0)
                 return arrays.copy()
-        block = self._device.xp.zeros(self._ARRAYS * count, np.uint64)
+        block = self.device.xp.zeros(self._ARRAYS * count, np.uint64)
         arrays = [block[k : k + count] for k in range(0, len(block), count)]
         blocks.append((block, arrays))
         return arrays.copy()
@@ -203,3 +203,11 @@ class CscMatrix:
     def with_values(self, dtype: DType, values: Array | None, iso: Any) -> CscMatrix:
         """Return a matrix of the same entries with other values; the index arrays are shared."""
         return CscMatrix(self.device, dtype, self.shape, self.col_ptr, self.row_idx, values, iso)
+
+    def copy(self, dtype: DType) -> CscMatrix:
+        """Return a copy, cast to `dtype`; index arrays, which do not change, are shared."""
+        values = None if self.values is None else cast_array(self.device, self.values, dtype)
+        iso = None if self.iso is None else cast_number(self.iso, dtype)
+        copied = self.with_values(dtype, values, iso)
+        copied.symmetric = self.symmetric or None  # a cast may make it so
+        return copied

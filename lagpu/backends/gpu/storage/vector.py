@@ -193,12 +193,11 @@ class VectorStore:
         if self._nvals is None:
             if self._count is None:
                 self._start_count()
-            if self._notification is None:
-                self._nvals = int(self.device.read(self._count))
+            count, notification = self._count, self._notification
+            if notification is None:
+                self._nvals = int(self.device.read(count))
             else:
-                self._nvals, self.frontier_edges = self.device.wait_for(
-                    self._notification, self._count
-                )
+                self._nvals, self.frontier_edges = self.device.wait_for(notification, count)
             self._count = self._notification = None
         return self._nvals
 
@@ -255,25 +254,19 @@ class VectorStore:
         """Take the form ``bitmap``; a full vector becomes one with all bits set."""
         if self.form == "bitmap":
             return
+        count, packed, edge_offsets = self._nvals, self.values, self.edge_offsets
+        words, values = self.spare_words(), packed
         if self.form == "full":
-            words = self.device.xp.empty(nwords(self.size), np.uint32)
             self._run("set_all_bits", nwords(self.size), self.size, words)
-            self.set_bitmap(words, self.values, self.iso, self.size)
-            return
-        if self.single >= 0:
-            words = self.spare_words()
+        elif self.single >= 0:
             self._run("single_entry", nwords(self.size), self.size, self.single, words)
-            self.set_bitmap(words, None, self.iso, 1)
-            return
-        self._upload()
-        count, packed, edge_offsets = self.nvals, self.values, self.edge_offsets
-        words = self.spare_words()
-        words.fill(0)
-        values = None if packed is None else self.spare_values(self.dtype)
-        if count:
-            self._run(
-                "scatter_entries", count, count, self.indices, packed, words, values, typed=True
-            )
+        else:
+            self._upload()
+            words.fill(0)
+            values = None if packed is None else self.spare_values(self.dtype)
+            if count:
+                given = count, self.indices, packed, words, values
+                self._run("scatter_entries", count, *given, typed=True)
         self.set_bitmap(words, values, self.iso, count)
         self.edge_offsets = edge_offsets  # of the same entries
 

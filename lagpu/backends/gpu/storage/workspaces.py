@@ -88,6 +88,12 @@ def _room(A: CscMatrix, name: str, count: int, kind: Any, what: str, remedy: str
     return A.kept(name, made)
 
 
+def nbytes_of(space: Any) -> int:
+    """Return the bytes of what stays with a matrix: a workspace, an array, or a tuple of these."""
+    arrays = space if isinstance(space, tuple) else (space,)
+    return sum(int(x.nbytes) for x in arrays if x is not None)
+
+
 def edge_frontier(A: CscMatrix, sums: bool) -> dict[str, Array | None]:
     """Return room for all entries that a push follows, one after the other, by parameter.
 
@@ -269,11 +275,6 @@ class Chunks(NamedTuple):
     column: Any
     start: Any
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all these."""
-        return sum(int(x.nbytes) for x in self)
-
 
 def chunks_of(form: CscMatrix) -> Chunks:
     """Return the chunks of a form's long columns, made at the first call."""
@@ -335,11 +336,6 @@ class Ranked(NamedTuple):
     idx: Array | None  #: array: the matrix's row indices by ranks.
     words: Array | None  #: array of u32: room for a frontier's words by ranks.
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all these."""
-        return sum(int(x.nbytes) for x in self if x is not None)
-
 
 def ranked(form: CscMatrix, rows: CscMatrix | None, each: int) -> Ranked:
     """Return the vertices by ranks, made at the first call, which may wait for the device."""
@@ -382,11 +378,6 @@ class Heads(NamedTuple):
     column: Array  #: array of i32: the columns that have entries.
     there: Array  #: array of u32: presence bits of these.
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all these."""
-        return sum(int(x.nbytes) for x in self)
-
 
 def heads_of(form: CscMatrix) -> Heads | None:
     """Return the heads of a form's columns, made at the first call.
@@ -413,8 +404,9 @@ def _by_fours(form: CscMatrix) -> bool:
 
 
 def _heads(form: CscMatrix) -> Heads:
-    xp = form.device.xp
-    there = xp.diff(form.col_ptr) > 0
+    xp, n = form.device.xp, form.shape[1]
+    there = xp.zeros(32 * nwords(n), np.bool_)
+    there[:n] = xp.diff(form.col_ptr) > 0
     column = xp.flatnonzero(there)
     starts = form.col_ptr[column]
     tiles = (form.nvals + TILE - 1) // TILE
@@ -422,11 +414,5 @@ def _heads(form: CscMatrix) -> Heads:
     before = xp.searchsorted(starts, ends.astype(starts.dtype)).astype(np.uint32)
     begins = xp.zeros(tiles * TILE, np.bool_)
     begins[starts] = True
-    return Heads(_words(xp, begins), before, column.astype(np.int32), _words(xp, there))
-
-
-def _words(xp: Any, bits: Array) -> Array:
-    """Return presence words."""
-    whole = xp.zeros(32 * nwords(len(bits)), np.bool_)
-    whole[: len(bits)] = bits
-    return xp.packbits(whole, bitorder="little").view(np.uint32)
+    bits, present = (xp.packbits(x, bitorder="little").view(np.uint32) for x in (begins, there))
+    return Heads(bits, before, column.astype(np.int32), present)

@@ -218,7 +218,7 @@ def test_one_source_a_row_is_a_bitmap_matrix_at_once(place, monkeypatch):
 
     def made(rows, cols, values, *options):
         return bitmap.from_few_entries(
-            place.device, place.runtime.counters, np.array(rows), np.array(cols), values, *options
+            place.runtime.counters, np.array(rows), np.array(cols), values, *options
         )
 
     found = made([0, 1, 2], [3, 0, 3], np.array([5, 6, 7]), INT64, shape)
@@ -267,7 +267,6 @@ def test_a_copy_asks_for_its_bits_and_values(place, monkeypatch):
     C.data.store.copy(FP64)
     assert asked == [positions // 8 + 8 * positions]
     few = bitmap.from_few_entries(
-        place.device,
         place.runtime.counters,
         np.array([0]),
         np.array([3]),
