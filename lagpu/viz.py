@@ -20,9 +20,8 @@ from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.draw import look
-from lagpu.draw.cells import Cells, triplets
-from lagpu.draw.graph import edges, places, vertices
 from lagpu.draw.look import AS_IT_IS, LABEL, Array, AxesCanvas, axes, pyplot, save
+from lagpu.draw.shapes import Cells, edges, places, triplets, vertices
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.operations import Multiply, MultiplySelection
 

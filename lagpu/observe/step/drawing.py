@@ -16,9 +16,8 @@ import numpy as np
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.draw import look
-from lagpu.draw.cells import Cells, dropped_and_used, fitting, triplets
-from lagpu.draw.graph import edges, places, vertices
 from lagpu.draw.look import Array, SvgCanvas, fill, text
+from lagpu.draw.shapes import Cells, dropped_and_used, edges, fitting, places, triplets, vertices
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import LimitExceeded
 from lagpu.host.source import SYNTAX, file_name

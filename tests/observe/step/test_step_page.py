@@ -12,7 +12,6 @@ from browser import browse, check_page, needs_browser
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Scalar, Vector, algorithms, generators, semiring
 from lagpu.cli import main
-from lagpu.draw.cells import fitting
 from lagpu.draw.look import (
     CHANGED,
     DROP,
@@ -31,6 +30,7 @@ from lagpu.draw.look import (
     cell_style,
     line_style,
 )
+from lagpu.draw.shapes import fitting
 from lagpu.errors import LimitExceeded
 from lagpu.observe.step import drawing
 from lagpu.observe.step.drawing import GraphDrawing
