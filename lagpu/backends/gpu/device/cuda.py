@@ -455,7 +455,7 @@ class CudaDevice(Device):
         """Return how many blocks of `kernel` fit on the GPU at once."""
         known = self._cooperative_blocks.get((kernel, block, shared))
         if known is None:
-            protocol.check_shape(kernel, block, shared, self.dynamic_shared_bytes)
+            protocol.check_shape(kernel, block)
             count = self.xp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor
             function = self._function(kernel)
             self._allow_shared(kernel, shared)

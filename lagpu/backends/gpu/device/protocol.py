@@ -493,7 +493,7 @@ def format_bytes(nbytes: int) -> str:
     return f"{size:.1f} TB"
 
 
-def check_shape(kernel: Kernel, block: int, shared: int, most: int) -> None:
+def check_shape(kernel: Kernel, block: int, shared: int = 0, most: int = 0) -> None:
     """Check a launch: blocks of whole warps with at most 1024 threads, and its shared memory."""
     if block % 32 or not 32 <= block <= 1024:
         raise KernelLaunchError(

@@ -175,7 +175,7 @@ class SimDevice(Device):
 
     def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
         """Return the most blocks of a cooperative launch; here of any."""
-        protocol.check_shape(kernel, block, shared, self.dynamic_shared_bytes)
+        protocol.check_shape(kernel, block)
         return self.blocks // kernel.cluster * kernel.cluster
 
     def _from_host(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
