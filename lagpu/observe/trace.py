@@ -206,7 +206,8 @@ def _names_of(parts: tuple[Any, ...], named: dict[str, Any] | None) -> dict[int,
 
 def names_in(frame: FrameType | None) -> dict[int, str]:
     """Return the variables of a frame that hold vectors, matrices and scalars, by ``id``."""
-    return source.names_in(frame, lambda x: isinstance(x, _NAMED))
+    held = () if frame is None else reversed(frame.f_locals.items())
+    return {id(x): name for name, x in held if isinstance(x, _NAMED)}
 
 
 _NAMED = (Vector, Matrix, Scalar, SelectionMatrix)

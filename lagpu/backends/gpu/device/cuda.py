@@ -355,11 +355,8 @@ class CudaDevice(Device):
         self._beside.wait_event(self.xp.cuda.get_current_stream().record())
         return self._beside
 
-    def why_apart(self, devices: Sequence[Any]) -> str:
-        """Return why GPUs, this one among them, cannot run one kernel; see `Device.why_apart`."""
+    def _why_apart(self, devices: Sequence[Any]) -> str:
         key = tuple((device.number, device.share) for device in devices)
-        if len(set(map(id, devices))) < len(devices):
-            return "two pieces are on one device"
         if key not in self._apart:
             numbers, share = [number for number, _ in key], min(share for _, share in key)
             self._apart[key] = why_apart(self.xp, numbers, share)

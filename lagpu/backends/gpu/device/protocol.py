@@ -456,6 +456,13 @@ class Device(Protocol):
 
         Each can then address the others' `shared_zeros`.
         """
+        if len(set(map(id, devices))) < len(devices):
+            return "two pieces are on one device"
+        return self._why_apart(devices)
+
+    def _why_apart(self, devices: Sequence[Any]) -> str:
+        """Return why different devices cannot run one kernel."""
+        return ""
 
     @property
     def identity(self) -> str:
@@ -583,13 +590,10 @@ def named_error(device: Any, error: Exception, what: str) -> LagpuError | None:
     """Return lagpu's error for one of CuPy or NumPy, or None for any other; `what` has failed."""
     if isinstance(error, LagpuError):
         return None
-    if isinstance(error, MemoryError):
+    of_device = isinstance(error, device.errors)
+    if isinstance(error, MemoryError) or (of_device and _lacks_memory(error)):
         return out_of_memory(error, what, device.name)
-    if isinstance(error, device.errors):
-        if _lacks_memory(error):
-            return out_of_memory(error, what, device.name)
-        return KernelLaunchError(f"{what}: {error}. Report it as a bug.")
-    return None
+    return KernelLaunchError(f"{what}: {error}. Report it as a bug.") if of_device else None
 
 
 def launch_error(device: Any, error: Exception, kernel: Any) -> LagpuError:

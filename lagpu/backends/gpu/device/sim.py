@@ -107,11 +107,6 @@ class SimDevice(Device):
             packed.append(self._packed(launch.kernel, launch.all(new), launch.how))
         self._run(packed, first.threads, first.how)
 
-    def why_apart(self, devices: Sequence[Any]) -> str:
-        """Return why simulated devices cannot run one kernel together; see `Device.why_apart`."""
-        same = len(set(map(id, devices))) == len(devices)
-        return "" if same else "two pieces are on one device"
-
     def address(self, array: np.ndarray[Any, Any]) -> int:
         """Return where an array begins."""
         return int(array.__array_interface__["data"][0])
