@@ -191,9 +191,14 @@ def row_of(description: Description, row: LoopRow, mode: str) -> Row:
     known = description._asdict()
     counter = known.pop("counter")
     known["formula"] += str(row.level) if counter and row.level is not None else counter
-    known |= row._asdict() | row.measured._asdict() | {"mode": mode}
-    del known["statement"], known["measured"]
-    return Row(**known)
+    return Row(
+        level=row.level,
+        nvals_in=row.nvals_in,
+        nvals_out=row.nvals_out,
+        mode=mode,
+        **known,
+        **row.measured._asdict(),
+    )
 
 
 def _names_of(parts: tuple[Any, ...], named: dict[str, Any] | None) -> dict[int, str]:

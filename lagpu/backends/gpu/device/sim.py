@@ -87,7 +87,6 @@ class SimDevice(Device):
         )
         self._launches = itertools.count()
         self._runtime = _load_runtime(self.flags)
-        self.compile_ms = 0.0
         self._limit: int | None = None
         self.stop = self.pinned_zeros(1)
 
@@ -132,7 +131,7 @@ class SimDevice(Device):
         """Return (kernel, what runs it, its arguments), checked."""
         protocol.check_shape(kernel, how[0], how[2], self.dynamic_shared_bytes)
         slots = _pack(kernel, protocol.bind(kernel, args, np.ndarray))
-        return kernel, self._entry(kernel)[0], slots
+        return kernel, self._function(kernel), slots
 
     def _run(
         self, packed: Sequence[tuple[Kernel, Any, np.ndarray[Any, Any]]], threads: int, how: How
@@ -155,18 +154,8 @@ class SimDevice(Device):
             self.began = False
             raise KernelLaunchError(f"{packed[0][0]!r}: {message.value.decode()}.")
 
-    def load(self, kernel: Kernel) -> bool:
-        """Compile a kernel unless it is there already; see `Device.load`."""
-        return self._entry(kernel)[1]
-
-    def _entry(self, kernel: Kernel) -> tuple[Any, bool]:
-        """Return (what runs it, whether it had to be compiled)."""
-        known, start = _load_kernel.cache_info().misses, time.perf_counter()
-        entry = _load_kernel(kernel, self.flags)
-        fresh = _load_kernel.cache_info().misses > known
-        if fresh:
-            self.compile_ms += (time.perf_counter() - start) * 1e3
-        return entry, fresh
+    def _compiled(self, kernel: Kernel) -> Any:
+        return _load_kernel(kernel, self.flags)
 
     def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
         """Return the most blocks of a cooperative launch; here of any."""
