@@ -328,17 +328,15 @@ class _Drawing:
         self.canvas.grow_to(0, y)
         return self.canvas.svg(f"step {step.number}: {step.formula}")
 
-    def _label(
-        self, name: str, shows: str, y: float, ink: str = look.INK, *, bold: bool = False
-    ) -> None:
+    def _label(self, name: str, shows: str, y: float, ink: str = look.INK) -> None:
         """Write the label of an object on the left, with an arrow if the statement wrote it."""
         arrow = "\u25b6 " if name == self.step.output else ""
-        self.canvas.words((2, y), arrow + shows, 15, ink, "left", bold=bold)
+        self.canvas.words((2, y), arrow + shows, 15, ink, "left")
 
-    def _name(self, name: str, y: float, ink: str = look.INK, *, bold: bool = False) -> None:
+    def _name(self, name: str, y: float, ink: str = look.INK) -> None:
         """Write the name of an object on the left, shortened if it is long."""
         short = name if len(name) <= 19 else name[:18] + "\u2026"
-        self._label(name, short, y, ink, bold=bold)
+        self._label(name, short, y, ink)
 
     def _upright(self) -> bool:
         """Return True for ``A @ u``, whose mask and result are columns beside the matrix."""
@@ -413,7 +411,7 @@ class _Drawing:
     def _vector(self, name: str, state: State, y: float) -> None:
         """Draw a vector with its name, and an outline around entries that the statement changed."""
         written = name == self.step.output
-        self._name(name, y + self.c / 2, look.VERMILION if written else look.INK, bold=written)
+        self._name(name, y + self.c / 2, look.VERMILION if written else look.INK)
         grid = self._line(state, self.left, y)
         if written:
             changed = [grid.at(0, j) for j in _changed(self.step.before[name], state)]
@@ -424,7 +422,7 @@ class _Drawing:
         name = self.step.output
         A = self.step.matrices[name]
         grid = self._cells(name, A.nrows, A.ncols, self.left, y).fill(triplets(A))
-        self._name(name, y + A.nrows * self.c / 2, look.VERMILION, bold=True)
+        self._name(name, y + A.nrows * self.c / 2, look.VERMILION)
         self._numbers(grid, cols=False)
         grid.draw(self.canvas, blank=False)
 
@@ -495,7 +493,7 @@ class GraphDrawing:
         if state.dtype is not BOOL:
             for i, value in state.to_dict().items():
                 x, y = self._at[i] + (0.75 * self._radius, -0.75 * self._radius - 5)
-                canvas.words((x, y), fitting(value), 14, look.VERMILION, "left", bold=True)
+                canvas.words((x, y), fitting(value), 14, look.VERMILION, "left")
 
 
 def legend() -> str:
