@@ -21,7 +21,7 @@ from lagpu.host.job import end_together, launched
 
 # name -> (module, function that makes the backend)
 _MAKERS: dict[str, tuple[str, str]] = {
-    "cpu": ("lagpu.backends.cpu", "make"),
+    "cpu": ("lagpu.backends.cpu", "CpuBackend"),
     "gpu": ("lagpu.backends.gpu", "make_gpu"),
     "sim": ("lagpu.backends.gpu", "make_sim"),
 }

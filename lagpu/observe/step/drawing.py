@@ -231,46 +231,34 @@ def _shown(value: Any) -> str:
 # ------------------------------------------------------------------------- as a drawing
 
 
-@dataclass(frozen=True)
 class Layout:
-    """The places of all objects, the same for all steps of a page so that nothing moves."""
+    """The places of all objects, the same for all steps of a page so that nothing moves.
 
-    matrix: str | None  # drawn in steps without a product
-    transposed: bool
-    nrows: int  # the largest shape of the matrices that are drawn in this place
-    ncols: int
-    written: int  # most rows of another matrix that a statement writes, drawn below all else
-    beside: bool  # there is room for a factor on the left of the matrix
-    above: bool  # and above it
-    names: tuple[str, ...]  # of the vectors, from top to bottom
-    scalars: tuple[str, ...]
-    matrices: tuple[str, ...]  # if there are several
+    `matrix` is drawn in steps without a product, `transposed` or not, in a place of the largest
+    shape, `nrows` x `ncols`, of the matrices that are drawn there; there may be room for a factor
+    `beside` it on the left, and `above`. Below it are the vectors, `names` from top to bottom,
+    `scalars`, `matrices` if there are several, and `written` rows of a matrix that is written.
+    """
 
-    @classmethod
-    def of(cls, steps: Iterable[Step]) -> Layout:
-        """Return a layout that fits each of these steps."""
+    def __init__(self, steps: Iterable[Step]) -> None:
         steps = list(steps)
         products = [s.product for s in steps if s.product is not None]
         matrices = tuple(dict.fromkeys(name for s in steps for name in s.matrices))
-        matrix = products[0].matrix if products else next(iter(matrices), None)
-        transposed = bool(products) and products[0].transposed
-        shapes = [_drawn_shape(s.matrices.get(matrix or ""), transposed) for s in steps]
-        shapes += [_drawn_shape(s.matrices.get(p.matrix), p.transposed) for s in steps
-                   for p in [s.product] if p is not None]  # fmt: skip
-        written = [s.matrices[s.output].shape for s in steps
-                   if s.output in s.matrices and s.output != matrix]  # fmt: skip
-        return cls(
-            matrix=matrix,
-            transposed=transposed,
-            nrows=max((nrows for nrows, _ in shapes), default=0),
-            ncols=max((ncols for _, ncols in (*shapes, *written)), default=0),
-            written=max((nrows for nrows, _ in written), default=0),
-            beside=any(p.vector_left for p in products),
-            above=any(not p.vector_left for p in products),
-            names=tuple(dict.fromkeys(name for s in steps for name in s.vectors)),
-            scalars=tuple(dict.fromkeys(name for s in steps for name in s.scalars)),
-            matrices=matrices if len(matrices) > 1 else (),
-        )
+        self.matrix = products[0].matrix if products else next(iter(matrices), None)
+        self.transposed = bool(products) and products[0].transposed
+        drawn = [(s, self.matrix or "", self.transposed) for s in steps]
+        drawn += [(s, s.product.matrix, s.product.transposed) for s in steps if s.product]
+        shapes = [_drawn_shape(s.matrices.get(name), turned) for s, name, turned in drawn]
+        outputs = [s.matrices.get(s.output) for s in steps if s.output != self.matrix]
+        written = [A.shape for A in outputs if A is not None]
+        self.nrows = max((nrows for nrows, _ in shapes), default=0)
+        self.ncols = max((ncols for _, ncols in (*shapes, *written)), default=0)
+        self.written = max((nrows for nrows, _ in written), default=0)
+        self.beside = any(p.vector_left for p in products)
+        self.above = any(not p.vector_left for p in products)
+        self.names = tuple(dict.fromkeys(name for s in steps for name in s.vectors))
+        self.scalars = tuple(dict.fromkeys(name for s in steps for name in s.scalars))
+        self.matrices = matrices if len(matrices) > 1 else ()
 
 
 def _drawn_shape(A: Matrix | None, transposed: bool) -> tuple[int, int]:
@@ -284,7 +272,7 @@ def draw(
     step: Step, layout: Layout | None = None, share: Callable[[str], str] | None = None
 ) -> str:
     """Return a step as SVG: the matrix with what a product uses, the mask, every vector."""
-    return _Drawing(step, layout or Layout.of([step]), SvgCanvas(share)).svg()
+    return _Drawing(step, layout or Layout([step]), SvgCanvas(share)).svg()
 
 
 class _Drawing:
@@ -561,7 +549,7 @@ def page(
             f"{what}: {len(small):,} steps > {MOST}, the most that a page shows. "
             "Use a graph of fewer levels, or fewer iterations."
         )
-    layout = Layout.of(small)
+    layout = Layout(small)
     codes = list(dict.fromkeys(step.code for step in small if step.code is not None))
     shared: dict[str, str] = {}
 

@@ -139,7 +139,7 @@ def test_a_matrix_that_is_written_is_drawn_and_all_are_listed(A):
 
 def test_nothing_jumps_where_matrices_of_two_shapes_are_drawn(A):
     found = list(lagpu.step(algorithms.bfs_levels_multi, A, [0, 3]))
-    layout = drawing.Layout.of(found)
+    layout = drawing.Layout(found)
     assert (layout.matrix, layout.nrows, layout.ncols, layout.written) == ("A", 4, 4, 2)
     heights = {re.search(r'height="([\d.]+)"', drawing.draw(s, layout))[1] for s in found}
     assert len(heights) == 1
@@ -418,7 +418,7 @@ def test_a_step_without_the_matrix_of_the_products_draws_another(backend):
         return u
 
     steps = list(lagpu.step(wide, generators.path(4, backend=backend)))
-    layout = drawing.Layout.of(steps)
+    layout = drawing.Layout(steps)
     assert layout.matrix == "B"
     drawn = drawing.draw(steps[0], layout)
     assert len(cells(drawn, IDLE)) == 6
