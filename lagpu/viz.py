@@ -20,9 +20,8 @@ from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.draw import look
-from lagpu.draw.cells import Cells, triplets
-from lagpu.draw.graph import edges, places, vertices
 from lagpu.draw.look import AS_IT_IS, LABEL, Array, AxesCanvas, axes, pyplot, save
+from lagpu.draw.shapes import Cells, edges, places, triplets, vertices
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.operations import Multiply, MultiplySelection
 
@@ -50,8 +49,6 @@ _BINS = 128  # most rows and columns of a density
 _FETCHED = 100_000_000  # most entries that are fetched for a density: 1.6 GB
 _VERTICES, _EDGES, _LABELLED = 500, 5000, 60
 _PANELS = 12
-_LAYOUTS = ("aligned", "equation")
-_PART = "Draw a part of it, or a smaller graph."
 
 
 def _refuse_larger(what: str, found: int, most: int, unit: str, remedy: str) -> None:
@@ -61,13 +58,12 @@ def _refuse_larger(what: str, found: int, most: int, unit: str, remedy: str) -> 
 
 def _entries(A: Any, what: str) -> tuple[Matrix, Array, Array, Array]:
     """Return a matrix, also made of a view, with its triplets, or raise if it is too large."""
-    if isinstance(A, TransposedMatrix | SelectionMatrix):
-        _refuse_larger(what, A.nvals, _FETCHED, "entries", _PART)
-        A = A.new(name=A.name)
-    if not isinstance(A, Matrix):
+    if not isinstance(A, Matrix | TransposedMatrix | SelectionMatrix):
         raise DomainMismatch(f"viz.{what}: {type(A).__name__} is not a Matrix. Give one.")
-    _refuse_larger(what, A.nvals, _FETCHED, "entries", _PART)
-    return A, *A.to_coo()
+    remedy = "Draw a part of it, or a smaller graph."
+    _refuse_larger(what, A.nvals, _FETCHED, "entries", remedy)
+    stored = A if isinstance(A, Matrix) else A.new(name=A.name)
+    return stored, *stored.to_coo()
 
 
 # ---------------------------------------------------------------------------------- matrices
@@ -308,16 +304,15 @@ def product(
             "Give one such as semiring.any_pair(q @ A)."
         )
     if layout not in _LAYOUTS:
-        raise InvalidValue(f"viz.product: there is no layout {layout!r}. Use one of {_LAYOUTS}.")
+        known = tuple(_LAYOUTS)
+        raise InvalidValue(f"viz.product: there is no layout {layout!r}. Use one of {known}.")
     left, right = call.formula[0], call.formula[2]
     largest = max(*left.shape, *right.shape)
     _refuse_larger("product", largest, _CELLS, "rows or columns", "Use a small graph.")
     pyplot()
     row = isinstance(left, Vector)
     u, w, A = _product_cells(left, right, call.new(mask=mask, name=name), mask)
-    numbered, (first, last, top, bottom), signs = (_equation if layout == "equation" else _aligned)(
-        u, w, A, row
-    )
+    numbered, (first, last, top, bottom), signs = _LAYOUTS[layout](u, w, A, row)
     canvas = AxesCanvas(axes(ax, max(5.5, 0.42 * (last - first)), 0.42 * (bottom - top) + 1.1))
     canvas.bare(first, last, top, bottom)
     for grid in (u, A, w):
@@ -399,6 +394,9 @@ def _aligned(u: Cells, w: Cells, A: Cells, row: bool) -> _Placed:
     beside = -0.8 - 0.15 * len(flat.name)  # the middle of a name that ends left of the cells
     names = [((upright.x, -0.9), upright.name), ((beside, flat.y), flat.name), ((x, y), A.name)]
     return (A,), extent, names
+
+
+_LAYOUTS = {"aligned": _aligned, "equation": _equation}
 
 
 # ---------------------------------------------------------------------------------- searches

@@ -21,7 +21,7 @@ from lagpu.host.job import end_together, launched
 
 # name -> (module, function that makes the backend)
 _MAKERS: dict[str, tuple[str, str]] = {
-    "cpu": ("lagpu.backends.cpu", "make"),
+    "cpu": ("lagpu.backends.cpu", "CpuBackend"),
     "gpu": ("lagpu.backends.gpu", "make_gpu"),
     "sim": ("lagpu.backends.gpu", "make_sim"),
 }
@@ -43,11 +43,13 @@ _default: ContextVar[str | Backend] = ContextVar("lagpu_backend", default="auto"
 def names() -> tuple[str, ...]:
     """Return the names that `get` accepts, besides ``"auto"``."""
     known = dict.fromkeys((*_MAKERS, *_loaded.copy()))
-    parts = {name: name.partition(":") for name in known if name != "auto"}
-    return tuple(  # without numbered devices and grids
-        name for name, (kind, _, index) in parts.items()
-        if not _is_index(kind, index) and _GRID.fullmatch(kind) is None
-    )  # fmt: skip
+    return tuple(name for name in known if name != "auto" and not _is_one_of_many(name))
+
+
+def _is_one_of_many(name: str) -> bool:
+    """Whether a name is that of a numbered device, or of a grid."""
+    kind, _, index = name.partition(":")
+    return _is_index(kind, index) or _GRID.fullmatch(kind) is not None
 
 
 def get(backend: str | Backend | None = None) -> Backend:

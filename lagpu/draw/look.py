@@ -136,7 +136,7 @@ class SvgCanvas:
     def squares(
         self, kind: Kind, centres: Sequence[Point], size: Point, _names: Sequence[str] | str = ""
     ) -> None:
-        """Draw rectangles of one size."""
+        """Draw rectangles of one size; only those in axes have names."""
         w, h = size
         corners = [(x - w / 2, y - h / 2) for x, y in centres]
         self.path(
@@ -147,13 +147,12 @@ class SvgCanvas:
             self.path("".join(strokes), f'fill="none" stroke="{GREY}"')
 
     def words(
-        self, place: Point, content: str, size: float, ink: str = INK, align: str = "center",
-        bold: bool = False,
-    ) -> None:  # fmt: skip
-        """Write text beside a place or around it."""
+        self, place: Point, content: str, size: float, ink: str = INK, align: str = "center"
+    ) -> None:
+        """Write text beside a place or around it, bold in the colour of what is new."""
         x, y = place
         style = _ANCHORS[align] + ("" if ink == INK else f' fill="{ink}"')
-        style += ' font-weight="600"' if bold else ""
+        style += ' font-weight="600"' if ink == VERMILION else ""
         self.parts.append(
             f'<text x="{x:g}" y="{y + 0.36 * size:g}" font-size="{size:g}"{style}>'
             f"{text(content)}</text>"

@@ -147,9 +147,8 @@ def require_writable(path: Path | None, what: str) -> None:
 
 def write_json(report: dict[str, Any], path: Path, what: str) -> None:
     """Write a report under a temporary name and rename it."""
-    text = json.dumps(report, indent=1) + "\n"
-    with _named(path, what), replacing(path) as file:
-        file.write(text.encode())
+    with _named(path, what):
+        return_or_write(path, json.dumps(report, indent=1) + "\n")
 
 
 @contextmanager

@@ -119,17 +119,17 @@ class _Watcher:
         os.set_blocking(self._receive, False)
         os.set_blocking(self._send, False)
         self._theirs = -1
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self.listeners: list[Callable[[], object]] = []
         threading.Thread(target=self._watch, name="lagpu interrupt", daemon=True).start()
 
     def _watch(self) -> None:
         while True:
             select.select([self._receive], [], [])
-            with self._lock:
-                self._tell()
+            with self.lock:
+                self.report()
 
-    def _tell(self) -> None:
+    def report(self) -> None:
         """Read what has come, and call the listeners if it was an interrupt; under the lock."""
         try:
             seen = os.read(self._receive, 4096)
@@ -141,17 +141,6 @@ class _Watcher:
         if signal.SIGINT in seen:
             for listener in self.listeners:
                 listener()
-
-    def add(self, listener: Callable[[], object]) -> None:
-        """Add a listener, which hears of no interrupt that came before."""
-        with self._lock:
-            self._tell()
-            self.listeners.append(listener)
-
-    def remove(self, listener: Callable[[], object]) -> None:
-        """Remove a listener; it is not called any more."""
-        with self._lock:
-            self.listeners.remove(listener)
 
     def attach(self) -> bool:
         """Have signals written into the pipe; return whether `detach` is to be called."""
@@ -217,12 +206,15 @@ def on_interrupt(listener: Callable[[], object]) -> Iterator[None]:
     thread it is called if the main thread has called `listen`, or is in such a block itself.
     """
     watcher = _watcher()
-    watcher.add(listener)
+    with watcher.lock:
+        watcher.report()  # the listener is not called for an interrupt that came before
+        watcher.listeners.append(listener)
     replaces = _in_main_thread() and watcher.attach()
     try:
         yield
     finally:
-        watcher.remove(listener)
+        with watcher.lock:
+            watcher.listeners.remove(listener)
         if replaces:
             watcher.detach()
 

@@ -9,7 +9,7 @@ import linecache
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -100,13 +100,6 @@ def _line_at(code: CodeType, instruction: int, line: int) -> tuple[str, int, str
     if rest.startswith("=") and not rest.startswith("=="):  # w[i] = x is compiled as w[i]
         text = " ".join(f"{text} {rest}".split())
     return code.co_filename, found.line, text
-
-
-def names_in(frame: FrameType | None, wanted: Callable[[Any], bool]) -> dict[int, str]:
-    """Return the names that a frame gives the objects for which `wanted` holds, by their ``id``."""
-    if frame is None:
-        return {}
-    return {id(x): name for name, x in reversed(frame.f_locals.items()) if wanted(x)}
 
 
 def mentioned_in_with(frame: FrameType) -> frozenset[str]:

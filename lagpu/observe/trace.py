@@ -191,9 +191,14 @@ def row_of(description: Description, row: LoopRow, mode: str) -> Row:
     known = description._asdict()
     counter = known.pop("counter")
     known["formula"] += str(row.level) if counter and row.level is not None else counter
-    known |= row._asdict() | row.measured._asdict() | {"mode": mode}
-    del known["statement"], known["measured"]
-    return Row(**known)
+    return Row(
+        level=row.level,
+        nvals_in=row.nvals_in,
+        nvals_out=row.nvals_out,
+        mode=mode,
+        **known,
+        **row.measured._asdict(),
+    )
 
 
 def _names_of(parts: tuple[Any, ...], named: dict[str, Any] | None) -> dict[int, str]:
@@ -206,7 +211,8 @@ def _names_of(parts: tuple[Any, ...], named: dict[str, Any] | None) -> dict[int,
 
 def names_in(frame: FrameType | None) -> dict[int, str]:
     """Return the variables of a frame that hold vectors, matrices and scalars, by ``id``."""
-    return source.names_in(frame, lambda x: isinstance(x, _NAMED))
+    held = () if frame is None else reversed(frame.f_locals.items())
+    return {id(x): name for name, x in held if isinstance(x, _NAMED)}
 
 
 _NAMED = (Vector, Matrix, Scalar, SelectionMatrix)

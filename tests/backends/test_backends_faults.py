@@ -30,7 +30,7 @@ class Faulty(SimDevice):
         )
         for name in ("empty", "zeros", "full", "ones", "arange", "concatenate", "cumsum"):
             setattr(self.xp, name, self.failing(getattr(np, name)))
-        for name in ("run", "_entry", "_from_host", "_to_host", "_read", "_wait_for"):
+        for name in ("run", "_function", "_from_host", "_to_host", "_read", "_wait_for"):
             setattr(self, name, self.failing(getattr(self, name)))
 
     def failing(self, call):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lagpu.draw.graph import places
+from lagpu.draw.shapes import places
 
 
 def lengths(found):

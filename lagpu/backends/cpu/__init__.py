@@ -2,9 +2,4 @@
 
 from lagpu.backends.cpu.backend import CpuBackend
 
-__all__ = ["CpuBackend", "make"]
-
-
-def make() -> CpuBackend:
-    """Return the cpu backend."""
-    return CpuBackend()
+__all__ = ["CpuBackend"]

@@ -251,7 +251,7 @@ class Search(NamedTuple):
 _NOTHING = Search()  # before the first product
 
 
-class Numbers(NamedTuple):
+class Numbers:
     """The numbers by which a policy decides.
 
     Attributes
@@ -266,14 +266,14 @@ class Numbers(NamedTuple):
         `ALPHA_SUMS` for a sum that needs every neighbour.
     """
 
-    A: Box
-    u: Box
-    by_row: bool
-    all_edges: int
-    size: int
-    nvals: int
-    before: Search
-    alpha: float | None
+    def __init__(self, A: Box, u: Box, product: ops.Product) -> None:
+        self.A, self.u, self.by_row = A, u, product.transpose
+        self.all_edges, self.size = counts_of(A).nvals, A.shape[not self.by_row]
+        self.nvals = handles.count_entries(u)
+        last: Search | None = u.search
+        self.before = _NOTHING if last is None or last.matrix() is not A else last
+        stops = product.semiring.monoid.has_any_terminal or product.result is BOOL
+        self.alpha = None if stops else ALPHA_SUMS
 
     @property
     def unexplored(self) -> int:
@@ -316,7 +316,7 @@ def choose(A: Box, u: Box, product: ops.Product, desc: Descriptor | None = None)
     named = name in ("push", "pull")
     if not named and (why := _why_no_choice(monoid, product.result, desc)):
         return Plan("", why)
-    plan: Plan = POLICIES[name].rule(_numbers(A, u, product), **given)
+    plan: Plan = POLICIES[name].rule(Numbers(A, u, product), **given)
     fits = product.transpose is (plan.direction == "push")
     return plan if fits or named or transposed(A) is not None else _without_transpose(A, plan)
 
@@ -332,16 +332,6 @@ def _why_no_choice(monoid: Monoid, result: DType, desc: Descriptor | None) -> st
     if desc.mask is not None and not desc.complement:
         return "SuiteSparse chooses its own method: the mask says where results are wanted"
     return ""
-
-
-def _numbers(A: Box, u: Box, product: ops.Product) -> Numbers:
-    """Return the numbers of a product."""
-    counts, by_row, before = counts_of(A), product.transpose, u.search
-    if before is None or before.matrix() is not A:
-        before = _NOTHING
-    stops = product.semiring.monoid.has_any_terminal or product.result is BOOL
-    size, alpha = A.shape[not by_row], None if stops else ALPHA_SUMS
-    return Numbers(A, u, by_row, counts.nvals, size, handles.count_entries(u), before, alpha)
 
 
 def _auto(x: Numbers) -> Plan:

@@ -16,9 +16,8 @@ import numpy as np
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.draw import look
-from lagpu.draw.cells import Cells, dropped_and_used, fitting, triplets
-from lagpu.draw.graph import edges, places, vertices
 from lagpu.draw.look import Array, SvgCanvas, fill, text
+from lagpu.draw.shapes import Cells, dropped_and_used, edges, fitting, places, triplets, vertices
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import LimitExceeded
 from lagpu.host.source import SYNTAX, file_name
@@ -232,46 +231,34 @@ def _shown(value: Any) -> str:
 # ------------------------------------------------------------------------- as a drawing
 
 
-@dataclass(frozen=True)
 class Layout:
-    """The places of all objects, the same for all steps of a page so that nothing moves."""
+    """The places of all objects, the same for all steps of a page so that nothing moves.
 
-    matrix: str | None  # drawn in steps without a product
-    transposed: bool
-    nrows: int  # the largest shape of the matrices that are drawn in this place
-    ncols: int
-    written: int  # most rows of another matrix that a statement writes, drawn below all else
-    beside: bool  # there is room for a factor on the left of the matrix
-    above: bool  # and above it
-    names: tuple[str, ...]  # of the vectors, from top to bottom
-    scalars: tuple[str, ...]
-    matrices: tuple[str, ...]  # if there are several
+    `matrix` is drawn in steps without a product, `transposed` or not, in a place of the largest
+    shape, `nrows` x `ncols`, of the matrices that are drawn there; there may be room for a factor
+    `beside` it on the left, and `above`. Below it are the vectors, `names` from top to bottom,
+    `scalars`, `matrices` if there are several, and `written` rows of a matrix that is written.
+    """
 
-    @classmethod
-    def of(cls, steps: Iterable[Step]) -> Layout:
-        """Return a layout that fits each of these steps."""
+    def __init__(self, steps: Iterable[Step]) -> None:
         steps = list(steps)
         products = [s.product for s in steps if s.product is not None]
         matrices = tuple(dict.fromkeys(name for s in steps for name in s.matrices))
-        matrix = products[0].matrix if products else next(iter(matrices), None)
-        transposed = bool(products) and products[0].transposed
-        shapes = [_drawn_shape(s.matrices.get(matrix or ""), transposed) for s in steps]
-        shapes += [_drawn_shape(s.matrices.get(p.matrix), p.transposed) for s in steps
-                   for p in [s.product] if p is not None]  # fmt: skip
-        written = [s.matrices[s.output].shape for s in steps
-                   if s.output in s.matrices and s.output != matrix]  # fmt: skip
-        return cls(
-            matrix=matrix,
-            transposed=transposed,
-            nrows=max((nrows for nrows, _ in shapes), default=0),
-            ncols=max((ncols for _, ncols in (*shapes, *written)), default=0),
-            written=max((nrows for nrows, _ in written), default=0),
-            beside=any(p.vector_left for p in products),
-            above=any(not p.vector_left for p in products),
-            names=tuple(dict.fromkeys(name for s in steps for name in s.vectors)),
-            scalars=tuple(dict.fromkeys(name for s in steps for name in s.scalars)),
-            matrices=matrices if len(matrices) > 1 else (),
-        )
+        self.matrix = products[0].matrix if products else next(iter(matrices), None)
+        self.transposed = bool(products) and products[0].transposed
+        drawn = [(s, self.matrix or "", self.transposed) for s in steps]
+        drawn += [(s, s.product.matrix, s.product.transposed) for s in steps if s.product]
+        shapes = [_drawn_shape(s.matrices.get(name), turned) for s, name, turned in drawn]
+        outputs = [s.matrices.get(s.output) for s in steps if s.output != self.matrix]
+        written = [A.shape for A in outputs if A is not None]
+        self.nrows = max((nrows for nrows, _ in shapes), default=0)
+        self.ncols = max((ncols for _, ncols in (*shapes, *written)), default=0)
+        self.written = max((nrows for nrows, _ in written), default=0)
+        self.beside = any(p.vector_left for p in products)
+        self.above = any(not p.vector_left for p in products)
+        self.names = tuple(dict.fromkeys(name for s in steps for name in s.vectors))
+        self.scalars = tuple(dict.fromkeys(name for s in steps for name in s.scalars))
+        self.matrices = matrices if len(matrices) > 1 else ()
 
 
 def _drawn_shape(A: Matrix | None, transposed: bool) -> tuple[int, int]:
@@ -285,7 +272,7 @@ def draw(
     step: Step, layout: Layout | None = None, share: Callable[[str], str] | None = None
 ) -> str:
     """Return a step as SVG: the matrix with what a product uses, the mask, every vector."""
-    return _Drawing(step, layout or Layout.of([step]), SvgCanvas(share)).svg()
+    return _Drawing(step, layout or Layout([step]), SvgCanvas(share)).svg()
 
 
 class _Drawing:
@@ -329,17 +316,15 @@ class _Drawing:
         self.canvas.grow_to(0, y)
         return self.canvas.svg(f"step {step.number}: {step.formula}")
 
-    def _label(
-        self, name: str, shows: str, y: float, ink: str = look.INK, *, bold: bool = False
-    ) -> None:
+    def _label(self, name: str, shows: str, y: float, ink: str = look.INK) -> None:
         """Write the label of an object on the left, with an arrow if the statement wrote it."""
         arrow = "\u25b6 " if name == self.step.output else ""
-        self.canvas.words((2, y), arrow + shows, 15, ink, "left", bold=bold)
+        self.canvas.words((2, y), arrow + shows, 15, ink, "left")
 
-    def _name(self, name: str, y: float, ink: str = look.INK, *, bold: bool = False) -> None:
+    def _name(self, name: str, y: float, ink: str = look.INK) -> None:
         """Write the name of an object on the left, shortened if it is long."""
         short = name if len(name) <= 19 else name[:18] + "\u2026"
-        self._label(name, short, y, ink, bold=bold)
+        self._label(name, short, y, ink)
 
     def _upright(self) -> bool:
         """Return True for ``A @ u``, whose mask and result are columns beside the matrix."""
@@ -414,7 +399,7 @@ class _Drawing:
     def _vector(self, name: str, state: State, y: float) -> None:
         """Draw a vector with its name, and an outline around entries that the statement changed."""
         written = name == self.step.output
-        self._name(name, y + self.c / 2, look.VERMILION if written else look.INK, bold=written)
+        self._name(name, y + self.c / 2, look.VERMILION if written else look.INK)
         grid = self._line(state, self.left, y)
         if written:
             changed = [grid.at(0, j) for j in _changed(self.step.before[name], state)]
@@ -425,7 +410,7 @@ class _Drawing:
         name = self.step.output
         A = self.step.matrices[name]
         grid = self._cells(name, A.nrows, A.ncols, self.left, y).fill(triplets(A))
-        self._name(name, y + A.nrows * self.c / 2, look.VERMILION, bold=True)
+        self._name(name, y + A.nrows * self.c / 2, look.VERMILION)
         self._numbers(grid, cols=False)
         grid.draw(self.canvas, blank=False)
 
@@ -496,7 +481,7 @@ class GraphDrawing:
         if state.dtype is not BOOL:
             for i, value in state.to_dict().items():
                 x, y = self._at[i] + (0.75 * self._radius, -0.75 * self._radius - 5)
-                canvas.words((x, y), fitting(value), 14, look.VERMILION, "left", bold=True)
+                canvas.words((x, y), fitting(value), 14, look.VERMILION, "left")
 
 
 def legend() -> str:
@@ -564,7 +549,7 @@ def page(
             f"{what}: {len(small):,} steps > {MOST}, the most that a page shows. "
             "Use a graph of fewer levels, or fewer iterations."
         )
-    layout = Layout.of(small)
+    layout = Layout(small)
     codes = list(dict.fromkeys(step.code for step in small if step.code is not None))
     shared: dict[str, str] = {}
 

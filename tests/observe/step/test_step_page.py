@@ -12,7 +12,6 @@ from browser import browse, check_page, needs_browser
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Scalar, Vector, algorithms, generators, semiring
 from lagpu.cli import main
-from lagpu.draw.cells import fitting
 from lagpu.draw.look import (
     CHANGED,
     DROP,
@@ -31,6 +30,7 @@ from lagpu.draw.look import (
     cell_style,
     line_style,
 )
+from lagpu.draw.shapes import fitting
 from lagpu.errors import LimitExceeded
 from lagpu.observe.step import drawing
 from lagpu.observe.step.drawing import GraphDrawing
@@ -139,7 +139,7 @@ def test_a_matrix_that_is_written_is_drawn_and_all_are_listed(A):
 
 def test_nothing_jumps_where_matrices_of_two_shapes_are_drawn(A):
     found = list(lagpu.step(algorithms.bfs_levels_multi, A, [0, 3]))
-    layout = drawing.Layout.of(found)
+    layout = drawing.Layout(found)
     assert (layout.matrix, layout.nrows, layout.ncols, layout.written) == ("A", 4, 4, 2)
     heights = {re.search(r'height="([\d.]+)"', drawing.draw(s, layout))[1] for s in found}
     assert len(heights) == 1
@@ -418,7 +418,7 @@ def test_a_step_without_the_matrix_of_the_products_draws_another(backend):
         return u
 
     steps = list(lagpu.step(wide, generators.path(4, backend=backend)))
-    layout = drawing.Layout.of(steps)
+    layout = drawing.Layout(steps)
     assert layout.matrix == "B"
     drawn = drawing.draw(steps[0], layout)
     assert len(cells(drawn, IDLE)) == 6

@@ -274,8 +274,6 @@ class CudaDevice(Device):
         self.cluster_blocks = blocks_of_cluster(self._capability)
         # Such as -lineinfo, so that a profiler or a sanitizer can name lines.
         self._flags = tuple(os.environ.get("LAGPU_CUDA_FLAGS", "").split())
-        self._functions: dict[Kernel, Any] = {}
-        self.compile_ms = 0.0
         self._stream: tuple[int, int] | None = None  # the last one, see `enter`
         self._cooperative_blocks: dict[tuple[Kernel, int, int], int] = {}
         self._shared_allowed: dict[Kernel, int] = {}
@@ -355,11 +353,8 @@ class CudaDevice(Device):
         self._beside.wait_event(self.xp.cuda.get_current_stream().record())
         return self._beside
 
-    def why_apart(self, devices: Sequence[Any]) -> str:
-        """Return why GPUs, this one among them, cannot run one kernel; see `Device.why_apart`."""
+    def _why_apart(self, devices: Sequence[Any]) -> str:
         key = tuple((device.number, device.share) for device in devices)
-        if len(set(map(id, devices))) < len(devices):
-            return "two pieces are on one device"
         if key not in self._apart:
             numbers, share = [number for number, _ in key], min(share for _, share in key)
             self._apart[key] = why_apart(self.xp, numbers, share)
@@ -445,17 +440,11 @@ class CudaDevice(Device):
             self._ready[kernel, how] = found
         return found
 
-    def load(self, kernel: Kernel) -> bool:
-        """Compile a kernel unless it is there already; see `Device.load`."""
-        fresh = kernel not in self._functions
-        self._function(kernel)
-        return fresh
-
     def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
         """Return how many blocks of `kernel` fit on the GPU at once."""
         known = self._cooperative_blocks.get((kernel, block, shared))
         if known is None:
-            protocol.check_shape(kernel, block, shared, self.dynamic_shared_bytes)
+            protocol.check_shape(kernel, block)
             count = self.xp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor
             function = self._function(kernel)
             self._allow_shared(kernel, shared)
@@ -586,15 +575,10 @@ class CudaDevice(Device):
         made = self.xp.ndarray(count, np.uint64, cuda.MemoryPointer(memory, 0))
         return made, memoryview(host.data)
 
-    def _function(self, kernel: Kernel) -> Any:
-        known = self._functions.get(kernel)
-        if known is None:
-            start = time.perf_counter()
-            module = self.xp.cuda.function.Module()
-            module.load(compiled(self.xp, kernel, self._capability, self._flags, self._backend))
-            known = self._functions[kernel] = module.get_function(kernel.name)  # keeps the module
-            self.compile_ms += (time.perf_counter() - start) * 1e3
-        return known
+    def _compiled(self, kernel: Kernel) -> Any:
+        module = self.xp.cuda.function.Module()
+        module.load(compiled(self.xp, kernel, self._capability, self._flags, self._backend))
+        return module.get_function(kernel.name)  # keeps the module
 
 
 def _open_device(index: int) -> tuple[Any, Any]:

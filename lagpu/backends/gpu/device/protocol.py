@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple, Protocol
@@ -135,10 +136,10 @@ class CheckedLaunch:
 class Device(Protocol):
     """One device: memory, arrays and kernel launches; an observer sees launches and copies.
 
-    Its classes define `run`, ``_from_host``, ``_to_host``, ``_read`` and ``_wait_for``, which no
-    observer sees, and all methods below that do nothing; some others are those of a device whose
-    launches have ended when they return. An observer has methods of these names, and ``prepared``,
-    which are called in their place.
+    Its classes define `run`, ``_compiled``, ``_from_host``, ``_to_host``, ``_read`` and
+    ``_wait_for``, which no observer sees, and all methods below that do nothing; some others are
+    those of a device whose launches have ended when they return. An observer has methods of these
+    names, but for ``_compiled``, and ``prepared``, which are called in their place.
 
     Attributes
     ----------
@@ -187,12 +188,15 @@ class Device(Protocol):
     began: bool = False
     limits: Limits = CUDA_LIMITS
     prepared_launch: type[CheckedLaunch] = CheckedLaunch
+    _functions: dict[Kernel, Any]
 
     def __hash__(self) -> int:
         return id(self)
 
     def __init__(self, backend: str) -> None:
         self.lock, self.observers = threading.RLock(), {}
+        self.compile_ms = 0.0
+        self._functions = {}
         refuse_after_fork(self, backend)
         listen()
 
@@ -320,6 +324,20 @@ class Device(Protocol):
 
     def load(self, kernel: Kernel) -> bool:
         """Compile and load a kernel, as its first launch would; return whether it was not there."""
+        fresh = kernel not in self._functions
+        self._function(kernel)
+        return fresh
+
+    def _function(self, kernel: Kernel) -> Any:
+        """Return what runs a kernel, compiled and loaded once."""
+        known = self._functions.get(kernel)
+        if known is None:
+            start = time.perf_counter()
+            known = self._functions[kernel] = self._compiled(kernel)
+            self.compile_ms += (time.perf_counter() - start) * 1e3
+        return known
+
+    def _compiled(self, kernel: Kernel) -> Any: ...
 
     def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
         """Return how many blocks of `kernel` a cooperative launch can have, in whole clusters."""
@@ -456,6 +474,13 @@ class Device(Protocol):
 
         Each can then address the others' `shared_zeros`.
         """
+        if len(set(map(id, devices))) < len(devices):
+            return "two pieces are on one device"
+        return self._why_apart(devices)
+
+    def _why_apart(self, devices: Sequence[Any]) -> str:
+        """Return why different devices cannot run one kernel."""
+        return ""
 
     @property
     def identity(self) -> str:
@@ -493,7 +518,7 @@ def format_bytes(nbytes: int) -> str:
     return f"{size:.1f} TB"
 
 
-def check_shape(kernel: Kernel, block: int, shared: int, most: int) -> None:
+def check_shape(kernel: Kernel, block: int, shared: int = 0, most: int = 0) -> None:
     """Check a launch: blocks of whole warps with at most 1024 threads, and its shared memory."""
     if block % 32 or not 32 <= block <= 1024:
         raise KernelLaunchError(
@@ -583,13 +608,10 @@ def named_error(device: Any, error: Exception, what: str) -> LagpuError | None:
     """Return lagpu's error for one of CuPy or NumPy, or None for any other; `what` has failed."""
     if isinstance(error, LagpuError):
         return None
-    if isinstance(error, MemoryError):
+    of_device = isinstance(error, device.errors)
+    if isinstance(error, MemoryError) or (of_device and _lacks_memory(error)):
         return out_of_memory(error, what, device.name)
-    if isinstance(error, device.errors):
-        if _lacks_memory(error):
-            return out_of_memory(error, what, device.name)
-        return KernelLaunchError(f"{what}: {error}. Report it as a bug.")
-    return None
+    return KernelLaunchError(f"{what}: {error}. Report it as a bug.") if of_device else None
 
 
 def launch_error(device: Any, error: Exception, kernel: Any) -> LagpuError:

@@ -87,7 +87,6 @@ class SimDevice(Device):
         )
         self._launches = itertools.count()
         self._runtime = _load_runtime(self.flags)
-        self.compile_ms = 0.0
         self._limit: int | None = None
         self.stop = self.pinned_zeros(1)
 
@@ -106,11 +105,6 @@ class SimDevice(Device):
                 raise KernelLaunchError(f"{launch.kernel!r}: {how} is not how the first one runs.")
             packed.append(self._packed(launch.kernel, launch.all(new), launch.how))
         self._run(packed, first.threads, first.how)
-
-    def why_apart(self, devices: Sequence[Any]) -> str:
-        """Return why simulated devices cannot run one kernel together; see `Device.why_apart`."""
-        same = len(set(map(id, devices))) == len(devices)
-        return "" if same else "two pieces are on one device"
 
     def address(self, array: np.ndarray[Any, Any]) -> int:
         """Return where an array begins."""
@@ -137,7 +131,7 @@ class SimDevice(Device):
         """Return (kernel, what runs it, its arguments), checked."""
         protocol.check_shape(kernel, how[0], how[2], self.dynamic_shared_bytes)
         slots = _pack(kernel, protocol.bind(kernel, args, np.ndarray))
-        return kernel, self._entry(kernel)[0], slots
+        return kernel, self._function(kernel), slots
 
     def _run(
         self, packed: Sequence[tuple[Kernel, Any, np.ndarray[Any, Any]]], threads: int, how: How
@@ -160,22 +154,12 @@ class SimDevice(Device):
             self.began = False
             raise KernelLaunchError(f"{packed[0][0]!r}: {message.value.decode()}.")
 
-    def load(self, kernel: Kernel) -> bool:
-        """Compile a kernel unless it is there already; see `Device.load`."""
-        return self._entry(kernel)[1]
-
-    def _entry(self, kernel: Kernel) -> tuple[Any, bool]:
-        """Return (what runs it, whether it had to be compiled)."""
-        known, start = _load_kernel.cache_info().misses, time.perf_counter()
-        entry = _load_kernel(kernel, self.flags)
-        fresh = _load_kernel.cache_info().misses > known
-        if fresh:
-            self.compile_ms += (time.perf_counter() - start) * 1e3
-        return entry, fresh
+    def _compiled(self, kernel: Kernel) -> Any:
+        return _load_kernel(kernel, self.flags)
 
     def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
         """Return the most blocks of a cooperative launch; here of any."""
-        protocol.check_shape(kernel, block, shared, self.dynamic_shared_bytes)
+        protocol.check_shape(kernel, block)
         return self.blocks // kernel.cluster * kernel.cluster
 
     def _from_host(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
