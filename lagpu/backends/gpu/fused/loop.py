@@ -86,52 +86,41 @@ class KernelLoop(abc.ABC):
         OutOfMemory, KernelCompileError, KernelLaunchError
             Before the kernel ran; the vectors are what they were.
         """
-        device, stops = self.device, self.stops
+        device = self.device
         before = [(x, x.state()) for x in self._outputs()]
+        prepared = launched = ended = False
 
         def restore() -> None:
             for x, state in before:
                 x.restore(state)
 
-        try:
-            try:
-                prepared = self._prepare(log)
-            except BaseException:
-                restore()
-                raise
-            if prepared is None:
-                return
-            device.began = False
-            with heard(device.stop[1]) if stops else nullcontext():
-                self._launch_and_settle(prepared, restore)
-        except Exception as error:
-            named = named_error(device, error, self.name)
-            if named is None:
-                raise
-            raise named from error
-
-    def _launch_and_settle(self, prepared: Prepared, restore: Callable[[], None]) -> None:
-        """Launch the kernel, and take its results over, whatever interrupts that."""
-        launch, settle = prepared
-
         def end() -> None:
             if self.stops:
-                self.device.synchronize()
+                device.synchronize()
             if settle():
                 restore()
 
         try:
-            launch()
-        except BaseException:
-            (end if self.device.began else restore)()
-            raise
-        try:
-            end()
-        except LagpuError:
-            raise
-        except BaseException:
-            end()
-            raise
+            steps = self._prepare(log)
+            if steps is None:
+                return
+            launch, settle = steps
+            device.began = False
+            prepared = True
+            with heard(device.stop[1]) if self.stops else nullcontext():
+                launch()
+                launched = True
+                end()
+                ended = True
+        except BaseException as error:
+            if not (prepared and device.began):
+                restore()
+            elif not ended and not (launched and isinstance(error, LagpuError)):
+                end()
+            named = named_error(device, error, self.name) if isinstance(error, Exception) else None
+            if named is None:
+                raise
+            raise named from error
 
 
 def if_fits(loop: KernelLoop, what: str = "") -> KernelLoop | Rejection:

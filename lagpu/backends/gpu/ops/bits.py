@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -189,10 +190,7 @@ def _sums(
     """Launch ``bitmap_mxm_sums_long`` and ``bitmap_mxm_sums``."""
     n, per, device = form.shape[1], stride(Q.shape[0]) // 32, form.device
     macros, prelude = macros_of(product, Q.dtype, form.dtype)
-    long, all_ = (
-        kernel("bitmap/products.cu", name, prelude=prelude, **macros, **types)
-        for name in ("bitmap_mxm_sums_long", "bitmap_mxm_sums")
-    )
+    named = functools.partial(kernel, "bitmap/products.cu", prelude=prelude, **macros, **types)
     given |= {
         "per": per, "col_ptr": form.col_ptr, "row_idx": form.row_idx, "a_values": form.values,
         "a_iso": form.number, **Q.entries.arguments("q_"),
@@ -200,7 +198,8 @@ def _sums(
     columns = chunks_of(form).columns
     if len(columns):
         device.launch(
-            long, len(columns) * per * 1024, block=1024, listed=len(columns), columns=columns,
+            named("bitmap_mxm_sums_long"), len(columns) * per * 1024, block=1024,
+            listed=len(columns), columns=columns,
             **{name: x for name, x in given.items() if name not in ("notification", "serial")},
         )  # fmt: skip
-    device.launch(all_, n * per * 32, n=n, **given)
+    device.launch(named("bitmap_mxm_sums"), n * per * 32, n=n, **given)
