@@ -40,7 +40,7 @@ roads = Matrix.from_coo(
 
 
 def relax(A, source, value, over):
-    """Let values pass along the edges until none of them gets better."""
+    """Pass values along the edges until none improves."""
     best = Vector(FP64, A.nrows, like=A, name=over.name)
     best[source] = value
     for _ in loop(until_unchanged=best):

@@ -28,7 +28,7 @@ plus_apart = semiring.register(monoid.plus, apart)
 
 
 def detour(A, u):
-    """Return how far apart the ends of the edges into each vertex are, in sum."""
+    """Return the sum of height differences over the edges into each vertex."""
     w = Vector(FP64, A.nrows, like=A, name="w")
     w << plus_apart(u @ A)
     return w

@@ -134,3 +134,10 @@ def test_what_is_not_there_is_found():
     assert missing_modules(text) == ["lagpu.none", "lagpu.nothing"]
     links = "[a](README.md) [b](README.md#install) [c](README.md#nothing) [d](none.md) `[e](no)`"
     assert missing_links(links, ROOT / "x.md") == ["README.md#nothing", "none.md"]
+
+
+@pytest.mark.parametrize("picture", sorted((ROOT / "docs" / "_static").glob("*.svg")))
+def test_what_a_picture_names_is_there(picture):
+    text = re.sub(r"<[^>]*>", " ", picture.read_text("utf-8"))
+    named = re.findall(r"[\w./-]+\.(?:pyi?|cuh?)\b", text)
+    assert [file for file in named if not found(file)] == []
