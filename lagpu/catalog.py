@@ -6,7 +6,6 @@ the algorithms read it.
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -134,10 +133,8 @@ def _check_route(A: Any, source: int, target: int, found: Any) -> Any:
     if isinstance(found, list):
         return check.check_route(A, source, target, found)
     _length, route = found
-    row_idx, col_ptr = A.columns.indices, A.columns.indptr
-    edges = itertools.pairwise(route)
-    joined = all(i in row_idx[col_ptr[j] : col_ptr[j + 1]] for i, j in edges)
-    if not joined or (route[0], route[-1]) != (source, target):
+    joined = A.slices.have(np.array(route[:-1], int), np.array(route[1:], int))
+    if not joined.all() or (route[0], route[-1]) != (source, target):
         raise CheckFailed(f"shortest_path: {route} is not a path from {source} to {target}.")
     return None
 
