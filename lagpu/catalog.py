@@ -383,5 +383,8 @@ ALGORITHMS = (
               why_not=_unconnected, slow=True, command="diameter", topic="across"),
 )  # fmt: skip
 
+#: The searches from one vertex, by the name of what they find.
+FINDS = {"levels": "bfs_levels", "parents": "bfs_parents", "paths": "count_shortest_paths"}
+
 #: Checkers of (matrix, *arguments, result) by the name of the algorithm, with its defaults.
 PROOFS = {row.name: row.check for row in reversed(ALGORITHMS) if row.check is not None}

@@ -16,7 +16,7 @@ from lagpu.backends.protocol import Backend
 from lagpu.bench import harness, peers
 from lagpu.bench.graphs import SMALL_SUITE, SUITE, HostGraph, require_graph
 from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Say, used_bytes
-from lagpu.catalog import PROOFS
+from lagpu.catalog import FINDS, PROOFS
 from lagpu.core.matrix import Matrix
 from lagpu.core.vector import Vector
 from lagpu.errors import FileFormatError, InvalidValue, NotSupported, OutOfMemory
@@ -28,10 +28,9 @@ from lagpu.loops.loop import eager
 Run = Callable[[int], Any]
 Found = tuple[Array, Array]  # vertices and values
 
-_NAMES = {"levels": "bfs_levels", "parents": "bfs_parents", "paths": "count_shortest_paths"}
 #: What a search may find, by the name of its result.
 ALGORITHMS: dict[str, Callable[[Matrix, int], Vector]] = {
-    output: getattr(algorithms, name) for output, name in _NAMES.items()
+    output: getattr(algorithms, name) for output, name in FINDS.items()
 }
 _ROOTS, _FEW_ROOTS = 32, 8  # few roots for graphs of thousands of levels
 _DEEP = ("road", "delaunay")
@@ -109,7 +108,7 @@ class Tested:
             if output == "paths" and levels_of is not None:
                 with contextlib.suppress(OutOfMemory):  # the checker's search takes none there
                     levels = [levels_of(root)]
-            PROOFS[_NAMES[output]](self.host.pattern, root, result, *levels)
+            PROOFS[FINDS[output]](self.host.pattern, root, result, *levels)
 
         return self.found.prove(root, output, result, proof)
 

@@ -93,10 +93,8 @@ def _parts(result: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     elif isinstance(result, Matrix):
         rows, cols, values = result.to_coo()
         yield f"{name}shape", np.array(result.shape)
-        yield from (
-            (f"{name}rows", rows.astype(np.int64)),
-            (f"{name}columns", cols.astype(np.int64)),
-        )
+        yield f"{name}rows", rows.astype(np.int64)
+        yield f"{name}columns", cols.astype(np.int64)
         yield f"{name}values", values
     else:
         yield f"{name}value", getattr(result, "value", result)
