@@ -254,8 +254,7 @@ def _sampled(facts: Any, _answer: Answer) -> int:
 
 
 def _ranks_of_gap(A: Matrix, facts: Any) -> Any:
-    tol = RANK_ERROR / facts.vertices
-    return algorithms.pagerank(A, tol=tol, max_iter=1000, weight=False)
+    return algorithms.pagerank(A, tol=RANK_ERROR / facts.vertices, max_iter=1000, weight=False)
 
 
 #: Questions that users ask, and the semirings in the loops of the algorithms that answer.

@@ -17,8 +17,7 @@ from lagpu.bench import harness, peers
 from lagpu.bench.graphs import SMALL_SUITE, SUITE, HostGraph, require_graph
 from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Say, used_bytes
 from lagpu.catalog import FINDS, PROOFS
-from lagpu.core.matrix import Matrix
-from lagpu.core.vector import Vector
+from lagpu.core import Matrix, Vector
 from lagpu.errors import FileFormatError, InvalidValue, NotSupported, OutOfMemory
 from lagpu.generators import path
 from lagpu.generators.load import load
@@ -196,14 +195,12 @@ def _runners(place: Backend, plan: Plan) -> list[_Runner]:
     """Return the runners of a backend: as it is, or one for each kernel or policy."""
     every = place.capabilities.policies or ("all",)
     named = [name for one in plan.policies for name in (every if one == "all" else (one,))]
-    overrides: list[tuple[str | None, str | None]]
-    overrides = [(plan.kernel, policy) for policy in dict.fromkeys(named)]
-    if not overrides and plan.kernel is None:
+    if not named and plan.kernel is None:
         return [_Runner(place, _modes(place, plan))]
     runners = [_Runner(place, ("fused",))] if plan.mode == "both" else []
-    for override in overrides or [(plan.kernel, None)]:
-        chosen = overridden(place, *override)
-        runners.append(_Runner(chosen, _modes(chosen, plan), *override))
+    for policy in dict.fromkeys(named) or (None,):
+        chosen = overridden(place, plan.kernel, policy)
+        runners.append(_Runner(chosen, _modes(chosen, plan), plan.kernel, policy))
     return runners
 
 

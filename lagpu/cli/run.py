@@ -20,8 +20,7 @@ from lagpu.cli import console
 from lagpu.cli.check import SEARCHES
 from lagpu.cli.commands import TOP, Job, Options
 from lagpu.cli.graphs import Begin, Names, facts_of, load
-from lagpu.core.matrix import Matrix
-from lagpu.core.vector import Vector
+from lagpu.core import Matrix, Vector
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.generators.load import Facts
 from lagpu.host.files import replacing
@@ -212,14 +211,8 @@ class Command:
         lines |= load_and_time(found, found["algorithm"])
         lines["time"] += "after a warm-up" if found["warm"] else "the first run"
         lines["check"] = _VERDICTS[found["checked"]]
-        rankings = {name: value for name, value in lines.items() if _is_ranking(value)}
-        console.print_lines(
-            {
-                name.replace("_", " "): _shown(value)
-                for name, value in lines.items()
-                if name not in rankings
-            }
-        )
+        rankings = {name: lines.pop(name) for name in [*lines] if _is_ranking(lines[name])}
+        console.print_lines({name.replace("_", " "): _shown(x) for name, x in lines.items()})
         if rankings:
             console.show(_ranked(rankings))
 
