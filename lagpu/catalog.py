@@ -134,7 +134,7 @@ def _check_route(A: Any, source: int, target: int, found: Any) -> Any:
         return check.check_route(A, source, target, found)
     _length, route = found
     pattern = A if isinstance(A, check.Pattern) else check.Pattern(A)
-    joined = pattern.slices.have(np.array(route[:-1]), np.array(route[1:])).all()
+    joined = pattern.slices.have(np.array(route[:-1], int), np.array(route[1:], int)).all()
     if not joined or (route[0], route[-1]) != (source, target):
         raise CheckFailed(f"shortest_path: {route} is not a path from {source} to {target}.")
     return None
@@ -255,8 +255,7 @@ def _sampled(facts: Any, _answer: Answer) -> int:
 
 
 def _ranks_of_gap(A: Matrix, facts: Any) -> Any:
-    tol = RANK_ERROR / facts.vertices
-    return algorithms.pagerank(A, tol=tol, max_iter=1000, weight=False)
+    return algorithms.pagerank(A, tol=RANK_ERROR / facts.vertices, max_iter=1000, weight=False)
 
 
 #: Questions that users ask, and the semirings in the loops of the algorithms that answer.
@@ -383,6 +382,9 @@ ALGORITHMS = (
     Algorithm("diameter", (), check.check_diameter, graph="undirected", read=_number,
               why_not=_unconnected, slow=True, command="diameter", topic="across"),
 )  # fmt: skip
+
+#: The searches from one vertex, by the name of what they find.
+FINDS = {"levels": "bfs_levels", "parents": "bfs_parents", "paths": "count_shortest_paths"}
 
 #: Checkers of (matrix, *arguments, result) by the name of the algorithm, with its defaults.
 PROOFS = {row.name: row.check for row in reversed(ALGORITHMS) if row.check is not None}

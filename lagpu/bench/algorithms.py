@@ -101,11 +101,9 @@ class Bench:
         place = backends.get(backend)
         return place.name, {} if place.device is None else place.device.describe()
 
-    def make(
-        self, graph: str, backend: str, seed: int | None, folder: Path, renumber: bool = False
-    ) -> Summary:
+    def make(self, graph: str, backend: str, *how: Any) -> Summary:
         """See `lagpu.bench.graphs.make`."""
-        return graphs.make(graph, backends.get(backend), seed, folder, renumber)
+        return graphs.make(graph, backends.get(backend), *how)
 
     def open(self, system: str, folder: Path) -> None:
         """Give a system the graph in a folder."""

@@ -25,8 +25,7 @@ from lagpu.backends.protocol import Backend
 from lagpu.bench.graphs import drawn
 from lagpu.bench.harness import Clock, Report, Say, envelope, silent
 from lagpu.catalog import climbed
-from lagpu.core.matrix import Matrix
-from lagpu.core.vector import Vector
+from lagpu.core import Matrix, Vector
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.generators import edges as on_device
 from lagpu.generators import parts, path
@@ -55,8 +54,8 @@ def run(
 
     By the rules there are 64 searches, fewer if fewer vertices have an edge to another. The report
     has ``machine commit date versions fields searches``, ready for JSON; `fields` are the output
-    fields that the rules require, `searches` the root, time, edges and TEPS of each. A tree that
-    breaks a rule raises `CheckFailed`; there is no result then.
+    fields that the rules require, None for NaN, which JSON lacks, and `searches` the root, time,
+    edges and TEPS of each. A tree that breaks a rule raises `CheckFailed`; there is no result then.
     """
     count("graph500", "scale", scale, 1, LARGEST_SCALE)
     if roots is not None:
@@ -97,7 +96,8 @@ def run(
         {"root": root, "time": seconds, "nedge": m, "TEPS": m / seconds}
         for root, seconds, m in zip(keys, times, edges, strict=True)
     ]
-    return {**envelope([place], {}), "fields": fields, "searches": searches}
+    known = {name: None if value != value else value for name, value in fields.items()}
+    return {**envelope([place], {}), "fields": known, "searches": searches}
 
 
 def _roots(candidates: Array, number: int | None, seed: int) -> list[int]:
@@ -138,12 +138,16 @@ def _results(
     return found | {f"bfs  {name}_validate": x for name, x in statistics_of(validations).items()}
 
 
-def lines(fields: dict[str, float]) -> list[str]:
+def lines(fields: dict[str, float | None]) -> list[str]:
     """Return lines in the reference format: a name, a colon, and the value in column 33."""
     found = []
     for name, value in fields.items():
         digits = "%.11g" if name.endswith("_nedge") else "%g"
-        text = str(value) if isinstance(value, int) else digits % value
+        text = (
+            str(value)
+            if isinstance(value, int)
+            else digits % (math.nan if value is None else value)
+        )
         label = f"{name}:"
         if name == "bfs  harmonic_mean_TEPS":
             label = f"{label:<29}!"

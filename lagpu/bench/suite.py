@@ -16,9 +16,8 @@ from lagpu.backends.protocol import Backend
 from lagpu.bench import harness, peers
 from lagpu.bench.graphs import SMALL_SUITE, SUITE, HostGraph, require_graph
 from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Say, used_bytes
-from lagpu.catalog import PROOFS
-from lagpu.core.matrix import Matrix
-from lagpu.core.vector import Vector
+from lagpu.catalog import FINDS, PROOFS
+from lagpu.core import Matrix, Vector
 from lagpu.errors import FileFormatError, InvalidValue, NotSupported, OutOfMemory
 from lagpu.generators import path
 from lagpu.generators.load import load
@@ -28,10 +27,9 @@ from lagpu.loops.loop import eager
 Run = Callable[[int], Any]
 Found = tuple[Array, Array]  # vertices and values
 
-_NAMES = {"levels": "bfs_levels", "parents": "bfs_parents", "paths": "count_shortest_paths"}
 #: What a search may find, by the name of its result.
 ALGORITHMS: dict[str, Callable[[Matrix, int], Vector]] = {
-    output: getattr(algorithms, name) for output, name in _NAMES.items()
+    output: getattr(algorithms, name) for output, name in FINDS.items()
 }
 _ROOTS, _FEW_ROOTS = 32, 8  # few roots for graphs of thousands of levels
 _DEEP = ("road", "delaunay")
@@ -109,7 +107,7 @@ class Tested:
             if output == "paths" and levels_of is not None:
                 with contextlib.suppress(OutOfMemory):  # the checker's search takes none there
                     levels = [levels_of(root)]
-            PROOFS[_NAMES[output]](self.host.pattern, root, result, *levels)
+            PROOFS[FINDS[output]](self.host.pattern, root, result, *levels)
 
         return self.found.prove(root, output, result, proof)
 
@@ -197,14 +195,12 @@ def _runners(place: Backend, plan: Plan) -> list[_Runner]:
     """Return the runners of a backend: as it is, or one for each kernel or policy."""
     every = place.capabilities.policies or ("all",)
     named = [name for one in plan.policies for name in (every if one == "all" else (one,))]
-    overrides: list[tuple[str | None, str | None]]
-    overrides = [(plan.kernel, policy) for policy in dict.fromkeys(named)]
-    if not overrides and plan.kernel is None:
+    if not named and plan.kernel is None:
         return [_Runner(place, _modes(place, plan))]
     runners = [_Runner(place, ("fused",))] if plan.mode == "both" else []
-    for override in overrides or [(plan.kernel, None)]:
-        chosen = overridden(place, *override)
-        runners.append(_Runner(chosen, _modes(chosen, plan), *override))
+    for policy in dict.fromkeys(named) or (None,):
+        chosen = overridden(place, plan.kernel, policy)
+        runners.append(_Runner(chosen, _modes(chosen, plan), plan.kernel, policy))
     return runners
 
 

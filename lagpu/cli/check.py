@@ -15,9 +15,9 @@ from lagpu import crosscheck as crosschecked
 from lagpu.algorithms.inputs import source_vertex, source_vertices
 from lagpu.backends.guard import overridden
 from lagpu.backends.protocol import Backend
-from lagpu.catalog import ALGORITHMS, PROOFS
+from lagpu.catalog import ALGORITHMS, FINDS, PROOFS
 from lagpu.cli.commands import RESULTS, SHORTEST, Options
-from lagpu.cli.console import busy, console, print_json, print_written, show
+from lagpu.cli.console import busy, print_json, print_lines, print_written, show
 from lagpu.cli.graphs import Begin, Names, load, require_no_device
 from lagpu.errors import CrosscheckFailed, FileFormatError, InvalidValue, NotSupported
 from lagpu.host.files import require_writable, write_json
@@ -25,12 +25,7 @@ from lagpu.io.files import read_vector
 
 #: Searches by the kind of their begin and by what they find.
 SEARCHES = {
-    "": {
-        "levels": "bfs_levels",
-        "parents": "bfs_parents",
-        "paths": "count_shortest_paths",
-        "distances": "sssp",
-    },
+    "": FINDS | {"distances": "sssp"},
     "jointly": {"levels": "bfs_levels_joint"},
     "of each": {"levels": "bfs_levels_multi", "parents": "bfs_parents_multi"},
 }
@@ -245,7 +240,23 @@ def selftest(backend: str, quick: bool, json_file: Path | None) -> None:
     report = tests.run(backend, quick=quick)
     if json_file is not None:
         write_json(report, json_file, "selftest")
-    tests.show(report, console())
+    totals = report["totals"]
+    print_lines(
+        {
+            "backend": report["backend"],
+            **report["device"],
+            **{name: version or "missing" for name, version in report["versions"].items()},
+            "sources": report["sources_hash"][:16],
+            "commit": report["commit"] or "unknown",
+        }
+    )
+    failed = (row for row in report["rows"] if not row["passed"])
+    show(
+        tests.table(report["rows"]),
+        *(f"FAILED {row['group']}: {row['case']}: {row['detail']}" for row in failed),
+        f"{totals['passed']} of {totals['cases']} passed, {totals['failed']} failed, "
+        f"in {totals['seconds']} s",
+    )
     print_written({"--json": json_file})
-    if report["totals"]["failed"]:
+    if totals["failed"]:
         raise typer.Exit(1)

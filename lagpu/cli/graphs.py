@@ -144,13 +144,11 @@ def load(
     is_made = generators.is_spec(graph)
     if options.seed is not None and not seed_for:
         require_random(graph)
-    if is_made and directed is not None:
-        option = "--directed" if directed else "--undirected"
-        raise InvalidValue(f"{option}: {graph} is made, not read from a file. Leave it out.")
-    if is_made and options.renumber:
-        raise InvalidValue(f"--renumber: {graph} is made, not read from a file. Leave it out.")
     if not is_made:
         require_no_device(Path(graph))
+    elif directed is not None or options.renumber:
+        option = {True: "--directed", False: "--undirected", None: "--renumber"}[directed]
+        raise InvalidValue(f"{option}: {graph} is made, not read from a file. Leave it out.")
     names = Names()
     how: dict[str, Any] = {"directed": directed, "dup_op": dup_op}
     with busy(f"{'making' if is_made else 'reading'} {graph}"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -121,17 +120,13 @@ def _show_family(found: Report) -> None:
 
 def run_graph500(json_file: Path | None, **how: Any) -> None:
     """Run Graph500, print the required fields, and write the report unless a search is invalid."""
-
-    def work(say: Callable[[str], None], _: object) -> tuple[Report, list[str]]:
-        found = graph500.run(**how, say=say)
-        fields = {x: None if y != y else y for x, y in found["fields"].items()}  # JSON has no NaN
-        return found | {"fields": fields}, []
-
-    def show_fields(found: Report) -> None:
-        fields = {x: math.nan if y is None else y for x, y in found["fields"].items()}
-        print("\n".join(graph500.lines(fields)))
-
-    _measure("graph500", json_file, work, show_fields, written=False)
+    _measure(
+        "graph500",
+        json_file,
+        lambda say, _: (graph500.run(**how, say=say), ()),
+        lambda found: print("\n".join(graph500.lines(found["fields"]))),
+        written=False,
+    )
 
 
 def run_paper(

@@ -20,8 +20,7 @@ from lagpu.cli import console
 from lagpu.cli.check import SEARCHES
 from lagpu.cli.commands import TOP, Job, Options
 from lagpu.cli.graphs import Begin, Names, facts_of, load
-from lagpu.core.matrix import Matrix
-from lagpu.core.vector import Vector
+from lagpu.core import Matrix, Vector
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.generators.load import Facts
 from lagpu.host.files import replacing
@@ -209,27 +208,21 @@ class Command:
         """Print a result for a reader."""
         lines = {name: value for name, value in found.items() if name not in _APART}
         lines["edges"] = f"{found['edges']:,} {found['edges_kind']}"
-        lines |= load_and_time(found, found["algorithm"])
-        lines["time"] += "after a warm-up" if found["warm"] else "the first run"
+        when = "after a warm-up" if found["warm"] else "the first run"
+        lines |= _load_and_time(found, found["algorithm"], when)
         lines["check"] = _VERDICTS[found["checked"]]
-        rankings = {name: value for name, value in lines.items() if _is_ranking(value)}
-        console.print_lines(
-            {
-                name.replace("_", " "): _shown(value)
-                for name, value in lines.items()
-                if name not in rankings
-            }
-        )
+        rankings = {name: lines.pop(name) for name in [*lines] if _is_ranking(lines[name])}
+        console.print_lines({name.replace("_", " "): _shown(x) for name, x in lines.items()})
         if rankings:
             console.show(_ranked(rankings))
 
 
-def load_and_time(found: dict[str, Any], what: str) -> dict[str, str]:
-    """Return how long the graph and the algorithm took, in words; the last one goes on."""
+def _load_and_time(found: dict[str, Any], what: str, when: str) -> dict[str, str]:
+    """Return how long the graph and the algorithm took, in words."""
     place = found["backend"]
     return {
         "load": f"{found['load_ms']:,.3f} ms to make or read the graph and bring it to {place}",
-        "time": f"{found['ms']:,.3f} ms for {what} on {place}, ",
+        "time": f"{found['ms']:,.3f} ms for {what} on {place}, {when}",
     }
 
 
@@ -384,7 +377,6 @@ class Search(Command):
         """Print a search for a reader."""
         searches = len(found["sources"]) if found.get("each") else 1
         share = found["reached"] / (found["vertices"] * searches)
-        times = load_and_time(found, found["output"])
         console.print_lines(
             {
                 "graph": found["graph"],
@@ -392,8 +384,7 @@ class Search(Command):
                 "edges": f"{found['edges']:,} {found['edges_kind']}",
                 "reached": f"{found['reached']:,} ({share:.1%}) from {_begin(found)}",
                 "depth": f"{found['depth']:,}",
-                "load": times["load"],
-                "time": times["time"] + "untraced, after a warm-up",
+                **_load_and_time(found, found["output"], "untraced, after a warm-up"),
                 "rate": f"{found['mteps']:,.1f} MTEPS: each of {found['edges_traversed']:,} edges "
                 "once",
                 "check": _VERDICTS[found["checked"]],

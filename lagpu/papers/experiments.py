@@ -139,11 +139,19 @@ def sentence(claim: Claim, rows: Sequence[Row]) -> str:
     return _SENTENCES[claim["says"]](rows, **given)
 
 
+def _is_proved(row: Row) -> bool:
+    return row["value"] is not None and row["checked"]
+
+
+def _merit(row: Row) -> float:
+    return float(row["value"]) if row["more"] else -float(row["value"])
+
+
 def _by_graph(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
     """Return the rows that have a proved value, by graph and variant."""
     found: dict[str, dict[str, Row]] = {}
     for row in rows:
-        if row["value"] is not None and row["checked"]:
+        if _is_proved(row):
             found.setdefault(row["graph"], {})[row["variant"]] = row
     return found
 
@@ -166,12 +174,8 @@ def _some(count: int, kind: str) -> str:
 
 def best_of(rows: Sequence[Row]) -> Row | None:
     """Return the best of the paper's variants on one graph; None if there is none."""
-    found: Row | None = None
-    for row in rows:
-        own = row["of_paper"] and row["value"] is not None and row["checked"]
-        if own and (found is None or _better(row, found) > 1):
-            found = row
-    return found
+    own = (row for row in rows if row["of_paper"] and _is_proved(row))
+    return max(own, key=_merit, default=None)
 
 
 def _ratio(rows: Sequence[Row], of: str, to: str, least: float, paper: str, kind: str = "") -> str:
@@ -215,8 +219,8 @@ def _choice(rows: Sequence[Row], of: Sequence[str], paper: str) -> str:
         mine = [by_name[name] for name in of if name in by_name]
         if len(mine) < 2:
             continue
-        best = max(mine, key=lambda row: _better(row, mine[0]))
-        worst = min(mine, key=lambda row: _better(row, mine[0]))
+        best = max(mine, key=_merit)
+        worst = min(mine, key=_merit)
         times = f"{_better(best, worst):.2f}x {worst['variant']}"
         found.append(f"{graph}: {best['variant']}, {times}")
     return f"Best on {'; '.join(found)}. The paper: {paper}." if found else ""

@@ -5,6 +5,6 @@ the results must agree to the bit and to the type. Values are small whole number
 in every type and order. Searches are also proved by `lagpu.check`.
 """
 
-from lagpu.selftest.runner import run, show
+from lagpu.selftest.runner import run, table
 
-__all__ = ["run", "show"]
+__all__ = ["run", "table"]

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.protocol import Backend
-from lagpu.core.matrix import Matrix
-from lagpu.core.vector import Vector
+from lagpu.core import Matrix, Vector
 
 Results = Iterator[tuple[str, Any]]
 """Results by name: vectors, matrices, scalars or plain values."""
@@ -93,10 +92,8 @@ def _parts(result: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     elif isinstance(result, Matrix):
         rows, cols, values = result.to_coo()
         yield f"{name}shape", np.array(result.shape)
-        yield from (
-            (f"{name}rows", rows.astype(np.int64)),
-            (f"{name}columns", cols.astype(np.int64)),
-        )
+        yield f"{name}rows", rows.astype(np.int64)
+        yield f"{name}columns", cols.astype(np.int64)
         yield f"{name}values", values
     else:
         yield f"{name}value", getattr(result, "value", result)

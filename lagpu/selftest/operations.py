@@ -12,9 +12,8 @@ import numpy as np
 from lagpu.algebra.operators import Operator, Semiring
 from lagpu.algebra.tables import binary, indexunary, monoid, semiring, unary
 from lagpu.backends.protocol import Backend
+from lagpu.core import Matrix, Vector
 from lagpu.core.expr import Call
-from lagpu.core.matrix import Matrix
-from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT32, UINT64, DType
 from lagpu.generators import from_spec
 from lagpu.loops.loop import eager, loop
@@ -41,22 +40,23 @@ def cases(kernels: tuple[str, ...]) -> Iterator[Case]:
 # ---- products: each kernel, u @ A and A @ u
 
 # Every kind of addition (with and without a terminal value, of each type) and of multiplication
-# (which reads no operand, one, both, or indices), and every type once.
+# (which reads no operand, one, both, or indices), and every type once. `selections` uses every
+# other row, which again have every kind of addition and multiplication.
 _PRODUCTS: tuple[tuple[Semiring, DType], ...] = (
     (semiring.any_pair, BOOL),
-    (semiring.lor_land, BOOL),
     (semiring.lxor_land, BOOL),
+    (semiring.lor_land, BOOL),
     (semiring.land_eq, BOOL),
-    (semiring.plus_pair, INT64),
     (semiring.plus_times, INT32),
-    (semiring.plus_minus, FP32),
+    (semiring.plus_pair, INT64),
     (semiring.plus_first, FP64),
-    (semiring.plus_first, BOOL),
+    (semiring.plus_minus, FP32),
     (semiring.times_second, UINT32),
+    (semiring.plus_first, BOOL),
     (semiring.min_plus, FP32),
     (semiring.min_first, INT32),
-    (semiring.max_min, UINT64),
     (semiring.max_second, INT64),
+    (semiring.max_min, UINT64),
     (semiring.min_secondi, INT64),
     (semiring.max_firstj, INT64),
 )
@@ -137,17 +137,6 @@ def _any_is_one_of(kernel: str) -> Any:
 
 # ---- products with selection matrices: gathers and scatters
 
-# Every kind of addition and multiplication; types of row numbers alternate.
-_SELECTIONS: tuple[tuple[Semiring, DType], ...] = (
-    (semiring.any_pair, BOOL),
-    (semiring.lor_land, BOOL),
-    (semiring.plus_times, INT32),
-    (semiring.plus_first, FP64),
-    (semiring.times_second, UINT32),
-    (semiring.min_plus, FP32),
-    (semiring.max_second, INT64),
-    (semiring.min_secondi, INT64),
-)
 _INTEGERS = (INT32, INT64, UINT32, UINT64)
 _FORMS: dict[str, Callable[[Any, Vector], Any]] = {
     "u @ P": lambda P, u: u @ P,
@@ -159,7 +148,7 @@ _FORMS: dict[str, Callable[[Any, Vector], Any]] = {
 
 def selections() -> Iterator[Case]:
     """Yield products with selection matrices, as single statements and in a loop."""
-    for k, (op, dtype) in enumerate(_SELECTIONS):
+    for k, (op, dtype) in enumerate(_PRODUCTS[::2]):  # types of row numbers alternate
         kind, forms = _INTEGERS[k % 4], list(_FORMS)[k % 2 :: 2]
         name = f"selection {' and '.join(forms)}, {op.name} {dtype} by {kind}"
         yield Case("products", name, agree(partial(_selections, forms, op, dtype, kind)))
