@@ -32,8 +32,7 @@ from lagpu.backends.grid.search import GridLoop, plan_loop, searches
 from lagpu.backends.grid.systems import SystemLoop
 from lagpu.backends.guard import guarded, out_of_memory
 from lagpu.backends.policies import sparse_batch_size
-from lagpu.backends.profile import LoopMeasured, LoopRow, Measured, Meter
-from lagpu.backends.protocol import Backend, ProductPlan
+from lagpu.backends.protocol import Backend, LoopMeasured, LoopRow, Measured, Meter, ProductPlan
 from lagpu.dtypes import DType
 from lagpu.errors import LagpuError
 from lagpu.host.memory import mapped

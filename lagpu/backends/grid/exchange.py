@@ -28,8 +28,7 @@ from lagpu.backends.grid.pieces import (
     from_entries,
     joined,
 )
-from lagpu.backends.profile import Sent
-from lagpu.backends.protocol import Backend
+from lagpu.backends.protocol import Backend, Sent
 from lagpu.dtypes import BOOL, INT64, DType
 from lagpu.host.memory import require
 from lagpu.operations import Assign, Descriptor, Ewise, Handle, Operation, Statement

@@ -26,7 +26,7 @@ from lagpu.backends.gpu.storage.workspaces import SEARCH_COUNTERS, pull_space, p
 from lagpu.backends.grid.partition import GridHandle, Partition, become_all
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.grid.systems import plan_system
-from lagpu.backends.profile import LoopRow, Phase, Sent
+from lagpu.backends.protocol import LoopRow, Phase, Sent
 from lagpu.host.interrupt import heard
 from lagpu.operations import FusedLoop, Rejection, Statement, Sweep, Until
 

@@ -28,8 +28,7 @@ from lagpu.backends.grid.exchange import FORMS, form_of, packed, summed, unpacke
 from lagpu.backends.grid.partition import GridHandle, become_all, needed
 from lagpu.backends.grid.pieces import Entries, Pieces, cut, entries_of, from_entries
 from lagpu.backends.policies import choice, number, read_arguments, require_policy
-from lagpu.backends.profile import LoopRow, Measured, Phase
-from lagpu.backends.protocol import Backend
+from lagpu.backends.protocol import Backend, LoopRow, Measured, Phase
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import InvalidValue, NotSupported
 from lagpu.operations import Descriptor, Multiply, Rejection, Statement, Sweep, Until

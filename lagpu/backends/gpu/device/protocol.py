@@ -14,7 +14,7 @@ import numpy as np
 
 from lagpu.backends.gpu.kernels import Kernel, Param, constant, kernel
 from lagpu.backends.guard import out_of_memory, refuse_after_fork
-from lagpu.backends.profile import Measured
+from lagpu.backends.protocol import Measured
 from lagpu.errors import KernelLaunchError, LagpuError, OutOfMemory
 from lagpu.host.interrupt import listen
 
