@@ -15,7 +15,7 @@ from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.storage import bitmap
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
-from lagpu.backends.gpu.storage.vector import VectorStore, bytes_of, nwords
+from lagpu.backends.gpu.storage.stores import VectorStore, bytes_of, nwords
 from lagpu.backends.grid.comm import Arrays
 from lagpu.backends.grid.partition import GridHandle, Need, Partition, needed
 from lagpu.backends.grid.pieces import (

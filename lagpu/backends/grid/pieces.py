@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.stores import CscMatrix
 from lagpu.backends.grid.comm import Arrays, LocalEngine, MpiEngine
 from lagpu.backends.grid.partition import (
     MADE_BITS,

@@ -15,8 +15,7 @@ from lagpu.backends.gpu.ops.planner import SearchRule, policy_of
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.profile import DeviceLoop
 from lagpu.backends.gpu.storage.bitmap import BitmapLevels, BitmapMatrix, MatrixHandle, stride
-from lagpu.backends.gpu.storage.matrix import Counters, cast_number
-from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.gpu.storage.stores import Counters, VectorStore, cast_number
 from lagpu.operations import Multiply, Rejection, Statement, Sweep, Until, once
 
 

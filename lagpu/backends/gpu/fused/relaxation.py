@@ -22,8 +22,7 @@ from lagpu.backends.gpu.ops.elementwise import reduce_matrix
 from lagpu.backends.gpu.ops.strategies import by_inputs
 from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.forms import why_no_csr
-from lagpu.backends.gpu.storage.matrix import CscMatrix
-from lagpu.backends.gpu.storage.vector import VectorStore, bytes_of
+from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, bytes_of
 from lagpu.backends.gpu.storage.workspaces import index_types
 from lagpu.dtypes import BOOL
 from lagpu.operations import Descriptor, Product, RecordedBody, Rejection, Statement, Until

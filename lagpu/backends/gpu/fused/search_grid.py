@@ -24,8 +24,7 @@ from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.profile import LoopLog, SearchRows, why_level
 from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, degree_behind_edges, why_no_csr
-from lagpu.backends.gpu.storage.matrix import CscMatrix, index_type
-from lagpu.backends.gpu.storage.vector import VectorStore, nwords
+from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, index_type, nwords
 from lagpu.backends.gpu.storage.workspaces import Ranked
 from lagpu.dtypes import INT32
 from lagpu.operations import Rejection

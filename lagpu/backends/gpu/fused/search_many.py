@@ -33,8 +33,7 @@ from lagpu.backends.gpu.profile import LoopLog, SearchRows, why_push_cost
 from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, bytes_of, require, stride, words_of
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, why_no_csr
-from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix
-from lagpu.backends.gpu.storage.vector import VectorStore, nwords
+from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore, nwords
 from lagpu.backends.policies import sparse_batch_size
 from lagpu.dtypes import BOOL, FP64, INT32, DType
 from lagpu.operations import Product, Rejection

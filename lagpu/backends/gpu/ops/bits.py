@@ -15,8 +15,13 @@ from lagpu.backends.gpu.ops.strategies import by_inputs, by_outputs, edges_of_ou
 from lagpu.backends.gpu.profile import Runtime
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, require, stride, words_of
 from lagpu.backends.gpu.storage.forms import is_symmetric, transpose
-from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix, cast_number, specialised
-from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.gpu.storage.stores import (
+    Counters,
+    CscMatrix,
+    VectorStore,
+    cast_number,
+    specialised,
+)
 from lagpu.backends.gpu.storage.workspaces import chunks_of, index_types
 from lagpu.operations import Descriptor, Multiply, Product
 

@@ -14,8 +14,13 @@ from lagpu.backends.gpu.ops import elementwise
 from lagpu.backends.gpu.ops.planner import Plan, choose
 from lagpu.backends.gpu.ops.strategies import STRATEGIES, Job, ProductLaunch, by_inputs, sums_whole
 from lagpu.backends.gpu.profile import Runtime
-from lagpu.backends.gpu.storage.matrix import CscMatrix, cast_number
-from lagpu.backends.gpu.storage.vector import EdgeOffsets, ProductStats, VectorStore
+from lagpu.backends.gpu.storage.stores import (
+    CscMatrix,
+    EdgeOffsets,
+    ProductStats,
+    VectorStore,
+    cast_number,
+)
 from lagpu.backends.gpu.storage.workspaces import nbytes_of
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import NotSupported

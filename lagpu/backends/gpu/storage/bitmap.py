@@ -11,8 +11,15 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.kernels import constant, kernel
-from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix, index_type
-from lagpu.backends.gpu.storage.vector import EdgeOffsets, HostArray, VectorStore, on_host
+from lagpu.backends.gpu.storage.stores import (
+    Counters,
+    CscMatrix,
+    EdgeOffsets,
+    HostArray,
+    VectorStore,
+    index_type,
+    on_host,
+)
 from lagpu.dtypes import BOOL, DType
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
