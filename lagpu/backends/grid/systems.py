@@ -15,13 +15,7 @@ import scipy.sparse as sp
 from lagpu import operations as ops
 from lagpu.algebra.tables import semiring
 from lagpu.backends.gpu.fused.match import DEPTH, NUMBER, SearchBody, match_search
-from lagpu.backends.gpu.ops.planner import (
-    BEAMER,
-    BFS2D_RATIO,
-    HIRAGUSHI,
-    WARP_LENGTH,
-    pulls_by_edges,
-)
+from lagpu.backends.gpu.ops import planner
 from lagpu.backends.gpu.storage.forms import csr_of
 from lagpu.backends.grid.comm import Arrays
 from lagpu.backends.grid.exchange import FORMS, form_of, packed, summed, unpacked
@@ -81,9 +75,9 @@ class System:
     parents: str
     share: str
     kernels: tuple[str, str, str]
-    ratio: float = BFS2D_RATIO
-    alpha: float = BEAMER[0]
-    beta: float = BEAMER[1]
+    ratio: float = planner.BFS2D_RATIO
+    alpha: float = planner.BEAMER[0]
+    beta: float = planner.BEAMER[1]
     claims: str = "atomic"
 
 
@@ -97,7 +91,7 @@ SYSTEMS = {
     ),
     "hiragushi": System(
         "edges", "direction", "sent", "yes", ("push_queue", "pull_bitmap", "pull_bitmap"),
-        alpha=HIRAGUSHI[0], beta=HIRAGUSHI[1],
+        alpha=planner.HIRAGUSHI[0], beta=planner.HIRAGUSHI[1],
     ),
 }  # fmt: skip
 
@@ -226,7 +220,7 @@ class Piece:
         if self._place.capabilities.kernels:
             push, few, many = system.kernels
             push = "push_scatter" if system.claims == "scatter" else push
-            is_long = self._place.nvals(self._part) >= WARP_LENGTH * targets
+            is_long = self._place.nvals(self._part) >= planner.WARP_LENGTH * targets
             self._kernels = push, many if is_long else few
         sorts = system.claims == "sort"
         self.neighbours = Neighbours(self._place, self._part, shape) if sorts else None
@@ -485,7 +479,7 @@ class SystemLoop:
             return "always pushes"
         self._explored += self._edges
         left, system = self._nvals - self._explored, self._system
-        self._pulled = pulls_by_edges(
+        self._pulled = planner.pulls_by_edges(
             self._total, self._by.size, self._edges, left, self._pulled, system.alpha, system.beta
         )
         return f"frontier {self._total}, its edges {self._edges}, unexplored {left}"

@@ -12,14 +12,8 @@ from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, may_last
 from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, SearchBody, why_no_search, why_no_values
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, Prelude, constant, kernel, macros_of
-from lagpu.backends.gpu.ops.planner import (
-    CLUSTER_DEGREE,
-    LONG_SEARCH_DEGREE,
-    SearchRule,
-    alpha_of,
-    beta_of,
-    gamma_of,
-)
+from lagpu.backends.gpu.ops import planner
+from lagpu.backends.gpu.ops.planner import SearchRule, alpha_of, beta_of, gamma_of
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.profile import LoopLog, SearchRows, why_level
 from lagpu.backends.gpu.storage import workspaces
@@ -78,7 +72,7 @@ class Workspace:
         if successors is not None and predecessors is not None:
             self.behind = degree_behind_edges(successors, predecessors)
         self.block = block_of(device, self.degree, form.col_ptr.dtype.itemsize == 8)
-        self.cluster = device.cluster_blocks if self.degree <= CLUSTER_DEGREE else 1
+        self.cluster = device.cluster_blocks if self.degree <= planner.CLUSTER_DEGREE else 1
         solo = device.limits.cluster_solo if self.cluster > 1 else device.limits.solo
         room = device.dynamic_shared_bytes // (2 * entry)
         self.solo = min(solo, room, workspaces.MOST_ALONE // self.cluster)
@@ -143,7 +137,7 @@ def block_of(device: Device, degree: float, wide: bool = False) -> int:
     """
     limits = device.limits
     block = limits.wide_search_block if wide else limits.search_block
-    return min(block, limits.long_search_block) if degree <= LONG_SEARCH_DEGREE else block
+    return min(block, limits.long_search_block) if degree <= planner.LONG_SEARCH_DEGREE else block
 
 
 def estimated_bytes(out_degree: Any, symmetric: bool, one_form: bool = False) -> tuple[int, int]:
@@ -322,7 +316,8 @@ class GridSearch(KernelLoop):
         (successors, predecessors), body = self._forms(), self._body
         A, n, iso, device = body.A, self._n, self.iso, self.device
         kind, alpha, beta, gamma = self._numbers(space)
-        looks, ranks = self.sums and space.degree > LONG_SEARCH_DEGREE, Ranked(None, None, None)
+        looks = self.sums and space.degree > planner.LONG_SEARCH_DEGREE
+        ranks = Ranked(None, None, None)
         if looks and predecessors is not None and body.counts:  # a pull adds up by a table
             ranks = workspaces.ranked(predecessors, successors, _RANKED_BYTES)
         made = self._kernel(space, logs, ranks.idx is not None)
