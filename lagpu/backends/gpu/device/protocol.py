@@ -114,7 +114,11 @@ class CheckedLaunch:
         if unknown:
             raise _misnamed(kernel, unknown, ())
         self.device, self.kernel, self.threads, self.how = device, kernel, threads, how
-        self.fixed = fixed
+        self.fixed = {
+            name: _exact_scalar(kernel, param, fixed[name]) if not pointer else fixed[name]
+            for name, (param, pointer, _) in zip(kernel.names, kernel.slots, strict=True)
+            if name in fixed
+        }
         self.varying = tuple(name for name in kernel.names if name not in fixed)
 
     def __call__(self, new: dict[str, Array | Scalar | None]) -> None:
