@@ -19,7 +19,6 @@ from lagpu.backends.gpu.storage.stores import VectorStore, bytes_of, nwords
 from lagpu.backends.grid.comm import Arrays
 from lagpu.backends.grid.partition import GridHandle, Need, Partition, needed
 from lagpu.backends.grid.pieces import (
-    Entries,
     Pieces,
     computed,
     cut,
@@ -141,7 +140,7 @@ def to_message(shape: tuple[int, ...], at: Arrays, values: Array) -> Arrays:
     return packed(numbers, size), values
 
 
-def from_message(shape: tuple[int, ...], message: Arrays) -> Entries:
+def from_message(shape: tuple[int, ...], message: Arrays) -> Arrays:
     """Return the entries of a message, rising by columns; no values if it has none."""
     size = math.prod(shape)
     if size >= _NUMBERED:

@@ -7,8 +7,7 @@ from typing import Any
 
 from lagpu.backends.gpu.fused.match import VALUE, SearchBody, match_search
 from lagpu.backends.gpu.fused.program.run import generated_bitmap_loop, generated_loop
-from lagpu.backends.gpu.fused.relaxation import relaxation
-from lagpu.backends.gpu.fused.search_grid import grid_search
+from lagpu.backends.gpu.fused.search_grid import grid_search, relaxation
 from lagpu.backends.gpu.fused.search_many import per_source_search, search_without_values
 from lagpu.backends.gpu.fused.sweep import per_source_sweep, vector_sweep
 from lagpu.backends.gpu.ops.planner import SearchRule, policy_of
