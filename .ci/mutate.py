@@ -89,7 +89,7 @@ TARGETS = {
         "tests/backends/gpu/profile/test_log_rows_bitmap.py --backend=sim",
     ),
     "storage": (
-        "lagpu/backends/gpu/storage/vector.py lagpu/backends/gpu/storage/matrix.py "
+        "lagpu/backends/gpu/storage/stores.py "
         "lagpu/backends/gpu/storage/forms.py lagpu/backends/gpu/storage/bitmap.py",
         "tests/backends/gpu/storage tests/core/test_vector.py tests/core/test_vector_arrays.py "
         "tests/core/test_matrix.py tests/backends/gpu/ops/test_spmv.py --backend=sim",

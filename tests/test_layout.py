@@ -23,7 +23,6 @@ ORDER = (
     ("host",),
     ("algebra",),
     ("operations",),
-    ("backends.profile",),
     ("backends.protocol", "backends.policies"),
     ("backends.guard", "backends.processes"),
     ("backends.cpu", "backends.gpu"),

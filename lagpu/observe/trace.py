@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lagpu.backends.profile import LoopRow, Measured, Meter, Phase
-from lagpu.backends.protocol import Backend
+from lagpu.backends.protocol import Backend, LoopRow, Measured, Meter, Phase
 from lagpu.core.expr import format_formula
 from lagpu.core.matrix import Matrix
 from lagpu.core.recorder import Observer, current_observer, set_observer

@@ -19,7 +19,7 @@ from lagpu.backends.gpu.fused.search_many import PerSourceSearch
 from lagpu.backends.gpu.fused.sweep import PerSourceSweep
 from lagpu.backends.gpu.ops import elementwise
 from lagpu.backends.gpu.ops.strategies import STRATEGIES
-from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.gpu.storage.stores import VectorStore
 from lagpu.catalog import ALGORITHMS, TOPICS
 from lagpu.cli import main
 from lagpu.operations import Multiply, MultiplySelection

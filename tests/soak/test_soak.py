@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import lagpu
 from lagpu import INT64
-from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.gpu.storage.stores import VectorStore
 from lagpu.catalog import ALGORITHMS
 from soak import algorithm_calls as graphs
 from soak import statements

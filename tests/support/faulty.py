@@ -12,7 +12,7 @@ from lagpu import (
 )
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.gpu.storage.stores import VectorStore
 from lagpu.backends.guard import overridden
 from lagpu.errors import CrosscheckFailed
 from lagpu.operations import Assign, Rejection, method_of

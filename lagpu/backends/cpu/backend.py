@@ -16,8 +16,7 @@ from lagpu.backends.cpu.handles import LOCK, NULL, Box, c_function, check, gb, l
 from lagpu.backends.cpu.workarounds import at_indices, boxed
 from lagpu.backends.guard import guarded
 from lagpu.backends.policies import sparse_batch_size
-from lagpu.backends.profile import LoopMeasured, Measured, Meter
-from lagpu.backends.protocol import Capabilities
+from lagpu.backends.protocol import Capabilities, LoopMeasured, Measured, Meter
 from lagpu.dtypes import DType
 from lagpu.errors import InvalidValue, OutOfMemory
 from lagpu.host.memory import available_bytes, require

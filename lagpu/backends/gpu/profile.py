@@ -13,9 +13,8 @@ from lagpu import operations as ops
 from lagpu.backends.gpu.device.protocol import Device, DeviceObserver, Work
 from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, stride
-from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix
-from lagpu.backends.gpu.storage.vector import VectorStore, nwords
-from lagpu.backends.profile import LoopMeasured, LoopRow, Measured
+from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore, nwords
+from lagpu.backends.protocol import LoopMeasured, LoopRow, Measured
 from lagpu.dtypes import BOOL, DType
 from lagpu.operations import Product, operands_of
 

@@ -14,26 +14,17 @@ import scipy.sparse as sp
 from lagpu import operations as ops
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.profile import GpuMeter
-from lagpu.backends.grid import statements, systems
+from lagpu.backends.grid import pieces, statements, systems
 from lagpu.backends.grid.clusters import GridClusters, cluster_size
 from lagpu.backends.grid.comm import Arrays, LocalEngine
 from lagpu.backends.grid.exchange import whole
 from lagpu.backends.grid.partition import GridHandle, Layout, needed
-from lagpu.backends.grid.pieces import (
-    NOTHING,
-    Given,
-    Pieces,
-    collective,
-    column_offsets,
-    joined,
-    on_host,
-)
+from lagpu.backends.grid.pieces import Given, Pieces
 from lagpu.backends.grid.search import GridLoop, plan_loop, searches
 from lagpu.backends.grid.systems import SystemLoop
 from lagpu.backends.guard import guarded, out_of_memory
 from lagpu.backends.policies import sparse_batch_size
-from lagpu.backends.profile import LoopMeasured, LoopRow, Measured, Meter
-from lagpu.backends.protocol import Backend, ProductPlan
+from lagpu.backends.protocol import Backend, LoopMeasured, LoopRow, Measured, Meter, ProductPlan
 from lagpu.dtypes import DType
 from lagpu.errors import LagpuError
 from lagpu.host.memory import mapped
@@ -149,7 +140,7 @@ class Parts:
         }
         return len(devices) == len(self.homes) > 1
 
-    def _run(self, name: str, work: Callable[[], T], given: Given = NOTHING) -> T:
+    def _run(self, name: str, work: Callable[[], T], given: Given = pieces.NOTHING) -> T:
         with self._pieces.lock():
             return self._pieces.run(name, work, given)
 
@@ -288,7 +279,7 @@ def _named_error(backend: GridBackend, error: Exception, method: str) -> LagpuEr
 
 
 @guarded(_named_error)
-@collective
+@pieces.collective
 class GridBackend:
     """Vectors and matrices that are distributed to pieces. See `Backend`; arguments as `Pieces`.
 
@@ -405,7 +396,7 @@ class GridBackend:
     def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> GridHandle:
         """See `Backend`: each piece takes its entries from what every process has."""
         by, parts = self.pieces.partition(size), []
-        indices, values = on_host(indices), on_host(values)
+        indices, values = pieces.on_host(indices), pieces.on_host(values)
         for _, p, place in self.pieces:
             where, own = None, values
             if indices is not None:
@@ -431,7 +422,7 @@ class GridBackend:
     ) -> GridHandle:
         """See `Backend`: each piece takes its entries from what every process has."""
         by, parts = self.pieces.layout(shape), []
-        rows, cols, values = map(on_host, (rows, cols, values))
+        rows, cols, values = map(pieces.on_host, (rows, cols, values))
         for _, p, place in self.pieces:
             mine = np.flatnonzero(by.owner(rows, cols) == p)
             own = values[mine] if np.ndim(values) else values
@@ -452,7 +443,7 @@ class GridBackend:
     ) -> GridHandle:
         """See `Backend`: each piece takes its entries from what every process has."""
         by, parts = self.pieces.layout(shape), []
-        col_ptr, row_idx, values = map(on_host, (col_ptr, row_idx, values))
+        col_ptr, row_idx, values = map(pieces.on_host, (col_ptr, row_idx, values))
         data = values if np.ndim(values) else np.ones(len(row_idx), bool)
         whole = sp.csc_array((data, row_idx, col_ptr), shape=shape)
         for _, p, place in self.pieces:
@@ -526,7 +517,7 @@ class GridBackend:
     ) -> tuple[Array, Array, Array]:
         """See `Backend`."""
         rows, cols, values = self.pieces.collected(A)
-        return column_offsets(cols, A.shape[1]), rows, values
+        return pieces.column_offsets(cols, A.shape[1]), rows, values
 
     def vector_values(self, v: GridHandle, on_device: bool = False) -> Array:
         """See `Backend`."""
@@ -542,9 +533,9 @@ class GridBackend:
     def set_values(self, x: Any, values: Array) -> None:
         """See `Backend`."""
         received = self.pieces.engine.gather(self.pieces.entries(x))
-        *rows, indices, given = joined(received)
+        *rows, indices, given = pieces.joined(received)
         put = np.empty_like(given)
-        put[np.lexsort((*rows, indices))] = on_host(values)
+        put[np.lexsort((*rows, indices))] = pieces.on_host(values)
         of_piece = np.split(put, np.cumsum([len(lists[0]) for lists in received])[:-1])
         new = self.dup(x, x.dtype)
         for k, p, place in self.pieces:
@@ -558,7 +549,7 @@ class GridBackend:
             first = count if by.rises else by.count(p)
             where, values = place.vector_head(v.parts[k], first)
             given.append(_first(count, by.index(p, where), values))
-        return _first(count, *joined(self.pieces.engine.gather(given)))
+        return _first(count, *pieces.joined(self.pieces.engine.gather(given)))
 
     def matrix_corner(self, A: GridHandle, nrows: int, ncols: int) -> tuple[Array, Array, Array]:
         """See `Backend`."""
@@ -573,7 +564,7 @@ class GridBackend:
             rows, cols = by.index(p, *where)
             there = (rows < nrows) & (cols < ncols)
             given.append((rows[there], cols[there], values[there]))
-        rows, cols, values = joined(self.pieces.engine.gather(given))
+        rows, cols, values = pieces.joined(self.pieces.engine.gather(given))
         order = np.lexsort((cols, rows))
         return rows[order], cols[order], values[order]
 

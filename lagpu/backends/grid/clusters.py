@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
-from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.stores import CscMatrix
 from lagpu.backends.grid.comm import Arrays, LocalEngine, MpiEngine
 from lagpu.backends.grid.partition import GridHandle, Layout, Shuffle, layout
 from lagpu.backends.grid.pieces import Pieces, cut

@@ -15,11 +15,10 @@ from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.storage import bitmap
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
-from lagpu.backends.gpu.storage.vector import VectorStore, bytes_of, nwords
+from lagpu.backends.gpu.storage.stores import VectorStore, bytes_of, nwords
 from lagpu.backends.grid.comm import Arrays
 from lagpu.backends.grid.partition import GridHandle, Need, Partition, needed
 from lagpu.backends.grid.pieces import (
-    Entries,
     Pieces,
     computed,
     cut,
@@ -28,8 +27,7 @@ from lagpu.backends.grid.pieces import (
     from_entries,
     joined,
 )
-from lagpu.backends.profile import Sent
-from lagpu.backends.protocol import Backend
+from lagpu.backends.protocol import Backend, Sent
 from lagpu.dtypes import BOOL, INT64, DType
 from lagpu.host.memory import require
 from lagpu.operations import Assign, Descriptor, Ewise, Handle, Operation, Statement
@@ -142,7 +140,7 @@ def to_message(shape: tuple[int, ...], at: Arrays, values: Array) -> Arrays:
     return packed(numbers, size), values
 
 
-def from_message(shape: tuple[int, ...], message: Arrays) -> Entries:
+def from_message(shape: tuple[int, ...], message: Arrays) -> Arrays:
     """Return the entries of a message, rising by columns; no values if it has none."""
     size = math.prod(shape)
     if size >= _NUMBERED:

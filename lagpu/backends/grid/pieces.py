@@ -11,18 +11,10 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.stores import CscMatrix
+from lagpu.backends.grid import partition
 from lagpu.backends.grid.comm import Arrays, LocalEngine, MpiEngine
-from lagpu.backends.grid.partition import (
-    MADE_BITS,
-    GridHandle,
-    Layout,
-    Need,
-    Partition,
-    Ranks,
-    Shuffle,
-    layout,
-)
+from lagpu.backends.grid.partition import GridHandle, Layout, Need, Partition, Ranks, Shuffle
 from lagpu.backends.protocol import Backend
 from lagpu.dtypes import DType
 from lagpu.errors import BackendMismatch
@@ -163,7 +155,7 @@ class Pieces:
             new = tuple(map(Shuffle, shape))
         elif self._ranks:
             new = tuple(map(self._ranks.get, shape))
-        return layout(shape, self.grid, new)
+        return partition.layout(shape, self.grid, new)
 
     def partition(self, size: int) -> Partition:
         """Return the ownership of a vector's indices."""
@@ -207,7 +199,7 @@ class Pieces:
         """Return the handle of a vector or matrix of these parts."""
         made = GridHandle(parts, dtype, shape)
         self._made += 1
-        made.number = self.engine.turn << MADE_BITS | self._made
+        made.number = self.engine.turn << partition.MADE_BITS | self._made
         if self.order == "degree":
             self._alive.add(made)
         return made
@@ -233,7 +225,7 @@ class Pieces:
         # Between devices an entry is a key of 32 bits for its row and 32 for its column.
         if self.engine.alone and self.engine.between_devices and n < 2**31:
             ranks = order_by_degree(A.parts, self.layout(A.shape))
-            by = layout(A.shape, self.grid, (ranks, ranks))
+            by = partition.layout(A.shape, self.grid, (ranks, ranks))
             made = self.handle(redistributed(self, A, by), A.dtype, A.shape)
         else:
             here = self.engine.beside * sum(place.nvals(A.parts[k]) for k, _, place in self)
@@ -242,7 +234,8 @@ class Pieces:
             counts = [(np.bincount(np.concatenate(at), minlength=n),) for *at, _ in entries]
             (degrees,) = self.reduced(counts, self.all_need(n), np.add)
             ranks = Ranks.of(degrees)
-            made = self.sent(entries, A.dtype, A.shape, layout(A.shape, self.grid, (ranks, ranks)))
+            by = partition.layout(A.shape, self.grid, (ranks, ranks))
+            made = self.sent(entries, A.dtype, A.shape, by)
         made.symmetric = A.symmetric
         self.change(lambda: self._order_by(ranks))
         return made

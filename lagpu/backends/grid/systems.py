@@ -15,21 +15,14 @@ import scipy.sparse as sp
 from lagpu import operations as ops
 from lagpu.algebra.tables import semiring
 from lagpu.backends.gpu.fused.match import DEPTH, NUMBER, SearchBody, match_search
-from lagpu.backends.gpu.ops.planner import (
-    BEAMER,
-    BFS2D_RATIO,
-    HIRAGUSHI,
-    WARP_LENGTH,
-    pulls_by_edges,
-)
+from lagpu.backends.gpu.ops import planner
 from lagpu.backends.gpu.storage.forms import csr_of
 from lagpu.backends.grid.comm import Arrays
 from lagpu.backends.grid.exchange import FORMS, form_of, packed, summed, unpacked
 from lagpu.backends.grid.partition import GridHandle, become_all, needed
 from lagpu.backends.grid.pieces import Entries, Pieces, cut, entries_of, from_entries
 from lagpu.backends.policies import choice, number, read_arguments, require_policy
-from lagpu.backends.profile import LoopRow, Measured, Phase
-from lagpu.backends.protocol import Backend
+from lagpu.backends.protocol import Backend, LoopRow, Measured, Phase
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import InvalidValue, NotSupported
 from lagpu.operations import Descriptor, Multiply, Rejection, Statement, Sweep, Until
@@ -82,9 +75,9 @@ class System:
     parents: str
     share: str
     kernels: tuple[str, str, str]
-    ratio: float = BFS2D_RATIO
-    alpha: float = BEAMER[0]
-    beta: float = BEAMER[1]
+    ratio: float = planner.BFS2D_RATIO
+    alpha: float = planner.BEAMER[0]
+    beta: float = planner.BEAMER[1]
     claims: str = "atomic"
 
 
@@ -98,7 +91,7 @@ SYSTEMS = {
     ),
     "hiragushi": System(
         "edges", "direction", "sent", "yes", ("push_queue", "pull_bitmap", "pull_bitmap"),
-        alpha=HIRAGUSHI[0], beta=HIRAGUSHI[1],
+        alpha=planner.HIRAGUSHI[0], beta=planner.HIRAGUSHI[1],
     ),
 }  # fmt: skip
 
@@ -227,7 +220,7 @@ class Piece:
         if self._place.capabilities.kernels:
             push, few, many = system.kernels
             push = "push_scatter" if system.claims == "scatter" else push
-            is_long = self._place.nvals(self._part) >= WARP_LENGTH * targets
+            is_long = self._place.nvals(self._part) >= planner.WARP_LENGTH * targets
             self._kernels = push, many if is_long else few
         sorts = system.claims == "sort"
         self.neighbours = Neighbours(self._place, self._part, shape) if sorts else None
@@ -486,7 +479,7 @@ class SystemLoop:
             return "always pushes"
         self._explored += self._edges
         left, system = self._nvals - self._explored, self._system
-        self._pulled = pulls_by_edges(
+        self._pulled = planner.pulls_by_edges(
             self._total, self._by.size, self._edges, left, self._pulled, system.alpha, system.beta
         )
         return f"frontier {self._total}, its edges {self._edges}, unexplored {left}"

@@ -37,7 +37,7 @@ from lagpu import (
 from lagpu.backends import grid
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.backends.gpu.storage.vector import VectorStore, nwords
+from lagpu.backends.gpu.storage.stores import VectorStore, nwords
 from lagpu.backends.grid import search as fused
 from lagpu.errors import GridTimeout
 from lagpu.loops.loop import BY_ITSELF

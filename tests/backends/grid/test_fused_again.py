@@ -18,7 +18,7 @@ import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Vector, algorithms, loop, semiring
 from lagpu.backends.gpu.device.peers import Peers
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.gpu.storage.stores import VectorStore
 from lagpu.backends.grid import search as fused
 from lagpu.errors import GridTimeout
 

@@ -5,7 +5,7 @@ import pytest
 
 from lagpu.backends.grid import exchange
 from lagpu.backends.grid.exchange import FORMS, form_of, length, packed, summed, unpacked
-from lagpu.backends.profile import Sent
+from lagpu.backends.protocol import Sent
 
 
 @pytest.mark.parametrize("form", FORMS)

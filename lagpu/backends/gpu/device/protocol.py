@@ -14,7 +14,7 @@ import numpy as np
 
 from lagpu.backends.gpu.kernels import Kernel, Param, constant, kernel
 from lagpu.backends.guard import out_of_memory, refuse_after_fork
-from lagpu.backends.profile import Measured
+from lagpu.backends.protocol import Measured
 from lagpu.errors import KernelLaunchError, LagpuError, OutOfMemory
 from lagpu.host.interrupt import listen
 
@@ -114,7 +114,11 @@ class CheckedLaunch:
         if unknown:
             raise _misnamed(kernel, unknown, ())
         self.device, self.kernel, self.threads, self.how = device, kernel, threads, how
-        self.fixed = fixed
+        self.fixed = {
+            name: _exact_scalar(kernel, param, fixed[name]) if not pointer else fixed[name]
+            for name, (param, pointer, _) in zip(kernel.names, kernel.slots, strict=True)
+            if name in fixed
+        }
         self.varying = tuple(name for name in kernel.names if name not in fixed)
 
     def __call__(self, new: dict[str, Array | Scalar | None]) -> None:

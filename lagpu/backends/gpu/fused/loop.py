@@ -9,8 +9,7 @@ from contextlib import nullcontext
 from lagpu.backends.gpu.device.protocol import Device, has_free, named_error
 from lagpu.backends.gpu.ops.planner import LONG_SEARCH_DEGREE
 from lagpu.backends.gpu.profile import LoopLog
-from lagpu.backends.gpu.storage.matrix import CscMatrix
-from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore
 from lagpu.errors import LagpuError
 from lagpu.host.interrupt import heard
 from lagpu.operations import Rejection, Statement

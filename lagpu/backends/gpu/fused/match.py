@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import lagpu.operations as ops
 from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.storage.forms import why_no_csr
-from lagpu.backends.gpu.storage.matrix import CscMatrix
-from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore
 from lagpu.operations import Product, RecordedBody, Rejection, Statement, method_of, operands_of
 
 # what an assignment of a search writes

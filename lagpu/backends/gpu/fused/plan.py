@@ -7,16 +7,14 @@ from typing import Any
 
 from lagpu.backends.gpu.fused.match import VALUE, SearchBody, match_search
 from lagpu.backends.gpu.fused.program.run import generated_bitmap_loop, generated_loop
-from lagpu.backends.gpu.fused.relaxation import relaxation
-from lagpu.backends.gpu.fused.search_grid import grid_search
+from lagpu.backends.gpu.fused.search_grid import grid_search, relaxation
 from lagpu.backends.gpu.fused.search_many import per_source_search, search_without_values
 from lagpu.backends.gpu.fused.sweep import per_source_sweep, vector_sweep
 from lagpu.backends.gpu.ops.planner import SearchRule, policy_of
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.profile import DeviceLoop
 from lagpu.backends.gpu.storage.bitmap import BitmapLevels, BitmapMatrix, MatrixHandle, stride
-from lagpu.backends.gpu.storage.matrix import Counters, cast_number
-from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.gpu.storage.stores import Counters, VectorStore, cast_number
 from lagpu.operations import Multiply, Rejection, Statement, Sweep, Until, once
 
 

@@ -11,21 +11,9 @@ import numpy as np
 
 from lagpu.algebra.tables import semiring
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, has_free
+from lagpu.backends.gpu.fused import match, search_grid
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, if_fits, may_last
-from lagpu.backends.gpu.fused.match import (
-    DEPTH,
-    MAX_ASSIGNMENTS,
-    Assignment,
-    SearchBody,
-    why_no_values,
-)
-from lagpu.backends.gpu.fused.search_grid import (
-    NEW_LOG,
-    NO_LIMIT,
-    grid_search,
-    outputs_of,
-    unused_outputs,
-)
+from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, Assignment, SearchBody
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel, macros_of
 from lagpu.backends.gpu.ops.planner import SEARCH_PUSH_COST
 from lagpu.backends.gpu.ops.strategies import by_inputs
@@ -33,8 +21,7 @@ from lagpu.backends.gpu.profile import LoopLog, SearchRows, why_push_cost
 from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, bytes_of, require, stride, words_of
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, why_no_csr
-from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix
-from lagpu.backends.gpu.storage.vector import VectorStore, nwords
+from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore, nwords
 from lagpu.backends.policies import sparse_batch_size
 from lagpu.dtypes import BOOL, FP64, INT32, DType
 from lagpu.operations import Product, Rejection
@@ -106,8 +93,8 @@ def _exceeds(counters: Counters, A: CscMatrix, product: Product, bound: int) -> 
     f.set_single(source, np.True_)
     domain, result = semiring.any_pair.types(BOOL, A.dtype)
     product = product._replace(semiring=semiring.any_pair, domain=domain, result=result)
-    levels_only = SearchBody(A, f, levels, product, (Assignment(levels, DEPTH),), True, ())
-    search = grid_search(levels_only, bound)
+    levels_only = SearchBody(A, f, levels, product, (Assignment(levels, match.DEPTH),), True, ())
+    search = search_grid.grid_search(levels_only, bound)
     assert not isinstance(search, Rejection)
     search.run()
     return f.nvals > 0
@@ -189,7 +176,7 @@ class ManySources(KernelLoop):
 
     def _blank_outputs(self) -> tuple[int, dict[str, Any]]:
         """Make room in the outputs; return which have no words yet, a bit each, and arguments."""
-        blank, arguments, _ = outputs_of([made.entries for made in self._made])
+        blank, arguments, _ = search_grid.outputs_of([made.entries for made in self._made])
         for made in self._made:
             made.changed()
         return blank, arguments
@@ -317,8 +304,8 @@ class BitParallelSearch(ManySources):
         given = {
             "sources": 0 if listed is None else len(listed), "listed": listed,
             "source_words": source_words, "v_words": excluded,
-            "before": body.assigns_first + NEW_LOG * (log is not None and log.is_new),
-            "times": NO_LIMIT if times is None else times, "plane_count": self._planes,
+            "before": body.assigns_first + search_grid.NEW_LOG * (log is not None and log.is_new),
+            "times": search_grid.NO_LIMIT if times is None else times, "plane_count": self._planes,
             "planes": planes, "f_words": f_words, "result": result,
             "stop": device.stop[0] if self.stops else None,
         }  # fmt: skip
@@ -387,8 +374,9 @@ class BitParallelSearch(ManySources):
         def expand() -> None:
             count = self._counters.take()
             launch({
-                "planes": planes, "result": result, "blank": blank, "is_depth": a.what == DEPTH,
-                "number": _number_of(a), "words": w.words, "values": w.values, "nvals": count,
+                "planes": planes, "result": result, "blank": blank,
+                "is_depth": a.what == match.DEPTH, "number": _number_of(a),
+                "words": w.words, "values": w.values, "nvals": count,
             })  # fmt: skip
             w.counted(count)
 
@@ -409,7 +397,7 @@ def per_source_search(
         return Rejection(f"the frontier carries values, and no per-source search fits: {why}")
     lacking = why_no_csr(A) if product.transpose else ""
     why = (
-        why_no_values(body, body.sums, keep=True)
+        match.why_no_values(body, body.sums, keep=True)
         or ("" if many <= MAX_ASSIGNMENTS else f"{many} assignments; at most {MAX_ASSIGNMENTS} fit")
         or (lacking and f"a per-source search needs the matrix by rows too, and {lacking}")
     )
@@ -527,7 +515,8 @@ class PerSourceSearch(ManySources):
         write = functools.partial(
             device.launch, run, n * per * 8, n=n, k=k, per=per, assigns_after=after, times=last,
             found_in=found_in, sums=sums, f_words=left_words, f_values=left_values,
-            blank=np.uint32(blank), **outputs, **unused_outputs(len(body.assignments)), **numbers,
+            blank=np.uint32(blank), **outputs, **numbers,
+            **search_grid.unused_outputs(len(body.assignments)),
         )  # fmt: skip
 
         def settle() -> bool:

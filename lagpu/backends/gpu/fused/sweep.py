@@ -17,8 +17,7 @@ from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, from_source, kernel
 from lagpu.backends.gpu.ops.strategies import by_outputs
 from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.bitmap import BitmapLevels, MatrixHandle, Ordered, bytes_of, stride
-from lagpu.backends.gpu.storage.matrix import Counters
-from lagpu.backends.gpu.storage.vector import VectorStore, nwords
+from lagpu.backends.gpu.storage.stores import Counters, VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import index_types
 from lagpu.operations import Rejection, Statement, Sweep, operands_of
 

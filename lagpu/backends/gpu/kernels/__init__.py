@@ -374,14 +374,6 @@ def accumulator(
     return prelude.functor(accum), domain.ctype, result.ctype
 
 
-def accum_macros(accum: BinaryOp | None, w: DType, z: DType, prelude: Prelude) -> dict[str, str]:
-    """Return the macros of an accumulator; none if there is none."""
-    if accum is None:
-        return {}
-    names = ("ACCUM", "ACCUM_T", "ACCUM_Z")
-    return dict(zip(names, accumulator(accum, w, z, prelude), strict=True))
-
-
 @functools.cache
 def _functor(op: Operator | Monoid) -> tuple[str, str]:
     """Return the functor's name, and its C++ text unless it is in ``common/algebra.cuh``."""

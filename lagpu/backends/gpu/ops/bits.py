@@ -14,10 +14,10 @@ from lagpu.backends.gpu.ops.planner import BITS_PUSH_COST, Plan
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.ops.strategies import by_inputs, by_outputs, edges_of_outputs
 from lagpu.backends.gpu.profile import Runtime
+from lagpu.backends.gpu.storage import stores
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, require, stride, words_of
 from lagpu.backends.gpu.storage.forms import is_symmetric, transpose
-from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix, cast_number, specialised
-from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore
 from lagpu.backends.gpu.storage.workspaces import chunks_of, index_types
 from lagpu.operations import Descriptor, Multiply, Product
 
@@ -59,7 +59,7 @@ def fill(counters: Counters, C: MatrixHandle, desc: Descriptor, value: Any) -> N
     else:
         _make_room(made)
     count, macros = counters.take(), elementwise.accumulated(desc.accum, w.dtype, w.dtype)
-    run = specialised("bitmap/products.cu", "bitmap_fill", W=w.dtype, **macros)
+    run = stores.specialised("bitmap/products.cu", "bitmap_fill", W=w.dtype, **macros)
     made.changed()
     w.changes()
     w.device.launch(
@@ -77,7 +77,7 @@ def reduce_columns(A: BitmapMatrix, monoid: Monoid) -> VectorStore:
     result = monoid.types(A.dtype)[1]
     found, sums = xp.empty(n, bool), xp.empty(n, result.numpy)
     types = {"U": A.dtype, "Z": result}
-    run = specialised("bitmap/products.cu", "bitmap_reduce_columns", ADD=monoid, **types)
+    run = stores.specialised("bitmap/products.cu", "bitmap_reduce_columns", ADD=monoid, **types)
     A.device.launch(
         run, 32 * n, n=n, per=stride(A.shape[0]) // 32, **A.entries.arguments(), found=found,
         sums=sums,
@@ -161,7 +161,7 @@ def multiply(runtime: Runtime, desc: Descriptor, op: Multiply) -> BitmapMatrix:
         values = given["out"] = made.spare_values(result)
         _sums(Q, form, product, macros, given)
     else:
-        iso = cast_number(iso, result)
+        iso = stores.cast_number(iso, result)
         words.fill(0)
         out.alive = given["alive"] = counters.take(words_of(k)[1])
         _bits(Q, form, pulls, macros, given)

@@ -13,8 +13,7 @@ from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device
 from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.profile import Runtime
 from lagpu.backends.gpu.storage.forms import no_places
-from lagpu.backends.gpu.storage.matrix import CscMatrix, specialised
-from lagpu.backends.gpu.storage.vector import VectorStore, nwords
+from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, nwords, specialised
 from lagpu.backends.gpu.storage.workspaces import index_types
 from lagpu.dtypes import DType, lookup
 from lagpu.operations import Apply, BoundOperator, Descriptor, Ewise, Select

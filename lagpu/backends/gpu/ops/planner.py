@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from lagpu.backends.gpu.kernels import constant
 from lagpu.backends.gpu.ops.strategies import STRATEGIES
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, may_make_csr, why_no_second_form
-from lagpu.backends.gpu.storage.matrix import CscMatrix
-from lagpu.backends.gpu.storage.vector import EdgeOffsets, VectorStore
+from lagpu.backends.gpu.storage.stores import CscMatrix, EdgeOffsets, VectorStore
 from lagpu.backends.policies import Argument, Policy, choice, count, find_policy, number
 from lagpu.errors import InvalidValue, NotSupported
 from lagpu.operations import Descriptor, Product

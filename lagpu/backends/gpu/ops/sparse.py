@@ -14,8 +14,7 @@ from lagpu.backends.gpu.ops.planner import Plan
 from lagpu.backends.gpu.profile import Runtime
 from lagpu.backends.gpu.storage import forms
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
-from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix, specialised
-from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore, specialised
 from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types, numbered
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported

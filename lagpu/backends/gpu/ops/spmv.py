@@ -14,8 +14,8 @@ from lagpu.backends.gpu.ops import elementwise
 from lagpu.backends.gpu.ops.planner import Plan, choose
 from lagpu.backends.gpu.ops.strategies import STRATEGIES, Job, ProductLaunch, by_inputs, sums_whole
 from lagpu.backends.gpu.profile import Runtime
-from lagpu.backends.gpu.storage.matrix import CscMatrix, cast_number
-from lagpu.backends.gpu.storage.vector import EdgeOffsets, ProductStats, VectorStore
+from lagpu.backends.gpu.storage import stores
+from lagpu.backends.gpu.storage.stores import CscMatrix, EdgeOffsets, ProductStats, VectorStore
 from lagpu.backends.gpu.storage.workspaces import nbytes_of
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import NotSupported
@@ -153,7 +153,7 @@ def write_product(
     if kept is not None:
         u.edge_offsets = kept
     t = VectorStore(device, w.counters, dtype, w.size)
-    value = None if iso is None else cast_number(iso, dtype)
+    value = None if iso is None else stores.cast_number(iso, dtype)
     t.set_bitmap(words, values, value, counts, notification, _stats(A, u, plan))
     if is_fresh and dtype is w.dtype:
         w.adopt(t)
@@ -199,11 +199,11 @@ def _operands_read(product: Product) -> tuple[bool, bool, Any]:
 def _one_product(product: Product, x: Any, y: Any) -> Any:
     """Return ``x (x) y``; None is an operand that the operator does not read."""
     domain = product.domain
-    given = (domain.zero if z is None else cast_number(z, domain) for z in (x, y))
+    given = (domain.zero if z is None else stores.cast_number(z, domain) for z in (x, y))
     left, right = (np.array([z]) for z in given)
     with np.errstate(all="ignore"):  # inf * 0 is a product like any other
         made = np.asarray(product.semiring.multiply.numpy(left, right))
-    return cast_number(made[0], product.result)
+    return stores.cast_number(made[0], product.result)
 
 
 def memory_of(A: CscMatrix) -> str:

@@ -15,8 +15,7 @@ from lagpu.backends.gpu.ops.planner import Plan
 from lagpu.backends.gpu.profile import Runtime
 from lagpu.backends.gpu.storage import bitmap, forms
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
-from lagpu.backends.gpu.storage.matrix import CscMatrix
-from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore
 from lagpu.dtypes import BOOL, DType
 from lagpu.host.columns import distinct
 from lagpu.operations import Descriptor, Product

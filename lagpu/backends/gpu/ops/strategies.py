@@ -16,8 +16,7 @@ from lagpu.backends.gpu.device.protocol import CheckedLaunch
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel, macros_of
 from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric
-from lagpu.backends.gpu.storage.matrix import CscMatrix
-from lagpu.backends.gpu.storage.vector import VectorStore, nwords
+from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, nwords
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import NotSupported
 from lagpu.operations import Product

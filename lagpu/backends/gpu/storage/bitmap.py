@@ -11,8 +11,8 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device
 from lagpu.backends.gpu.kernels import constant, kernel
-from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix, index_type
-from lagpu.backends.gpu.storage.vector import EdgeOffsets, HostArray, VectorStore, on_host
+from lagpu.backends.gpu.storage import stores
+from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, HostArray, VectorStore
 from lagpu.dtypes import BOOL, DType
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
@@ -109,7 +109,7 @@ class BitmapMatrix:
         each = np.int64(stride(k))
         cols = positions // each
         ptr = xp.searchsorted(cols, xp.arange(n + 1, dtype=np.int64))
-        rows = (positions - cols * each).astype(index_type(k))
+        rows = (positions - cols * each).astype(stores.index_type(k))
         iso = self.entries.number if values is None else None
         return CscMatrix(self.device, self.dtype, self.shape, ptr, rows, values, iso)
 
@@ -241,7 +241,7 @@ def head(v: VectorStore, count: int) -> tuple[HostArray, HostArray]:
         indices = np.array([v.single] * bool(v.nvals), np.int64)
     else:
         indices = v.device.to_host(v.indices[:count])
-    return indices, on_host(v, None if v.values is None else v.values[there], len(indices))
+    return indices, stores.on_host(v, None if v.values is None else v.values[there], len(indices))
 
 
 def _first_bits(v: VectorStore, count: int) -> HostArray:
@@ -266,7 +266,7 @@ def corner(A: CscMatrix, nrows: int, ncols: int) -> tuple[HostArray, HostArray, 
     there = A.device.from_host(np.concatenate([np.empty(0, np.int64), *parts]))
     rows = A.device.to_host(A.row_idx[there])
     inside = rows < nrows
-    values = on_host(A, None if A.values is None else A.values[there], len(rows))
+    values = stores.on_host(A, None if A.values is None else A.values[there], len(rows))
     return rows[inside], cols[inside], values[inside]
 
 
@@ -331,7 +331,7 @@ class VectorLevels:
         made.edge_offsets = LevelOffsets(self, d)
         return made
 
-    def edge_offsets(self, d: int, form: CscMatrix) -> EdgeOffsets | None:
+    def edge_offsets(self, d: int, form: CscMatrix) -> stores.EdgeOffsets | None:
         """Return level d with the entries of a matrix before each of its columns.
 
         The columns of all levels are summed by one scan, at the first call.
@@ -347,7 +347,7 @@ class VectorLevels:
         if first == last:
             return None
         before = self._lists[1][first:last]
-        return EdgeOffsets(weakref.ref(form), self.order[first:last], before - before[0])
+        return stores.EdgeOffsets(weakref.ref(form), self.order[first:last], before - before[0])
 
 
 class LevelOffsets(NamedTuple):
@@ -356,7 +356,7 @@ class LevelOffsets(NamedTuple):
     levels: VectorLevels
     d: int
 
-    def of(self, form: CscMatrix) -> EdgeOffsets | None:
+    def of(self, form: CscMatrix) -> stores.EdgeOffsets | None:
         """Return the edge offsets of the level for the columns of `form`."""
         return self.levels.edge_offsets(self.d, form)
 

@@ -10,9 +10,8 @@ import numpy as np
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.device.protocol import Device, format_bytes, has_free
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.backends.gpu.storage import matrix
-from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix, specialised
-from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.gpu.storage import stores
+from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore, specialised
 from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import InvalidValue
@@ -38,7 +37,7 @@ def from_csc(
     count = len(row_idx)
     iso = values if np.ndim(values) == 0 else _only_value(values)
     item = dtype.numpy.itemsize if iso is None else 0
-    width = np.dtype(matrix.index_type(shape[0])).itemsize + item
+    width = np.dtype(stores.index_type(shape[0])).itemsize + item
     device.require(count * width + len(col_ptr) * 8, "Matrix")
     ptr = on_device(device, _narrow(col_ptr, count))
     idx = on_device(device, _narrow(row_idx, shape[0]))
@@ -51,14 +50,14 @@ def _only_value(values: Any) -> Any:
     if not len(values):
         return None
     first = values[:1]
-    is_only = bool((matrix.bits(values) == matrix.bits(first)).all())  # -0.0 is not 0.0
+    is_only = bool((stores.bits(values) == stores.bits(first)).all())  # -0.0 is not 0.0
     return first.dtype.type(first[0].item()) if is_only else None
 
 
 def _narrow(indices: Any, largest: int) -> Any:
     """Return host indices in the type they are stored in, before they are copied."""
     if isinstance(indices, np.ndarray):
-        return indices.astype(matrix.index_type(largest), copy=False)
+        return indices.astype(stores.index_type(largest), copy=False)
     return indices
 
 
@@ -164,8 +163,8 @@ def _merge(device: Device, values: Array, starts: Array, op: BinaryOp, dtype: DT
     for step in range(1, int((ends - starts).max())):
         more = xp.flatnonzero(starts + step < ends)
         pair = total[more], values[starts[more] + step]
-        x, y = (matrix.comparable(device, matrix.cast_array(device, z, domain)) for z in pair)
-        total[more] = matrix.cast_array(device, op.numpy(x, y), dtype)
+        x, y = (stores.comparable(device, stores.cast_array(device, z, domain)) for z in pair)
+        total[more] = stores.cast_array(device, op.numpy(x, y), dtype)
     return total
 
 
@@ -200,7 +199,7 @@ def transpose(
     else:
         order = xp.argsort(A.row_idx, kind="stable")  # columns rise in A, so they rise in each row
     ptr = xp.empty(nrows + 1, A.col_ptr.dtype)
-    cols = xp.empty(A.nvals, matrix.index_type(ncols))
+    cols = xp.empty(A.nvals, stores.index_type(ncols))
     values = None if A.values is None else xp.empty(A.nvals, A.values.dtype)
     types = {"OUT": index_ctype(cols), "U": None if values is None else A.dtype}
     device.launch(
@@ -228,7 +227,7 @@ def _transposed_by_shares(A: CscMatrix, shares: int) -> CscMatrix:
     ends = [0, *device.to_host(xp.searchsorted(before, wanted) + 1).tolist(), nrows]
     del before
     ptr, cols = sorted_columns(xp, entries, ends)
-    made = ptr.astype(A.col_ptr.dtype), cols.astype(matrix.index_type(ncols), copy=False)
+    made = ptr.astype(A.col_ptr.dtype), cols.astype(stores.index_type(ncols), copy=False)
     return CscMatrix(device, A.dtype, (ncols, nrows), *made, None, A.iso)
 
 
@@ -252,7 +251,7 @@ def is_equal(A: CscMatrix, B: CscMatrix) -> bool:
         return False
     if A.values is None and B.values is None:
         return A.nvals == 0 or bool(A.iso == B.iso)
-    x, y = (matrix.comparable(A.device, M.all_values()) for M in (A, B))
+    x, y = (stores.comparable(A.device, M.all_values()) for M in (A, B))
     return bool((x == y).all())
 
 
@@ -277,8 +276,8 @@ def has_one_each(A: CscMatrix) -> bool:
 def _are_same(device: Device, x: Array, y: Array) -> bool:
     """Whether two arrays of one length have the same bits; CuPy would compile for it."""
     x, y = (
-        matrix.bits(x),
-        matrix.bits(y.astype(x.dtype, copy=False)),
+        stores.bits(x),
+        stores.bits(y.astype(x.dtype, copy=False)),
     )  # indices may be wider than they need be
     differences = device.xp.zeros(1, np.uint64)
     run = kernel("elementwise/forms.cu", "count_differences", U=lookup(x.dtype).ctype)
@@ -298,7 +297,7 @@ def is_symmetric(A: CscMatrix) -> bool:
 
 
 def _is_mirrored(A: CscMatrix) -> bool:
-    values = None if A.values is None else matrix.bits(A.values)
+    values = None if A.values is None else stores.bits(A.values)
     value = None if values is None else lookup(values.dtype)
     run = specialised("elementwise/forms.cu", "find_unmirrored", U=value, **index_types(A))
     unmirrored = A.device.xp.zeros(2, np.uint64)
@@ -393,9 +392,9 @@ def take(A: CscMatrix, kept: Array) -> CscMatrix:
 def take_true(A: CscMatrix) -> CscMatrix:
     """Return the entries whose value is true, as a mask by value keeps them."""
     if A.values is None:
-        everything = A.nvals == 0 or bool(matrix.are_nonzero(np.array([A.number]))[0])
+        everything = A.nvals == 0 or bool(stores.are_nonzero(np.array([A.number]))[0])
         return A if everything else empty(A.device, A.dtype, A.shape)
     kept = no_places(A.device, A.nvals)
     run = kernel("elementwise/take.cu", "true_places")
-    A.device.launch(run, A.nvals, A.nvals, matrix.are_nonzero(A.values), kept)
+    A.device.launch(run, A.nvals, A.nvals, stores.are_nonzero(A.values), kept)
     return take(A, kept)

@@ -9,8 +9,7 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device, has_free
 from lagpu.backends.gpu.kernels import GRID_BARRIER, constant, kernel
-from lagpu.backends.gpu.storage.matrix import CscMatrix, index_type
-from lagpu.backends.gpu.storage.vector import nwords
+from lagpu.backends.gpu.storage.stores import CscMatrix, index_type, nwords
 
 SMALL, CHUNK, LONG = constant("kSmall"), constant("kChunk"), constant("kLongColumn")
 #: Counters of a search, for all turns.

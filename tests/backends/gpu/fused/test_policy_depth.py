@@ -103,7 +103,7 @@ def test_four_assignments(backend):
 
 
 def test_a_matrix_is_asked_once_for_each_direction(place, monkeypatch):
-    from lagpu.backends.gpu.fused import search_many as policy
+    from lagpu.backends.gpu.fused import search_grid as policy
 
     asked = []
     search = policy.grid_search

@@ -344,7 +344,7 @@ def test_ranks_ask_for_more_than_they_take(backend, monkeypatch):
     A = path(600, backend=backend)
     bfs_levels_multi(A, list(range(300)))
     (made,) = (x for name, x in A.data.store.cache.items() if name.startswith("ranks"))
-    assert asked[0] > 2 * sum(x.nbytes for x in made)
+    assert asked[0] > 2 * workspaces.nbytes_of(made)
 
 
 def test_chunks_that_find_the_same_bit_count_it_once(backend, monkeypatch):

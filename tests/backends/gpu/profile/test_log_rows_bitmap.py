@@ -263,10 +263,10 @@ def test_other_products_of_matrices(place):
 
 def test_products_count_only_for_a_trace(place, monkeypatch):
     from lagpu.backends.gpu.ops import bits
-    from lagpu.backends.gpu.storage import matrix
+    from lagpu.backends.gpu.storage import stores
 
     asked, products = [], ("bitmap/products.cu", "spgemm/dots.cu", "spgemm/mxm.cu")
-    for module in (bits, matrix):
+    for module in (bits, stores):
 
         def recorded(*args, **macros):
             if args[0] in products:

@@ -12,7 +12,7 @@ from lagpu import BOOL, FP64, INT64, Matrix, Vector, algorithms, semiring
 from lagpu.backends.gpu import backend as of_gpu
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.storage import forms
-from lagpu.backends.gpu.storage.matrix import CscMatrix
+from lagpu.backends.gpu.storage.stores import CscMatrix
 from lagpu.errors import NotSupported
 from lagpu.generators import kronecker
 

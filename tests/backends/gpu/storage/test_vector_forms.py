@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lagpu import FP32, INT64, Vector
-from lagpu.backends.gpu.storage.vector import VectorStore, bytes_of, nwords
+from lagpu.backends.gpu.storage.stores import VectorStore, bytes_of, nwords
 
 SIZES = (1, 2, 31, 32, 33, 64, 70, 97)
 FORMS = ("empty", "single", "sparse", "sparse iso", "bitmap", "bitmap iso", "full", "full iso")

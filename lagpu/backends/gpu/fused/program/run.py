@@ -23,8 +23,7 @@ from lagpu.backends.gpu.ops.strategies import by_inputs, by_outputs
 from lagpu.backends.gpu.profile import LoopLog, ProgramRows
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, stride, words_of
 from lagpu.backends.gpu.storage.forms import is_symmetric
-from lagpu.backends.gpu.storage.matrix import Counters, CscMatrix
-from lagpu.backends.gpu.storage.vector import VectorStore, bytes_of, nwords
+from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore, bytes_of, nwords
 from lagpu.backends.gpu.storage.workspaces import chunks_of, index_types
 from lagpu.operations import Handle, RecordedBody, Rejection, Statement, Until, once, operands_of
 

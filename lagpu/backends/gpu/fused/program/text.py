@@ -12,7 +12,7 @@ import lagpu.operations as ops
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.kernels import Kernel, from_source
-from lagpu.backends.gpu.storage.vector import VectorStore
+from lagpu.backends.gpu.storage.stores import VectorStore
 from lagpu.dtypes import DType
 from lagpu.operations import Descriptor, Handle, Statement, operands_of
 

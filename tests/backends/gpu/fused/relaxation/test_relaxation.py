@@ -21,7 +21,7 @@ from lagpu import (
     loop,
     semiring,
 )
-from lagpu.backends.gpu.fused import relaxation
+from lagpu.backends.gpu.fused import search_grid
 from lagpu.backends.gpu.kernels import constant
 
 TYPES = (INT32, INT64, UINT32, UINT64, FP32, FP64)
@@ -238,7 +238,7 @@ def test_a_turn_goes_beyond_what_is_listed(place, monkeypatch):
     A, B = with_lengths(generators.road(30 if place.device.name == "sim" else 300), place)
     expected, turns = algorithms.bellman_ford(A, 1), []
     for ahead in (0, 1):
-        monkeypatch.setattr(relaxation.planner, "RELAXED_AHEAD", ahead)
+        monkeypatch.setattr(search_grid.planner, "RELAXED_AHEAD", ahead)
         B.data.csc().cache.pop("relaxation along the edges", None)
         assert algorithms.bellman_ford(B, 1).to("cpu").isequal(expected)
         turns.append(counts(B)[0])
