@@ -25,8 +25,7 @@ from lagpu.backends.protocol import Backend
 from lagpu.bench.graphs import drawn
 from lagpu.bench.harness import Clock, Report, Say, envelope, silent
 from lagpu.catalog import climbed
-from lagpu.core.matrix import Matrix
-from lagpu.core.vector import Vector
+from lagpu.core import Matrix, Vector
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.generators import edges as on_device
 from lagpu.generators import parts, path

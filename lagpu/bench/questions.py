@@ -9,8 +9,7 @@ import numpy as np
 
 from lagpu.algebra.tables import semiring
 from lagpu.catalog import ALGORITHMS, RANK_ERROR, Algorithm, Answer, Array, dense, directed
-from lagpu.core.matrix import Matrix
-from lagpu.core.vector import Vector
+from lagpu.core import Matrix, Vector
 from lagpu.errors import InvalidValue
 
 #: Products of the matrix with a full vector of FP32, beside the algorithms, by their semirings.

@@ -17,8 +17,7 @@ from lagpu.bench import harness, peers
 from lagpu.bench.graphs import SMALL_SUITE, SUITE, HostGraph, require_graph
 from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Say, used_bytes
 from lagpu.catalog import PROOFS
-from lagpu.core.matrix import Matrix
-from lagpu.core.vector import Vector
+from lagpu.core import Matrix, Vector
 from lagpu.errors import FileFormatError, InvalidValue, NotSupported, OutOfMemory
 from lagpu.generators import path
 from lagpu.generators.load import load

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from scipy.sparse import csgraph
 
 from lagpu.backends.protocol import Parts
-from lagpu.core.matrix import Matrix
+from lagpu.core import Matrix
 from lagpu.errors import CheckFailed, DimensionMismatch, IndexOutOfBound, InvalidValue
 from lagpu.host.columns import distinct
 from lagpu.host.memory import mapped
@@ -414,7 +414,7 @@ class CheckReport:
 
 
 class Pattern:
-    """A graph made ready once for many checks, each of which takes it as its graph.
+    """A graph prepared once for many checks; each check accepts it as its graph.
 
     On a grid each piece keeps the pattern of its part on the host.
 

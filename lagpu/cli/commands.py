@@ -24,8 +24,7 @@ from lagpu import algorithms
 from lagpu.algorithms.betweenness import batch_size, is_directed, sample
 from lagpu.algorithms.inputs import random_seed
 from lagpu.backends.guard import is_overridden
-from lagpu.core.matrix import Matrix
-from lagpu.core.vector import Vector
+from lagpu.core import Matrix, Vector
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.versions import __version__
 

@@ -20,8 +20,7 @@ from lagpu.cli import console
 from lagpu.cli.check import SEARCHES
 from lagpu.cli.commands import TOP, Job, Options
 from lagpu.cli.graphs import Begin, Names, facts_of, load
-from lagpu.core.matrix import Matrix
-from lagpu.core.vector import Vector
+from lagpu.core import Matrix, Vector
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.generators.load import Facts
 from lagpu.host.files import replacing

@@ -8,9 +8,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from lagpu.backends.protocol import Backend
-from lagpu.core.matrix import Matrix
-from lagpu.core.scalar import Scalar
-from lagpu.core.vector import Vector
+from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.views import SelectionMatrix, TransposedMatrix, TransposedSelection
 from lagpu.crosscheck import meaning
 from lagpu.crosscheck.lockstep import Lockstep, Replica, replicas_in

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from lagpu import backends
 from lagpu.algebra.operators import BinaryOp, Monoid
 from lagpu.backends.protocol import Backend
+from lagpu.core import Matrix
 from lagpu.core.arguments import array_in, binary_operator
-from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL, FP32, FP64, lookup
 from lagpu.errors import (
     BackendMismatch,

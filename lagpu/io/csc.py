@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from lagpu import backends
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.protocol import Backend
+from lagpu.core import Matrix
 from lagpu.core.arguments import combine
-from lagpu.core.matrix import Matrix
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import InvalidValue
 from lagpu.host import memory

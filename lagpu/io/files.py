@@ -18,8 +18,8 @@ from lagpu import backends
 from lagpu.algebra.operators import BinaryOp, Monoid
 from lagpu.backends.processes import in_step
 from lagpu.backends.protocol import Backend
+from lagpu.core import Matrix
 from lagpu.core.arguments import binary_operator
-from lagpu.core.matrix import Matrix
 from lagpu.errors import DimensionMismatch, FileFormatError, FileMissing, InvalidValue, LagpuError
 from lagpu.host import memory
 from lagpu.host.files import probe, replacing

@@ -11,8 +11,8 @@ import numpy as np
 
 from lagpu.backends.processes import in_step
 from lagpu.backends.protocol import Backend
+from lagpu.core import Matrix
 from lagpu.core.arguments import binary_operator
-from lagpu.core.matrix import Matrix
 from lagpu.dtypes import lookup
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.host import memory

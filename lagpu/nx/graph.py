@@ -14,7 +14,7 @@ import numpy as np
 
 from lagpu import backends
 from lagpu.backends.processes import in_step
-from lagpu.core.matrix import Matrix
+from lagpu.core import Matrix
 from lagpu.errors import LagpuError
 from lagpu.io.networkx_graphs import Adjacency, adjacency
 

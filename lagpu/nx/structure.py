@@ -13,7 +13,7 @@ from networkx.utils import create_py_random_state
 from lagpu import algorithms
 from lagpu.algorithms.centrality import MOST
 from lagpu.backends.processes import of_all
-from lagpu.core.matrix import Matrix
+from lagpu.core import Matrix
 from lagpu.errors import CycleFound, NoPath, NotConverged
 from lagpu.nx.answers import NETWORKX, answers
 from lagpu.nx.graph import Graph

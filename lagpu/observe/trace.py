@@ -15,11 +15,9 @@ import numpy as np
 
 from lagpu.backends.profile import LoopRow, Measured, Meter, Phase
 from lagpu.backends.protocol import Backend
+from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.expr import format_formula
-from lagpu.core.matrix import Matrix
 from lagpu.core.recorder import Observer, current_observer, set_observer
-from lagpu.core.scalar import Scalar
-from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix
 from lagpu.draw import look
 from lagpu.draw.look import SvgCanvas, data, fill, text

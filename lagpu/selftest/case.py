@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.protocol import Backend
-from lagpu.core.matrix import Matrix
-from lagpu.core.vector import Vector
+from lagpu.core import Matrix, Vector
 
 Results = Iterator[tuple[str, Any]]
 """Results by name: vectors, matrices, scalars or plain values."""

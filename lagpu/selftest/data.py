@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from lagpu.backends.protocol import Backend
-from lagpu.core.matrix import Matrix
-from lagpu.core.vector import Vector
+from lagpu.core import Matrix, Vector
 from lagpu.dtypes import BOOL, DType
 from lagpu.host.columns import distinct
 

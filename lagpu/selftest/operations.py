@@ -12,9 +12,8 @@ import numpy as np
 from lagpu.algebra.operators import Operator, Semiring
 from lagpu.algebra.tables import binary, indexunary, monoid, semiring, unary
 from lagpu.backends.protocol import Backend
+from lagpu.core import Matrix, Vector
 from lagpu.core.expr import Call
-from lagpu.core.matrix import Matrix
-from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT32, UINT64, DType
 from lagpu.generators import from_spec
 from lagpu.loops.loop import eager, loop
