@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -195,8 +195,8 @@ class Slice:
         if self._rows is None and self._cols is None:
             ones = np.ones(len(self.row_idx), np.int8)
             reverse = sp.csr_array((ones, self.row_idx, self.col_ptr), shape=self.shape)
-            return least_of(*csgraph.connected_components(reverse, connection="weak"))
-        return _components(self._n, *both_ends(self))
+            return _least_of(*csgraph.connected_components(reverse, connection="weak"))
+        return components(self._n, *both_ends(self))
 
 
 class Slices:
@@ -333,7 +333,7 @@ class Slices:
             for leaves, centres in stars:
                 if len(leaves):  # one slice at a time: no piece holds those of all
                     begin = np.concatenate([leaves, np.arange(self.n)])
-                    label = _components(self.n, begin, np.concatenate([centres, label]))
+                    label = components(self.n, begin, np.concatenate([centres, label]))
         return label
 
     def _once(self, vertices: Array) -> Array:
@@ -371,16 +371,19 @@ def _mixed(x: Array) -> Array:
     return np.asarray(x ^ x >> np.uint64(31))
 
 
-def least_of(count: int, component: Array) -> Array:
+def _least_of(count: int, component: Array) -> Array:
     """Return the least vertex of each vertex's component, from the numbers of the components."""
     least = np.full(count, len(component))
     np.minimum.at(least, component, np.arange(len(component)))
     return least[component]
 
 
-def _components(n: int, begin: Array, end: Array) -> Array:
+def components(
+    n: int, begin: Array, end: Array, connection: Literal["weak", "strong"] = "weak"
+) -> Array:
+    """Return the least vertex of each vertex's component, weak or strong, by SciPy, (n,)."""
     pattern = sp.csr_array((np.ones(len(begin), np.int8), (begin, end)), shape=(n, n))
-    return least_of(*csgraph.connected_components(pattern, connection="weak"))
+    return _least_of(*csgraph.connected_components(pattern, connection=connection))
 
 
 def listed(ptr: Array, idx: Array, at: Array) -> Array:
@@ -626,11 +629,9 @@ def weighted(A: Any) -> Slices:
     if hasattr(A, "to_csc"):
         col_ptr, row_idx, values = A.to_csc()
     else:
-        entries = sp.coo_array(A)
-        order = np.lexsort((entries.row, entries.col))
-        row_idx, values = entries.row[order], entries.data[order]
-        col_ptr = np.zeros(entries.shape[1] + 1, np.int64)
-        np.cumsum(np.bincount(entries.col, minlength=entries.shape[1]), out=col_ptr[1:])
+        columns = sp.csc_array(A, copy=True)
+        columns.sum_duplicates()
+        col_ptr, row_idx, values = columns.indptr, columns.indices, columns.data
     n = len(col_ptr) - 1
     _require_square(A.shape[0], n)
     return Slices(n, {0: Slice(n, col_ptr, row_idx, values=values)})
