@@ -22,7 +22,7 @@ from scipy.sparse import csgraph
 from lagpu.backends.protocol import Parts
 from lagpu.core import Matrix
 from lagpu.errors import CheckFailed, DimensionMismatch, IndexOutOfBound, InvalidValue
-from lagpu.host.columns import distinct
+from lagpu.host.columns import distinct, listed
 from lagpu.host.memory import mapped
 from lagpu.io.csc import column_blocks
 
@@ -88,14 +88,10 @@ class Slice:
         lengths = None if self.values is None else self.values[within]
         if lengths is not None and lengths.dtype.kind != "f":
             lengths = lengths.astype(np.int64)
-        return Edges(
-            rows if self._rows is None else self._rows[rows],
-            np.arange(j, stop, dtype=rows.dtype) if self._cols is None else self._cols[j:stop],
-            np.diff(self.col_ptr[j : stop + 1]),
-            lengths,
-            slice(j, stop),
-            within,
-        )
+        begin = rows if self._rows is None else self._rows[rows]
+        ends = np.arange(j, stop, dtype=rows.dtype) if self._cols is None else self._cols[j:stop]
+        counts = np.diff(self.col_ptr[j : stop + 1])
+        return Edges(begin, ends, counts, lengths, slice(j, stop), within)
 
     def at_ends(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
         """Return the reduction of what `of` says of the edges into each column."""
@@ -161,18 +157,19 @@ class Slice:
         if self._row_of is not None:
             vertices = self._row_of[vertices]
             vertices = vertices[vertices >= 0]
-        return self._ends_of(vertices)
+        return self._ends_of(vertices)[1]
 
     def out_of(self, vertices: Array) -> tuple[Array, Array]:
         """Return the edges from some vertices as (place in the list, end), in this order."""
         where = vertices if self._row_of is None else self._row_of[vertices]
         which = np.flatnonzero(where >= 0)
-        ptr, at = self.by_rows.indptr, where[which]
-        return np.repeat(which, ptr[at + 1] - ptr[at]), self._ends_of(at)
+        at, ends = self._ends_of(where[which])
+        return which[at], ends
 
-    def _ends_of(self, at: Array) -> Array:
-        found = listed(self.by_rows.indptr, self.by_rows.indices, at)
-        return found if self._cols is None else self._cols[found]
+    def _ends_of(self, at: Array) -> tuple[Array, Array]:
+        position, place = listed(self.by_rows.indptr, at)
+        found = self.by_rows.indices[place]
+        return position, found if self._cols is None else self._cols[found]
 
     def sums(self, values: Array) -> Array:
         """Return at each column the sum of the rows of values, (n, k), at its edges' begins."""
@@ -384,13 +381,6 @@ def components(
     """Return the least vertex of each vertex's component, weak or strong, by SciPy, (n,)."""
     pattern = sp.csr_array((np.ones(len(begin), np.int8), (begin, end)), shape=(n, n))
     return _least_of(*csgraph.connected_components(pattern, connection=connection))
-
-
-def listed(ptr: Array, idx: Array, at: Array) -> Array:
-    """Return the indices in some rows."""
-    counts = (ptr[at + 1] - ptr[at]).astype(np.int64)
-    shift = ptr[at] - (np.cumsum(counts) - counts)
-    return np.asarray(idx[np.repeat(shift, counts) + np.arange(counts.sum())])
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.check.graph import Array, Edges, Proof, Slice, Slices, both_ends, components, listed
+from lagpu.check.graph import Array, Edges, Proof, Slice, Slices, both_ends, components
 from lagpu.errors import InvalidValue
-from lagpu.host.columns import distinct
+from lagpu.host.columns import distinct, listed
 
 COMPONENT_RULES = (
     "every vertex has a label, and the label is a vertex",
@@ -99,7 +99,7 @@ def _left(crossing: Slices, label: Array) -> Array:
     free = np.flatnonzero(entered == 0)
     while free.size and edges > crossing.n:
         left[free] = False
-        hit = crossing.hits(listed(start, members, free))
+        hit = crossing.hits(members[listed(start, free)[1]])
         for ends, counts in hit:
             np.subtract.at(entered, label[ends], counts)
             edges -= int(counts.sum())

@@ -272,15 +272,9 @@ def united(csc: CSC, back: CSC) -> tuple[CSC, tuple[int, int, Any, Any] | None]:
     if differs.size:
         k = differs[0]
         conflict = int(back_rows[k]), int(back_cols[k]), values[at[k]], back_values[k]
-    new = ~known
-    merged = from_entries(
-        np.concatenate([rows, back_rows[new]]),
-        np.concatenate([cols, back_cols[new]]),
-        np.concatenate([values, back_values[new]]),
-        csc.nrows,
-        csc.ncols,
-    )
-    return merged, conflict
+    pairs = (rows, back_rows), (cols, back_cols), (values, back_values)
+    rows, cols, values = (np.concatenate([own, other[~known]]) for own, other in pairs)
+    return from_entries(rows, cols, values, csc.nrows, csc.ncols), conflict
 
 
 def known_symmetric(csc: CSC) -> CSC:

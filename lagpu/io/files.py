@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, Literal, cast, overload
+from typing import IO, Any, Literal, TypedDict, Unpack, cast, overload
 
 import numpy as np
 
@@ -34,31 +34,29 @@ Array = np.ndarray[Any, Any]
 _MANY = 1 << 13  # bytes at the beginning that show what a file is
 
 
+class ReadOptions(TypedDict, total=False):
+    """The options of `read` that do not change the type of its result."""
+
+    backend: str | Backend | None
+    directed: bool | None
+    header: bool | None
+    dup_op: BinaryOp | Monoid | str | None
+    columns: Sequence[str] | None
+    format: str | None
+
+
 @overload
 def read(
     path: str | os.PathLike[str],
     *,
-    backend: str | Backend | None = None,
-    directed: bool | None = None,
-    header: bool | None = None,
-    dup_op: BinaryOp | Monoid | str | None = None,
     renumber: Literal[False] = False,
-    columns: Sequence[str] | None = None,
-    format: str | None = None,
+    **how: Unpack[ReadOptions],
 ) -> Matrix: ...
 
 
 @overload
 def read(
-    path: str | os.PathLike[str],
-    *,
-    backend: str | Backend | None = None,
-    directed: bool | None = None,
-    header: bool | None = None,
-    dup_op: BinaryOp | Monoid | str | None = None,
-    renumber: Literal[True],
-    columns: Sequence[str] | None = None,
-    format: str | None = None,
+    path: str | os.PathLike[str], *, renumber: Literal[True], **how: Unpack[ReadOptions]
 ) -> tuple[Matrix, Array]: ...
 
 

@@ -240,13 +240,9 @@ def betweenness_centrality(
     G: Graph, k: int | None, normalized: bool, endpoints: bool, seed: Any
 ) -> dict[Any, float]:
     """Return the share of shortest paths that lead through each node."""
+    k, directed = None if k == len(G) else k, G.is_directed()
     found = algorithms.betweenness_centrality(
-        G.matrix(),
-        None if k == len(G) else k,
-        bool(normalized),
-        endpoints=bool(endpoints),
-        directed=G.is_directed(),
-        seed=seed,
+        G.matrix(), k, bool(normalized), endpoints=bool(endpoints), directed=directed, seed=seed
     )
     return G.named(found.to_dense().tolist())
 

@@ -186,17 +186,10 @@ def _described(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> 
 
 def row_of(description: Description, row: LoopRow, mode: str) -> Row:
     """Return the row of a statement in one iteration, or in all."""
-    known = description._asdict()
+    known = description._asdict() | row.measured._asdict()
     counter = known.pop("counter")
     known["formula"] += str(row.level) if counter and row.level is not None else counter
-    return Row(
-        level=row.level,
-        nvals_in=row.nvals_in,
-        nvals_out=row.nvals_out,
-        mode=mode,
-        **known,
-        **row.measured._asdict(),
-    )
+    return Row(level=row.level, nvals_in=row.nvals_in, nvals_out=row.nvals_out, mode=mode, **known)
 
 
 def _names_of(parts: tuple[Any, ...], named: dict[str, Any] | None) -> dict[int, str]:
