@@ -163,13 +163,14 @@ class Slice:
         """Return the edges from some vertices as (place in the list, end), in this order."""
         where = vertices if self._row_of is None else self._row_of[vertices]
         which = np.flatnonzero(where >= 0)
-        at, ends = self._ends_of(where[which])
-        return which[at], ends
+        counts, ends = self._ends_of(where[which])
+        return np.repeat(which, counts), ends
 
     def _ends_of(self, at: Array) -> tuple[Array, Array]:
-        position, place = listed(self.by_rows.indptr, at)
-        found = self.by_rows.indices[place]
-        return position, found if self._cols is None else self._cols[found]
+        """Return the number of edges from each row, and the ends of all."""
+        counts, places = listed(self.by_rows.indptr, at)
+        found = self.by_rows.indices[places]
+        return counts, found if self._cols is None else self._cols[found]
 
     def sums(self, values: Array) -> Array:
         """Return at each column the sum of the rows of values, (n, k), at its edges' begins."""

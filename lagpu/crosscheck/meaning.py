@@ -79,7 +79,8 @@ class HostMatrix:
     def lines(self, where: Array, columns: bool) -> tuple[Array, Array, Array]:
         """Return (position in `where`, other index, value) of the entries of columns, or rows."""
         ptr, idx, values = self._form(columns)
-        at, chosen = listed(ptr, where)
+        counts, chosen = listed(ptr, where)
+        at = np.repeat(np.arange(len(where)), counts)
         return at, idx[chosen].astype(np.int64), values[chosen]
 
     def entries(self, transposed: bool = False) -> Entries:

@@ -103,11 +103,11 @@ def _keys(xp: Any, drawn: Iterable[Entries], first: int, last: int, ncols: int) 
 
 
 def listed(ptr: Array, at: Array) -> tuple[Array, Array]:
-    """Return (position in `at`, place of the entry) of all entries of some rows, by pointers."""
+    """Return the number of entries of each of some rows, and the places of all of them."""
     begin = ptr[at].astype(np.int64)
     counts = ptr[at + 1] - begin
     shift = np.repeat(begin - (np.cumsum(counts) - counts), counts)
-    return np.repeat(np.arange(len(at)), counts), shift + np.arange(len(shift))
+    return counts, shift + np.arange(len(shift))
 
 
 # ------------------------------------------------------------------------------------------

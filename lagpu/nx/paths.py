@@ -71,8 +71,8 @@ class _Down:
 
     def of(self, parents: Array) -> tuple[Array, Array]:
         """Return (parent, child) of the edges of some parents, one parent after the other."""
-        at, place = listed(self.ptr, parents)
-        return parents[at], self.cols[place]
+        counts, places = listed(self.ptr, parents)
+        return np.repeat(parents, counts), self.cols[places]
 
 
 def _breadth_first(
