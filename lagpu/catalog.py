@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from lagpu import algorithms, check
 from lagpu.algorithms.betweenness import is_directed
-from lagpu.core.matrix import Matrix
+from lagpu.core import Matrix
 from lagpu.errors import CheckFailed
 
 Array = np.ndarray[Any, Any]

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lagpu.core import Matrix, Vector
 from lagpu.core.expr import Call, Mask, format_formula, mark_used
-from lagpu.core.matrix import Matrix
-from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.draw import look
 from lagpu.draw.look import AS_IT_IS, LABEL, Array, AxesCanvas, axes, pyplot, save

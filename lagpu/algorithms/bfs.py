@@ -278,15 +278,10 @@ def _frontier(A: Matrix, sources: Any, *, numbered: bool = False) -> Matrix:
     if isinstance(sources, (set, frozenset)):
         raise DomainMismatch("sources: a set has no order, which rows need. Give a list.")
     chosen = source_vertices(A, sources)
+    k, n = len(chosen), A.nrows
+    values, kind = (chosen, index_type(A)) if numbered else (True, BOOL)
     return Matrix.from_coo(
-        np.arange(len(chosen)),
-        chosen,
-        chosen if numbered else True,
-        index_type(A) if numbered else BOOL,
-        nrows=len(chosen),
-        ncols=A.nrows,
-        like=A,
-        name="frontier",
+        np.arange(k), chosen, values, kind, nrows=k, ncols=n, like=A, name="frontier"
     )
 
 

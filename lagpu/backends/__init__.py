@@ -240,7 +240,7 @@ def _checked_devices(devices: Any, pieces: int | None = None) -> list[int]:
     if job is not None:
         raise InvalidValue(
             "grid: devices are chosen in a program of one process, and this is one of "
-            f"{job.size}, each of which takes devices of its own. Leave the numbers out, and have "
+            f"{job.size}. Each process takes its own devices. Leave the numbers out, and have "
             "the launcher choose, as by CUDA_VISIBLE_DEVICES."
         )
     if isinstance(devices, str) or not hasattr(devices, "__iter__"):

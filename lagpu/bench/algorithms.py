@@ -30,7 +30,7 @@ from lagpu.bench import graphs, harness, peers, questions
 from lagpu.bench.graphs import Problem, Summary
 from lagpu.bench.harness import Clock, Report, Row, Say, one_line, used_bytes
 from lagpu.catalog import Algorithm, Answer
-from lagpu.core.matrix import Matrix
+from lagpu.core import Matrix
 from lagpu.dtypes import FP32, INT64
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.host.fitting import FittingTable

@@ -16,7 +16,7 @@ from lagpu.backends.protocol import Backend
 from lagpu.bench.harness import SEED, Array
 from lagpu.catalog import FEW, RADIUS, SAMPLED, SOURCES
 from lagpu.check import Pattern
-from lagpu.core.matrix import Matrix
+from lagpu.core import Matrix
 from lagpu.errors import InvalidValue
 from lagpu.generators.load import Facts, load
 from lagpu.io.csc import column_blocks

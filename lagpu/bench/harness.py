@@ -38,7 +38,7 @@ Keep = Callable[[Report], None]
 Columns = Sequence[tuple[str, str | Callable[[Row], Any]]]
 Result = TypeVar("Result")
 
-REPEATS = 5  # runs of which the median is taken
+REPEATS = 5  # the median of these runs is reported
 SEED = 7  # of the roots, where none is given
 _CHECKED = {True: Text("yes", "green"), False: Text("NO", "red"), None: Text("-")}
 _ENOUGH_MS = 1000.0  # total time of runs after which a search is not repeated

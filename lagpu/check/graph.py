@@ -13,16 +13,16 @@ import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
 from lagpu.backends.protocol import Parts
-from lagpu.core.matrix import Matrix
+from lagpu.core import Matrix
 from lagpu.errors import CheckFailed, DimensionMismatch, IndexOutOfBound, InvalidValue
-from lagpu.host.columns import distinct
+from lagpu.host.columns import distinct, listed
 from lagpu.host.memory import mapped
 from lagpu.io.csc import column_blocks
 
@@ -88,14 +88,10 @@ class Slice:
         lengths = None if self.values is None else self.values[within]
         if lengths is not None and lengths.dtype.kind != "f":
             lengths = lengths.astype(np.int64)
-        return Edges(
-            rows if self._rows is None else self._rows[rows],
-            np.arange(j, stop, dtype=rows.dtype) if self._cols is None else self._cols[j:stop],
-            np.diff(self.col_ptr[j : stop + 1]),
-            lengths,
-            slice(j, stop),
-            within,
-        )
+        begin = rows if self._rows is None else self._rows[rows]
+        ends = np.arange(j, stop, dtype=rows.dtype) if self._cols is None else self._cols[j:stop]
+        counts = np.diff(self.col_ptr[j : stop + 1])
+        return Edges(begin, ends, counts, lengths, slice(j, stop), within)
 
     def at_ends(self, of: Callable[[Edges], Array], ufunc: np.ufunc, empty: Any) -> Array:
         """Return the reduction of what `of` says of the edges into each column."""
@@ -161,18 +157,20 @@ class Slice:
         if self._row_of is not None:
             vertices = self._row_of[vertices]
             vertices = vertices[vertices >= 0]
-        return self._ends_of(vertices)
+        return self._ends_of(vertices)[1]
 
     def out_of(self, vertices: Array) -> tuple[Array, Array]:
         """Return the edges from some vertices as (place in the list, end), in this order."""
         where = vertices if self._row_of is None else self._row_of[vertices]
         which = np.flatnonzero(where >= 0)
-        ptr, at = self.by_rows.indptr, where[which]
-        return np.repeat(which, ptr[at + 1] - ptr[at]), self._ends_of(at)
+        counts, ends = self._ends_of(where[which])
+        return np.repeat(which, counts), ends
 
-    def _ends_of(self, at: Array) -> Array:
-        found = listed(self.by_rows.indptr, self.by_rows.indices, at)
-        return found if self._cols is None else self._cols[found]
+    def _ends_of(self, at: Array) -> tuple[Array, Array]:
+        """Return the number of edges from each row, and the ends of all."""
+        counts, places = listed(self.by_rows.indptr, at)
+        found = self.by_rows.indices[places]
+        return counts, found if self._cols is None else self._cols[found]
 
     def sums(self, values: Array) -> Array:
         """Return at each column the sum of the rows of values, (n, k), at its edges' begins."""
@@ -195,8 +193,8 @@ class Slice:
         if self._rows is None and self._cols is None:
             ones = np.ones(len(self.row_idx), np.int8)
             reverse = sp.csr_array((ones, self.row_idx, self.col_ptr), shape=self.shape)
-            return least_of(*csgraph.connected_components(reverse, connection="weak"))
-        return _components(self._n, *both_ends(self))
+            return _least_of(*csgraph.connected_components(reverse, connection="weak"))
+        return components(self._n, *both_ends(self))
 
 
 class Slices:
@@ -333,7 +331,7 @@ class Slices:
             for leaves, centres in stars:
                 if len(leaves):  # one slice at a time: no piece holds those of all
                     begin = np.concatenate([leaves, np.arange(self.n)])
-                    label = _components(self.n, begin, np.concatenate([centres, label]))
+                    label = components(self.n, begin, np.concatenate([centres, label]))
         return label
 
     def _once(self, vertices: Array) -> Array:
@@ -371,23 +369,19 @@ def _mixed(x: Array) -> Array:
     return np.asarray(x ^ x >> np.uint64(31))
 
 
-def least_of(count: int, component: Array) -> Array:
+def _least_of(count: int, component: Array) -> Array:
     """Return the least vertex of each vertex's component, from the numbers of the components."""
     least = np.full(count, len(component))
     np.minimum.at(least, component, np.arange(len(component)))
     return least[component]
 
 
-def _components(n: int, begin: Array, end: Array) -> Array:
+def components(
+    n: int, begin: Array, end: Array, connection: Literal["weak", "strong"] = "weak"
+) -> Array:
+    """Return the least vertex of each vertex's component, weak or strong, by SciPy, (n,)."""
     pattern = sp.csr_array((np.ones(len(begin), np.int8), (begin, end)), shape=(n, n))
-    return least_of(*csgraph.connected_components(pattern, connection="weak"))
-
-
-def listed(ptr: Array, idx: Array, at: Array) -> Array:
-    """Return the indices in some rows."""
-    counts = (ptr[at + 1] - ptr[at]).astype(np.int64)
-    shift = ptr[at] - (np.cumsum(counts) - counts)
-    return np.asarray(idx[np.repeat(shift, counts) + np.arange(counts.sum())])
+    return _least_of(*csgraph.connected_components(pattern, connection=connection))
 
 
 @dataclass(frozen=True)
@@ -414,7 +408,7 @@ class CheckReport:
 
 
 class Pattern:
-    """A graph made ready once for many checks, each of which takes it as its graph.
+    """A graph prepared once for many checks; each check accepts it as its graph.
 
     On a grid each piece keeps the pattern of its part on the host.
 
@@ -626,11 +620,9 @@ def weighted(A: Any) -> Slices:
     if hasattr(A, "to_csc"):
         col_ptr, row_idx, values = A.to_csc()
     else:
-        entries = sp.coo_array(A)
-        order = np.lexsort((entries.row, entries.col))
-        row_idx, values = entries.row[order], entries.data[order]
-        col_ptr = np.zeros(entries.shape[1] + 1, np.int64)
-        np.cumsum(np.bincount(entries.col, minlength=entries.shape[1]), out=col_ptr[1:])
+        columns = sp.csc_array(A, copy=True)
+        columns.sum_duplicates()
+        col_ptr, row_idx, values = columns.indptr, columns.indices, columns.data
     n = len(col_ptr) - 1
     _require_square(A.shape[0], n)
     return Slices(n, {0: Slice(n, col_ptr, row_idx, values=values)})

@@ -142,9 +142,7 @@ def check_parents(A: Any, source: int, parents: Any, levels: Any = None) -> Chec
     known |= ~present
     known[proof.source] = True
     proof.refuse(
-        6,
-        ~known,
-        lambda v: f"its parent is {parent[v]}, but there is no edge {parent[v]} -> {v}",
+        6, ~known, lambda v: f"its parent is {parent[v]}, but there is no edge {parent[v]} -> {v}"
     )
     nearest = proof.nearest(level)
     both = np.where(level < proof.unreached, level, nearest + 1)
@@ -372,9 +370,7 @@ def check_levels_joint(
     is_source = np.zeros(proof.n, bool)
     is_source[chosen] = True
     proof.refuse(
-        1,
-        is_source != (level == 0),
-        lambda v: f"level {level[v]}" if reached[v] else "no level",
+        1, is_source != (level == 0), lambda v: f"level {level[v]}" if reached[v] else "no level"
     )
     _prove_levels(proof, level, chosen, last)
     return JOINT_RULES

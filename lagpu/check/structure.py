@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse import csgraph
 
-from lagpu.check.graph import Array, Edges, Proof, Slice, Slices, both_ends, least_of, listed
+from lagpu.check.graph import Array, Edges, Proof, Slice, Slices, both_ends, components
 from lagpu.errors import InvalidValue
-from lagpu.host.columns import distinct
+from lagpu.host.columns import distinct, listed
 
 COMPONENT_RULES = (
     "every vertex has a label, and the label is a vertex",
@@ -52,9 +50,7 @@ def check_components(A: Any, labels: Any, *, strong: bool = False) -> tuple[str,
     )
     least = _strong(proof.edges, label) if strong else proof.edges.joined()
     proof.refuse(
-        2,
-        label != least,
-        lambda v: f"label {label[v]}, but it is in the component of {least[v]}",
+        2, label != least, lambda v: f"label {label[v]}, but it is in the component of {least[v]}"
     )
     return COMPONENT_RULES
 
@@ -86,10 +82,7 @@ def _united(crossing: Slices, label: Array) -> Array:
     left = _left(crossing, label)
     few = crossing.along(lambda e: left[label[e.begin]] & left[label[e.end]])
     begin, end = map(np.concatenate, zip(*few.gather(both_ends), strict=True))
-    arrays: Any = (np.ones(len(begin), np.int8), (label[begin], label[end]))
-    pattern = sp.csr_array(arrays, shape=(few.n, few.n))
-    least = least_of(*csgraph.connected_components(pattern, connection="strong"))
-    return np.asarray(least[label])
+    return components(few.n, label[begin], label[end], "strong")[label]
 
 
 def _left(crossing: Slices, label: Array) -> Array:
@@ -106,7 +99,7 @@ def _left(crossing: Slices, label: Array) -> Array:
     free = np.flatnonzero(entered == 0)
     while free.size and edges > crossing.n:
         left[free] = False
-        hit = crossing.hits(listed(start, members, free))
+        hit = crossing.hits(members[listed(start, free)[1]])
         for ends, counts in hit:
             np.subtract.at(entered, label[ends], counts)
             edges -= int(counts.sum())
@@ -117,10 +110,7 @@ def _left(crossing: Slices, label: Array) -> Array:
 
 # ---- prove that a graph is bipartite, or that it is not
 
-SIDE_RULES = (
-    "every vertex is on side 0 or 1",
-    "no edge joins two vertices of one side",
-)
+SIDE_RULES = ("every vertex is on side 0 or 1", "no edge joins two vertices of one side")
 CYCLE_RULES = (
     "the cycle has an odd number of vertices, none of them twice",
     "consecutive vertices, and the last and the first, are joined by an edge",

@@ -17,7 +17,7 @@ from lagpu import algorithms, backends, generators, io
 from lagpu.backends.protocol import Backend
 from lagpu.cli.commands import Options
 from lagpu.cli.console import SAVED, busy, print_json, print_lines, require_file, show
-from lagpu.core.matrix import Matrix
+from lagpu.core import Matrix
 from lagpu.errors import FileFormatError, InvalidValue
 from lagpu.generators.load import Facts, is_random
 from lagpu.generators.load import load as load_quietly

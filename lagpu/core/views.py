@@ -81,15 +81,12 @@ class IndexExpr(Expression):
                 "Write to a part of a vector or a matrix, as in A[J, I] << B.T.",
             )
         if mask is not None:
-            mask = self._whole_mask(expr.as_mask(self.of, mask))
+            # The mask of the whole object keeps all outside of this part.
+            whole = type(self.of)(BOOL, *self.of.shape, like=self.of)
+            whole << True
+            whole[self.indices] << expr.as_mask(self.of, mask).new()
+            mask = Mask(whole, True)
         return Updater(self.of, mask, accum, replace, self.indices)
-
-    def _whole_mask(self, mask: Mask) -> Mask:
-        """Return the mask of the whole object: in this part as `mask`, and all outside."""
-        whole = type(self.of)(BOOL, *self.of.shape, like=self.of)
-        whole << True
-        whole[self.indices] << mask.new()
-        return Mask(whole, True)
 
     def __call__(
         self, *given: Any, mask: Any = None, accum: Any = None, replace: bool = False
@@ -124,7 +121,8 @@ class MatrixIndex(IndexExpr):
 def _row_or_column(A: Any, row: Any, col: Any) -> Call:
     """Return the deferred extraction of a row or a column of a matrix, or of a part of one."""
     is_row = _is_one(row)
-    if not _is_all(col if is_row else row):
+    rest = col if is_row else row
+    if not (isinstance(rest, slice) and rest == slice(None)):
         part = expr.temporary(A[[row], col].call() if is_row else A[row, [col]].call())
         call: Call = (part[0, :] if is_row else part[:, 0]).call()
         call.formula = (A, f"[{row}, J]" if is_row else f"[I, {col}]")
@@ -235,10 +233,6 @@ def _shape_of_part(x: Any, lists: Any) -> tuple[int, ...]:
 
 def _is_one(index: Any) -> bool:
     return not isinstance(index, slice) and np.ndim(index) == 0
-
-
-def _is_all(index: Any) -> bool:
-    return isinstance(index, slice) and index == slice(None)
 
 
 def assignment(out: Any, value: Any, indices: Any) -> Call:

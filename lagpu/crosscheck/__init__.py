@@ -9,10 +9,8 @@ import numpy as np
 
 from lagpu import backends as registry
 from lagpu.backends.protocol import Backend
-from lagpu.core.matrix import Matrix
+from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.recorder import observing
-from lagpu.core.scalar import Scalar
-from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.crosscheck.fused import Comparison, Outcome, SingleBackend
 from lagpu.crosscheck.lockstep import Lockstep

@@ -8,9 +8,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from lagpu.backends.protocol import Backend
-from lagpu.core.matrix import Matrix
-from lagpu.core.scalar import Scalar
-from lagpu.core.vector import Vector
+from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.views import SelectionMatrix, TransposedMatrix, TransposedSelection
 from lagpu.crosscheck import meaning
 from lagpu.crosscheck.lockstep import Lockstep, Replica, replicas_in
@@ -79,13 +77,9 @@ class SingleBackend(Lockstep):
         if source is None:
             determined &= not any(x.free for x in _values_read(s.operation))
             determined &= desc.accum is None or not w.free
-        return Before(
-            desc,
-            None if mask is None else self._entries(mask),
-            None if source is None else self._possible(source),
-            self._possible(w),
-            determined,
-        )
+        kept = None if mask is None else self._entries(mask)
+        new = None if source is None else self._possible(source)
+        return Before(desc, kept, new, self._possible(w), determined)
 
     def _possible(self, x: Replica) -> Terms | None:
         """Return the possible values of `x`, ``at`` its indices; None if they are unknown."""

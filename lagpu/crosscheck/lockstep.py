@@ -88,24 +88,14 @@ _SHOWN = {"matrix_from_diagonal": "matrix_from_diag", "diagonal": "matrix_diag"}
 _ASSIGNING = (ops.Assign, ops.AssignScalar)
 
 
-def _reading(name: str) -> Callable[..., Any]:
-    """Return the method of `Backend` that reads on every backend and compares."""
+def _passed(way: str, name: str) -> Callable[..., Any]:
+    """Return the method of `Backend` that reads or edits an object on every backend."""
 
     @functools.wraps(getattr(Backend, name))
-    def read(self: Lockstep, x: Replica, *args: Any) -> Any:
-        return self._read(name, x, *args)
+    def call(self: Lockstep, x: Replica, *args: Any) -> Any:
+        return getattr(self, way)(name, x, *args)
 
-    return read
-
-
-def _editing(name: str) -> Callable[..., None]:
-    """Return the method of `Backend` that changes an object on every backend."""
-
-    @functools.wraps(getattr(Backend, name))
-    def edit(self: Lockstep, x: Replica, *args: Any) -> None:
-        self._edit(name, x, *args)
-
-    return edit
+    return call
 
 
 def _making(name: str, of: Callable[..., tuple[DType, tuple[int, ...]]]) -> Callable[..., Replica]:
@@ -311,15 +301,15 @@ class Lockstep(Observer):
         return made
 
     # ------------------------------------------------------------- objects: read and changed
-    vector_to_coo = _reading("vector_to_coo")
-    vector_head = _reading("vector_head")
-    matrix_corner = _reading("matrix_corner")
-    isequal = _reading("isequal")
-    is_symmetric = _reading("is_symmetric")
-    set_values = _editing("set_values")
-    vector_set = _editing("vector_set")
-    vector_remove = _editing("vector_remove")
-    vector_clear = _editing("vector_clear")
+    vector_to_coo = _passed("_read", "vector_to_coo")
+    vector_head = _passed("_read", "vector_head")
+    matrix_corner = _passed("_read", "matrix_corner")
+    isequal = _passed("_read", "isequal")
+    is_symmetric = _passed("_read", "is_symmetric")
+    set_values = _passed("_edit", "set_values")
+    vector_set = _passed("_edit", "vector_set")
+    vector_remove = _passed("_edit", "vector_remove")
+    vector_clear = _passed("_edit", "vector_clear")
 
     def matrix_to_csc(self, A: Replica, on_device: bool = False, narrow: bool = False) -> Any:
         """Return the oracle's arrays on the host, after comparison."""

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from lagpu import operations as ops
 from lagpu.algebra.operators import BinaryOp, Monoid, Operator
 from lagpu.dtypes import DType, cast
-from lagpu.host.columns import distinct
+from lagpu.host.columns import distinct, listed
 
 Array = np.ndarray[Any, Any]
 Lookup = tuple[Array, Array]  # at each index, whether there is an entry, and its value
@@ -79,10 +79,8 @@ class HostMatrix:
     def lines(self, where: Array, columns: bool) -> tuple[Array, Array, Array]:
         """Return (position in `where`, other index, value) of the entries of columns, or rows."""
         ptr, idx, values = self._form(columns)
-        starts = ptr[where].astype(np.int64)
-        counts = ptr[where + 1] - starts
+        counts, chosen = listed(ptr, where)
         at = np.repeat(np.arange(len(where)), counts)
-        chosen = np.arange(len(at)) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
         return at, idx[chosen].astype(np.int64), values[chosen]
 
     def entries(self, transposed: bool = False) -> Entries:

@@ -316,14 +316,9 @@ class AxesCanvas:
             style = {"colors": line.colour, "linewidths": line.width, "zorder": 1}
             self.ax.add_collection(LineCollection(ends, gid=line.name, **style))
             return
-        arrow = {
-            "arrowstyle": "-|>",
-            "color": MUTED if line is EDGE else line.colour,
-            "lw": line.width,
-            "shrinkA": radius,
-            "shrinkB": radius + 1,
-            "connectionstyle": "arc3,rad=0.08",
-        }
+        colour = MUTED if line is EDGE else line.colour
+        arrow = {"arrowstyle": "-|>", "color": colour, "lw": line.width}
+        arrow |= {"shrinkA": radius, "shrinkB": radius + 1, "connectionstyle": "arc3,rad=0.08"}
         for u, v in zip(tails.tolist(), heads.tolist(), strict=True):
             gid = f"{line.name}-{u}-{v}"
             self.ax.annotate("", at[v], at[u], arrowprops=arrow, zorder=1, gid=gid)

@@ -66,10 +66,8 @@ class Cells:
     def draw(self, canvas: Canvas, *, tall: float = 1, blank: bool = True) -> None:
         """Draw every cell, `tall` times as high as wide, and a frame; `blank`: empty ones, too."""
         places = np.ndindex(self.nrows, self.ncols) if blank else self.cells
-        by_kind: dict[Kind, list[tuple[int, int]]] = {
-            look.NONE: [],
-            look.TOUCHED: [],
-        }  # below the others
+        # The kinds that are drawn first are below the others.
+        by_kind: dict[Kind, list[tuple[int, int]]] = {look.NONE: [], look.TOUCHED: []}
         for place in places:
             by_kind.setdefault(self.cells.get(place, (look.NONE,))[0], []).append(place)
         for kind, found in by_kind.items():

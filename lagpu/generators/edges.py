@@ -10,7 +10,7 @@ import numpy as np
 
 from lagpu import backends
 from lagpu.backends.protocol import Backend
-from lagpu.core.matrix import Matrix
+from lagpu.core import Matrix
 from lagpu.dtypes import BOOL
 from lagpu.errors import InvalidValue, NotSupported
 from lagpu.host import columns, memory

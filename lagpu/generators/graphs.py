@@ -8,7 +8,7 @@ import numpy as np
 
 from lagpu import backends
 from lagpu.backends.protocol import Backend
-from lagpu.core.matrix import Matrix
+from lagpu.core import Matrix
 from lagpu.generators import edges as drawing
 from lagpu.generators import parts
 from lagpu.generators.edges import Edges, KroneckerEdges, UniformEdges, count, is_on_gpu, require

@@ -28,7 +28,7 @@ import numpy as np
 from lagpu import io
 from lagpu.algebra.tables import unary
 from lagpu.backends.protocol import Backend
-from lagpu.core.matrix import Matrix
+from lagpu.core import Matrix
 from lagpu.dtypes import INT64
 from lagpu.errors import DimensionMismatch, IndexOutOfBound, InvalidValue
 from lagpu.generators import graphs

@@ -17,7 +17,7 @@ import numpy as np
 
 from lagpu.backends.processes import require_alike
 from lagpu.backends.protocol import Backend, Parts
-from lagpu.core.matrix import Matrix
+from lagpu.core import Matrix
 from lagpu.dtypes import BOOL
 from lagpu.generators import edges as drawing
 from lagpu.generators.edges import Edges, KroneckerEdges, is_on_gpu, require_of_pieces

@@ -102,6 +102,14 @@ def _keys(xp: Any, drawn: Iterable[Entries], first: int, last: int, ncols: int) 
     return xp.concatenate(lists) if lists else xp.empty(0, np.int64)
 
 
+def listed(ptr: Array, at: Array) -> tuple[Array, Array]:
+    """Return the number of entries of each of some rows, and the places of all of them."""
+    begin = ptr[at].astype(np.int64)
+    counts = ptr[at + 1] - begin
+    shift = np.repeat(begin - (np.cumsum(counts) - counts), counts)
+    return counts, shift + np.arange(len(shift))
+
+
 # ------------------------------------------------------------------------------------------
 # Distinct numbers of an array, by sorting.
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from lagpu.errors import FileMissing, InvalidValue
+from lagpu.errors import FileMissing, InvalidValue, LagpuError
 
 _YOUNG = 60  # seconds, where locks of another machine may not be seen
 _unfinished: set[Path] = set()
@@ -141,21 +141,28 @@ def require_writable(path: Path | None, what: str) -> None:
         return
     if not path.parent.is_dir():
         raise FileMissing(f"{what}: there is no folder {path.parent}. Create it first.")
-    with _named(path, what):
+    with os_errors_named(what, path):
         probe(path)
 
 
 def write_json(report: dict[str, Any], path: Path, what: str) -> None:
     """Write a report under a temporary name and rename it."""
-    with _named(path, what):
+    with os_errors_named(what, path):
         return_or_write(path, json.dumps(report, indent=1) + "\n")
 
 
 @contextmanager
-def _named(path: Path, what: str) -> Iterator[None]:
-    """Turn an error of the operating system into `InvalidValue` that names `what` and `path`."""
+def os_errors_named(what: str, path: Path) -> Iterator[None]:
+    """Turn an error of the operating system into one of lagpu that names `what` and `path`."""
     try:
         yield
+    except LagpuError:
+        raise
+    except FileNotFoundError as error:
+        missing = f"there is no folder {path.parent}. Create it first."
+        if what == "read":
+            missing = f"there is no file {path}. Check the name."
+        raise FileMissing(f"{what}: {missing}") from error
     except IsADirectoryError as error:
         raise InvalidValue(f"{what}: {path} is a folder. Give a file.") from error
     except OSError as error:

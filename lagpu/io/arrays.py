@@ -8,20 +8,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lagpu import backends
+from lagpu import backends, errors
 from lagpu.algebra.operators import BinaryOp, Monoid
 from lagpu.backends.protocol import Backend
+from lagpu.core import Matrix
 from lagpu.core.arguments import array_in, binary_operator
-from lagpu.core.matrix import Matrix
 from lagpu.dtypes import BOOL, FP32, FP64, lookup
-from lagpu.errors import (
-    BackendMismatch,
-    BackendUnavailable,
-    DimensionMismatch,
-    DomainMismatch,
-    InvalidValue,
-    LimitExceeded,
-)
 from lagpu.host import memory
 from lagpu.io.csc import CSC, compress, from_entries, symmetrise
 from lagpu.io.reading import BYTES_OF_NAME, Names, needed, renumbered
@@ -31,11 +23,7 @@ Operator = BinaryOp | Monoid | str | None
 
 
 def from_scipy(
-    S: Any,
-    *,
-    dtype: Any = None,
-    backend: str | Backend | None = None,
-    name: str | None = None,
+    S: Any, *, dtype: Any = None, backend: str | Backend | None = None, name: str | None = None
 ) -> Matrix:
     """Return the matrix of a SciPy sparse array or matrix, of any format.
 
@@ -57,7 +45,7 @@ def from_scipy(
     """
     sparse: bool = sp.issparse(S)
     if not sparse or S.ndim != 2:
-        raise DomainMismatch(
+        raise errors.DomainMismatch(
             f"from_scipy: {type(S).__name__} is not a 2-D sparse array. "
             "Wrap it in scipy.sparse.coo_array."
         )
@@ -95,7 +83,7 @@ def to_scipy(A: Matrix, *, format: str = "csc") -> sp.csc_array | sp.csr_array |
         rows, cols, values = A.to_coo()
         return sp.coo_array((values, (rows, cols)), shape=A.shape)
     if format not in ("csc", "csr"):
-        raise InvalidValue(f"to_scipy: there is no format {format!r}. Use csc, csr or coo.")
+        raise errors.InvalidValue(f"to_scipy: there is no format {format!r}. Use csc, csr or coo.")
     ptr, idx, values = A.to_csc() if format == "csc" else A.to_csr()
     return (sp.csc_array if format == "csc" else sp.csr_array)((values, idx, ptr), shape=A.shape)
 
@@ -206,7 +194,7 @@ def from_edgelist(
     columns = _columns(edges, what)
     if values is not None:
         if len(columns) == 3:
-            raise DimensionMismatch(f"{what}: edges with weights, and values too. Give one.")
+            raise errors.DimensionMismatch(f"{what}: edges with weights, and values too. Give one.")
         columns.append(values)
     return _graph(columns, what, directed, dup_op, backend)
 
@@ -253,7 +241,7 @@ def from_pandas_edgelist(
     for name in names:
         if name not in df:
             known = ", ".join(map(str, list(df)[:20]))
-            raise InvalidValue(f"{what}: there is no column {name!r}. It has {known}.")
+            raise errors.InvalidValue(f"{what}: there is no column {name!r}. It has {known}.")
     return _graph([_plain(df[name]) for name in names], what, directed, dup_op, backend)
 
 
@@ -261,7 +249,7 @@ def _columns(edges: Any, what: str) -> list[Any]:
     """Return the columns of edges."""
     if isinstance(edges, np.ndarray):
         if edges.ndim != 2 or edges.shape[1] not in (2, 3):
-            raise DimensionMismatch(f"{what}: edges {edges.shape}, not (k, 2) or (k, 3).")
+            raise errors.DimensionMismatch(f"{what}: edges {edges.shape}, not (k, 2) or (k, 3).")
         return [edges[:, k] for k in range(edges.shape[1])]
     rows = [tuple(edge) for edge in edges]
     if not rows:
@@ -269,7 +257,7 @@ def _columns(edges: Any, what: str) -> list[Any]:
     width = len(rows[0])
     if width not in (2, 3) or any(len(row) != width for row in rows):
         odd = next(row for row in rows if len(row) != width or width not in (2, 3))
-        raise DimensionMismatch(
+        raise errors.DimensionMismatch(
             f"{what}: the edge {odd!r} has {len(odd)} items, not 2 or 3 as all others."
         )
     return [list(column) for column in zip(*rows, strict=True)]
@@ -290,7 +278,7 @@ def _graph(
     sources, targets, *values = columns
     count = len(sources)
     if len(targets) != count:
-        raise DimensionMismatch(f"{what}: {count} sources != {len(targets)} targets.")
+        raise errors.DimensionMismatch(f"{what}: {count} sources != {len(targets)} targets.")
     u, v, ids = _numbered(sources, targets, what)
     weights = _weights(values[0], count, what) if values and values[0] is not True else None
     return _csc(u, v, weights, len(ids), what, directed, dup_op).matrix(backend), ids
@@ -311,7 +299,9 @@ def _numbered(sources: Any, targets: Any, what: str) -> tuple[Array, Array, Arra
     numeric = [isinstance(x, np.ndarray) and x.dtype.kind in "iuf" for x in ends]
     if all(numeric) and sources.dtype.kind == targets.dtype.kind:
         if sources.dtype.kind == "f" and any(np.isnan(x).any() for x in ends):
-            raise DomainMismatch(f"{what}: an id is NaN, which is equal to nothing. Drop its row.")
+            raise errors.DomainMismatch(
+                f"{what}: an id is NaN, which is equal to nothing. Drop its row."
+            )
         memory.require(72 * len(sources), what)
         return renumbered(sources, targets)
     memory.require(2 * BYTES_OF_NAME * len(sources), what)
@@ -321,11 +311,11 @@ def _numbered(sources: Any, targets: Any, what: str) -> tuple[Array, Array, Arra
     try:
         u, v = (names.codes(column, len(column)) for column in (sources, targets))
     except TypeError as error:
-        raise DomainMismatch(f"{what}: an id is not hashable: {error}.") from error
+        raise errors.DomainMismatch(f"{what}: an id is not hashable: {error}.") from error
     # Missing values of pandas are equal to nothing, or cannot say.
     missing = [name for name in names if name is None or not _is_itself(name)]
     if missing:
-        raise DomainMismatch(
+        raise errors.DomainMismatch(
             f"{what}: an id is {missing[0]!r}, which names no vertex. Drop its row."
         )
     return names.ordered(u, v)
@@ -345,12 +335,14 @@ def _weights(values: Any, count: int, what: str) -> Array:
     if found.ndim == 0:
         found = np.full(count, found)
     if found.shape != (count,):
-        raise DimensionMismatch(f"{what}: values {found.shape} != ({count},) edges.")
+        raise errors.DimensionMismatch(f"{what}: values {found.shape} != ({count},) edges.")
     if found.dtype.kind not in "biuf":
-        raise DomainMismatch(f"{what}: a weight is no number.")
+        raise errors.DomainMismatch(f"{what}: a weight is no number.")
     if found.dtype.kind == "f" and np.isnan(found).any():
         k = int(np.flatnonzero(np.isnan(found))[0])
-        raise InvalidValue(f"{what}: the weight of edge {k} is missing (NaN). Fill or drop it.")
+        raise errors.InvalidValue(
+            f"{what}: the weight of edge {k} is missing (NaN). Fill or drop it."
+        )
     return found
 
 
@@ -384,12 +376,12 @@ def from_igraph(
     """
     what = "from_igraph"
     if not hasattr(g, "get_edgelist") or not hasattr(g, "vcount"):
-        raise DomainMismatch(f"{what}: {type(g).__name__} is no igraph.Graph.")
+        raise errors.DomainMismatch(f"{what}: {type(g).__name__} is no igraph.Graph.")
     n, m = g.vcount(), g.ecount()
     memory.require(200 * m + 16 * n, what)  # measured: a list of pairs, then arrays
     if weight is not None and weight not in g.es.attributes():
         known = ", ".join(g.es.attributes()) or "none"
-        raise InvalidValue(f"{what}: edges have no attribute {weight!r}. They have {known}.")
+        raise errors.InvalidValue(f"{what}: edges have no attribute {weight!r}. They have {known}.")
     pairs = np.array(g.get_edgelist(), np.int64).reshape(-1, 2)
     weights = None if weight is None else _weights(g.es[weight], m, what)
     csc = _csc(pairs[:, 0], pairs[:, 1], weights, n, what, g.is_directed(), dup_op)
@@ -429,9 +421,11 @@ def to_igraph(A: Matrix, *, directed: bool | None = None) -> Any:
 def is_directed(A: Matrix, directed: bool | None, what: str) -> bool:
     """Return whether the graph of a matrix is to be directed; by default unless it is symmetric."""
     if A.nrows != A.ncols:
-        raise InvalidValue(f"{what}: nrows {A.nrows} != ncols {A.ncols}. Give a square matrix.")
+        raise errors.InvalidValue(
+            f"{what}: nrows {A.nrows} != ncols {A.ncols}. Give a square matrix."
+        )
     if directed is False and not A.is_symmetric:
-        raise InvalidValue(f"{what}: the matrix is not symmetric. Give directed=True.")
+        raise errors.InvalidValue(f"{what}: the matrix is not symmetric. Give directed=True.")
     return not A.is_symmetric if directed is None else directed
 
 
@@ -461,7 +455,7 @@ def from_cupyx(S: Any, *, backend: str | Backend | None = None) -> Matrix:
     """
     kind = getattr(S, "format", None)
     if kind is None or not hasattr(S, "tocoo"):
-        raise DomainMismatch(
+        raise errors.DomainMismatch(
             f"from_cupyx: {type(S).__name__} is not a sparse matrix. "
             "Wrap it in cupyx.scipy.sparse.coo_matrix."
         )
@@ -508,25 +502,25 @@ def to_cupyx(A: Matrix, *, format: str = "csc") -> Any:
         If CuPy is not installed.
     """
     if format not in ("csc", "csr", "coo"):
-        raise InvalidValue(f"to_cupyx: there is no format {format!r}. Use csc, csr or coo.")
+        raise errors.InvalidValue(f"to_cupyx: there is no format {format!r}. Use csc, csr or coo.")
     place = A.backend
     if not _has_cupy_arrays(place):
-        raise BackendMismatch(
+        raise errors.BackendMismatch(
             f"to_cupyx: {A.name} is on {place.name}. Move it first: A.to('gpu'), or use to_scipy."
         )
     if A.dtype not in (BOOL, FP32, FP64):
-        raise DomainMismatch(
+        raise errors.DomainMismatch(
             f"to_cupyx: cupyx has no matrices of {A.dtype}. Convert it: A.dup('FP64')."
         )
     if max(A.nrows, A.ncols, A.nvals) > 2**31 - 1:
-        raise LimitExceeded(
+        raise errors.LimitExceeded(
             f"to_cupyx: {A.nrows} x {A.ncols} with {A.nvals} entries; cupyx counts in 32 bits. "
             "Take a part, A[I, J], or use to_scipy."
         )
     try:
         import cupyx.scipy.sparse as cs
     except ImportError as error:
-        raise BackendUnavailable("to_cupyx: needs CuPy. Install lagpu[gpu].") from error
+        raise errors.BackendUnavailable("to_cupyx: needs CuPy. Install lagpu[gpu].") from error
     if format == "csr":  # the columns of the transpose are the rows
         A = A.T.new()
     ptr, idx, values = A.to_csc(on_device=True)

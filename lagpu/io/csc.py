@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from lagpu import backends
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.protocol import Backend
+from lagpu.core import Matrix
 from lagpu.core.arguments import combine
-from lagpu.core.matrix import Matrix
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import InvalidValue
 from lagpu.host import memory
@@ -272,15 +272,9 @@ def united(csc: CSC, back: CSC) -> tuple[CSC, tuple[int, int, Any, Any] | None]:
     if differs.size:
         k = differs[0]
         conflict = int(back_rows[k]), int(back_cols[k]), values[at[k]], back_values[k]
-    new = ~known
-    merged = from_entries(
-        np.concatenate([rows, back_rows[new]]),
-        np.concatenate([cols, back_cols[new]]),
-        np.concatenate([values, back_values[new]]),
-        csc.nrows,
-        csc.ncols,
-    )
-    return merged, conflict
+    pairs = (rows, back_rows), (cols, back_cols), (values, back_values)
+    rows, cols, values = (np.concatenate([own, other[~known]]) for own, other in pairs)
+    return from_entries(rows, cols, values, csc.nrows, csc.ncols), conflict
 
 
 def known_symmetric(csc: CSC) -> CSC:

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, Literal, cast, overload
+from typing import IO, Any, Literal, TypedDict, Unpack, cast, overload
 
 import numpy as np
 
@@ -18,11 +18,11 @@ from lagpu import backends
 from lagpu.algebra.operators import BinaryOp, Monoid
 from lagpu.backends.processes import in_step
 from lagpu.backends.protocol import Backend
+from lagpu.core import Matrix
 from lagpu.core.arguments import binary_operator
-from lagpu.core.matrix import Matrix
-from lagpu.errors import DimensionMismatch, FileFormatError, FileMissing, InvalidValue, LagpuError
+from lagpu.errors import DimensionMismatch, FileFormatError, InvalidValue
 from lagpu.host import memory
-from lagpu.host.files import probe, replacing
+from lagpu.host.files import os_errors_named, probe, replacing
 from lagpu.io import formats, matrix_market, reading, slices, suites
 from lagpu.io.csc import CSC, bytes_for_entries, symmetrise
 from lagpu.io.formats import Format
@@ -34,31 +34,29 @@ Array = np.ndarray[Any, Any]
 _MANY = 1 << 13  # bytes at the beginning that show what a file is
 
 
+class ReadOptions(TypedDict, total=False):
+    """The options of `read` that do not change the type of its result."""
+
+    backend: str | Backend | None
+    directed: bool | None
+    header: bool | None
+    dup_op: BinaryOp | Monoid | str | None
+    columns: Sequence[str] | None
+    format: str | None
+
+
 @overload
 def read(
     path: str | os.PathLike[str],
     *,
-    backend: str | Backend | None = None,
-    directed: bool | None = None,
-    header: bool | None = None,
-    dup_op: BinaryOp | Monoid | str | None = None,
     renumber: Literal[False] = False,
-    columns: Sequence[str] | None = None,
-    format: str | None = None,
+    **how: Unpack[ReadOptions],
 ) -> Matrix: ...
 
 
 @overload
 def read(
-    path: str | os.PathLike[str],
-    *,
-    backend: str | Backend | None = None,
-    directed: bool | None = None,
-    header: bool | None = None,
-    dup_op: BinaryOp | Monoid | str | None = None,
-    renumber: Literal[True],
-    columns: Sequence[str] | None = None,
-    format: str | None = None,
+    path: str | os.PathLike[str], *, renumber: Literal[True], **how: Unpack[ReadOptions]
 ) -> tuple[Matrix, Array]: ...
 
 
@@ -139,7 +137,7 @@ def read(
     grid = backends.choose(None, backend)
     with memory.shortage_named(f"read: {file.name}"):
         if grid.capabilities.parts is not None and str(file) != "-":
-            with _named_errors("read", file):
+            with os_errors_named("read", file):
                 shared = slices.read(file, options, asked, directed, grid, _opened)
             if shared is not None:
                 return shared
@@ -196,7 +194,7 @@ def _three(columns: Sequence[str] | None) -> tuple[str, ...] | None:
 @contextlib.contextmanager
 def _opened(file: Path) -> Iterator[io.BufferedReader]:
     """Open a file, or the standard input for ``-``, with lagpu's errors in the block."""
-    with _named_errors("read", file):
+    with os_errors_named("read", file):
         if str(file) == "-":
             yield cast(io.BufferedReader, sys.stdin.buffer)
         else:
@@ -296,7 +294,7 @@ def write(A: Matrix, path: str | os.PathLike[str]) -> None:
     form = _format_of(file)
     csc = CSC.of(A)
     form.require_fit(csc, file.name)
-    with _named_errors("write", file), replacing(file) as stream:
+    with os_errors_named("write", file), replacing(file) as stream:
         if file.suffix == ".gz":
             # mtime=0, so that the same matrix gives the same bytes
             with gzip.GzipFile("", "wb", 6, stream, mtime=0) as packing:
@@ -311,7 +309,7 @@ def require_writable(path: str | os.PathLike[str]) -> None:
     form = _format_of(file)
     if form.extra:
         reading.needed(form.extra, f"write: {file.name}")
-    with _named_errors("write", file):
+    with os_errors_named("write", file):
         probe(file)
 
 
@@ -355,7 +353,7 @@ def write_vector(indices: Any, values: Any, path: str | os.PathLike[str]) -> Non
     if file.suffix not in (".npz", ".txt", ".csv"):
         raise InvalidValue(f"write: {file.name}: use .npz, .txt or .csv.")
     columns = [_texts(column, file) if column.dtype.kind in "OU" else column for column in columns]
-    with _named_errors("write", file), replacing(file) as stream:
+    with os_errors_named("write", file), replacing(file) as stream:
         if file.suffix == ".npz":
             np.savez(stream, allow_pickle=False, indices=columns[0], values=columns[1])
             return
@@ -378,24 +376,6 @@ def _texts(ids: Array, file: Path) -> Array:
             f"write: {file.name}: the id {odd[:60]!r} has a space. Use .csv or .npz."
         )
     return np.fromiter(words, object, len(words))
-
-
-@contextlib.contextmanager
-def _named_errors(operation: str, path: Path) -> Iterator[None]:
-    """Turn an error of the operating system into one of lagpu that names the path."""
-    try:
-        yield
-    except LagpuError:
-        raise
-    except FileNotFoundError as error:
-        if operation == "write":
-            missing = f"write: there is no folder {path.parent}. Create it first."
-            raise FileMissing(missing) from error
-        raise FileMissing(f"read: there is no file {path}. Check the name.") from error
-    except IsADirectoryError as error:
-        raise InvalidValue(f"{operation}: {path} is a folder. Give a file.") from error
-    except OSError as error:
-        raise InvalidValue(f"{operation}: {path}: {error.strerror or error}.") from error
 
 
 # ------------------------------------------------------------------------------------------
@@ -421,7 +401,7 @@ def read_vector(
         If the file has another format.
     """
     file = Path(path)
-    with _named_errors("read", file):
+    with os_errors_named("read", file):
         if file.suffix == ".npz":
             indices, values = _archive(file, "US" if ids else "")
             return indices if ids else indices.astype(np.int64), values

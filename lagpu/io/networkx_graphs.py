@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
 from lagpu.backends.processes import in_step
 from lagpu.backends.protocol import Backend
+from lagpu.core import Matrix
 from lagpu.core.arguments import binary_operator
-from lagpu.core.matrix import Matrix
 from lagpu.dtypes import lookup
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.host import memory
@@ -160,31 +160,26 @@ def _numbers(values: list[Any], name: Any) -> Array:
     return found
 
 
+class GraphOptions(TypedDict, total=False):
+    """The options of `from_networkx` that do not change the type of its result."""
+
+    weight: Any
+    dup_op: Any
+    nodelist: Iterable[Any] | None
+    dtype: Any
+    name: str | None
+    backend: str | Backend | None
+
+
 @overload
 def from_networkx(
-    G: Any,
-    *,
-    weight: Any = None,
-    dup_op: Any = None,
-    nodelist: Iterable[Any] | None = None,
-    dtype: Any = None,
-    name: str | None = None,
-    return_nodes: Literal[False] = False,
-    backend: str | Backend | None = None,
+    G: Any, *, return_nodes: Literal[False] = False, **how: Unpack[GraphOptions]
 ) -> Matrix: ...
 
 
 @overload
 def from_networkx(
-    G: Any,
-    *,
-    weight: Any = None,
-    dup_op: Any = None,
-    nodelist: Iterable[Any] | None = None,
-    dtype: Any = None,
-    name: str | None = None,
-    return_nodes: Literal[True],
-    backend: str | Backend | None = None,
+    G: Any, *, return_nodes: Literal[True], **how: Unpack[GraphOptions]
 ) -> tuple[Matrix, list[Any]]: ...
 
 

@@ -218,13 +218,8 @@ def _diagonals(archive: Archive, form: str, data: Any, shape: tuple[int, int]) -
     return sp.dia_array((data, offsets), shape=shape)
 
 
-_READ = {
-    "bsr": _compressed,
-    "coo": _coordinates,
-    "csc": _compressed,
-    "csr": _compressed,
-    "dia": _diagonals,
-}
+_READ = dict.fromkeys(("bsr", "csc", "csr"), _compressed)
+_READ |= {"coo": _coordinates, "dia": _diagonals}
 
 
 def dump(csc: CSC, file: IO[bytes]) -> None:

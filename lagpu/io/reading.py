@@ -18,14 +18,8 @@ from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from lagpu import errors
 from lagpu.algebra.operators import BinaryOp
-from lagpu.errors import (
-    BackendUnavailable,
-    FileFormatError,
-    InvalidValue,
-    LagpuError,
-    LimitExceeded,
-)
 from lagpu.host import memory
 from lagpu.host.columns import distinct
 from lagpu.io.csc import CSC, bytes_for_entries, from_entries
@@ -81,7 +75,7 @@ def damage_named(name: str) -> Iterator[None]:
     try:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise FileFormatError(f"read: {name} is truncated or damaged: {error}.") from error
+        raise errors.FileFormatError(f"read: {name} is truncated or damaged: {error}.") from error
 
 
 def pieces(data: bytes, start: int = 0) -> Iterator[tuple[int, bytes]]:
@@ -110,7 +104,7 @@ def parsed(data: bytes, start: int, parse: Callable[[bytes], T], name: str) -> l
             found.append(parse(text))
         except Fault as fault:
             line = line_number(data, at) - 1 + fault.line
-            raise FileFormatError(f"read: {name}, line {line}: {fault.why}.") from None
+            raise errors.FileFormatError(f"read: {name}, line {line}: {fault.why}.") from None
     return found
 
 
@@ -250,7 +244,9 @@ class Budget(NamedTuple):
             except ValueError:
                 limit = math.nan
             if not limit > 0:
-                raise InvalidValue(f"{_VARIABLE}: {text!r} is not a number of bytes. Write 16e9.")
+                raise errors.InvalidValue(
+                    f"{_VARIABLE}: {text!r} is not a number of bytes. Write 16e9."
+                )
         return cls(name, facts.st_size, limit)
 
     def require(
@@ -266,7 +262,7 @@ class Budget(NamedTuple):
         total = nbytes + held
         if total > self.limit:
             advice = f"or set {_VARIABLE}={2 * total:.0e} if you trust the file."
-            raise LimitExceeded(
+            raise errors.LimitExceeded(
                 f"{what}: needs {total / 1e9:,.1f} GB, more than the limit {self.limit / 1e9:,.1f} "
                 f"GB for a file of {self.size:,} bytes. {remedy}, {advice}"
             )
@@ -423,13 +419,13 @@ def errors_named(what: str) -> Iterator[None]:
     """
     try:
         yield
-    except (LagpuError, MemoryError):
+    except (errors.LagpuError, MemoryError):
         raise
     except Exception as error:
         fact = " ".join(str(error).split()).rstrip(".")[:200] or type(error).__name__
         if isinstance(error, RecursionError):
             fact = "it is nested too deeply"
-        raise FileFormatError(f"{what}: {fact}.") from error
+        raise errors.FileFormatError(f"{what}: {fact}.") from error
 
 
 # ------------------------------------------------------------------------------------------
@@ -523,7 +519,7 @@ def needed(extra: str, what: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise BackendUnavailable(
+        raise errors.BackendUnavailable(
             f"{what} needs {package}, which is missing. "
             f'Install it with: pip install "lagpu[{extra}]"'
         ) from error

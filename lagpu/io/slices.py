@@ -16,7 +16,7 @@ import numpy as np
 from lagpu import dtypes
 from lagpu.backends.processes import require_alike
 from lagpu.backends.protocol import Backend, Parts
-from lagpu.core.matrix import Matrix
+from lagpu.core import Matrix
 from lagpu.dtypes import BOOL, lookup
 from lagpu.errors import FileFormatError, InvalidValue, LagpuError
 from lagpu.host import memory

@@ -14,7 +14,7 @@ import numpy as np
 
 from lagpu import backends
 from lagpu.backends.processes import in_step
-from lagpu.core.matrix import Matrix
+from lagpu.core import Matrix
 from lagpu.errors import LagpuError
 from lagpu.io.networkx_graphs import Adjacency, adjacency
 
@@ -174,12 +174,9 @@ def convert_from_nx(
         edges = in_step(backends.get(), lambda: adjacency(graph, edge_attrs))
     except LagpuError as error:
         raise NotImplementedError(str(error)) from error
-    return Graph(
-        edges,
-        directed=graph.is_directed(),
-        multigraph=graph.is_multigraph(),
-        whole=graph if preserve_edge_attrs or preserve_node_attrs else None,
-    )
+    whole = graph if preserve_edge_attrs or preserve_node_attrs else None
+    directed, multigraph = graph.is_directed(), graph.is_multigraph()
+    return Graph(edges, directed=directed, multigraph=multigraph, whole=whole)
 
 
 def empty_like(graph: Any) -> Any:

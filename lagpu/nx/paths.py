@@ -12,6 +12,7 @@ import numpy as np
 
 from lagpu import algorithms
 from lagpu.errors import CycleFound, NoPath
+from lagpu.host.columns import listed
 from lagpu.nx.answers import answers
 from lagpu.nx.graph import Graph
 
@@ -65,14 +66,13 @@ class _Down:
     def __init__(self, rows: Array, cols: Array, levels: Array) -> None:
         down = (levels[rows] >= 0) & (levels[cols] == levels[rows] + 1)
         self.cols = cols[down]
-        self.count = np.bincount(rows[down], minlength=len(levels))
-        self.begin = np.cumsum(self.count) - self.count
+        count = np.bincount(rows[down], minlength=len(levels))
+        self.ptr = np.append(0, np.cumsum(count))
 
     def of(self, parents: Array) -> tuple[Array, Array]:
         """Return (parent, child) of the edges of some parents, one parent after the other."""
-        count = self.count[parents]
-        shift = np.repeat(self.begin[parents] - (np.cumsum(count) - count), count)
-        return np.repeat(parents, count), self.cols[shift + np.arange(len(shift))]
+        counts, places = listed(self.ptr, parents)
+        return np.repeat(parents, counts), self.cols[places]
 
 
 def _breadth_first(

@@ -13,7 +13,7 @@ from networkx.utils import create_py_random_state
 from lagpu import algorithms
 from lagpu.algorithms.centrality import MOST
 from lagpu.backends.processes import of_all
-from lagpu.core.matrix import Matrix
+from lagpu.core import Matrix
 from lagpu.errors import CycleFound, NoPath, NotConverged
 from lagpu.nx.answers import NETWORKX, answers
 from lagpu.nx.graph import Graph
@@ -240,13 +240,9 @@ def betweenness_centrality(
     G: Graph, k: int | None, normalized: bool, endpoints: bool, seed: Any
 ) -> dict[Any, float]:
     """Return the share of shortest paths that lead through each node."""
+    k, directed = None if k == len(G) else k, G.is_directed()
     found = algorithms.betweenness_centrality(
-        G.matrix(),
-        None if k == len(G) else k,
-        bool(normalized),
-        endpoints=bool(endpoints),
-        directed=G.is_directed(),
-        seed=seed,
+        G.matrix(), k, bool(normalized), endpoints=bool(endpoints), directed=directed, seed=seed
     )
     return G.named(found.to_dense().tolist())
 

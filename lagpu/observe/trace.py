@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lagpu.backends.protocol import Backend, LoopRow, Measured, Meter, Phase
+from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.expr import format_formula
-from lagpu.core.matrix import Matrix
 from lagpu.core.recorder import Observer, current_observer, set_observer
-from lagpu.core.scalar import Scalar
-from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix
 from lagpu.draw import look
 from lagpu.draw.look import SvgCanvas, data, fill, text
@@ -187,17 +185,10 @@ def _described(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> 
 
 def row_of(description: Description, row: LoopRow, mode: str) -> Row:
     """Return the row of a statement in one iteration, or in all."""
-    known = description._asdict()
+    known = description._asdict() | row.measured._asdict()
     counter = known.pop("counter")
     known["formula"] += str(row.level) if counter and row.level is not None else counter
-    return Row(
-        level=row.level,
-        nvals_in=row.nvals_in,
-        nvals_out=row.nvals_out,
-        mode=mode,
-        **known,
-        **row.measured._asdict(),
-    )
+    return Row(level=row.level, nvals_in=row.nvals_in, nvals_out=row.nvals_out, mode=mode, **known)
 
 
 def _names_of(parts: tuple[Any, ...], named: dict[str, Any] | None) -> dict[int, str]:

@@ -22,7 +22,7 @@ from lagpu.bench import harness, peers, suite
 from lagpu.bench.graphs import require_graph
 from lagpu.bench.harness import Array, Clock, Report, Row, Sample, Say, used_bytes
 from lagpu.bench.suite import ALGORITHMS, Searched, Tested, placed_on, searched, searched_by
-from lagpu.core.matrix import Matrix
+from lagpu.core import Matrix
 from lagpu.errors import BackendUnavailable, InvalidValue, LagpuError, NotSupported
 from lagpu.generators import path
 from lagpu.generators.load import is_random, is_spec, load

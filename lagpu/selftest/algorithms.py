@@ -8,7 +8,7 @@ from typing import Any
 
 from lagpu.backends.protocol import Backend
 from lagpu.catalog import ALGORITHMS, RADIUS, SAMPLED, SOURCES, Algorithm
-from lagpu.core.matrix import Matrix
+from lagpu.core import Matrix
 from lagpu.dtypes import BOOL, INT64
 from lagpu.errors import CheckFailed, LagpuError
 from lagpu.loops.loop import eager
@@ -79,7 +79,7 @@ def case(row: Algorithm, graphs: Sequence[Graph]) -> Case:
 
 
 def _run(row: Algorithm, graphs: Sequence[Graph]) -> Callable[[Backend, Backend], str]:
-    """Return a run whose sources take turns with the types, and one of which is eager too."""
+    """Return a run whose sources take turns with the types; one search also runs eagerly."""
     of_source = {"source", "sources", "few"} & {*row.given}
 
     def run(place: Backend, oracle: Backend) -> str:

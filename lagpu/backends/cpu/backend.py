@@ -133,7 +133,7 @@ class CpuBackend:
             statements.RUN[kind](w, desc, operation)
         except OutOfMemory as error:
             if handles.is_lost(w):
-                lost = f"{error} The entries of the output are lost. Make it anew."
+                lost = f"{error} The entries of the output are lost. Make it again."
                 raise OutOfMemory(lost) from error
             raise
 

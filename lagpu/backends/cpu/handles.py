@@ -137,7 +137,7 @@ def _lost(what: str) -> errors.OutOfMemory:
     """Return the error for an object that GraphBLAS left invalid when it could not write it."""
     return errors.OutOfMemory(
         f"{what}: GraphBLAS ran out of memory when it wrote an object of this statement before, "
-        "whose entries are lost. Make the object anew."
+        "whose entries are lost. Make the object again."
     )
 
 

@@ -323,7 +323,7 @@ def why_level(n: int, kind: str, alpha: float, beta: float, r: Any, before: int)
     """Return why a level of a fused search went in its direction, in numbers."""
     pulls, found, pulled = r["how"] == _PULLS, int(r["in"]), before == _PULLS
     if r["how"] == _FINDS_NOTHING:
-        return f"vertices {found}, none of which leads on: not run"
+        return f"vertices {found}, none leads on: not run"
     if r["how"] == _PUSHES_ALONE:
         return f"vertices {found}, few for several levels: one thread block alone"
     if r["how"] == _PUSHES_IN_CLUSTER:

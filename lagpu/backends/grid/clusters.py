@@ -47,8 +47,8 @@ def cluster_size(pieces: Pieces, A: GridHandle, asked: int | None, free: int) ->
     if asked is not None:
         if asked not in sizes:
             raise InvalidValue(
-                f"pieces: the graph cannot be shared by {asked} of {count} pieces, of which each "
-                f"process has {here}. Use one of {', '.join(map(str, sizes))}."
+                f"pieces: the graph cannot be shared by {asked} of {count} pieces, "
+                f"{here} per process. Use one of {', '.join(map(str, sizes))}."
             )
         return asked
     needed = _ENTRY * pieces.nvals(A) + _VERTEX * A.shape[0]

@@ -118,7 +118,7 @@ class Partition:
     Attributes
     ----------
     size, pieces, block : int
-        Indices; pieces, some of which may own no index; indices of a block.
+        Indices; pieces (a piece may own no index); indices of a block.
     new : Shuffle or Ranks, optional
         New numbers of the indices, by which they are distributed.
     """

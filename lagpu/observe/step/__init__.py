@@ -10,11 +10,9 @@ from typing import Any, overload
 
 import numpy as np
 
+from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.expr import format_formula
-from lagpu.core.matrix import Matrix
 from lagpu.core.recorder import Observer, current_observer, run_statement, set_observer
-from lagpu.core.scalar import Scalar
-from lagpu.core.vector import Vector
 from lagpu.core.views import SelectionMatrix
 from lagpu.draw.look import text
 from lagpu.dtypes import BOOL

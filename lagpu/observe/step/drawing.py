@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.core.matrix import Matrix
-from lagpu.core.vector import Vector
+from lagpu.core import Matrix, Vector
 from lagpu.draw import look
 from lagpu.draw.look import Array, SvgCanvas, fill, text
 from lagpu.draw.shapes import Cells, dropped_and_used, edges, fitting, places, triplets, vertices

@@ -50,7 +50,7 @@ USES = {
 def test_a_lost_vector_is_named_wherever_it_is_used(lost, use):
     w = Vector.from_coo([0], [1], INT64, size=4, backend="cpu")
     A = Matrix.from_coo([0, 1], [1, 2], [1, 2], nrows=4, ncols=4, backend="cpu")
-    with pytest.raises(OutOfMemory, match=r"entries are lost\. Make .* anew"):
+    with pytest.raises(OutOfMemory, match=r"entries are lost\. Make .* again"):
         USES[use](lost, w, A)
     w << w.apply("plus", 1)
     assert w.nvals == 1

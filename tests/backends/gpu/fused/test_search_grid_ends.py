@@ -12,7 +12,7 @@ from lagpu.backends import grid
 from lagpu.backends.gpu.fused import search_grid
 from lagpu.backends.guard import overridden
 
-NOT_RUN = "none of which leads on: not run"
+NOT_RUN = "none leads on: not run"
 RUN = ("leaf with a loop, and one apart", "drawn, directed")  # whose last levels do run
 
 

@@ -277,7 +277,7 @@ def test_products_count_only_for_a_trace(place, monkeypatch):
     A = generators.kronecker(6, backend=place)
 
     def run():
-        matrix.specialised.cache_clear()
+        stores.specialised.cache_clear()
         Q = frontier_of(A, [1, 2])
         semiring.any_pair(Q @ A).new()
         semiring.plus_times(Q @ A).new()
