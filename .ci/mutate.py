@@ -117,7 +117,7 @@ TARGETS = {
         "lagpu/backends/grid/backend.py lagpu/backends/grid/statements.py "
         "lagpu/backends/grid/pieces.py lagpu/backends/grid/search.py "
         "lagpu/backends/grid/partition.py lagpu/backends/grid/exchange.py "
-        "lagpu/backends/grid/systems.py lagpu/backends/grid/clusters.py "
+        "lagpu/backends/grid/systems.py "
         "lagpu/backends/grid/comm.py lagpu/backends/grid/processes.py",
         "tests/backends/grid tests/algorithms/test_clusters.py",
     ),

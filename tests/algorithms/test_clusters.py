@@ -10,8 +10,8 @@ from ranks import on_ranks
 from lagpu.algorithms import betweenness, betweenness_centrality, betweenness_estimate
 from lagpu.backends.cpu import CpuBackend
 from lagpu.backends.grid.backend import GridBackend
-from lagpu.backends.grid.clusters import GridClusters
 from lagpu.backends.grid.comm import LocalEngine, MpiEngine
+from lagpu.backends.grid.pieces import GridClusters
 from lagpu.backends.grid.processes import Processes
 from lagpu.errors import InvalidValue, LagpuError, LimitExceeded, ProcessFailed
 

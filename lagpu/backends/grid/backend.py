@@ -15,11 +15,10 @@ from lagpu import operations as ops
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.profile import GpuMeter
 from lagpu.backends.grid import pieces, statements, systems
-from lagpu.backends.grid.clusters import GridClusters, cluster_size
 from lagpu.backends.grid.comm import Arrays, LocalEngine
 from lagpu.backends.grid.exchange import whole
 from lagpu.backends.grid.partition import GridHandle, Layout, needed
-from lagpu.backends.grid.pieces import Given, Pieces
+from lagpu.backends.grid.pieces import Given, GridClusters, Pieces, cluster_size
 from lagpu.backends.grid.search import GridLoop, plan_loop, searches
 from lagpu.backends.grid.systems import SystemLoop
 from lagpu.backends.guard import guarded, out_of_memory

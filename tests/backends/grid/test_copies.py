@@ -11,11 +11,10 @@ from samples import picked
 from lagpu import BOOL, Matrix
 from lagpu.algorithms import betweenness
 from lagpu.backends.cpu import CpuBackend
-from lagpu.backends.grid import clusters
+from lagpu.backends.grid import pieces as grid_pieces
 from lagpu.backends.grid.backend import GridBackend
-from lagpu.backends.grid.clusters import GridClusters
 from lagpu.backends.grid.comm import LocalEngine, MpiEngine
-from lagpu.backends.grid.pieces import Pieces
+from lagpu.backends.grid.pieces import GridClusters, Pieces
 from lagpu.errors import OutOfMemory
 
 N = 29
@@ -35,7 +34,7 @@ def grid_of(shape, order=None, processes=None):
 @pytest.fixture
 def never_collected(monkeypatch):
     """Entries are sent a few at a time, and no process collects the whole grid's matrix."""
-    monkeypatch.setattr(clusters, "_GIVEN", 7)
+    monkeypatch.setattr(grid_pieces, "_GIVEN", 7)
     collected = Pieces.collected
 
     def collect(self, x):
@@ -150,7 +149,7 @@ def test_a_copy_that_does_not_fit_is_refused_in_all_processes(monkeypatch):
         A = matrix(N, EDGES, grid_of((2, 1), processes=own))
         return copied(A, 1)
 
-    monkeypatch.setattr(clusters, "require", require)
+    monkeypatch.setattr(grid_pieces, "require", require)
     found = on_ranks(2, program)[0]
     assert [type(error) for error in found] == [OutOfMemory] * 2
     assert str(found[0]) == "process 1 of 2: grid: a copy of the graph: no room"

@@ -9,7 +9,7 @@ from lagpu import BOOL, Matrix, algorithms
 from lagpu.backends import grid
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
-from lagpu.backends.grid import clusters
+from lagpu.backends.grid import pieces as grid_pieces
 from lagpu.errors import OutOfMemory
 
 N = 70
@@ -34,7 +34,7 @@ def copies_of(A):
 
 @pytest.fixture
 def not_on_the_host(monkeypatch):
-    monkeypatch.setattr(clusters, "copied", lambda *_: pytest.fail("copied on the host"))
+    monkeypatch.setattr(grid_pieces, "copied", lambda *_: pytest.fail("copied on the host"))
 
 
 @pytest.mark.parametrize("block", [7, 1 << 26])
@@ -42,7 +42,7 @@ def not_on_the_host(monkeypatch):
 @pytest.mark.parametrize("order", [None, "random", "degree"])
 @pytest.mark.parametrize("pieces", [2, 3])
 def test_each_copy_is_the_graph(pieces, order, edges, block, monkeypatch, not_on_the_host):
-    monkeypatch.setattr(clusters, "_BLOCK", block)
+    monkeypatch.setattr(grid_pieces, "_BLOCK", block)
     i, j = np.array(edges, int).reshape(-1, 2).T
     A = matrix(N, i, j, sims(pieces, order))
     symmetric = A.is_symmetric
