@@ -10,9 +10,9 @@ from lagpu.errors import InvalidValue
 
 
 class Argument(NamedTuple):
-    """An argument of a policy: its default, and in words what is valid.
+    """A policy's argument: its default, and what is valid, in words.
 
-    It is one of some `words`, or a whole number from 1 to `most`, or any number of 0 or more.
+    It is one of `words`, a whole number from 1 to `most`, or any number of 0 or more.
     """
 
     default: Any
@@ -21,7 +21,7 @@ class Argument(NamedTuple):
     most: int | None = None
 
     def read(self, text: str) -> Any:
-        """Return the value that a text says, or None if it says none that is valid."""
+        """Return the value that a text gives, or None if it is not valid."""
         if self.words:
             return text if text in self.words else None
         if self.most is not None:
@@ -45,7 +45,7 @@ def count(default: int, most: int) -> Argument:
 
 
 def choice(default: str, *words: str) -> Argument:
-    """Return an argument that is one of some words."""
+    """Return an argument that is one of `words`."""
     return Argument(default, f"one of {', '.join(words)}", words)
 
 
@@ -105,7 +105,7 @@ def read_arguments(
 # The number of searches at once for backends whose k x n matrices cost memory by the entry.
 
 
-_ENTRY_BYTES = 96  # of an entry of a product being sorted, and of a vertex in all matrices together
+_ENTRY_BYTES = 96  # of an entry of a product while it is sorted, and of a vertex in all matrices
 _TOUCHED = 2**24  # most entries that a batch touches; larger batches are not faster
 
 

@@ -218,7 +218,7 @@ def require_numbers(what: str, n: int) -> None:
 
 
 # ------------------------------------------------------------------------------------------
-# Random graphs made on a device, which is faster than the host: the same graphs.
+# Random graphs made on a device: the same as on the host, but faster.
 
 
 _CHUNK = 1 << 24  # edges made at a time
@@ -229,7 +229,7 @@ _BYTES_PER_VERTEX = 24  # pointers, as they are made and joined
 def drawn(
     what: str, kind: type[Edges], scale: int, edge_factor: int, seed: int, place: Backend
 ) -> Matrix:
-    """Return a random graph made on the backend's device, which it needs.
+    """Return a random graph made on the device that the backend must have.
 
     The edges are drawn by `kind`; result and errors are those of `lagpu.generators.kronecker`.
     """
@@ -267,7 +267,7 @@ def undirected(u: Array, v: Array, n: int, place: Backend) -> Matrix:
 
 
 def _shares(what: str, device: Any, draws: int, n: int) -> int:
-    """Return the shares in which a graph's columns are made, or raise if it does not fit."""
+    """Return in how many shares to make a graph's columns; raise if it does not fit."""
     beside = _beside(draws, n)
     shares = shares_for(2 * draws, device.free_bytes() - beside)
     device.require(bytes_of(2 * draws, shares) + beside, what)
@@ -275,7 +275,7 @@ def _shares(what: str, device: Any, draws: int, n: int) -> int:
 
 
 def _beside(draws: int, n: int) -> int:
-    """Return the bytes beside those of entries: of the edges at a time, and of vertices."""
+    """Return the bytes beside those of entries: for a chunk of edges, and for vertices."""
     return _BYTES_PER_VERTEX * n + _BYTES_PER_DRAWN * min(draws, _CHUNK)
 
 
@@ -286,7 +286,7 @@ def _matrix(
     n: int,
     shares: int,
 ) -> Matrix:
-    """Return the matrix of edges that a function draws, so many from a number on."""
+    """Return the matrix of the edges that ``edges(start, count)`` draws."""
     xp = place.device.xp
 
     def drawn() -> Iterator[columns.Entries]:

@@ -65,7 +65,7 @@ def named(A: Matrix, dtype: Any, name: str | None) -> Matrix:
 
 
 def to_scipy(A: Matrix, *, format: str = "csc") -> sp.csc_array | sp.csr_array | sp.coo_array:
-    """Return a matrix as a SciPy array, with a value for each entry also if all are equal.
+    """Return a matrix as a SciPy array, with a value for each entry even if all are equal.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def to_scipy(A: Matrix, *, format: str = "csc") -> sp.csc_array | sp.csr_array |
 
 
 def to_scipy_sparse(A: Matrix, format: str = "csr") -> sp.csc_array | sp.csr_array | sp.coo_array:
-    """Return a matrix as a SciPy array, by default by rows; python-graphblas' name of `to_scipy`.
+    """Return a matrix as a SciPy array, by rows by default: `to_scipy`, as in python-graphblas.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def from_edgelist(
     DimensionMismatch
         If edges are not all pairs or triples, or `values` differ in length.
     DomainMismatch
-        If an id cannot be hashed, is None or NaN, or a weight is no number.
+        If an id is unhashable, None or NaN, or a weight is not a number.
     InvalidValue
         If `directed` is False and an edge has a different weight in each direction.
     """
@@ -312,7 +312,7 @@ def _numbered(sources: Any, targets: Any, what: str) -> tuple[Array, Array, Arra
         u, v = (names.codes(column, len(column)) for column in (sources, targets))
     except TypeError as error:
         raise errors.DomainMismatch(f"{what}: an id is not hashable: {error}.") from error
-    # Missing values of pandas are equal to nothing, or cannot say.
+    # Missing values of pandas equal nothing, or cannot be compared
     missing = [name for name in names if name is None or not _is_itself(name)]
     if missing:
         raise errors.DomainMismatch(
@@ -353,7 +353,7 @@ def from_igraph(
     dup_op: Operator = None,
     backend: str | Backend | None = None,
 ) -> Matrix:
-    """Return the adjacency matrix of an igraph graph; vertex k is vertex k.
+    """Return the adjacency matrix of an igraph graph, numbered as there.
 
     Parameters
     ----------
@@ -370,7 +370,7 @@ def from_igraph(
     Raises
     ------
     DomainMismatch
-        If `g` is no igraph graph, or a weight is no number.
+        If `g` is not from igraph or a weight not a number.
     InvalidValue
         If there is no such attribute, or a weight is missing.
     """
@@ -495,7 +495,7 @@ def to_cupyx(A: Matrix, *, format: str = "csc") -> Any:
     DomainMismatch
         If it is of an integer type, which cupyx lacks.
     LimitExceeded
-        If it has more rows, columns or entries than 32 bits count.
+        If its rows, columns or entries exceed 2**31 - 1.
     InvalidValue
         If there is no such format.
     BackendUnavailable

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 def _two(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
-    """Return the method of ``self op other``, or of ``other op self``; `operator` has `name`."""
+    """Return the method ``self op other`` or ``other op self`` for ``operator.<name>``."""
     function = getattr(operator, name)
     if reflected:
         return lambda self, other: function(other, self._number())
@@ -125,24 +125,24 @@ class Counted:
 
 
 # ------------------------------------------------------------------------------------------
-# Loops that were recorded before: the statements of that record serve again, on other objects.
+# Loops that were recorded before: the statements of the record are reused on other objects.
 #
-# A body that is nothing but lagpu statements says the same each time that its names mean the
-# same. Where vectors and matrices alone are others, of the same types and shapes, all checks
-# would pass again; so their handles take the places of the old ones, and the body does not run.
+# A body of lagpu statements alone means the same whenever its names do. If only vectors and
+# matrices differ, with the same types and shapes, all checks would pass again; so the new
+# handles replace the old ones, and the body does not run.
 
 
-_MOST = 512  # loops; then they are recorded again
+_MOST = 512  # loops; then all are forgotten
 _known: dict[tuple[int, int], KnownLoop] = {}
 
 
 class KnownLoop:
-    """A loop of a function, and what its names must mean for the same statements to serve again."""
+    """A loop of a function, and what its names must mean for its statements to be reused."""
 
     record: operations.Record
 
     def __init__(self, code: CodeType, named: list[tuple[str, Any]]) -> None:
-        self._code = code  # kept, so that no other has its id
+        self._code = code  # keeps its id from being reused
         self._likes = [(name, *_like(found)) for name, found in named]
 
     def handles(self, frame: FrameType, backend: Backend) -> list[Handle] | None:
@@ -184,7 +184,7 @@ def _like(x: Any) -> tuple[Any, ...]:
 
 
 def find_known(frame: FrameType, backend: Backend) -> RecordedBody | None:
-    """Return the body of the loop that `frame` begins, if such a one was recorded before."""
+    """Return the body of the loop that `frame` begins, if one like it was recorded."""
     known = _known.get((id(frame.f_code), frame.f_lineno))
     if known is None or sys.gettrace() is not None:
         return None  # a debugger must see the body
@@ -195,12 +195,12 @@ def find_known(frame: FrameType, backend: Backend) -> RecordedBody | None:
 def keep_known(
     frame: FrameType, line: int, backend: Backend, body: LoopBody, statements: list[Statement]
 ) -> None:
-    """Keep the record of a loop that began at `line` of `frame`, if others may be like it."""
+    """Keep the record of a loop that began at `line` of `frame`, if it may be reused."""
     if body.counter or body.written or body.scalar:
         return
     local, outer = frame.f_locals, frame.f_globals
     named = [(name, lookup(name, local, outer)) for name in body.names]
-    if any(isinstance(found, VIEWS) for _, found in named):  # it does not follow another handle
+    if any(isinstance(found, VIEWS) for _, found in named):  # it keeps the old handle
         return
     known = KnownLoop(frame.f_code, named)
     handles = known.handles(frame, backend)
@@ -492,7 +492,7 @@ def run_recorded(recorder: Recorder, turns: Until | Sweep, counted: Counted | No
 def _fetch_scalars(statements: Sequence[Statement], device: Any) -> None:
     """Bring scalars that another device holds to the host: this one cannot read its memory.
 
-    No lock is held, as that takes the other device's.
+    Call it without a lock: it takes the other's lock.
     """
     for s in statements:
         scalars = [ref.scalar for ref in s.scalars]
@@ -522,7 +522,7 @@ def _run_whole(backend: Backend, plan: Callable[[], FusedLoop | Rejection]) -> b
 
 
 def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
-    """Return an iterator of a loop that Python runs, after so many iterations."""
+    """Iterate over a loop that Python runs, from iteration `done` on."""
 
     def counted() -> Iterator[int]:
         empty, unchanged, times = until

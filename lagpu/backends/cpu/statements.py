@@ -202,7 +202,7 @@ class Plan(NamedTuple):
     edges, nvals : int
         Matrix entries that leave the frontier, about, and its vertices.
     lacks : bool
-        Whether it would be the other direction if the transpose were there.
+        Whether only the missing transpose rules out the other direction.
     """
 
     direction: str
@@ -281,14 +281,14 @@ class Numbers:
         return max(self.all_edges - self.before.explored, 0)
 
     def plan(self, pulls: bool, *why: Any) -> Plan:
-        """Return a plan; its edges are as many as so many vertices have on average."""
+        """Return a plan; its edges are estimated from the mean degree."""
         edges = self.all_edges * self.nvals // (self.size or 1)
         return Plan("pull" if pulls else "push", why, edges, self.nvals)
 
     def by_edges(self, alpha: float) -> Plan:
         """Pull if few edges are left beside the frontier's.
 
-        The edges are counted only if they can be so many: a search of many levels has few in each.
+        Edges are counted only if they may be that many: a deep search has few in each level.
         """
         alpha = alpha if self.alpha is None else self.alpha
         unexplored = self.unexplored
@@ -608,7 +608,7 @@ def _apply(w: Box, desc: Descriptor, op: ops.Apply) -> None:
 
 
 def _apply_identity(w: Box, desc: Descriptor, u: Box) -> None:
-    """``w<m> = u`` where to assign a full object is not safe (docs/design/suitesparse.md)."""
+    """``w<m> = u`` where assigning a full object is unsafe (docs/design/suitesparse.md)."""
     _apply(w, desc, ops.Apply(u, ops.BoundOperator(unary.identity, u.dtype, u.dtype)))
 
 

@@ -59,7 +59,7 @@ class SimDevice(Device):
     BackendUnavailable
         When there is no C++ compiler that works, or no folder for what it compiles.
     InvalidValue
-        When ``LAGPU_SIM_SEED`` is no whole number.
+        When ``LAGPU_SIM_SEED`` is not a whole number.
     """
 
     name = "sim"

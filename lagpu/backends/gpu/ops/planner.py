@@ -183,7 +183,7 @@ def choose(A: CscMatrix, u: VectorStore, product: Product, desc: Descriptor | No
         return _asked_for(A, product)
     name, given = policy_of("auto" if product.policy is None else product.policy)
     rule, numbers = POLICIES[name].rule, _numbers(A, u, product)
-    if name in _SWEEPS:  # both forms serve again
+    if name in _SWEEPS:  # both forms are reused
         plan: Plan = rule(_with_mask(numbers, A, product, desc, lists=name == "mgbc"))
         if _is_there(A, product, plan.direction) or may_make_csr(A):
             return plan
@@ -421,7 +421,7 @@ def _with_forms(A: CscMatrix, u: VectorStore, product: Product, plan: Plan) -> P
     """Return the plan, or another one if the matrix lacks the form that the plan needs.
 
     The second form of a directed matrix is made when a product follows another one, so that it
-    will serve again.
+    will be reused.
     """
     if not STRATEGIES[plan.kernel].needs_form or _is_there(A, product, plan.direction):
         return plan
