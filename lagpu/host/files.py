@@ -159,10 +159,12 @@ def os_errors_named(what: str, path: Path) -> Iterator[None]:
     except LagpuError:
         raise
     except FileNotFoundError as error:
-        missing = f"there is no folder {path.parent}. Create it first."
         if what == "read":
-            missing = f"there is no file {path}. Check the name."
-        raise FileMissing(f"{what}: {missing}") from error
+            raise FileMissing(f"read: there is no file {path}. Check the name.") from error
+        if not path.parent.is_dir():
+            missing = f"{what}: there is no folder {path.parent}. Create it first."
+            raise FileMissing(missing) from error
+        raise InvalidValue(f"{what}: {path}: {error.strerror or error}.") from error
     except IsADirectoryError as error:
         raise InvalidValue(f"{what}: {path} is a folder. Give a file.") from error
     except OSError as error:

@@ -40,7 +40,8 @@ class Device(protocol.Device):
         self.now = self._ms
 
     def launched(self):
-        CheckedLaunch(self, COUNT, 1, dict.fromkeys(COUNT.names))({})
+        fixed = {x.name: None if x.pointer else 0 for x in COUNT.params}
+        CheckedLaunch(self, COUNT, 1, fixed)({})
         self.now += self._afterwards
 
 

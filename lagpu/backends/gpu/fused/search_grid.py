@@ -31,6 +31,7 @@ from lagpu.dtypes import BOOL, INT32
 from lagpu.operations import Descriptor, Product, RecordedBody, Rejection, Statement, Until
 
 NO_LIMIT = np.uint32(2**32 - 1)
+_LEFT = constant("kLeft")
 NEW_LOG = constant("kNewLog")  # beside the bits of outputs that are blank
 _RANKED_BYTES = 8  # a vertex: 4 that the search uses, and 4 in all
 _GROUP_BYTES = constant("kGroupBytes")  # of shared memory for each warp of a pull
@@ -74,6 +75,7 @@ class Workspace:
         self.counters = xp.zeros(workspaces.SEARCH_COUNTERS, np.uint64)
         self.barrier = xp.zeros(GRID_BARRIER, np.uint32) if push is None else push.barrier
         self.result = xp.zeros(constant("kResults"), np.uint64)
+        self.pinned = device.pinned_zeros(len(self.result))  # read without a copy
         self.launches: dict[Any, CheckedLaunch] = {}
         self.degree, self.behind = form.nvals / max(n, 1), 0.0
         if successors is not None and predecessors is not None:
@@ -242,7 +244,9 @@ class GridSearch(KernelLoop):
             return None
         depths, self._depths = self._depths, None
         space, left_words = self._workspace(), f.spare_words() if self.stops else None
-        result = space.result if log is None else log.words
+        result, seen = space.pinned if self.stops else (space.result, None)
+        if log is not None:
+            result, seen = log.words, None
         num_sources, source = f.nvals, f.single
         sources, source_values = (None, None) if source >= 0 else f.listed()
         excluded = None
@@ -262,7 +266,10 @@ class GridSearch(KernelLoop):
         launch = functools.partial(self._launch(space, log, blank), given)
 
         def settle() -> None:
-            left = workspaces.entries_left(self.device, result) if self.stops else 0
+            if seen is not None:
+                left = seen[_LEFT]
+            else:
+                left = workspaces.entries_left(self.device, result) if self.stops else 0
             if left:
                 number = None if self.keep else f.dtype.numpy.type(1)
                 f.set_bitmap(left_words, f_values, number, left)
