@@ -409,8 +409,8 @@ class TransposedMatrix(MatrixView):
         stored = self.stored
         return stored if hasattr(stored, "to_coo") else stored.new()
 
-    reduce_rowwise = _exchanged("reduce_columnwise")
-    reduce_columnwise = _exchanged("reduce_rowwise")
+    reduce_rowwise: Callable[..., Call] = _exchanged("reduce_columnwise")
+    reduce_columnwise: Callable[..., Call] = _exchanged("reduce_rowwise")
     to_csr, to_csc = _exchanged("to_csc"), _exchanged("to_csr")
     to_dcsr, to_dcsc = _exchanged("to_dcsc"), _exchanged("to_dcsr")
     reduce = reduce_scalar = _exchanged("reduce")
