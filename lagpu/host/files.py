@@ -158,16 +158,15 @@ def os_errors_named(what: str, path: Path) -> Iterator[None]:
         yield
     except LagpuError:
         raise
-    except FileNotFoundError as error:
-        if what == "read":
-            raise FileMissing(f"read: there is no file {path}. Check the name.") from error
-        if not path.parent.is_dir():
-            missing = f"{what}: there is no folder {path.parent}. Create it first."
-            raise FileMissing(missing) from error
-        raise InvalidValue(f"{what}: {path}: {error.strerror or error}.") from error
     except IsADirectoryError as error:
         raise InvalidValue(f"{what}: {path} is a folder. Give a file.") from error
     except OSError as error:
+        is_missing = isinstance(error, FileNotFoundError)
+        if is_missing and what == "read":
+            raise FileMissing(f"read: there is no file {path}. Check the name.") from error
+        if is_missing and not path.parent.is_dir():
+            missing = f"{what}: there is no folder {path.parent}. Create it first."
+            raise FileMissing(missing) from error
         raise InvalidValue(f"{what}: {path}: {error.strerror or error}.") from error
 
 

@@ -176,8 +176,8 @@ class Program:
     def run(self, line: str, out: str, expected: Options, computed: DType) -> None:
         """Run a line, and compare the output now or at the end of the program.
 
-        A look ends what a backend has put off, so some programs leave the outputs alone of which
-        the reference knows every bit. Else the plain one gets the values of the backend.
+        Reading an output ends what a backend has put off, so some programs do not read outputs
+        whose every bit the reference knows. Else the plain one gets the values of the backend.
         """
         if not self._executed(line):
             return
