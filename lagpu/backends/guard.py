@@ -158,7 +158,10 @@ class _Overridden:
         # A loop that runs as one kernel would ignore most choices.
         offered, name = backend.capabilities, (policy or "").partition(":")[0]
         self.capabilities = offered._replace(
-            fuses=name in offered.fused_policies, searches=name in offered.systems, clusters=None
+            fuses=name in offered.fused_policies,
+            searches=name in offered.systems,
+            clusters=None,
+            batches=None,
         )
         self.last_loop = ""
 

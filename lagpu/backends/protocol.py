@@ -171,6 +171,8 @@ class Capabilities(NamedTuple):
     clusters : callable or None
         On a grid, ``clusters(matrix, pieces)`` returns the `Clusters` of so many pieces, for None
         of the fewest that hold the matrix, a copy in each; None if all pieces share one.
+    batches : Batches or None
+        What runs statements in a row as one program. None: each statement runs by itself.
     """
 
     fuses: bool = False
@@ -182,11 +184,28 @@ class Capabilities(NamedTuple):
     parts: Parts | None = None
     systems: tuple[str, ...] = ()
     clusters: Callable[[Handle, int | None], Clusters | None] | None = None
+    batches: Batches | None = None
 
     @property
     def records(self) -> bool:
         """Whether a loop is recorded, so that the backend may run it as one program."""
         return self.fuses or self.searches
+
+
+class Batches(Protocol):
+    """Runs statements in a row as one program, once it has one for statements like these."""
+
+    def joins(self, statement: ops.Statement) -> bool:
+        """Whether a statement may be one of a batch."""
+
+    def plan(
+        self, statements: Sequence[ops.Statement], counted: Handle | None
+    ) -> ops.FusedLoop | None:
+        """Return the program of such statements; None if there is none, or none yet.
+
+        The number of entries of the vector `counted` is asked for next. The caller holds the lock
+        of the backend.
+        """
 
 
 class Parts(Protocol):

@@ -17,7 +17,7 @@ from lagpu.algebra.operators import SIGNS, BinaryOp, IndexUnaryOp, Monoid, Unary
 from lagpu.algebra.tables import binary, indexunary, unary
 from lagpu.backends.protocol import Backend
 from lagpu.core.hints import NoArithmetic, how_to_enter, is_operand, name_of, object_of
-from lagpu.core.recorder import current_recorder
+from lagpu.core.recorder import current_recorder, queue
 from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, cast, lookup, unify
 from lagpu.host.columns import all_distinct
 from lagpu.operations import BoundOperator, Counter, CounterRef, ScalarRef, ScalarValue
@@ -203,7 +203,7 @@ def _integer_scalar(value: int, dtype: DType) -> Any:
 def _scalar(value: Any, dtype: DType, what: str) -> Any:
     scalar_dtype(value, dtype, what)  # raises unless it is a number
     data = getattr(value, "data", None)
-    if type(data) is ScalarValue and current_recorder() is not None:
+    if type(data) is ScalarValue and (current_recorder() is not None or queue.writes(data)):
         return ScalarRef(data, dtype, value.name, functools.partial(_scalar, value, dtype, what))
     number = getattr(value, "value", value)
     if number is None:

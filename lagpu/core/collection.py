@@ -311,7 +311,8 @@ class Collection(Arithmetic):
     @property
     def nvals(self) -> int:
         """Number of entries."""
-        return self._flushed().nvals(self.data)
+        flush(self.backend, self.data)
+        return self.backend.nvals(self.data)
 
     def wait(self, how: str = "materialize") -> Self:
         """Return this object when all operations that make it have ended, for measuring time.

@@ -18,7 +18,7 @@ from lagpu.backends.protocol import Backend
 from lagpu.core import hints
 from lagpu.core.arguments import binary_operator
 from lagpu.core.hints import Deferred, NoArithmetic, NoTruth, is_operand, name_of, object_of
-from lagpu.core.recorder import current_observer, current_recorder, run_statement
+from lagpu.core.recorder import current_observer, current_recorder, queue, run_statement
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.host import display
 from lagpu.host.source import drops_an_error, expression_at, is_notation, operation_at, taken_by
@@ -414,7 +414,7 @@ def assign(to: Updater, value: Any) -> None:
             observer.recorded(to, call)
     elif observer is not None and call.backend is not None:
         observer.statement(to, call, partial(run_statement, call.backend, s))
-    else:
+    elif recorder is not None or not queue.takes(s, call.backend, sys._getframe(1)):
         run_statement(call.backend, s)
 
 

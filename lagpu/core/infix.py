@@ -190,7 +190,8 @@ def as_column(v: Any) -> Any:
     """Return the n x 1 matrix with the entries of a vector; the host sees none of a full one."""
     place = v._flushed()
     if v.nvals == v.size:
-        indices, values = (place.vector_values(x.data, True) for x in (v.apply("index").new(), v))
+        both = v.apply("index").new(), v
+        indices, values = (x._flushed().vector_values(x.data, True) for x in both)
     else:
         indices, values = v.to_coo()
     ptr = np.array([0, len(indices)])

@@ -1,16 +1,26 @@
-"""The observer and the recorder of a program's statements."""
+"""The recorder of a loop's body, the queue of statements that wait, and the observer of both."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from threading import get_ident
+from threading import RLock, get_ident
+from types import FrameType
 from typing import Any
 
 from lagpu.backends.protocol import Backend
-from lagpu.operations import Constant, FusedLoop, Rejection, ScalarValue, Statement, resolved
+from lagpu.operations import (
+    Constant,
+    FusedLoop,
+    Handle,
+    Rejection,
+    ScalarValue,
+    Statement,
+    resolved,
+)
 
 
 class Recorder:
@@ -59,6 +69,7 @@ class Recorder:
 
     def open(self) -> None:
         """Take the statements of this thread or task from now on."""
+        queue.flush()
         self.is_open = True
         _current.set(self)
         if self._observer is not None:
@@ -112,18 +123,152 @@ def current_recorder() -> Recorder | None:
     return found if found is not None and found.is_open else None
 
 
-def flush(backend: Backend | None = None) -> None:
-    """Run the statements recorded for a backend (None: any), before one of its objects is read."""
+def flush(backend: Backend | None = None, counted: Handle | None = None) -> None:
+    """Run what is recorded or waits for a backend (None: any), before one of its objects is read.
+
+    `counted` is the vector whose number of entries is about to be read, if that is all.
+    """
     recorder = current_recorder()
     if recorder is not None and backend in (None, recorder.backend):
         recorder.flush()
+    if queue.statements and backend in (None, queue.backend):
+        queue.flush(counted)
 
 
 def why_unreadable(x: Any) -> str:
     """Return why a display cannot read an object now, or an empty string."""
     recorder = current_recorder()
     recorded = recorder is not None and x.backend in (None, recorder.backend)
+    if not recorded:
+        flush()
     return "a loop is being recorded" if recorded else ""
+
+
+# ------------------------------------------------------------------------------------------
+# Nonblocking mode, as GraphBLAS calls it: statements of a loop that Python runs wait, and then run
+# as one program.
+
+
+HOT = 3  # times that a line runs its statement at once; from then on it is taken for a loop's
+_MOST, _MOST_BYTES = 64, 1 << 28  # statements that wait, and bytes of their outputs
+_MOST_SITES = 4096  # that are counted; then all counts begin again
+
+blocking: ContextVar[bool] = ContextVar("lagpu_blocking", default=False)
+
+
+class Queue:
+    """The statements of one thread and one backend that wait for each other.
+
+    They run when a value is read, when a statement comes that cannot join them, when the line of
+    the first one comes again, or when there are many. No other thread's statements wait with them:
+    a thread that finds some runs them, and from then on every statement runs at once.
+
+    Attributes
+    ----------
+    statements : list of Statement
+        Those that wait, in order.
+    backend : Backend or None
+        The backend of all of them.
+    """
+
+    def __init__(self) -> None:
+        self.statements: list[Statement] = []
+        self.backend: Backend | None = None
+        self._lock = RLock()
+        self._thread = 0
+        self._is_shared = False
+        self._bytes = 0
+        self._first: Any = None  # the line of the first one
+        self._seen: dict[Any, int] = {}  # how often each line's statement has come
+
+    def takes(self, s: Statement, backend: Backend | None, site: FrameType | int) -> bool:
+        """Take a statement and return True; or return False, when all before it have run.
+
+        `site` is the caller's frame, or that of a function of lagpu that the author's line has
+        called; or a number that is the same for each run of a statement known to be repeated.
+        """
+        if backend is None:  # a number for a scalar
+            backend = self.backend
+            if not self.statements:
+                return False
+        assert backend is not None
+        batches = backend.capabilities.batches
+        place: Any = None
+        if batches is not None and not (blocking.get() or self._is_shared):
+            place = site if isinstance(site, int) else self._hot(site)
+        with self._lock:
+            if self.statements:
+                ends = place == self._first or len(self.statements) >= _MOST
+                ends = ends or self._bytes > _MOST_BYTES or backend is not self.backend
+                if ends or place is None or self._thread != get_ident():
+                    self.flush()
+            if place is None or batches is None or self._is_shared:
+                return False
+            if not batches.joins(s):
+                self.flush()
+                return False
+            if not self.statements:
+                self.backend, self._thread, self._first = backend, get_ident(), place
+                self._bytes = 0
+            self.statements.append(s)
+            if not s.writes_scalar:
+                self._bytes += s.out.size * s.out.dtype.numpy.itemsize
+        return True
+
+    def _hot(self, frame: FrameType) -> tuple[int, int] | None:
+        """Return the place of the author's statement, or None if it has not come often."""
+        found: FrameType | None = frame
+        while found is not None and found.f_globals.get("__name__", "").startswith("lagpu.core."):
+            found = found.f_back
+        if found is None:
+            return None
+        site = id(found.f_code), found.f_lasti
+        seen = self._seen.get(site, 0)
+        if seen >= HOT:
+            return site
+        if len(self._seen) >= _MOST_SITES:
+            self._seen.clear()
+        self._seen[site] = seen + 1
+        return None
+
+    def writes(self, x: ScalarValue) -> bool:
+        """Whether a statement that waits gives a scalar its value."""
+        return any(s.out is x for s in self.statements)
+
+    def flush(self, counted: Handle | None = None) -> None:
+        """Run the statements that wait; `counted` is as `flush` takes it.
+
+        If one of them raises, it is as if the program had ended there.
+        """
+        with self._lock:
+            taken, self.statements = self.statements, []
+            if taken:
+                self._is_shared = self._is_shared or self._thread != get_ident()
+                assert self.backend is not None
+                run_statements(self.backend, taken, counted)
+
+    def forget(self) -> None:
+        """Forget what waits: it is that of the process before a fork."""
+        self.__init__()  # type: ignore[misc]
+
+
+queue = Queue()
+os.register_at_fork(after_in_child=queue.forget)
+
+
+def run_statements(
+    backend: Backend, statements: Sequence[Statement], counted: Handle | None = None
+) -> None:
+    """Run statements in order: as one program if the backend has one for them, else one by one."""
+    batches = backend.capabilities.batches
+    if len(statements) > 1 and batches is not None:
+        with backend.lock:  # what a plan has found holds until the program has run
+            program = batches.plan(statements, counted)
+            if program is not None:
+                program.run()
+                return
+    for s in statements:
+        run_statement(backend, s)
 
 
 def run_statement(backend: Backend | None, s: Statement, depth: int = 0) -> None:
@@ -213,6 +358,7 @@ def current_observer() -> Observer | None:
 
 def set_observer(observer: Observer | None) -> None:
     """Let `observer` see every statement of this thread from now on; None ends it."""
+    queue.flush()
     if observer is not None:
         observer.thread = get_ident()
     _current_observer.set(observer)

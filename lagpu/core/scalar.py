@@ -118,6 +118,7 @@ class Scalar(NoArithmetic):
     def wait(self, how: str = "materialize") -> Scalar:
         """Return this scalar when its value is known; see `Vector.wait`."""
         check_how(how)
+        flush()
         self.data.get()
         return self
 

@@ -6,7 +6,6 @@ import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import partial
 from types import CodeType, FrameType
 from typing import Any, NamedTuple, TypeVar
@@ -19,11 +18,27 @@ from lagpu.core import Matrix, Vector
 from lagpu.core.arguments import integer
 from lagpu.core.expr import kind_of
 from lagpu.core.hints import name_of
-from lagpu.core.recorder import Recorder, current_observer, current_recorder, run_statement
+from lagpu.core.recorder import (
+    Recorder,
+    blocking,
+    current_observer,
+    current_recorder,
+    queue,
+    run_statement,
+)
 from lagpu.dtypes import BOOL, INT64
 from lagpu.errors import DomainMismatch, InvalidValue
 from lagpu.loops.purity import VIEWS, LoopBody, backend_of, lookup, read_body
-from lagpu.operations import FusedLoop, Handle, RecordedBody, Rejection, Statement, Sweep, Until
+from lagpu.operations import (
+    FusedLoop,
+    Handle,
+    RecordedBody,
+    Rejection,
+    Statement,
+    Sweep,
+    Until,
+    resolved,
+)
 
 T = TypeVar("T")
 
@@ -212,7 +227,7 @@ def keep_known(
 
 
 # ------------------------------------------------------------------------------------------
-# Run a recorded body again and again, each statement by itself.
+# Run a recorded body again and again: its statements wait for each other, or run by themselves.
 
 
 def replay(
@@ -254,7 +269,9 @@ def _count_idle(body: Sequence[Statement], empty: Vector | Matrix) -> int:
 
 def _run(backend: Backend, statements: Sequence[Statement], depth: int) -> None:
     for s in statements:
-        run_statement(backend, s, depth)
+        now = s._replace(operation=resolved(s.operation, depth)) if s.assigns_counter else s
+        if not queue.takes(now, backend, id(s)):
+            run_statement(backend, now)
 
 
 # ------------------------------------------------------------------------------------------
@@ -308,6 +325,7 @@ def loop(
             raise DomainMismatch(f"loop: {kind} is neither a Vector nor a Matrix. Give one.")
     if times is not None:
         times = integer(times, "loop: times", 0)
+    queue.flush()
     until = _Until(until_empty, until_unchanged, times)
     watched = until_unchanged if until_empty is None else until_empty
     frame = sys._getframe(1)
@@ -334,7 +352,7 @@ def loop(
         body = LoopBody(reason=why)
     counted = Counted(body.counter, frame.f_globals) if body.counter else None
     learn = partial(keep_known, frame, frame.f_lineno, backend, body)
-    return _record_and_run(backend, until, body, not _eager.get(), counted, learn)
+    return _record_and_run(backend, until, body, not blocking.get(), counted, learn)
 
 
 class _Until(NamedTuple):
@@ -363,14 +381,14 @@ def eager() -> Iterator[None]:
     A body of lagpu statements alone is recorded once; then each statement runs by itself, in every
     iteration. Under a debugger, and while statements are traced, Python runs the body.
     """
-    token = _eager.set(True)
+    queue.flush()
+    token = blocking.set(True)
     try:
         yield
     finally:
-        _eager.reset(token)
+        blocking.reset(token)
 
 
-_eager: ContextVar[bool] = ContextVar("lagpu_eager", default=False)
 _INSIDE = "inside lagpu.eager()"
 BY_ITSELF = "eager: this backend runs each statement by itself"
 IN_A_BODY = "it is inside the recorded body of another loop"
@@ -380,14 +398,14 @@ def why_eager() -> str:
     """Return why each statement is to run by itself, or an empty string."""
     observer = current_observer()
     observed = "" if observer is None else observer.why_eager
-    return observed or (_INSIDE if _eager.get() else "")
+    return observed or (_INSIDE if blocking.get() else "")
 
 
 def _run_known(backend: Backend, until: _Until, body: RecordedBody) -> None:
     """Run a whole loop whose body was recorded before; there is no observer."""
     if until.is_over:
         backend.last_loop = "no iteration"
-    elif _eager.get():
+    elif blocking.get():
         backend.last_loop = f"eager: {_INSIDE}"
         replay(backend, body, *until)
     elif not _run_whole(backend, partial(backend.plan_loop, body, until.handles())):
@@ -605,6 +623,7 @@ def sweep(levels: Vector | Matrix) -> Iterator[Pair]:
             f"sweep: {levels.name} is of type {levels.dtype}, and levels are integers. "
             "Give what bfs_levels returns."
         )
+    queue.flush()
     found = _Levels(levels)
     backend = levels.backend
     if not backend.capabilities.fuses:

@@ -17,6 +17,7 @@ from lagpu import backends
 from lagpu.algebra.tables import binary
 from lagpu.backends.protocol import Backend
 from lagpu.core.matrix import Matrix
+from lagpu.core.recorder import flush
 from lagpu.core.scalar import Scalar
 from lagpu.core.vector import Vector
 from lagpu.dtypes import BOOL, FP64, INT32, INT64, DType
@@ -25,7 +26,7 @@ from lagpu.loops.loop import eager
 
 # Of each loop, which costs a compilation; and those on which it runs eager too, launch by launch.
 _DATA, _EAGER = 50, 10
-_KINDS = ("vectors", "scalars", "passes", "two sizes", "matrices")
+_KINDS = ("vectors", "scalars", "passes", "two sizes", "batches", "matrices")
 _WITH_KERNELS = ("searches", "searches", "search rows", "relaxations", "sweeps", "sweep rows")
 #: The vectors, or k-row matrices, of a loop.
 NAMES = {"x": INT64, "y": INT64, "z": INT32, "b": BOOL, "f": FP64}
@@ -91,6 +92,8 @@ def _run(draw: Draw, backend: Backend, kinds: Sequence[str]) -> int:
     elif kind in ("passes", "two sizes"):
         source = draw(pass_loops(two_sizes=kind == "two sizes"), label="loop")
         size = draw(st.sampled_from(SIZES), label="size") if kind == "two sizes" else 0
+    elif kind == "batches":
+        source = draw(batched_loops(), label="loop")
     else:
         source = draw(vector_loops(scalars=kind == "scalars"), label="loop")
     seed = draw(st.integers(0, 2**16), label="seed")
@@ -232,6 +235,7 @@ def _outcome(function: Callable[..., None], args: list[Any]) -> tuple[list[Any],
     error = ""
     try:
         function(*args)
+        flush()
     except LagpuError as found:
         error = f"{type(found).__name__}: {found}"
     return [_values(x) for x in args[1:]], error
@@ -283,6 +287,13 @@ def pass_loops(draw: Draw, two_sizes: bool = False) -> str:
     if two_sizes:  # for what takes a pass of either size, and a third one
         body += draw(st.lists(st.one_of(*kinds), max_size=12))
     return _function(draw, body, two_sizes, ["r << 7"] if filled else [])
+
+
+@st.composite
+def batched_loops(draw: Draw) -> str:
+    """Draw one of these that Python runs, so that its statements wait for each other."""
+    source = str(draw(st.one_of(vector_loops(scalars=True), pass_loops())))
+    return f"{source}        pass\n"
 
 
 @st.composite

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import hashlib
 import io
 import os
+import pickle
+import subprocess
+import sys
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -116,6 +120,54 @@ def _whole(path: Path) -> bytes | None:
     return content if hashlib.sha256(content).digest() == digest else None
 
 
+# ------------------------------------------------------------------------- in the background
+_CHILD = (
+    "import os, pickle, sys; os.nice(10); given = sys.stdin.buffer; "
+    "sys.path[:] = pickle.load(given); build, values = pickle.load(given); build(*values)"
+)
+_running: set[Any] = set()  # processes
+
+
+def beside(build: Callable[..., object], *values: Any) -> Callable[[], bool | None]:
+    """Call a function of a module in another process, which it ends with this one.
+
+    Returns
+    -------
+    callable
+        Whether the call has succeeded; None as long as it runs.
+    """
+    given = tempfile.TemporaryFile()  # a pipe would make us wait for the other end
+    with given:
+        pickle.dump(sys.path, given)
+        pickle.dump((build, values), given)
+        given.seek(0)
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-c", _CHILD], stdin=given, stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL, process_group=0,
+            )  # fmt: skip
+        except OSError:
+            return lambda: False
+    _running.add(process)
+
+    def done() -> bool | None:
+        code = process.poll()
+        if code is None:
+            return None
+        _running.discard(process)
+        return code == 0
+
+    return done
+
+
+@atexit.register
+def _end_running() -> None:
+    for process in list(_running):
+        process.kill()
+        process.wait()
+
+
+# ------------------------------------------------------------------------------------ shipped
 # There is an archive for each GPU, a tar compressed as a whole: kernels are much alike. A member
 # is named by the hash of all that decides it, so one of another text is not found, and is
 # compiled. `.ci/cubins.py` makes the archives, which are part of a wheel and not of the
@@ -184,6 +236,13 @@ def _members(path: Path) -> dict[str, bytes]:
 
 # CuPy's own compiler takes FP32 numbers below 1.2e-38 for 0 (``-ftz=true``, which it adds to the
 # options of everybody), and links kernels that are launched cooperatively a second time.
+
+
+def compile_for(kernel: Kernel, capability: int, flags: tuple[str, ...], backend: str) -> None:
+    """Compile a kernel into the cache, in a process that uses no GPU."""
+    import cupy
+
+    compiled(cupy, kernel, capability, flags, backend)
 
 
 def compiled(

@@ -19,7 +19,7 @@ from typing import Any, cast
 import numpy as np
 
 from lagpu.backends.gpu.device import protocol
-from lagpu.backends.gpu.device.compiled import compiled
+from lagpu.backends.gpu.device.compiled import compile_for, compiled
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, HostNotification, How, Timer
 from lagpu.backends.gpu.kernels import Kernel
 from lagpu.errors import BackendUnavailable, KernelLaunchError
@@ -579,6 +579,9 @@ class CudaDevice(Device):
         module = self.xp.cuda.function.Module()
         module.load(compiled(self.xp, kernel, self._capability, self._flags, self._backend))
         return module.get_function(kernel.name)  # keeps the module
+
+    def _building(self, kernel: Kernel) -> tuple[Any, ...]:
+        return compile_for, kernel, self._capability, self._flags, self._backend
 
 
 def _open_device(index: int) -> tuple[Any, Any]:

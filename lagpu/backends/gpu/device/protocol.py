@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from lagpu.backends.gpu.device.compiled import beside
 from lagpu.backends.gpu.kernels import Kernel, Param, constant, kernel
 from lagpu.backends.guard import out_of_memory, refuse_after_fork
 from lagpu.backends.protocol import Measured
@@ -341,7 +342,16 @@ class Device(Protocol):
             self.compile_ms += (time.perf_counter() - start) * 1e3
         return known
 
+    def compile_beside(self, kernel: Kernel) -> Callable[[], bool | None]:
+        """Begin to compile a kernel into the cache; return what `beside` does."""
+        if kernel in self._functions:
+            return lambda: True
+        return beside(*self._building(kernel))
+
     def _compiled(self, kernel: Kernel) -> Any: ...
+
+    def _building(self, kernel: Kernel) -> tuple[Any, ...]:
+        """Return a function of a module that compiles a kernel into the cache, and its values."""
 
     def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
         """Return how many blocks of `kernel` a cooperative launch can have, in whole clusters."""

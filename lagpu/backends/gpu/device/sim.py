@@ -157,6 +157,9 @@ class SimDevice(Device):
     def _compiled(self, kernel: Kernel) -> Any:
         return _load_kernel(kernel, self.flags)
 
+    def _building(self, kernel: Kernel) -> tuple[Any, ...]:
+        return _object_of, kernel, self.flags
+
     def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
         """Return the most blocks of a cooperative launch; here of any."""
         protocol.check_shape(kernel, block)
@@ -255,12 +258,15 @@ def _load_runtime(flags: tuple[str, ...]) -> ctypes.CDLL:
 @functools.cache
 def _load_kernel(kernel: Kernel, flags: tuple[str, ...]) -> Any:
     """Compile and load; the kernel gets the runtime by pointer, so it links to nothing."""
-    options = (*kernel.flags, *_KERNEL_FLAGS, *flags)
-    library = ctypes.CDLL(
-        str(shared_object(kernel.source + _entry_text(kernel), repr(kernel), options))
-    )
+    library = ctypes.CDLL(str(_object_of(kernel, flags)))
     library.lg_attach(ctypes.c_void_p(_load_runtime(flags).sim_state()))
     return library.lg_entry
+
+
+def _object_of(kernel: Kernel, flags: tuple[str, ...]) -> Path:
+    """Return the path of a kernel's object, compiled if it is not in the cache."""
+    options = (*kernel.flags, *_KERNEL_FLAGS, *flags)
+    return shared_object(kernel.source + _entry_text(kernel), repr(kernel), options)
 
 
 def _entry_text(kernel: Kernel) -> str:

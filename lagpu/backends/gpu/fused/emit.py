@@ -45,6 +45,8 @@ class Run:
         Thread blocks.
     barrier : array or None
         A barrier of the grid that a matrix' workspace has, once an argument needs that workspace.
+    numbers : sequence
+        The numbers of a batch's statements, in their order.
     """
 
     handles: Sequence[Handle]
@@ -52,6 +54,7 @@ class Run:
     blocks: int = 0
     scalars: Any = None
     barrier: Array = None
+    numbers: Sequence[Any] = ()
 
     def room(self, count: int, dtype: Any) -> Array:
         """Return uninitialised memory for `count` numbers."""
@@ -60,6 +63,16 @@ class Run:
 
 
 Make = Callable[[Run], Sequence[Any]]
+
+
+class Number(NamedTuple):
+    """A number of a batch, in a statement that its program is written from: `Run.numbers` has it.
+
+    So programs of the same statements with other numbers are one.
+    """
+
+    place: int
+    dtype: DType
 
 
 class Arguments:
@@ -120,6 +133,8 @@ class Parameters:
 
     def number(self, ctype: str, value: Any) -> str:
         """Return the text for a number of a statement: a parameter, or the value of a scalar."""
+        if type(value) is Number:
+            return self.made([ctype], lambda run: [run.numbers[value.place]])[0]
         if type(value) is not ops.ScalarRef:
             return self.add(ctype, value)
         return f"number_of<{ctype}>({self.scalars[id(value.scalar)]})"
@@ -537,7 +552,13 @@ class Operands:
     counters : int
         How many counters an iteration has: the entries of `until_empty`, the changes of
         `until_unchanged`, and those that statements need.
+    once : bool
+        Whether there is one iteration; then the first counter has the entries of `counted`, if that
+        is a vector.
     """
+
+    once = False
+    counted: VectorStore | None = None
 
     header = "program/program.cuh"
     most_held = 32  # indices of a vector, one a lane

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, Un
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.kernels import Kernel, from_source
 from lagpu.backends.gpu.storage.stores import VectorStore
-from lagpu.dtypes import DType
+from lagpu.dtypes import DType, lookup
 from lagpu.operations import Descriptor, Handle, Statement, operands_of
 
 WORDS = 4  # at once, as kWords of common/entries.cuh
@@ -610,6 +611,15 @@ def _condition(operands: emit.Operands, log: LogLines) -> tuple[list[str], list[
         "}",
     ]
     params, empty, unchanged = operands.params, operands.empty, operands.unchanged
+    if operands.once:
+        asked = operands.counted
+        if asked is None:
+            return [], [], []
+        return (
+            [],
+            [],
+            [f"count_entries({params.size(asked.size)}, {params.vector(asked)}_words, now);"],
+        )
     if empty is not None and operands.holds(empty.size):
         held = operands.named(empty).held
         return [], [f"if (!warp_any({held}.there)) break;", *alone], []
@@ -648,13 +658,13 @@ _ITSELF = frozenset(
 
 
 def signature(
-    statements: Sequence[Statement], *ends: VectorStore | None
+    statements: Sequence[Statement], *ends: VectorStore | None, numbers: list[Any] | None = None
 ) -> tuple[tuple[Any, ...], list[Handle]]:
     """Return (the signature, vectors and matrices in their order) of a body and its condition.
 
-    By it the programs of loops with scalars are kept, whose bodies are not kept as records: to
-    write the text takes longer than a short loop runs. It has operators and types themselves, and
-    numbers by their bits.
+    By it the programs of batches are kept, and of loops with scalars, whose bodies are not kept as
+    records: to write the text takes longer than a short loop runs. It has operators and types
+    themselves, and numbers by their bits, or by their types if `numbers` takes them.
     """
     places: dict[int, tuple[int, Any]] = {}
 
@@ -662,7 +672,10 @@ def signature(
         if type(x) in _ITSELF:
             return x
         if isinstance(x, np.generic):
-            return x.dtype.char, x.tobytes()
+            if numbers is None:
+                return x.dtype.char, x.tobytes()
+            numbers.append(x)
+            return x.dtype.char
         if type(x) is ops.ScalarRef:
             return part(x.scalar), x.dtype
         if isinstance(x, tuple):
@@ -678,3 +691,18 @@ def signature(
     found = [x for _, x in places.values()]
     handles = [x for x in found if type(x) is not ops.ScalarValue]
     return (*parts, *map(kind_of, found)), handles
+
+
+def without_numbers(statements: Sequence[Statement]) -> list[Statement]:
+    """Return statements with a `Number` in place of each, in the order of `signature`."""
+    places = itertools.count()
+
+    def part(x: Any) -> Any:
+        if isinstance(x, np.generic):
+            return emit.Number(next(places), lookup(x.dtype))
+        if type(x) in _ITSELF or not isinstance(x, tuple) or type(x) is ops.ScalarRef:
+            return x
+        parts = [part(y) for y in x]
+        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+
+    return [part(s) for s in statements]

@@ -1,0 +1,386 @@
+"""Statements of a loop that Python runs wait for each other, and run as one program."""
+
+import os
+import tempfile
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from batches import batches_at_once, launches
+from drawn_loops import batched_loops, compare, load
+from hypothesis import strategies as st
+from strategies import for_all
+
+import lagpu
+from lagpu import BOOL, FP64, INT32, INT64, Matrix, Scalar, Vector, binary, monoid, semiring
+from lagpu.backends.gpu.fused.program import run as program_run
+from lagpu.core import recorder
+from lagpu.errors import EmptyObject, OutOfMemory
+
+
+@pytest.fixture
+def place(backend):
+    if backend.capabilities.batches is None:
+        pytest.skip("cpu runs each statement by itself")
+    with batches_at_once():
+        yield backend
+
+
+def graph(place, n=70):
+    rng = np.random.default_rng(3)
+    i, j = rng.integers(0, n, 4 * n), rng.integers(0, n, 4 * n)
+    return Matrix.from_coo(i, j, 1.0, FP64, nrows=n, ncols=n, dup_op=binary.first, backend=place)
+
+
+def full(place, n=70, start=0.0):
+    return Vector.from_dense(np.arange(n) + start, backend=place)
+
+
+# ---- bodies that authors write, each with a line that no loop of lagpu statements has
+def counter_plus_one(A):
+    levels, q = Vector(INT32, A.nrows, like=A), Vector(BOOL, A.nrows, like=A)
+    q[0] = True
+    depth = 0
+    while q.nvals:
+        levels(q.S) << depth + 1
+        q(~levels.S, replace=True) << semiring.any_pair(q @ A)
+        depth += 1
+    return levels
+
+
+def heat(A):
+    x, total = Vector(FP64, A.nrows, like=A), Vector(FP64, A.nrows, like=A)
+    x << 1.0
+    for k in lagpu.loop(times=6):
+        x << semiring.plus_second(x @ A)
+        x << x * (0.5 / (k + 1))
+        total(binary.plus) << x
+    return total
+
+
+def found_target(A):
+    levels, q = Vector(INT32, A.nrows, like=A), Vector(BOOL, A.nrows, like=A)
+    q[0] = True
+    for depth in lagpu.loop(until_empty=q):
+        levels(q.S) << depth
+        q(~levels.S, replace=True) << semiring.any_pair(q @ A)
+        if depth == 3:
+            break
+    return levels
+
+
+def tolerance(A):
+    x, y, d = (Vector(FP64, A.nrows, like=A) for _ in range(3))
+    x << 1.0 / A.nrows
+    changes = []
+    for _ in range(20):
+        y << semiring.plus_second(x @ A)
+        y << y * 0.05 + 0.5
+        d << abs(y - x)
+        x << y
+        changes.append(d.reduce(monoid.plus).get())
+        if changes[-1] < 1e-3:
+            break
+    return x
+
+
+def constant_test(A):
+    x = Vector(FP64, A.nrows, like=A)
+    x << 1.0
+    for _ in lagpu.loop(times=4):
+        if A.nrows > 5:
+            x << semiring.plus_second(x @ A)
+            x << x * 0.25
+    return x
+
+
+def helper(A):
+    def step(x, A):
+        return semiring.plus_second(x @ A)
+
+    x, y = Vector(FP64, A.nrows, like=A), Vector(FP64, A.nrows, like=A)
+    x << 1.0
+    for _ in lagpu.loop(times=4):
+        y << step(x, A)
+        x << y * 0.25
+    return x
+
+
+def norm(A):
+    x, s = Vector(FP64, A.nrows, like=A), Scalar(FP64)
+    x << 1.0
+    for _ in range(5):
+        x(binary.plus) << semiring.plus_second(x @ A)
+        s << x.reduce(monoid.max)
+        x << x / s
+        pass
+    return x
+
+
+def temporaries(A):
+    x = Vector(FP64, A.nrows, like=A)
+    x << 1.0
+    for _ in range(4):
+        y = semiring.plus_second(x @ A).new()
+        x << (y * 0.25 + x).new()
+    return x
+
+
+def printed(A):
+    x, lines = Vector(FP64, A.nrows, like=A), []
+    x << 1.0
+    for k in lagpu.loop(times=4):
+        x << semiring.plus_second(x @ A)
+        x << x * 0.25
+        lines.append(f"{k}: {x.nvals}")
+    assert len(lines) == 4
+    return x
+
+
+BODIES = (
+    *(counter_plus_one, heat, found_target, tolerance, constant_test, helper, norm),
+    *(temporaries, printed),
+)
+
+
+@pytest.mark.parametrize("body", BODIES, ids=lambda body: body.__name__)
+def test_a_body_means_the_same(place, body):
+    expected = body(graph("cpu"))
+    for _ in range(2):
+        found = body(graph(place))
+        assert found.to("cpu").isclose(expected, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("body", BODIES, ids=lambda body: body.__name__)
+def test_an_iteration_is_one_launch(place, body):
+    A = graph(place)
+    body(A).wait()  # forms of the matrix are made
+    with launches(place) as names:
+        body(A).wait()
+    turns = {"tolerance": 20, "counter_plus_one": 8, "norm": 6}.get(body.__name__, 7)
+    assert names.count("program") <= turns
+    assert len(names) <= turns + 6  # before the loop, and reading
+
+
+def test_numbers_are_arguments(place):
+    """Statements with other numbers are the same program."""
+    known = place.capabilities.batches._known
+    u, w, x = full(place), Vector(FP64, 70, backend=place), Vector(FP64, 70, backend=place)
+    before = len(known)
+    for k in range(5):
+        w << u * (k + 1)
+        x << w.apply(binary.minus, left=k)
+        assert x.to_coo()[1].tolist() == [k - i * (k + 1) for i in range(70)]
+    assert len(known) == before + 1
+
+
+def test_equal_numbers_become_different(place):
+    """One object for two equal numbers, as small integers are, is two arguments."""
+    w, x = Vector(INT64, 70, backend=place), Vector(INT64, 70, backend=place)
+    for one, two in ((1, 1), (1, 2), (2, 1)):
+        w << one
+        x << two
+        assert (w.to_coo()[1][0], x.to_coo()[1][0]) == (one, two)
+
+
+def test_a_read_runs_what_waits(place):
+    u, w = full(place), Vector(FP64, 70, backend=place)
+    readers = (
+        *(lambda: w.nvals == 70, lambda: w.to_coo()[1][3] == 4, lambda: w[3].value == 4),
+        *(lambda: w.reduce().value == 70 * 71 / 2, lambda: w.get(3) == 4),
+        *(lambda: w.dup().get(3) == 4, lambda: w.to("cpu").get(3) == 4),
+        *(lambda: w.isequal(full(place, start=1)), lambda: "70" in repr(w)),
+        lambda: np.from_dlpack(w.to("cpu"))[3] == 4,
+    )
+    for read in readers:
+        w.clear()
+        w << u
+        w(accum=binary.plus) << 1
+        assert recorder.queue.statements
+        assert read()
+        assert not recorder.queue.statements
+
+
+def test_a_scalar_that_waits(place):
+    u, w, s = full(place), Vector(FP64, 70, backend=place), Scalar(FP64, 5)
+    s << u.reduce(monoid.max)
+    w << u / s
+    assert len(recorder.queue.statements) == 2
+    s << 2  # after the statement that reads it
+    assert w.to_coo()[1][69] == 1
+    assert s.value == 2
+
+
+def test_an_empty_scalar_is_an_error_when_it_is_read(place):
+    u, w, s = Vector(FP64, 70, backend=place), Vector(FP64, 70, backend=place), Scalar(FP64)
+    w << 3
+    s << u.reduce(monoid.plus)
+    w << s
+    w << 4
+    with pytest.raises(EmptyObject):
+        w.to_coo()
+    assert w.to_coo()[1][0] == 3  # as if the program had ended there
+
+
+def test_what_cannot_join_runs_what_waits(place):
+    u, w = full(place), Vector(FP64, 70, backend=place)
+    w << u
+    w[[1, 2]] << 7.0
+    assert not recorder.queue.statements
+    assert w.to_coo()[1][:4].tolist() == [0, 7, 7, 3]
+
+
+def test_few_statements_wait(place):
+    u, w = full(place), Vector(FP64, 70, backend=place)
+    for _ in range(3):
+        w << u
+        w << u
+        assert len(recorder.queue.statements) == 2  # the first line again ends a batch
+    big = Vector(FP64, 1 << 24, backend=place)
+    lines = "\n".join(["big << 1.0"] * 6)
+    recorder.queue.flush()
+    exec(compile(lines, "<lines>", "exec"), {"big": big})
+    assert len(recorder.queue.statements) < 6
+
+
+def test_each_backend_in_its_turn(place):
+    u, w, s = full(place), Vector(FP64, 70, backend=place), Scalar(FP64)
+    v = full("cpu")
+    w << u * 2
+    s << w.reduce(monoid.max)
+    v << v * s
+    assert not recorder.queue.statements
+    assert v.get(2) == 2 * 138
+
+
+def test_eager_waits_for_nothing(place):
+    u, w = full(place), Vector(FP64, 70, backend=place)
+    w << u
+    with lagpu.eager():
+        assert not recorder.queue.statements
+        w << u * 2
+        assert not recorder.queue.statements
+    w << u * 3
+    with lagpu.trace() as rows:
+        assert not recorder.queue.statements
+        w << u * 4
+    assert len(rows.rows) == 1
+    assert w.get(1) == 4
+
+
+def test_a_line_waits_once_it_came_often(backend):
+    if backend.capabilities.batches is None:
+        pytest.skip("cpu runs each statement by itself")
+    u, w, waiting = full(backend), Vector(FP64, 70, backend=backend), []
+    for _ in range(recorder.HOT + 2):
+        w << u
+        waiting.append(len(recorder.queue.statements))
+    assert waiting == [0] * recorder.HOT + [1, 1]
+    recorder.queue.flush()
+
+
+def test_another_thread_sees_what_this_one_wrote(place, monkeypatch):
+    monkeypatch.setattr(recorder.queue, "_is_shared", False)
+    u, w, found = full(place), Vector(FP64, 70, backend=place), []
+    w << u
+    w << u * 2
+
+    def read():
+        found.append(w.get(3))
+
+    other = threading.Thread(target=read)
+    other.start()
+    other.join()
+    assert found == [6]
+    w << u  # from now on nothing waits
+    assert not recorder.queue.statements
+
+
+def test_a_fork_has_nothing_that_waits(place):
+    u, w = full(place), Vector(FP64, 70, backend=place)
+    w << u
+    child = os.fork()
+    if child == 0:
+        os._exit(len(recorder.queue.statements) or Scalar(FP64, 3).value != 3)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert w.get(2) == 2
+
+
+def test_no_memory_for_the_program(place, monkeypatch):
+    """Then the statements run one by one."""
+    u, w = full(place), Vector(FP64, 70, backend=place)
+    monkeypatch.setattr(program_run, "has_free", lambda *_: False)
+    for _ in range(2):
+        w << u * 2
+        w << w + u
+        with launches(place) as names:
+            assert w.get(2) == 6
+        assert "program" not in names
+
+
+def test_an_error_ends_the_batch(place, monkeypatch):
+    u, w, x = full(place), Vector(FP64, 70, backend=place), Vector(FP64, 70, backend=place)
+    w << u
+    x << u * 2
+    w << u * 3
+    real, ran = recorder.run_statement, []
+
+    def fails(backend, s, depth=0):
+        if ran:
+            raise OutOfMemory("planted")
+        ran.append(s)
+        real(backend, s, depth)
+
+    monkeypatch.setattr(program_run, "AFTER", 9)
+    monkeypatch.setattr(recorder, "run_statement", fails)
+    with pytest.raises(OutOfMemory, match="planted"):
+        w.to_coo()
+    monkeypatch.undo()
+    assert w.to_coo()[1].tolist() == list(range(70))
+    assert x.nvals == 0
+
+
+def test_a_program_is_made_in_the_background(backend, monkeypatch, tmp_path):
+    if backend.capabilities.batches is None:
+        pytest.skip("cpu runs each statement by itself")
+    monkeypatch.setenv("LAGPU_CACHE_DIR", str(tmp_path))
+    u, w = full(backend, 71), Vector(FP64, 71, backend=backend)
+    with batches_at_once(after=1):
+        program_run.WAITS = False
+        ran = []
+        for _ in range(2000):
+            w << u * 2
+            w << w.ewise_mult(u, binary.minus)
+            with launches(backend) as names:
+                assert w.get(2) == 2
+            ran.append("program" in names)
+            if ran[-1]:
+                break
+            threading.Event().wait(0.05)
+    assert ran[-1]
+    assert not ran[0]
+
+
+def test_what_does_not_compile_runs_one_by_one(place, monkeypatch):
+    monkeypatch.setattr(program_run, "WAITS", False)
+    monkeypatch.setattr(place.device, "compile_beside", lambda kernel: lambda: False)
+    u, w = full(place, 72), Vector(FP64, 72, backend=place)
+    for _ in range(3):
+        w << u + 2
+        w << abs(w)
+        with launches(place) as names:
+            assert w.get(2) == 4
+        assert "program" not in names
+
+
+@for_all(cpu=1, compiled=24)
+def test_drawn_bodies(backend, draw):
+    if backend.capabilities.batches is None:
+        pytest.skip("cpu runs each statement by itself")
+    source = draw(batched_loops(), label="loop")
+    n = draw(st.sampled_from((1, 31, 33, 70, 1025)), label="n")
+    with tempfile.TemporaryDirectory() as folder, batches_at_once():
+        function = load(source, Path(folder) / "body.py")
+        for seed in range(4):
+            compare(function, backend, n, 0, seed, runs_eager=False)
