@@ -13,7 +13,7 @@ from sharing import place_on_gpu
 from world import World
 
 from lagpu import backends, generators
-from lagpu.backends.gpu.fused.program import run as program_run
+from lagpu.backends.gpu.fused.program import batch as program_batch
 from lagpu.errors import BackendUnavailable
 
 TESTS = Path(__file__).parent
@@ -52,7 +52,7 @@ MUST_IN_CI = ("cpu", "sim")  # a machine without a GPU still has these
 os.environ.setdefault("LAGPU_SIM_FLAGS", "-O0")
 
 # Tests of batches make their programs at once; others run the statements that waited one by one.
-program_run.AFTER = 10**9
+program_batch.AFTER = 10**9
 
 hypothesis.settings.register_profile("dev", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, database=None)

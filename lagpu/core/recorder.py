@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from threading import RLock, get_ident
@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 from lagpu.backends.protocol import Backend
+from lagpu.errors import OutOfMemory
 from lagpu.operations import (
     Constant,
     FusedLoop,
@@ -265,8 +266,9 @@ def run_statements(
         with backend.lock:  # what a plan has found holds until the program has run
             program = batches.plan(statements, counted)
             if program is not None:
-                program.run()
-                return
+                with suppress(OutOfMemory):  # then it has done nothing
+                    program.run()
+                    return
     for s in statements:
         run_statement(backend, s)
 

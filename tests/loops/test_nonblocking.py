@@ -14,7 +14,8 @@ from strategies import for_all
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Scalar, Vector, binary, monoid, semiring
-from lagpu.backends.gpu.fused.program import run as program_run
+from lagpu.backends.gpu.fused.emit import Run
+from lagpu.backends.gpu.fused.program import batch as program_batch
 from lagpu.core import recorder
 from lagpu.errors import EmptyObject, OutOfMemory
 
@@ -309,13 +310,18 @@ def test_a_fork_has_nothing_that_waits(place):
 
 def test_no_memory_for_the_program(place, monkeypatch):
     """Then the statements run one by one."""
-    u, w = full(place), Vector(FP64, 70, backend=place)
-    monkeypatch.setattr(program_run, "has_free", lambda *_: False)
+    u = full(place)
+
+    def refuse(run, count, dtype):
+        raise OutOfMemory("planted")
+
+    monkeypatch.setattr(Run, "room", refuse)
     for _ in range(2):
-        w << u * 2
-        w << w + u
+        w = Vector(FP64, 70, backend=place)
+        w << semiring.plus_second(u @ graph(place))
+        w << w * 0
         with launches(place) as names:
-            assert w.get(2) == 6
+            assert w.get(2) == 0
         assert "program" not in names
 
 
@@ -332,7 +338,7 @@ def test_an_error_ends_the_batch(place, monkeypatch):
         ran.append(s)
         real(backend, s, depth)
 
-    monkeypatch.setattr(program_run, "AFTER", 9)
+    monkeypatch.setattr(program_batch, "AFTER", 9)
     monkeypatch.setattr(recorder, "run_statement", fails)
     with pytest.raises(OutOfMemory, match="planted"):
         w.to_coo()
@@ -347,7 +353,7 @@ def test_a_program_is_made_in_the_background(backend, monkeypatch, tmp_path):
     monkeypatch.setenv("LAGPU_CACHE_DIR", str(tmp_path))
     u, w = full(backend, 71), Vector(FP64, 71, backend=backend)
     with batches_at_once(after=1):
-        program_run.WAITS = False
+        program_batch.WAITS = False
         ran = []
         for _ in range(2000):
             w << u * 2
@@ -363,7 +369,7 @@ def test_a_program_is_made_in_the_background(backend, monkeypatch, tmp_path):
 
 
 def test_what_does_not_compile_runs_one_by_one(place, monkeypatch):
-    monkeypatch.setattr(program_run, "WAITS", False)
+    monkeypatch.setattr(program_batch, "WAITS", False)
     monkeypatch.setattr(place.device, "compile_beside", lambda kernel: lambda: False)
     u, w = full(place, 72), Vector(FP64, 72, backend=place)
     for _ in range(3):

@@ -2,20 +2,20 @@
 
 from contextlib import contextmanager
 
-from lagpu.backends.gpu.fused.program import run as program_run
+from lagpu.backends.gpu.fused.program import batch as program_batch
 from lagpu.core import recorder
 
 
 @contextmanager
 def batches_at_once(after=0):
     """Let all lines wait; batches alike run one by one `after` times, then as a program."""
-    kept = recorder.HOT, program_run.AFTER, program_run.WAITS
-    recorder.HOT, program_run.AFTER, program_run.WAITS = 0, after, True
+    kept = recorder.HOT, program_batch.AFTER, program_batch.WAITS
+    recorder.HOT, program_batch.AFTER, program_batch.WAITS = 0, after, True
     try:
         yield
     finally:
         recorder.queue.flush()
-        recorder.HOT, program_run.AFTER, program_run.WAITS = kept
+        recorder.HOT, program_batch.AFTER, program_batch.WAITS = kept
 
 
 @contextmanager

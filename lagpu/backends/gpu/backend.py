@@ -14,7 +14,7 @@ from lagpu import operations as ops
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.device.protocol import Device, named_error
 from lagpu.backends.gpu.fused.plan import FUSED_POLICIES, plan_loop
-from lagpu.backends.gpu.fused.program.run import Batches
+from lagpu.backends.gpu.fused.program.batch import Batches
 from lagpu.backends.gpu.fused.search_many import batch_size
 from lagpu.backends.gpu.kernels import sources_hash
 from lagpu.backends.gpu.ops import elementwise, spmv, statements, strategies
@@ -52,7 +52,7 @@ class GpuBackend:
             policies=tuple(POLICIES),
             fused_policies=FUSED_POLICIES,
             sources_hash=sources_hash(),
-            batches=Batches(device),
+            batches=Batches(self.runtime.counters),
         )
         self._meters = MeterPool()
         self.lock, self.enter = device.lock, device.enter

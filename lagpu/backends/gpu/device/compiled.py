@@ -136,8 +136,7 @@ def beside(build: Callable[..., object], *values: Any) -> Callable[[], bool | No
     callable
         Whether the call has succeeded; None as long as it runs.
     """
-    given = tempfile.TemporaryFile()  # a pipe would make us wait for the other end
-    with given:
+    with tempfile.TemporaryFile() as given:  # a pipe would make us wait for the other end
         pickle.dump(sys.path, given)
         pickle.dump((build, values), given)
         given.seek(0)

@@ -496,7 +496,7 @@ class CudaDevice(Device):
         """Poll the notification, and return its two numbers."""
         if self._ahead is None:  # there is time
             self._ahead = self._next_notification()
-        _, host, serial = notification
+        _, host, serial, _ = notification
         for _ in range(_ROUNDS):
             for _ in range(_GLANCES):
                 if host[2] == serial:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import abc
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -16,7 +16,7 @@ import numpy as np
 
 import lagpu.operations as ops
 from lagpu.algebra.tables import unary
-from lagpu.backends.gpu.device.protocol import Device
+from lagpu.backends.gpu.device.protocol import Device, HostNotification
 from lagpu.backends.gpu.fused.match import distinct, holds
 from lagpu.backends.gpu.kernels import Prelude, accumulator, constant, macros_of
 from lagpu.backends.gpu.ops.elementwise import EWISE_MODES, bound_operand, mask_bits
@@ -31,6 +31,7 @@ Array = Any
 T = TypeVar("T")
 Question = Callable[[Sequence[Handle]], T]  # to handles, by their places
 WORDS = constant("kScalarWords")
+_UNASKED = 1 << 17  # numbers, for whose memory the device is not asked before
 
 
 @dataclass
@@ -58,7 +59,8 @@ class Run:
 
     def room(self, count: int, dtype: Any) -> Array:
         """Return uninitialised memory for `count` numbers."""
-        self.device.require(count * np.dtype(dtype).itemsize, "fused loop")
+        if count > _UNASKED:  # of less, the pool knows best
+            self.device.require(count * np.dtype(dtype).itemsize, "fused loop")
         return self.device.xp.empty(count, dtype)
 
 
@@ -84,6 +86,7 @@ class Arguments:
 
     def __init__(self) -> None:
         self.fixed: list[Any] = []  # those that are the same in each run
+        self.vectors: list[tuple[int, int]] = []  # first of three, and the place of the vector
         self.made: list[tuple[int, int, Make]] = []  # first, end, and what makes them
         self.asked: list[tuple[Question[Any], Any]] = []  # with the answers
 
@@ -93,7 +96,9 @@ class Arguments:
 
     def of(self, run: Run) -> list[Any]:
         """Return the arguments of a run."""
-        found = list(self.fixed)
+        found, handles = list(self.fixed), run.handles
+        for first, place in self.vectors:
+            found[first : first + 3] = handles[place].readable()
         for first, end, make in self.made:
             found[first:end] = make(run)
         return found
@@ -142,15 +147,12 @@ class Parameters:
     def made(self, ctypes: Sequence[str], make: Make) -> list[str]:
         """Add parameters whose arguments `make` returns in each run; return their names."""
         names = [f"p{k}" for k, _ in enumerate(ctypes, len(self.text))]
-        self._add_made(map("{} {}".format, ctypes, names), make)
-        return names
-
-    def _add_made(self, text: Iterable[str], make: Make) -> None:
         first = len(self.text)
-        self.text += text
+        self.text += map("{} {}".format, ctypes, names)
         given = self.arguments
         given.fixed += [None] * (len(self.text) - first)
         given.made.append((first, len(self.text), make))
+        return names
 
     def room(self, ctype: str, count: int, dtype: Any) -> str:
         """Add room for `count` numbers, which the kernel calls `ctype`; return its name."""
@@ -188,7 +190,10 @@ class Parameters:
             const, kind, place = "" if written else "const ", x.dtype.ctype, self.place(x)
             words, values = f"{const}u32* {name}_words", f"{const}{kind}* {name}_values"
             text = words, values, f"{kind} {name}_iso"
-            self._add_made(text, lambda run: run.handles[place].readable())
+            given = self.arguments
+            given.vectors.append((len(self.text), place))
+            self.text += text
+            given.fixed += [None] * 3
         return name
 
     def entries(self, x: VectorStore) -> str:
@@ -366,8 +371,10 @@ class LoopScalars:
         number = x.dtype.numpy.type(0) if value is None else value
         return number, np.bool_(value is not None), x.location
 
-    def ran(self) -> None:
+    def ran(self, notification: HostNotification | None = None) -> None:
         """Leave the scalars on the device; wait if a statement may have read one without a value.
+
+        A notification has the last scalar written.
 
         Raises
         ------
@@ -381,7 +388,8 @@ class LoopScalars:
         for k, x in enumerate(self.written):
             part = slice(WORDS * k, WORDS * (k + 1))
             if found is None:
-                fetch = functools.partial(_fetch, device, out[part], x.dtype)
+                heard = notification if x is self.written[-1] else None
+                fetch = functools.partial(_fetch, device, out[part], x.dtype, heard)
                 x.defer(fetch, out[part], device)
             else:
                 x.set(_value(found[part], x.dtype))
@@ -389,9 +397,13 @@ class LoopScalars:
             self.unsure[int(found[-1]) - 1][1].now()  # raises as it would have there
 
 
-def _fetch(device: Device, words: Array, dtype: DType) -> Any:
+def _fetch(
+    device: Device, words: Array, dtype: DType, notification: HostNotification | None
+) -> Any:
     with device.alone():
-        return _value(device.to_host(words), dtype)
+        if notification is None:
+            return _value(device.to_host(words), dtype)
+        return _value(np.array(device.wait_for(notification, words), np.uint64), dtype)
 
 
 def _value(words: np.ndarray[Any, Any], dtype: DType) -> Any:
@@ -486,6 +498,11 @@ class KernelScalars:
         """Return how many values the scalar has that a statement writes, counted by one thread."""
         return f"u64(global_thread() == 0 && {self._names[id(s.out)]}.there)"
 
+    def told(self) -> str:
+        """Return the variable of the last scalar written; an empty string if there is none."""
+        written = self._scalars.written
+        return self._names[id(written[-1])] if written else ""
+
     def after(self) -> list[str]:
         """Return the lines after the loop."""
         if not self._names:
@@ -553,8 +570,8 @@ class Operands:
         How many counters an iteration has: the entries of `until_empty`, the changes of
         `until_unchanged`, and those that statements need.
     once : bool
-        Whether there is one iteration; then the first counter has the entries of `counted`, if that
-        is a vector.
+        Whether there is one iteration. Then the kernel writes a host notification: the entries of
+        `counted`, if that is a vector, or else the last scalar written.
     """
 
     once = False
@@ -654,7 +671,23 @@ class Operands:
         """Return the lines after the loop, which store what it writes in registers."""
         held = [x for x in self._written if id(x) in self._registers]
         stores = [f"store_held({self._registers[id(x)]}, {self._sized(x)});" for x in held]
-        return [*stores, *self.scalars.after()]
+        return [*stores, *self.scalars.after(), *self._telling()]
+
+    def told_by(self) -> list[str]:
+        """Return the kernel's parameters of the notification."""
+        return ["u64* counts", "u64* notification", "u64 serial"] if self.once else []
+
+    def _telling(self) -> list[str]:
+        """Return the lines after the loop that write the notification."""
+        x = self.counted
+        if x is not None:
+            words = f"{self.params.vector(x)}_words"
+            return [f"notify_entries({self.params.size(x.size)}, {words}, counts, notification, "
+                    "serial);"]  # fmt: skip
+        told = self.scalars.told() if self.once else ""
+        store = f"store_scalar(notification, {told}); system_fence();"
+        last = "store_volatile(&notification[2], serial);"
+        return [f"if (global_thread() == 0) {{ {store} {last} }}"] if told else []
 
     def _sized(self, x: VectorStore) -> str:
         """Return the size of a vector and where it is, as arguments."""

@@ -360,7 +360,8 @@ class VectorStore:
     ) -> None:
         """Note the number of entries: known, on the device, or (None) to be counted.
 
-        With a notification, `count` has two numbers: the second is `frontier_edges`.
+        With a notification, `count` has two numbers: the second is `frontier_edges`, if it
+        `counts_edges`.
         """
         nvals, counter = (count, None) if isinstance(count, int) else (None, count)
         self._nvals, self._count, self._notification = nvals, counter, notification
@@ -394,7 +395,9 @@ class VectorStore:
             if notification is None:
                 self._nvals = int(self.device.read(count))
             else:
-                self._nvals, self.frontier_edges = self.device.wait_for(notification, count)
+                self._nvals, edges = self.device.wait_for(notification, count)
+                if notification.counts_edges:
+                    self.frontier_edges = edges
             self._count = self._notification = None
         return self._nvals
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import lagpu.operations as ops
 from lagpu.algebra.operators import IndexUnaryOp
-from lagpu.backends.gpu.device.protocol import Device, has_free
+from lagpu.backends.gpu.device.protocol import has_free
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, if_fits
 from lagpu.backends.gpu.fused.match import distinct, method
@@ -49,13 +49,13 @@ def generated_loop(
 
 def why_not_generated(statements: Sequence[Statement]) -> str:
     """Return why statements cannot be lines of one kernel, or an empty string."""
-    why = next(filter(None, map(_why_not, statements)), "")
+    why = next(filter(None, map(why_no_line, statements)), "")
     if not why and all(s.writes_scalar for s in statements):
         why = "the body writes no vector"
     return why or emit.why_no_scalars(statements)
 
 
-def _why_not(s: Statement) -> str:
+def why_no_line(s: Statement) -> str:
     """Return why a statement cannot be lines of a kernel, or an empty string."""
     operation = s.operation
     if isinstance(operation, (ops.AssignScalar, ops.Assign, ops.Extract)):
@@ -124,7 +124,7 @@ class GeneratedLoop(KernelLoop):
         rows = None if log is None else self._rows(log)
         for x in self.written:
             x.to_writable()
-        (kernel, arguments, num_counters), handles = self._program(log)
+        (kernel, arguments, _, num_counters), handles = self._program(log)
         block, xp = self._block, self.device.xp
         grid = self.device.max_cooperative_blocks(kernel, block)
         run = emit.Run(handles, self.device, grid, self._scalars, numbers=self._numbers)
@@ -147,15 +147,11 @@ class GeneratedLoop(KernelLoop):
                 log.ran(rows)
             if self._scalars:
                 self._scalars.ran()
-            self._count(counters)
 
         return launch, settle
 
     def _store(self) -> None:
         """Store what the kernel has written in the handles of matrices."""
-
-    def _count(self, counters: Any) -> None:
-        """Take over what the kernel has counted."""
 
     def _program(self, log: LoopLog | None) -> tuple[Program, Sequence[Handle]]:
         """Return the program and its handles by place; one that is kept, if it fits them."""
@@ -180,7 +176,7 @@ class GeneratedLoop(KernelLoop):
         if not isinstance(body, RecordedBody):
             if not any(s.writes_scalar or s.scalars for s in body):
                 return [], []
-            of, handles = signature(body, *self._ends)
+            of, handles, self._numbers = signature(body, *self._ends)
             if len(_programs) >= MOST_PROGRAMS:
                 _programs.clear()
             return _programs.setdefault((self.device, self._block, of), []), handles
@@ -194,8 +190,11 @@ class GeneratedLoop(KernelLoop):
 
     def _operands(self, traced: bool, handles: Sequence[Handle] = ()) -> emit.Operands:
         """Return what the statements name; `handles` have their places already."""
-        scalars = self._scalars or emit.LoopScalars((), self.device)
-        given = self.statements, scalars, self.written, self._until
+        statements, scalars = self.statements, self._scalars
+        if self._numbers:
+            statements = without_numbers(statements)
+            scalars = emit.LoopScalars(statements, self.device)
+        given = statements, scalars or emit.LoopScalars((), self.device), self.written, self._until
         return self._named(*given, self._block, traced, handles)
 
     def _named(self, *given: Any) -> emit.Operands:
@@ -225,123 +224,6 @@ class GeneratedLoop(KernelLoop):
         """Return (entries, factor): a product pulls where its edges exceed their quotient."""
         takes_any = operation.product.semiring.monoid.name == "any"
         return operation.matrix.nvals, PULL_FIRST if takes_any else PULL_SUMS
-
-
-# ------------------------------------------------------------------------------------ batches
-ONCE = Until(times=1)
-AFTER = 2  # batches alike that run statement by statement; then a program is made
-WAITS = False  # whether the program is made at once, not in the background: for tests
-
-
-class _Known:
-    """The program of batches alike: not there yet, being made, there, or impossible."""
-
-    program: Program | None = None
-    ready: Callable[[], bool | None]  # whether it is compiled; None: not yet
-
-    def __init__(self) -> None:
-        self.came = 0
-        self.fails = False
-
-    def found(self, make: Callable[[], tuple[Program, Callable[[], bool | None]]]) -> bool:
-        """Count one more; return whether the program can run. `make` begins to make it."""
-        self.came += 1
-        if self.fails or self.came <= AFTER:
-            return False
-        if self.program is None:
-            self.program, self.ready = make()
-        done = self.ready()
-        self.fails = done is False
-        return bool(done)
-
-
-class Batches:
-    """The programs of statements in a row that came again and again; see `protocol.Batches`.
-
-    A program is made in the background, while such statements still run one by one.
-    """
-
-    def __init__(self, device: Device) -> None:
-        self._device = device
-        self._known: dict[tuple[Any, ...], _Known] = {}
-
-    def joins(self, statement: Statement) -> bool:
-        """See `protocol.Batches`: it writes a vector or a scalar, as lines of a kernel do."""
-        out, operation = statement.out, statement.operation
-        if type(out) is not VectorStore and type(out) is not ops.ScalarValue:
-            return False
-        return not (_why_not(statement) or (isinstance(operation, ops.Reduce)
-                    and type(operation.operand) is not VectorStore)
-                    or emit.why_no_scalars((statement,)))  # fmt: skip
-
-    def plan(self, statements: Sequence[Statement], counted: Any) -> Batch | None:
-        """See `protocol.Batches`."""
-        if not any(type(s.out) is VectorStore for s in statements):
-            return None
-        if type(counted) is not VectorStore or all(s.out is not counted for s in statements):
-            counted = None
-        numbers: list[Any] = []
-        of, handles = signature(statements, counted, numbers=numbers)
-        known = self._known.get(of)
-        if known is None:
-            if len(self._known) >= MOST_PROGRAMS:
-                self._known.clear()
-            known = self._known[of] = _Known()
-        batch = Batch(statements, handles, numbers, counted)
-        if not known.found(batch.made):
-            return None
-        assert known.program is not None
-        if not known.program.arguments.fit(handles):
-            known.program, known.ready = batch.made()
-            return None
-        if not has_free(self._device, batch.nbytes):
-            return None
-        batch.program = known.program
-        return batch
-
-
-class Batch(GeneratedLoop):
-    """A program of statements that run once, in order; see `GeneratedLoop`.
-
-    The numbers of its statements are arguments. It counts the entries of one vector, or of none.
-    """
-
-    name = "batch"
-    stops = False  # it ends by itself
-    program: Program
-
-    def __init__(
-        self,
-        statements: Sequence[Statement],
-        handles: Sequence[Handle],
-        numbers: Sequence[Any],
-        counted: VectorStore | None,
-    ) -> None:
-        super().__init__(statements, ONCE, "")
-        self._handles, self._numbers, self._counted = handles, numbers, counted
-
-    def made(self) -> tuple[Program, Callable[[], bool | None]]:
-        """Return a program for such statements, and whether it is compiled, as `_Known` asks."""
-        statements = without_numbers(self.statements)
-        scalars = emit.LoopScalars(statements, self.device)
-        given = scalars, self.written, ONCE, self._block, False, self._handles
-        operands = emit.Operands(statements, *given)
-        operands.once = True
-        x = self._counted
-        operands.counted = None if x is None or operands.holds(x.size) else x
-        program = write_program(operands, 0)
-        if WAITS:
-            return program, lambda: True
-        return program, self.device.compile_beside(program.kernel)
-
-    def _program(self, log: LoopLog | None) -> tuple[Program, Sequence[Handle]]:
-        self._scalars = emit.LoopScalars(self.statements, self.device)
-        return self.program, self._handles
-
-    def _count(self, counters: Any) -> None:
-        x = self._counted
-        if x is not None and x.size > emit.Operands.most_held:
-            x.counted(counters[:1])
 
 
 # ----------------------------------------------------------------------------- over matrices

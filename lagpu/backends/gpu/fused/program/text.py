@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import lagpu.operations as ops
-from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Semiring, UnaryOp
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.kernels import Kernel, from_source
 from lagpu.backends.gpu.storage.stores import VectorStore
@@ -537,6 +536,7 @@ class Program(NamedTuple):
 
     kernel: Kernel
     arguments: emit.Arguments  #: Those that come first.
+    names: list[str]  #: Of these.
     counters: int  #: How many counters an iteration has.
 
 
@@ -564,7 +564,7 @@ def write_program(operands: emit.Operands, records: int) -> Program:
             'extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)',
             "program(" + ", ".join([*params.text, "u64 times", "u64* counters",
                                     "GridBarrier* barrier", "const u64* stop",
-                                    *log.params()]) + ") {",
+                                    *log.params(), *operands.told_by()]) + ") {",
             *operands.shared,
             f"u64* const flags = counters + kTurns * {counters};",
             "for (u64* k = counters + global_thread(); k < flags + 2; k += global_threads()) "
@@ -591,7 +591,8 @@ def write_program(operands: emit.Operands, records: int) -> Program:
     macros |= {"LOG": str(records)} if operands.traced else {}
     prelude = params.prelude.text
     kernel = from_source(text, "program", file="program.cu", prelude=prelude, **macros)
-    return Program(kernel, params.arguments, operands.counters)
+    names = [declared.split()[-1] for declared in params.text]
+    return Program(kernel, params.arguments, names, operands.counters)
 
 
 def _condition(operands: emit.Operands, log: LogLines) -> tuple[list[str], list[str], list[str]]:
@@ -612,14 +613,7 @@ def _condition(operands: emit.Operands, log: LogLines) -> tuple[list[str], list[
     ]
     params, empty, unchanged = operands.params, operands.empty, operands.unchanged
     if operands.once:
-        asked = operands.counted
-        if asked is None:
-            return [], [], []
-        return (
-            [],
-            [],
-            [f"count_entries({params.size(asked.size)}, {params.vector(asked)}_words, now);"],
-        )
+        return [], [], []
     if empty is not None and operands.holds(empty.size):
         held = operands.named(empty).held
         return [], [f"if (!warp_any({held}.there)) break;", *alone], []
@@ -651,46 +645,128 @@ def _condition(operands: emit.Operands, log: LogLines) -> tuple[list[str], list[
     return [f"remember({where}, (u64*)nullptr);"], [], end
 
 
-# Parts of a statement that are their own signature; others are numbers, scalars or handles.
-_ITSELF = frozenset(
-    {type(None), str, bool, BinaryOp, DType, IndexUnaryOp, Monoid, Semiring, UnaryOp}
-)
+# ------------------------------------------------------------------------------- signatures
+def _of_multiply(x: ops.Multiply, handles: list[Any], _: list[Any]) -> tuple[Any, ...]:
+    handles += x[:2]
+    return x[2:]
 
 
-def signature(
-    statements: Sequence[Statement], *ends: VectorStore | None, numbers: list[Any] | None = None
-) -> tuple[tuple[Any, ...], list[Handle]]:
-    """Return (the signature, vectors and matrices in their order) of a body and its condition.
+def _of_selection(x: ops.MultiplySelection, handles: list[Any], _: list[Any]) -> tuple[Any, ...]:
+    handles += x[:2]
+    return x[2:]
+
+
+def _of_ewise(x: ops.Ewise, handles: list[Any], numbers: list[Any]) -> tuple[Any, ...]:
+    kind, left, right, op, defaults, transposed = x
+    handles += left, right
+    others = None if defaults is None else tuple(_number(y, handles, numbers) for y in defaults)
+    return kind, op, others, transposed
+
+
+def _of_apply(x: ops.Apply, handles: list[Any], numbers: list[Any]) -> tuple[Any, ...]:
+    u, (op, domain, result, left, right) = x
+    handles.append(u)
+    bound = _number(left, handles, numbers), _number(right, handles, numbers)
+    return op, domain, result, *bound
+
+
+def _of_select(x: ops.Select, handles: list[Any], numbers: list[Any]) -> tuple[Any, ...]:
+    handles.append(x.operand)
+    return x.op, _number(x.thunk, handles, numbers)
+
+
+def _of_vector(x: Any, handles: list[Any], _: list[Any]) -> tuple[Any, ...]:
+    handles.append(x.operand)
+    return ()
+
+
+def _of_number(x: Any, handles: list[Any], numbers: list[Any]) -> tuple[Any, ...]:
+    where = getattr(x, "indices", None)
+    handles += where or ()
+    return _number(x.value, handles, numbers), where is None
+
+
+def _of_reduce(x: ops.Reduce, handles: list[Any], _: list[Any]) -> tuple[Any, ...]:
+    handles.append(x.operand)
+    return (x.monoid,)
+
+
+def _number(x: Any, handles: list[Any], numbers: list[Any]) -> Any:
+    """Return the kind of a number: its type, a scalar's, or nothing where there is none."""
+    if x is None:
+        return None
+    kind = type(x)
+    if kind is ops.ScalarRef:
+        handles.append(x.scalar)
+        return x.dtype, "scalar"
+    if kind is ops.CounterRef:
+        return x
+    numbers.append(x)
+    return kind
+
+
+#: For each operation of a program, what returns the parts that its text depends on.
+_PARTS: dict[Any, Callable[[Any, list[Any], list[Any]], tuple[Any, ...]]] = {
+    ops.Multiply: _of_multiply,
+    ops.MultiplySelection: _of_selection,
+    ops.Ewise: _of_ewise,
+    ops.Apply: _of_apply,
+    ops.Select: _of_select,
+    ops.Assign: _of_vector,
+    ops.Extract: _of_vector,
+    ops.AssignScalar: _of_number,
+    ops.Constant: _of_number,
+    ops.Reduce: _of_reduce,
+}
+
+
+class Signature(NamedTuple):
+    """What the text of a program depends on, and what it is applied to.
+
+    Attributes
+    ----------
+    key : tuple
+        The same for statements and conditions that one program serves.
+    handles : list of Handle
+        Vectors, matrices and index lists, each once, in their order.
+    numbers : list
+        The numbers of the statements, in their order, which are arguments.
+    """
+
+    key: tuple[Any, ...]
+    handles: list[Handle]
+    numbers: list[Any]
+
+
+def signature(statements: Iterable[Statement], *ends: VectorStore | None) -> Signature:
+    """Return the signature of a body and the vectors of its condition.
 
     By it the programs of batches are kept, and of loops with scalars, whose bodies are not kept as
-    records: to write the text takes longer than a short loop runs. It has operators and types
-    themselves, and numbers by their bits, or by their types if `numbers` takes them.
+    records: to write the text takes longer than a short loop runs.
     """
-    places: dict[int, tuple[int, Any]] = {}
+    named: list[Any] = []
+    numbers: list[Any] = []
+    parts: list[Any] = []
+    for out, desc, operation, dtype in statements:
+        kind = type(operation)
+        named += (out,) if desc.mask is None else (out, desc.mask)
+        parts += kind, dtype, desc.mask is None, desc[1:], _PARTS[kind](operation, named, numbers)
+    parts += [x is None for x in ends]
+    named += [x for x in ends if x is not None]
+    found = {id(x): x for x in named}
+    places = {of: k for k, of in enumerate(found)}
+    pattern = tuple(map(places.__getitem__, map(id, named)))
+    key = (*parts, pattern, *map(_kind_of, found.values()))
+    handles = [x for x in found.values() if type(x) is not ops.ScalarValue]
+    return Signature(key, handles, numbers)
 
-    def part(x: Any) -> Any:
-        if type(x) in _ITSELF:
-            return x
-        if isinstance(x, np.generic):
-            if numbers is None:
-                return x.dtype.char, x.tobytes()
-            numbers.append(x)
-            return x.dtype.char
-        if type(x) is ops.ScalarRef:
-            return part(x.scalar), x.dtype
-        if isinstance(x, tuple):
-            return type(x), *map(part, x)
-        return places.setdefault(id(x), (len(places), x))[0]
 
-    def kind_of(x: Any) -> tuple[Any, ...]:
-        if type(x) is ops.ScalarValue:
-            return x.dtype, x.location is None and x.get() is not None
-        return type(x), x.dtype, x.shape
-
-    parts = [part(x) for x in (*statements, *ends)]
-    found = [x for _, x in places.values()]
-    handles = [x for x in found if type(x) is not ops.ScalarValue]
-    return (*parts, *map(kind_of, found)), handles
+def _kind_of(x: Any) -> tuple[Any, ...]:
+    if type(x) is VectorStore:
+        return x.dtype, x.size
+    if type(x) is ops.ScalarValue:
+        return x.dtype, x.location is None and x.get() is not None
+    return type(x), x.dtype, x.shape
 
 
 def without_numbers(statements: Sequence[Statement]) -> list[Statement]:
@@ -700,9 +776,9 @@ def without_numbers(statements: Sequence[Statement]) -> list[Statement]:
     def part(x: Any) -> Any:
         if isinstance(x, np.generic):
             return emit.Number(next(places), lookup(x.dtype))
-        if type(x) in _ITSELF or not isinstance(x, tuple) or type(x) is ops.ScalarRef:
-            return x
-        parts = [part(y) for y in x]
-        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+        if isinstance(x, tuple) and type(x) is not ops.ScalarRef:
+            parts = [part(y) for y in x]
+            return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+        return x
 
     return [part(s) for s in statements]

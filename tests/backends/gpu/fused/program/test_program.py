@@ -21,7 +21,7 @@ from strategies import for_all
 
 import lagpu
 from lagpu import INT32, INT64, Vector, loop, semiring
-from lagpu.backends.gpu.fused.program.run import _why_not
+from lagpu.backends.gpu.fused.program.run import why_no_line
 from lagpu.operations import Descriptor, Multiply, Statement
 
 # ---- three loops a user may write; functions of their own, so that pytest leaves their code alone
@@ -169,4 +169,4 @@ def test_indices_of_a_product_have_32_bits(shape):
     named = {"matrix": SimpleNamespace(shape=shape), "operand": made, "product": product}
     operation = Multiply(**{name: named.get(name) for name in Multiply._fields})
     why = "" if max(shape) < 2**31 else "the matrix has more than 2**31 rows or columns"
-    assert _why_not(Statement(made, Descriptor(), operation, INT64)) == why
+    assert why_no_line(Statement(made, Descriptor(), operation, INT64)) == why

@@ -71,12 +71,13 @@ def test_the_same_body_is_written_once(backend, written):
 
 
 @pytest.mark.parametrize("before", [{}, {"least": 3}, {"n": 71}, {"dtype": INT32}, {"one": True}])
-def test_other_numbers_types_sizes_and_places_are_other_texts(backend, written, before):
+def test_other_types_sizes_and_places_are_other_texts(backend, written, before):
+    """Other numbers are other arguments."""
     outcome(adds, *vectors(backend), Scalar(INT64), 2)
     x, y = vectors(backend, before.get("n", 70), before.get("dtype", INT64))
     total = Scalar(INT32 if "dtype" in before else INT64)
     outcome(adds, x, x if "one" in before else y, total, before.get("least", 2))
-    assert len(written) == (1 if not before else 2)
+    assert len(written) == (1 if before.keys() <= {"least"} else 2)
 
 
 def test_minus_zero_is_another_number(backend, written):
@@ -87,7 +88,6 @@ def test_minus_zero_is_another_number(backend, written):
         return str(total.value)
 
     assert [signs(zero) for zero in (0.0, -0.0, 0.0)] == ["-0.0", "0.0", "-0.0"]
-    assert len(written) == 2
 
 
 def multiplies(x, y, total, zero):
