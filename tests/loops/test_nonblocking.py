@@ -139,9 +139,20 @@ def printed(A):
     return x
 
 
+def one_index(A):
+    x = Vector(FP64, A.nrows, like=A)
+    x << 1.0
+    for k in lagpu.loop(times=4):
+        x << semiring.plus_second(x @ A)
+        x << x * 0.25
+        x[k % 3] << 0.5
+        x(accum=binary.plus)[2] << k
+    return x
+
+
 BODIES = (
     *(counter_plus_one, heat, found_target, tolerance, constant_test, helper, norm),
-    *(temporaries, printed),
+    *(temporaries, printed, one_index),
 )
 
 
@@ -230,6 +241,17 @@ def test_what_cannot_join_runs_what_waits(place):
     w[[1, 2]] << 7.0
     assert not recorder.queue.statements
     assert w.to_coo()[1][:4].tolist() == [0, 7, 7, 3]
+
+
+@pytest.mark.parametrize("n", [1, 31, 32, 33, 1025])
+def test_one_index(place, n):
+    w, v = Vector(INT64, n, backend=place), Vector(INT64, n, backend="cpu")
+    for x in (w, v):
+        x[n // 2] << 7
+        x(accum=binary.plus)[n - 1] << 3
+        x << x + 1
+        x[n // 2] << 5
+    assert [x.tolist() for x in w.to_coo()] == [x.tolist() for x in v.to_coo()]
 
 
 def test_few_statements_wait(place):

@@ -682,8 +682,12 @@ class Operands:
         x = self.counted
         if x is not None:
             words = f"{self.params.vector(x)}_words"
-            return [f"notify_entries({self.params.size(x.size)}, {words}, counts, notification, "
-                    "serial);"]  # fmt: skip
+            return [
+                "Tallied tally{0, 0, 0};",
+                f"each_tile({self.params.size(x.size)}, [&](i64 k, bool mine) "
+                f"{{ tally.found += mine ? bit_popc({words}[k]) : 0; }});",
+                "add_counts(tally, counts, notification, serial, nullptr);",
+            ]
         told = self.scalars.told() if self.once else ""
         store = f"store_scalar(notification, {told}); system_fence();"
         last = "store_volatile(&notification[2], serial);"

@@ -45,7 +45,7 @@ class Batches:
         kind = type(statement.out)
         if kind is not VectorStore and kind is not ops.ScalarValue:
             return False
-        if why_no_line(statement):
+        if why_no_line(statement) and not _has_one_index(statement):
             return False
         return not (statement.scalars and emit.why_no_scalars((statement,)))
 
@@ -62,6 +62,15 @@ class Batches:
         if known.is_ready(statements, of, counted):
             return Batch(known, statements, of, counted)
         return None
+
+
+def _has_one_index(s: Statement) -> bool:
+    """Whether a statement is ``w[i] << number``."""
+    operation = s.operation
+    if type(operation) is not ops.AssignScalar or type(s.out) is not VectorStore or s.desc.mask:
+        return False
+    where = operation.indices
+    return where is not None and where[0] is not None and len(where[0]) == 1
 
 
 class _Known:

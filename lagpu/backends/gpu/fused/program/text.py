@@ -104,11 +104,13 @@ class Pass(emit.Writer):
     def _write(self, s: Statement, z: DType, t: str, some: str) -> None:
         """Add the lines that write results `t` of type `z`, at most at the bits `some`."""
         desc, w = s.desc, self._vector(s.out)
-        bits, kept = self._mask(desc)
+        where = s.operation.indices if isinstance(s.operation, ops.AssignScalar) else None
+        fresh = desc.is_fresh and where is None
+        bits, kept = self._mask(desc) if where is None else self._one(where[0])
         accum = emit.accum_type(self.params, desc, s.out.dtype, z)
         if desc.accum is not None:
             w.need(VALUE)
-        elif not desc.is_fresh:
+        elif not fresh:
             w.need(PRESENCE)
         replace, x = str(desc.replace).lower(), f"w{w.suffix}"
         self._by_word += [
@@ -124,7 +126,7 @@ class Pass(emit.Writer):
             f"write_here<{accum}>(e{w.suffix}, c{w.suffix}, t, {kept}, {replace}, at);",
             "}",
         ]
-        w.known = w.known or desc.is_fresh
+        w.known = w.known or fresh
         w.written = True
 
     def _guarded(self, s: Statement, z: DType, t: str, kept: str) -> str:
@@ -136,6 +138,12 @@ class Pass(emit.Writer):
         if op is None or not op.of_numbers:
             return t
         return f"here[q] && {kept} ? {t} : Entry<{z.ctype}>{{false, {z.ctype}(0)}}"
+
+    def _one(self, index: Any) -> tuple[str, str]:
+        """Return what the only index of a list keeps, as `_mask` does."""
+        place = self.params.place(index)
+        (i,) = self.params.made(["i64"], lambda run: [np.int64(run.handles[place][0])])
+        return f"(k == {i} / LG_WARP ? 1u << {i} % LG_WARP : 0u)", f"(at == {i})"
 
     def _mask(self, desc: Descriptor) -> tuple[str, str]:
         """Return what a mask keeps: the bits of word ``k``, and whether it keeps the index.

@@ -19,13 +19,6 @@ LG_DEVICE void count_entries(i64 n, const u32* words, u64* total) {
   if (block_thread() == 0 && count) atomic_add(total, count);
 }
 
-// The host notification gets the number of entries; counts are three zeros.
-LG_DEVICE void notify_entries(i64 n, const u32* words, u64* counts, u64* notification, u64 serial) {
-  Tallied tally{0, 0, 0};
-  each_tile(n, [&](i64 k, bool mine) { tally.found += mine ? bit_popc(words[k]) : 0; });
-  add_counts(tally, counts, notification, serial, nullptr);
-}
-
 // Copy n entries; *changes += those that were not the same before, unless it is null.
 template <class X>
 LG_DEVICE void remember(i64 n, const u32* words, const X* values, u32* old_words, X* old_values,
