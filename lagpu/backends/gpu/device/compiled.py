@@ -125,43 +125,51 @@ _CHILD = (
     "import os, pickle, sys; os.nice(10); given = sys.stdin.buffer; "
     "sys.path[:] = pickle.load(given); build, values = pickle.load(given); build(*values)"
 )
-_running: set[Any] = set()  # processes
+_MOST = 2  # processes at once
+_running: list[subprocess.Popen[bytes]] = []
 
 
 def beside(build: Callable[..., object], *values: Any) -> Callable[[], bool | None]:
-    """Call a function of a module in another process, which it ends with this one.
+    """Call a function of a module in another process, which ends with this one.
 
     Returns
     -------
     callable
-        Whether the call has succeeded; None as long as it runs.
+        Whether the call has succeeded; None as long as it waits or runs. It begins at one of these
+        questions, as few run at once.
     """
-    with tempfile.TemporaryFile() as given:  # a pipe would make us wait for the other end
-        pickle.dump(sys.path, given)
-        pickle.dump((build, values), given)
-        given.seek(0)
-        try:
-            process = subprocess.Popen(
-                [sys.executable, "-c", _CHILD], stdin=given, stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL, process_group=0,
-            )  # fmt: skip
-        except OSError:
-            return lambda: False
-    _running.add(process)
+    started: list[subprocess.Popen[bytes]] = []
 
     def done() -> bool | None:
-        code = process.poll()
-        if code is None:
-            return None
-        _running.discard(process)
-        return code == 0
+        if not started:
+            _running[:] = [process for process in _running if process.poll() is None]
+            if len(_running) >= _MOST:
+                return None
+            try:
+                started.append(_started(build, values))
+            except OSError:
+                return False
+            _running.append(started[0])
+        code = started[0].poll()
+        return None if code is None else code == 0
 
     return done
 
 
+def _started(build: Callable[..., object], values: tuple[Any, ...]) -> subprocess.Popen[bytes]:
+    with tempfile.TemporaryFile() as given:  # a pipe would make us wait for the other end
+        pickle.dump(sys.path, given)
+        pickle.dump((build, values), given)
+        given.seek(0)
+        return subprocess.Popen(
+            [sys.executable, "-c", _CHILD], stdin=given, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, process_group=0,
+        )  # fmt: skip
+
+
 @atexit.register
 def _end_running() -> None:
-    for process in list(_running):
+    for process in _running:
         process.kill()
         process.wait()
 

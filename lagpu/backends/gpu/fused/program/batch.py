@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,6 @@ from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared
 from lagpu.backends.gpu.fused.match import distinct
 from lagpu.backends.gpu.fused.program.run import MOST_PROGRAMS, why_no_line
 from lagpu.backends.gpu.fused.program.text import (
-    Program,
     Signature,
     signature,
     without_numbers,
@@ -28,6 +27,7 @@ from lagpu.operations import Statement, Until
 
 AFTER = 2  # batches alike that run statement by statement; then a program is made
 WAITS = False  # whether the program is made at once, not in the background: for tests
+_MOST_KEPT = 4  # programs of batches alike
 
 
 class Batches:
@@ -58,9 +58,15 @@ class Batches:
         if known is None:
             if len(self._known) >= MOST_PROGRAMS:
                 self._known.clear()
-            known = self._known[of.key] = _Known(self._counters, statements, of)
-        if known.is_ready(statements, of, counted):
-            return Batch(known, statements, of, counted)
+            known = self._known[of.key] = _Known(statements, of)
+        known.came += 1
+        if not known.written or known.came <= AFTER:
+            return None
+        for kept in known.kept:
+            if kept.program.arguments.fit(of.handles):
+                return Batch(known, kept, statements, of, counted) if kept.is_ready() else None
+        if len(known.kept) < _MOST_KEPT:
+            known.kept.append(_Kept(self._counters, statements, of, counted))
         return None
 
 
@@ -74,56 +80,46 @@ def _has_one_index(s: Statement) -> bool:
 
 
 class _Known:
-    """The program of batches alike: not there yet, being made, there, or impossible."""
+    """What batches alike have in common: which vectors they write, and the programs for them."""
 
-    program: Program | None = None
-    launch: Any = None  # once the program has run
-    grid = 0
-
-    def __init__(self, counters: Counters, statements: Sequence[Statement], of: Signature) -> None:
-        self.counters, self.device = counters, counters.device
-        self.block = self.device.limits.loop_block
+    def __init__(self, statements: Sequence[Statement], of: Signature) -> None:
+        self.came = 0
         self.has_scalars = any(s.writes_scalar or s.scalars for s in statements)
         place = {id(x): k for k, x in enumerate(of.handles)}
-        #: The places of the vectors that it writes.
-        self.written = list(
-            dict.fromkeys(place[id(s.out)] for s in statements if id(s.out) in place)
-        )
-        self._came, self._fails = 0, not self.written
-        self._done: Callable[[], bool | None] = lambda: True
+        outs = (place.get(id(s.out)) for s in statements)
+        #: The places of the vectors that they write.
+        self.written = [k for k in dict.fromkeys(outs) if k is not None]
+        self.kept: list[_Kept] = []  # for vectors in other forms, as `Arguments.fit` tests
 
-    def is_ready(self, statements: Sequence[Statement], of: Signature, counted: Any) -> bool:
-        """Count one more; return whether its program can run, after beginning to make it."""
-        self._came += 1
-        if self._fails or self._came <= AFTER:
-            return False
-        if self.program is None or not self.program.arguments.fit(of.handles):
-            self._make(statements, of, counted)
-        if self.launch is not None:
-            return True
-        done = self._done()
-        self._fails = done is False
-        if done:
-            self._prepare()
-        return bool(done)
 
-    def _make(self, statements: Sequence[Statement], of: Signature, counted: Any) -> None:
+class _Kept:
+    """A program of batches alike, which may not be compiled yet."""
+
+    def __init__(
+        self, counters: Counters, statements: Sequence[Statement], of: Signature, counted: Any
+    ) -> None:
         """Write a program for such statements, and begin to compile it."""
-        bare = without_numbers(statements)
+        self.counters, self.device = counters, counters.device
+        bare, block = without_numbers(statements), self.device.limits.loop_block
         written = distinct(s.out for s in bare if not s.writes_scalar)
         scalars = emit.LoopScalars(bare, self.device)
-        given = scalars, written, Until(times=1), self.block, False, of.handles
-        operands = emit.Operands(bare, *given)
+        operands = emit.Operands(bare, scalars, written, Until(times=1), block, False, of.handles)
         operands.once, operands.counted = True, counted
-        self.program, self.launch = write_program(operands, 0), None
-        if not WAITS:
-            self._done = self.device.compile_beside(self.program.kernel)
+        self.program, self._block = write_program(operands, 0), block
+        self.launch: Any = None
+        kernel = self.program.kernel
+        self._done = (lambda: True) if WAITS else self.device.compile_beside(kernel)
 
-    def _prepare(self) -> None:
+    def is_ready(self) -> bool:
+        """Whether the program can run; the first time it is loaded."""
+        if self.launch is None and self._done():
+            self._load()
+        return self.launch is not None
+
+    def _load(self) -> None:
         """Load the program, and fix the arguments that are the same in each run."""
-        assert self.program is not None
         device, (kernel, arguments, names, num_counters) = self.device, self.program
-        self.grid = device.max_cooperative_blocks(kernel, self.block)
+        self.grid = device.max_cooperative_blocks(kernel, self._block)
         vary = {k + j for k, _ in arguments.vectors for j in range(3)}
         vary.update(k for first, end, _ in arguments.made for k in range(first, end))
         self.varying = [(k, names[k]) for k in sorted(vary)]
@@ -131,7 +127,7 @@ class _Known:
         count = constant("kTurns") * num_counters * constant("kCounterStride") + 2
         self.barrier = device.xp.zeros(GRID_BARRIER, np.uint32)
         self.launch = device.prepare(
-            kernel, self.grid * self.block, block=self.block, cooperative=True, times=1,
+            kernel, self.grid * self._block, block=self._block, cooperative=True, times=1,
             counters=device.xp.empty(count, np.uint64), stop=None, **fixed,
         )  # fmt: skip
 
@@ -143,11 +139,16 @@ class Batch(KernelLoop):
     why = "the loop is run by Python"
 
     def __init__(
-        self, known: _Known, statements: Sequence[Statement], of: Signature, counted: Any
+        self,
+        known: _Known,
+        kept: _Kept,
+        statements: Sequence[Statement],
+        of: Signature,
+        counted: Any,
     ) -> None:
-        self.statements, self.device = statements, known.device
+        self.statements, self.device = statements, kept.device
         self.written = [of.handles[k] for k in known.written]
-        self._known, self._of, self._counted = known, of, counted
+        self._known, self._kept, self._of, self._counted = known, kept, of, counted
 
     @property
     def nbytes(self) -> int:
@@ -155,22 +156,21 @@ class Batch(KernelLoop):
         return sum(x.bytes_to_write for x in self.written)
 
     def _prepare(self, log: LoopLog | None) -> Prepared:
-        known, (_, handles, numbers), device = self._known, self._of, self.device
-        assert known.program is not None
+        kept, (_, handles, numbers), device = self._kept, self._of, self.device
         for x in self.written:
             if x.form != "bitmap" or x.values is None:
                 device.require(x.bytes_to_write, "batch")
                 x.to_writable()
-        scalars = emit.LoopScalars(self.statements, device) if known.has_scalars else None
-        run = emit.Run(handles, device, known.grid, scalars, numbers=numbers)
-        values = known.program.arguments.of(run)
-        heard, counts = device.notification(), known.counters.take(3)
-        new = {name: values[k] for k, name in known.varying}
-        new["barrier"] = known.barrier if run.barrier is None else run.barrier
+        scalars = emit.LoopScalars(self.statements, device) if self._known.has_scalars else None
+        run = emit.Run(handles, device, kept.grid, scalars, numbers=numbers)
+        values = kept.program.arguments.of(run)
+        heard, counts = device.notification(), kept.counters.take(3)
+        new = {name: values[k] for k, name in kept.varying}
+        new["barrier"] = kept.barrier if run.barrier is None else run.barrier
         new |= {"counts": counts, "notification": heard.memory, "serial": heard.serial}
         for x in self.written:
             x.changes()
-        return partial(known.launch, new), partial(self._settle, scalars, heard, counts)
+        return partial(kept.launch, new), partial(self._settle, scalars, heard, counts)
 
     def _settle(
         self, scalars: emit.LoopScalars | None, heard: HostNotification, counts: Any
