@@ -26,6 +26,7 @@ from rich.text import Text
 from lagpu import versions
 from lagpu.backends.processes import of_all
 from lagpu.backends.protocol import Backend
+from lagpu.core.recorder import flush
 from lagpu.errors import CheckFailed
 from lagpu.host.fitting import FittingTable
 from lagpu.host.memory import mapped
@@ -159,6 +160,7 @@ class Clock:
         self._synchronize()
         begin = time.perf_counter()
         result = search()
+        flush()  # statements may wait for others
         self._synchronize()
         return (time.perf_counter() - begin) * 1e3, result
 
@@ -172,6 +174,7 @@ class Clock:
         of_pieces = self.backend is not None and self.backend.capabilities.parts is not None
         with Span(self._devices, together=of_pieces) as span:
             result = search()
+            flush()
         loop = "" if self.backend is None else self.backend.last_loop
         return span.together_ms if loop.startswith(_TOGETHER) else span.elapsed_ms, result
 
