@@ -278,7 +278,7 @@ def _run(A: Matrix, body: Callable[[Matrix], Any]) -> tuple[list[str], str]:
 def bodies(A: Matrix) -> Iterator[Row]:
     """Yield a row for each body: as one kernel, with one launch an iteration, or by statement."""
     for body in BODIES:
-        for _ in range(5):  # until lines are known to be repeated, and programs are made
+        for _ in range(9):  # until lines are known to be repeated, and programs are made
             names, how = _run(A, body)
         fused = bool(how) and not how.startswith("eager")
         programs = names.count("program")
@@ -360,34 +360,46 @@ def whole(A: Matrix, name: str) -> Iterator[Row]:
 
 
 def statements(place: Backend, n: int = 1000) -> Iterator[Row]:
-    """Yield the host time of statements outside of a fused loop, in microseconds each."""
+    """Yield the host time of a statement outside of a fused loop, in microseconds."""
     u, w, x = (Vector.from_scalar(float(k), n, FP64, backend=place) for k in (1, 2, 3))
     few = Vector.from_coo(np.arange(0, n, 3), 1.0, FP64, size=n, backend=place)
-    lines: dict[str, Callable[[], Any]] = {
-        "w << u.ewise_add(x)": lambda: w << u.ewise_add(x, binary.plus),
-        "w << u * 2": lambda: w << u * 2.0,
-        "w(few.S) << x": lambda: w(few.S) << x,
-        "w << u.select('valuegt', 1)": lambda: w << u.select("valuegt", 1.0),
-        "w(accum=plus) << 3": lambda: w(accum=binary.plus) << 3.0,
-    }
-    for text, line in lines.items():
-        _repeat(line)
-        us = {"us": 1e3 / _LINES * _median_ms(lambda line=line: _repeat(line), 20)}
+
+    def union() -> None:
+        for _ in range(50):
+            w << u.ewise_add(x, binary.plus)
+            w << u.ewise_add(w, binary.plus)
+            w << w.ewise_add(x, binary.plus)
+            w << u.ewise_add(x, binary.plus)
+
+    def numbers() -> None:
+        for k in range(50):
+            w << u * k
+            w << w + 1.0
+            w << 0.5 * x
+            w << w / 3.0
+
+    def masks() -> None:
+        for _ in range(50):
+            w(few.S) << x
+            w(~few.S) << u
+            w(few.S, accum=binary.plus) << x
+            w(few.S, replace=True) << u
+
+    def calls() -> None:
+        for _ in range(50):
+            w << u.select("valuegt", 0.5)
+            w << u.apply(unary.ainv)
+            w(accum=binary.plus) << 3.0
+            w << u.ewise_mult(x, binary.times)
+
+    for lines in (union, numbers, masks, calls):
+        for _ in range(6):
+            lines()
+            w.wait()
+        us = {"us": 5 * _median_ms(lines, 20)}
         with lagpu.eager():
-            us["eager_us"] = 1e3 / _LINES * _median_ms(lambda line=line: _repeat(line), 20)
-        yield {"what": "statement", "name": text} | us
-
-
-_LINES = 250
-
-
-def _repeat(line: Callable[[], Any]) -> None:
-    for _ in range(_LINES // 5):
-        line()
-        line()
-        line()
-        line()
-        line()
+            us["eager_us"] = 5 * _median_ms(lines, 20)
+        yield {"what": "statement", "name": lines.__name__} | us
 
 
 @app.command()

@@ -152,6 +152,8 @@ def why_unreadable(x: Any) -> str:
 
 HOT = 3  # times that a line runs its statement at once; from then on it is taken for a loop's
 _MOST, _MOST_BYTES = 64, 1 << 28  # statements that wait, and bytes of their outputs
+_REPEATED = 3  # times that a line may come again, if others have come before it
+_ALONE = -1  # the count of a line that no other one joins, and that need not wait
 _MOST_SITES = 4096  # that are counted; then all counts begin again
 
 blocking: ContextVar[bool] = ContextVar("lagpu_blocking", default=False)
@@ -161,8 +163,9 @@ class Queue:
     """The statements of one thread and one backend that wait for each other.
 
     They run when a value is read, when a statement comes that cannot join them, when the line of
-    the first one comes again, or when there are many. No other thread's statements wait with them:
-    a thread that finds some runs them, and from then on every statement runs at once.
+    the first one comes again (or another line often), or when there are many. No other thread's
+    statements wait with them: a thread that finds some runs them, and from then on every statement
+    runs at once.
 
     Attributes
     ----------
@@ -180,6 +183,7 @@ class Queue:
         self._is_shared = False
         self._bytes = 0
         self._first: Any = None  # the line of the first one
+        self._sites: dict[Any, int] = {}  # how often each line has come since
         self._seen: dict[Any, int] = {}  # how often each line's statement has come
 
     def takes(self, s: Statement, backend: Backend | None, site: FrameType | int) -> bool:
@@ -199,9 +203,13 @@ class Queue:
             place = site if isinstance(site, int) else self._hot(site)
         with self._lock:
             if self.statements:
-                ends = place == self._first or len(self.statements) >= _MOST
-                ends = ends or self._bytes > _MOST_BYTES or backend is not self.backend
-                if ends or place is None or self._thread != get_ident():
+                came = self._sites.get(place, 0)
+                ends = came == _REPEATED or (came and place == self._first)
+                ends = ends or self._bytes > _MOST_BYTES or len(self.statements) >= _MOST
+                if ends and len(self.statements) == 1 and type(place) is tuple:
+                    self._seen[place] = _ALONE
+                    place = None
+                if ends or place is None or backend is not self.backend or not self._is_mine():
                     self.flush()
             if place is None or batches is None or self._is_shared:
                 return False
@@ -211,10 +219,16 @@ class Queue:
             if not self.statements:
                 self.backend, self._thread, self._first = backend, get_ident(), place
                 self._bytes = 0
+                self._sites.clear()
             self.statements.append(s)
+            self._sites[place] = self._sites.get(place, 0) + 1
             if not s.writes_scalar:
                 self._bytes += s.out.size * s.out.dtype.numpy.itemsize
         return True
+
+    def _is_mine(self) -> bool:
+        """Whether this thread's statements wait."""
+        return self._thread == get_ident()
 
     def _hot(self, frame: FrameType) -> tuple[int, int] | None:
         """Return the place of the author's statement, or None if it has not come often."""
@@ -227,6 +241,8 @@ class Queue:
         seen = self._seen.get(site, 0)
         if seen >= HOT:
             return site
+        if seen == _ALONE:
+            return None
         if len(self._seen) >= _MOST_SITES:
             self._seen.clear()
         self._seen[site] = seen + 1
@@ -244,7 +260,7 @@ class Queue:
         with self._lock:
             taken, self.statements = self.statements, []
             if taken:
-                self._is_shared = self._is_shared or self._thread != get_ident()
+                self._is_shared = self._is_shared or not self._is_mine()
                 assert self.backend is not None
                 run_statements(self.backend, taken, counted)
 

@@ -292,15 +292,26 @@ def test_eager_waits_for_nothing(place):
     assert w.get(1) == 4
 
 
-def test_a_line_waits_once_it_came_often(backend):
+def test_lines_wait_once_they_came_often(backend):
     if backend.capabilities.batches is None:
         pytest.skip("cpu runs each statement by itself")
     u, w, waiting = full(backend), Vector(FP64, 70, backend=backend), []
     for _ in range(recorder.HOT + 2):
         w << u
         waiting.append(len(recorder.queue.statements))
-    assert waiting == [0] * recorder.HOT + [1, 1]
+        w << u * 2
+        waiting.append(len(recorder.queue.statements))
+    assert waiting == [0, 0] * recorder.HOT + [1, 2] * 2
     recorder.queue.flush()
+
+
+def test_a_line_that_no_other_joins_does_not_wait(place):
+    u, w, waiting = full(place), Vector(FP64, 70, backend=place), []
+    for k in range(4):
+        w << u * k
+        waiting.append(len(recorder.queue.statements))
+    assert waiting == [1, 0, 0, 0]
+    assert w.get(1) == 3
 
 
 def test_another_thread_sees_what_this_one_wrote(place, monkeypatch):

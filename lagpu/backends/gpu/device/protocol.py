@@ -63,6 +63,7 @@ class Limits(NamedTuple):
     #: A relaxation goes on to the next numbers where fewer edges than this leave what is listed.
     relaxed_edges: int = 16384
     lasts: int = 1 << 16  #: A search of more vertices may last.
+    lasting: int = 1 << 33  #: A generated loop that looks at more entries may last.
     #: Whether entries count as vertices do for that, as where threads run by turns.
     lasts_by_entries: bool = False
 
@@ -82,6 +83,7 @@ SIM_LIMITS = Limits(
     near_bytes=16,
     relaxed_edges=64,
     lasts=1 << 14,
+    lasting=1 << 18,
     lasts_by_entries=True,
 )
 

@@ -92,7 +92,6 @@ class GeneratedLoop(KernelLoop):
 
     name = "generated loop"
     keeps_log = True
-    stops = True  # it may have no end but an interrupt
     one_way = "only one form of the matrix is stored"
     counted_input = -1
     _numbers: Sequence[Any] = ()
@@ -109,6 +108,17 @@ class GeneratedLoop(KernelLoop):
         self.device = self.written[0].device
         self._block = self.device.limits.loop_block
         self._scalars: emit.LoopScalars | None = None  # of the last run
+        self.stops = self._may_last()
+
+    def _may_last(self) -> bool:
+        """Whether the loop takes so long that a user wants to stop it, or may have no end."""
+        times = self._until.times
+        if times is None:
+            return True
+        products = (s.operation for s in self.statements if isinstance(s.operation, ops.Multiply))
+        entries = sum(x.size for x in self.written) + sum(p.matrix.nvals for p in products)
+        most: int = self.device.limits.lasting
+        return bool(times * entries > most)
 
     @property
     def nbytes(self) -> int:
