@@ -31,7 +31,7 @@ Array = Any
 T = TypeVar("T")
 Question = Callable[[Sequence[Handle]], T]  # to handles, by their places
 WORDS = constant("kScalarWords")
-_UNASKED = 1 << 17  # numbers, for whose memory the device is not asked before
+UNASKED = 1 << 17  # numbers, for whose memory the device is not asked before
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Run:
 
     def room(self, count: int, dtype: Any) -> Array:
         """Return uninitialised memory for `count` numbers."""
-        if count > _UNASKED:  # of less, the pool knows best
+        if count > UNASKED:  # of less, the pool knows best
             self.device.require(count * np.dtype(dtype).itemsize, "fused loop")
         return self.device.xp.empty(count, dtype)
 

@@ -461,10 +461,10 @@ class VectorStore:
         elif self.single >= 0:
             self._run("single_entry", nwords(self.size), self.size, self.single, words)
         else:
-            self._upload()
             words.fill(0)
             values = None if packed is None else self.spare_values(self.dtype)
             if count:
+                self._upload()
                 given = count, self.indices, packed, words, values
                 self._run("scatter_entries", count, *given, typed=True)
         self.set_bitmap(words, values, self.iso, count)

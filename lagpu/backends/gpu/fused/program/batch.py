@@ -28,6 +28,8 @@ from lagpu.operations import Statement, Until
 AFTER = 2  # batches alike that run statement by statement; then a program is made
 WAITS = False  # whether the program is made at once, not in the background: for tests
 _MOST_KEPT = 4  # programs of batches alike
+#: Of a matrix whose masked products join: of more, the planner's kernels save more than a launch.
+_MOST_ENTRIES = 1 << 20
 
 
 class Batches:
@@ -47,6 +49,9 @@ class Batches:
             return False
         if why_no_line(statement) and not _has_one_index(statement):
             return False
+        if isinstance(statement.operation, ops.Multiply) and statement.desc.mask is not None:
+            if statement.operation.matrix.nvals > _MOST_ENTRIES:
+                return False
         return not (statement.scalars and emit.why_no_scalars((statement,)))
 
     def plan(self, statements: Sequence[Statement], counted: Any) -> Batch | None:
@@ -159,7 +164,8 @@ class Batch(KernelLoop):
         kept, (_, handles, numbers), device = self._kept, self._of, self.device
         for x in self.written:
             if x.form != "bitmap" or x.values is None:
-                device.require(x.bytes_to_write, "batch")
+                if x.size > emit.UNASKED:
+                    device.require(x.bytes_to_write, "batch")
                 x.to_writable()
         scalars = emit.LoopScalars(self.statements, device) if self._known.has_scalars else None
         run = emit.Run(handles, device, kept.grid, scalars, numbers=numbers)
