@@ -142,7 +142,7 @@ class CpuBackend:
             return statements.element(operation.operand, operation.position)
         assert isinstance(operation, ops.Reduce)
         u = operation.operand
-        return statements.reduced(u, operation.monoid) if u.gb.nvals else None
+        return statements.reduced(u, operation.monoid) if handles.count_entries(u) else None
 
     def explain(self, operation: ops.Operation) -> list[str]:
         if isinstance(operation, ops.MultiplySelection):
@@ -177,10 +177,10 @@ class CpuBackend:
 
     # ------------------------------------------------------------------- objects: made, read
     def vector(self, dtype: DType, size: int) -> Box:
-        return boxed(gb.Vector(dtype.name, size), dtype)
+        return boxed(handles.made(dtype, size), dtype)
 
     def matrix(self, dtype: DType, shape: tuple[int, int]) -> Box:
-        A = gb.Matrix(dtype.name, *shape)
+        A = handles.made(dtype, *shape)
         A.ss.config["format"] = "by_row"
         return boxed(A, dtype)
 
@@ -294,7 +294,7 @@ class CpuBackend:
         return _signed(rows), _signed(cols), values
 
     def nvals(self, x: Box) -> int:
-        return int(x.gb.nvals) if x.kind == "Matrix" else handles.count_entries(x)
+        return handles.count_entries(x)
 
     def form(self, x: Box) -> str:
         return str(x.gb.ss.format) + ", iso" * bool(x.gb.nvals and x.gb.ss.is_iso)

@@ -91,20 +91,21 @@ class Box:
         The last copy that served as a mask in place of the object, kept while C uses it.
     """
 
+    symmetric: bool | None = None
+    full = True
+    has_hub: bool | None = None
+    mask_copy: Any = None
+    counts: Any = None
+    transposed: Box | None = None
+    may_transpose = True
+    search: Any = None
+
     def __init__(self, obj: Any, dtype: DType) -> None:
         self.gb = obj
         self.handle = obj.gb_obj[0]
         self.dtype = dtype
         self.shape: tuple[int, ...] = obj.shape
-        self.kind = "Vector" if obj.ndim == 1 else "Matrix"
-        self.symmetric: bool | None = None
-        self.full = True
-        self.has_hub: bool | None = None
-        self.mask_copy: Any = None
-        self.counts: Any = None
-        self.transposed: Box | None = None
-        self.may_transpose = True
-        self.search: Any = None
+        self.kind = _KINDS[len(self.shape)]
 
     def become(self, other: Box) -> None:
         """Take over the object of another box, of the same type and shape."""
@@ -123,8 +124,33 @@ class Box:
         return self.dtype.numpy.itemsize
 
 
+_KINDS = "Scalar", "Vector", "Matrix"
+
+
+def made(dtype: DType, *shape: int) -> Any:
+    """Return a python-graphblas vector or matrix without entries, made by one call of C."""
+    kind, their = _KINDS[len(shape)], _dtype(dtype)
+    handle = ffi.new(f"GrB_{kind}*")
+    check(method(kind, "new")(handle, their.gb_obj, *shape), "new")
+    return getattr(gb, kind)._from_obj(handle, their, *shape, name="")
+
+
+@functools.cache
+def _dtype(dtype: DType) -> Any:
+    """Return python-graphblas' type."""
+    return gb.dtypes.lookup_dtype(dtype.name)
+
+
+@functools.cache
+def method(kind: str, name: str) -> Any:
+    """Return the C function ``GrB_<kind>_<name>`` of a box's kind."""
+    return getattr(lib, f"GrB_{kind}_{name}")
+
+
 def check(info: int, what: str) -> None:
     """Turn a GraphBLAS status into an error."""
+    if not info:
+        return
     if info == lib.GrB_OUT_OF_MEMORY:
         raise errors.OutOfMemory(f"{what}: GraphBLAS ran out of memory.")
     if info == lib.GrB_INVALID_OBJECT:
@@ -141,9 +167,9 @@ def _lost(what: str) -> errors.OutOfMemory:
     )
 
 
-def count_entries(v: Box) -> int:
-    """Return the number of entries of a vector; loops ask at each level."""
-    if info := lib.GrB_Vector_nvals(_COUNT, v.handle):
+def count_entries(x: Box) -> int:
+    """Return the number of entries; loops ask at each level."""
+    if info := method(x.kind, "nvals")(_COUNT, x.handle):
         check(info, "nvals")
     return int(_COUNT[0])
 
@@ -153,14 +179,13 @@ _COUNT = ffi.new("GrB_Index*")  # behind the lock, as every call
 
 def finish(x: Box) -> None:
     """Have GraphBLAS finish its pending work on a vector or matrix."""
-    check(getattr(lib, f"GrB_{x.kind}_wait")(x.handle, lib.GrB_MATERIALIZE), "wait")
+    check(method(x.kind, "wait")(x.handle, lib.GrB_MATERIALIZE), "wait")
 
 
 def store_as(x: Any, forms: int) -> None:
     """Restrict a python-graphblas vector or matrix to these storage forms."""
-    kind = "Vector" if x.ndim == 1 else "Matrix"
-    call = getattr(lib, f"GrB_{kind}_set_INT32")
-    check(call(x.gb_obj[0], forms, lib.GxB_SPARSITY_CONTROL), f"{kind}: form")
+    call = method(_KINDS[x.ndim], "set_INT32")
+    check(call(x.gb_obj[0], forms, lib.GxB_SPARSITY_CONTROL), "form")
 
 
 def usual_forms(v: Box) -> int:
@@ -173,8 +198,9 @@ def is_lost(v: Box) -> bool:
     return bool(lib.GrB_Vector_nvals(ffi.new("GrB_Index*"), v.handle) == lib.GrB_INVALID_OBJECT)
 
 
+@functools.cache
 def place_for(dtype: DType) -> Any:
-    """Return memory for one C number of a type."""
+    """Return memory for one C number of a type, used behind the lock."""
     return ffi.new(f"{_C_NAMES.get(dtype.name, f'{dtype.name.lower()}_t')}*")
 
 

@@ -523,7 +523,7 @@ def _matrix_product(op: ops.Multiply, result: DType, shape: Shape, desc: Descrip
     A, B, product = op.operand, op.matrix, op.product
     out = _new(result, shape)
     mask, structure = workarounds.mask_handle(desc._replace(accum=None), B)
-    turned = _transposes((op.transposed, not product.transpose))
+    turned = _TRANSPOSES[op.transposed, not product.transpose]
     d = handles.descriptor(False, structure, desc.complement, turned)
     workarounds.without_hyperlists(product.semiring.multiply, A, B)
     plus_times = handles.c_semiring(product.semiring, product.domain)
@@ -543,9 +543,12 @@ def _written(
     w: Box, desc: Descriptor, result: DType, transposes: str = ""
 ) -> tuple[tuple[Any, Any, Any], Any]:
     """Return what begins a call, (output, mask, accumulator), and the descriptor, which ends it."""
-    mask, structure = workarounds.mask_handle(desc)
-    to = w.handle, mask, workarounds.accumulator(w, desc.accum, result)
-    return to, handles.descriptor(desc.replace, structure, desc.complement, transposes)
+    mask, structure = NULL, True
+    if desc.mask is not None:
+        mask, structure = workarounds.mask_handle(desc)
+    plus = NULL if desc.accum is None else workarounds.accumulator(w, desc.accum, result)
+    d = handles.descriptor(desc.replace, structure, desc.complement, transposes)
+    return (w.handle, mask, plus), d
 
 
 def _at(call: Any, indices: ops.Indices, shape: Shape) -> tuple[Any, list[Any], list[Any]]:
@@ -561,12 +564,10 @@ def _at(call: Any, indices: ops.Indices, shape: Shape) -> tuple[Any, list[Any], 
 
 def _ewise(w: Box, desc: Descriptor, op: ops.Ewise | ops.Kronecker) -> None:
     u, v = op.left, op.right
-    domain, result = op.op.types(u.dtype, v.dtype)
-    to, d = _written(w, desc, result, _transposes(op.transposed))
-    kind = op.kind if isinstance(op, ops.Ewise) else "kronecker"
-    call = getattr(lib, _EWISE[kind].format(w.kind))
-    operator = handles.binary_operator(op.op, u.dtype, v.dtype)
-    if isinstance(op, ops.Ewise) and op.defaults is not None:
+    kind = op.kind if type(op) is ops.Ewise else "kronecker"
+    call, operator, domain, result = _combining(kind, w.kind, op.op, u.dtype, v.dtype)
+    to, d = _written(w, desc, result, _TRANSPOSES[op.transposed])
+    if type(op) is ops.Ewise and op.defaults is not None:
         left, right = (handles.c_scalar(x, domain) for x in op.defaults)
         check(call(*to, operator, u.handle, left.handle, v.handle, right.handle, d), kind)
         return
@@ -583,6 +584,13 @@ def _ewise(w: Box, desc: Descriptor, op: ops.Ewise | ops.Kronecker) -> None:
     check(info, kind)
 
 
+@functools.cache
+def _combining(kind: str, of: str, op: BinaryOp, left: DType, right: DType) -> tuple[Any, ...]:
+    """Return the C function, the C operator, its domain and its result type."""
+    operator = handles.binary_operator(op, left, right)
+    return getattr(lib, _EWISE[kind].format(of)), operator, *op.types(left, right)
+
+
 _EWISE = {
     "ewise_add": "GrB_{}_eWiseAdd_BinaryOp",
     "ewise_mult": "GrB_{}_eWiseMult_BinaryOp",
@@ -596,7 +604,7 @@ def _apply(w: Box, desc: Descriptor, op: ops.Apply) -> None:
     to, d = _written(w, desc, result)
     operator = typed_operator(f, domain).gb_obj
     if isinstance(f, UnaryOp):
-        info = getattr(lib, f"GrB_{w.kind}_apply")(*to, operator, u.handle, d)
+        info = handles.method(w.kind, "apply")(*to, operator, u.handle, d)
     elif left is not None:
         call = c_function(f"{w.kind}_apply_BinaryOp1st", domain)
         info = call(*to, operator, left.item(), u.handle, d)
@@ -643,7 +651,7 @@ def _assign(w: Box, desc: Descriptor, op: ops.Assign) -> None:
         _apply_identity(w, desc, u)
         return
     to, d = _written(w, desc, u.dtype)
-    call, where, _owners = _at(getattr(lib, f"GrB_{w.kind}_assign"), op.indices, w.shape)
+    call, where, _owners = _at(handles.method(w.kind, "assign"), op.indices, w.shape)
     with as_bitmap_for(w, desc):
         check(call(*to, u.handle, *where, d), "assign")
 
@@ -651,7 +659,7 @@ def _assign(w: Box, desc: Descriptor, op: ops.Assign) -> None:
 def _extract(w: Box, desc: Descriptor, op: ops.Extract) -> None:
     u = op.operand
     to, d = _written(w, desc, u.dtype)
-    call, where, _owners = _at(getattr(lib, f"GrB_{w.kind}_extract"), op.indices, u.shape)
+    call, where, _owners = _at(handles.method(w.kind, "extract"), op.indices, u.shape)
     check(call(*to, u.handle, *where, d), "extract")
 
 
@@ -719,13 +727,12 @@ def _made(operation: ops.Operation, result: DType, shape: Shape, desc: Descripto
 
 
 def _new(dtype: DType, shape: Shape) -> Box:
-    return Box((gb.Vector if len(shape) == 1 else gb.Matrix)(dtype.name, *shape), dtype)
+    return Box(handles.made(dtype, *shape), dtype)
 
 
 def _copy(x: Box, dtype: DType) -> Box:
     return boxed(x.gb.dup(dtype.name), dtype)
 
 
-def _transposes(transposed: ops.Transposed) -> str:
-    """Return the part of a descriptor's name that transposes these operands."""
-    return "T0" * transposed[0] + "T1" * transposed[1]
+#: The part of a descriptor's name that transposes the first operand, and the second.
+_TRANSPOSES = {(i, j): "T0" * i + "T1" * j for i in (False, True) for j in (False, True)}
