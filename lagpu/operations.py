@@ -62,7 +62,9 @@ class ScalarValue:
             if before is not None:
                 domain, _ = accum.types(self.dtype, dtype)
                 new = accum.evaluate(domain, before, dtype.numpy.type(new))
-        self.set(None if new is None else cast(new, self.dtype))
+        if new is not None:
+            new = dtype.numpy.type(new) if dtype is self.dtype else cast(new, self.dtype)
+        self.set(new)
 
 
 class ScalarRef(NamedTuple):

@@ -185,6 +185,8 @@ def scalar_value(value: Any, dtype: DType, what: str) -> Any:
             if type(value) is Counter and current_recorder() is not None:
                 return CounterRef(dtype)
             return number
+    if type(value) is float and dtype is FP64:
+        return np.float64(value)
     return _scalar(value, dtype, what)
 
 
@@ -415,6 +417,8 @@ def combine(values: Array, starts: Array, op: BinaryOp, kind: DType) -> Array:
 
 def binary_operator(op: Any) -> BinaryOp:
     """Return the binary operator given as itself, as a monoid or by name."""
+    if type(op) is BinaryOp and not op.positional:
+        return op
     found = op.op if isinstance(op, Monoid) else binary.lookup(SIGNS.get(op, op))
     if found.positional:
         raise errors.DomainMismatch(

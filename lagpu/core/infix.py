@@ -258,18 +258,10 @@ class MatMul(Pair):
     ndim_of_result: int
 
     def __init__(self, left: Any, right: Any) -> None:
-        sides = [x if isinstance(x, MatMul) else object_of(x) for x in (left, right)]
-        ndims = [
-            x.ndim_of_result if isinstance(x, MatMul) else getattr(x, "ndim", 0) for x in sides
-        ]
-        for operand, ndim in zip((left, right), ndims, strict=True):
-            if not isinstance(operand, NoTruth) or not ndim:
-                raise DomainMismatch(
-                    f"@: {expr.kind_of(operand)} is neither a Vector nor a Matrix. "
-                    "Make one with from_dense or from_coo."
-                )
-        self.ndim_of_result = sum(ndims) - 2
-        self._begin(*sides)
+        left, of_left = _side(left, right)
+        right, of_right = _side(right, left)
+        self.ndim_of_result = of_left + of_right - 2
+        self._begin(left, right)
 
     def call(self) -> Call:
         """Return the deferred product over plus_times, as in linear algebra."""
@@ -289,6 +281,21 @@ class MatMul(Pair):
         return vector_product(left, right, semiring, False, by, **options)
 
 
+def _side(x: Any, other: Any) -> tuple[Any, int]:
+    """Return an operand of ``@``, and the dimensions of the object that it is or will be."""
+    if isinstance(x, MatMul):
+        return x, x.ndim_of_result
+    found = object_of(x)
+    ndim = getattr(found, "ndim", 0) if isinstance(x, NoTruth) else 0
+    if not ndim:
+        expr.mark_used(other)
+        raise DomainMismatch(
+            f"@: {expr.kind_of(x)} is neither a Vector nor a Matrix. "
+            "Make one with from_dense or from_coo."
+        )
+    return found, ndim
+
+
 def _paired(sign: str, left: Any, right: Any) -> Pair:
     """Return two operands that wait for their operator or their semiring."""
     return MatMul(left, right) if sign == "@" else Joined(left, right, sign)
@@ -304,7 +311,7 @@ def inner_product(u: Any, v: Any, semiring: Semiring, by: FrameType | None) -> C
     domain, result = semiring.types(u.dtype, v.dtype)
     products = expr.temporary(u.ewise_mult(v, semiring.multiply[domain]), result)
     total = products.reduce(semiring.monoid)
-    formula = (u, f" {semiring.name} ", v)
+    formula = (u, semiring.sign, v)
     return Call(total.operation, (products,), result, (), formula, by)
 
 
@@ -351,7 +358,7 @@ def vector_product(
     else:
         source = stored.operand  # the vector of a selection
         operation = MultiplySelection(source.data, u.data, product)
-    formula = (left, f" {semiring.name} ", right)
+    formula = (left, semiring.sign, right)
     return Call(operation, (source, u), result, (outer,), formula, by)
 
 
@@ -458,7 +465,7 @@ def _matrix_product(A: Any, B: Any, semiring: Semiring, by: FrameType | None) ->
     left, right, (left_transposed, right_transposed) = _stored(A, B)
     product = Product(semiring, domain, result, not right_transposed, True)
     operation = Multiply(right.data, left.data, product, left_transposed)
-    formula = (A, f" {semiring.name} ", B)
+    formula = (A, semiring.sign, B)
     return Call(operation, (left, right), result, (A.nrows, B.ncols), formula, by)
 
 
@@ -599,7 +606,7 @@ class Arithmetic(NoTruth):
             call = left.ewise_union(right, op, False, False)
         else:
             call = getattr(left, way)(right, op)
-        return call._written_in(author())
+        return call._written_in(author(2))
 
     def _inplace(self: Any, sign: str, other: Any) -> Any:
         op = _ACCUMULATED.get(sign)
