@@ -29,6 +29,8 @@ def cast_number(number: Any, dtype: DType) -> Any:
     """Return a NumPy scalar cast as `cast_array` casts."""
     if number.dtype == dtype.numpy:
         return number
+    if dtype.is_bool:
+        return np.bool_(number != 0)
     return _cast(np, np.array([number]), dtype)[0]
 
 
