@@ -101,8 +101,8 @@ def main(
 ) -> None:
     """Print a row for each backend, size and statement."""
     require_writable(json, "bench")
-    found: Report = envelope([backends.get(name) for name in backend], {}) | {"rows": []}
-    found["threads"] = graphblas.ss.config["nthreads"]
+    places = [backends.get(name) for name in backend]
+    found: Report = envelope(places, {}) | {"rows": []}
     gc.disable()
     for name in backend:
         for n in size:

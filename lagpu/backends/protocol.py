@@ -171,6 +171,8 @@ class Capabilities(NamedTuple):
     clusters : callable or None
         On a grid, ``clusters(matrix, pieces)`` returns the `Clusters` of so many pieces, for None
         of the fewest that hold the matrix, a copy in each; None if all pieces share one.
+    threads : callable or None
+        Returns the most threads that a statement takes now; None where a device computes.
     """
 
     fuses: bool = False
@@ -182,6 +184,7 @@ class Capabilities(NamedTuple):
     parts: Parts | None = None
     systems: tuple[str, ...] = ()
     clusters: Callable[[Handle, int | None], Clusters | None] | None = None
+    threads: Callable[[], int] | None = None
 
     @property
     def records(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from lagpu.dtypes import DType, lookup
 
 try:
     import graphblas as gb
+    from graphblas.core.ss import context as contexts
     from suitesparse_graphblas import ffi, lib
 
     _SHORTAGE = gb.exceptions.OutOfMemory  # loads all of the library, which is lazy
@@ -165,6 +167,53 @@ def _lost(what: str) -> errors.OutOfMemory:
         f"{what}: GraphBLAS ran out of memory when it wrote an object of this statement before, "
         "whose entries are lost. Make the object again."
     )
+
+
+def by_threads(count: int, call: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function whose C calls take at most `count` threads.
+
+    With 0 they take as many as the user allows, one for each `CHUNK` of work. The user's context,
+    if one is engaged, is engaged again afterwards.
+    """
+    theirs, allowed = contexts.threadlocal.context, allowed_threads()
+    ours = _context(min(count, allowed), 1) if count else _context(allowed, CHUNK)
+    lib.GxB_Context_engage(ours)
+    _ENGAGED.append(ours)
+    try:
+        return call(*arguments)
+    finally:
+        _ENGAGED.pop()
+        if _ENGAGED:
+            lib.GxB_Context_engage(_ENGAGED[-1])
+        elif theirs is contexts.global_context:
+            lib.GxB_Context_disengage(ours)
+        else:
+            lib.GxB_Context_engage(theirs._carg)
+
+
+def allowed_threads() -> int:
+    """Return the threads that a statement may take: those of the user's context or of OpenMP."""
+    theirs = contexts.threadlocal.context._carg
+    check(lib.GxB_Context_get_INT32(theirs, lib.GxB_CONTEXT_NTHREADS, _ALLOWED), "threads")
+    return int(_ALLOWED[0])
+
+
+#: Entries of a vector for each thread of a statement. SuiteSparse takes one for 65,536, which is
+#: less work than waiting for a thread where other programs are busy (docs/design/cpu.md).
+CHUNK = 1 << 20
+_ALLOWED = ffi.new("int32_t*")
+_ENGAGED: list[Any] = []  # contexts of `by_threads`, behind the lock
+
+
+@functools.cache
+def _context(threads: int, chunk: int) -> Any:
+    """Return a context, which is not engaged."""
+    handle = ffi.new("GxB_Context*")
+    check(lib.GxB_Context_new(handle), "context")
+    check(lib.GxB_Context_set_INT32(handle[0], lib.GxB_CONTEXT_NTHREADS, threads), "context")
+    check(lib.GxB_Context_set_FP64(handle[0], lib.GxB_CONTEXT_CHUNK, chunk), "context")
+    KEPT.append(handle)
+    return handle[0]
 
 
 def count_entries(x: Box) -> int:

@@ -54,6 +54,11 @@ def counts_of(A: Box) -> Counts:
     return found
 
 
+def reads_many(operation: ops.Operation, many: int) -> bool:
+    """Whether an operation multiplies by a matrix of so many entries."""
+    return type(operation) is ops.Multiply and counts_of(operation.matrix).nvals >= many
+
+
 def degrees(A: Box, by_row: bool) -> Any:
     """Return the entries of each row, or of each column, as a python-graphblas vector."""
     known = counts_of(A).degrees
@@ -472,8 +477,9 @@ def multiply(w: Box, desc: Descriptor, op: ops.Multiply, plan: Plan | None = Non
         # Left to itself, SuiteSparse takes Gustavson's method from n / 16 products on, which looks
         # at all n places (docs/design/cpu.md).
         method = lib.GxB_AxB_HASH
+    threads = _threads(w, desc, A, u, product, plan) if pulls else 0
     with stored_as_bitmap(u) if pulls else nullcontext():
-        info = _call(w, desc, stored, u, product, transpose, method)
+        info = _call(w, desc, stored, u, product, transpose, method, threads)
     if info:
         check(info, "mxv")
     w.search = left
@@ -489,19 +495,47 @@ def _form(A: Box, plan: Plan, product: ops.Product) -> tuple[Box, bool]:
     return make_transposed(A), not product.transpose
 
 
+#: Entries and results of a pull for each of its threads: some milliseconds of work. Where
+#: other programs are busy, threads wait as long for one another (docs/design/cpu.md).
+_A_THREAD = 1 << 19
+
+
+def _threads(w: Box, desc: Descriptor, A: Box, u: Box, product: ops.Product, plan: Plan) -> int:
+    """Return the threads of a pull, by the entries that it will look at.
+
+    SuiteSparse counts all entries of the matrix, also where a sum ends at its first one. Of the
+    edges that are left, as many lead to the frontier as of any vertex without a result.
+    """
+    x = Numbers(A, u, product)
+    wanted = w.size
+    if desc.mask is not None and desc.complement:
+        wanted -= handles.count_entries(desc.mask)
+    looked = max(x.unexplored - plan.edges, 0)
+    if x.alpha is None:  # a sum ends early
+        looked = min(looked, wanted * x.unexplored // max(plan.edges, 1))
+    return max(1, (looked + wanted) // _A_THREAD)
+
+
 def _call(
-    w: Box, desc: Descriptor, A: Box, u: Box, product: ops.Product, transpose: bool, method: int
+    w: Box,
+    desc: Descriptor,
+    A: Box,
+    u: Box,
+    product: ops.Product,
+    transpose: bool,
+    method: int,
+    threads: int = 0,
 ) -> Any:
-    """Return the status of the call."""
+    """Return the status of the call; 0 threads are as many as SuiteSparse takes by itself."""
     semiring = handles.c_semiring(product.semiring, product.domain)
     workarounds.without_hyperlists(product.semiring.multiply, A)
     mask, structure = workarounds.mask_handle(desc, A)
     plus = workarounds.accumulator(w, desc.accum, product.result)
     turned = ("" if transpose else "T1") if product.flip else "T0" if transpose else ""
     d = handles.descriptor(desc.replace, structure, desc.complement, turned, method)
-    if product.flip:
-        return lib.GrB_vxm(w.handle, mask, plus, semiring, u.handle, A.handle, d)
-    return lib.GrB_mxv(w.handle, mask, plus, semiring, A.handle, u.handle, d)
+    call, left, right = (lib.GrB_vxm, u, A) if product.flip else (lib.GrB_mxv, A, u)
+    arguments = w.handle, mask, plus, semiring, left.handle, right.handle, d
+    return handles.by_threads(threads, call, *arguments) if threads else call(*arguments)
 
 
 def _multiply_selection(w: Box, desc: Descriptor, op: ops.MultiplySelection) -> None:

@@ -144,10 +144,4 @@ def at_indices(call: Any, indices: Array | None, size: int) -> Any:
     """
     if indices is None or not 2048 <= len(indices) <= size // 256:
         return call
-    return functools.partial(_by_one_thread, call)
-
-
-def _by_one_thread(call: Any, *arguments: Any) -> int:
-    """Call a C function with one thread, whatever context the user has engaged."""
-    with gb.ss.Context(nthreads=1):
-        return int(call(*arguments))
+    return functools.partial(handles.by_threads, 1, call)
