@@ -103,6 +103,11 @@ def read(x: Any, depth: int) -> Any:
         return x.now()
     if type(x) is CounterRef:
         return x.dtype.numpy.type(depth)
+    for part in x:
+        if isinstance(part, tuple):
+            break
+    else:
+        return x
     parts = [read(part, depth) if isinstance(part, tuple) else part for part in x]
     if all(map(operator.is_, parts, x)):
         return x

@@ -25,7 +25,9 @@ from lagpu.host.files import require_writable, write_json
 
 LINES = {
     "ewise_add": "w << u.ewise_add(v, binary.plus)",
-    "u + v": "w << u + v",
+    "new ewise_add": "u.ewise_add(v, binary.plus).new()",
+    "u + u": "w << u + u",
+    "new u + u": "(u + u).new()",
     "new vector": "Vector(dtypes.FP64, n)",
     "product": "w << semiring.plus_times(u @ A)",
     "masked product": "q(~p.S, replace=True) << semiring.any_pair(q @ A)",

@@ -470,7 +470,8 @@ class Collection(Arithmetic):
         right, left : scalar, optional
             The bound operand of a `BinaryOp`, or the thunk of an `IndexUnaryOp` (default 0).
         """
-        left, right = object_of(left), object_of(right)
+        if left is not None or right is not None:
+            left, right = object_of(left), object_of(right)
         function = arguments.bound_operator(self.dtype, op, left, right)
         before = () if left is None else (function.left, ", ")
         after = () if right is None else (", ", function.right)

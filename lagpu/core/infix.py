@@ -261,7 +261,7 @@ class MatMul(Pair):
         left, of_left = _side(left, right)
         right, of_right = _side(right, left)
         self.ndim_of_result = of_left + of_right - 2
-        self._begin(left, right)
+        self.left, self.right, self._used = left, right, False
 
     def call(self) -> Call:
         """Return the deferred product over plus_times, as in linear algebra."""
@@ -284,6 +284,7 @@ class MatMul(Pair):
 def _side(x: Any, other: Any) -> tuple[Any, int]:
     """Return an operand of ``@``, and the dimensions of the object that it is or will be."""
     if isinstance(x, MatMul):
+        x._mark_used()
         return x, x.ndim_of_result
     found = object_of(x)
     ndim = getattr(found, "ndim", 0) if isinstance(x, NoTruth) else 0
@@ -333,7 +334,8 @@ def vector_product(
     policy: str | None = None,
 ) -> Call:
     """Return the deferred ``A @ u``, or ``u @ A`` if `flip`, as written in the frame `by`."""
-    if not (is_operand(A, 2) and is_operand(u, 1)):
+    usual = type(A) is OUTPUTS[2] and type(u) is OUTPUTS[1]
+    if not usual and not (is_operand(A, 2) and is_operand(u, 1)):
         raise DomainMismatch(
             f"{semiring!r}: takes a Matrix and a Vector, not {expr.kind_of(A)} and "
             f"{expr.kind_of(u)}. Write {semiring.name}(q @ A)."
@@ -349,9 +351,10 @@ def vector_product(
         op = "vxm" if flip else "mxv"
         raise InvalidValue(f"{op}: give one of kernel={kernel!r} and policy={policy!r}, not both.")
     left, right = (u, A) if flip else (A, u)
-    domain, result = semiring.types(left.dtype, right.dtype)
     stored = A.stored
-    product = Product(semiring, domain, result, flip is (A is stored), flip, kernel, policy)
+    product = _algebra(semiring, left.dtype, right.dtype, flip is (A is stored), flip)
+    if kernel is not None or policy is not None:
+        product = product._replace(kernel=kernel, policy=policy)
     operation: Multiply | MultiplySelection
     if isinstance(stored, OUTPUTS[2]):
         source, operation = stored, Multiply(stored.data, u.data, product)
@@ -359,7 +362,13 @@ def vector_product(
         source = stored.operand  # the vector of a selection
         operation = MultiplySelection(source.data, u.data, product)
     formula = (left, semiring.sign, right)
-    return Call(operation, (source, u), result, (outer,), formula, by)
+    return Call(operation, (source, u), product.result, (outer,), formula, by)
+
+
+@functools.lru_cache(maxsize=1024)
+def _algebra(semiring: Semiring, left: DType, right: DType, transpose: bool, flip: bool) -> Product:
+    """Return the algebra of a product of operands of these types."""
+    return Product(semiring, *semiring.types(left, right), transpose, flip)
 
 
 class MatrixOperand(NoTruth):

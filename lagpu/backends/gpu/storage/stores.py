@@ -357,6 +357,12 @@ class VectorStore:
         self.set_full(None, value)
         self.spare = spare
 
+    def become_bitmap(self, *made: Any) -> None:
+        """Do what `set_bitmap` does; the buffers it replaces stay for the next result."""
+        spare = self._buffers()
+        self.set_bitmap(*made)
+        self.spare = spare
+
     def counted(
         self, count: Array | int | None, notification: HostNotification | None = None
     ) -> None:
