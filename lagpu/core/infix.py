@@ -555,6 +555,7 @@ _LOGIC = {"|": "lor", "^": "lxor", "&": "land"}
 _ACCUMULATED = {"+": "plus", "|": "lor", "^": "lxor"}
 
 
+@functools.cache
 def operator_of(sign: str) -> BinaryOp:
     """Return the operator of a sign such as ``"+"``."""
     name = SIGNS[sign]
@@ -607,9 +608,10 @@ class Arithmetic(NoTruth):
             return _paired(sign, left, right)
         op, way = operator_of(sign), WAYS[sign]
         left, right = object_of(left), object_of(right)
-        for x in (left, right) if sign == "^" else ():
-            self._require_bool(sign, x)
-        if getattr(object_of(other), "ndim", 0) == 0:
+        if sign == "^":
+            for x in (left, right):
+                self._require_bool(sign, x)
+        if getattr(left if reflected else right, "ndim", 0) == 0:
             call = self.apply(op, left=left) if reflected else self.apply(op, right)
         elif way == "ewise_union":
             call = left.ewise_union(right, op, False, False)
