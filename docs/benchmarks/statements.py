@@ -1,8 +1,8 @@
 """The host's time for one statement, beside python-graphblas running the same line of text.
 
 Both libraries run a line by turns, in one process; a ratio is the median over the turns, a time
-that of the quickest turn. On a GPU a turn ends when its statements are launched, and begins when
-the device is idle.
+that of the quickest turn. The clock is the processor's. On a GPU it is the wall's, and a turn
+begins when the device is idle and ends when its statements are launched.
 
     OMP_NUM_THREADS=1 python docs/benchmarks/statements.py -b cpu --size 10 --json statements.json
 """
@@ -54,23 +54,26 @@ def names_of(library: Any, n: int) -> dict[str, Any]:
     )
 
 
-def timer(line: str, names: dict[str, Any]) -> Callable[[int], float]:
+def timer(
+    line: str, names: dict[str, Any], clock: Callable[[], float] = time.process_time
+) -> Callable[[int], float]:
     """Return a function that runs a line some times, and returns the microseconds of one."""
     text = f"def run(clock, times):\n b = clock()\n for _ in times:\n  {line}\n return clock() - b"
     made = dict(names)
     exec(text, made)
     run = made["run"]
-    return lambda count: float(run(time.perf_counter, range(count)) / count * 1e6)
+    return lambda count: float(run(clock, range(count)) / count * 1e6)
 
 
 def rows_of(name: str, size: int, turns: int, count: int) -> Iterator[Row]:
     """Yield a row for each statement on a backend."""
     place = backends.get(name)
+    clock = time.perf_counter if devices_of(place) else time.process_time
     with lagpu.use(place):
         ours = names_of(lagpu, size)
         others = names_of(graphblas, size)
         for what, line in LINES.items():
-            pair = timer(line, ours), timer(line, others)
+            pair = timer(line, ours, clock), timer(line, others, clock)
             found = []
             for turn in range(-3, turns):
                 for device in devices_of(place):

@@ -445,6 +445,12 @@ def all_close(x: Any, y: Any, rel_tol: float, abs_tol: float) -> bool:
     return bool(np.all(close)) and bool(np.all(off < np.inf))
 
 
+@functools.lru_cache(maxsize=1024)
+def _of_one(op: UnaryOp, dtype: DType) -> BoundOperator:
+    """Return an operator of one operand of type `dtype`."""
+    return BoundOperator(op, *op.types(dtype))
+
+
 def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperator:
     """Return the operator of `apply` with its bound operand, for entries of type `dtype`."""
     if isinstance(op, str):
@@ -455,7 +461,7 @@ def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperato
             raise errors.InvalidValue(
                 f"apply: {op!r} takes one operand. Leave out left= and right=."
             )
-        return BoundOperator(op, *op.types(dtype))
+        return _of_one(op, dtype)
     if isinstance(op, IndexUnaryOp):
         if left is not None:
             raise errors.InvalidValue(f"apply: {op!r} takes no left=. Give the thunk as right=.")
