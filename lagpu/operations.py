@@ -62,7 +62,9 @@ class ScalarValue:
             if before is not None:
                 domain, _ = accum.types(self.dtype, dtype)
                 new = accum.evaluate(domain, before, dtype.numpy.type(new))
-        self.set(None if new is None else cast(new, self.dtype))
+        if new is not None:
+            new = dtype.numpy.type(new) if dtype is self.dtype else cast(new, self.dtype)
+        self.set(new)
 
 
 class ScalarRef(NamedTuple):
@@ -101,6 +103,11 @@ def read(x: Any, depth: int) -> Any:
         return x.now()
     if type(x) is CounterRef:
         return x.dtype.numpy.type(depth)
+    for part in x:
+        if isinstance(part, tuple):
+            break
+    else:
+        return x
     parts = [read(part, depth) if isinstance(part, tuple) else part for part in x]
     if all(map(operator.is_, parts, x)):
         return x

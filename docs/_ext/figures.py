@@ -74,5 +74,7 @@ def _measured(whole, file, link):
     known = whole.get("versions", {}).items()
     versions = ", ".join(f"{name} {number}" if number else name for name, number in known)
     device = machine.get("device") or machine["cpu"]
+    if machine.get("threads"):
+        device += f", {machine['threads']} threads"
     when = f"{whole['date'][:10]}{commit}"
     return f"[{file}]({link}): {device}, {when}{'; ' if versions else ''}{versions}."

@@ -456,10 +456,15 @@ class Semiring(_Algebra):
     multiply: BinaryOp
     dtype: DType | None = None
 
-    @property
+    @functools.cached_property
     def name(self) -> str:  # type: ignore[override]
         """``monoid_multiply``, the name in GraphBLAS."""
         return f"{self.monoid.name}_{self.multiply.name}"
+
+    @functools.cached_property
+    def sign(self) -> str:
+        """The name between two operands of a formula."""
+        return f" {self.name} "
 
     def listed(self) -> tuple[str, str, str]:
         """Return (name, sum and product, types) for a table of operators."""

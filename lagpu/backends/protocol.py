@@ -173,6 +173,8 @@ class Capabilities(NamedTuple):
         of the fewest that hold the matrix, a copy in each; None if all pieces share one.
     batches : Batches or None
         What runs statements in a row as one program. None: each statement runs by itself.
+    threads : callable or None
+        Returns the most threads that a statement takes now; None where a device computes.
     """
 
     fuses: bool = False
@@ -185,6 +187,7 @@ class Capabilities(NamedTuple):
     systems: tuple[str, ...] = ()
     clusters: Callable[[Handle, int | None], Clusters | None] | None = None
     batches: Batches | None = None
+    threads: Callable[[], int] | None = None
 
     @property
     def records(self) -> bool:

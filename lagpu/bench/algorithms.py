@@ -97,9 +97,9 @@ class Bench:
         self._asked: peers.Asked | None = None
 
     def describe(self, backend: str) -> tuple[str, dict[str, str]]:
-        """Return the name of a backend, ``auto`` resolved, and its device in words."""
+        """Return the name of a backend, ``auto`` resolved, and its hardware in words."""
         place = backends.get(backend)
-        return place.name, {} if place.device is None else place.device.describe()
+        return place.name, harness.hardware_of(place)
 
     def make(self, graph: str, backend: str, *how: Any) -> Summary:
         """See `lagpu.bench.graphs.make`."""

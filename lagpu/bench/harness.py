@@ -65,9 +65,33 @@ def silent(_text: object) -> None:
 
 def devices_of(backend: Backend) -> list[Any]:
     """Return the devices on which a backend's operations run: of a grid, those of its pieces."""
+    return [home.device for home in _homes(backend) if home.device is not None]
+
+
+def _homes(backend: Backend) -> Sequence[Backend]:
     parts = backend.capabilities.parts
-    homes = [backend] if parts is None else parts.homes
-    return [home.device for home in homes if home.device is not None]
+    return [backend] if parts is None else parts.homes
+
+
+def hardware_of(backend: Backend) -> dict[str, str]:
+    """Return what computes: the first device and how many there are, or the number of threads."""
+    devices = devices_of(backend)
+    found: dict[str, str] = {}
+    if devices:
+        found |= devices[0].describe()
+    if len(devices) > 1:
+        found["devices"] = str(len(devices))
+    for home in _homes(backend):
+        if home.capabilities.threads is not None:
+            found["threads"] = str(home.capabilities.threads())
+    return found
+
+
+def machine_line(report: Report) -> str:
+    """Return the machine of a report as words: device, processor, and the threads of ``cpu``."""
+    machine = report["machine"]
+    threads = f"{machine['threads']} threads for cpu" if "threads" in machine else None
+    return ", ".join(filter(None, (machine.get("device"), machine["cpu"], threads)))
 
 
 def used_bytes(backend: Backend) -> int:
@@ -273,11 +297,7 @@ def envelope(backends: Sequence[Backend], others: dict[str, str | None]) -> Repo
         "cores": str(os.cpu_count()),
     }
     for place in backends:
-        devices = devices_of(place)
-        for device in devices[:1]:
-            machine |= device.describe()
-        if len(devices) > 1:
-            machine["devices"] = str(len(devices))
+        machine |= hardware_of(place)
     return {
         "machine": machine,
         "commit": versions.commit(),

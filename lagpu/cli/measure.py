@@ -8,6 +8,7 @@ from typing import Any
 
 from lagpu.bench import algorithms, graph500, suite
 from lagpu.bench.graphs import SMALL_SUITE, SUITE
+from lagpu.bench.harness import machine_line
 from lagpu.cli.commands import Forms, Output
 from lagpu.cli.console import busy, print_written, show
 from lagpu.errors import CheckFailed, InvalidValue
@@ -92,7 +93,8 @@ def bench(
     def show_rows(found: Report) -> None:
         show(
             suite.table(found["rows"]),
-            "ms is device time if there is a device, wall ms ends when the device has ended",
+            "ms is device time if there is a device, wall ms ends when the device has ended; "
+            f"{machine_line(found)}",
         )
         if not graphs and {row["graph"] for row in found["rows"]} <= {*SMALL_SUITE}:
             show(
@@ -114,7 +116,7 @@ def _show_family(found: Report) -> None:
     show(
         *algorithms.tables(found["rows"]),
         "ms until the device has ended, device time in brackets; ? if no other system confirms "
-        "the answer",
+        f"the answer; {machine_line(found)}",
     )
 
 

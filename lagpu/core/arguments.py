@@ -185,6 +185,8 @@ def scalar_value(value: Any, dtype: DType, what: str) -> Any:
             if type(value) is Counter and current_recorder() is not None:
                 return CounterRef(dtype)
             return number
+    if type(value) is float and dtype is FP64:
+        return np.float64(value)
     return _scalar(value, dtype, what)
 
 
@@ -415,6 +417,8 @@ def combine(values: Array, starts: Array, op: BinaryOp, kind: DType) -> Array:
 
 def binary_operator(op: Any) -> BinaryOp:
     """Return the binary operator given as itself, as a monoid or by name."""
+    if type(op) is BinaryOp and not op.positional:
+        return op
     found = op.op if isinstance(op, Monoid) else binary.lookup(SIGNS.get(op, op))
     if found.positional:
         raise errors.DomainMismatch(
@@ -441,6 +445,12 @@ def all_close(x: Any, y: Any, rel_tol: float, abs_tol: float) -> bool:
     return bool(np.all(close)) and bool(np.all(off < np.inf))
 
 
+@functools.lru_cache(maxsize=1024)
+def _of_one(op: UnaryOp, dtype: DType) -> BoundOperator:
+    """Return an operator of one operand of type `dtype`."""
+    return BoundOperator(op, *op.types(dtype))
+
+
 def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperator:
     """Return the operator of `apply` with its bound operand, for entries of type `dtype`."""
     if isinstance(op, str):
@@ -451,7 +461,7 @@ def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperato
             raise errors.InvalidValue(
                 f"apply: {op!r} takes one operand. Leave out left= and right=."
             )
-        return BoundOperator(op, *op.types(dtype))
+        return _of_one(op, dtype)
     if isinstance(op, IndexUnaryOp):
         if left is not None:
             raise errors.InvalidValue(f"apply: {op!r} takes no left=. Give the thunk as right=.")

@@ -15,7 +15,7 @@ from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Table
 from lagpu.algebra.tables import binary, monoid, semiring, unary
 from lagpu.backends.protocol import Backend
 from lagpu.core import arguments, expr
-from lagpu.core.expr import OUTPUTS, Call, Mask, Updater, assign
+from lagpu.core.expr import OUTPUTS, Call, Mask, Updater, assign, write
 from lagpu.core.hints import NoTruth, is_operand, object_of
 from lagpu.core.infix import Arithmetic, described
 from lagpu.core.recorder import flush, why_unreadable
@@ -254,7 +254,9 @@ agg = AggregatorTable()
 
 def adder(op: Any) -> Monoid | Aggregator:
     """Return the monoid of a reduction, or an aggregator that is more than a monoid."""
-    aggregator = None if type(op) is Monoid else agg.named(op)
+    if type(op) is Monoid:
+        return op
+    aggregator = agg.named(op)
     if aggregator is None:
         return monoid.lookup(op)
     return aggregator.monoid or aggregator
@@ -448,7 +450,10 @@ class Collection(Arithmetic):
 
     def update(self, value: Any) -> None:
         """Do what ``<<`` does."""
-        assign(Updater(self), value)
+        if type(value) is Call and len(value.shape) >= len(self.shape):
+            write(self, value)
+        else:
+            assign(Updater(self), value)
 
     __lshift__ = update
 
@@ -466,7 +471,8 @@ class Collection(Arithmetic):
         right, left : scalar, optional
             The bound operand of a `BinaryOp`, or the thunk of an `IndexUnaryOp` (default 0).
         """
-        left, right = object_of(left), object_of(right)
+        if left is not None or right is not None:
+            left, right = object_of(left), object_of(right)
         function = arguments.bound_operator(self.dtype, op, left, right)
         before = () if left is None else (function.left, ", ")
         after = () if right is None else (", ", function.right)

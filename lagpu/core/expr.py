@@ -307,7 +307,10 @@ class Call(Unassigned, Expression):
         make = OUTPUTS[len(self.shape)]
         where = {"backend": self.backend} if self.shape else {}
         out = make(wanted, *self.shape, name=name, **where)
-        assign(Updater(out, mask), self)
+        if mask is None:
+            write(out, self)
+        else:
+            assign(Updater(out, mask), self)
         return out
 
 
@@ -392,30 +395,46 @@ def assign(to: Updater, value: Any) -> None:
             value.__class__ = _UsedCall  # if it does not fit, one error is enough
         call = out._call_for(value, to)
     call.__class__ = _UsedCall
-    to_part = to.indices is not None and type(call.operation) in (Assign, AssignScalar)
-    if call.shape != out.shape and not to_part:
-        raise errors.DimensionMismatch(
-            f"{call.method}: {name_of(out)} has shape {out.shape} != {call.shape} of {call!r}."
-        )
-    if call.backend is not out.backend and call.shape:
-        raise mixed_backends(call.method, (out, *call.inputs))
     mask = to.mask
     if mask is None:
-        desc = Descriptor(None, True, False, to.accum, to.replace)
+        desc = _WHOLE if to.accum is None else Descriptor(accum=to.accum)
     else:
         vector = mask.vector
         if vector.shape != out.shape:  # one of them was resized since the mask was given
             raise mask_does_not_fit(mask, out)
         desc = Descriptor(vector.data, mask.structure, mask.complement, to.accum, to.replace)
+    write(out, call, desc, to)
+
+
+_WHOLE = Descriptor()
+
+
+def write(out: Any, call: Call, desc: Descriptor = _WHOLE, to: Updater | None = None) -> None:
+    """Check a statement whose right side is a call, then record or run it; see `assign`.
+
+    Without an updater it is ``out << call``.
+    """
+    call.__class__ = _UsedCall
+    if call.shape != out.shape and not (
+        to is not None and to.indices is not None and type(call.operation) in (Assign, AssignScalar)
+    ):
+        raise errors.DimensionMismatch(
+            f"{call.method}: {name_of(out)} has shape {out.shape} != {call.shape} of {call!r}."
+        )
+    backend = call.backend
+    if backend is not out.backend and call.shape:
+        raise mixed_backends(call.method, (out, *call.inputs))
     s = Statement(out.data, desc, call.operation, call.dtype)
     recorder, observer = current_recorder(), current_observer()
-    if recorder is not None and recorder.takes(s, out.ndim, call.backend):
+    if observer is not None and to is None:
+        to = _UsedUpdater(out)
+    if recorder is not None and recorder.takes(s, out.ndim, backend):
         if observer is not None:
             observer.recorded(to, call)
-    elif observer is not None and call.backend is not None:
-        observer.statement(to, call, partial(run_statement, call.backend, s))
-    elif recorder is not None or not queue.takes(s, call.backend, sys._getframe(1)):
-        run_statement(call.backend, s)
+    elif observer is not None and backend is not None:
+        observer.statement(to, call, partial(run_statement, backend, s))
+    elif recorder is not None or not queue.takes(s, backend, sys._getframe(1)):
+        run_statement(backend, s)
 
 
 class Updater(Unassigned, NoArithmetic):

@@ -259,18 +259,10 @@ class MatMul(Pair):
     ndim_of_result: int
 
     def __init__(self, left: Any, right: Any) -> None:
-        sides = [x if isinstance(x, MatMul) else object_of(x) for x in (left, right)]
-        ndims = [
-            x.ndim_of_result if isinstance(x, MatMul) else getattr(x, "ndim", 0) for x in sides
-        ]
-        for operand, ndim in zip((left, right), ndims, strict=True):
-            if not isinstance(operand, NoTruth) or not ndim:
-                raise DomainMismatch(
-                    f"@: {expr.kind_of(operand)} is neither a Vector nor a Matrix. "
-                    "Make one with from_dense or from_coo."
-                )
-        self.ndim_of_result = sum(ndims) - 2
-        self._begin(*sides)
+        left, of_left = _side(left, right)
+        right, of_right = _side(right, left)
+        self.ndim_of_result = of_left + of_right - 2
+        self.left, self.right, self._used = left, right, False
 
     def call(self) -> Call:
         """Return the deferred product over plus_times, as in linear algebra."""
@@ -290,6 +282,22 @@ class MatMul(Pair):
         return vector_product(left, right, semiring, False, by, **options)
 
 
+def _side(x: Any, other: Any) -> tuple[Any, int]:
+    """Return an operand of ``@``, and the dimensions of the object that it is or will be."""
+    if isinstance(x, MatMul):
+        x._mark_used()
+        return x, x.ndim_of_result
+    found = object_of(x)
+    ndim = getattr(found, "ndim", 0) if isinstance(x, NoTruth) else 0
+    if not ndim:
+        expr.mark_used(other)
+        raise DomainMismatch(
+            f"@: {expr.kind_of(x)} is neither a Vector nor a Matrix. "
+            "Make one with from_dense or from_coo."
+        )
+    return found, ndim
+
+
 def _paired(sign: str, left: Any, right: Any) -> Pair:
     """Return two operands that wait for their operator or their semiring."""
     return MatMul(left, right) if sign == "@" else Joined(left, right, sign)
@@ -305,7 +313,7 @@ def inner_product(u: Any, v: Any, semiring: Semiring, by: FrameType | None) -> C
     domain, result = semiring.types(u.dtype, v.dtype)
     products = expr.temporary(u.ewise_mult(v, semiring.multiply[domain]), result)
     total = products.reduce(semiring.monoid)
-    formula = (u, f" {semiring.name} ", v)
+    formula = (u, semiring.sign, v)
     return Call(total.operation, (products,), result, (), formula, by)
 
 
@@ -327,7 +335,8 @@ def vector_product(
     policy: str | None = None,
 ) -> Call:
     """Return the deferred ``A @ u``, or ``u @ A`` if `flip`, as written in the frame `by`."""
-    if not (is_operand(A, 2) and is_operand(u, 1)):
+    usual = type(A) is OUTPUTS[2] and type(u) is OUTPUTS[1]
+    if not usual and not (is_operand(A, 2) and is_operand(u, 1)):
         raise DomainMismatch(
             f"{semiring!r}: takes a Matrix and a Vector, not {expr.kind_of(A)} and "
             f"{expr.kind_of(u)}. Write {semiring.name}(q @ A)."
@@ -343,17 +352,24 @@ def vector_product(
         op = "vxm" if flip else "mxv"
         raise InvalidValue(f"{op}: give one of kernel={kernel!r} and policy={policy!r}, not both.")
     left, right = (u, A) if flip else (A, u)
-    domain, result = semiring.types(left.dtype, right.dtype)
     stored = A.stored
-    product = Product(semiring, domain, result, flip is (A is stored), flip, kernel, policy)
+    product = _algebra(semiring, left.dtype, right.dtype, flip is (A is stored), flip)
+    if kernel is not None or policy is not None:
+        product = product._replace(kernel=kernel, policy=policy)
     operation: Multiply | MultiplySelection
     if isinstance(stored, OUTPUTS[2]):
         source, operation = stored, Multiply(stored.data, u.data, product)
     else:
         source = stored.operand  # the vector of a selection
         operation = MultiplySelection(source.data, u.data, product)
-    formula = (left, f" {semiring.name} ", right)
-    return Call(operation, (source, u), result, (outer,), formula, by)
+    formula = (left, semiring.sign, right)
+    return Call(operation, (source, u), product.result, (outer,), formula, by)
+
+
+@functools.lru_cache(maxsize=1024)
+def _algebra(semiring: Semiring, left: DType, right: DType, transpose: bool, flip: bool) -> Product:
+    """Return the algebra of a product of operands of these types."""
+    return Product(semiring, *semiring.types(left, right), transpose, flip)
 
 
 class MatrixOperand(NoTruth):
@@ -459,7 +475,7 @@ def _matrix_product(A: Any, B: Any, semiring: Semiring, by: FrameType | None) ->
     left, right, (left_transposed, right_transposed) = _stored(A, B)
     product = Product(semiring, domain, result, not right_transposed, True)
     operation = Multiply(right.data, left.data, product, left_transposed)
-    formula = (A, f" {semiring.name} ", B)
+    formula = (A, semiring.sign, B)
     return Call(operation, (left, right), result, (A.nrows, B.ncols), formula, by)
 
 
@@ -540,6 +556,7 @@ _LOGIC = {"|": "lor", "^": "lxor", "&": "land"}
 _ACCUMULATED = {"+": "plus", "|": "lor", "^": "lxor"}
 
 
+@functools.cache
 def operator_of(sign: str) -> BinaryOp:
     """Return the operator of a sign such as ``"+"``."""
     name = SIGNS[sign]
@@ -592,15 +609,16 @@ class Arithmetic(NoTruth):
             return _paired(sign, left, right)
         op, way = operator_of(sign), WAYS[sign]
         left, right = object_of(left), object_of(right)
-        for x in (left, right) if sign == "^" else ():
-            self._require_bool(sign, x)
-        if getattr(object_of(other), "ndim", 0) == 0:
+        if sign == "^":
+            for x in (left, right):
+                self._require_bool(sign, x)
+        if getattr(left if reflected else right, "ndim", 0) == 0:
             call = self.apply(op, left=left) if reflected else self.apply(op, right)
         elif way == "ewise_union":
             call = left.ewise_union(right, op, False, False)
         else:
             call = getattr(left, way)(right, op)
-        return call._written_in(author())
+        return call._written_in(author(2))
 
     def _inplace(self: Any, sign: str, other: Any) -> Any:
         op = _ACCUMULATED.get(sign)

@@ -9,7 +9,7 @@ import numpy as np
 
 from lagpu.algebra.tables import unary
 from lagpu.core.arguments import all_close, check_how, dtype_for, scalar_dtype, scalar_value
-from lagpu.core.expr import OUTPUTS, Call, Expression, Updater, constant
+from lagpu.core.expr import OUTPUTS, Call, Expression, Updater, constant, write
 from lagpu.core.hints import NoArithmetic, object_of
 from lagpu.core.infix import UNARY, WAYS, described, operator_of
 from lagpu.core.recorder import flush
@@ -137,7 +137,10 @@ class Scalar(NoArithmetic):
 
     def update(self, value: Any) -> None:
         """Do what ``<<`` does."""
-        Updater(self) << value
+        if type(value) is Call:
+            write(self, value)
+        else:
+            Updater(self) << value
 
     __lshift__ = update
 

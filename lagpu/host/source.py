@@ -49,7 +49,11 @@ def author(inside: int = 0) -> FrameType | None:
 
 def is_notation(frame: FrameType) -> bool:
     """Whether a frame runs the notation itself, and no author's code."""
-    module = frame.f_globals.get("__name__", "")
+    return _of_notation(frame.f_globals.get("__name__", ""))
+
+
+@functools.lru_cache(maxsize=4096)
+def _of_notation(module: str) -> bool:
     return module.startswith(_NOTATION) or module in _PACKAGES
 
 

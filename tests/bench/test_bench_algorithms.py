@@ -257,12 +257,13 @@ def test_failures_end_in_a_refusal(monkeypatch, capsys):
         "graph": "g", "vertices": 3, "edges": 2, "algorithm": "bfs", "options": "", "system": "cpu",
         "loop": "", "checked": False, "note": "Died: the process ended",
     }  # fmt: skip
-    monkeypatch.setattr(
-        algorithms, "run", lambda *_: ({"rows": [row]}, ["g, bfs, cpu: Died", "more"])
-    )
+    machine = {"cpu": "a processor", "threads": "3"}
+    found = {"machine": machine, "rows": [row]}, ["g, bfs, cpu: Died", "more"]
+    monkeypatch.setattr(algorithms, "run", lambda *_: found)
     assert main(["bench", "path:3", "--algorithm", "bfs"]) == 1
     out, err = capsys.readouterr()
     assert "Died" in out
+    assert "a processor, 3 threads for cpu" in " ".join(out.split())
     assert err == "lagpu: bench: g, bfs, cpu: Died (and 1 more)\n"
 
 

@@ -6,11 +6,11 @@ import itertools
 import pytest
 from ranks import on_grids
 
-from lagpu import algorithms, generators
+from lagpu import algorithms, backends, generators
 from lagpu.backends.gpu.device import protocol
 from lagpu.backends.gpu.device.protocol import CheckedLaunch
 from lagpu.backends.gpu.kernels import kernel
-from lagpu.bench.harness import REPEATS, Clock, Span
+from lagpu.bench.harness import REPEATS, Clock, Span, envelope, hardware_of
 
 
 class Timer(contextlib.AbstractContextManager):
@@ -55,6 +55,13 @@ def test_work_of_several_devices_is_that_of_the_slowest():
         devices[0].now = 7.0  # by something that is no launch
     assert (span.elapsed_ms, span.together_ms) == (7.0, 5.0)
     assert all(one.observer is None for one in devices)
+
+
+def test_a_report_says_what_computes():
+    cpu, grid = backends.get("cpu"), backends.get("grid:2:cpu")
+    assert hardware_of(cpu) == hardware_of(grid) == {"threads": str(cpu.capabilities.threads())}
+    assert "threads" not in hardware_of(backends.get("sim"))
+    assert envelope([cpu], {})["machine"]["threads"] == str(cpu.capabilities.threads())
 
 
 def test_one_kernel_begins_with_the_last_device_and_ends_behind_its_launch():

@@ -94,6 +94,7 @@ Array = np.ndarray[Any, Any]
 # Bytes that GraphBLAS and python-graphblas take beside their arguments, for an entry without its
 # value, a value, and a vertex; measured, docs/design/memory.md.
 _FROM_CSC, _FROM_COO, _TO_CSC = (18, 2, 17), (67, 0, 0), (14, 2, 17)
+_SHARED = 1 << 17  # entries from which SuiteSparse by itself takes two threads
 _LARGE = 1 << 16  # entries or vertices from which free memory is read
 
 
@@ -107,7 +108,9 @@ class CpuBackend:
     """python-graphblas: the oracle, and the default where there is no GPU. See `Backend`."""
 
     name = "cpu"
-    capabilities = Capabilities(policies=tuple(statements.POLICIES))
+    capabilities = Capabilities(
+        policies=tuple(statements.POLICIES), threads=handles.allowed_threads
+    )
     device = None
     lock = LOCK
     enter = None
@@ -129,8 +132,12 @@ class CpuBackend:
         kind = type(operation)
         if kind is not ops.Multiply:
             w.search = None
+        run = statements.RUN[kind]
         try:
-            statements.RUN[kind](w, desc, operation)
+            if w.size >= _SHARED or statements.reads_many(operation, _SHARED):
+                handles.by_threads(0, run, w, desc, operation)
+            else:  # one thread in any case
+                run(w, desc, operation)
         except OutOfMemory as error:
             if handles.is_lost(w):
                 lost = f"{error} The entries of the output are lost. Make it again."
@@ -142,7 +149,11 @@ class CpuBackend:
             return statements.element(operation.operand, operation.position)
         assert isinstance(operation, ops.Reduce)
         u = operation.operand
-        return statements.reduced(u, operation.monoid) if u.gb.nvals else None
+        if not handles.count_entries(u):
+            return None
+        if u.shape[0] < _SHARED:
+            return statements.reduced(u, operation.monoid)
+        return handles.by_threads(0, statements.reduced, u, operation.monoid)
 
     def explain(self, operation: ops.Operation) -> list[str]:
         if isinstance(operation, ops.MultiplySelection):
@@ -177,10 +188,10 @@ class CpuBackend:
 
     # ------------------------------------------------------------------- objects: made, read
     def vector(self, dtype: DType, size: int) -> Box:
-        return boxed(gb.Vector(dtype.name, size), dtype)
+        return boxed(handles.made(dtype, size), dtype)
 
     def matrix(self, dtype: DType, shape: tuple[int, int]) -> Box:
-        A = gb.Matrix(dtype.name, *shape)
+        A = handles.made(dtype, *shape)
         A.ss.config["format"] = "by_row"
         return boxed(A, dtype)
 
@@ -294,7 +305,7 @@ class CpuBackend:
         return _signed(rows), _signed(cols), values
 
     def nvals(self, x: Box) -> int:
-        return int(x.gb.nvals) if x.kind == "Matrix" else handles.count_entries(x)
+        return handles.count_entries(x)
 
     def form(self, x: Box) -> str:
         return str(x.gb.ss.format) + ", iso" * bool(x.gb.nvals and x.gb.ss.is_iso)

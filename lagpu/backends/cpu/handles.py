@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from lagpu.dtypes import DType, lookup
 
 try:
     import graphblas as gb
+    from graphblas.core.ss import context as contexts
     from suitesparse_graphblas import ffi, lib
 
     _SHORTAGE = gb.exceptions.OutOfMemory  # loads all of the library, which is lazy
@@ -91,20 +93,21 @@ class Box:
         The last copy that served as a mask in place of the object, kept while C uses it.
     """
 
+    symmetric: bool | None = None
+    full = True
+    has_hub: bool | None = None
+    mask_copy: Any = None
+    counts: Any = None
+    transposed: Box | None = None
+    may_transpose = True
+    search: Any = None
+
     def __init__(self, obj: Any, dtype: DType) -> None:
         self.gb = obj
         self.handle = obj.gb_obj[0]
         self.dtype = dtype
         self.shape: tuple[int, ...] = obj.shape
-        self.kind = "Vector" if obj.ndim == 1 else "Matrix"
-        self.symmetric: bool | None = None
-        self.full = True
-        self.has_hub: bool | None = None
-        self.mask_copy: Any = None
-        self.counts: Any = None
-        self.transposed: Box | None = None
-        self.may_transpose = True
-        self.search: Any = None
+        self.kind = _KINDS[len(self.shape)]
 
     def become(self, other: Box) -> None:
         """Take over the object of another box, of the same type and shape."""
@@ -123,8 +126,33 @@ class Box:
         return self.dtype.numpy.itemsize
 
 
+_KINDS = "Scalar", "Vector", "Matrix"
+
+
+def made(dtype: DType, *shape: int) -> Any:
+    """Return a python-graphblas vector or matrix without entries, made by one call of C."""
+    kind, their = _KINDS[len(shape)], _dtype(dtype)
+    handle = ffi.new(f"GrB_{kind}*")
+    check(method(kind, "new")(handle, their.gb_obj, *shape), "new")
+    return getattr(gb, kind)._from_obj(handle, their, *shape, name="")
+
+
+@functools.cache
+def _dtype(dtype: DType) -> Any:
+    """Return python-graphblas' type."""
+    return gb.dtypes.lookup_dtype(dtype.name)
+
+
+@functools.cache
+def method(kind: str, name: str) -> Any:
+    """Return the C function ``GrB_<kind>_<name>`` of a box's kind."""
+    return getattr(lib, f"GrB_{kind}_{name}")
+
+
 def check(info: int, what: str) -> None:
     """Turn a GraphBLAS status into an error."""
+    if not info:
+        return
     if info == lib.GrB_OUT_OF_MEMORY:
         raise errors.OutOfMemory(f"{what}: GraphBLAS ran out of memory.")
     if info == lib.GrB_INVALID_OBJECT:
@@ -141,9 +169,56 @@ def _lost(what: str) -> errors.OutOfMemory:
     )
 
 
-def count_entries(v: Box) -> int:
-    """Return the number of entries of a vector; loops ask at each level."""
-    if info := lib.GrB_Vector_nvals(_COUNT, v.handle):
+def by_threads(count: int, call: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function whose C calls take at most `count` threads.
+
+    With 0 they take as many as the user allows, one for each `CHUNK` of work. The user's context,
+    if one is engaged, is engaged again afterwards.
+    """
+    theirs, allowed = contexts.threadlocal.context, allowed_threads()
+    ours = _context(min(count, allowed), 1) if count else _context(allowed, CHUNK)
+    lib.GxB_Context_engage(ours)
+    _ENGAGED.append(ours)
+    try:
+        return call(*arguments)
+    finally:
+        _ENGAGED.pop()
+        if _ENGAGED:
+            lib.GxB_Context_engage(_ENGAGED[-1])
+        elif theirs is contexts.global_context:
+            lib.GxB_Context_disengage(ours)
+        else:
+            lib.GxB_Context_engage(theirs._carg)
+
+
+def allowed_threads() -> int:
+    """Return the threads that a statement may take: those of the user's context or of OpenMP."""
+    theirs = contexts.threadlocal.context._carg
+    check(lib.GxB_Context_get_INT32(theirs, lib.GxB_CONTEXT_NTHREADS, _ALLOWED), "threads")
+    return int(_ALLOWED[0])
+
+
+#: Entries of a vector for each thread of a statement. SuiteSparse takes one for 65,536, which is
+#: less work than waiting for a thread where other programs are busy (docs/design/cpu.md).
+CHUNK = 1 << 20
+_ALLOWED = ffi.new("int32_t*")
+_ENGAGED: list[Any] = []  # contexts of `by_threads`, behind the lock
+
+
+@functools.cache
+def _context(threads: int, chunk: int) -> Any:
+    """Return a context, which is not engaged."""
+    handle = ffi.new("GxB_Context*")
+    check(lib.GxB_Context_new(handle), "context")
+    check(lib.GxB_Context_set_INT32(handle[0], lib.GxB_CONTEXT_NTHREADS, threads), "context")
+    check(lib.GxB_Context_set_FP64(handle[0], lib.GxB_CONTEXT_CHUNK, chunk), "context")
+    KEPT.append(handle)
+    return handle[0]
+
+
+def count_entries(x: Box) -> int:
+    """Return the number of entries; loops ask at each level."""
+    if info := method(x.kind, "nvals")(_COUNT, x.handle):
         check(info, "nvals")
     return int(_COUNT[0])
 
@@ -153,14 +228,13 @@ _COUNT = ffi.new("GrB_Index*")  # behind the lock, as every call
 
 def finish(x: Box) -> None:
     """Have GraphBLAS finish its pending work on a vector or matrix."""
-    check(getattr(lib, f"GrB_{x.kind}_wait")(x.handle, lib.GrB_MATERIALIZE), "wait")
+    check(method(x.kind, "wait")(x.handle, lib.GrB_MATERIALIZE), "wait")
 
 
 def store_as(x: Any, forms: int) -> None:
     """Restrict a python-graphblas vector or matrix to these storage forms."""
-    kind = "Vector" if x.ndim == 1 else "Matrix"
-    call = getattr(lib, f"GrB_{kind}_set_INT32")
-    check(call(x.gb_obj[0], forms, lib.GxB_SPARSITY_CONTROL), f"{kind}: form")
+    call = method(_KINDS[x.ndim], "set_INT32")
+    check(call(x.gb_obj[0], forms, lib.GxB_SPARSITY_CONTROL), "form")
 
 
 def usual_forms(v: Box) -> int:
@@ -173,8 +247,9 @@ def is_lost(v: Box) -> bool:
     return bool(lib.GrB_Vector_nvals(ffi.new("GrB_Index*"), v.handle) == lib.GrB_INVALID_OBJECT)
 
 
+@functools.cache
 def place_for(dtype: DType) -> Any:
-    """Return memory for one C number of a type."""
+    """Return memory for one C number of a type, used behind the lock."""
     return ffi.new(f"{_C_NAMES.get(dtype.name, f'{dtype.name.lower()}_t')}*")
 
 

@@ -54,6 +54,11 @@ def counts_of(A: Box) -> Counts:
     return found
 
 
+def reads_many(operation: ops.Operation, many: int) -> bool:
+    """Whether an operation multiplies by a matrix of so many entries."""
+    return type(operation) is ops.Multiply and counts_of(operation.matrix).nvals >= many
+
+
 def degrees(A: Box, by_row: bool) -> Any:
     """Return the entries of each row, or of each column, as a python-graphblas vector."""
     known = counts_of(A).degrees
@@ -472,8 +477,9 @@ def multiply(w: Box, desc: Descriptor, op: ops.Multiply, plan: Plan | None = Non
         # Left to itself, SuiteSparse takes Gustavson's method from n / 16 products on, which looks
         # at all n places (docs/design/cpu.md).
         method = lib.GxB_AxB_HASH
+    threads = _threads(w, desc, A, u, product, plan) if pulls else 0
     with stored_as_bitmap(u) if pulls else nullcontext():
-        info = _call(w, desc, stored, u, product, transpose, method)
+        info = _call(w, desc, stored, u, product, transpose, method, threads)
     if info:
         check(info, "mxv")
     w.search = left
@@ -489,19 +495,47 @@ def _form(A: Box, plan: Plan, product: ops.Product) -> tuple[Box, bool]:
     return make_transposed(A), not product.transpose
 
 
+#: Entries and results of a pull for each of its threads: some milliseconds of work. Where
+#: other programs are busy, threads wait as long for one another (docs/design/cpu.md).
+_A_THREAD = 1 << 19
+
+
+def _threads(w: Box, desc: Descriptor, A: Box, u: Box, product: ops.Product, plan: Plan) -> int:
+    """Return the threads of a pull, by the entries that it will look at.
+
+    SuiteSparse counts all entries of the matrix, also where a sum ends at its first one. Of the
+    edges that are left, as many lead to the frontier as of any vertex without a result.
+    """
+    x = Numbers(A, u, product)
+    wanted = w.size
+    if desc.mask is not None and desc.complement:
+        wanted -= handles.count_entries(desc.mask)
+    looked = max(x.unexplored - plan.edges, 0)
+    if x.alpha is None:  # a sum ends early
+        looked = min(looked, wanted * x.unexplored // max(plan.edges, 1))
+    return max(1, (looked + wanted) // _A_THREAD)
+
+
 def _call(
-    w: Box, desc: Descriptor, A: Box, u: Box, product: ops.Product, transpose: bool, method: int
+    w: Box,
+    desc: Descriptor,
+    A: Box,
+    u: Box,
+    product: ops.Product,
+    transpose: bool,
+    method: int,
+    threads: int = 0,
 ) -> Any:
-    """Return the status of the call."""
+    """Return the status of the call; 0 threads are as many as SuiteSparse takes by itself."""
     semiring = handles.c_semiring(product.semiring, product.domain)
     workarounds.without_hyperlists(product.semiring.multiply, A)
     mask, structure = workarounds.mask_handle(desc, A)
     plus = workarounds.accumulator(w, desc.accum, product.result)
     turned = ("" if transpose else "T1") if product.flip else "T0" if transpose else ""
     d = handles.descriptor(desc.replace, structure, desc.complement, turned, method)
-    if product.flip:
-        return lib.GrB_vxm(w.handle, mask, plus, semiring, u.handle, A.handle, d)
-    return lib.GrB_mxv(w.handle, mask, plus, semiring, A.handle, u.handle, d)
+    call, left, right = (lib.GrB_vxm, u, A) if product.flip else (lib.GrB_mxv, A, u)
+    arguments = w.handle, mask, plus, semiring, left.handle, right.handle, d
+    return handles.by_threads(threads, call, *arguments) if threads else call(*arguments)
 
 
 def _multiply_selection(w: Box, desc: Descriptor, op: ops.MultiplySelection) -> None:
@@ -523,7 +557,7 @@ def _matrix_product(op: ops.Multiply, result: DType, shape: Shape, desc: Descrip
     A, B, product = op.operand, op.matrix, op.product
     out = _new(result, shape)
     mask, structure = workarounds.mask_handle(desc._replace(accum=None), B)
-    turned = _transposes((op.transposed, not product.transpose))
+    turned = _TRANSPOSES[op.transposed, not product.transpose]
     d = handles.descriptor(False, structure, desc.complement, turned)
     workarounds.without_hyperlists(product.semiring.multiply, A, B)
     plus_times = handles.c_semiring(product.semiring, product.domain)
@@ -543,9 +577,12 @@ def _written(
     w: Box, desc: Descriptor, result: DType, transposes: str = ""
 ) -> tuple[tuple[Any, Any, Any], Any]:
     """Return what begins a call, (output, mask, accumulator), and the descriptor, which ends it."""
-    mask, structure = workarounds.mask_handle(desc)
-    to = w.handle, mask, workarounds.accumulator(w, desc.accum, result)
-    return to, handles.descriptor(desc.replace, structure, desc.complement, transposes)
+    mask, structure = NULL, True
+    if desc.mask is not None:
+        mask, structure = workarounds.mask_handle(desc)
+    plus = NULL if desc.accum is None else workarounds.accumulator(w, desc.accum, result)
+    d = handles.descriptor(desc.replace, structure, desc.complement, transposes)
+    return (w.handle, mask, plus), d
 
 
 def _at(call: Any, indices: ops.Indices, shape: Shape) -> tuple[Any, list[Any], list[Any]]:
@@ -561,12 +598,10 @@ def _at(call: Any, indices: ops.Indices, shape: Shape) -> tuple[Any, list[Any], 
 
 def _ewise(w: Box, desc: Descriptor, op: ops.Ewise | ops.Kronecker) -> None:
     u, v = op.left, op.right
-    domain, result = op.op.types(u.dtype, v.dtype)
-    to, d = _written(w, desc, result, _transposes(op.transposed))
-    kind = op.kind if isinstance(op, ops.Ewise) else "kronecker"
-    call = getattr(lib, _EWISE[kind].format(w.kind))
-    operator = handles.binary_operator(op.op, u.dtype, v.dtype)
-    if isinstance(op, ops.Ewise) and op.defaults is not None:
+    kind = op.kind if type(op) is ops.Ewise else "kronecker"
+    call, operator, domain, result = _combining(kind, w.kind, op.op, u.dtype, v.dtype)
+    to, d = _written(w, desc, result, _TRANSPOSES[op.transposed])
+    if type(op) is ops.Ewise and op.defaults is not None:
         left, right = (handles.c_scalar(x, domain) for x in op.defaults)
         check(call(*to, operator, u.handle, left.handle, v.handle, right.handle, d), kind)
         return
@@ -583,6 +618,13 @@ def _ewise(w: Box, desc: Descriptor, op: ops.Ewise | ops.Kronecker) -> None:
     check(info, kind)
 
 
+@functools.cache
+def _combining(kind: str, of: str, op: BinaryOp, left: DType, right: DType) -> tuple[Any, ...]:
+    """Return the C function, the C operator, its domain and its result type."""
+    operator = handles.binary_operator(op, left, right)
+    return getattr(lib, _EWISE[kind].format(of)), operator, *op.types(left, right)
+
+
 _EWISE = {
     "ewise_add": "GrB_{}_eWiseAdd_BinaryOp",
     "ewise_mult": "GrB_{}_eWiseMult_BinaryOp",
@@ -596,7 +638,7 @@ def _apply(w: Box, desc: Descriptor, op: ops.Apply) -> None:
     to, d = _written(w, desc, result)
     operator = typed_operator(f, domain).gb_obj
     if isinstance(f, UnaryOp):
-        info = getattr(lib, f"GrB_{w.kind}_apply")(*to, operator, u.handle, d)
+        info = handles.method(w.kind, "apply")(*to, operator, u.handle, d)
     elif left is not None:
         call = c_function(f"{w.kind}_apply_BinaryOp1st", domain)
         info = call(*to, operator, left.item(), u.handle, d)
@@ -643,7 +685,7 @@ def _assign(w: Box, desc: Descriptor, op: ops.Assign) -> None:
         _apply_identity(w, desc, u)
         return
     to, d = _written(w, desc, u.dtype)
-    call, where, _owners = _at(getattr(lib, f"GrB_{w.kind}_assign"), op.indices, w.shape)
+    call, where, _owners = _at(handles.method(w.kind, "assign"), op.indices, w.shape)
     with as_bitmap_for(w, desc):
         check(call(*to, u.handle, *where, d), "assign")
 
@@ -651,7 +693,7 @@ def _assign(w: Box, desc: Descriptor, op: ops.Assign) -> None:
 def _extract(w: Box, desc: Descriptor, op: ops.Extract) -> None:
     u = op.operand
     to, d = _written(w, desc, u.dtype)
-    call, where, _owners = _at(getattr(lib, f"GrB_{w.kind}_extract"), op.indices, u.shape)
+    call, where, _owners = _at(handles.method(w.kind, "extract"), op.indices, u.shape)
     check(call(*to, u.handle, *where, d), "extract")
 
 
@@ -719,13 +761,12 @@ def _made(operation: ops.Operation, result: DType, shape: Shape, desc: Descripto
 
 
 def _new(dtype: DType, shape: Shape) -> Box:
-    return Box((gb.Vector if len(shape) == 1 else gb.Matrix)(dtype.name, *shape), dtype)
+    return Box(handles.made(dtype, *shape), dtype)
 
 
 def _copy(x: Box, dtype: DType) -> Box:
     return boxed(x.gb.dup(dtype.name), dtype)
 
 
-def _transposes(transposed: ops.Transposed) -> str:
-    """Return the part of a descriptor's name that transposes these operands."""
-    return "T0" * transposed[0] + "T1" * transposed[1]
+#: The part of a descriptor's name that transposes the first operand, and the second.
+_TRANSPOSES = {(i, j): "T0" * i + "T1" * j for i in (False, True) for j in (False, True)}

@@ -64,7 +64,7 @@ def _never_returns(mask: Box, A: Box) -> bool:
         return False
     form = ffi.new("int32_t*")
     handles.finish(mask)  # may change the form
-    call = getattr(lib, f"GrB_{mask.kind}_get_INT32")
+    call = handles.method(mask.kind, "get_INT32")
     check(call(mask.handle, form, lib.GxB_SPARSITY_STATUS), "form")
     if form[0] not in (lib.GxB_BITMAP, lib.GxB_FULL):
         return False
@@ -86,11 +86,11 @@ def boxed(obj: Any, dtype: DType) -> Box:
     SuiteSparse 9.4.5 stores such an object in full form, with one value: its sums and products then
     have entries, and a product under a mask may never return.
     """
-    if 0 not in obj.shape:
-        return Box(obj, dtype)
-    new = type(obj)(dtype.name, *obj.shape)
-    handles.store_as(new, lib.GxB_SPARSE)
-    return Box(new, dtype)
+    box = Box(obj, dtype)
+    if 0 in box.shape:
+        box = Box(handles.made(dtype, *box.shape), dtype)
+        handles.store_as(box.gb, lib.GxB_SPARSE)
+    return box
 
 
 def crashes_on_full(desc: Descriptor, u: Box) -> bool:
@@ -111,7 +111,7 @@ def is_emptied_first(w: Box, desc: Descriptor, u: Box, v: Box) -> bool:
 
 def empty(w: Box) -> None:
     """Clear a vector or matrix."""
-    check(getattr(lib, f"GrB_{w.kind}_clear")(w.handle), "clear")
+    check(handles.method(w.kind, "clear")(w.handle), "clear")
 
 
 def finish_deletions(w: Box, desc: Descriptor) -> None:
@@ -144,10 +144,4 @@ def at_indices(call: Any, indices: Array | None, size: int) -> Any:
     """
     if indices is None or not 2048 <= len(indices) <= size // 256:
         return call
-    return functools.partial(_by_one_thread, call)
-
-
-def _by_one_thread(call: Any, *arguments: Any) -> int:
-    """Call a C function with one thread, whatever context the user has engaged."""
-    with gb.ss.Context(nthreads=1):
-        return int(call(*arguments))
+    return functools.partial(handles.by_threads, 1, call)

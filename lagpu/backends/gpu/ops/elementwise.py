@@ -19,6 +19,8 @@ from lagpu.dtypes import DType, lookup
 from lagpu.operations import Apply, BoundOperator, Descriptor, Ewise, Select
 
 BLOCK = 512  # threads
+#: The macros of each kernel that are types of operands, of the domain and of the result.
+_TYPES = {"map": "UTZ", "select_entries": "UT", "fill": "", "combine": "UVTZ"}
 #: The kinds of `Ewise`, as kernels number them.
 EWISE_MODES = {
     "ewise_add": constant("kEwiseAdd"),
@@ -65,7 +67,7 @@ def mask_words(desc: Descriptor) -> tuple[Any, bool]:
 def write(w: VectorStore, desc: Descriptor, t: VectorStore, region: Any = None) -> None:
     """Write `t` into `w`, cast; with `region` only at the indices whose bit is set."""
     given = {"scalar": t.dtype.zero, "scalar_left": False, "region": region}
-    types = {"U": t.dtype, "T": t.dtype, "Z": t.dtype}
+    types = t.dtype, t.dtype, t.dtype
     _update(w, desc, "map", unary.identity, t.dtype, types, {"u_": t}, given)
 
 
@@ -74,14 +76,14 @@ def apply(_runtime: Runtime, w: VectorStore, desc: Descriptor, op: Apply) -> Non
     u, function = op.operand, op.function
     scalar, left = bound_operand(function)
     given = {"scalar": scalar, "scalar_left": left, "region": None}
-    types = {"U": u.dtype, "T": function.domain, "Z": function.result}
+    types = u.dtype, function.domain, function.result
     _update(w, desc, "map", function.op, function.result, types, {"u_": u}, given)
 
 
 def select(_runtime: Runtime, w: VectorStore, desc: Descriptor, op: Select) -> None:
     """``w<m> = u`` where the operator holds."""
     u, given = op.operand, {"thunk": op.thunk}
-    types = {"U": u.dtype, "T": lookup(op.thunk.dtype)}
+    types = u.dtype, lookup(op.thunk.dtype)
     _update(w, desc, "select_entries", op.op, u.dtype, types, {"u_": u}, given)
 
 
@@ -90,7 +92,7 @@ def assign_value(w: VectorStore, desc: Descriptor, value: Any, region: Any = Non
     if w.size and region is None and desc.mask is None and desc.accum is None:
         w.become_number(value)
     else:
-        _update(w, desc, "fill", None, w.dtype, {}, {}, {"scalar": value, "region": region})
+        _update(w, desc, "fill", None, w.dtype, (), {}, {"scalar": value, "region": region})
 
 
 def combine(_runtime: Runtime, w: VectorStore, desc: Descriptor, op: Ewise) -> None:
@@ -99,7 +101,7 @@ def combine(_runtime: Runtime, w: VectorStore, desc: Descriptor, op: Ewise) -> N
     domain, result = op.op.types(u.dtype, v.dtype)
     u_default, v_default = op.defaults or (domain.zero,) * 2
     given = {"mode": EWISE_MODES[op.kind], "u_default": u_default, "v_default": v_default}
-    types = {"U": u.dtype, "V": v.dtype, "T": domain, "Z": result}
+    types = u.dtype, v.dtype, domain, result
     _update(w, desc, "combine", op.op, result, types, {"u_": u, "v_": v}, given)
 
 
@@ -109,18 +111,20 @@ def _update(
     name: str,
     op: Operator | None,
     result: DType,
-    types: dict[str, DType],
+    types: tuple[DType, ...],
     operands: dict[str, VectorStore],
     given: dict[str, Any],
 ) -> None:
-    """Run a kernel over all of `w`: its operands by the prefix of their parameters."""
+    """Run a kernel over all of `w`: its operands by the prefix of their parameters.
+
+    `types` are those of `_TYPES`.
+    """
     mask, complement = mask_words(desc)
     w.to_writable()  # before it is read as an operand
     for prefix, u in operands.items():
         given |= u.arguments(prefix)
     count = w.counters.take()
-    more = accumulated(desc.accum, w.dtype, result)
-    run = _launch(w.device, w.size, name, op, W=w.dtype, **types, **more)
+    run = _launch(w.device, w.size, name, op, w.dtype, result, desc.accum, types)
     w.changes()
     run({
         **given, "m_words": mask, "complement": complement, "replace": desc.replace,
@@ -139,10 +143,20 @@ def accumulated(accum: BinaryOp | None, w: DType, z: DType) -> dict[str, Any]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _launch(device: Any, size: int, name: str, op: Operator | None, **by: Any) -> CheckedLaunch:
+def _launch(
+    device: Any,
+    size: int,
+    name: str,
+    op: Operator | None,
+    w: DType,
+    result: DType,
+    accum: BinaryOp | None,
+    types: tuple[DType, ...],
+) -> CheckedLaunch:
     """Return a launch over all of a vector; all but the size varies."""
     file = "combine" if name == "combine" else "map"
-    run = specialised(f"elementwise/{file}.cu", name, OP=op, **by)
+    by = dict(zip(_TYPES[name], types, strict=True)) | accumulated(accum, w, result)
+    run = specialised(f"elementwise/{file}.cu", name, OP=op, W=w, **by)
     # Each block adds what it counts to one number. Stores wait for nothing: few threads do.
     most, block = device.resident_threads, BLOCK
     if name == "fill":
@@ -193,8 +207,8 @@ def gather(u: VectorStore, indices: Any) -> VectorStore:
 
 
 def reduce_entries(u: VectorStore, monoid: Monoid) -> Any:
-    """Return the sum of all entries as a NumPy scalar of the result type, or None."""
-    if not u.nvals:
+    """Return the sum of all entries as a Python number, or None."""
+    if u.known == 0:
         return None
     words, values, number = u.readable()
     return reduce_values(u.device, u.size, words, values, number, u.dtype, monoid)
@@ -203,23 +217,35 @@ def reduce_entries(u: VectorStore, monoid: Monoid) -> Any:
 def reduce_values(
     device: Device, n: int, words: Any, values: Any, number: Any, dtype: DType, monoid: Monoid
 ) -> Any:
-    """Reduce in two launches: a sum for each thread block, then the sum of those."""
+    """Return the sum of entries or None: for many a sum for each thread block, then of those."""
     xp, result = device.xp, monoid.types(dtype)[1]
-    blocks = min(1024, -(-n // 256))
-    partial, found = xp.empty(blocks, result.numpy), xp.zeros(nwords(blocks), np.uint32)
-    first, again = (
-        specialised("elementwise/reduce.cu", "reduce_entries", ADD=monoid, Z=result, U=u)
-        for u in (dtype, result)
-    )
-    device.launch(
-        first, blocks * 256, n=n, words=words, values=values, iso=number, partial=partial,
-        found=found,
-    )  # fmt: skip
-    total, zero = xp.empty(1, result.numpy), result.numpy.type(0)
-    device.launch(
-        again, 256, n=blocks, words=found, values=partial, iso=zero, partial=total, found=None
-    )
-    return device.read(total)
+    if n > _ONE_BLOCK:
+        blocks = min(1024, -(-n // 256))
+        partial, found = xp.empty(blocks, result.numpy), xp.zeros(nwords(blocks), np.uint32)
+        _reduction(device, blocks, monoid, dtype)({
+            "n": n, "words": words, "values": values, "iso": number, "partial": partial,
+            "found": found, "ended": None, "notification": None, "serial": 0,
+        })  # fmt: skip
+        n, words, values, number, dtype = blocks, found, partial, result.zero, result
+    ended, notification = xp.empty(2, np.uint64), device.notification()
+    _reduction(device, 1, monoid, dtype)({
+        "n": n, "words": words, "values": values, "iso": number, "partial": None, "found": None,
+        "ended": ended, "notification": notification.memory, "serial": notification.serial,
+    })  # fmt: skip
+    bits, some = device.wait_for(notification, ended)
+    return np.array([bits], np.uint64).view(result.numpy)[0].item() if some else None
+
+
+_ONE_BLOCK = 4096  # entries that one thread block sums
+
+
+@functools.lru_cache(maxsize=1024)
+def _reduction(device: Any, blocks: int, monoid: Monoid, dtype: DType) -> CheckedLaunch:
+    """Return the launch of a number of thread blocks that sum entries of this type."""
+    result = monoid.types(dtype)[1]
+    run = specialised("elementwise/reduce.cu", "reduce_entries", ADD=monoid, Z=result, U=dtype)
+    made: CheckedLaunch = device.prepare(run, blocks * 256)
+    return made
 
 
 def reduce_matrix(A: CscMatrix, monoid: Monoid) -> Any:

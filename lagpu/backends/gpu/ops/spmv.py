@@ -152,12 +152,13 @@ def write_product(
     prepared.launch(given)
     if kept is not None:
         u.edge_offsets = kept
-    t = VectorStore(device, w.counters, dtype, w.size)
     value = None if iso is None else stores.cast_number(iso, dtype)
-    t.set_bitmap(words, values, value, counts, notification, _stats(A, u, plan))
+    made = words, values, value, counts, notification, _stats(A, u, plan)
     if is_fresh and dtype is w.dtype:
-        w.adopt(t)
+        w.become_bitmap(*made)
     else:
+        t = VectorStore(device, w.counters, dtype, w.size)
+        t.set_bitmap(*made)
         elementwise.write(w, desc, t)
         w.stats = t.stats
 

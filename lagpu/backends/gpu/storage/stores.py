@@ -29,6 +29,8 @@ def cast_number(number: Any, dtype: DType) -> Any:
     """Return a NumPy scalar cast as `cast_array` casts."""
     if number.dtype == dtype.numpy:
         return number
+    if dtype.is_bool:
+        return np.bool_(number != 0)
     return _cast(np, np.array([number]), dtype)[0]
 
 
@@ -353,6 +355,12 @@ class VectorStore:
         """Become `value` everywhere, which is not stored; buffers stay for the next result."""
         spare = self._buffers()
         self.set_full(None, value)
+        self.spare = spare
+
+    def become_bitmap(self, *made: Any) -> None:
+        """Do what `set_bitmap` does; the buffers it replaces stay for the next result."""
+        spare = self._buffers()
+        self.set_bitmap(*made)
         self.spare = spare
 
     def counted(

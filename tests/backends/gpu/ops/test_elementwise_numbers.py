@@ -24,6 +24,17 @@ def test_a_number_at_every_index(backend, dtype, n):
     assert v.to_dense().tolist() == [dtype.numpy.type(1)] * n
 
 
+@pytest.mark.parametrize("n", [33, 4096, 4097, 9001])
+def test_a_sum_of_entries_that_were_not_counted(backend, n):
+    u = Vector.from_coo([0, n - 1], [2.0, -0.5], size=n, backend=backend)
+    assert u.select("valuegt", 7).new().reduce("any").new().is_empty
+    assert u.select("valuelt", 0).new().reduce("min").new().value == -0.5
+    assert u.apply("ainv").new().reduce("plus").new().value == -1.5
+    every = Vector(INT64, n, backend=backend)
+    every << 3
+    assert every.apply("rowindex").new().reduce("max").new().value == n - 1
+
+
 def test_part_of_it_may_be_written_again(backend):
     v = Vector.from_coo([3, 40], [5, 6], INT64, size=70, backend=backend)
     m = v.dup()

@@ -49,10 +49,9 @@ class Batches:
             return False
         if why_no_line(statement) and not _has_one_index(statement):
             return False
-        operation = statement.operation
-        masked = isinstance(operation, ops.Multiply) and statement.desc.mask is not None
-        if masked and operation.matrix.nvals > _MOST_ENTRIES:
-            return False
+        operation, mask = statement.operation, statement.desc.mask
+        if isinstance(operation, ops.Multiply) and mask is not None:
+            return bool(operation.matrix.nvals <= _MOST_ENTRIES)
         return not (statement.scalars and emit.why_no_scalars((statement,)))
 
     def plan(self, statements: Sequence[Statement], counted: Any) -> Batch | None:

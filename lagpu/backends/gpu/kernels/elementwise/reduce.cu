@@ -1,8 +1,9 @@
 // The sum of a vector's entries over a monoid:  partial[b] = (+) of the entries that block b takes.
 //
 // A vector of n entries as in common/entries.cuh. Bit b of `found`, if that is not null, is set if
-// there was one: a monoid such as `any` has no identity. A second launch of one block on the
-// partial sums ends the reduction.
+// there was one: a monoid such as `any` has no identity. A launch of one block, for many entries a
+// second one on the partial sums, ends the reduction: it writes the bits of the sum, and whether
+// there was an entry, to `ended` and to the host notification, then `serial`.
 #include "common/entries.cuh"
 // what is not given; the file compiles by itself
 #ifndef LG_ADD
@@ -17,7 +18,8 @@
 
 extern "C" __global__ void reduce_entries(i64 n, const u32* __restrict__ words,
                                           const LG_U* __restrict__ values, LG_U iso,
-                                          LG_Z* __restrict__ partial, u32* __restrict__ found) {
+                                          LG_Z* __restrict__ partial, u32* __restrict__ found,
+                                          u64* ended, u64* notification, u64 serial) {
   LG_SHARED(LG_Z, sums, 32);
   LG_SHARED(u32, any_found, 1);
   if (block_thread() == 0) any_found[0] = 0;
@@ -48,7 +50,18 @@ extern "C" __global__ void reduce_entries(i64 n, const u32* __restrict__ words,
       sum = started ? add<LG_ADD>(sum, sums[warp]) : sums[warp];
       started = true;
     }
-    partial[block_index()] = sum;
-    if (found && started) atomic_or(&found[block_index() / 32], 1u << (block_index() % 32));
+    if (partial) {
+      partial[block_index()] = sum;
+      if (started) atomic_or(&found[block_index() / 32], 1u << (block_index() % 32));
+      return;
+    }
+    u64 sum_bits = 0;
+    memcpy(&sum_bits, &sum, sizeof(sum));
+    ended[0] = sum_bits;
+    ended[1] = started;
+    store_volatile(&notification[0], sum_bits);
+    store_volatile(&notification[1], u64(started));
+    system_fence();
+    store_volatile(&notification[2], serial);
   }
 }
