@@ -15,6 +15,8 @@ from world import World
 from lagpu import backends, generators
 from lagpu.errors import BackendUnavailable
 
+pytest_plugins = ["pytester"]  # suites inside of tests
+
 TESTS = Path(__file__).parent
 ALL = ("cpu", "sim", "gpu")
 GRID = "grid:3:cpu"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.recorder import observing
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.crosscheck.fused import Crosscheck
+from lagpu.crosscheck.lockstep import Lockstep
 from lagpu.crosscheck.report import Report
 from lagpu.errors import DomainMismatch, InvalidValue
 
@@ -76,28 +77,25 @@ def crosscheck(
         raise DomainMismatch(
             f"crosscheck: {type(algorithm).__name__} cannot be called. Give a function."
         )
-    places = _places(backends)
+    places = places_of(backends)
+    suite = registry.get()  # of a test that is crosschecked itself
+    home: Any = suite if isinstance(suite, Lockstep) else places[0]
     name = getattr(algorithm, "__name__", type(algorithm).__name__)
     report = Report(name, tuple(place.name for place in places))
-    if len(places) == 1 and not places[0].capabilities.records:
-        raise InvalidValue(
-            f"crosscheck: {places[0].name} runs every loop eagerly, so there are no two runs to "
-            "compare. Give two backends."
-        )
     lockstep: Any = Crosscheck(places, report)
     with observing(lockstep), registry.use(lockstep):
         copied, named = _copied((args, kwargs), lockstep)
         lockstep.counts = True
         result = algorithm(*copied, **named)
         lockstep.counts = False  # the copy that follows is no statement
-        report.result = _copied(result, places[0])
+        report.result = _copied(result, home)
     if len(places) == 1 and not report.loops:
         report.notes.append("no loop ran as one program")
     return report
 
 
-def _places(backends: Any) -> list[Backend]:
-    """Return the backends of a sequence of names and backends, or of a single one."""
+def places_of(backends: Any) -> list[Backend]:
+    """Return the backends of a sequence of names and backends, or of a single one, checked."""
     if isinstance(backends, str) or hasattr(backends, "plan_loop"):
         backends = (backends,)
     if not isinstance(backends, Iterable):
@@ -105,10 +103,23 @@ def _places(backends: Any) -> list[Backend]:
             f"crosscheck: backends={backends!r} is not a sequence of backends. "
             "Give backends=('cpu', 'sim')."
         )
-    places = [registry.get(name) for name in backends]
+    places = [_own(name) for name in backends]
     if not places:
         raise InvalidValue("crosscheck: backends= is empty. Give backends=('cpu', 'sim').")
+    if len(places) == 1 and not places[0].capabilities.records:
+        raise InvalidValue(
+            f"crosscheck: {places[0].name} runs every loop eagerly, so there are no two runs to "
+            "compare. Give two backends."
+        )
     return places
+
+
+def _own(name: Any) -> Backend:
+    """Return the backend of a name, also where a test suite is crosschecked under its name."""
+    found: Any = registry.get(name)
+    if isinstance(found, Lockstep):
+        return next((place for place in found.places if place.name == name), found.places[0])
+    return cast(Backend, found)
 
 
 def _copied(x: Any, place: Any) -> Any:

@@ -62,6 +62,11 @@ class Crosscheck(Lockstep):
         self._recorded: list[tuple[str, Place]] = []
         self._candidates: Terms | None = None  # of the last choice by `any`
 
+    def begin(self, name: str) -> None:
+        """Begin another report, of a test in a suite that is crosschecked."""
+        self.report = Report(name, tuple(place.name for place in self.places))
+        self._rows = {}
+
     # ------------------------------------------------------------------------------- loops
     def recorded(self, to: Any, call: Any) -> None:
         """Note the formula and the place of a statement of a loop's body; see `Observer`."""

@@ -310,13 +310,20 @@ class Lockstep(Observer):
     # ------------------------------------------------------------- objects: read and changed
     vector_to_coo = _passed("_read", "vector_to_coo")
     vector_head = _passed("_read", "vector_head")
-    matrix_corner = _passed("_read", "matrix_corner")
     isequal = _passed("_read", "isequal")
     is_symmetric = _passed("_read", "is_symmetric")
     set_values = _passed("_edit", "set_values")
     vector_set = _passed("_edit", "vector_set")
     vector_remove = _passed("_edit", "vector_remove")
     vector_clear = _passed("_edit", "vector_clear")
+
+    def matrix_corner(self, A: Replica, nrows: int, ncols: int) -> Any:
+        """See `Backend`; each reads them in its own order."""
+        self.free_reads |= A.free
+        found = self._each("matrix_corner", A, nrows, ncols)
+        orders = [np.lexsort(corner[:2]) for corner in found]
+        corners = zip(found, orders, strict=True)
+        return self._same("matrix_corner", [tuple(x[order] for x in y) for y, order in corners])
 
     def matrix_to_csc(self, A: Replica, on_device: bool = False, narrow: bool = False) -> Any:
         """Return the oracle's arrays on the host, after comparison."""
