@@ -232,10 +232,11 @@ def _nodes_that_see(targets: tuple[str, ...], around: ast.AST, code: CodeType) -
     found: list[ast.AST] = [around]
     shared = not set(targets).isdisjoint(code.co_cellvars)
     for node in found:
-        skipped: list[ast.AST] = []
+        parts = list(ast.iter_child_nodes(node))
         if node is not around and not shared and isinstance(node, _FUNCTIONS):
-            skipped = node.body if isinstance(node.body, list) else [node.body]
-        found += [x for x in ast.iter_child_nodes(node) if not any(x is y for y in skipped)]
+            body: list[Any] = node.body if isinstance(node.body, list) else [node.body]
+            parts = [x for x in parts if x not in body]
+        found += parts
     return found
 
 
