@@ -62,11 +62,14 @@ def _begin(config: pytest.Config, names: str | None) -> None:
     lockstep.counts = True
     lockstep.meter = _skip_trace
     lockstep.entered = f"{{0}} is on a backend that {_OPTION} does not name. Name it there too."
-    with ExitStack() as stack:
-        stack.enter_context(backends.standing_in(lockstep, [*words, "auto"]))
-        stack.enter_context(backends.use(lockstep))
-        stack.enter_context(observing(lockstep))
-        config.add_cleanup(stack.pop_all().close)
+    patch, stack = pytest.MonkeyPatch(), ExitStack()
+    for word in (*words, "auto", lockstep.name):
+        patch.setitem(backends._loaded, word, lockstep)
+    backends._add(lockstep.name, lockstep)  # so that its objects can be pickled
+    stack.callback(patch.undo)
+    stack.enter_context(backends.use(lockstep))
+    stack.enter_context(observing(lockstep))
+    config.add_cleanup(stack.close)
     config.pluginmanager.register(_Suite(lockstep), _COUNTS)
 
 

@@ -5,10 +5,8 @@ import numpy as np
 import lagpu
 from lagpu import (
     FP64,
-    INT32,
     INT64,
     Matrix,
-    Scalar,
     Vector,
     backends,
     binary,
@@ -46,29 +44,23 @@ print(labels_there.to("cpu").isequal(labels.to("cpu")))
 if has_sim:
     print(there.backend.last_loop)
 
+
+def settled(A, enough):
+    """Return an eigenvector whose largest entry is 1.   x = x (A + I), scaled"""
+    x = Vector.from_dense(np.ones(A.nrows), like=A, name="x")
+    moved, apart = x.dup(), Vector.from_dense([1.0], like=A)
+    for _ in loop(until_empty=apart, times=100):  # until no share moves by more
+        moved << x
+        x << x + semiring.plus_times(x @ A)
+        x << x / x.reduce("max")
+        moved << abs(x - moved)
+        apart << moved.reduce("max")
+        apart << apart.select("valuege", enough)
+    return x
+
+
 with lagpu.fused():  # an error where the loop is not one kernel, on sim
-    components(there)
-
-
-def distance(A, source, target):
-    """Return the number of edges from one vertex to another, None if there is no path."""
-    levels = Vector(INT32, A.nrows, like=A, name="levels")
-    frontier, goal = Vector(INT64, A.nrows, like=A), Vector(INT64, A.nrows, like=A)
-    left = Scalar(INT64)
-    frontier[source] = goal[target] = 1
-    for depth in loop(until_empty=frontier):
-        levels(frontier.S) << depth
-        goal(~levels.S, replace=True) << goal
-        left << 0
-        left(accum="plus") << goal.reduce("plus")
-        frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
-        frontier << frontier.select("valuele", left)  # all of it, or nothing
-    return levels.get(target)
-
-
-road = generators.road(6, backend="sim" if has_sim else "cpu")
-with lagpu.fused():
-    print(distance(road, 0, 30), "edges")
+    print(settled(there, 0.1).nvals, "vertices")
 
 small = generators.road(3)
 with steps() as s:

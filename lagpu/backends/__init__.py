@@ -8,8 +8,8 @@ import math
 import re
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ContextDecorator, contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ContextDecorator, suppress
 from contextvars import ContextVar
 from typing import Any, NamedTuple, cast
 
@@ -107,22 +107,6 @@ def choose(like: Any, backend: str | Backend | None) -> Backend:
     if backend is not None and get(backend) is not place:
         raise InvalidValue(f"like: is on {place.name}, not on {backend}. Give one of the two.")
     return get(place)
-
-
-@contextmanager
-def standing_in(backend: Backend, names: Iterable[str]) -> Iterator[None]:
-    """Let these names mean another backend, inside ``with``."""
-    before = {name: _loaded.get(name) for name in [*names, backend.name]}
-    for name in before:
-        _add(name, backend)
-    try:
-        yield
-    finally:
-        for name, found in before.items():
-            if found is None:
-                del _loaded[name]
-            else:
-                _loaded[name] = found
 
 
 def _add(name: str, backend: Backend) -> None:

@@ -23,7 +23,7 @@ from lagpu.crosscheck.lockstep import (
 )
 from lagpu.crosscheck.meaning import TOLERANCE, Entries, Rule, Terms, Unequal
 from lagpu.crosscheck.report import Difference, Place, Report, Row
-from lagpu.dtypes import BOOL, INT64, DType, cast
+from lagpu.dtypes import BOOL, DType, cast
 from lagpu.host.source import line_of_author
 from lagpu.operations import Assign, Descriptor, Multiply, MultiplySelection, Operation, Statement
 
@@ -72,7 +72,7 @@ class Crosscheck(Lockstep):
         """Note the formula and the place of a statement of a loop's body; see `Observer`."""
         formula, place = formula_of(to, call), Place(*line_of_author())
         if Statement(to.out, Descriptor(), call.operation, call.dtype).assigns_counter:
-            formula = formula.removesuffix("0") + "{}"
+            formula = place.text  # else it would say 0 in each iteration
         self._recorded.append((formula, place))
 
     def replay(self, k: int, work: Callable[[], None]) -> None:
@@ -86,12 +86,7 @@ class Crosscheck(Lockstep):
 
     def recorded_at(self, k: int) -> tuple[str, Place | None]:
         """Return the formula and the place of a recorded statement, if it is the author's."""
-        if k >= len(self._recorded):
-            return "", None
-        formula, place = self._recorded[k]
-        if formula.endswith("{}"):
-            formula = f"{formula[:-2]}{max(self.level, 0)}"
-        return formula, place
+        return self._recorded[k] if k < len(self._recorded) else ("", None)
 
     def forget(self) -> None:
         """See `Observer`."""
@@ -229,18 +224,11 @@ class LoopTwice:
         self._of, self._body, self._turns, self._places = of, list(body), turns, list(fused)
         loop = next(iter(fused.values()))
         self.name, self.why, self.nbytes = loop.name, loop.why, loop.nbytes
-        self._last, self._counts = -1, False
-        if all(hasattr(x, "count") for x in fused.values()):  # else a statement counts
-            self.count = self._count
-
-    def _count(self) -> Callable[[], int]:
-        self._counts = True
-        return lambda: self._last
 
     def run(self) -> None:
         """See `FusedLoop`."""
         of, places = self._of, self._of.places
-        outs = {id(s.out): s.out for s in self._body}.values()
+        outs = [*{id(s.out): s.out for s in self._body}.values()]
         written = [x for x in outs if isinstance(x, Replica)]
         scalars = [x for x in outs if not isinstance(x, Replica)]
         for x in replicas_in((*self._body, *self._turns)):  # both runs begin with their values
@@ -256,18 +244,35 @@ class LoopTwice:
             self._eagerly()
         finally:
             of.level, of.follows = outer
-        copies = {id(x): list(x.parts) for x in written}
-        results = [of._entries(x) for x in written]
-        results += [meaning.scalar_entries(s.get(), s.dtype) for s in scalars]
-        after = [s.get() for s in scalars]
+        copies, after = {id(x): list(x.parts) for x in written}, [s.get() for s in scalars]
+        eager = [self._entries(x) for x in outs]
         for k in self._places:
             for x, parts in zip(written, own, strict=True):
-                x.parts[k], x.host = parts[k], None
+                x.parts[k] = parts[k]
             _set(scalars, before)
             try:
-                self._fused(k, [*written, *scalars], results, copies)
+                name = self._fused(k)
+                fused = [self._entries(x, k) for x in outs]
             finally:
                 _set(scalars, after)
+            rules: dict[str, None] = {}
+            for x, first, other in zip(outs, eager, fused, strict=True):
+                how = self._agree(x, first, other, name, of.labels[k]) if name else _NOT_COMPARED
+                rules[how] = None
+                if isinstance(x, Replica):
+                    x.host = None
+                    if how == _NOT_COMPARED:
+                        x.parts[k] = copies[id(x)][k]
+                    elif not meaning.equal(first.values, other.values).all():
+                        places[k].set_values(x.parts[k], first.values)
+            if name:
+                of.agreed_fused(of.labels[k], name, ", ".join(rules))
+
+    def _entries(self, x: Any, k: int = 0) -> Entries:
+        if not isinstance(x, Replica):
+            return meaning.scalar_entries(x.get(), x.dtype)
+        x.host = None
+        return self._of._entries(x, k)
 
     # ------------------------------------------------------------------- statement by statement
     def _eagerly(self) -> None:
@@ -291,7 +296,7 @@ class LoopTwice:
 
     def _iterate(self, done: int, statements: Sequence[Statement]) -> None:
         of: Any = self._of
-        of.level = self._last = done
+        of.level = done
         for k, s in enumerate(statements):
             of.replay(k, partial(run_statement, of, s, done))
             if s.writes_scalar:
@@ -300,41 +305,20 @@ class LoopTwice:
                 of.scales[id(s.out)] = max(seen)
 
     # --------------------------------------------------------------------------- as one program
-    def _fused(
-        self, k: int, written: Sequence[Any], eager: Sequence[Entries], copies: dict[int, list[Any]]
-    ) -> None:
-        """Run the loop on backend `k` as one program, and compare what it has written.
-
-        `copies` are the objects of the eager run, by ``id``.
-        """
-        of, place, label = self._of, self._of.places[k], self._of.labels[k]
+    def _fused(self, k: int) -> str:
+        """Run the loop on backend `k` as one program; return the program's name."""
+        of, place = self._of, self._of.places[k]
         try:
             with place.lock:
                 loop = _planned(of, k, self._body, self._turns)
-                if isinstance(loop, ops.Rejection):  # of what the eager run has changed
-                    return
-                counted = loop.count() if self._counts else None
+                if isinstance(loop, ops.Rejection):  # for what the eager run has changed
+                    return ""
                 loop.run()
         except Exception as error:
-            error.add_note(f"crosscheck: on {label}, as one program, {Place(*line_of_author())}")
+            where = Place(*line_of_author())
+            error.add_note(f"crosscheck: on {of.labels[k]}, as one program, {where}")
             raise
-        pairs = [*zip(written, eager, strict=True)]
-        if counted is not None:
-            pairs.append((None, meaning.scalar_entries(self._last, INT64)))
-        rules: dict[str, None] = {}
-        for x, first in pairs:
-            if isinstance(x, Replica):
-                other = of._entries(x, k) if k or x.ndim == 1 else of._matrix(x, 0).entries()
-            else:
-                value = counted() if x is None and counted is not None else x.get()
-                other = meaning.scalar_entries(value, first.dtype)
-            how = self._agree(x, first, other, loop.name, label)
-            rules[how] = None
-            if isinstance(x, Replica) and how == _NOT_COMPARED:
-                x.parts[k] = copies[id(x)][k]
-            elif isinstance(x, Replica) and not meaning.equal(first.values, other.values).all():
-                place.set_values(x.parts[k], first.values)
-        of.agreed_fused(label, loop.name, ", ".join(rules))
+        return str(loop.name)
 
     def _agree(self, x: Any, first: Entries, other: Entries, name: str, label: str) -> str:
         """Return how a result was compared; raise `CrosscheckFailed` if it differs."""
@@ -352,7 +336,7 @@ class LoopTwice:
             rule = rule._replace(scale=scale)
         found = meaning.compare(first, other, rule, may)
         if isinstance(found, Unequal):
-            last = max(k for k, s in enumerate(self._body) if s.out is x or x is None)
+            last = max(k for k, s in enumerate(self._body) if s.out is x)
             formula, at = of.recorded_at(last)
             where = 0, formula, at or Place(*line_of_author()), -1
             ways = f"{label} eager", f"{label} fused"
