@@ -30,7 +30,11 @@ def main(folder: Path, tree: Path) -> None:
     same(
         wheel.name,
         inside,
-        {name for name in files if name.startswith(("lagpu/", "_lagpu_networkx.py"))},
+        {
+            name
+            for name in files
+            if name.startswith(("lagpu/", "_lagpu_networkx.py", "_lagpu_pytest.py"))
+        },
     )
     with tarfile.open(sdist) as unpacked:
         named = {m.name.partition("/")[2] for m in unpacked.getmembers() if m.isfile()}

@@ -18,7 +18,7 @@ from lagpu.core.collection import agg
 from lagpu.core.infix import replace
 from lagpu.crosscheck import crosscheck
 from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT32, UINT64
-from lagpu.loops.loop import eager, loop, sweep
+from lagpu.loops.loop import eager, fused, loop, sweep
 from lagpu.observe.explain import explain
 from lagpu.observe.ranges import ranges
 from lagpu.observe.step import step, steps
@@ -43,6 +43,7 @@ __all__ = [
     "eager",
     "errors",
     "explain",
+    "fused",
     "grid",
     "indexunary",
     "loop",

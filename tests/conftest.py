@@ -16,6 +16,8 @@ from lagpu import backends, generators
 from lagpu.backends.gpu.fused.program import batch as program_batch
 from lagpu.errors import BackendUnavailable
 
+pytest_plugins = ["pytester"]  # suites inside of tests
+
 TESTS = Path(__file__).parent
 ALL = ("cpu", "sim", "gpu")
 GRID = "grid:3:cpu"

@@ -201,7 +201,7 @@ def crosscheck(
         raise failed
     with busy("checking"):
         prove(A, *args, report.result)
-        if len(places) == 1:  # perhaps only the indices of the fused result were compared
+        if len(places) == 1:  # perhaps only indices of a fused loop's results were compared
             prove(A, *args, run(A.to(places[0]), *args, **more))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from lagpu.backends.protocol import Backend
 from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.recorder import observing
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
-from lagpu.crosscheck.fused import Comparison, Outcome, SingleBackend
+from lagpu.crosscheck.fused import Crosscheck
 from lagpu.crosscheck.lockstep import Lockstep
 from lagpu.crosscheck.report import Report
 from lagpu.errors import DomainMismatch, InvalidValue
@@ -37,8 +37,8 @@ def crosscheck(
         is copied to every backend, and NumPy arrays are copied, so the originals do not change. An
         algorithm that draws random numbers needs a seed.
     backends : sequence of str or Backend
-        The first is the oracle. A single backend is compared with itself: results and written
-        arguments of a run with fused loops are compared with those of an eager run.
+        The first is the oracle. A loop that a backend runs as one program is compared with its
+        statements there, so there may be a single backend.
 
     Returns
     -------
@@ -60,10 +60,10 @@ def crosscheck(
     The program runs once, and each operation on every backend. A value chosen by `any` must be one
     of the candidates, which NumPy computes; sums of floats must agree within `TOLERANCE` of
     the summands; everything else must be equal. A backend whose value may differ goes on with the
-    oracle's value. For a single backend, a value chosen by `any` in the fused run must be a
-    candidate in the eager run; once a statement computes with a chosen value, only indices are
-    compared. The report's rows and notes say how each result was compared, or that it was not. Each
-    statement costs a copy of the output to the host.
+    oracle's value. What a fused loop has written is compared at its end: a value chosen by `any`
+    must be a candidate in the eager run; once a statement computes with a chosen value, only
+    indices are compared. The report's rows say how each result was compared, or that it was not.
+    Each statement costs a copy of the output to the host.
 
     Examples
     --------
@@ -77,33 +77,25 @@ def crosscheck(
         raise DomainMismatch(
             f"crosscheck: {type(algorithm).__name__} cannot be called. Give a function."
         )
-    places = _places(backends)
+    places = places_of(backends)
+    suite = registry.get()  # of a test that is crosschecked itself
+    home: Any = suite if isinstance(suite, Lockstep) else places[0]
     name = getattr(algorithm, "__name__", type(algorithm).__name__)
     report = Report(name, tuple(place.name for place in places))
-    is_single = len(places) == 1
-    if is_single and not places[0].capabilities.fuses:
-        raise InvalidValue(
-            f"crosscheck: {places[0].name} runs every loop eagerly, so there are no two runs to "
-            "compare. Give two backends."
-        )
-    lockstep: Any = SingleBackend(places[0], report) if is_single else Lockstep(places, report)
+    lockstep: Any = Crosscheck(places, report)
     with observing(lockstep), registry.use(lockstep):
         copied, named = _copied((args, kwargs), lockstep)
         lockstep.counts = True
-        eager = Outcome(algorithm(*copied, **named), copied, named)
-        free = lockstep.free_reads  # reads by the program, not by the copy that follows
-        report.result = _copied(eager.result, places[0])
-    if is_single:
-        places[0].last_loop = ""
-        with registry.use(places[0]):
-            copied, named = _copied((args, kwargs), places[0])
-            fused = Outcome(algorithm(*copied, **named), copied, named)
-        Comparison(report, places[0], free).outcomes(eager, fused, Outcome(None, args, kwargs))
+        result = algorithm(*copied, **named)
+        lockstep.counts = False  # the copy that follows is no statement
+        report.result = _copied(result, home)
+    if len(places) == 1 and not report.loops:
+        report.notes.append("no loop ran as one program")
     return report
 
 
-def _places(backends: Any) -> list[Backend]:
-    """Return the backends of a sequence of names and backends, or of a single one."""
+def places_of(backends: Any) -> list[Backend]:
+    """Return the backends of a sequence of names and backends, or of a single one, checked."""
     if isinstance(backends, str) or hasattr(backends, "plan_loop"):
         backends = (backends,)
     if not isinstance(backends, Iterable):
@@ -111,10 +103,23 @@ def _places(backends: Any) -> list[Backend]:
             f"crosscheck: backends={backends!r} is not a sequence of backends. "
             "Give backends=('cpu', 'sim')."
         )
-    places = [registry.get(name) for name in backends]
+    places = [_own(name) for name in backends]
     if not places:
         raise InvalidValue("crosscheck: backends= is empty. Give backends=('cpu', 'sim').")
+    if len(places) == 1 and not places[0].capabilities.records:
+        raise InvalidValue(
+            f"crosscheck: {places[0].name} runs every loop eagerly, so there are no two runs to "
+            "compare. Give two backends."
+        )
     return places
+
+
+def _own(name: Any) -> Backend:
+    """Return the backend of a name, also where a test suite is crosschecked under its name."""
+    found: Any = registry.get(name)
+    if isinstance(found, Lockstep):
+        return next((place for place in found.places if place.name == name), found.places[0])
+    return cast(Backend, found)
 
 
 def _copied(x: Any, place: Any) -> Any:

@@ -1,24 +1,35 @@
-"""Run a fused loop again, statement by statement."""
+"""Run a loop statement by statement, then as one program where a backend can, and compare."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lagpu.backends.protocol import Backend
-from lagpu.core import Matrix, Scalar, Vector
-from lagpu.core.views import SelectionMatrix, TransposedMatrix, TransposedSelection
+from lagpu import operations as ops
+from lagpu.backends.protocol import Backend, Capabilities
+from lagpu.core.recorder import run_statement
 from lagpu.crosscheck import meaning
-from lagpu.crosscheck.lockstep import Lockstep, Replica, replicas_in
-from lagpu.crosscheck.meaning import EXACT, Entries, HostMatrix, Rule, Terms, Unequal, Written
+from lagpu.crosscheck.lockstep import (
+    Lockstep,
+    Replica,
+    formula_of,
+    keeps_old,
+    part,
+    replaced,
+    replicas_in,
+)
+from lagpu.crosscheck.meaning import TOLERANCE, Entries, Rule, Terms, Unequal
 from lagpu.crosscheck.report import Difference, Place, Report, Row
-from lagpu.dtypes import DType, cast, lookup
-from lagpu.errors import DomainMismatch
+from lagpu.dtypes import BOOL, DType, cast
+from lagpu.host.source import line_of_author
 from lagpu.operations import Assign, Descriptor, Multiply, MultiplySelection, Operation, Statement
 
 Array = np.ndarray[Any, Any]
+_INDICES_ONLY = "indices only, as any chose the values"
+_NOT_COMPARED = "not compared, as its indices depend on what any chose"
 
 
 class Before(NamedTuple):
@@ -31,37 +42,100 @@ class Before(NamedTuple):
     determined: bool  # whether all operands but `new` have the same values in every run
 
 
-class SingleBackend(Lockstep):
-    """A `Lockstep` of one backend, which sets `Replica.possible` to the values of other runs."""
+class Crosscheck(Lockstep):
+    """A `Lockstep` whose loops also run as one program, on each backend that can.
 
-    def __init__(self, place: Backend, report: Report) -> None:
-        super().__init__([place], report)
+    A loop runs statement by statement on copies, and then on the objects themselves as each backend
+    would run it. Meanwhile `Replica.possible` has the values that another run may choose, and
+    `Replica.scale` the magnitudes that rounding errors are relative to.
+    """
+
+    why_eager = ""  # loops are recorded
+
+    def __init__(self, places: Sequence[Backend], report: Report) -> None:
+        super().__init__(places, report)
+        can = [place.capabilities for place in places]
+        fuses, searches = (any(getattr(c, x) for c in can) for x in ("fuses", "searches"))
+        self.capabilities = Capabilities(fuses=fuses, searches=searches)
+        self.follows = False  # whether a loop runs whose results are compared once more
+        self.scales: dict[int, float] = {}  # of scalars in that loop, by ``id``
+        self._recorded: list[tuple[str, Place]] = []
         self._candidates: Terms | None = None  # of the last choice by `any`
 
+    def begin(self, name: str) -> None:
+        """Begin another report, of a test in a suite that is crosschecked."""
+        self.report = Report(name, tuple(place.name for place in self.places))
+        self._rows = {}
+
+    # ------------------------------------------------------------------------------- loops
+    def recorded(self, to: Any, call: Any) -> None:
+        """Note the formula and the place of a statement of a loop's body; see `Observer`."""
+        formula, place = formula_of(to, call), Place(*line_of_author())
+        if Statement(to.out, Descriptor(), call.operation, call.dtype).assigns_counter:
+            formula = place.text  # else it would say 0 in each iteration
+        self._recorded.append((formula, place))
+
+    def replay(self, k: int, work: Callable[[], None]) -> None:
+        """Run a recorded statement; see `Observer`."""
+        outer = self._formula, self._at, self._row
+        self._formula, self._at, self._row = *self.recorded_at(k), None
+        try:
+            work()
+        finally:
+            self._formula, self._at, self._row = outer
+
+    def recorded_at(self, k: int) -> tuple[str, Place | None]:
+        """Return the formula and the place of a recorded statement, if it is the author's."""
+        return self._recorded[k] if k < len(self._recorded) else ("", None)
+
+    def forget(self) -> None:
+        """See `Observer`."""
+        self._recorded.clear()
+
+    def agreed_fused(self, label: str, name: str, rule: str) -> None:
+        """Count a loop that gave the same as one program."""
+        place, how = Place(*line_of_author()), f"as one program on {label}, {name}: {rule}"
+        row = self._rows.get((place, how))
+        if row is None:
+            row = self._rows[place, how] = Row(place, place.text, how)
+            self.report.loops.append(row)
+        row.runs += 1
+
+    def plan_loop(self, body: Sequence[Statement], turns: Any) -> Any:
+        """Return the loop in both ways, or the first refusal if each backend refuses it."""
+        loops = [_planned(self, k, body, turns) for k in range(len(self.places))]
+        fused = {k: x for k, x in enumerate(loops) if not isinstance(x, ops.Rejection)}
+        if not fused:
+            return next((x for x in loops if x.why), ops.Rejection("it is crosschecked"))
+        return LoopTwice(self, list(body), turns, fused)
+
+    def levels(self, x: Replica) -> ops.Levels | None:
+        """Return the levels on each backend; None if none has more than the host."""
+        parts = self._each("levels", x)
+        return LevelsOfAll(self, x, parts) if any(y is not None for y in parts) else None
+
+    # ------------------------------------------- what another run of the same loop may give
+    def nvals(self, x: Replica) -> int:
+        """See `Backend`."""
+        self.free_reads |= x.loose
+        return super().nvals(x)
+
     def _run(self, s: Statement) -> None:
-        before = self._before(s)
+        if not self.follows:
+            super()._run(s)
+            return
+        before, w, loose = self._before(s), s.out, _is_loose(s)
         super()._run(s)
-        s.out.possible = self._possible_after(s.out, before)
-
-    def _made(
-        self, method: str, given: Any, dtype: DType, shape: tuple[int, ...], rule: Rule = EXACT
-    ) -> Replica:
-        source = next(replicas_in(given), None)
-        copied = None if source is None or source.shape != shape else self._possible(source)
-        made = super()._made(method, given, dtype, shape, rule)
-        nothing = Terms(np.zeros(0, np.int64), np.zeros(0))
-        determined = source is None or copied is not None or not source.free
-        before = Before(Descriptor(), None, copied, nothing, determined)
-        made.possible = self._possible_after(made, before)
-        return made
-
-    def _edit(self, method: str, x: Replica, *args: Any) -> None:
-        super()._edit(method, x, *args)
-        x.possible = None
+        w.loose, w.free = loose, w.free or loose
+        w.possible = self._possible_after(w, before)
+        if w.dtype.is_float and not isinstance(s.operation, (Multiply, MultiplySelection)):
+            for x in replicas_in(s.operation):
+                if x.scale is not None and x.shape == w.shape:  # a difference of large numbers
+                    w.scale = np.maximum(w.scale, x.scale)
 
     def _compare(self, w: Replica, method: str, rule: Rule) -> None:
         self._candidates = None
-        if rule.is_any:  # choices are checked although there is no other backend
+        if rule.is_any and (self.follows or len(self.places) == 1):  # one backend's choices, too
             w.host = None
             entries = self._entries(w)
             found = self._pair(method, entries, entries, 0, rule)
@@ -69,8 +143,14 @@ class SingleBackend(Lockstep):
                 w.free |= found.is_free
                 self._candidates = Terms(entries.indices[found.terms.at], found.terms.values)
         super()._compare(w, method, rule)
+        if self.follows and w.dtype.is_float:
+            entries = self._entries(w)
+            w.scale = np.zeros(entries.size) if w.scale is None else w.scale.copy()
+            seen = np.abs(entries.values.astype(float))
+            if rule.is_sum:
+                seen = np.fmax(seen, meaning.magnitude(rule, entries.indices))
+            w.scale[entries.indices] = np.fmax(w.scale[entries.indices], seen)
 
-    # --------------------------------------------------------------------- possible values
     def _before(self, s: Statement) -> Before:
         source, mask, desc, w = _copied(s), s.desc.mask, s.desc, s.out
         determined = mask is None or desc.structure or not mask.free
@@ -96,6 +176,183 @@ class SingleBackend(Lockstep):
         return _after(new, before, self._entries(w).indices, w.dtype)
 
 
+def _planned(of: Lockstep, k: int, body: Sequence[Statement], turns: Any) -> Any:
+    """Return how backend `k` would run a loop, or why not as one program."""
+    place = of.places[k]
+    if isinstance(turns, ops.Sweep):
+        levels: Any = turns.levels
+        if not isinstance(levels, LevelsOfAll) or levels.parts[k] is None:
+            return ops.Rejection("")
+        turns = ops.Sweep(turns.here.parts[k], turns.above.parts[k], levels.parts[k])
+    elif not place.capabilities.records:
+        return ops.Rejection("")
+    with place.lock:
+        return place.plan_loop([part(s, k) for s in body], part(turns, k))
+
+
+class LevelsOfAll:
+    """See `lagpu.operations.Levels`; `parts` has those of each backend, or None."""
+
+    def __init__(self, of: Crosscheck, x: Replica, parts: list[Any]) -> None:
+        self.parts = parts
+        self._of, self._shape = of, x.shape
+        self._found = of._entries(x)
+        values = self._found.values
+        ends = (int(values.min()), int(values.max())) if len(values) else (0, -1)
+        low, deep = zip(*(ends if y is None else (y.lowest, y.deepest) for y in parts), strict=True)
+        self.lowest, self.deepest = of._same("lowest level", low), of._same("deepest level", deep)
+
+    def cut(self, d: int) -> Replica:
+        """See `lagpu.operations.Levels`."""
+        where, true = self._found.indices[self._found.values == d], np.True_
+        if len(self._shape) == 1:
+            return self._of.vector_from_coo(where, true, BOOL, self._shape[0])
+        rows, cols = where % self._shape[0], where // self._shape[0]
+        return self._of.matrix_from_coo(rows, cols, true, BOOL, self._shape, None)
+
+
+class LoopTwice:
+    """A loop that runs statement by statement on all backends, and then as one program on some.
+
+    Both begin with the same objects. The program goes on with those that the fused loops have
+    written, with the oracle's values where rounding or a choice by `any` may differ.
+    """
+
+    def __init__(
+        self, of: Crosscheck, body: Sequence[Statement], turns: Any, fused: dict[int, Any]
+    ) -> None:
+        self._of, self._body, self._turns, self._places = of, list(body), turns, list(fused)
+        loop = next(iter(fused.values()))
+        self.name, self.why, self.nbytes = loop.name, loop.why, loop.nbytes
+
+    def run(self) -> None:
+        """See `FusedLoop`."""
+        of, places = self._of, self._of.places
+        outs = [*{id(s.out): s.out for s in self._body}.values()]
+        written = [x for x in outs if isinstance(x, Replica)]
+        scalars = [x for x in outs if not isinstance(x, Replica)]
+        for x in replicas_in((*self._body, *self._turns)):  # both runs begin with their values
+            x.free, x.loose, x.possible, x.scale = False, False, None, None
+        of.scales.clear()
+        before, own = [s.get() for s in scalars], [list(x.parts) for x in written]
+        for x in written:
+            for k in self._places:
+                x.parts[k] = places[k].dup(x.parts[k], x.dtype)
+        outer = of.level, of.follows
+        of.follows, of.free_reads = True, False
+        try:
+            self._eagerly()
+        finally:
+            of.level, of.follows = outer
+        copies, after = {id(x): list(x.parts) for x in written}, [s.get() for s in scalars]
+        eager = [self._entries(x) for x in outs]
+        for k in self._places:
+            for x, parts in zip(written, own, strict=True):
+                x.parts[k] = parts[k]
+            _set(scalars, before)
+            try:
+                name = self._fused(k)
+                fused = [self._entries(x, k) for x in outs]
+            finally:
+                _set(scalars, after)
+            rules: dict[str, None] = {}
+            for x, first, other in zip(outs, eager, fused, strict=True):
+                how = self._agree(x, first, other, name, of.labels[k]) if name else _NOT_COMPARED
+                rules[how] = None
+                if isinstance(x, Replica):
+                    x.host = None
+                    if how == _NOT_COMPARED:
+                        x.parts[k] = copies[id(x)][k]
+                    elif not meaning.equal(first.values, other.values).all():
+                        places[k].set_values(x.parts[k], first.values)
+            if name:
+                of.agreed_fused(of.labels[k], name, ", ".join(rules))
+
+    def _entries(self, x: Any, k: int = 0) -> Entries:
+        if not isinstance(x, Replica):
+            return meaning.scalar_entries(x.get(), x.dtype)
+        x.host = None
+        return self._of._entries(x, k)
+
+    # ------------------------------------------------------------------- statement by statement
+    def _eagerly(self) -> None:
+        of, turns = self._of, self._turns
+        if isinstance(turns, ops.Sweep):
+            here, above = turns.here, turns.above
+            for done, d in enumerate(range(turns.levels.deepest, 0, -1)):
+                if done:
+                    here, above = above, turns.levels.cut(d - 1)
+                masks = {id(turns.here): here, id(turns.above): above}
+                self._iterate(done, [replaced(s, partial(_swapped, masks)) for s in self._body])
+            return
+        empty, unchanged, times = turns
+        done = 0
+        while done != times and (empty is None or of.nvals(empty)):
+            old = None if unchanged is None else of.dup(unchanged, unchanged.dtype)
+            self._iterate(done, self._body)
+            done += 1
+            if old is not None and of.isequal(old, unchanged):
+                break
+
+    def _iterate(self, done: int, statements: Sequence[Statement]) -> None:
+        of: Any = self._of
+        of.level = done
+        for k, s in enumerate(statements):
+            of.replay(k, partial(run_statement, of, s, done))
+            if s.writes_scalar:
+                summed = [x.scale.sum() for x in replicas_in(s.operation) if x.scale is not None]
+                seen = (of.scales.get(id(s.out), 0.0), abs(float(s.out.get() or 0)), *summed)
+                of.scales[id(s.out)] = max(seen)
+
+    # --------------------------------------------------------------------------- as one program
+    def _fused(self, k: int) -> str:
+        """Run the loop on backend `k` as one program; return the program's name."""
+        of, place = self._of, self._of.places[k]
+        try:
+            with place.lock:
+                loop = _planned(of, k, self._body, self._turns)
+                if isinstance(loop, ops.Rejection):  # for what the eager run has changed
+                    return ""
+                loop.run()
+        except Exception as error:
+            where = Place(*line_of_author())
+            error.add_note(f"crosscheck: on {of.labels[k]}, as one program, {where}")
+            raise
+        return str(loop.name)
+
+    def _agree(self, x: Any, first: Entries, other: Entries, name: str, label: str) -> str:
+        """Return how a result was compared; raise `CrosscheckFailed` if it differs."""
+        of = self._of
+        rule, may = Rule(tolerance=TOLERANCE.get(first.dtype.name, 0.0)), None
+        if of.free_reads or (isinstance(x, Replica) and x.loose):
+            return _NOT_COMPARED
+        if isinstance(x, Replica) and x.free:
+            may = x.possible
+            rule = rule._replace(is_any=True)
+            if may is None:
+                first, other = (e._replace(values=np.zeros_like(e.values)) for e in (first, other))
+        elif rule.tolerance:
+            scale = x.scale[first.indices] if isinstance(x, Replica) else of.scales[id(x)]
+            rule = rule._replace(scale=scale)
+        found = meaning.compare(first, other, rule, may)
+        if isinstance(found, Unequal):
+            last = max(k for k, s in enumerate(self._body) if s.out is x)
+            formula, at = of.recorded_at(last)
+            where = 0, formula, at or Place(*line_of_author()), -1
+            ways = f"{label} eager", f"{label} fused"
+            raise of.report.failed(Difference(*where, *ways, name, found.count, found.rows))
+        return _INDICES_ONLY if rule.is_any and may is None else str(rule)
+
+
+def _set(scalars: Sequence[Any], values: Sequence[Any]) -> None:
+    for s, value in zip(scalars, values, strict=True):
+        s.set(value)
+
+
+def _swapped(masks: dict[int, Replica], x: Replica) -> Replica:
+    return masks.get(id(x), x)
+
+
 def _copied(s: Statement) -> Replica | None:
     """Return the object whose values a statement copies to the same indices, or None."""
     operation = s.operation
@@ -105,6 +362,20 @@ def _copied(s: Statement) -> Replica | None:
         return None
     source: Replica = operation.operand
     return source
+
+
+def _is_loose(s: Statement) -> bool:
+    """Return True if indices of the output may depend on choices of `any`."""
+    operation, desc, mask = s.operation, s.desc, s.desc.mask
+    if any(x.loose for x in replicas_in(operation)):
+        return True
+    if mask is not None and (mask.loose or (mask.free and not desc.structure)):
+        return True
+    if isinstance(operation, ops.Select) and operation.operand.free:
+        return True
+    if isinstance(operation, MultiplySelection) and operation.indices.free:
+        return True
+    return bool(s.out.loose) and keeps_old(s)
 
 
 def _values_read(operation: Operation) -> Iterator[Replica]:
@@ -138,150 +409,3 @@ def _after(new: Terms, before: Before, indices: Array, dtype: DType) -> Terms | 
         return None
     stays = np.isin(before.old.at, rest)
     return Terms(np.append(at, before.old.at[stays]), np.append(values, before.old.values[stays]))
-
-
-# ---- the fused run of an algorithm, compared with its eager run on the same backend
-
-_INDICES_ONLY = "indices only, as any chose the values"
-_NUMBERS = (bool, int, float, complex, np.generic)
-
-
-class Outcome(NamedTuple):
-    """The result of a run of an algorithm, and its arguments, which it may have written."""
-
-    result: Any
-    args: Sequence[Any]
-    kwargs: dict[str, Any]
-
-
-class Comparison(NamedTuple):
-    """The comparison of two runs on a backend.
-
-    `free_reads` says that the program read numbers that depend on choices of `any`.
-    """
-
-    report: Report
-    place: Backend
-    free_reads: bool
-
-    def outcomes(self, eager: Outcome, fused: Outcome, given: Outcome) -> None:
-        """Raise `CrosscheckFailed` for the first difference; `given` has the arguments before.
-
-        The report gets a row for each part of the result, and for each written argument.
-        """
-        report, count = self.report, len(self.report.rows)
-        for name in Outcome._fields:
-            self.parts(name, *(getattr(x, name) for x in (eager, fused, given)))
-        if len(report.rows) == count:
-            report.notes.append("nothing of the result could be compared")
-        last = self.place.last_loop
-        report.notes.append(f"the last loop ran {last}" if last else "no loop ran as one program")
-
-    def parts(self, name: str, eager: Any, fused: Any, given: Any) -> None:
-        """Compare results or arguments; each part of a result, and written argument, gets a row."""
-        left, right, before = (list(_leaves(x, name)) for x in (eager, fused, given))
-        if len(left) != len(right):
-            self._unless_free(name, f"{len(left)} parts", f"{len(right)} parts")
-        for (part, x), (_, y) in zip(left, right, strict=False):
-            if _can_compare(x) and _can_compare(y):
-                how = self._how(part, x, y)
-                unchanged = dict(before).get(part) if name != "result" else None
-                if how and (name == "result" or not _same(*map(_entries_of, (x, unchanged)))):
-                    row = Row(Place("", 0, part), part, f"eager and fused, {how}", 1)
-                    self.report.rows.append(row)
-            elif name == "result":
-                self.report.notes.append(f"{part}: {type(x).__name__} was not compared")
-
-    def _differ(self, name: str, found: Unequal) -> NoReturn:
-        ways = f"{self.place.name} eager", f"{self.place.name} fused"
-        where = 0, "", Place("", 0, name), -1
-        raise self.report.failed(Difference(*where, *ways, name, found.count, found.rows))
-
-    def _how(self, name: str, x: Any, y: Any) -> str:
-        """Return how two parts were compared, or an empty string; raise if they differ."""
-        first, other = _entries_of(x), _entries_of(y)
-        if first is None or other is None:  # parts such as strings and None
-            if type(x) is type(y) and np.array_equal(x, y):
-                return "" if x is None else str(EXACT)
-            return self._unless_free(name, _brief(x), _brief(y))
-        shapes = [getattr(part, "shape", ()) for part in (x, y)]
-        if shapes[0] != shapes[1]:
-            return self._unless_free(name, *shapes)
-        data = getattr(x, "data", None)
-        free = data.free if isinstance(data, Replica) else self.free_reads
-        may = data.possible if isinstance(data, Replica) and not self.free_reads else None
-        rule = Rule(tolerance=meaning.TOLERANCE.get(first.dtype.name, 0.0))
-        chosen = free and may is not None
-        if chosen:
-            rule = rule._replace(is_any=True)
-        elif free:
-            first, other = (e._replace(values=np.zeros_like(e.values)) for e in (first, other))
-        if rule.tolerance:
-            rule = rule._replace(by=Written(None, Descriptor(), None, first))
-        found = meaning.compare(first, other, rule, may if chosen else None)
-        if isinstance(found, Unequal):
-            self._differ(name, found)
-        return _INDICES_ONLY if free and not chosen else str(rule)
-
-    def _unless_free(self, name: str, x: Any, y: Any) -> str:
-        """Raise for parts that differ, or add a note if choices of `any` may be the reason."""
-        if not self.free_reads:
-            self._differ(name, Unequal(1, ((None, str(x), str(y), ""),)))
-        self.report.notes.append(f"{name}: was not compared, it may depend on what any chose")
-        return ""
-
-
-def _same(x: Entries | None, y: Entries | None) -> bool:
-    if x is None or y is None:
-        return x is y
-    return np.array_equal(x.indices, y.indices) and bool(meaning.equal(x.values, y.values).all())
-
-
-def _brief(x: Any) -> str:
-    text = repr(x)
-    return text if len(text) <= 40 else f"{text[:37]}..."
-
-
-def _leaves(x: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield (name, part) of a result; lists, tuples and dicts are taken apart."""
-    if isinstance(x, (list, tuple)):
-        for k, one in enumerate(x):
-            yield from _leaves(one, f"{name}[{k}]")
-    elif isinstance(x, dict):
-        for key, one in x.items():
-            yield from _leaves(one, f"{name}[{key!r}]")
-    elif isinstance(x, (SelectionMatrix, TransposedSelection)):
-        yield name, x.stored.operand
-    elif isinstance(x, TransposedMatrix):
-        yield name, x.stored
-    else:
-        yield name, x
-
-
-def _can_compare(x: Any) -> bool:
-    """Return True if parts like `x` can be compared, unlike generators and an author's objects."""
-    if isinstance(x, np.ndarray):
-        return not x.dtype.hasobject
-    return x is None or isinstance(x, (Vector, Matrix, Scalar, *_NUMBERS, str, bytes))
-
-
-def _entries_of(x: Any) -> Entries | None:
-    """Return a part as entries; None if it has no values of lagpu's types."""
-    if isinstance(x, Vector):
-        return Entries(*x.to_coo(), x.dtype, x.size)
-    if isinstance(x, Matrix):
-        return HostMatrix(x.to_csc(), x.dtype, x.shape).entries()
-    if isinstance(x, Scalar):
-        return meaning.scalar_entries(x.value, x.dtype)
-    if not isinstance(x, (np.ndarray, *_NUMBERS)):
-        return None
-    array = np.asarray(x)
-    try:
-        dtype = lookup(array.dtype)
-    except DomainMismatch:
-        return None
-    if array.ndim == 0:
-        return meaning.scalar_entries(x, dtype)
-    nrows = array.shape[0] if array.ndim == 2 else 0
-    values = array.ravel(order="F")  # in the order of the indices of a matrix
-    return Entries(np.arange(len(values)), values, dtype, len(values), nrows)

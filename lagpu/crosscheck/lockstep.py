@@ -33,7 +33,9 @@ class Replica:
     dtype: DType
     shape: tuple[int, ...]
     free: bool = False  # whether values may depend on choices of `any`
+    loose: bool = False  # whether indices may, too
     possible: Terms | None = None  # the possible values, if `free` and known
+    scale: Any = None  # in a loop, the largest magnitudes that each value was computed from
     host: HostMatrix | None = None  # the oracle's matrix, until it is written
 
     @property
@@ -154,6 +156,7 @@ class Lockstep(Observer):
         self.counts = False  # set once the arguments are copied, which is no statement
         self.free_reads = False  # whether the program has read values chosen by `any`
         self._formula = ""  # of the running statement
+        self._at: Place | None = None  # its place in the source, if it was recorded
         self._row: Row | None = None  # of the running statement, once its first call agrees
         self._rows: dict[tuple[Place, str], Row] = {}
 
@@ -167,6 +170,10 @@ class Lockstep(Observer):
         finally:
             self._formula, self._row = outer
 
+    def _place(self) -> Place:
+        """Return the place of the running statement."""
+        return self._at or Place(*line_of_author())
+
     @property
     def _number(self) -> int:
         """The number of the running statement, from 1."""
@@ -178,7 +185,7 @@ class Lockstep(Observer):
             return
         row = self._row
         if row is None:
-            place = Place(*line_of_author())
+            place = self._place()
             row = self._rows.get((place, method))
             if row is None:
                 row = self._rows[place, method] = Row(place, self._formula or method, str(rule))
@@ -303,13 +310,20 @@ class Lockstep(Observer):
     # ------------------------------------------------------------- objects: read and changed
     vector_to_coo = _passed("_read", "vector_to_coo")
     vector_head = _passed("_read", "vector_head")
-    matrix_corner = _passed("_read", "matrix_corner")
     isequal = _passed("_read", "isequal")
     is_symmetric = _passed("_read", "is_symmetric")
     set_values = _passed("_edit", "set_values")
     vector_set = _passed("_edit", "vector_set")
     vector_remove = _passed("_edit", "vector_remove")
     vector_clear = _passed("_edit", "vector_clear")
+
+    def matrix_corner(self, A: Replica, nrows: int, ncols: int) -> Any:
+        """See `Backend`; each reads them in its own order."""
+        self.free_reads |= A.free
+        found = self._each("matrix_corner", A, nrows, ncols)
+        orders = [np.lexsort(corner[:2]) for corner in found]
+        corners = zip(found, orders, strict=True)
+        return self._same("matrix_corner", [tuple(x[order] for x in y) for y, order in corners])
 
     def matrix_to_csc(self, A: Replica, on_device: bool = False, narrow: bool = False) -> Any:
         """Return the oracle's arrays on the host, after comparison."""
@@ -355,7 +369,7 @@ class Lockstep(Observer):
             try:
                 found.append(getattr(place, method)(*part(args, k)))
             except Exception as error:
-                line = Place(*line_of_author())
+                line = self._place()
                 statement = f"statement {self._number} ({line}): {self._formula or line.text}"
                 error.add_note(f"crosscheck: on {label}, {statement}")
                 raise
@@ -371,7 +385,7 @@ class Lockstep(Observer):
         self.free_reads |= any(read.free for read in replicas_in((x, *args)))
         return self._same(method if method.startswith(x.kind) else f"{x.kind}_{method}", values)
 
-    def _same(self, what: str, values: list[Any]) -> Any:
+    def _same(self, what: str, values: Sequence[Any]) -> Any:
         for k in range(1, len(values)):
             if not _equal(values[0], values[k]):
                 row = None, _brief(values[0]), _brief(values[k]), ""
@@ -427,7 +441,7 @@ class Lockstep(Observer):
         products: Any = ops.Multiply, ops.MultiplySelection
         planned = any(what in kind.names for kind in products)
         plans = tuple(map(_plan, self.labels, self.places)) if planned else ()
-        where = self._number, self._formula, Place(*line_of_author()), self.level
+        where = self._number, self._formula, self._place(), self.level
         pair = self.labels[0], self.labels[k]
         return self.report.failed(Difference(*where, *pair, what, count, rows, plans))
 
@@ -448,8 +462,14 @@ def _is_free(s: ops.Statement) -> bool:
     valued = () if desc.structure or desc.mask is None else (desc.mask,)
     if any(x.free for x in (*replicas_in(operation), *valued)):
         return True
+    return s.out.free and keeps_old(s)
+
+
+def keeps_old(s: ops.Statement) -> bool:
+    """Return whether the output may keep some of its earlier content."""
+    operation = s.operation
     in_part = isinstance(operation, _ASSIGNING) and operation.indices is not None
-    return s.out.free and (not desc.is_fresh or in_part)
+    return in_part or not s.desc.is_fresh
 
 
 def _equal(x: Any, y: Any) -> bool:

@@ -329,6 +329,7 @@ class Rule(NamedTuple):
     result: DType | None = None  # type of the operation's result, before it is written
     identity: Any = None
     by: Written | None = None  # the statement, if the rule needs its operands
+    scale: Any = None  # the magnitudes to which the tolerance is relative, if not those of `by`
 
     def __str__(self) -> str:
         if self.is_any:
@@ -339,6 +340,12 @@ class Rule(NamedTuple):
     def is_exact(self) -> bool:
         """Whether values must be equal."""
         return not self.is_any and not self.tolerance and self.identity is None
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether rounding errors are relative to the summands of the statement."""
+        sums = self.by is not None and isinstance(self.by.operation, _SUMMING)
+        return bool(self.tolerance) and sums
 
 
 EXACT = Rule()
@@ -423,9 +430,8 @@ def _allowed(rule: Rule, x: Array, y: Array, indices: Array) -> Agreement:
     near = _near(x, y, rule.tolerance)
     if rule.identity is not None and x.dtype.kind == "f":
         near |= (x != x) & (y == rule.identity) | (y != y) & (x == rule.identity)
-    assert rule.by is not None
-    if rule.tolerance and not near.all() and isinstance(rule.by.operation, _SUMMING):
-        scale = _magnitude(rule, indices)
+    if not near.all() and (rule.is_sum or rule.scale is not None):
+        scale = magnitude(rule, indices) if rule.scale is None else rule.scale
         with np.errstate(all="ignore"):
             near |= np.abs(x.astype(float) - y.astype(float)) <= rule.tolerance * scale
     return Agreement(~near)
@@ -449,7 +455,7 @@ def _candidates(rule: Rule, indices: Array) -> tuple[Written, DType, Terms]:
     return by, result, terms(by.operation, indices, result, by.old.nrows)
 
 
-def _magnitude(rule: Rule, indices: Array) -> Array:
+def magnitude(rule: Rule, indices: Array) -> Array:
     """Return the sum of the magnitudes of the summands: rounding errors stay if they cancel."""
     by, _, found = _candidates(rule, indices)
     total = np.bincount(found.at, np.abs(found.values.astype(float)), len(indices))
@@ -501,7 +507,7 @@ def compare(
     if may is not None:
         may = Terms(np.searchsorted(first.indices, may.at), may.values)
         found = Agreement(~_chosen(may, other.values, rule.tolerance), None, may)
-    elif rule.by is None or not len(first.indices):
+    elif (rule.by is None and rule.scale is None) or not len(first.indices):
         found = Agreement(~equal(first.values, other.values))
     else:
         found = _allowed(rule, first.values, other.values, first.indices)

@@ -52,8 +52,8 @@ class Difference:
     Attributes
     ----------
     number : int
-        Number of the statement, from 1, in the order in which statements ran; 0 for a comparison
-        after the last statement.
+        Number of the statement, from 1, in the order in which statements ran; 0 for the comparison
+        of a loop that also ran as one program, where the statement is the last to write the result.
     formula : str
         The statement as mathematics.
     place : Place
@@ -86,7 +86,7 @@ class Difference:
     @property
     def headline(self) -> str:
         """The difference in one sentence."""
-        when = f"statement {self.number}" if self.number else "at the end"
+        when = f"statement {self.number}" if self.number else "at the end of the loop"
         turn = f", iteration {self.level}" if self.level >= 0 else ""
         where = f" ({self.place}{turn})" if self.place.file else ""
         index, x, y, remark = self.rows[0]
@@ -155,8 +155,10 @@ class Report:
         Largest number of iterations of a loop.
     rows : list of Row
         One row for each statement of the source.
+    loops : list of Row
+        One row for each loop of the source and each backend on which it also ran as one program.
     notes : list of str
-        Remarks, such as results that were not compared.
+        Remarks.
     difference : Difference or None
         The first difference, at which the run stopped.
     result : object
@@ -168,6 +170,7 @@ class Report:
     statements: int = 0
     iterations: int = 0
     rows: list[Row] = field(default_factory=list)
+    loops: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     difference: Difference | None = None
     result: Any = None
@@ -191,4 +194,4 @@ class Report:
         most = f", loops of at most {turns}" if self.iterations else ""
         head = f"{self.algorithm} on {where}: {self.statements:,} statements agree{most}"
         tail = [] if self.difference is None else list(self.difference.lines())
-        return "\n".join([head, *(f"  {x}" for x in (*self.rows, *self.notes)), *tail])
+        return "\n".join([head, *(f"  {x}" for x in (*self.rows, *self.loops, *self.notes)), *tail])

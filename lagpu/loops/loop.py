@@ -27,7 +27,7 @@ from lagpu.core.recorder import (
     run_statement,
 )
 from lagpu.dtypes import BOOL, INT64
-from lagpu.errors import DomainMismatch, InvalidValue
+from lagpu.errors import DomainMismatch, InvalidValue, NotSupported
 from lagpu.loops.purity import VIEWS, LoopBody, backend_of, lookup, read_body
 from lagpu.operations import (
     FusedLoop,
@@ -331,8 +331,10 @@ def loop(
     frame = sys._getframe(1)
     backend = backend_of(read_body(frame), frame) if watched is None else watched.backend
     if backend is None:
+        _require_fused("the objects that its body names are on no backend, or on several")
         return _iterate(until)
     if not backend.capabilities.records:
+        _require_fused(read_body(frame).reason)
         backend.last_loop = BY_ITSELF
         return _iterate(until)
     why = "" if current_recorder() is None else IN_A_BODY
@@ -340,7 +342,7 @@ def loop(
     if observer is not None or isinstance(watched, Matrix):
         why = why_eager() or why  # not even the first iteration is recorded
     if why:
-        backend.last_loop = f"eager: {why}"
+        _run_eagerly(backend, why)
         return _iterate(until)
     recorded = find_known(frame, backend) if observer is None else None  # which sees the body
     if recorded is not None:
@@ -389,6 +391,51 @@ def eager() -> Iterator[None]:
         blocking.reset(token)
 
 
+@contextmanager
+def fused() -> Iterator[None]:
+    """Raise where a loop does not run as one program, inside ``with lagpu.fused(): ...``.
+
+    On a backend that fuses, as `gpu` and `sim` do, each `loop` and `sweep` must run as one kernel.
+    On others, such as `cpu`, its statements run as ever, but it must be one that could be fused as
+    far as its source shows: a body of lagpu statements only. Loops without iterations pass.
+
+    Raises
+    ------
+    NotSupported
+        Inside, before a loop that is not fused, or after its first iteration, with the reason that
+        ``last_loop`` would have.
+
+    Examples
+    --------
+    >>> import lagpu
+    >>> v = lagpu.Vector.from_dense([1.0, 2.0], backend="cpu")
+    >>> with lagpu.fused():  # as a test of this loop would
+    ...     for _ in lagpu.loop(times=3):
+    ...         v << v.apply("times", right=0.5)
+    """
+    token = _must_fuse.set(True)
+    try:
+        yield
+    finally:
+        _must_fuse.reset(token)
+
+
+def _require_fused(why: str, where: str = "any backend") -> None:
+    """Raise the reason why a loop is not one program, if there is one, inside `fused`."""
+    if why and _must_fuse.get():
+        raise NotSupported(
+            f"loop: it does not run as one program on {where}: {why}. Change the body, or take the "
+            "loop out of lagpu.fused()."
+        )
+
+
+def _run_eagerly(backend: Backend, why: str) -> None:
+    """Note why a loop runs statement by statement."""
+    _require_fused(why, backend.name)
+    backend.last_loop = f"eager: {why}"
+
+
+_must_fuse: ContextVar[bool] = ContextVar("lagpu_must_fuse", default=False)
 _INSIDE = "inside lagpu.eager()"
 BY_ITSELF = "eager: this backend runs each statement by itself"
 IN_A_BODY = "it is inside the recorded body of another loop"
@@ -406,7 +453,7 @@ def _run_known(backend: Backend, until: _Until, body: RecordedBody) -> None:
     if until.is_over:
         backend.last_loop = "no iteration"
     elif blocking.get():
-        backend.last_loop = f"eager: {_INSIDE}"
+        _run_eagerly(backend, _INSIDE)
         replay(backend, body, *until)
     elif not _run_whole(backend, partial(backend.plan_loop, body, until.handles())):
         replay(backend, body, *until)
@@ -425,7 +472,7 @@ def _record_and_run(
         backend.last_loop = "no iteration"
         return
     if not fuse or not body.statements:
-        backend.last_loop = f"eager: {body.reason if fuse else _INSIDE}"
+        _run_eagerly(backend, body.reason if fuse else _INSIDE)
     if not body.statements:
         yield from _iterate(until)
         return
@@ -461,7 +508,7 @@ def _run_record(
     backend, statements = recorder.backend, recorder.statements
     if len(statements) != body.statements + recorder.temporaries:
         if fuse:
-            backend.last_loop = f"eager: {_why_incomplete(recorder, body)}"
+            _run_eagerly(backend, _why_incomplete(recorder, body))
         return False
     if fuse and run_recorded(recorder, until.handles(), counted):
         return True
@@ -533,7 +580,7 @@ def _run_whole(backend: Backend, plan: Callable[[], FusedLoop | Rejection]) -> b
             if not isinstance(loop, Rejection):
                 loop.run()
     if isinstance(loop, Rejection):
-        backend.last_loop = f"eager: {loop.why}"
+        _run_eagerly(backend, loop.why)
         return False
     backend.last_loop = f"{loop.name}: {loop.why}"
     return True
@@ -627,6 +674,7 @@ def sweep(levels: Vector | Matrix) -> Iterator[Pair]:
     found = _Levels(levels)
     backend = levels.backend
     if not backend.capabilities.fuses:
+        _require_fused(read_body(sys._getframe(1), "sweep").reason)
         backend.last_loop = BY_ITSELF
         return _iterate_levels(found)
     why = why_eager() or ("" if current_recorder() is None else IN_A_BODY)
@@ -706,7 +754,7 @@ def _record_sweep(backend: Backend, levels: _Levels, body: LoopBody) -> Iterator
         backend.last_loop = "no iteration"
         return
     if not body.statements:
-        backend.last_loop = f"eager: {body.reason}"
+        _run_eagerly(backend, body.reason)
         yield from _iterate_levels(levels)
         return
     here, above = (levels.cut(levels.deepest - k, ("here", "above")[k]) for k in (0, 1))
@@ -716,7 +764,7 @@ def _record_sweep(backend: Backend, levels: _Levels, body: LoopBody) -> Iterator
         yield here, above
         recorder.close()
         if len(recorder.statements) < body.statements + recorder.temporaries:
-            backend.last_loop = "eager: the body writes vectors and matrices"
+            _run_eagerly(backend, "the body writes vectors and matrices")
         elif run_recorded(recorder, Sweep(here.data, above.data, levels.data)):
             return
     yield from _iterate_levels(levels, above, 1)

@@ -173,7 +173,7 @@ def _read(code: CodeType, line: int, callee: str) -> LoopBody:
             raise Impure("it is outside a function, where any code may read its masks")
         if around is not None:
             kind = "counter " if callee == "loop" else ""
-            _require_unread(found[0], around, targets, kind)
+            _require_unread(found[0], around, targets, code, kind)
         body = _check(found[0], targets, callee)
         return body if around is not None else body._replace(counter=targets[0])
     except Impure as impure:
@@ -215,24 +215,43 @@ def _targets(loop: ast.For, callee: str) -> tuple[str, ...]:
 
 
 def _function_around(loop: ast.For, tree: ast.Module) -> ast.AST | None:
-    """Return the outermost function around a loop: a closure may read what it leaves, too."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(
-            inner is loop for inner in ast.walk(node)
-        ):
-            return node
-    return None
+    """Return the function whose variables a loop assigns; None for a module or a class."""
+    scopes = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    around: ast.AST | None = None
+    for node in ast.walk(tree):  # the innermost is the last
+        if isinstance(node, scopes) and any(inner is loop for inner in ast.walk(node)):
+            around = node
+    return None if isinstance(around, ast.ClassDef) else around
+
+
+def _nodes_that_see(targets: tuple[str, ...], around: ast.AST, code: CodeType) -> list[ast.AST]:
+    """Return the nodes of a function that may read its variables.
+
+    A function inside reads them only if the compiler has made cells of them.
+    """
+    found: list[ast.AST] = [around]
+    shared = not set(targets).isdisjoint(code.co_cellvars)
+    for node in found:
+        parts = list(ast.iter_child_nodes(node))
+        if node is not around and not shared and isinstance(node, _FUNCTIONS):
+            body: list[Any] = node.body if isinstance(node.body, list) else [node.body]
+            parts = [x for x in parts if x not in body]
+        found += parts
+    return found
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def _require_unread(
-    loop: ast.For, around: ast.AST, targets: tuple[str, ...], kind: str = "counter "
+    loop: ast.For, around: ast.AST, targets: tuple[str, ...], code: CodeType, kind: str
 ) -> None:
     """Raise `Impure` if a target may be read outside the loop: recording leaves the first value.
 
     `kind` is the word before the target's name in messages.
     """
     inside = {id(node) for node in ast.walk(loop)} | _in_other_loops(around, loop, targets)
-    for node in ast.walk(around):
+    for node in _nodes_that_see(targets, around, code):
         named = node.id if isinstance(node, ast.Name) else ""
         if named in ("locals", "eval", "exec", "vars"):
             raise Impure(f"line {node.lineno} may read the {kind}{targets[0]}")  # type: ignore[attr-defined]
@@ -269,7 +288,7 @@ def _in_other_loops(around: ast.AST, loop: ast.For, targets: tuple[str, ...]) ->
     return found
 
 
-_CALLED_LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.GeneratorExp)
+_CALLED_LATER = (*_FUNCTIONS, ast.GeneratorExp)
 
 
 def _check(loop: ast.For, targets: tuple[str, ...], callee: str) -> LoopBody:

@@ -181,6 +181,11 @@ def methods_of(cls):
     }
 
 
+def test_a_matrix_is_shown_although_backends_read_its_corner_in_other_orders():
+    A = Matrix.from_coo([0, 0, 2], [1, 2, 1], [1, 2, 3], nrows=3, ncols=3, backend="cpu")
+    assert crosscheck(repr, A, backends=BOTH).result == repr(A).replace("cpu", "cpu+sim")
+
+
 def test_what_a_program_shows_does_not_differ(graph):
     def program(A):
         v = Vector.from_coo([1], [2], size=A.nrows, like=A)

@@ -6,6 +6,7 @@ import ast
 import contextlib
 import io
 import json
+import linecache
 import re
 from pathlib import Path
 
@@ -88,8 +89,11 @@ def run(page, monkeypatch):
         monkeypatch.setattr(table, "_rows", dict(table._rows))
     world = {"__name__": "page"}
     with contextlib.redirect_stdout(io.StringIO()), mpl.rc_context(STYLE):
-        for _tags, code in cells(page):
-            exec(compile(code, str(page), "exec"), world)
+        for k, (_tags, code) in enumerate(cells(page)):
+            file = f"{page}:{k}"  # with its text, as a notebook keeps it
+            lines = code.splitlines(keepends=True)
+            monkeypatch.setitem(linecache.cache, file, (len(code), None, lines, file))
+            exec(compile(code, file, "exec"), world)
             assert not (small_labels() if page in COURSE else ()), code
             plt.close("all")
     return world

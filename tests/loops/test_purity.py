@@ -263,6 +263,53 @@ def test_loops_in_a_class_and_a_closure(place, tmp_path):
     assert found == [4]
 
 
+LOOP = "for c in loop(until_empty=x, times=2):\n    x << semiring.plus_times(x @ A)"
+AROUND = {  # text with LOOP, and whether the counter is read
+    "a variable of the outer function": (
+        "def inner():\n    LOOP\ninner()\nc = 1\nreturn c",
+        None,
+    ),
+    "an argument of a function inside": ("g = lambda c: c + 1\nLOOP\nreturn g(1)", None),
+    "a variable of a function inside": (
+        "def g():\n    c = 1\n    return c\nLOOP\nreturn g()",
+        None,
+    ),
+    "locals of the outer function": ("def inner():\n    LOOP\ninner()\nreturn locals()", None),
+    "a closure": ("g = lambda: c\nLOOP\nreturn g()", "reads the counter c"),
+    "a default": ("LOOP\ng = lambda x=c: x\nreturn g()", "reads the counter c"),
+    "a comprehension": ("LOOP\nreturn [x for x in range(c)]", "reads the counter c"),
+    "a closure of the inner function": (
+        "def inner():\n    LOOP\n    return lambda: c\nreturn inner()()",
+        "reads the counter c",
+    ),
+    "a variable that is not local": (
+        "c = 7\ndef inner():\n    nonlocal c\n    LOOP\ninner()\nreturn c",
+        "the counter c is not local",
+    ),
+    "one that a closure assigns": (
+        "def g():\n    nonlocal c\n    c = 5\nLOOP\ng()",
+        "the counter c is not local",
+    ),
+    "a class": (
+        "class Holder:\n    LOOP\nreturn Holder.c",
+        "it is in the body of a class, where any code may read its counter",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AROUND)
+def test_the_scope_of_the_counter_decides(place, tmp_path, name):
+    text, why = AROUND[name]
+    lines = []
+    for line in text.splitlines():
+        indent = line[: len(line) - len(line.lstrip())]
+        lines += [indent + part for part in line.strip().replace("LOOP", LOOP).splitlines()]
+    module = load(tmp_path / "scope.py", "def run(A, x):\n    " + "\n    ".join(lines) + "\n")
+    ran, found, _ = how(module.run, place)
+    assert found == [4]
+    assert is_fused(ran) if why is None else why in ran, ran
+
+
 def test_an_error_while_recording_runs_what_came_before(place, tmp_path):
     module = load(
         tmp_path / "raises.py",
