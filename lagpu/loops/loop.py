@@ -6,6 +6,7 @@ import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from types import CodeType, FrameType
 from typing import Any, NamedTuple, TypeVar
