@@ -143,6 +143,8 @@ def _instead(x: Any, what: str) -> str:
     """Return what to write instead of ``what(x)``, or an empty string."""
     if isinstance(x, NoArithmetic):
         return "x.dup() for a copy, x.new() for an expression, or x.dtype for its type"
+    if type(x).__module__.startswith("graphblas."):
+        return "lagpu.io.from_graphblas(x)"
     if hasattr(x, "tocoo"):
         of = "cupyx" if type(x).__module__.startswith("cupyx") else "scipy"
         return f"lagpu.io.from_{of}(x)"
