@@ -103,7 +103,7 @@ class NotConverged(LagpuError, ArithmeticError):
     """An iteration did not reach its tolerance within its limit of steps."""
 
 
-class UnknownOperator(LagpuError, AttributeError):
+class UnknownOperator(LagpuError, AttributeError, ValueError):
     """No table holds an operator of this name."""
 
 

@@ -152,7 +152,7 @@ def test_scalars_from_calls(world):
 
 
 def test_reprs(world):
-    assert repr(world.u @ world.A.T) == "u @ A'"
+    assert repr(world.A @ world.A.T) == "A @ A'"
     assert repr(world.u[[0, 1]]) == "u[[0, 1]]"
     assert repr(world.A[0, 1]) == "A[0, 1]"
     assert repr(world.A[0, :]) == "A[0, :]"

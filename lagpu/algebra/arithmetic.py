@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import re
 from collections.abc import Callable
 from operator import attrgetter
+from types import FunctionType
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -17,6 +19,7 @@ from lagpu.algebra.operators import (
     BinaryOp,
     IndexUnaryOp,
     Monoid,
+    Parameterized,
     Table,
     UnaryOp,
     arithmetic,
@@ -25,9 +28,10 @@ from lagpu.algebra.operators import (
     integral64,
     logical,
     real,
+    result_of,
     same,
 )
-from lagpu.dtypes import BOOL, DType, cast, lookup
+from lagpu.dtypes import ALL, BOOL, FP64, DType, cast, lookup
 from lagpu.errors import DomainMismatch
 
 Kind = TypeVar("Kind", UnaryOp, BinaryOp, IndexUnaryOp)
@@ -63,6 +67,18 @@ _FLOORDIV = """
   return Z(0);"""
 # A power of integers is computed in FP64 and saturates, as in GraphBLAS; a whole one is rounded,
 # because pow of CUDA may be less than it by a bit.
+_MOD = """
+  if constexpr (Limits<T>::is_float) {
+    const T rest = fmod(x, y);
+    if (rest == T(0)) return Z(copysign(T(0), y));
+    return Z((y < T(0)) != (rest < T(0)) ? rest + y : rest);
+  }
+  if constexpr (!Limits<T>::is_float) {
+    if (y == T(0) || (y == T(-1) && T(-1) < T(0))) return Z(0);
+    const T rest = x % y;
+    return Z(rest != T(0) && (x < T(0)) != (y < T(0)) ? rest + y : rest);
+  }
+  return Z(0);"""
 _POW = """
   if constexpr (Limits<T>::is_float) return Z(x != x ? x : y != y ? y : pow(x, y));
   if constexpr (!Limits<T>::is_float) {
@@ -196,6 +212,103 @@ class OperatorTable(Table[Kind]):
                 **self._of_users,
             )
         )
+
+    def register_new(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        *,
+        cuda: str = "",
+        result: Any = None,
+        parameterized: bool = False,
+        lazy: bool = False,
+    ) -> Any:
+        """Add an operator of a Python function, as python-graphblas does; see `register`.
+
+        Parameters
+        ----------
+        name : str
+            Its name in this table; one with a point, as ``"mine.next"``, is found as
+            ``unary.mine.next``.
+        function : callable
+            As in `register`; with `parameterized` one that returns such a function.
+        cuda : str
+            The same in C++. Without it only the cpu backend computes the operator, with Numba.
+        result : dtype, optional
+            Result type; by default that of the function for one number of each type.
+        parameterized : bool
+            Make an operator for each choice of the parameters of `function`.
+        lazy : bool
+            Accepted as in python-graphblas; every function is compiled at its first use.
+
+        Raises
+        ------
+        DomainMismatch
+            If `function` is no function, or takes numbers of no type.
+        """
+        made = self.register_anonymous(
+            function, name, cuda=cuda, result=result, parameterized=parameterized
+        )
+        return self._add(made)
+
+    def register_anonymous(
+        self,
+        function: Callable[..., Any],
+        name: str | None = None,
+        *,
+        cuda: str = "",
+        result: Any = None,
+        parameterized: bool = False,
+    ) -> Any:
+        """Return the operator of a Python function without a place in the table; see above."""
+        if not isinstance(function, FunctionType):
+            raise DomainMismatch(f"{self.kind}: {function!r} is not a function of numbers.")
+        own = name or re.sub("[^a-z0-9]+", "_", function.__name__.lower()).strip("_")
+        if parameterized:
+            more = {"cuda": cuda, "result": result}
+            return Parameterized(
+                lambda *x, **y: self.register_anonymous(function(*x, **y), own, **more),
+                own,
+                (function,),
+            )
+        functor = f"User_{own.replace('.', '_')}_{next(_numbers)}"
+        rule = _inferred(function, own, self.row) if result is None else _constant(result)
+        made: Any = self.row(
+            own, function, functor, cuda, formula=cuda or f"{own}, a Python function", result=rule,
+            of_numbers=True, **self._of_users,
+        )  # fmt: skip
+        if all(isinstance(result_of(made, kind), DomainMismatch) for kind in ALL):
+            raise result_of(made, FP64)
+        return made
+
+    def lookup(self, op: Any) -> Kind:
+        """Return the operator given as itself, by name or as a Python function."""
+        row: Any = super().lookup(_of_function(self, op) if isinstance(op, FunctionType) else op)
+        return row  # type: ignore[no-any-return]
+
+
+_numbers = itertools.count()
+
+
+@functools.lru_cache(maxsize=1024)  # a function is compiled once
+def _of_function(table: Any, function: Any) -> Any:
+    return table.register_anonymous(function)
+
+
+def _inferred(function: Any, name: str, row: Any) -> Callable[[DType], DType]:
+    """Return the rule of a function's result: its type for the number one of the domain."""
+
+    @functools.cache
+    def result(domain: DType) -> DType:
+        one = True if domain.is_bool else domain.numpy.type(1)
+        given = {UnaryOp: (one,), BinaryOp: (one, one)}.get(row, (one, 0, 0, one))
+        try:
+            with np.errstate(all="ignore"):
+                return lookup(np.asarray(function(*given)).dtype)
+        except Exception as error:
+            raise DomainMismatch(f"{name}: has no result for {domain}: {error}") from error
+
+    return result
 
 
 def _constant(dtype: Any) -> Callable[[DType], DType]:
@@ -375,6 +488,10 @@ class BinaryTable(OperatorTable[BinaryOp]):
     rfloordiv = _binary(
         "rfloordiv", lambda x, y: y // x, "y / x, rounded down; 0 where an integer is divided by 0",
         _FLOORDIV.format(x="y", y="x"), domain=arithmetic, of_numbers=True, flips_to="floordiv",
+    )  # fmt: skip
+    mod = _binary(
+        "mod", lambda x, y: x % y, "the rest of x / y, with the sign of y; 0 where an integer is "
+        "divided by 0", _MOD, domain=arithmetic, of_numbers=True,
     )  # fmt: skip
     pow = _binary("pow", _pow, "x ** y", _POW, domain=arithmetic)
     rpow = _real("rpow", lambda x, y: y**x, "y ** x", "pow(y, x)", of_numbers=True)
@@ -564,10 +681,25 @@ class MonoidTable(Table[Monoid]):
     bxnor = Monoid("bxnor", binary.bxnor, _all_bits, cuda=_BXNOR)
 
     def register_new(
-        self, name: str, binaryop: BinaryOp, identity: Any, *, terminal: Any = None, **lazy: Any
-    ) -> Monoid:
+        self, name: str, binaryop: Any, identity: Any, *, terminal: Any = None, **lazy: Any
+    ) -> Any:
         """Do what `register` does, by its name in python-graphblas."""
+        if isinstance(binaryop, Parameterized):
+            made: Any = self.register_anonymous(binaryop, identity, name)
+            return self._add(made)
         return self.register(name, binaryop, identity, terminal=terminal)
+
+    def register_anonymous(self, binaryop: Any, identity: Any, name: str | None = None) -> Any:
+        """Return a monoid without a place in the table; `identity` may be one for each type."""
+        own = name or str(getattr(binaryop, "name", "anonymous"))
+        if isinstance(binaryop, Parameterized):
+            end = identity if callable(identity) else lambda *x, **y: identity
+            return Parameterized(
+                lambda *x, **y: self.register_anonymous(binaryop(*x, **y), end(*x, **y), own),
+                own,
+                (binaryop, identity),
+            )
+        return self._row(own, binaryop, identity, None)
 
     def lookup(self, op: Any) -> Monoid:
         """Return the monoid given as itself, by name, or as its binary operator."""
@@ -581,17 +713,37 @@ class MonoidTable(Table[Monoid]):
 
         ``op(identity, x) == x``, and ``op(terminal, x) == terminal``, for every `x`.
         """
+        return self._add(self._row(name, op, identity, terminal))
+
+    def _row(self, name: str, op: Any, identity: Any, terminal: Any) -> Monoid:
         found = binary.lookup(op)
         if found.positional:
             raise DomainMismatch(f"monoid: {found!r} reads indices, so it cannot add.")
-        row = Monoid(
+        return Monoid(
             name,
             found,
             _of_type(identity, f"monoid.{name}: identity"),
             terminal=None if terminal is None else _of_type(terminal, f"monoid.{name}: terminal"),
             registered=True,
         )
-        return self._add(row)
 
 
 monoid = MonoidTable()
+
+# ----------------------------------------------------------------------- by their names in NumPy
+_NUMPY: dict[Any, str] = {
+    unary: "absolute:abs negative:ainv positive:identity invert:bnot bitwise_not:bnot "
+    "logical_not:lnot arccos:acos arccosh:acosh arcsin:asin arcsinh:asinh arctan:atan "
+    "arctanh:atanh exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan sinh cosh tanh floor "
+    "ceil trunc isnan isinf isfinite",
+    binary: "add:plus subtract:minus multiply:times true_divide:truediv divide:truediv "
+    "floor_divide:floordiv power:pow fmax:max fmin:min fmod mod remainder:mod arctan2:atan2 hypot "
+    "copysign ldexp logical_and:land logical_or:lor logical_xor:lxor bitwise_and:band "
+    "bitwise_or:bor bitwise_xor:bxor equal:eq not_equal:ne less:lt less_equal:le greater:gt "
+    "greater_equal:ge",
+    monoid: "add:plus multiply:times fmax:max fmin:min logical_and:land logical_or:lor "
+    "logical_xor:lxor bitwise_and:band bitwise_or:bor bitwise_xor:bxor equal:eq",
+}  # what NumPy computes otherwise, as `maximum` of NaN or `sign` of integers, is not among them
+for _table, _names in _NUMPY.items():
+    for _name, _, _own in (pair.partition(":") for pair in _names.split()):
+        _table._paths[f"numpy.{_name}"] = _table[_own or _name]

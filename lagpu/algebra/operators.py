@@ -6,17 +6,18 @@ import copyreg
 import dataclasses
 import difflib
 import functools
+import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from types import FrameType, FunctionType
+from types import BuiltinFunctionType, FrameType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
 from lagpu.dtypes import ALL, BOOL, FP64, INT64, DType, cast, lookup, unify
-from lagpu.errors import DomainMismatch, InvalidValue, NotSupported, UnknownOperator
+from lagpu.errors import DomainMismatch, InvalidValue, UnknownOperator
 from lagpu.host import display
 
 
@@ -162,10 +163,41 @@ class _Algebra:
 
     @functools.cache  # noqa: B019 (one object a type: backends remember operators by identity)
     def _forced(self, dtype: DType) -> Self:
-        return self._with_domain(dtype)
+        made = self._with_domain(dtype)
+        object.__setattr__(made, "_parent", self)
+        return made
 
     def _with_domain(self, dtype: DType) -> Self:
         return dataclasses.replace(self, dtype=dtype)  # type: ignore[type-var]
+
+    @property
+    def parent(self) -> Self:
+        """The operator without a forced domain; of that itself, the operator."""
+        found: Self = vars(self).get("_parent", self)
+        return found
+
+    def __contains__(self, dtype: Any) -> bool:
+        """Whether operands may be of this type."""
+        try:
+            kind = lookup(dtype)
+            return bool(self.types(kind, kind))
+        except DomainMismatch:
+            return False
+
+    @property
+    def commutes_to(self) -> Self | None:
+        """The operator of the exchanged operands, if the table has it."""
+        return self
+
+    @property
+    def is_commutative(self) -> bool:
+        """Whether the operands may be exchanged."""
+        return self.commutes_to is self
+
+    @property
+    def is_positional(self) -> bool:
+        """Whether the result is an index and no value is read."""
+        return False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -203,6 +235,11 @@ class Operator(_Algebra):
     dtype: DType | None = None
     of_numbers: bool = False
     formula: str = ""
+
+    @property
+    def orig_func(self) -> Callable[..., Any]:
+        """The function of a user's operator, by its name in python-graphblas."""
+        return self.numpy
 
     def listed(self) -> tuple[str, str, str]:
         """Return (name, formula, types) for a table of operators."""
@@ -249,8 +286,17 @@ class UnaryOp(Operator):
     """``z = f(x)``; ``numpy(x)``, C++ body in `x`."""
 
     def __call__(self, operand: _Applies[Result]) -> Result:
-        """Return the deferred call that applies this operator to a vector or a matrix."""
-        return operand.apply(self)._written_in(sys._getframe(1))
+        """Return the deferred call that applies this operator to a vector, a matrix or a number."""
+        x: Any = as_scalar[0](operand) if isinstance(operand, _NUMBERS) else operand
+        if not hasattr(x, "apply"):
+            _mark_used(x)
+            raise DomainMismatch(f"{self!r}: {type(x).__name__} has no entries. Give a Vector.")
+        found: Result = x.apply(self)._written_in(sys._getframe(1))
+        return found
+
+
+_NUMBERS = (int, float, np.generic)
+as_scalar: list[Callable[[Any], Any]] = []  #: makes a scalar of a number, once there are scalars
 
 
 def _joined(
@@ -265,10 +311,15 @@ def _joined(
     if combined is not None:
         return combined(op, by, **defaults)
     sparse = [getattr(type(x), "apply", None) is not None for x in operands]
+    if sparse == [True, True] and not defaults:  # a scalar has `apply`, too
+        sparse = [getattr(x, "ndim", 1) != 0 for x in operands]
+        sparse[0] = sparse[0] or not sparse[1]
     if sparse == [True, False] and not defaults:
         return operands[0].apply(applied, operands[1])._written_in(by)
     if sparse == [False, True] and not defaults:
         return operands[1].apply(applied, left=operands[0])._written_in(by)
+    if len(operands) == 2 and not defaults and all(isinstance(x, _NUMBERS) for x in operands):
+        return as_scalar[0](operands[0]).apply(applied, operands[1])._written_in(by)
     _mark_used(*operands)
     raise DomainMismatch(
         f"{op!r}: takes one u | v, on the union, or u & v, on the intersection, or u and a number. "
@@ -295,6 +346,29 @@ class BinaryOp(Operator):
     flips_to: str = ""
     positional: str = ""
     reads: tuple[bool, bool] = (True, True)
+
+    @property
+    def commutes_to(self) -> BinaryOp | None:
+        """The operator of the exchanged operands, if the table has it."""
+        if self.name in _SYMMETRIC and not self.cuda.startswith("User_"):
+            return self
+        other: Any = _tables["binary"][self.flips_to] if self.flips_to else None
+        found: BinaryOp | None = other if None in (other, self.dtype) else other[self.dtype]
+        return found
+
+    @property
+    def is_positional(self) -> bool:
+        """Whether the result is an index and no value is read."""
+        return bool(self.positional)
+
+    @property
+    def monoid(self) -> Monoid | None:
+        """The monoid of this operator, if the table has one."""
+        for found in _tables["monoid"]:
+            if found.op is self.parent:
+                typed: Monoid = found if self.dtype is None else found[self.dtype]
+                return typed
+        return None
 
     def __call__(self, *operands: Any, **defaults: Any) -> Any:
         """Return the deferred call of ``op(u | v)``, ``op(u & v)``, ``op(u, 3)`` or ``op(3, u)``.
@@ -367,6 +441,16 @@ class Monoid(_Algebra):
     idempotent: bool = False
     registered: bool = False
     cuda: tuple[str, str] | None = None
+
+    @property
+    def binaryop(self) -> BinaryOp:
+        """The operator, by its name in python-graphblas."""
+        return self.op
+
+    @property
+    def is_idempotent(self) -> bool:
+        """Whether ``op(x, x) == x``, by its name in python-graphblas."""
+        return self.idempotent
 
     @property
     def dtype(self) -> DType | None:  # type: ignore[override]
@@ -456,6 +540,26 @@ class Semiring(_Algebra):
     multiply: BinaryOp
     dtype: DType | None = None
 
+    @property
+    def binaryop(self) -> BinaryOp:
+        """The multiplication, by its name in python-graphblas."""
+        return self.multiply if self.dtype is None else self.multiply[self.dtype]
+
+    @property
+    def is_positional(self) -> bool:
+        """Whether the products are indices and no value is read."""
+        return bool(self.multiply.positional)
+
+    @property
+    def commutes_to(self) -> Semiring | None:
+        """The semiring of the exchanged operands, if the table has it."""
+        other = self.multiply.commutes_to
+        if other is self.multiply:
+            return self
+        name = f"{self.monoid.name}_{'' if other is None else other.name}"
+        found: Semiring | None = _tables["semiring"]._rows.get(name)
+        return found if found is None or self.dtype is None else found[self.dtype]
+
     @functools.cached_property
     def name(self) -> str:  # type: ignore[override]
         """``monoid_multiply``, the name in GraphBLAS."""
@@ -539,6 +643,14 @@ for _kind in (UnaryOp, BinaryOp, IndexUnaryOp, Monoid, Semiring):
     _kind.__doc__ = _Described(_kind.__doc__)  # type: ignore[assignment]
 
 
+def result_of(op: Any, kind: DType) -> Any:
+    """Return the result type of an operator, or the error that says why it has none."""
+    try:
+        return op.result(kind)
+    except DomainMismatch as error:
+        return error
+
+
 # ------------------------------------------------------------------------------------------
 # `Table`: the operators of one kind, by attribute, by name and in order.
 
@@ -547,7 +659,32 @@ _tables: dict[str, Any] = {}  #: the table of each kind
 
 Row = TypeVar("Row", UnaryOp, BinaryOp, IndexUnaryOp, Monoid, Semiring)
 
-#: sign -> the name of its operator; lagpu has no mod, whose sign would be that of y
+#: The operators whose operands may be exchanged.
+_SYMMETRIC = frozenset(
+    [
+        "plus",
+        "times",
+        "min",
+        "max",
+        "any",
+        "pair",
+        "land",
+        "lor",
+        "lxor",
+        "lxnor",
+        "eq",
+        "ne",
+        "iseq",
+        "isne",
+        "hypot",
+        "band",
+        "bor",
+        "bxor",
+        "bxnor",
+        "isclose",
+    ]
+)
+#: sign -> the name of its operator
 SIGNS = {
     "+": "plus", "-": "minus", "*": "times", "/": "truediv", "//": "floordiv", "**": "pow",
     "%": "mod", "&": "land", "|": "lor", "^": "lxor", "~": "lnot", "==": "eq", "!=": "ne",
@@ -559,7 +696,6 @@ INSTEAD = {
     r"position[ij]1?": "Write x.apply(indexunary.rowindex, 0), or colindex; 1 counts from 1.",
     r"carg|cimag|creal|conj|cmplx": "Complex types are not there. Keep two real objects.",
     r"isclose": "Write binary.isclose(), or binary.isclose(rel_tol, abs_tol).",
-    r"numpy": "The functions of NumPy have the names of C here, as in unary.acos and binary.hypot.",
 }
 
 
@@ -590,6 +726,50 @@ class Namespace:
         return self
 
 
+class Path:
+    """The operators whose names begin alike, up to a point: ``unary.numpy.arccos``."""
+
+    def __init__(self, table: Any, name: str) -> None:
+        self._table, self._name = table, name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._table[f"{self._name}.{name}"]
+
+    def __dir__(self) -> list[str]:
+        start = f"{self._name}."
+        return sorted(k.removeprefix(start) for k in self._table._paths if k.startswith(start))
+
+    def __repr__(self) -> str:
+        return f"{self._table.kind}.{self._name}: {', '.join(dir(self))}"
+
+
+class Parameterized:
+    """Operators of one kind that a function makes of its parameters: ``plus_x(10)``.
+
+    Where an operator belongs it stands for the one of the default parameters.
+    """
+
+    is_positional = False
+
+    def __init__(self, make: Callable[..., Any], name: str, of: Iterable[Any] = ()) -> None:
+        functions = [inspect.signature(getattr(f, "made_of", f)) for f in of if callable(f)]
+        if functions[1:] and functions[0] != functions[1]:
+            raise InvalidValue(
+                f"{name}: parameters {functions[0]} != {functions[1]}. Give both the same."
+            )
+        self.made_of = next((getattr(f, "made_of", f) for f in of), make)
+        self._make, self.name = functools.cache(make), name
+
+    def __call__(self, *parameters: Any, **named: Any) -> Any:
+        """Return the operator of these parameters; one object for each."""
+        return self._make(*parameters, **named)
+
+    def __repr__(self) -> str:
+        return f"{self.name}(...)"
+
+
 class Table(Namespace, Generic[Row]):
     """The operators of one kind, by attribute, by name and in order.
 
@@ -606,6 +786,7 @@ class Table(Namespace, Generic[Row]):
             for name, row in vars(owner).items()
             if isinstance(row, self.row)
         }
+        self._paths: dict[str, Row] = {}  # of names with a point, which are listed apart
         if self.kind:
             _tables.setdefault(self.kind, self)
             copyreg.pickle(self.row, _as_named)  # backends remember operators by identity
@@ -629,16 +810,21 @@ class Table(Namespace, Generic[Row]):
         )
 
     def __contains__(self, name: str) -> bool:
-        return name in self._rows
+        return name in self._rows or name in self._paths
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self._rows})
+        return sorted({*super().__dir__(), *self._rows, *(x.split(".")[0] for x in self._paths)})
 
     def __getitem__(self, name: str) -> Row:
         """Return the operator of this name."""
         try:
             return self._rows[name]
         except KeyError:
+            if name in self._paths:
+                return self._paths[name]
+            if any(path.startswith(f"{name}.") for path in self._paths):
+                path: Any = Path(self, name)
+                return path  # type: ignore[no-any-return]
             raise UnknownOperator(
                 f"{self.kind}: there is no {name!r}. {instead_of(name, self.kind, self._rows)}"
             ) from None
@@ -651,22 +837,14 @@ class Table(Namespace, Generic[Row]):
                 f"{self.kind}: {text!r} has brackets that do not match. Write 'plus[INT64]'."
             )
         plain = name.strip().replace(".", "_") if self.kind == "semiring" else name.strip()
-        words = [SIGNS.get(part, part) for part in plain.split("_")] if plain else [plain]
+        if "." in plain or (f"numpy.{plain}" in self._paths and plain not in self):
+            plain = plain if plain in self._paths else f"numpy.{plain}"
+            return self[plain]
+        signs = {**SIGNS, "-": "ainv"} if self.kind == "unary" else SIGNS
+        words = [signs.get(part, part) for part in plain.split("_")] if plain else [plain]
         found = self["_".join(words)]
         typed: Row = found[dtype[:-1].strip()] if bracket else found
         return typed
-
-    def register_new(self, name: str, *args: Any, **options: Any) -> Any:
-        """Refuse: an operator needs its C++ text too."""
-        raise NotSupported(
-            f"{self.kind}: there is no register_new, for a GPU cannot run a Python function. "
-            f"Write {self.kind}.register({name!r}, function, text), with the same as a C++ "
-            "expression, such as 'x + 1'."
-        )
-
-    def register_anonymous(self, *args: Any, **options: Any) -> Any:
-        """Refuse, as `register_new` does."""
-        return self.register_new("name")
 
     def lookup(self, op: Row | str) -> Row:
         """Return `op` itself, or the row of this name."""
@@ -675,18 +853,19 @@ class Table(Namespace, Generic[Row]):
         if isinstance(op, self.row):
             row: Row = op
             return row
-        if isinstance(op, FunctionType):  # as python-graphblas takes one
-            raise DomainMismatch(
-                f"{self.kind}: {op.__name__} is a Python function, which a GPU cannot run. "
-                f"Register it: {self.kind}.register(name, python, cuda)."
-            )
+        if type(op) is Parameterized:
+            return self.lookup(op())
+        if isinstance(op, BuiltinFunctionType) and op.__name__ in self:  # min, max, abs
+            return self[op.__name__]
         raise DomainMismatch(f"{self.kind}: {op!r} is not a {self.row.__name__}.")
 
     def _add(self, row: Row) -> Row:
         """Add a user's row under its own name."""
-        if not re.fullmatch(r"[a-z][a-z0-9_]*", row.name):
+        if not re.fullmatch(r"[a-z][a-z0-9_]*([.][a-z][a-z0-9_]*)*", row.name):
             raise InvalidValue(f"{self.kind}: {row.name!r} is not a lower_case name.")
-        if self._rows.setdefault(row.name, row) is not row:  # in one step, for threads
+        apart = "." in row.name or isinstance(row, Parameterized)
+        rows = self._paths if apart else self._rows
+        if rows.setdefault(row.name, row) is not row:  # in one step, for threads
             raise InvalidValue(f"{self.kind}: {row.name!r} is taken. Choose another name.")
         return row
 
@@ -695,7 +874,7 @@ class Table(Namespace, Generic[Row]):
 def _as_named(op: Any) -> tuple[Any, ...]:
     """Return what ``op.__reduce__`` would return: its kind, name, forced type and texts."""
     table = next(table for table in _tables.values() if table.row is type(op))
-    own = table._rows.get(op.name)
+    own = table._rows.get(op.name, table._paths.get(op.name))
     dtype = None if own is op else op.dtype
     if own is None or (own is not op and (dtype is None or own[dtype] is not op)):
         raise InvalidValue(

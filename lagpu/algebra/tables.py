@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lagpu.algebra import operators
 from lagpu.algebra.arithmetic import binary, indexunary, monoid, unary
-from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Namespace, Semiring, Table, UnaryOp
-from lagpu.dtypes import BOOL
+from lagpu.algebra.operators import (
+    BinaryOp,
+    IndexUnaryOp,
+    Namespace,
+    Parameterized,
+    Semiring,
+    Table,
+    UnaryOp,
+)
+from lagpu.dtypes import BOOL, INT64
 from lagpu.errors import DomainMismatch, InvalidValue, UnknownOperator
 
 #: What the package exports; the tables without semirings are in `arithmetic`.
@@ -86,20 +94,31 @@ class SemiringTable(Table[Semiring]):
     # bxnor: parity of each bit, negated
     bxnor_band = bxnor_bor = bxnor_bxor = bxnor_bxnor = _BY_NAME
 
-    def register_new(self, name: str, monoid: Any, binaryop: Any, **lazy: Any) -> Semiring:
+    def register_new(self, name: str, monoid: Any, binaryop: Any, **lazy: Any) -> Any:
         """Do what `register` does, by its name in python-graphblas; `name` is a second name."""
-        made = self.register_anonymous(monoid, binaryop)
-        if self._rows.setdefault(name, made) is not made:
+        made = self.register_anonymous(monoid, binaryop, name)
+        apart = "." in name or isinstance(made, Parameterized)
+        rows = self._paths if apart else self._rows
+        if rows.setdefault(name, made) is not made:
             raise InvalidValue(f"semiring: {name!r} is taken. Choose another name.")
         return made
 
-    def register_anonymous(self, monoid: Any, binaryop: Any) -> Semiring:
-        """Return the semiring of a monoid and a multiplication, registered if it is new."""
+    def register_anonymous(self, monoid: Any, binaryop: Any, name: str | None = None) -> Any:
+        """Return the semiring of a monoid and a multiplication, the table's own if it has it."""
+        if any(isinstance(x, Parameterized) for x in (monoid, binaryop)):
+            of = [x if isinstance(x, Parameterized) else None for x in (monoid, binaryop)]
+
+            def make(*x: Any, **y: Any) -> Any:
+                pair = (monoid, binaryop)
+                sides = (f if p is None else p(*x, **y) for p, f in zip(of, pair, strict=True))
+                return self.register_anonymous(*sides)
+
+            return Parameterized(make, name or "semiring", [x for x in of if x is not None])
         add, multiply = _M.lookup(monoid), _B.lookup(binaryop)
         known = self._rows.get(f"{add.name}_{multiply.name}")
         if known is not None and known.monoid is add and known.multiply is multiply:
             return known
-        return self.register(add, multiply)
+        return Semiring(add, multiply)
 
     def register(self, monoid: operators.Monoid, multiply: BinaryOp) -> Semiring:
         """Make a semiring of an addition and a multiplication; its name is ``monoid_multiply``."""
@@ -107,6 +126,11 @@ class SemiringTable(Table[Semiring]):
 
 
 semiring = SemiringTable()
+_of_numpy: tuple[Any, Any] = (_M["numpy"], _B["numpy"])
+for _add, _op in ((x, y) for x in dir(_of_numpy[0]) for y in dir(_of_numpy[1])):
+    semiring._paths[f"numpy.{_add}_{_op}"] = semiring.register_anonymous(
+        getattr(_of_numpy[0], _add), getattr(_of_numpy[1], _op)
+    )
 
 
 # ------------------------------------------------------------------------------------------
@@ -123,7 +147,7 @@ class Operators(Namespace):
     """
 
     kind = "op"
-    _tables: tuple[Table[Any], ...] = (binary, unary, semiring)
+    _tables: tuple[Table[Any], ...] = (binary, unary, semiring, monoid)
 
     if TYPE_CHECKING:
 
@@ -134,9 +158,15 @@ class Operators(Namespace):
         for table in self._tables:
             if name in table:
                 return table[name]
+        if any(path.startswith(f"{name}.") for path in self._paths):
+            return operators.Path(self, name)
         raise UnknownOperator(
             f"op: there is no {name!r}. {operators.instead_of(name, 'op', dir(self))}"
         )
+
+    @property
+    def _paths(self) -> list[str]:
+        return [path for table in self._tables for path in table._paths]
 
     def __contains__(self, name: str) -> bool:
         return any(name in table for table in self._tables)
@@ -233,8 +263,10 @@ class Selectors(Namespace):
         known = vars(type(self)).get(name, vars(self).get(name))
         if isinstance(known, (Selector, Compared)):
             return known
-        found = indexunary[name]
-        if found.result(BOOL) is not BOOL:
+        found: Any = indexunary[name]
+        if isinstance(found, Parameterized):
+            return Parameterized(lambda *x, **y: Selector(found(*x, **y)), name)
+        if not _has_truth(found):
             raise UnknownOperator(f"select: {found!r} has no truth. Write A.apply({found!r}).")
         return vars(self).setdefault(name, Selector(found))
 
@@ -242,14 +274,31 @@ class Selectors(Namespace):
         return name in dir(self)
 
     def __dir__(self) -> list[str]:
-        return sorted({*_COMPARED, *(r.name for r in indexunary if r.result(BOOL) is BOOL)})
+        return sorted({*_COMPARED, *(r.name for r in indexunary if _has_truth(r))})
 
     def __repr__(self) -> str:
         return f"select: {len(dir(self))} operators, {', '.join(dir(self))}"
 
-    def register_new(self, name: str, *args: Any, **options: Any) -> Any:
-        """Refuse; see `IndexUnaryTable.register`."""
-        return indexunary.register_new(name, *args, **options)
+    def register_new(self, name: str, function: Any, **options: Any) -> Any:
+        """Add an operator to `indexunary`, and return what selects by it."""
+        made = self.register_anonymous(function, name, **options)
+        indexunary._add(getattr(made, "op", made))
+        return made
+
+    def register_anonymous(self, function: Any, name: str | None = None, **options: Any) -> Any:
+        """Return what selects by a Python function; see `OperatorTable.register_new`."""
+        options.pop("lazy", None)
+        made = indexunary.register_anonymous(function, name, **options)
+        if isinstance(made, Parameterized):
+            return Parameterized(lambda *x, **y: Selector(made(*x, **y)), made.name)
+        if not _has_truth(made):
+            raise InvalidValue(f"select: {made!r} has no truth. Return a bool.")
+        return Selector(made)
+
+
+def _has_truth(op: IndexUnaryOp) -> bool:
+    """Whether an operator returns BOOL, of any type that it takes."""
+    return any(operators.result_of(op, kind) is BOOL for kind in (BOOL, INT64))
 
 
 _COMPARED = frozenset(("value", "row", "column", "index"))

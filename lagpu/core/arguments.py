@@ -6,14 +6,14 @@ import functools
 import math
 import operator
 from collections.abc import Iterable
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from lagpu import backends, errors, operations
-from lagpu.algebra.operators import SIGNS, BinaryOp, IndexUnaryOp, Monoid, UnaryOp
+from lagpu.algebra.operators import SIGNS, BinaryOp, IndexUnaryOp, Monoid, Parameterized, UnaryOp
 from lagpu.algebra.tables import binary, indexunary, unary
 from lagpu.backends.protocol import Backend
 from lagpu.core.hints import NoArithmetic, how_to_enter, is_operand, name_of, object_of
@@ -143,6 +143,8 @@ def _instead(x: Any, what: str) -> str:
     """Return what to write instead of ``what(x)``, or an empty string."""
     if isinstance(x, NoArithmetic):
         return "x.dup() for a copy, x.new() for an expression, or x.dtype for its type"
+    if type(x).__module__.startswith("graphblas."):
+        return "lagpu.io.from_graphblas(x)"
     if hasattr(x, "tocoo"):
         of = "cupyx" if type(x).__module__.startswith("cupyx") else "scipy"
         return f"lagpu.io.from_{of}(x)"
@@ -419,6 +421,8 @@ def binary_operator(op: Any) -> BinaryOp:
     """Return the binary operator given as itself, as a monoid or by name."""
     if type(op) is BinaryOp and not op.positional:
         return op
+    if isinstance(op, Parameterized):
+        op = op()
     found = op.op if isinstance(op, Monoid) else binary.lookup(SIGNS.get(op, op))
     if found.positional:
         raise errors.DomainMismatch(
@@ -453,26 +457,29 @@ def _of_one(op: UnaryOp, dtype: DType) -> BoundOperator:
 
 def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperator:
     """Return the operator of `apply` with its bound operand, for entries of type `dtype`."""
-    if isinstance(op, str):
-        table = next((t for t in (unary, binary, indexunary) if op in t), unary)
-        op = table[op]
+    if isinstance(op, Parameterized):
+        op = op()
+    if isinstance(op, (str, FunctionType, BuiltinFunctionType)):
+        table: Any = unary if left is None and right is None else binary
+        named = next((t for t in (unary, binary, indexunary) if type(op) is str and op in t), table)
+        signed = type(op) is str and op not in named
+        op = table.from_string(op) if signed else named.lookup(op)
+    if isinstance(getattr(op, "op", None), IndexUnaryOp):  # of `lagpu.select`
+        op = op.op
     if isinstance(op, UnaryOp):
         if left is not None or right is not None:
-            raise errors.InvalidValue(
+            raise errors.DomainMismatch(
                 f"apply: {op!r} takes one operand. Leave out left= and right=."
             )
         return _of_one(op, dtype)
     if isinstance(op, IndexUnaryOp):
         if left is not None:
-            raise errors.InvalidValue(f"apply: {op!r} takes no left=. Give the thunk as right=.")
+            raise errors.DomainMismatch(f"apply: {op!r} takes no left=. Give the thunk as right=.")
         _, thunk, domain = selected(dtype, op, 0 if right is None else right, applies=True)
         return BoundOperator(op, domain, op.result(domain), None, thunk)
-    if isinstance(op, FunctionType) and left is None and right is None:
-        refuses: Any = unary
-        refuses.lookup(op)
     op = binary_operator(op)
     if (left is None) == (right is None):
-        raise errors.InvalidValue(
+        raise errors.DomainMismatch(
             f"apply: {op!r} takes two operands. Give one of left= and right=."
         )
     bound = right if left is None else left
@@ -558,11 +565,10 @@ def from_rows(
 
 
 def check_compressed(
-    ptr: Any, idx: Any, major: int | None, minor: int, what: str
+    ptr: Any, idx: Any, major: int | None, minor: int | None, what: str
 ) -> tuple[tuple[int, int], Any, Any]:
     """Return ((major, minor), ptr, idx), or raise what is wrong with compressed arrays."""
     ptr, idx = integer_array(ptr, what), integer_array(idx, what)
-    minor = as_size(minor, what)
     if major is not None and len(ptr) != as_size(major, what) + 1:
         raise errors.DimensionMismatch(
             f"{what}: the pointer has {len(ptr)} elements != {major} + 1."
@@ -570,7 +576,7 @@ def check_compressed(
     # Each question to a device is an array until the end, so that it answers once.
     if len(ptr) == 0 or bool((ptr[:1] != 0) | (ptr[-1:] != len(idx)) | (ptr[1:] < ptr[:-1]).any()):
         raise errors.InvalidValue(f"{what}: the pointer must rise from 0 to {len(idx)}.")
-    extent(idx, minor, f"{what}: index")
+    minor = extent(idx, minor, f"{what}: index")
     if len(idx) > 1:
         falls = idx != idx
         falls[1:] = idx[1:] <= idx[:-1]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from sys import _getframe
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
@@ -19,7 +20,7 @@ from lagpu.core.expr import OUTPUTS, Call, Mask, Updater, assign, write
 from lagpu.core.hints import NoTruth, is_operand, object_of
 from lagpu.core.infix import Arithmetic, described
 from lagpu.core.recorder import flush, why_unreadable
-from lagpu.core.views import assignment
+from lagpu.core.views import MaskedInput, assignment
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import DomainMismatch, InvalidValue, NotSupported
 from lagpu.operations import Apply, Handle, Reduce, Select
@@ -90,21 +91,38 @@ class Aggregator:
     meaning: str
     monoid: Monoid | None = None
     name: str = ""
+    dtype: DType | None = None
+
+    @functools.cache  # noqa: B019 (aggregators live as long as the program)
+    def __getitem__(self, dtype: Any) -> Aggregator:
+        """Return this aggregator with sums of type `dtype`."""
+        kind, add, recipe = lookup(dtype), self.monoid, self.recipe
+        add = None if add is None else add[kind]
+        sums = _summed(add) if add is not None else lambda parts: recipe(parts).dup(kind)
+        return replace(self, recipe=sums, monoid=add, dtype=kind)
 
     def __set_name__(self, owner: type, name: str) -> None:
         object.__setattr__(self, "name", name)  # that of the table; the rest is fixed
 
     def __repr__(self) -> str:
-        return f"agg.{self.name}"
+        return f"agg.{self.name}" + ("" if self.dtype is None else f"[{self.dtype}]")
 
     def listed(self) -> tuple[str, str, str]:
         """Return (name, meaning, recipe) for a table of aggregators."""
         kind = "one sum" if self.monoid is not None else "several statements"
         return self.name, self.meaning, kind
 
-    def __call__(self, *operands: Any) -> Any:
-        """Refuse: an aggregator belongs in a reduction."""
-        raise NotSupported(f"{self!r}: cannot be called. Write u.reduce(agg.{self.name}).")
+    def __call__(self, x: Any, *, rowwise: bool = False, columnwise: bool = False) -> Call:
+        """Return the deferred reduction of a vector or a matrix, or of its rows or columns."""
+        x = object_of(x)
+        ndim = getattr(x, "ndim", 0)
+        if not isinstance(x, NoTruth) or ndim == 0:
+            raise DomainMismatch(f"{self!r}: {expr.kind_of(x)} is neither a Vector nor a Matrix.")
+        if (rowwise or columnwise) and (ndim == 1 or (rowwise and columnwise)):
+            raise InvalidValue(f"{self!r}: give one of rowwise= and columnwise=, for a Matrix.")
+        way = "reduce_rowwise" if rowwise else "reduce_columnwise" if columnwise else "reduce"
+        call: Call = getattr(x, way)(self)
+        return call._written_in(_getframe(1))
 
 
 def aggregate(x: Any, op: Aggregator, way: str, by: FrameType) -> Call:
@@ -278,6 +296,7 @@ class Collection(Arithmetic):
     """The base of `Vector` and `Matrix`: entries of one type on one backend."""
 
     __slots__ = {
+        "__weakref__": "For caches of a program.",
         "backend": "Where the entries live.",
         "data": "The backend's own object.",
         "dtype": "Type of the values.",
@@ -439,13 +458,19 @@ class Collection(Arithmetic):
         mask: Any = None,
         accum: Any = None,
         replace: bool = False,
-    ) -> Updater:
+        input_mask: Any = None,
+    ) -> Any:
         """Return the updater of ``w(mask, accum=op, replace=True) << call``.
 
-        Mask, accumulator and `lagpu.replace` may be given by position, in any order.
+        Mask, accumulator and `lagpu.replace` may be given by position, in any order. `input_mask`
+        is a mask of ``u`` in ``w(input_mask=m) << u[I]``.
         """
         if more or mask is not None or (first is not None and type(first) is not Mask):
             first, accum, replace = described(self, (first, *more), mask, accum, replace)
+        if input_mask is not None:
+            if first is not None:
+                raise DomainMismatch("input_mask: takes no mask of the output. Leave one out.")
+            return MaskedInput(input_mask, self, accum, replace)
         return Updater(self, first, accum, replace)
 
     def update(self, value: Any) -> None:
@@ -459,6 +484,10 @@ class Collection(Arithmetic):
 
     def _call_for(self, value: Any, to: Updater) -> Call:
         return assignment(self, value, to.indices)
+
+    def __delitem__(self, where: Any) -> None:
+        """Delete the entries at indices, as ``w[I] << Scalar(dtype)`` does."""
+        assign(Updater(self, indices=where), OUTPUTS[0](self.dtype))
 
     # ------------------------------------------------------------------------ operations
     def apply(self, op: Any, right: Any = None, *, left: Any = None) -> Call:
@@ -494,7 +523,9 @@ class Collection(Arithmetic):
         """
         if isinstance(op, NoTruth):
             if thunk is not None:
-                raise InvalidValue(f"select: a mask takes no thunk, here {thunk!r}. Leave it out.")
+                raise DomainMismatch(
+                    f"select: a mask takes no thunk, here {thunk!r}. Leave it out."
+                )
             return self._where(op)._written_in(_getframe(1))
         op, number, _ = arguments.selected(self.dtype, op, 0 if thunk is None else thunk)
         formula = (op.name, "(", self, f", {number})")

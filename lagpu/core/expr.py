@@ -120,8 +120,9 @@ class Mask(Deferred):
         return Mask(self.vector, self.structure, not self.complement)
 
     def _infix(self, sign: str, other: Any, reflected: bool = False) -> Any:
-        if sign not in ("&", "|") or not isinstance(other, Mask):
+        if sign not in ("&", "|"):
             self.refuse(f"has no {sign}")
+        other = as_mask(self.vector, other)
         op = "land" if sign == "&" else "lor"
         way = self.new().ewise_mult if sign == "&" else self.new().ewise_add
         return Mask(way(other.new(), op).new(), True)
@@ -149,10 +150,22 @@ class Mask(Deferred):
     def _output(self, value: Any) -> str:
         return f"Write w({self!r}) << {name_of(value)}."
 
-    def new(self, dtype: Any = BOOL, *, name: str | None = None) -> Any:
-        """Return a vector or a matrix of True (1) at every position that the mask keeps."""
+    def new(
+        self,
+        dtype: Any = BOOL,
+        *,
+        complement: bool = False,
+        mask: Mask | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """Return a vector or a matrix of True (1) at all positions that the mask, or both, keep.
+
+        With `complement`, at those that this mask does not keep.
+        """
+        dtype = BOOL if dtype is None else dtype
         out = type(self.vector)(dtype, *self.vector.shape, like=self.vector, name=name)
-        Updater(out, self) << True
+        kept = ~self if complement else self
+        Updater(out, kept if mask is None else kept & mask) << True
         return out
 
 
@@ -380,7 +393,8 @@ def mask_does_not_fit(mask: Mask, out: Any) -> errors.LagpuError:
     vector, name = mask.vector, name_of(out)
     if vector.shape == out.shape:
         return mixed_backends(f"{name}(...)", (out, vector))
-    return errors.DimensionMismatch(
+    kind = errors.DomainMismatch if vector.ndim != out.ndim else errors.DimensionMismatch
+    return kind(
         f"{name}(...): the mask {mask!r} has shape {vector.shape} != {out.shape} of {name}."
     )
 
@@ -456,9 +470,11 @@ class Updater(Unassigned, NoArithmetic):
         if mask is not None and (
             mask.vector.backend is not out.backend or mask.vector.shape != out.shape
         ):
-            raise mask_does_not_fit(mask, out)
+            lines = out.shape if out.ndim == 2 and mask.vector.backend is out.backend else ()
+            if mask.vector.ndim == 2 or mask.vector.size not in lines:  # A(v.S)[i, :] may follow
+                raise mask_does_not_fit(mask, out)
         if replace and mask is None:
-            raise errors.InvalidValue(
+            raise errors.DomainMismatch(
                 f"{name_of(out)}(...): replace deletes what a mask leaves out, and there is no "
                 "mask. Give one, or leave out replace."
             )
@@ -494,7 +510,16 @@ class Updater(Unassigned, NoArithmetic):
     def __getitem__(self, indices: Any) -> Updater:
         """Return ``w(mask)[I]``, which writes only at the indices `I`."""
         self.__class__ = _UsedUpdater
-        return Updater(self.out, self.mask, self.accum, self.replace, indices)
+        out, mask = self.out, self.mask
+        if mask is not None and mask.vector.ndim < out.ndim:  # of the row or the column
+            single = [not isinstance(x, slice) and np.ndim(x) == 0 for x in indices]
+            if single in ([True, False], [False, True]):
+                line = [x if one else slice(None) for x, one in zip(indices, single, strict=True)]
+                found: Updater = out[tuple(line)]._updater(mask, self.accum, self.replace)
+                found.indices = indices
+                return found
+            raise mask_does_not_fit(mask, out)
+        return Updater(out, mask, self.accum, self.replace, indices)
 
     def __setitem__(self, indices: Any, value: Any) -> None:
         assign(self[indices], value)

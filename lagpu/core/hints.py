@@ -107,6 +107,12 @@ class NoArithmetic:
     __lt__, __le__, __gt__, __ge__ = _two("<"), _two("<="), _two(">"), _two(">=")
     __neg__, __abs__ = _one("-"), _one("abs()")
 
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
+        return other // self, other % self
+
     def __ilshift__(self, other: Any) -> NoReturn:  # Python would bind the name to None
         self.refuse(f"<<= would bind {name_of(self)} to something else", "Write << alone.")
 

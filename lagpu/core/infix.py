@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from sys import _getframe
-from types import FrameType
+from types import BuiltinFunctionType, FrameType, FunctionType
 from typing import Any
 
 import numpy as np
 
-from lagpu.algebra.operators import SIGNS, BinaryOp, Monoid, Semiring
+from lagpu.algebra.operators import SIGNS, BinaryOp, Monoid, Parameterized, Semiring
 from lagpu.algebra.tables import binary, monoid, semiring, unary
 from lagpu.core import arguments, expr
 from lagpu.core.expr import OUTPUTS, Call, Expression, Mask, Unassigned
@@ -70,6 +70,16 @@ class Pair(Unassigned, Expression):
         ]
 
     @property
+    def dtype(self) -> DType:
+        """Type of the result."""
+        return self.call().dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the result."""
+        return self.call().shape
+
+    @property
     def formula(self) -> tuple[Any, ...]:
         """The pair as mathematics."""
         return (self.left, f" {self.sign} ", self.right)
@@ -112,6 +122,13 @@ def _joins(x: Any, sign: str) -> bool:
 # ``u | v`` and ``u & v``: two operands that wait for an operator, as in ``binary.plus(u | v)``.
 
 
+def _is_number(x: Any) -> bool:
+    """Whether `x` is a scalar, a number, or two of them that wait for an operator."""
+    if isinstance(x, Joined):
+        return _is_number(x.left) and _is_number(x.right)
+    return np.ndim(x) == 0 if isinstance(x, (int, float, np.generic)) else isinstance(x, OUTPUTS[0])
+
+
 _WAYS = {"|": ("ewise_add", "plus", "lor"), "&": ("ewise_mult", "times", "land")}
 
 
@@ -127,15 +144,27 @@ class Joined(Pair):
 
     def __init__(self, left: Any, right: Any, sign: str) -> None:
         self.sign, self.usual = sign, f"binary.{_WAYS[sign][1]}"
+        scalars = _is_number(left) and _is_number(right)
+        if scalars:
+            left, right = (
+                x if hasattr(x, "ndim") or isinstance(x, Joined) else OUTPUTS[0].from_value(x)
+                for x in (left, right)
+            )
         self._begin(left, right)
         for operand in (left, right):
             if isinstance(operand, Joined) and operand.sign != sign:
                 self.refuse(f"{sign} next to {operand.sign} has two meanings", operand._hint)
-            if isinstance(operand, Mask) or not isinstance(operand, NoTruth):
+            if isinstance(operand, Mask) or not (scalars or isinstance(operand, NoTruth)):
                 self.refuse(
                     f"{type(operand).__name__} is neither a Vector nor a Matrix",
                     f"With a number, write {self.usual}(u, x).",
                 )
+
+        if not isinstance(left, Expression) and not isinstance(right, Expression) and not scalars:
+            x, y = left.shape, right.shape
+            fits = x == y if len(x) == len(y) else x[0] == y[0] if len(x) == 1 else x[1] == y[0]
+            if not fits:
+                self.combined(binary.first, None)  # raises
 
     def combined(self, op: BinaryOp, by: FrameType | None, **defaults: Any) -> Call:
         """Return the deferred element-wise operation with `op`, of a chain ``u | v | w`` too.
@@ -263,6 +292,9 @@ class MatMul(Pair):
         right, of_right = _side(right, left)
         self.ndim_of_result = of_left + of_right - 2
         self.left, self.right, self._used = left, right, False
+        paired = isinstance(left, Pair) or isinstance(right, Pair)
+        if not paired and left.shape[-1] != right.shape[0]:
+            self.call()  # raises
 
     def call(self) -> Call:
         """Return the deferred product over plus_times, as in linear algebra."""
@@ -447,14 +479,21 @@ class MatrixOperand(NoTruth):
     def power(self: Any, n: int, op: Semiring | str = _PLUS_TIMES) -> Call:
         """Return the product of `n` times this square matrix, ``A @ A @ ... @ A``.
 
+        For 0 it is the diagonal of the identity of the multiplication, if that has one.
+
         Raises
         ------
         InvalidValue
-            If `n` is less than 1.
+            If `n` is less than 0.
         DimensionMismatch
             If the matrix is not square.
         """
-        algebra, n = semiring.lookup(op), arguments.integer(n, "power: n", 1)
+        algebra, n = semiring.lookup(op), arguments.integer(n, "power: n", 0)
+        if n == 0:
+            times = monoid.lookup(algebra.multiply)
+            kind = algebra.types(self.dtype, self.dtype)[1]
+            one = OUTPUTS[1].from_scalar(times.identity(kind), self.nrows, kind, like=self)
+            return one.diag().copying()._written_in(_getframe(1))  # type: ignore[no-any-return]
         square, done = self, None
         while n > 1:  # by the bits of n: few products
             if n % 2:
@@ -606,6 +645,8 @@ class Arithmetic(NoTruth):
             self.refuse(f"has no {sign} with None", f"Write {name_of(self)} {word} None.")
         left, right = (other, self) if reflected else (self, other)
         if sign in "@|&":
+            if isinstance(other, Mask) and sign != "@":
+                return other._infix(sign, self)
             return _paired(sign, left, right)
         op, way = operator_of(sign), WAYS[sign]
         left, right = object_of(left), object_of(right)
@@ -670,6 +711,7 @@ class Replace:
 
 
 replace = Replace()
+_OPERATORS = (BinaryOp, Monoid, Parameterized, str, FunctionType, BuiltinFunctionType)
 
 
 def described(
@@ -681,7 +723,7 @@ def described(
             continue
         if x is replace:
             replaces = True
-        elif isinstance(x, (BinaryOp, Monoid, str)):
+        elif isinstance(x, _OPERATORS):
             accum = _only(out, "accumulator", accum, x)
         elif isinstance(x, NoTruth):
             mask = _only(out, "mask", mask, x)

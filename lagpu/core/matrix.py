@@ -137,7 +137,7 @@ class Matrix(Collection, MatrixOperand):
         row_idx: Any,
         values: Any = True,
         *,
-        nrows: int,
+        nrows: int | None = None,
         ncols: int | None = None,
         dtype: Any = None,
         like: Any = None,
@@ -156,8 +156,8 @@ class Matrix(Collection, MatrixOperand):
             Rows of the entries, rising in each column.
         values : array_like, (nvals,), or scalar
             Values of the entries; one scalar makes a matrix without a value array.
-        nrows, ncols : int
-            Shape.
+        nrows, ncols : int, optional
+            Shape; by default the largest row plus one, and the columns of `col_ptr`.
         dtype, like, backend, name
             As in `from_coo`.
 
@@ -174,7 +174,7 @@ class Matrix(Collection, MatrixOperand):
         cls,
         place: Backend,
         arrays: tuple[Any, Any, Any],
-        shape: tuple[int, int | None],
+        shape: tuple[int | None, int | None],
         dtype: Any,
         name: str | None = None,
         symmetric: bool | None = None,
@@ -193,7 +193,7 @@ class Matrix(Collection, MatrixOperand):
         col_idx: Any,
         values: Any = True,
         *,
-        ncols: int,
+        ncols: int | None = None,
         nrows: int | None = None,
         dtype: Any = None,
         like: Any = None,
@@ -501,10 +501,21 @@ class Matrix(Collection, MatrixOperand):
         self.data, self.shape = new.data, new.shape
 
     def build(
-        self, rows: Any, cols: Any, values: Any = True, *, dup_op: Any = None, clear: bool = False
+        self,
+        rows: Any,
+        cols: Any,
+        values: Any = True,
+        *,
+        dup_op: Any = None,
+        clear: bool = False,
+        nrows: int | None = None,
+        ncols: int | None = None,
     ) -> None:
-        """Fill an empty matrix with (row, column, value) triplets; see `from_coo`."""
+        """Fill an empty matrix with triplets, and resize it first; see `from_coo`."""
         self._require_empty(clear)
+        if nrows is not None or ncols is not None:
+            given = zip((nrows, ncols), self.shape, strict=True)
+            self.resize(*(old if new is None else new for new, old in given))
         assign(Updater(self), self._alike_with(rows, cols, values, dup_op))
 
     def _alike_with(self, rows: Any, cols: Any, values: Any, dup_op: Any = None) -> Matrix:
@@ -533,6 +544,10 @@ class Matrix(Collection, MatrixOperand):
             If there are more or fewer values than places.
         """
         new = self.diag(k)
+        if k and not new.size:
+            raise IndexOutOfBound(
+                f"setdiag: diagonal {k} lies outside a {self.nrows} x {self.ncols} matrix."
+            )
         if np.ndim(values) and not is_operand(values, 1):
             values = OUTPUTS[1].from_dense(values, like=self)
         if is_operand(values, 1) and values.size != new.size:
@@ -579,12 +594,6 @@ class Matrix(Collection, MatrixOperand):
     def __setitem__(self, where: Any, value: Any) -> None:
         assign(Updater(self, indices=where), value)
 
-    def __delitem__(self, where: Any) -> None:
-        """Delete the entry at (row, column) if there is one."""
-        if where in self:
-            one = self._alike_with([where[0]], [where[1]], True)
-            assign(Updater(self, ~one.S, None, True), self.dup())
-
     # -------------------------------------------------------------------------------- operations
     reduce_scalar = Collection.reduce  # the name in python-graphblas
 
@@ -611,21 +620,23 @@ class Matrix(Collection, MatrixOperand):
         operation = ReduceRows(self.data, found, transpose)
         return Call(operation, (self,), result, (size,), formula, _getframe(2))
 
-    def diag(self, k: int = 0, *, name: str | None = None) -> Vector:
-        """Return diagonal `k` as a vector; `k` > 0 lies above the main one."""
+    def diag(self, k: int = 0, dtype: Any = None, *, name: str | None = None) -> Vector:
+        """Return diagonal `k` as a vector of `dtype`; `k` > 0 lies above the main one.
+
+        One beyond the corners has size 0.
+        """
         k = arguments.integer(k, "diag: diagonal")
         size = min(self.nrows, self.ncols - k) if k >= 0 else min(self.nrows + k, self.ncols)
         if size <= 0:
-            raise IndexOutOfBound(
-                f"diag: diagonal {k} lies outside a {self.nrows} x {self.ncols} matrix."
-            )
+            return Vector(self.dtype if dtype is None else dtype, 0, like=self, name=name)
         data = self._flushed().diagonal(self.data, k)
-        return Vector._of(data, self.dtype, (size,), self.backend, name)
+        found = Vector._of(data, self.dtype, (size,), self.backend, name)
+        return found if dtype is None else found.dup(dtype)
 
 
 def _by_rows(order: str) -> bool:
     """Return whether an order is by rows, as python-graphblas names orders."""
-    if order not in ("rowwise", "columnwise", "C", "F", "R", "row", "col", "column"):
+    if order not in ("rowwise", "columnwise", "C", "F", "R", "row", "col", "column", "colwise"):
         raise InvalidValue(f"order: there is no {order!r}. Use rowwise or columnwise.")
     return order in ("rowwise", "C", "R", "row")
 

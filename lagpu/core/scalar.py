@@ -7,13 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from lagpu.algebra.tables import unary
-from lagpu.core.arguments import all_close, check_how, dtype_for, scalar_dtype, scalar_value
+from lagpu import backends
+from lagpu.algebra.operators import IndexUnaryOp, as_scalar
+from lagpu.algebra.tables import binary, monoid, unary
+from lagpu.core.arguments import (
+    all_close,
+    binary_operator,
+    bound_operator,
+    check_how,
+    dtype_for,
+    scalar_dtype,
+    scalar_value,
+    selected,
+    with_defaults,
+)
 from lagpu.core.expr import OUTPUTS, Call, Expression, Updater, constant, write
-from lagpu.core.hints import NoArithmetic, object_of
-from lagpu.core.infix import UNARY, WAYS, described, operator_of
+from lagpu.core.hints import NoArithmetic, _one, object_of
+from lagpu.core.infix import UNARY, WAYS, Joined, described, operator_of
 from lagpu.core.recorder import flush
-from lagpu.dtypes import DType, cast, lookup
+from lagpu.dtypes import BOOL, DType, cast, lookup
 from lagpu.errors import EmptyObject, InvalidValue, NotSupported
 from lagpu.host import display
 from lagpu.operations import Counter, ScalarValue
@@ -32,15 +44,21 @@ class Scalar(NoArithmetic):
         Type of the value.
     value : number, optional
         The value; without one the scalar is empty.
+    like : Vector or Matrix, optional
+        As for these; a scalar lives on the host, and a statement of any backend may write it.
     """
 
-    __slots__ = ("data", "dtype", "name")
+    __slots__ = ("__weakref__", "data", "dtype", "name")
     ndim = 0
     shape = ()
     backend = None  # a statement of any backend may write it
 
-    def __init__(self, dtype: Any, value: Any = None, *, name: str | None = None) -> None:
+    def __init__(
+        self, dtype: Any, value: Any = None, *, like: Any = None, name: str | None = None
+    ) -> None:
         self.dtype: DType = dtype_for(dtype, "Scalar")
+        if like is not None:
+            backends.choose(like, None)  # raises unless it has a backend
         self.name: str = name or _UNNAMED
         number = None if value is None else scalar_value(value, self.dtype, "Scalar")
         self.data = ScalarValue(self.dtype, number)
@@ -67,6 +85,13 @@ class Scalar(NoArithmetic):
         """The value as a Python number, or None."""
         found = self._value
         return None if found is None else found.item()
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        if value is None:
+            self.clear()
+        else:
+            self << value
 
     @property
     def is_empty(self) -> bool:
@@ -153,6 +178,9 @@ class Scalar(NoArithmetic):
         return constant(number, self.dtype, value if type(value) is Counter else None)
 
     def _infix(self, sign: str, other: Any, reflected: bool = False) -> Any:
+        if sign in ("|", "&") and not getattr(other, "ndim", 0):
+            x, y = (other, self) if reflected else (self, other)
+            return Joined(x, y, sign)
         other = object_of(other)
         if getattr(other, "ndim", 0):
             return other._infix(sign, self, not reflected)
@@ -160,25 +188,67 @@ class Scalar(NoArithmetic):
             return (self == other) is (sign == "==")
         if sign not in WAYS:
             self.refuse(f"has no {sign}", "Use it on vectors and matrices.")
-        op, way = operator_of(sign), WAYS[sign]
-        kinds = self.dtype, scalar_dtype(other, self.dtype, sign)
-        numbers = self._value, other._value if isinstance(other, Scalar) else other
+        x, y = self, other
         if reflected:
-            kinds, numbers = kinds[::-1], numbers[::-1]
-        domain, result = op.types(*kinds)
+            x, y = Scalar(scalar_dtype(other, self.dtype, sign), other), self
+        op, way = operator_of(sign), WAYS[sign]  # to a difference a missing number counts as zero
+        return x._with(y, op, way, (False, False) if way == "ewise_union" else None)
+
+    def _with(self, other: Any, op: Any, way: str, defaults: Any = None) -> Call:
+        """Return the scalar of this number and another, combined as two entries of vectors are."""
+        other = object_of(other)
+        if getattr(other, "ndim", 0):
+            self.refuse(f"has no {way} with a {type(other).__name__}", "Write v.apply(op, s).")
+        kinds = self.dtype, scalar_dtype(other, self.dtype, way)
+        numbers = [self._value, other._value if isinstance(other, Scalar) else other]
         present = [x for x in numbers if x is not None]
-        if len(present) == 2:
+        op = binary_operator(op)
+        if defaults is not None:
+            op, fills = with_defaults(op, *kinds, defaults)
+            numbers = [f if x is None else x for x, f in zip(numbers, fills, strict=True)]
+        domain, result = op.types(*kinds)
+        if len(present) == 2 or (present and defaults is not None):
             return constant(op.evaluate(domain, *numbers), result)
-        if way == "ewise_union" and present:  # a missing number counts as zero
-            return constant(op.evaluate(domain, *(x or 0 for x in numbers)), result)
         found = cast(present[0], result) if present and way == "ewise_add" else None
         return constant(found, result)
+
+    def ewise_add(self, other: Any, op: Any = monoid.plus) -> Call:
+        """Combine with a scalar or a number; where one is missing the other stays as it is."""
+        return self._with(other, op, "ewise_add")
+
+    def ewise_mult(self, other: Any, op: Any = binary.times) -> Call:
+        """Combine with a scalar or a number; empty where one is missing."""
+        return self._with(other, op, "ewise_mult")
+
+    def ewise_union(self, other: Any, op: Any, left_default: Any, right_default: Any) -> Call:
+        """Combine with a scalar or a number, with a default in place of one that is missing."""
+        return self._with(other, op, "ewise_union", (left_default, right_default))
+
+    def apply(self, op: Any, right: Any = None, *, left: Any = None) -> Call:
+        """Apply an operator to the value, if there is one; see `Vector.apply`."""
+        function = bound_operator(self.dtype, op, object_of(left), object_of(right))
+        found, op = self._value, function.op
+        if found is not None and isinstance(op, IndexUnaryOp):
+            found = op.numpy(cast(found, function.domain), 0, 0, function.right)
+        elif found is not None:
+            sides = (function.left, found, function.right)
+            found = op.evaluate(function.domain, *(x for x in sides if x is not None))
+        return constant(found, function.result)
+
+    def select(self, op: Any, thunk: Any = 0) -> Call:
+        """Keep the value if `op` of it and `thunk` is true; see `Vector.select`."""
+        kept = self.apply(selected(self.dtype, op, thunk)[0], thunk).new()
+        return constant(self._value if kept else None, self.dtype)
 
     def _inplace(self, sign: str, other: Any) -> Any:
         self << self._infix(sign, other)
         return self
 
+    __invert__ = _one("~")
+
     def _alone(self, sign: str) -> Any:
+        if sign == "~" and self.dtype is not BOOL:
+            self.refuse(f"has no ~ for {self.dtype}", "It is for BOOL alone.")
         op, found = unary[UNARY[sign]], self._value
         domain, result = op.types(self.dtype)
         return constant(None if found is None else op.evaluate(domain, found), result)
@@ -221,3 +291,4 @@ class Scalar(NoArithmetic):
 
 
 OUTPUTS[0] = Scalar
+as_scalar.append(Scalar.from_value)

@@ -293,10 +293,18 @@ class Vector(Collection):
         self.data, self.shape = data, (n,)  # no interrupt comes between two attributes
 
     def build(
-        self, indices: Any, values: Any = True, *, dup_op: Any = None, clear: bool = False
+        self,
+        indices: Any,
+        values: Any = True,
+        *,
+        dup_op: Any = None,
+        clear: bool = False,
+        size: int | None = None,
     ) -> None:
-        """Fill an empty vector with (index, value) pairs; see `from_coo`."""
+        """Fill an empty vector with (index, value) pairs, and resize it first; see `from_coo`."""
         self._require_empty(clear)
+        if size is not None:
+            self.resize(size)
         new = Vector.from_coo(indices, values, self.dtype, size=self.size, dup_op=dup_op, like=self)
         assign(Updater(self), new)
 
@@ -322,6 +330,9 @@ class Vector(Collection):
             value, (Call, IndexExpr, Vector)
         ):
             i = arguments.single_index(indices, self.size, self.name)
+            if type(value) is OUTPUTS[0] and value.is_empty:
+                del self[i]
+                return
             number = arguments.scalar_value(value, self.dtype, f"{self.name}[{i}]")
             work = partial(self._flushed().vector_set, self.data, i, number)
             observer = current_observer()
@@ -336,6 +347,9 @@ class Vector(Collection):
             assign(Updater(self, indices=indices), value)
 
     def __delitem__(self, index: Any) -> None:
+        if isinstance(index, slice) or np.ndim(index):
+            super().__delitem__(index)
+            return
         i = arguments.single_index(index, self.size, self.name)
         self._flushed().vector_remove(self.data, i)
 
@@ -379,8 +393,10 @@ class Vector(Collection):
         """
         return SelectionMatrix(self, nrows)
 
-    def diag(self, k: int = 0, *, name: str | None = None) -> Any:
-        """Return the square matrix with this vector on diagonal `k`."""
+    def diag(self, k: int = 0, dtype: Any = None, *, name: str | None = None) -> Any:
+        """Return the square matrix with this vector on diagonal `k`, cast to `dtype`."""
+        if dtype is not None:
+            return self.dup(dtype).diag(k, name=name)
         k = arguments.integer(k, "diag: diagonal")
         n = arguments.as_size(self.size + abs(k), "diag")
         data = self._flushed().matrix_from_diagonal(self.data, k)

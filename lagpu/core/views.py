@@ -14,9 +14,9 @@ from lagpu.core import arguments, expr
 from lagpu.core.expr import OUTPUTS, Call, Expression, Mask, Updater
 from lagpu.core.hints import ComputedForms, NoTruth, is_operand, name_of, part_of
 from lagpu.core.infix import Arithmetic, MatrixOperand, as_column, as_row, described
-from lagpu.core.recorder import flush, why_unreadable
+from lagpu.core.recorder import current_recorder, flush, why_unreadable
 from lagpu.dtypes import BOOL, DType
-from lagpu.errors import DimensionMismatch, DomainMismatch, NotSupported
+from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue, NotSupported
 from lagpu.host import display
 from lagpu.host.columns import distinct
 from lagpu.operations import Assign, AssignScalar, Counter, Extract, ExtractColumn, ExtractElement
@@ -72,6 +72,42 @@ class IndexExpr(Expression):
             Extract(x.data, lists), (x,), x.dtype, shape, (x, "[I]" if x.ndim == 1 else "[I, J]")
         )
 
+    def new(
+        self,
+        dtype: Any = None,
+        *,
+        mask: Any = None,
+        input_mask: Any = None,
+        name: str | None = None,
+    ) -> Any:
+        """Return the part as a new object; see `Call.new`. `input_mask` is for the whole object."""
+        if input_mask is not None:
+            mask = self.masked(input_mask, mask)
+        return self.call().new(dtype, mask=mask, name=name)
+
+    def masked(self, input_mask: Any, mask: Any = None) -> Mask:
+        """Return the mask of this part, of a mask of the whole object or of its row or column."""
+        x, where = self.of, self.indices
+        if mask is not None:
+            raise DomainMismatch(f"{self!r}: takes one of mask= and input_mask=, not both.")
+        given = expr.as_mask(x, input_mask)
+        single = [_is_one(index) for index, _, _ in _each(x, where)]
+        if all(single):
+            raise InvalidValue(f"{self!r}: is one entry, which takes no input_mask=. Leave it out.")
+        shape = x.shape
+        if given.vector.ndim < x.ndim:
+            if not any(single):
+                raise DomainMismatch(
+                    f"{self!r}: the input_mask {given!r} is of a vector. Give one of a matrix."
+                )
+            k = int(single[0])
+            where, shape = where[k], (shape[k],)
+        if given.vector.shape != shape:
+            raise DimensionMismatch(
+                f"{self!r}: the input_mask {given!r} has shape {given.vector.shape} != {shape}."
+            )
+        return Mask(given.new()[where].new(), True)
+
     def _updater(self, mask: Any = None, accum: Any = None, replace: bool = False) -> Updater:
         """Return the updater of this part; one of an expression, whose result is lost, refuses."""
         within = getattr(self, "within", None)
@@ -81,6 +117,8 @@ class IndexExpr(Expression):
                 "Write to a part of a vector or a matrix, as in A[J, I] << B.T.",
             )
         if mask is not None:
+            if all(_is_one(index) for index, _, _ in _each(self.of, self.indices)):
+                raise DomainMismatch(f"{self!r}: is one entry, which takes no mask. Leave it out.")
             # The mask of the whole object keeps all outside of this part.
             whole = type(self.of)(BOOL, *self.of.shape, like=self.of)
             whole << True
@@ -97,6 +135,25 @@ class IndexExpr(Expression):
     def update(self, value: Any) -> None:
         """Do what ``<<`` does."""
         expr.assign(self._updater(), value)
+
+    __lshift__ = update
+
+
+class MaskedInput:
+    """What waits for a part of an object, of which a mask keeps entries: ``w(input_mask=m)``."""
+
+    def __init__(self, mask: Any, *options: Any) -> None:
+        self.mask, self.options = mask, options
+
+    def update(self, part: Any) -> None:
+        """Write ``w(mask) << u[I]`` where the mask is the part `I` of that of `u`."""
+        out, *options = self.options
+        if not isinstance(part, IndexExpr):
+            raise DomainMismatch(
+                f"{name_of(out)}(input_mask=...): {expr.kind_of(part)} is no part of an object. "
+                f"Write {name_of(out)}(mask) << x."
+            )
+        expr.assign(Updater(out, part.masked(self.mask), *options), part)
 
     __lshift__ = update
 
@@ -253,7 +310,7 @@ def assignment(out: Any, value: Any, indices: Any) -> Call:
     if is_operand(value, 1) and out.ndim == 2:
         value = _one_row_or_column(out, value, indices)
     if getattr(value, "ndim", 0) == 0:
-        return _number_assignment(out, value, lists)
+        return _number_assignment(out, value, lists, indices is not None)
     if not is_operand(value, out.ndim):
         kind = OUTPUTS[out.ndim].__name__
         raise DomainMismatch(
@@ -265,7 +322,8 @@ def assignment(out: Any, value: Any, indices: Any) -> Call:
         return call
     shape = _shape_of_part(out, lists)
     if indices is not None and value.shape != shape:
-        raise DimensionMismatch(
+        part = sum(not _is_one(index) for index, _, _ in _each(out, indices))
+        raise (DimensionMismatch if value.ndim == part else DomainMismatch)(
             f"assign: {value.name}.size {value.size} != {shape[0]} indices."
             if out.ndim == 1
             else f"assign: {value.name} has shape {value.shape} != {shape} of the indices."
@@ -286,8 +344,20 @@ def _right_side(out: Any, value: Any) -> Any:
     return _from_array(value, out) if isinstance(value, (list, tuple, np.ndarray)) else value
 
 
-def _number_assignment(out: Any, value: Any, lists: tuple[Any, ...] | None) -> Call:
-    """Return the call that assigns a number; an index given twice counts once."""
+def _number_assignment(
+    out: Any, value: Any, lists: tuple[Any, ...] | None, at: bool = False
+) -> Call:
+    """Return the call that assigns a number; an index given twice counts once.
+
+    At indices a scalar without a value deletes, unless a loop records the statement.
+    """
+    if at and isinstance(value, OUTPUTS[0]) and current_recorder() is None and value.is_empty:
+        shape = tuple(
+            n if k is None else len(k)
+            for n, k in zip(out.shape, lists or (None,) * out.ndim, strict=True)
+        )
+        none = type(out)(out.dtype, *shape, like=out)
+        return Call(Assign(none.data, lists), (none,), out.dtype, shape, (value,))
     number = arguments.scalar_value(value, out.dtype, out.name)
     where = None
     if lists is not None and any(x is not None for x in lists):
@@ -316,9 +386,9 @@ def _one_row_or_column(out: Any, v: Any, indices: Any) -> Any:
     raise _not_a_row(out, v)
 
 
-def _not_a_row(out: Any, value: Any) -> DimensionMismatch:
+def _not_a_row(out: Any, value: Any) -> DomainMismatch:
     me = name_of(out)
-    return DimensionMismatch(
+    return DomainMismatch(
         f"{out.name} << {value!r}: {value.shape} is not the shape of a matrix. "
         f"Write {me}[i, :] << v for a row, {me}[:, j] << v for a column."
     )

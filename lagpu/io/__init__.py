@@ -16,6 +16,7 @@ from lagpu.io.arrays import (
     to_scipy_sparse,
 )
 from lagpu.io.files import read, write, write_vector
+from lagpu.io.graphblas_objects import from_graphblas, to_graphblas
 from lagpu.io.networkx_graphs import from_networkx, to_networkx
 
 from_scipy_sparse = from_scipy  # the name in python-graphblas
@@ -24,6 +25,7 @@ __all__ = [
     "from_arrays",
     "from_cupyx",
     "from_edgelist",
+    "from_graphblas",
     "from_igraph",
     "from_networkx",
     "from_pandas_edgelist",
@@ -31,6 +33,7 @@ __all__ = [
     "from_scipy_sparse",
     "read",
     "to_cupyx",
+    "to_graphblas",
     "to_igraph",
     "to_networkx",
     "to_scipy",

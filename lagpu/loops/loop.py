@@ -290,7 +290,8 @@ def loop(
     Parameters
     ----------
     until_empty : Vector or Matrix
-        Stop before an iteration in which this object would have no entry.
+        Stop before an iteration in which this object would have no entry. It may be one of
+        python-graphblas, whose statements run by themselves, so that a loop runs on both libraries.
     until_unchanged : Vector or Matrix
         Stop after an iteration that left this object unchanged.
     times : int
@@ -323,6 +324,8 @@ def loop(
     for vector in (until_empty, until_unchanged):
         if vector is not None and not isinstance(vector, (Vector, Matrix)):
             kind = type(vector).__name__
+            if kind in ("Vector", "Matrix") and hasattr(vector, "gb_obj"):  # of python-graphblas
+                return _iterate(_Until(until_empty, until_unchanged, times))
             raise DomainMismatch(f"loop: {kind} is neither a Vector nor a Matrix. Give one.")
     if times is not None:
         times = integer(times, "loop: times", 0)

@@ -43,7 +43,6 @@ def refusal(wrong):
 
 # Wrong line, and the line to write instead, in the names of the author.
 VECTORS = {
-    "q % 2": "there is no binary.mod. Make one with binary.register('mod', python, cuda)",
     "~q": "As a mask, write ~q.S for where q has no entry",
     "q == None": "Write q is None.",
     "q != None": "Write q is not None.",

@@ -259,17 +259,17 @@ def test_type_and_place_follow(backend):
         (lambda A: A.T.wait("nonsense"), InvalidValue, "Use materialize or complete"),
         (lambda A: A[0, :].wait("nonsense"), InvalidValue, "Use materialize or complete"),
         (lambda A: Scalar(FP64).wait("nonsense"), InvalidValue, "Use materialize or complete"),
-        (lambda A: A.select(A.V, 777), InvalidValue, "takes no thunk, here 777"),
-        (lambda A: A.select(A > 2, 0), InvalidValue, "takes no thunk, here 0"),
-        (lambda A: A.select(A[0, :].new().S), DimensionMismatch, r"shape \(5,\) != \(4, 5\)"),
-        (lambda A: A[0, :].new().select(A.S), DimensionMismatch, r"shape \(4, 5\) != \(5,\)"),
+        (lambda A: A.select(A.V, 777), DomainMismatch, "takes no thunk, here 777"),
+        (lambda A: A.select(A > 2, 0), DomainMismatch, "takes no thunk, here 0"),
+        (lambda A: A.select(A[0, :].new().S), DomainMismatch, r"shape \(5,\) != \(4, 5\)"),
+        (lambda A: A[0, :].new().select(A.S), DomainMismatch, r"shape \(4, 5\) != \(5,\)"),
         *(
             (lambda A, text=text: binary.from_string(text), UnknownOperator, "brackets")
             for text in ("plus[int", "plus[int]]", "plus]int]", "plus[int]x")
         ),
-        (lambda A: A(replace=True) << A, InvalidValue, "there is no mask"),
-        (lambda A: A[0, :](replace=True) << 1, InvalidValue, "there is no mask"),
-        (lambda A: A(binary.plus, lagpu.replace)[0, 0] << 1, InvalidValue, "there is no mask"),
+        (lambda A: A(replace=True) << A, DomainMismatch, "there is no mask"),
+        (lambda A: A[0, :](replace=True) << 1, DomainMismatch, "there is no mask"),
+        (lambda A: A(binary.plus, lagpu.replace)[0, 0] << 1, DomainMismatch, "there is no mask"),
     ],
 )
 def test_errors_name_the_remedy(call, error, message):

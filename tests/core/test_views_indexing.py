@@ -109,10 +109,12 @@ def test_a_mask_that_does_not_fit_is_refused_where_it_is_given(v, A):
     for wrong, shapes in (
         (lambda: w(mask=A.S), r"the mask A\.S has shape \(3, 3\) != \(3,\) of w"),
         (lambda: w(~longer.V, accum=binary.plus), r"~longer\.V has shape \(4,\) != \(3,\) of w"),
-        (lambda: A(v.S, accum="plus"), r"the mask v\.S has shape \(3,\) != \(3, 3\) of A"),
+        (lambda: A(longer.S), r"the mask longer\.S has shape \(4,\) != \(3, 3\) of A"),
+        (lambda: A(v.S).update(A), r"the mask v\.S has shape \(3,\) != \(3, 3\) of A"),
+        (lambda: A(v.S)[:, :], r"the mask v\.S has shape \(3,\) != \(3, 3\) of A"),
         (lambda: v.apply("ainv").new(mask=A.S), r"the mask A\.S has shape"),
     ):
-        with pytest.raises(DimensionMismatch, match=shapes):
+        with pytest.raises((DimensionMismatch, DomainMismatch), match=shapes):
             wrong()
 
 

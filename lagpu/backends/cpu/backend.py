@@ -269,6 +269,22 @@ class CpuBackend:
         copy.symmetric = x.symmetric or None  # a cast may make it so
         return copy
 
+    def adopt(self, obj: Any, dtype: DType) -> Box:
+        """Return the handle of a python-graphblas object, which loses its entries to it."""
+        with LOCK:
+            new = type(obj)(dtype.name, *obj.shape)
+            new.gb_obj, obj.gb_obj = obj.gb_obj, new.gb_obj
+            if new.ndim == 2:
+                new.ss.config["format"] = "by_row"
+            return boxed(new, dtype)
+
+    def release(self, x: Box) -> Any:
+        """Return the python-graphblas object of a handle, which is left without entries."""
+        with LOCK:
+            found = x.gb
+            x.become(boxed(type(found)(x.dtype.name, *x.shape), x.dtype))
+            return found
+
     def vector_resized(self, v: Box, size: int) -> Box:
         new = v.gb.dup()
         new.resize(size)

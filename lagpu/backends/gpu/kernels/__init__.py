@@ -13,7 +13,7 @@ import numpy as np
 
 from lagpu.algebra.operators import BinaryOp, Monoid, Operator
 from lagpu.dtypes import FP64, DType
-from lagpu.errors import InvalidValue
+from lagpu.errors import InvalidValue, NotSupported
 from lagpu.operations import Product
 
 FOLDER = Path(__file__).parent
@@ -377,6 +377,12 @@ def accumulator(
 @functools.cache
 def _functor(op: Operator | Monoid) -> tuple[str, str]:
     """Return the functor's name, and its C++ text unless it is in ``common/algebra.cuh``."""
+    own = op.op if isinstance(op, Monoid) else op
+    if own.of_numbers and not own.body:
+        raise NotSupported(
+            f"{own!r}: is a Python function, which only the cpu backend runs. Register it with its "
+            "C++ text, as in cuda='x + 1'."
+        )
     if not isinstance(op, Monoid):
         return op.cuda, _struct(op.cuda, op, op.body) if op.body else ""
     if not (op.registered or op.op.body):

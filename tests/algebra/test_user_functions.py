@@ -1,0 +1,228 @@
+"""Operators of Python functions: by their names, anonymous, with parameters; NumPy's names."""
+
+import numpy as np
+import pytest
+
+from lagpu import (
+    FP64,
+    INT32,
+    INT64,
+    Matrix,
+    Vector,
+    binary,
+    indexunary,
+    monoid,
+    op,
+    select,
+    semiring,
+    unary,
+)
+from lagpu.errors import DomainMismatch, InvalidValue, NotSupported, UnknownOperator
+
+
+def plus_three(x):
+    return x + 3
+
+
+def positive(x):
+    return x > 0
+
+
+def weighted(x, y):
+    return x + 10 * y
+
+
+def plus(by=0):
+    def inner(x, y):
+        return x + y + by
+
+    return inner
+
+
+@pytest.fixture
+def u(backend):
+    return Vector.from_coo([0, 1, 3], [1, 2, -4], "INT32", size=5, backend=backend)
+
+
+@pytest.fixture
+def made():
+    """Register in a table, and forget it at the end."""
+    names = []
+
+    def register(table, name, *args, **options):
+        names.append((table, name))
+        return table.register_new(name, *args, **options)
+
+    yield register
+    for table, name in names:
+        table._rows.pop(name, None)
+        table._paths.pop(name, None)
+
+
+def test_a_registered_function_is_an_operator(u, made):
+    f = made(unary, "test_plus_three", plus_three, cuda="x + 3")
+    assert unary.test_plus_three is op.test_plus_three is f
+    assert f.orig_func is plus_three
+    w = u.apply("test_plus_three").new()
+    assert w.dtype is INT32
+    assert w.to_coo()[1].tolist() == [4, 5, -1]
+    with pytest.raises(InvalidValue, match="is taken"):
+        unary.register_new("test_plus_three", plus_three)
+
+
+def test_the_type_of_a_result_is_that_of_the_function(u):
+    f = unary.register_anonymous(positive, cuda="x > T(0)")
+    assert f(u).new().dtype == bool
+    assert u.apply(f).new().to_coo()[1].tolist() == [True, True, False]
+    assert unary.register_anonymous(lambda x: x / 2).types(INT32)[1] is FP64
+    assert unary.register_anonymous(lambda x: x / 2, result="FP32").types(INT32)[1] == "FP32"
+    assert unary.register_anonymous(plus_three).types(INT64)[1] is INT64
+
+
+def test_a_function_without_cuda_runs_on_cpu_alone(u):
+    f = binary.register_anonymous(weighted)
+    if u.backend.name == "cpu":
+        assert u.ewise_mult(u, f).new().to_coo()[1].tolist() == [11, 22, -44]
+        u(f) << u
+        assert u.to_coo()[1].tolist() == [11, 22, -44]
+    else:
+        with pytest.raises(
+            NotSupported, match=r"binary\.weighted: is a Python function, which only"
+        ):
+            u.ewise_mult(u, f).new()
+        with pytest.raises(NotSupported, match="as in cuda='x"):
+            u(f) << u
+
+
+def test_two_functions_of_one_name_are_two_operators(u):
+    f, g = (unary.register_anonymous(plus_three, "f", cuda=c) for c in ("x + 3", "x + T(4)"))
+    assert f.cuda != g.cuda
+    assert f is not g
+
+
+def test_parameters_make_operators(u):
+    f = binary.register_anonymous(plus, parameterized=True)
+    assert f(1) is f(1)
+    assert f(1) is not f(by=2)
+    if u.backend.name == "cpu":
+        assert u.ewise_add(u, f(1)).new().to_coo()[1].tolist() == [3, 5, -7]
+        assert u.ewise_add(u, f).new().to_coo()[1].tolist() == [2, 4, -8]
+        assert u.apply(f(1), left=10).new().to_coo()[1].tolist() == [12, 13, 7]
+        add = monoid.register_anonymous(f, lambda by=0: -by)
+        assert u.reduce(add(1)).new().value == 1
+        assert u.reduce(add).new().value == -1
+        A = u.diag()
+        twice = semiring.register_anonymous(add, f)
+        assert A.mxv(u, twice(1)).new().to_coo()[1].tolist() == [3, 5, -7]
+        assert A.mxv(u, semiring.register_anonymous(monoid.plus, f)).new().nvals == 3
+
+
+def test_functions_of_places_select(u, made):
+    made(indexunary, "test_from", lambda x, i, j, t: i >= t, cuda="i >= y", result="BOOL")
+    assert select.test_from(u, 1).new().to_coo()[0].tolist() == [1, 3]
+    chosen = select.register_anonymous(lambda x, i, j, t: 2 * i >= t)
+    if u.backend.name == "cpu":
+        assert chosen(u, 5).new().to_coo()[0].tolist() == [3]
+        of = select.register_anonymous(lambda n: lambda x, i, j, t: n * i >= t, parameterized=True)
+        assert of(5)(u, 5).new().to_coo()[0].tolist() == [1, 3]
+    with pytest.raises(InvalidValue, match="has no truth"):
+        select.register_anonymous(lambda x, i, j, t: x + t)
+    made(indexunary, "test_place", lambda x, i, j, t: i + t)
+    assert "test_place" not in dir(select)
+
+
+def test_a_name_may_have_points(made):
+    f = made(unary, "test_mine.next", plus_three)
+    assert unary.test_mine.next is op.test_mine.next is unary.from_string("test_mine.next") is f
+    assert dir(unary.test_mine) == ["next"]
+    assert "test_mine" in dir(unary)
+    assert f not in list(unary)
+    with pytest.raises(UnknownOperator, match=r"no 'test_mine\.other'"):
+        unary.test_mine.other  # noqa: B018
+
+
+@pytest.mark.parametrize("wrong", [3, "x + 1", lambda x: Matrix, lambda x, y: x])
+def test_what_is_no_function_of_numbers_is_refused(wrong):
+    with pytest.raises(DomainMismatch):
+        unary.register_anonymous(wrong)
+
+
+def test_names_of_numpy_are_operators(u):
+    assert unary.numpy.arccos is unary.acos
+    assert binary.numpy.add is binary.plus is op.numpy.add
+    assert monoid.numpy.add is monoid.plus
+    assert semiring.numpy.add_multiply is semiring.plus_times
+    assert semiring.numpy.fmax_hypot.multiply is binary.hypot
+    assert binary.from_string("true_divide") is binary.truediv
+    assert u.apply(unary.numpy.negative).new().to_coo()[1].tolist() == [-1, -2, 4]
+    assert "arccos" in dir(unary.numpy)
+    assert not hasattr(binary.numpy, "maximum")  # of NaN it is NaN
+
+
+@pytest.mark.parametrize("table", [unary, binary])
+@pytest.mark.parametrize("name", [n for t in (unary, binary) for n in dir(t.numpy)])
+def test_an_operator_by_its_name_in_numpy_computes_the_same(table, name):
+    found = getattr(table.numpy, name, None)
+    if found is None:
+        pytest.skip("of the other kind")
+    function = getattr(np, name)
+    x, y = np.array([0.25, -0.5, 0.75]), np.array([0.5, 2.0, -0.25])
+    if name.startswith(("bitwise", "invert")):
+        x, y = np.array([1, 6, -4]), np.array([3, 2, 1])
+    if name == "ldexp":
+        y = np.array([1, 2, -1])
+    kind = INT64 if x.dtype.kind == "i" else FP64
+    operands = (x, y)[: 1 if table is unary else 2]
+    with np.errstate(all="ignore"):
+        expected = function(*operands)
+    given = [v.astype(float) if kind is FP64 else v for v in operands]
+    np.testing.assert_allclose(found.evaluate(found.domain(kind), *given), expected)
+
+
+def test_what_operators_say_of_themselves():
+    assert binary.plus.monoid is monoid.plus
+    assert binary.plus[int].monoid is monoid.plus[int]
+    assert binary.minus.monoid is None
+    assert monoid.plus[int].binaryop is binary.plus[int]
+    assert semiring.min_plus.binaryop is binary.plus
+    assert semiring.min_plus[int].binaryop is binary.plus[int]
+    assert binary.first.commutes_to is binary.second
+    assert binary.first[int].commutes_to is binary.second[int]
+    assert binary.atan2.commutes_to is None
+    assert binary.plus.is_commutative
+    assert not binary.minus.is_commutative
+    assert semiring.any_first.commutes_to is semiring.any_second
+    assert semiring.plus_times[int].is_commutative
+    assert monoid.min.is_idempotent
+    assert not monoid.plus.is_idempotent
+    assert semiring.min_plus[int].parent is semiring.min_plus
+    assert binary.plus.parent is binary.plus
+    assert binary.secondi.is_positional
+    assert semiring.any_secondi.is_positional
+    assert not monoid.min.is_positional
+    assert "INT32" in binary.bor
+    assert "FP64" not in binary.bor
+
+
+@pytest.mark.parametrize("name", [x.name for x in binary])
+def test_operands_may_be_exchanged_where_an_operator_says_so(name):
+    """By its meaning, on numbers that tell the operands apart."""
+    one = binary[name]
+    other = one.commutes_to
+    if other is None or one.positional or name == "any":
+        return
+    for kind in (INT64, FP64):
+        if one.takes(kind):
+            domain = one.domain(kind)
+            x, y = domain.numpy.type(6), domain.numpy.type(-2)
+            for a, b in ((x, y), (y, x), (x, x)):
+                assert one.evaluate(domain, a, b) == other.evaluate(domain, b, a), (name, a, b)
+
+
+def test_functions_of_python_are_operators(u):
+    assert u.ewise_mult(u, min).new().isequal(u)
+    assert u.apply(abs).new().to_coo()[1].tolist() == [1, 2, 4]
+    u(max) << u.apply("-").new()
+    assert u.to_coo()[1].tolist() == [1, 2, 4]
+    assert u.apply("+", right=2).new().to_coo()[1].tolist() == [3, 4, 6]
+    assert u.apply(select.valuegt, 1).new().to_coo()[1].tolist() == [False, True, True]
