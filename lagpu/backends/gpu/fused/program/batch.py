@@ -49,9 +49,15 @@ class Batches:
             return False
         if why_no_line(statement) and not _has_one_index(statement):
             return False
-        operation, mask = statement.operation, statement.desc.mask
-        if isinstance(operation, ops.Multiply) and mask is not None:
-            return bool(operation.matrix.nvals <= _MOST_ENTRIES)
+        operation = statement.operation
+        if (
+            isinstance(operation, ops.Multiply)
+            and statement.desc.mask is not None
+            and operation.matrix.nvals > _MOST_ENTRIES
+        ):
+            return False
+        if any(op.of_numbers and not op.body for op in _operators(statement)):
+            return False  # it raises: only cpu runs Python functions
         return not (statement.scalars and emit.why_no_scalars((statement,)))
 
     def plan(self, statements: Sequence[Statement], counted: Any) -> Batch | None:
@@ -73,6 +79,23 @@ class Batches:
         if len(known.kept) < _MOST_KEPT:
             known.kept.append(_Kept(self._counters, statements, of, counted))
         return None
+
+
+def _operators(s: Statement) -> list[Any]:
+    """Return the operators of a statement, and of its accumulator."""
+    operation, accum = s.operation, s.desc.accum
+    found: list[Any] = [] if accum is None else [accum]
+    if isinstance(operation, emit.PRODUCTS):
+        semiring = operation.product.semiring
+        return [*found, semiring.monoid.op, semiring.multiply]
+    if isinstance(operation, ops.Reduce):
+        return [*found, operation.monoid.op]
+    op = (
+        operation.function.op
+        if isinstance(operation, ops.Apply)
+        else getattr(operation, "op", None)
+    )
+    return found if op is None else [*found, op]
 
 
 def _has_one_index(s: Statement) -> bool:
