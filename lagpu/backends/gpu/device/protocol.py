@@ -63,6 +63,9 @@ class Limits(NamedTuple):
     lasts: int = 1 << 16  #: A search of more vertices may last.
     #: Whether entries count as vertices do for that, as where threads run by turns.
     lasts_by_entries: bool = False
+    #: Steps from which a masked product of matrices puts columns in tables: two launches more take
+    #: as long as some 100,000.
+    table_steps: int = 1 << 17
 
 
 CUDA_LIMITS = Limits()
