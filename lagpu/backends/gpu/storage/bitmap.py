@@ -106,10 +106,8 @@ class BitmapMatrix:
         k, n = self.shape
         self.device.require(48 * self.entries.nvals + 16 * n, "bitmap matrix by columns")
         positions, values = self.entries.listed()
-        each = np.int64(stride(k))
-        cols = positions // each
+        cols, rows = stores.split_positions(self.device, positions, stride(k))
         ptr = stores.lower_bounds(self.device, cols, n + 1)
-        rows = (positions - cols * each).astype(stores.index_type(k))
         iso = self.entries.number if values is None else None
         return CscMatrix(self.device, self.dtype, self.shape, ptr, rows, values, iso)
 

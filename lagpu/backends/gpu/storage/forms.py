@@ -148,10 +148,9 @@ def at_positions(
     device: Device, dtype: DType, shape: tuple[int, int], where: Array, values: Any, iso: Any
 ) -> CscMatrix:
     """Return the matrix with entries at rising positions, which are numbered column by column."""
-    nrows = max(shape[0], 1)
-    cols = where // nrows
+    cols, rows = stores.split_positions(device, where, max(shape[0], 1))
     ptr = stores.lower_bounds(device, cols, shape[1] + 1)
-    return CscMatrix(device, dtype, shape, ptr, where - cols * nrows, values, iso)
+    return CscMatrix(device, dtype, shape, ptr, rows, values, iso)
 
 
 def _merge(device: Device, values: Array, starts: Array, op: BinaryOp, dtype: DType) -> Array:

@@ -74,7 +74,9 @@ def _cast(array: HostArray, dtype: DType) -> HostArray:
     info = np.iinfo(kind)
     low, high = array <= info.min, array >= info.max
     safe = np.where(low | high | np.isnan(array), 0, array)
-    return np.where(low, info.min, np.where(high, info.max, safe.astype(kind))).astype(kind)
+    made: HostArray = np.where(low, info.min, np.where(high, info.max, safe.astype(kind)))
+    cast: HostArray = made.astype(kind)
+    return cast
 
 
 # CuPy compiles a kernel for each of the next steps, for each type, in each process without a cache:
@@ -112,6 +114,14 @@ def lower_bounds(device: Device, rising: Array, bounds: int) -> Array:
     out = device.xp.empty(bounds, np.int64)
     device.launch(_step("lower_bounds", T=rising), bounds, bounds, len(rising), rising, out)
     return out
+
+
+def split_positions(device: Device, at: Array, each: int) -> tuple[Array, Array]:
+    """Return the columns and the rows of positions, of which each column has `each`."""
+    cols, rows = device.xp.empty(len(at), np.int64), device.xp.empty(len(at), index_type(each))
+    run = _step("split_positions", T=rows)
+    device.launch(run, len(at), len(at), each, at, cols, rows)
+    return cols, rows
 
 
 def _step(name: str, **arrays: Array) -> Kernel:

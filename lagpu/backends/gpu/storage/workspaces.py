@@ -47,7 +47,7 @@ class PushSpace:
         xp, n = A.device.xp, A.shape[1]
         self._col_ptr = A.col_ptr
         self.device = A.device
-        count = self.num_chunks = _count_parts(A.device, A.col_ptr, SMALL, CHUNK)
+        count = self.num_chunks = count_parts(A.device, A.col_ptr, SMALL, CHUNK) + 1
         self.nbytes = push_bytes(n, count)
         A.device.require(self.nbytes, "product workspace")
         self.vertex = xp.empty(list_room(n), np.int32)
@@ -76,7 +76,7 @@ class PushSpace:
         """Return room for all groups of `size` entries, as ``push_virtual`` lists them."""
         found = self._groups.get(size)
         if found is None:
-            count = _count_parts(self.device, self._col_ptr, 0, size)
+            count = count_parts(self.device, self._col_ptr, 0, size) + 1
             self.device.require(8 * count, "push_virtual")
             found = self._groups[size] = self.device.xp.empty(count, np.uint64)
             self.nbytes += 8 * count
@@ -139,7 +139,7 @@ class PullSpace:
         self.empty = device.xp.empty(nwords(n), np.uint32)
         run = kernel("elementwise/bitmap.cu", "empty_columns", PTR=types["PTR"])
         device.launch(run, n, n, A.col_ptr, self.empty)
-        self.targets = _count_parts(device, A.col_ptr, 0, max(A.nvals, 1)) - 1
+        self.targets = count_parts(device, A.col_ptr, 0, max(A.nvals, 1))
         self.hint = device.xp.empty(n, np.int32)
         device.launch(
             kernel("elementwise/bitmap.cu", "heaviest_rows", **types),
@@ -148,12 +148,12 @@ class PullSpace:
         )  # fmt: skip
 
 
-def _count_parts(device: Device, col_ptr: Array, shortest: int, size: int) -> int:
-    """Return one more than the parts of `size` entries of all columns longer than `shortest`."""
+def count_parts(device: Device, col_ptr: Array, shortest: int, size: int) -> int:
+    """Return the parts of `size` entries of all columns longer than `shortest`."""
     total, n = device.xp.zeros(1, np.uint64), len(col_ptr) - 1
     run = kernel("elementwise/forms.cu", "count_parts", PTR=index_ctype(col_ptr))
     device.launch(run, n, n, col_ptr, shortest, size, total)
-    return int(device.read(total)) + 1
+    return int(device.read(total))
 
 
 def entries_of(device: Device, words: Array, col_ptr: Array) -> int:

@@ -28,6 +28,15 @@ extern "C" __global__ void gather(i64 count, const LG_I* __restrict__ at,
   for (i64 k = global_thread(); k < count; k += global_threads()) out[k] = LG_T(from[at[k]]);
 }
 
+// cols[k] and rows[k] = the column and the row of position at[k], where a column has `each`.
+extern "C" __global__ void split_positions(i64 count, i64 each, const i64* __restrict__ at,
+                                           i64* __restrict__ cols, LG_T* __restrict__ rows) {
+  for (i64 k = global_thread(); k < count; k += global_threads()) {
+    cols[k] = at[k] / each;
+    rows[k] = LG_T(at[k] - at[k] / each * each);
+  }
+}
+
 // out[b] = the first place in an array that rises whose element is not below b.
 extern "C" __global__ void lower_bounds(i64 bounds, i64 count, const LG_T* __restrict__ rising,
                                         i64* __restrict__ out) {
