@@ -24,8 +24,8 @@ from lagpu.generators import grid2d, kronecker
 from lagpu.selftest.algorithms import Inputs
 from lagpu.selftest.data import Graph
 
-#: The types of values by kind of graph; a pattern has BOOL. Searches depend on the mean degree, which
-#: is above 8, above 4, or less.
+#: The types of values by kind of graph; a pattern has BOOL. Searches depend on the mean degree,
+#: which is above 8, above 4, or less.
 TYPES: Mapping[str, tuple[DType, ...]] = {
     "hubs": (BOOL, FP64, INT64, FP32),
     "directed": (BOOL, FP64),

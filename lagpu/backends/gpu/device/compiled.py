@@ -116,8 +116,8 @@ def _whole(path: Path) -> bytes | None:
     return content if hashlib.sha256(content).digest() == digest else None
 
 
-# There is an archive for each GPU. A member has all kernels of one source file and is compressed as a
-# whole: these are much alike, and a search reads few of the files. A kernel is named by the hash of
+# There is an archive for each GPU. A member has all kernels of one source file, compressed as a
+# whole: they are much alike, and a search reads few of the files. A kernel is named by the hash of
 # all that decides it, so one of another text is not found, and is compiled. `.ci/cubins.py` makes
 # the archives, which are part of a wheel and not of the repository.
 

@@ -64,7 +64,7 @@ def _resized(device: Device, array: Array, dtype: DType) -> Array:
     return made
 
 
-def _cast(array: HostArray, dtype: DType) -> HostArray:
+def _cast(array: HostArray, dtype: DType) -> Any:
     kind = dtype.numpy
     if array.dtype.kind != "f" or kind.kind == "f":
         with np.errstate(over="ignore"):  # a large double is an infinite float
@@ -74,9 +74,7 @@ def _cast(array: HostArray, dtype: DType) -> HostArray:
     info = np.iinfo(kind)
     low, high = array <= info.min, array >= info.max
     safe = np.where(low | high | np.isnan(array), 0, array)
-    made: HostArray = np.where(low, info.min, np.where(high, info.max, safe.astype(kind)))
-    cast: HostArray = made.astype(kind)
-    return cast
+    return np.where(low, info.min, np.where(high, info.max, safe.astype(kind))).astype(kind)
 
 
 # CuPy compiles a kernel for each of the next steps, for each type, in each process without a cache:
