@@ -1,10 +1,11 @@
-"""Compile the kernels of common searches for common GPUs, to be shipped in a wheel.
+"""Compile the kernels of all algorithms for common GPUs, to be shipped in a wheel.
 
 Usage: python .ci/cubins.py [--jobs 2] [GPU ...]   (by default sm_80 sm_90 sm_100)
 
-Which kernels these are, a run of the algorithms on the simulated GPU says. Needs g++ and the
-packages of the group `compile`; `python -m build` takes what lies there. A text that changes later
-has another hash and is compiled by its user, so an old archive is of no use but does no harm.
+Which kernels these are, calls of the algorithms on the simulated GPU say
+(`lagpu/selftest/kernels.py`). Needs g++ and the packages of the group `compile`; `python -m build`
+takes what lies there. A text that changes later has another hash and is compiled by its user, so
+an old archive is of no use but does no harm.
 """
 
 from __future__ import annotations
@@ -16,29 +17,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 from cuda.bindings import nvrtc
 
-from lagpu import algorithms
 from lagpu.backends.gpu.backend import GpuBackend
 from lagpu.backends.gpu.device import compiled as shipped
 from lagpu.backends.gpu.device.cuda import blocks_of_cluster
 from lagpu.backends.gpu.device.protocol import CUDA_LIMITS
 from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.kernels import Kernel
-from lagpu.backends.gpu.storage import forms
-from lagpu.generators import kronecker, road
+from lagpu.selftest.kernels import calls
 
 GPUS = ("sm_80", "sm_90", "sm_100")
-SOURCES = [1, 2, 3, 4]
-PROGRAMS = (
-    lambda A: algorithms.bfs_levels(A, 1).to_coo(),
-    lambda A: algorithms.bfs_parents(A, 1).to_coo(),
-    lambda A: algorithms.count_shortest_paths(A, 1),
-    lambda A: algorithms.bfs_levels_multi(A, SOURCES),
-    lambda A: algorithms.bfs_levels_multi(A, list(range(64))),
-    lambda A: algorithms.connected_components(A),
-    lambda A: algorithms.pagerank(A),
-    lambda A: algorithms.betweenness_centrality(A),
-    lambda A: algorithms.bellman_ford(A, 1),
-)
 
 
 class Recorder(SimDevice):
@@ -52,6 +39,10 @@ class Recorder(SimDevice):
         self.cluster_blocks = cluster
         self.kernels: list[Kernel] = []
 
+    def max_cooperative_blocks(self, kernel: Kernel, block: int = 256, shared: int = 0) -> int:
+        """Return the fewest blocks, which take the least time."""
+        return kernel.cluster
+
     def run(self, kernel: Kernel, *how: object) -> None:  # type: ignore[override]
         """Run a kernel and keep it."""
         if kernel not in self.kernels:
@@ -60,21 +51,20 @@ class Recorder(SimDevice):
 
 
 @functools.cache
-def common_kernels(cluster: int) -> list[Kernel]:
-    """Return the kernels of common programs, on a graph with hubs and on one without.
+def common_kernels(cluster: int, seed: int = 1) -> list[Kernel]:
+    """Return the kernels that the algorithms launch.
 
     Parameters
     ----------
     cluster : int
         Thread blocks of a cluster on the GPU.
+    seed : int
+        Of the graphs.
     """
     device = Recorder(cluster)
     place = GpuBackend("recorder", device)
-    for A in (kronecker(7, 8, backend=place), road(12, backend=place)):
-        A.data.store.symmetric = None  # as from a file: it is looked whether it is
-        forms.transpose(A.data.csc())  # what a directed one needs
-        for program in PROGRAMS:
-            program(A)
+    for _, call in calls(place, seed):
+        call()
     return device.kernels
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -230,6 +232,15 @@ def _places(names: str, kernel: str | None, policy: str | None) -> list[Backend]
         overridden(place, kernel, policy) if place.capabilities.kernels else place
         for place in places
     ]
+
+
+def compile_kernels(backend: str, jobs: int | None) -> None:
+    """Compile the kernels of all algorithms in `jobs` processes, and print how long it took."""
+    from lagpu.selftest.kernels import compile_all
+
+    began = time.perf_counter()
+    compile_all(backend, jobs or os.cpu_count() or 1)
+    show(f"the kernels of all algorithms are compiled, in {time.perf_counter() - began:.0f} s")
 
 
 def selftest(backend: str, quick: bool, json_file: Path | None) -> None:

@@ -317,6 +317,13 @@ row(
     quick=flag("--quick", "One case of each kind: seconds instead of minutes."),
 )
 row(
+    "compile",
+    "check.compile_kernels",
+    "Compile the kernels of all algorithms, so that no first call waits for a compiler.",
+    "backend jobs",
+    jobs=option(int, "Processes; by default one a core."),
+)
+row(
     "backends",
     "graphs.list_backends",
     "List the backends, and why a backend is unavailable.",

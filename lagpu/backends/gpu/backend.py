@@ -22,7 +22,7 @@ from lagpu.backends.gpu.ops.planner import POLICIES, choose
 from lagpu.backends.gpu.profile import GpuMeter, MeterPool, Runtime
 from lagpu.backends.gpu.storage import bitmap, forms
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
-from lagpu.backends.gpu.storage.stores import VectorStore, on_host
+from lagpu.backends.gpu.storage.stores import VectorStore, fill, on_host
 from lagpu.backends.guard import guarded, refuse_after_fork
 from lagpu.backends.protocol import Capabilities
 from lagpu.dtypes import DType
@@ -242,7 +242,8 @@ class GpuBackend:
         if not on_device:
             return on_host(v, values, v.nvals)
         if values is None:
-            return self.device.xp.full(v.nvals, v.number, v.dtype.numpy)
+            made = self.device.xp.empty(v.nvals, v.dtype.numpy)
+            return fill(self.device, made, v.number)
         return values.copy()
 
     def set_values(self, x: Handle, values: Array) -> None:

@@ -10,8 +10,8 @@ import os
 import pickle
 import subprocess
 import sys
-import tarfile
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -175,10 +175,10 @@ def _end_running() -> None:
 
 
 # ------------------------------------------------------------------------------------ shipped
-# There is an archive for each GPU, a tar compressed as a whole: kernels are much alike. A member
-# is named by the hash of all that decides it, so one of another text is not found, and is
-# compiled. `.ci/cubins.py` makes the archives, which are part of a wheel and not of the
-# repository.
+# There is an archive for each GPU. A member has all kernels of one source file, compressed as a
+# whole: they are much alike, and a search reads few of the files. A kernel is named by the hash of
+# all that decides it, so one of another text is not found, and is compiled. `.ci/cubins.py` makes
+# the archives, which are part of a wheel and not of the repository.
 
 
 FOLDER = Path(__file__).parent / "cubins"
@@ -191,9 +191,9 @@ def options_of(arch: str, kernel: Kernel, flags: tuple[str, ...] = ()) -> tuple[
 
 
 def member(options: tuple[str, ...], kernel: Kernel) -> str:
-    """Return the name of a kernel in an archive."""
+    """Return the name of a kernel in an archive: its file, and a hash."""
     decisive = (*options, kernel.name, kernel.alone)
-    return hashlib.sha256(chr(0).join(decisive).encode()).hexdigest()
+    return f"{kernel.file}/{hashlib.sha256(chr(0).join(decisive).encode()).hexdigest()}"
 
 
 def find_shipped(
@@ -204,10 +204,11 @@ def find_shipped(
     `capability` is 90 for 9.0, and `driver` the newest CUDA that the driver knows, 13000 for 13.0:
     an older one may not load the code.
     """
-    members = _members(_archive(capability))
-    if driver < int(members.get(_TOOLKIT, b"0")):
+    path = _archive(capability)
+    if not path.is_file() or driver < int(_file_of(path, _TOOLKIT) or 0):
         return None
-    return members.get(member(options, kernel))
+    file, _, name = member(options, kernel).rpartition("/")
+    return _kernels_of(path, file).get(name)
 
 
 def write_archive(capability: int, toolkit: int, code: Mapping[str, bytes]) -> Path:
@@ -217,28 +218,41 @@ def write_archive(capability: int, toolkit: int, code: Mapping[str, bytes]) -> P
     """
     path = _archive(capability)
     path.parent.mkdir(exist_ok=True)
-    with tarfile.open(path, "w:xz", preset=9) as archive:
-        for name, content in sorted({_TOOLKIT: str(toolkit).encode(), **code}.items()):
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
-    _members.cache_clear()
+    files: dict[str, dict[str, bytes]] = {}
+    for name, content in sorted(code.items()):
+        file, _, own = name.rpartition("/")
+        files.setdefault(file, {})[own] = content
+    members = {file: _zipped(kernels, zipfile.ZIP_STORED) for file, kernels in files.items()}
+    path.write_bytes(_zipped({_TOOLKIT: str(toolkit).encode(), **members}, zipfile.ZIP_LZMA))
+    _kernels_of.cache_clear()
     return path
 
 
+def _zipped(members: Mapping[str, bytes], method: int) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(zipfile.ZipInfo(name), content, method)
+    return made.getvalue()
+
+
 def _archive(capability: int) -> Path:
-    return FOLDER / f"sm_{capability}.tar.xz"
+    return FOLDER / f"sm_{capability}.zip"
 
 
 @functools.cache
-def _members(path: Path) -> dict[str, bytes]:
-    """Return the content of each member; none if there is no archive, as in a clone."""
-    if not path.is_file():
+def _kernels_of(path: Path, file: str) -> dict[str, bytes]:
+    """Return the kernels of a source file by their names; none if the archive has none of it."""
+    packed = _file_of(path, file)
+    if packed is None:
         return {}
-    with tarfile.open(path, "r:xz") as archive:
-        return {
-            entry.name: file.read() for entry in archive if (file := archive.extractfile(entry))
-        }
+    with zipfile.ZipFile(io.BytesIO(packed)) as stored:
+        return {name: stored.read(name) for name in stored.namelist()}
+
+
+def _file_of(path: Path, name: str) -> bytes | None:
+    with zipfile.ZipFile(path) as archive:
+        return archive.read(name) if name in archive.NameToInfo else None
 
 
 # CuPy's own compiler takes FP32 numbers below 1.2e-38 for 0 (``-ftz=true``, which it adds to the

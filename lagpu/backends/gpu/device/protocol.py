@@ -66,6 +66,9 @@ class Limits(NamedTuple):
     lasting: int = 1 << 33  #: A generated loop that looks at more entries may last.
     #: Whether entries count as vertices do for that, as where threads run by turns.
     lasts_by_entries: bool = False
+    #: Steps from which a masked product of matrices puts columns in tables: two launches more take
+    #: as long as some 100,000.
+    table_steps: int = 1 << 17
 
 
 CUDA_LIMITS = Limits()

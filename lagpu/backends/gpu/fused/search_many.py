@@ -53,12 +53,8 @@ def why_not_per_source(A: CscMatrix, k: int) -> str:
     if A.nvals > MOST_DEGREE * A.shape[0]:
         return f"mean degree {A.nvals / A.shape[0]:.1f} > {MOST_DEGREE}"
     longest = _HUB * MOST_DEGREE
-
-    def entries_of_hubs() -> int:
-        lengths = A.col_ptr[1:] - A.col_ptr[:-1]
-        return int(lengths[lengths > longest].sum())
-
-    entries = A.fact(f"columns of more than {longest} entries", entries_of_hubs)
+    of_hubs = lambda: workspaces.count_parts(A.device, A.col_ptr, longest, 1)  # noqa: E731
+    entries = A.fact(f"columns of more than {longest} entries", of_hubs)
     fits = entries * _SHARE <= A.nvals
     return "" if fits else f"hubs have {entries} entries > {A.nvals} / {_SHARE}"
 
@@ -88,7 +84,8 @@ def depth_of(counters: Counters, A: CscMatrix, product: Product) -> tuple[bool, 
 def _exceeds(counters: Counters, A: CscMatrix, product: Product, bound: int) -> bool:
     """Search from the first vertex of most edges; return whether a frontier is left."""
     device, n, form = A.device, A.shape[0], by_inputs(A, product)
-    source = int((form.col_ptr[1:] - form.col_ptr[:-1]).argmax())
+    by_length = device.xp.argsort(workspaces.lengths_of(device, form.col_ptr, -1), kind="stable")
+    source = int(device.read(by_length[:1]))
     f, levels = (VectorStore(device, counters, dtype, n) for dtype in (BOOL, INT32))
     f.set_single(source, np.True_)
     domain, result = semiring.any_pair.types(BOOL, A.dtype)

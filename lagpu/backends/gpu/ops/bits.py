@@ -17,7 +17,7 @@ from lagpu.backends.gpu.profile import Runtime
 from lagpu.backends.gpu.storage import stores
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, require, stride, words_of
 from lagpu.backends.gpu.storage.forms import is_symmetric, transpose
-from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore
+from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import chunks_of, index_types
 from lagpu.operations import Descriptor, Multiply, Product
 
@@ -82,9 +82,11 @@ def reduce_columns(A: BitmapMatrix, monoid: Monoid) -> VectorStore:
         run, 32 * n, n=n, per=stride(A.shape[0]) // 32, **A.entries.arguments(), found=found,
         sums=sums,
     )  # fmt: skip
-    where = xp.flatnonzero(found).astype(np.int64)
+    words = xp.empty(nwords(n), np.uint32)
+    A.device.launch(kernel("elementwise/take.cu", "true_places"), n, n, found, words)
     w = VectorStore(A.device, A.entries.counters, result, n)
-    w.set_sparse(where, sums[where], None)
+    w.set_bitmap(words, sums, None, None)
+    w.set_sparse(*w.listed(), None)
     return w
 
 

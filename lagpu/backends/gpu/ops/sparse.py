@@ -15,7 +15,7 @@ from lagpu.backends.gpu.profile import Runtime
 from lagpu.backends.gpu.storage import forms
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
 from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore, specialised
-from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types, numbered
+from lagpu.backends.gpu.storage.workspaces import index_ctype, index_types, lengths_of, numbered
 from lagpu.dtypes import DType
 from lagpu.errors import NotSupported
 from lagpu.operations import Descriptor, Ewise, Kronecker, Multiply, Product
@@ -34,8 +34,6 @@ TRAFFIC: dict[str, dict[str, tuple[str, float]]] = {
 }
 #: Steps of dot products that take as long as one product that is listed and sorted.
 OF_A_PRODUCT = 8
-#: Steps from which columns are put in tables; two launches more take as long as some 100,000.
-TABLE_STEPS = 1 << 17
 #: Rows up to which a column is searched as fast as it is looked up.
 FEW_ROWS = 8
 #: Rows of a table at most, and the logarithm of its slots: eight fit on a multiprocessor.
@@ -96,14 +94,15 @@ def count_steps(A: Left, B: CscMatrix, mask: CscMatrix | None = None) -> tuple[i
         b_ptr=B.col_ptr, total=found[1:],
     )  # fmt: skip
     products, steps, in_tables = device.to_host(found).tolist()
-    return products, Steps(steps + mask.nvals, in_tables if in_tables >= TABLE_STEPS else 0)
+    in_tables = in_tables if in_tables >= device.limits.table_steps else 0
+    return products, Steps(steps + mask.nvals, in_tables)
 
 
 def _lengths(A: Left, rows: bool) -> Array:
     """Return the number of entries in each column, or in each of the `rows`."""
     form, other = A.there(rows), A.form
     if form is not None:
-        return other.device.xp.diff(form.col_ptr)
+        return lengths_of(other.device, form.col_ptr)
     lengths = other.device.xp.zeros(other.shape[0], other.col_ptr.dtype)
     types = {"LEN": index_ctype(lengths), "IDX": index_ctype(other.row_idx)}
     run = kernel("spgemm/steps.cu", "count_rows", **types)

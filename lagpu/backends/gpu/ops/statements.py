@@ -276,7 +276,7 @@ def _by_position(op: Operator) -> bool:
 
 def _of_one_value(A: CscMatrix, function: ops.BoundOperator) -> Any:
     """Return what an operator makes of the value that all entries of a matrix have."""
-    ptr, idx = A.device.xp.arange(2), A.device.xp.zeros(1, np.int32)
+    ptr, idx = A.device.from_host(np.array([0, 1], np.int32)), A.device.xp.zeros(1, np.int32)
     one = CscMatrix(A.device, A.dtype, (1, 1), ptr, idx, None, A.number)
     value = A.device.read(elementwise.apply_entries(one, function, function.result))
     return function.result.numpy.type(value)

@@ -173,7 +173,7 @@ def _bind_sums(A: CscMatrix, form: CscMatrix, job: Job) -> ProductLaunch:
     threads = _cooperative(A, run, whole=True)
     given = _fixed(A, form, job)
     lengths = given.pop("lengths")
-    frontier_edges = 0 if lengths is None else int(xp.diff(lengths)[heads.column].sum())
+    edges = 0 if lengths is None else workspaces.entries_of(device, heads.there, lengths)
     ranks = workspaces.ranked(form, _rows_of(A, form), job.u.numpy.itemsize)
     by_rank = None if ranks.words is None else ranks.words.view(job.u.numpy)
     given["row_idx"] = form.row_idx if ranks.idx is None else ranks.idx
@@ -182,7 +182,7 @@ def _bind_sums(A: CscMatrix, form: CscMatrix, job: Job) -> ProductLaunch:
         n=form.shape[1], nrows=form.shape[0], nvals=form.nvals,
         heads=heads.bits, before=heads.before, column=heads.column, there=heads.there,
         parts=xp.empty(threads // 32, job.product.result.numpy), rank=ranks.rank, by_rank=by_rank,
-        nw=len(heads.column), frontier_edges=frontier_edges,
+        nw=len(heads.column), frontier_edges=edges,
         barrier=xp.zeros(GRID_BARRIER, np.uint32),
     )  # fmt: skip
     return ProductLaunch(launch)

@@ -103,13 +103,11 @@ class BitmapMatrix:
         return self._csc
 
     def _made_csc(self) -> CscMatrix:
-        xp, (k, n) = self.device.xp, self.shape
+        k, n = self.shape
         self.device.require(48 * self.entries.nvals + 16 * n, "bitmap matrix by columns")
         positions, values = self.entries.listed()
-        each = np.int64(stride(k))
-        cols = positions // each
-        ptr = xp.searchsorted(cols, xp.arange(n + 1, dtype=np.int64))
-        rows = (positions - cols * each).astype(stores.index_type(k))
+        cols, rows = stores.split_positions(self.device, positions, stride(k))
+        ptr = stores.lower_bounds(self.device, cols, n + 1)
         iso = self.entries.number if values is None else None
         return CscMatrix(self.device, self.dtype, self.shape, ptr, rows, values, iso)
 
@@ -294,24 +292,24 @@ class VectorLevels:
         self._counters, self._device, self.size = counters, v.device, v.size
         xp = v.device.xp
         indices, values = v.listed()
-        where = indices.astype(np.int32 if v.size < 2**31 else np.int64, copy=False)
+        kind = np.int32 if v.size < 2**31 else np.int64
         if values is None:  # all of one level, or none
-            self.order, self.level = where, xp.full(len(where), v.number)
+            self.order = stores.as_type(v.device, indices, kind)
+            self.level = stores.fill(v.device, xp.empty(len(indices), v.dtype.numpy), v.number)
         else:
             by_level = xp.argsort(values, kind="stable")
-            self.order, self.level = where[by_level], values[by_level]
+            self.order = stores.gather(v.device, indices, by_level, kind)
+            self.level = stores.gather(v.device, values, by_level)
         self.lowest, self.deepest = 0, -1
-        if len(where):
-            ends = self._device.to_host(self.level[:: max(1, len(where) - 1)])
+        if len(indices):
+            ends = self._device.to_host(self.level[:: max(1, len(indices) - 1)])
             self.lowest, self.deepest = int(ends[0]), int(ends[-1])
         self._lists: tuple[weakref.ref[CscMatrix], Array] | None = None
 
     @cached_property
     def offsets(self) -> Array:
         """Where each level begins in `order`, INT64, (deepest + 2,); on the device."""
-        xp = self._device.xp
-        bounds = xp.arange(self.deepest + 2, dtype=np.int64)
-        return xp.searchsorted(self.level.astype(np.int64, copy=False), bounds).astype(np.int64)
+        return stores.lower_bounds(self._device, self.level, self.deepest + 2)
 
     @cached_property
     def starts(self) -> list[int]:
@@ -327,7 +325,7 @@ class VectorLevels:
             if len(vertices) == self.size:
                 made.set_full(None, np.True_)
             else:
-                made.set_sparse(vertices.astype(np.int64), None, np.True_)
+                made.set_sparse(stores.as_type(self._device, vertices, np.int64), None, np.True_)
         made.edge_offsets = LevelOffsets(self, d)
         return made
 

@@ -35,30 +35,34 @@ def from_csc(
 ) -> CscMatrix:
     """Return a matrix of valid, sorted CSC arrays; `values` is an array or one scalar."""
     count = len(row_idx)
-    iso = values if np.ndim(values) == 0 else _only_value(values)
+    iso = values if np.ndim(values) == 0 else _only_value(device, values)
     item = dtype.numpy.itemsize if iso is None else 0
     width = np.dtype(stores.index_type(shape[0])).itemsize + item
     device.require(count * width + len(col_ptr) * 8, "Matrix")
-    ptr = on_device(device, _narrow(col_ptr, count))
-    idx = on_device(device, _narrow(row_idx, shape[0]))
+    ptr = on_device(device, _narrow(device, col_ptr, count))
+    idx = on_device(device, _narrow(device, row_idx, shape[0]))
     packed = None if iso is not None else on_device(device, values)
     return CscMatrix(device, dtype, shape, ptr, idx, packed, iso)
 
 
-def _only_value(values: Any) -> Any:
+def _only_value(device: Device, values: Any) -> Any:
     """Return the value that all have, or None if they differ or there are none."""
     if not len(values):
         return None
     first = values[:1]
-    is_only = bool((stores.bits(values) == stores.bits(first)).all())  # -0.0 is not 0.0
+    if isinstance(values, device.xp.ndarray):
+        packed = device.xp.ascontiguousarray(values)
+        is_only = _are_same(device, packed[1:], packed[:-1])
+    else:
+        is_only = bool((stores.bits(values) == stores.bits(first)).all())  # -0.0 is not 0.0
     return first.dtype.type(first[0].item()) if is_only else None
 
 
-def _narrow(indices: Any, largest: int) -> Any:
+def _narrow(device: Device, indices: Any, largest: int) -> Any:
     """Return host indices in the type they are stored in, before they are copied."""
-    if isinstance(indices, np.ndarray):
-        return indices.astype(stores.index_type(largest), copy=False)
-    return indices
+    if isinstance(indices, device.xp.ndarray) or not isinstance(indices, np.ndarray):
+        return indices
+    return indices.astype(stores.index_type(largest), copy=False)
 
 
 def from_diagonal(v: VectorStore, k: int) -> CscMatrix:
@@ -129,7 +133,8 @@ def from_coo(
                 packed, iso = xp.full(len(rows), iso, dtype.numpy), None
             packed = _merge(device, packed, starts, dup_op, dtype)
         rows, cols = rows[starts], cols[starts]
-    return CscMatrix(device, dtype, shape, _pointer(xp, cols, shape[1]), rows, packed, iso)
+    ptr = stores.lower_bounds(device, cols, shape[1] + 1)
+    return CscMatrix(device, dtype, shape, ptr, rows, packed, iso)
 
 
 def _by_column(xp: Any, rows: Array, cols: Array, shape: tuple[int, int]) -> Array:
@@ -143,15 +148,9 @@ def at_positions(
     device: Device, dtype: DType, shape: tuple[int, int], where: Array, values: Any, iso: Any
 ) -> CscMatrix:
     """Return the matrix with entries at rising positions, which are numbered column by column."""
-    nrows = max(shape[0], 1)
-    cols = where // nrows
-    ptr = _pointer(device.xp, cols, shape[1])
-    return CscMatrix(device, dtype, shape, ptr, where - cols * nrows, values, iso)
-
-
-def _pointer(xp: Any, cols: Array, ncols: int) -> Array:
-    """Return where each column begins among sorted column indices."""
-    return xp.searchsorted(cols, xp.arange(ncols + 1, dtype=np.int64)).astype(np.int64)
+    cols, rows = stores.split_positions(device, where, max(shape[0], 1))
+    ptr = stores.lower_bounds(device, cols, shape[1] + 1)
+    return CscMatrix(device, dtype, shape, ptr, rows, values, iso)
 
 
 def _merge(device: Device, values: Array, starts: Array, op: BinaryOp, dtype: DType) -> Array:
@@ -195,7 +194,7 @@ def transpose(
     if shares:
         return _transposed_by_shares(A, shares)
     if ncols == 1:  # its rows rise
-        order = xp.arange(A.nvals, dtype=np.int64)
+        order = stores.count_up(device, A.nvals, np.int64)
     else:
         order = xp.argsort(A.row_idx, kind="stable")  # columns rise in A, so they rise in each row
     ptr = xp.empty(nrows + 1, A.col_ptr.dtype)
@@ -268,17 +267,15 @@ def has_one_each(A: CscMatrix) -> bool:
     """Whether each column has one entry; the answer is remembered."""
     if A.nvals != A.shape[1]:
         return False
-    xp, ptr = A.device.xp, A.col_ptr
-    each = lambda: _are_same(A.device, ptr, xp.arange(A.nvals + 1, dtype=ptr.dtype))  # noqa: E731
+    device, ptr = A.device, A.col_ptr
+    each = lambda: _are_same(device, ptr, stores.count_up(device, len(ptr), ptr.dtype))  # noqa: E731
     return bool(A.fact("one each", each))
 
 
 def _are_same(device: Device, x: Array, y: Array) -> bool:
     """Whether two arrays of one length have the same bits; CuPy would compile for it."""
-    x, y = (
-        stores.bits(x),
-        stores.bits(y.astype(x.dtype, copy=False)),
-    )  # indices may be wider than they need be
+    y = stores.as_type(device, y, x.dtype)  # indices may be wider than they need be
+    x, y = stores.bits(x), stores.bits(y)
     differences = device.xp.zeros(1, np.uint64)
     run = kernel("elementwise/forms.cu", "count_differences", U=lookup(x.dtype).ctype)
     device.launch(run, len(x), len(x), x, y, differences)

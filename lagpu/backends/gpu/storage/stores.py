@@ -31,14 +31,12 @@ def cast_number(number: Any, dtype: DType) -> Any:
         return number
     if dtype.is_bool:
         return np.bool_(number != 0)
-    return _cast(np, np.array([number]), dtype)[0]
+    return _cast(np.array([number]), dtype)[0]
 
 
 def cast_array(device: Device, array: Array, dtype: DType) -> Array:
     """Return a copy cast as GraphBLAS casts: saturating, NaN to 0, to BOOL what is not 0."""
-    if array.dtype.kind == dtype.numpy.kind == "f" and array.dtype != dtype.numpy:
-        return _resized(device, array, dtype)
-    return _cast(device.xp, array, dtype)
+    return array.copy() if array.dtype == dtype.numpy else _resized(device, array, dtype)
 
 
 def are_nonzero(array: Array) -> Array:
@@ -60,7 +58,7 @@ def comparable(device: Device, array: Array) -> Array:
 
 
 def _resized(device: Device, array: Array, dtype: DType) -> Array:
-    """Cast between FP32 and FP64."""
+    """Return a copy in another type."""
     array = device.xp.ascontiguousarray(array)
     made = device.xp.empty(array.shape, dtype.numpy)
     run = specialised("elementwise/map.cu", "cast_values", U=lookup(array.dtype), W=dtype)
@@ -68,7 +66,7 @@ def _resized(device: Device, array: Array, dtype: DType) -> Array:
     return made
 
 
-def _cast(xp: Any, array: Array, dtype: DType) -> Array:
+def _cast(array: HostArray, dtype: DType) -> Any:
     kind = dtype.numpy
     if array.dtype.kind != "f" or kind.kind == "f":
         with np.errstate(over="ignore"):  # a large double is an infinite float
@@ -77,8 +75,58 @@ def _cast(xp: Any, array: Array, dtype: DType) -> Array:
         return are_nonzero(array)
     info = np.iinfo(kind)
     low, high = array <= info.min, array >= info.max
-    safe = xp.where(low | high | xp.isnan(array), 0, array)
-    return xp.where(low, info.min, xp.where(high, info.max, safe.astype(kind))).astype(kind)
+    safe = np.where(low | high | np.isnan(array), 0, array)
+    return np.where(low, info.min, np.where(high, info.max, safe.astype(kind))).astype(kind)
+
+
+# CuPy compiles a kernel for each of the next steps, for each type, in each process without a cache:
+# a tenth of a second that kernels of lagpu, shipped compiled, do not take.
+
+
+def as_type(device: Device, array: Array, kind: Any) -> Array:
+    """Return an array in another type; itself if it has the type."""
+    kind = np.dtype(kind)
+    return array if array.dtype == kind else _resized(device, array, lookup(kind))
+
+
+def count_up(device: Device, count: int, kind: Any) -> Array:
+    """Return the numbers 0 .. `count` - 1."""
+    out = device.xp.empty(count, kind)
+    device.launch(_step("count_up", T=out), count, count, out)
+    return out
+
+
+def fill(device: Device, out: Array, value: Any) -> Array:
+    """Set all elements of an array to a number, and return it."""
+    device.launch(_step("fill_array", T=out), out.size, out.size, out.dtype.type(value), out)
+    return out
+
+
+def gather(device: Device, array: Array, at: Array, kind: Any = None) -> Array:
+    """Return the elements at some places, in the type `kind` if it is given."""
+    out = device.xp.empty(len(at), kind or array.dtype)
+    device.launch(_step("gather", T=out, U=array, I=at), len(at), len(at), at, array, out)
+    return out
+
+
+def lower_bounds(device: Device, rising: Array, bounds: int) -> Array:
+    """Return for 0 .. `bounds` - 1 the first place whose element is not below, INT64."""
+    out = device.xp.empty(bounds, np.int64)
+    device.launch(_step("lower_bounds", T=rising), bounds, bounds, len(rising), rising, out)
+    return out
+
+
+def split_positions(device: Device, at: Array, each: int) -> tuple[Array, Array]:
+    """Return the columns and the rows of positions, of which each column has `each`."""
+    cols, rows = device.xp.empty(len(at), np.int64), device.xp.empty(len(at), index_type(each))
+    run = _step("split_positions", T=rows)
+    device.launch(run, len(at), len(at), each, at, cols, rows)
+    return cols, rows
+
+
+def _step(name: str, **arrays: Array) -> Kernel:
+    types = {macro: lookup(array.dtype) for macro, array in arrays.items()}
+    return specialised("elementwise/arrays.cu", name, **types)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -147,8 +195,8 @@ class CscMatrix:
         self.shape = shape  #: (nrows, ncols)
         self.nvals = len(row_idx)
         #: INT32 while they hold every offset and every row, else INT64; rows rise in a column.
-        self.col_ptr = col_ptr.astype(index_type(self.nvals), copy=False)
-        self.row_idx = row_idx.astype(index_type(shape[0]), copy=False)
+        self.col_ptr = as_type(device, col_ptr, index_type(self.nvals))
+        self.row_idx = as_type(device, row_idx, index_type(shape[0]))
         self.values = values  #: None if all entries have the value `iso`
         self.iso = iso
         self.symmetric: bool | None = None  #: whether it equals its transpose, once known
@@ -178,7 +226,7 @@ class CscMatrix:
         """Return a value for each entry, also where only one is kept."""
         if self.values is not None:
             return self.values
-        return self.device.xp.full(self.nvals, self.number, self.dtype.numpy)
+        return fill(self.device, self.device.xp.empty(self.nvals, self.dtype.numpy), self.number)
 
     def columns(self, begin: int = 0, end: int | None = None) -> Array:
         """Return the columns of the entries from `begin` to before `end`, or of all; INT64."""
@@ -502,7 +550,7 @@ class VectorStore:
         if self.values is None:
             values = self.spare_values(self.dtype)
             if self.iso is not None and self._nvals != 0:
-                values.fill(self.iso)
+                fill(self.device, values, self.iso)
             self.values, self.iso = values, None
 
     @property
@@ -536,7 +584,7 @@ class VectorStore:
             self._upload()
             return self.indices, self.values
         if self.form == "full":
-            return self.device.xp.arange(self.size, dtype=np.int64), self.values
+            return count_up(self.device, self.size, np.int64), self.values
         return self._list(self.values)
 
     def _list(self, values: Array | None) -> tuple[Array, Array | None]:

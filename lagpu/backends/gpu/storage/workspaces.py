@@ -9,7 +9,13 @@ import numpy as np
 
 from lagpu.backends.gpu.device.protocol import Device, has_free
 from lagpu.backends.gpu.kernels import GRID_BARRIER, constant, kernel
-from lagpu.backends.gpu.storage.stores import CscMatrix, index_type, nwords
+from lagpu.backends.gpu.storage.stores import (
+    CscMatrix,
+    as_type,
+    gather,
+    index_type,
+    nwords,
+)
 
 SMALL, CHUNK, LONG = constant("kSmall"), constant("kChunk"), constant("kLongColumn")
 #: Counters of a search, for all turns.
@@ -41,7 +47,7 @@ class PushSpace:
         xp, n = A.device.xp, A.shape[1]
         self._col_ptr = A.col_ptr
         self.device = A.device
-        count = self.num_chunks = _count_parts(A.device, A.col_ptr, SMALL, CHUNK)
+        count = self.num_chunks = count_parts(A.device, A.col_ptr, SMALL, CHUNK) + 1
         self.nbytes = push_bytes(n, count)
         A.device.require(self.nbytes, "product workspace")
         self.vertex = xp.empty(list_room(n), np.int32)
@@ -70,7 +76,7 @@ class PushSpace:
         """Return room for all groups of `size` entries, as ``push_virtual`` lists them."""
         found = self._groups.get(size)
         if found is None:
-            count = _count_parts(self.device, self._col_ptr, 0, size)
+            count = count_parts(self.device, self._col_ptr, 0, size) + 1
             self.device.require(8 * count, "push_virtual")
             found = self._groups[size] = self.device.xp.empty(count, np.uint64)
             self.nbytes += 8 * count
@@ -133,21 +139,29 @@ class PullSpace:
         self.empty = device.xp.empty(nwords(n), np.uint32)
         run = kernel("elementwise/bitmap.cu", "empty_columns", PTR=types["PTR"])
         device.launch(run, n, n, A.col_ptr, self.empty)
-        self.targets = _count_parts(device, A.col_ptr, 0, max(A.nvals, 1)) - 1
+        self.targets = count_parts(device, A.col_ptr, 0, max(A.nvals, 1))
         self.hint = device.xp.empty(n, np.int32)
         device.launch(
             kernel("elementwise/bitmap.cu", "heaviest_rows", **types),
             32 * n, n=n, col_ptr=A.col_ptr, row_idx=A.row_idx, hint=self.hint,
-            lengths_ptr=lengths.astype(A.col_ptr.dtype, copy=False),
+            lengths_ptr=as_type(device, lengths, A.col_ptr.dtype),
         )  # fmt: skip
 
 
-def _count_parts(device: Device, col_ptr: Array, shortest: int, size: int) -> int:
-    """Return one more than the parts of `size` entries of all columns longer than `shortest`."""
+def count_parts(device: Device, col_ptr: Array, shortest: int, size: int) -> int:
+    """Return the parts of `size` entries of all columns longer than `shortest`."""
     total, n = device.xp.zeros(1, np.uint64), len(col_ptr) - 1
     run = kernel("elementwise/forms.cu", "count_parts", PTR=index_ctype(col_ptr))
     device.launch(run, n, n, col_ptr, shortest, size, total)
-    return int(device.read(total)) + 1
+    return int(device.read(total))
+
+
+def entries_of(device: Device, words: Array, col_ptr: Array) -> int:
+    """Return the number of entries of the columns whose bits are set."""
+    total, n = device.xp.zeros(1, np.uint64), len(col_ptr) - 1
+    run = kernel("elementwise/forms.cu", "count_entries", PTR=index_ctype(col_ptr))
+    device.launch(run, n, n, words, col_ptr, total)
+    return int(device.read(total))
 
 
 def near_words(device: Device, n: int) -> int:
@@ -232,7 +246,7 @@ def rows_by_degree(A: CscMatrix) -> Array:
             return idx
         A.device.require(_SORTING * A.nvals, "rows by degree", "Leave out :order.")
         square = A.shape[0] == A.shape[1]
-        sizes = xp.diff(A.col_ptr if square else _row_lengths(A)).astype(np.int64)
+        sizes = lengths_of(A.device, A.col_ptr if square else _row_lengths(A)).astype(np.int64)
         most = int(sizes.max())
         key = A.columns()
         key *= most + 1  # below 2**63: offsets of so many columns of so many entries have room
@@ -245,10 +259,20 @@ def rows_by_degree(A: CscMatrix) -> Array:
 
 def _row_lengths(A: CscMatrix) -> Array:
     """Return the prefix sum of the rows' lengths."""
-    xp = A.device.xp
-    before = xp.zeros(A.shape[0] + 1, A.col_ptr.dtype)
-    before[1:] = xp.cumsum(xp.bincount(A.row_idx, minlength=A.shape[0]))
-    return before
+    device = A.device
+    counts = device.xp.zeros(A.shape[0] + 1, np.int64)
+    run = kernel("elementwise/forms.cu", "count_row_entries", IDX=index_ctype(A.row_idx))
+    device.launch(run, A.nvals, A.nvals, A.row_idx, counts)
+    return as_type(device, device.xp.cumsum(counts), A.col_ptr.dtype)
+
+
+def lengths_of(device: Device, col_ptr: Array, sign: int = 1) -> Array:
+    """Return the number of entries in each column, times `sign`."""
+    n = len(col_ptr) - 1
+    lengths = device.xp.empty(n, col_ptr.dtype)
+    run = kernel("elementwise/forms.cu", "column_lengths", PTR=index_ctype(col_ptr))
+    device.launch(run, n, n, col_ptr, sign, lengths)
+    return lengths
 
 
 def columns_of(A: CscMatrix) -> Array:
@@ -279,14 +303,17 @@ def chunks_of(form: CscMatrix) -> Chunks:
     """Return the chunks of a form's long columns, made at the first call."""
 
     def cut() -> Chunks:
-        xp = form.device.xp
-        lengths = xp.diff(form.col_ptr).astype(np.int64)
-        columns = xp.flatnonzero(lengths > LONG).astype(np.int64)
-        parts = (lengths[columns] + LONG - 1) // LONG
-        owner, part = numbered(xp, parts)
-        order = xp.argsort(part, kind="stable")  # later ones skip what a first chunk finds
-        start = form.col_ptr[columns].astype(np.int64)[owner] + part * LONG
-        return Chunks(columns, columns[owner][order], start[order])
+        device, n = form.device, form.shape[1]
+        found = device.xp.zeros(1 + 3 * (form.nvals // LONG), np.int64)
+        run = kernel("elementwise/forms.cu", "list_long", PTR=index_ctype(form.col_ptr))
+        device.launch(run, n, n, form.col_ptr, found)
+        count = int(device.read(found[:1]))
+        long = device.to_host(found[1 : 1 + 3 * count]).reshape(count, 3)
+        columns, starts, lengths = long[np.argsort(long[:, 0])].T
+        owner, part = numbered(np, (lengths + LONG - 1) // LONG)
+        order = np.argsort(part, kind="stable")  # later ones skip what a first chunk finds
+        start = starts[owner] + part * LONG
+        return Chunks(*map(device.from_host, (columns, columns[owner][order], start[order])))
 
     return form.kept("chunks", cut)
 
@@ -313,14 +340,15 @@ def batches(form: CscMatrix, groups: int) -> Array:
     """
 
     def sorted_batches() -> Array:
-        xp, n = form.device.xp, form.shape[1]
-        lengths = xp.diff(form.col_ptr)
-        before = xp.zeros(n + 1, np.int64)
-        xp.cumsum(xp.where(lengths > LONG, 0, lengths), out=before[1:])
-        ends = xp.arange(nwords(n * groups) + 1, dtype=np.int64) * 32
-        first, last = ends[:-1] // groups, xp.minimum(n, (ends[1:] + groups - 1) // groups)
-        rounds = (before[last] - before[first]) // ROUND
-        return xp.argsort(-rounds, kind="stable").astype(np.uint32)
+        device, n, count = form.device, form.shape[1], nwords(form.shape[1] * groups)
+        lengths, rounds = device.xp.zeros(n + 1, np.int64), device.xp.empty(count, np.int64)
+        types = {"PTR": index_ctype(form.col_ptr)}
+        run = kernel("elementwise/forms.cu", "short_lengths", **types)
+        device.launch(run, n, n, form.col_ptr, lengths)
+        before = device.xp.cumsum(lengths)
+        run = kernel("elementwise/forms.cu", "batch_rounds")
+        device.launch(run, count, n, count, groups, ROUND, before, rounds)
+        return as_type(device, device.xp.argsort(rounds, kind="stable"), np.uint32)
 
     return form.kept(f"batches, {groups} words a vertex", sorted_batches)
 
@@ -354,15 +382,16 @@ def _rank(form: CscMatrix, rows: CscMatrix | None, each: int) -> Ranked:
     none = Ranked(None, None, None)
     if not form.nvals or not has_free(form.device, 8 * (int(idx.nbytes) + each * n)):
         return none
-    lengths = xp.diff(_row_lengths(form) if rows is None else rows.col_ptr)
-    order = xp.argsort(-lengths, kind="stable")
-    if int(lengths[order[: CACHED // each]].sum()) < SHARE * form.nvals:
+    lengths = lengths_of(form.device, _row_lengths(form) if rows is None else rows.col_ptr, -1)
+    order, total = xp.argsort(lengths, kind="stable"), xp.zeros(1, np.uint64)
+    rank, heavy = xp.empty(n, np.int32), xp.empty(min(n, constant("kHeavy")), np.int32)
+    run = kernel("elementwise/forms.cu", "rank_vertices", PTR=index_ctype(lengths))
+    form.device.launch(run, n, n, CACHED // each, order, lengths, rank, heavy, total)
+    if int(form.device.read(total)) < SHARE * form.nvals:
         return none
-    rank = xp.empty(n, np.int32)
-    rank[order] = xp.arange(n, dtype=np.int32)
     room = xp.empty((n * each + 3) // 4, np.uint32)
-    form.cache["heaviest"] = order[: constant("kHeavy")].astype(np.int32)
-    return Ranked(rank, rank.astype(idx.dtype, copy=False)[idx], room)
+    form.cache["heaviest"] = heavy
+    return Ranked(rank, gather(form.device, rank, idx, idx.dtype), room)
 
 
 TILE = constant("kSumTile")
@@ -384,8 +413,8 @@ def heads_of(form: CscMatrix) -> Heads | None:
     None where memory is short, or where a lane cannot load four entries at once.
     """
     if "heads" not in form.cache:
-        # A byte an entry, then its bit; of the columns lengths, numbers and first entries.
-        wanted = form.nvals + form.nvals // 4 + 32 * form.shape[1]
+        # A bit an entry; of the columns numbers, bits and counts of these, and a sum of each tile.
+        wanted = form.nvals // 4 + 8 * form.shape[1]
         loads = form.nvals and max(form.shape) < 2**31 and _by_fours(form)
         if not (loads and has_free(form.device, wanted)):
             return None
@@ -403,15 +432,20 @@ def _by_fours(form: CscMatrix) -> bool:
 
 
 def _heads(form: CscMatrix) -> Heads:
-    xp, n = form.device.xp, form.shape[1]
-    there = xp.zeros(32 * nwords(n), np.bool_)
-    there[:n] = xp.diff(form.col_ptr) > 0
-    column = xp.flatnonzero(there)
-    starts = form.col_ptr[column]
+    device, xp, n, ptr = form.device, form.device.xp, form.shape[1], form.col_ptr
+    types, words = {"PTR": index_ctype(ptr)}, nwords(n)
     tiles = (form.nvals + TILE - 1) // TILE
-    ends = xp.minimum(xp.arange(tiles + 1, dtype=np.int64) * TILE, form.nvals)
-    before = xp.searchsorted(starts, ends.astype(starts.dtype)).astype(np.uint32)
-    begins = xp.zeros(tiles * TILE, np.bool_)
-    begins[starts] = True
-    bits, present = (xp.packbits(x, bitorder="little").view(np.uint32) for x in (begins, there))
-    return Heads(bits, before, column.astype(np.int32), present)
+    bits, there = xp.zeros(tiles * TILE // 32, np.uint32), xp.empty(words, np.uint32)
+    device.launch(
+        kernel("elementwise/forms.cu", "find_heads", **types), 32 * words, n, ptr, there, bits
+    )
+    counts = xp.empty(words, np.int64)
+    device.launch(kernel("elementwise/take.cu", "count_places"), words, words, there, counts)
+    upto = xp.cumsum(counts)
+    column = xp.empty(int(device.read(upto[-1:])), np.int32)
+    before = xp.empty(tiles + 1, np.uint32)
+    device.launch(
+        kernel("elementwise/forms.cu", "list_heads", **types), max(n, tiles + 1),
+        n, form.nvals, tiles, TILE, ptr, there, upto, column, before,
+    )  # fmt: skip
+    return Heads(bits, before, column, there)

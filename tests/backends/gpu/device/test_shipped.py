@@ -5,10 +5,15 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+from library_steps import COMPILED, Noted, NotingDevice
 
 import lagpu
+from lagpu import BOOL, FP64
+from lagpu.backends.gpu.backend import GpuBackend
 from lagpu.backends.gpu.device import compiled as shipped
 from lagpu.backends.gpu.kernels import kernel
+from lagpu.catalog import ALGORITHMS
+from lagpu.selftest.kernels import selected
 
 COUNT = kernel("elementwise/bitmap.cu", "count_bits")
 OPTIONS = shipped.options_of("sm_90", COUNT)
@@ -48,23 +53,31 @@ def test_without_archives_nothing_is_found(folder):
     assert shipped.find_shipped(90, OPTIONS, COUNT, 13000) is None
 
 
-@pytest.mark.ci
-def test_archives_are_of_the_kernels_that_there_are():
-    """Those of the common searches, with the blocks of a GPU; a stale archive is to be remade."""
+@pytest.fixture(scope="module")
+def cubins():
     pytest.importorskip("cuda.bindings.nvrtc")
     spec = importlib.util.spec_from_file_location("cubins", SCRIPT)
-    cubins = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(cubins)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
+
+
+@pytest.mark.ci
+def test_archives_are_of_the_kernels_that_there_are(cubins):
+    """Those of all algorithms, with the blocks of a GPU; a stale archive is to be remade."""
     kernels = cubins.common_kernels(8)
     searches = [dict(k.macros) for k in kernels if k.name == "grid_search"]
-    assert {(one["LG_BLOCK"], one.get("LG_CLUSTER")) for one in searches} == {
-        ("1024", None),
-        ("512", "8"),
+    assert {(one["LG_BLOCK"], one.get("LG_CLUSTER"), one.get("LG_STOPS")) for one in searches} == {
+        ("1024", None, "0"),
+        ("512", None, "0"),
+        ("512", None, None),
+        ("512", "8", "0"),
+        ("512", "8", None),
     }
     names = {k.name for k in kernels}
-    assert names >= {"program", "bits_search", "per_source_search", "list_bits"}
+    assert names >= {"program", "bits_search", "per_source_search", "list_bits", "table_products"}
     assert names >= {"find_unmirrored", "transposed"}
-    for path in sorted(shipped.FOLDER.glob("*.tar.xz")):
+    for path in sorted(shipped.FOLDER.glob("*.zip")):
         arch = path.name.partition(".")[0]
         capability = int(arch[3:])
         kernels = cubins.common_kernels(cubins.blocks_of_cluster(capability))
@@ -72,3 +85,26 @@ def test_archives_are_of_the_kernels_that_there_are():
         stale = [k for options, k in made
                  if not shipped.find_shipped(capability, options, k, 99999)]  # fmt: skip
         assert not stale, f"{path}: run python .ci/cubins.py {arch}"
+
+
+@pytest.mark.ci
+def test_algorithms_need_no_other_kernels(cubins):
+    """On other graphs, with values of a type for each row of the table."""
+    device, known = cubins.Recorder(8), set(cubins.common_kernels(8))
+    place, called = GpuBackend("recorder", device), set()
+    for kind, dtype in (("hubs", FP64), ("directed", BOOL), ("road", BOOL)):
+        for key, call in selected(place, 5, {kind: (dtype,)}, ALGORITHMS):
+            del device.kernels[:]
+            call()
+            called.add(key)
+            assert not set(device.kernels) - known, f"{key}, {kind}, {dtype}"
+    assert called == {row.key for row in ALGORITHMS}
+
+
+def test_algorithms_leave_nothing_to_the_compiler_of_the_array_library():
+    place = GpuBackend("noting", NotingDevice())
+    rows = [row for row in ALGORITHMS if not row.slow]  # those take minutes on a large graph
+    for key, call in selected(place, 1, {"hubs": (BOOL, FP64)}, rows):
+        Noted.steps.clear()
+        call()
+        assert not Noted.steps - COMPILED, key

@@ -6,6 +6,8 @@ from samples import picked
 
 import lagpu
 from lagpu import BOOL, FP64, INT64, Matrix, semiring
+from lagpu.backends.gpu.device.cuda import CudaDevice
+from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.ops import sparse as masked
 
 ENTRIES = (0, 1, 31, 32, 33, 64, 1023, 1024, 1025, 2049)  # of the mask's columns
@@ -17,7 +19,12 @@ OPERATORS = ("plus_pair", "plus_times", "min_secondi", "any_pair", "max_firstj",
 @pytest.fixture
 def tables(monkeypatch):
     """Every column that may have a table has one."""
-    monkeypatch.setattr(masked, "TABLE_STEPS", 1)
+    tables_from(1, monkeypatch)
+
+
+def tables_from(steps, monkeypatch):
+    for kind in (SimDevice, CudaDevice):
+        monkeypatch.setattr(kind, "limits", kind.limits._replace(table_steps=steps))
 
 
 def columns_of(lengths, nrows, rng, place, dtype, step=1):
@@ -71,7 +78,7 @@ def test_which_kernel_ran(place, tables, monkeypatch):
         in_tables = call.new(mask=M.S)
     assert "of them in columns with a table" in t.rows[-1].reason
     assert t.rows[-1].edges > 0
-    monkeypatch.setattr(masked, "TABLE_STEPS", 1 << 40)
+    tables_from(1 << 40, monkeypatch)
     assert kernel_of(lambda: call.new(mask=M.S)) == "dot_products"
     assert call.new(mask=M.S).isequal(in_tables)
 

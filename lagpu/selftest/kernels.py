@@ -1,0 +1,127 @@
+"""Calls of every algorithm on a graph of each kind, so that its kernels are compiled.
+
+A wheel has the kernels that these calls launch on a simulated device (``.ci/cubins.py``), and
+``lagpu compile`` makes the calls on a GPU.
+"""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from lagpu import algorithms, backends
+from lagpu.backends.protocol import Backend
+from lagpu.catalog import ALGORITHMS, Algorithm
+from lagpu.dtypes import BOOL, FP32, FP64, INT64, DType
+from lagpu.errors import InvalidValue, LagpuError
+from lagpu.generators import grid2d, kronecker
+from lagpu.selftest.algorithms import Inputs
+from lagpu.selftest.data import Graph
+
+#: The types of values by kind of graph; a pattern has BOOL. Searches depend on the mean degree,
+#: which is above 8, above 4, or less.
+TYPES: Mapping[str, tuple[DType, ...]] = {
+    "hubs": (BOOL, FP64, INT64, FP32),
+    "directed": (BOOL, FP64),
+    "road": (BOOL, FP64, INT64, FP32),
+}
+_SIZES = {"hubs": (7, 5), "directed": (7, 5), "road": (12, 5)}  # and for what takes long
+_MULTI = next(row.key for row in ALGORITHMS if row.name == "bfs_levels_multi")
+_MANY = list(range(64))  # sources, which take other kernels than a few
+_ROOM = 25_000  # bytes of shared memory: tables fit, and bits of all vertices do not
+
+
+def calls(place: Backend, seed: int = 1) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield the key and the call of each algorithm, by kind of graph and type of values.
+
+    The last calls take place on a device that takes small graphs for large ones, where it matters:
+    if degrees are small, and for products of matrices. A call that the algorithm refuses, such as
+    for a graph that is not connected, returns None.
+    """
+    yield from selected(place, seed, TYPES, ALGORITHMS)
+    with _for_large(place.device):
+        yield from selected(place, seed, {k: TYPES[k] for k in ("directed", "road")}, ALGORITHMS)
+        of_products = [row for row in ALGORITHMS if row.topic == "triangles"]
+        yield from selected(place, seed, {"hubs": TYPES["hubs"]}, of_products)
+
+
+def compile_all(backend: str, jobs: int) -> None:
+    """Make all calls on a backend in so many processes; the user's cache keeps what they compile.
+
+    Raises
+    ------
+    InvalidValue
+        If the backend compiles nothing.
+    """
+    if backends.get(backend).device is None:
+        raise InvalidValue(f"compile: {backend} has no kernels. Use gpu or sim.")
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=spawn) as pool:
+        list(pool.map(_make_share, [backend] * jobs, [jobs] * jobs, range(jobs)))
+
+
+def _make_share(backend: str, jobs: int, share: int) -> None:
+    """Make the calls of every so many-th algorithm: those of one algorithm share kernels."""
+    order = list(dict.fromkeys(row.key for row in ALGORITHMS))
+    for key, call in calls(backends.get(backend)):
+        if order.index(key) % jobs == share:
+            call()
+
+
+def selected(
+    place: Backend, seed: int, kinds: Mapping[str, tuple[DType, ...]], rows: Iterable[Algorithm]
+) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield what `calls` does for some kinds of graphs and some rows of the table."""
+    for kind, types in kinds.items():
+        graph, small = (_graph(kind, size, seed) for size in _SIZES[kind])
+        for dtype in types:
+            inputs, few = (Inputs.of(g.matrix(dtype, place), seed) for g in (graph, small))
+            for row in rows:
+                weighted = row.graph == "weighted" or row.name == "pagerank"
+                if dtype is BOOL or weighted or not (row.slow or kind == "road"):
+                    whole = dtype is BOOL or weighted or row.topic == "triangles"
+                    long = row.slow or not whole
+                    yield row.key, _call(row, few if long else inputs)
+        A = graph.matrix(BOOL, place)
+        yield _MULTI, functools.partial(algorithms.bfs_levels_multi, A, _MANY)
+
+
+def _call(row: Algorithm, inputs: Inputs) -> Callable[[], Any]:
+    def call() -> Any:
+        try:
+            return row.read(row.run(inputs.graphs[row.graph], inputs))
+        except LagpuError:
+            return None
+
+    return call
+
+
+def _graph(kind: str, size: int, seed: int) -> Graph:
+    """Return a graph with hubs, six edges a vertex of it, or a grid, which is connected."""
+    if kind == "road":
+        made = grid2d(size, size + seed, backend="cpu")
+    else:
+        made = kronecker(size, 8, seed=seed, backend="cpu")
+    rows, cols, _ = made.to_coo()
+    if kind == "directed":
+        kept = np.argsort((7919 * rows + 104729 * cols) % 65537, kind="stable")[: 6 * made.nrows]
+        rows, cols = rows[kept], cols[kept]
+    return Graph(kind, made.nrows, rows, cols)
+
+
+@contextmanager
+def _for_large(device: Any) -> Iterator[None]:
+    """Let a device take small graphs for large ones, as those whose search may last."""
+    before = device.limits, device.dynamic_shared_bytes
+    device.limits = device.limits._replace(lasts=0, table_steps=1)
+    device.dynamic_shared_bytes = _ROOM
+    try:
+        yield
+    finally:
+        device.limits, device.dynamic_shared_bytes = before
