@@ -115,6 +115,11 @@ class Crosscheck(Lockstep):
         return LevelsOfAll(self, x, parts) if any(y is not None for y in parts) else None
 
     # ------------------------------------------- what another run of the same loop may give
+    def evaluate(self, operation: Any) -> Any:
+        """See `Backend`."""
+        self.free_reads |= isinstance(operation, ops.Reduce) and operation.monoid.name == "any"
+        return super().evaluate(operation)
+
     def nvals(self, x: Replica) -> int:
         """See `Backend`."""
         self.free_reads |= x.loose

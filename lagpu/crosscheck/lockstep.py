@@ -49,13 +49,13 @@ class Replica:
         return "vector" if self.ndim == 1 else "matrix"
 
 
-def replaced(x: Any, change: Callable[[Replica], Any]) -> Any:
-    """Return a record in which `change` has replaced each replica."""
-    if isinstance(x, Replica):
+def replaced(x: Any, change: Callable[[Any], Any], kind: type = Replica) -> Any:
+    """Return a record in which `change` has replaced each replica, or each part of a kind."""
+    if isinstance(x, kind):
         return change(x)
     if not isinstance(x, tuple):
         return x
-    parts = [replaced(one, change) for one in x]
+    parts = [replaced(one, change, kind) for one in x]
     if all(new is old for new, old in zip(parts, x, strict=True)):
         return x
     return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
@@ -366,8 +366,11 @@ class Lockstep(Observer):
         """Call a method of each backend with its own handles, and return the results."""
         found = []
         for k, (place, label) in enumerate(zip(self.places, self.labels, strict=True)):
+            given = part(args, k)
+            if not place.capabilities.kernels:  # what a product chooses among those of others
+                given = replaced(given, lambda x: x._replace(kernel=None), ops.Product)
             try:
-                found.append(getattr(place, method)(*part(args, k)))
+                found.append(getattr(place, method)(*given))
             except Exception as error:
                 line = self._place()
                 statement = f"statement {self._number} ({line}): {self._formula or line.text}"

@@ -32,6 +32,8 @@ from lagpu.crosscheck.report import Place, Report
 from lagpu.errors import NotSupported
 from lagpu.operations import Rejection, Until
 
+KERNEL = "push_edge"
+
 
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda f: f.__name__)
 def test_backends_agree(search, graph):
@@ -179,6 +181,17 @@ def methods_of(cls):
         for name, x in vars(cls).items()
         if inspect.isfunction(x) and not name.startswith("_")
     }
+
+
+def test_a_kernel_is_chosen_where_there_are_any(graph):
+    def program(A):
+        w = Vector(INT64, A.nrows, like=A)
+        w << semiring.plus_first(Vector.from_coo([1], [2], size=A.nrows, like=A) @ A, kernel=KERNEL)
+        return w
+
+    report = crosscheck(program, graph, backends=BOTH)
+    assert report.statements == 2
+    assert backends.get("sim").last_product.kernel == KERNEL
 
 
 def test_a_matrix_is_shown_although_backends_read_its_corner_in_other_orders():

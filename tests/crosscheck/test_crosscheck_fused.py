@@ -228,6 +228,28 @@ def test_a_number_that_depends_on_a_choice_ends_the_comparison(graph):
     assert report.result.nvals == graph.nrows
 
 
+def test_a_number_that_any_chooses_is_free(graph):
+    def program(A):
+        s, u = Scalar(INT64), vector(A, *range(A.nrows))
+        for _ in loop(times=2):
+            u << u.apply(binary.plus, right=1)
+            s << u.reduce("any")
+        return s
+
+    place = with_loops(lambda place, w: None)
+    right = place.plan_loop
+
+    def other_choice(body, turns):
+        planned = right(body, turns)
+        run, s = planned.run, body[-1].out
+        planned.run = lambda: (run(), s.set(np.int64(2 + graph.nrows // 2)))
+        return planned
+
+    place.plan_loop = other_choice
+    report = crosscheck(program, graph, backends=(place,))
+    assert report.loops[0].rule.endswith(FREE)
+
+
 def test_what_was_chosen_before_the_loop_is_the_same_in_both_runs(graph):
     def program(A):
         u = semiring.any_first(vector(A, *range(A.nrows)) @ A).new()
