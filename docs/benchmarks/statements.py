@@ -109,7 +109,6 @@ def main(
     require_writable(json, "bench")
     places = [backends.get(name) for name in backend]
     found: Report = envelope(places, {}) | {"rows": []}
-    gc.disable()
     for name in backend:
         for n in size:
             for row in rows_of(name, n, turns, count):
@@ -121,4 +120,5 @@ def main(
 
 
 if __name__ == "__main__":
+    gc.disable()
     app()

@@ -45,6 +45,7 @@ def times_of(A: Matrix, root: int, turns: int, all_threads: int) -> Row:
     for turn in range(-1, turns):
         for way, (threads, how) in ways.items():
             graphblas.ss.config["nthreads"], handles.by_threads = threads, how
+            time.sleep(0.05)  # until idle threads of the search before have stopped spinning
             wall, cpu = time.perf_counter(), time.process_time()
             algorithms.bfs_levels(A, root)
             ms = (time.perf_counter() - wall) * 1e3, (time.process_time() - cpu) * 1e3

@@ -565,11 +565,6 @@ class Semiring(_Algebra):
         """``monoid_multiply``, the name in GraphBLAS."""
         return f"{self.monoid.name}_{self.multiply.name}"
 
-    @functools.cached_property
-    def sign(self) -> str:
-        """The name between two operands of a formula."""
-        return f" {self.name} "
-
     def listed(self) -> tuple[str, str, str]:
         """Return (name, sum and product, types) for a table of operators."""
         return self.name, f"{self.monoid!r} of {self.multiply!r}", self._types_shown()

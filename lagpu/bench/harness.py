@@ -75,16 +75,11 @@ def _homes(backend: Backend) -> Sequence[Backend]:
 
 def hardware_of(backend: Backend) -> dict[str, str]:
     """Return what computes: the first device and how many there are, or the number of threads."""
-    devices = devices_of(backend)
-    found: dict[str, str] = {}
-    if devices:
-        found |= devices[0].describe()
+    devices, threads = devices_of(backend), _homes(backend)[0].capabilities.threads
+    found: dict[str, str] = devices[0].describe() if devices else {}
     if len(devices) > 1:
         found["devices"] = str(len(devices))
-    for home in _homes(backend):
-        if home.capabilities.threads is not None:
-            found["threads"] = str(home.capabilities.threads())
-    return found
+    return found if threads is None else found | {"threads": str(threads())}
 
 
 def machine_line(report: Report) -> str:

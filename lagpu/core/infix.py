@@ -29,16 +29,11 @@ class Pair(Unassigned, Expression):
     """
 
     __slots__ = ("_result", "left", "right")
+    left: Any
+    right: Any
     sign: str
     usual: str
     wanted = takes = chains = ""
-
-    def _begin(self, left: Any, right: Any) -> None:
-        for operand in (left, right):
-            if isinstance(operand, Unassigned):
-                operand._mark_used()
-        self.left, self.right = left, right
-        self._used = False
 
     def _operands(self, op: Any, *numbers: Any, **options: Any) -> tuple[Any, Any, Any]:
         """Return (left, right, operator): an operand of the same sign is computed with it too.
@@ -150,7 +145,9 @@ class Joined(Pair):
                 x if hasattr(x, "ndim") or isinstance(x, Joined) else OUTPUTS[0].from_value(x)
                 for x in (left, right)
             )
-        self._begin(left, right)
+        self.left, self.right, self._used = left, right, False
+        expr.mark_used(left)
+        expr.mark_used(right)
         for operand in (left, right):
             if isinstance(operand, Joined) and operand.sign != sign:
                 self.refuse(f"{sign} next to {operand.sign} has two meanings", operand._hint)
@@ -345,7 +342,7 @@ def inner_product(u: Any, v: Any, semiring: Semiring, by: FrameType | None) -> C
     domain, result = semiring.types(u.dtype, v.dtype)
     products = expr.temporary(u.ewise_mult(v, semiring.multiply[domain]), result)
     total = products.reduce(semiring.monoid)
-    formula = (u, semiring.sign, v)
+    formula = (u, f" {semiring.name} ", v)
     return Call(total.operation, (products,), result, (), formula, by)
 
 
@@ -394,7 +391,7 @@ def vector_product(
     else:
         source = stored.operand  # the vector of a selection
         operation = MultiplySelection(source.data, u.data, product)
-    formula = (left, semiring.sign, right)
+    formula = (left, f" {semiring.name} ", right)
     return Call(operation, (source, u), product.result, (outer,), formula, by)
 
 
@@ -514,7 +511,7 @@ def _matrix_product(A: Any, B: Any, semiring: Semiring, by: FrameType | None) ->
     left, right, (left_transposed, right_transposed) = _stored(A, B)
     product = Product(semiring, domain, result, not right_transposed, True)
     operation = Multiply(right.data, left.data, product, left_transposed)
-    formula = (A, semiring.sign, B)
+    formula = (A, f" {semiring.name} ", B)
     return Call(operation, (left, right), result, (A.nrows, B.ncols), formula, by)
 
 

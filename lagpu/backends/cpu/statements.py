@@ -477,9 +477,9 @@ def multiply(w: Box, desc: Descriptor, op: ops.Multiply, plan: Plan | None = Non
         # Left to itself, SuiteSparse takes Gustavson's method from n / 16 products on, which looks
         # at all n places (docs/design/cpu.md).
         method = lib.GxB_AxB_HASH
-    threads = _threads(w, desc, A, u, product, plan) if pulls else 0
+    threads = _threads(w, desc, op, plan) if pulls else 0
     with stored_as_bitmap(u) if pulls else nullcontext():
-        info = _call(w, desc, stored, u, product, transpose, method, threads)
+        info = _call(w, desc, stored, u, product, (transpose, method, threads))
     if info:
         check(info, "mxv")
     w.search = left
@@ -500,14 +500,13 @@ def _form(A: Box, plan: Plan, product: ops.Product) -> tuple[Box, bool]:
 _A_THREAD = 1 << 19
 
 
-def _threads(w: Box, desc: Descriptor, A: Box, u: Box, product: ops.Product, plan: Plan) -> int:
+def _threads(w: Box, desc: Descriptor, op: ops.Multiply, plan: Plan) -> int:
     """Return the threads of a pull, by the entries that it will look at.
 
     SuiteSparse counts all entries of the matrix, also where a sum ends at its first one. Of the
     edges that are left, as many lead to the frontier as of any vertex without a result.
     """
-    x = Numbers(A, u, product)
-    wanted = w.size
+    x, wanted = Numbers(*op[:3]), w.size
     if desc.mask is not None and desc.complement:
         wanted -= handles.count_entries(desc.mask)
     looked = max(x.unexplored - plan.edges, 0)
@@ -516,17 +515,12 @@ def _threads(w: Box, desc: Descriptor, A: Box, u: Box, product: ops.Product, pla
     return max(1, (looked + wanted) // _A_THREAD)
 
 
-def _call(
-    w: Box,
-    desc: Descriptor,
-    A: Box,
-    u: Box,
-    product: ops.Product,
-    transpose: bool,
-    method: int,
-    threads: int = 0,
-) -> Any:
-    """Return the status of the call; 0 threads are as many as SuiteSparse takes by itself."""
+def _call(w: Box, desc: Descriptor, A: Box, u: Box, product: ops.Product, how: Any) -> Any:
+    """Return the status of the call.
+
+    `how` is (whether the matrix is transposed, method, threads): 0 are SuiteSparse's own number.
+    """
+    transpose, method, threads = how
     semiring = handles.c_semiring(product.semiring, product.domain)
     workarounds.without_hyperlists(product.semiring.multiply, A)
     mask, structure = workarounds.mask_handle(desc, A)

@@ -124,7 +124,7 @@ def _update(
     for prefix, u in operands.items():
         given |= u.arguments(prefix)
     count = w.counters.take()
-    run = _launch(w.device, w.size, name, op, w.dtype, result, desc.accum, types)
+    run = _launch(w.device, w.size, name, op, desc.accum, (w.dtype, result, *types))
     w.changes()
     run({
         **given, "m_words": mask, "complement": complement, "replace": desc.replace,
@@ -143,19 +143,10 @@ def accumulated(accum: BinaryOp | None, w: DType, z: DType) -> dict[str, Any]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _launch(
-    device: Any,
-    size: int,
-    name: str,
-    op: Operator | None,
-    w: DType,
-    result: DType,
-    accum: BinaryOp | None,
-    types: tuple[DType, ...],
-) -> CheckedLaunch:
+def _launch(device: Any, size: int, name: str, op: Any, accum: Any, types: Any) -> CheckedLaunch:
     """Return a launch over all of a vector; all but the size varies."""
-    file = "combine" if name == "combine" else "map"
-    by = dict(zip(_TYPES[name], types, strict=True)) | accumulated(accum, w, result)
+    file, (w, result, *read) = "combine" if name == "combine" else "map", types
+    by = dict(zip(_TYPES[name], read, strict=True)) | accumulated(accum, w, result)
     run = specialised(f"elementwise/{file}.cu", name, OP=op, W=w, **by)
     # Each block adds what it counts to one number. Stores wait for nothing: few threads do.
     most, block = device.resident_threads, BLOCK
