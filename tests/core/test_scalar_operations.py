@@ -1,5 +1,6 @@
 """Operations on scalars; and what an empty one, a mask of the input and a mask of a row do."""
 
+import numpy as np
 import pytest
 
 from lagpu import BOOL, FP64, INT64, Matrix, Scalar, Vector, agg, binary, monoid, select, unary
@@ -22,6 +23,7 @@ s, t, none = Scalar(INT64, 5, name="s"), Scalar(INT64, 2, name="t"), Scalar(INT6
         (lambda: binary.plus(none | none), None),
         (lambda: binary.plus(1 | s | none), 6),
         (lambda: binary.plus(1 | (2 | s)), 8),
+        (lambda: binary.plus(s | np.int64(1)), 6),
         (lambda: monoid.min(s & t & 9), 2),
         (lambda: binary.times(s & none), None),
         (lambda: binary.plus(s | none, left_default=1, right_default=10), 15),
