@@ -169,6 +169,16 @@ def test_a_mask_of_a_row_and_of_a_column(backend):
     assert A.to_dicts()[0] == {0: 11, 1: 8}
 
 
+def test_a_mask_of_a_matrix_over_a_diagonal(backend):
+    A = matrix(backend)
+    A.setdiag(9, mask=A.S)
+    assert A.diag().to_dict() == {0: 9, 1: 9, 2: 9}
+    A.setdiag(7, 1, mask=~A.S)
+    assert A.diag(1).to_dict() == {0: 7, 1: 7}
+    A.setdiag(1, 1, mask=A.S, accum="plus")
+    assert A.diag(1).to_dict() == {0: 8, 1: 8}
+
+
 def test_masks_meet_vectors(backend):
     u = Vector.from_coo([0, 1], [True, False], size=3, backend=backend)
     m = Vector.from_coo([1, 2], [1, 1], size=3, backend=backend)
