@@ -615,6 +615,7 @@ class IndexUnaryTable(OperatorTable[IndexUnaryOp]):
 
         A sign is a name too: ``">"`` is that of ``valuegt``, ``"row<="`` that of ``rowle``.
         """
+        op = op.lower() if type(op) is str else op  # "TRIL", as in C
         signed = _SIGNED.fullmatch(op) if type(op) is str else None
         if signed is not None:
             op = f"{signed[1] or 'value'}{SIGNS[signed[2]]}"
@@ -690,7 +691,7 @@ class MonoidTable(Table[Monoid]):
         return self.register(name, binaryop, identity, terminal=terminal)
 
     def register_anonymous(self, binaryop: Any, identity: Any, name: str | None = None) -> Any:
-        """Return a monoid without a place in the table; `identity` may be one for each type."""
+        """Return a monoid without a place in the table, or one for each choice of parameters."""
         own = name or str(getattr(binaryop, "name", "anonymous"))
         if isinstance(binaryop, Parameterized):
             end = identity if callable(identity) else lambda *x, **y: identity

@@ -311,9 +311,9 @@ def _joined(
     if combined is not None:
         return combined(op, by, **defaults)
     sparse = [getattr(type(x), "apply", None) is not None for x in operands]
-    if sparse == [True, True] and not defaults:  # a scalar has `apply`, too
-        sparse = [getattr(x, "ndim", 1) != 0 for x in operands]
-        sparse[0] = sparse[0] or not sparse[1]
+    if sparse == [True, True]:  # one of them, or both, is a scalar
+        first, second = (getattr(x, "ndim", 1) == 0 for x in operands)
+        sparse = [second or not first, not second]
     if sparse == [True, False] and not defaults:
         return operands[0].apply(applied, operands[1])._written_in(by)
     if sparse == [False, True] and not defaults:
@@ -655,30 +655,10 @@ _tables: dict[str, Any] = {}  #: the table of each kind
 Row = TypeVar("Row", UnaryOp, BinaryOp, IndexUnaryOp, Monoid, Semiring)
 
 #: The operators whose operands may be exchanged.
-_SYMMETRIC = frozenset(
-    [
-        "plus",
-        "times",
-        "min",
-        "max",
-        "any",
-        "pair",
-        "land",
-        "lor",
-        "lxor",
-        "lxnor",
-        "eq",
-        "ne",
-        "iseq",
-        "isne",
-        "hypot",
-        "band",
-        "bor",
-        "bxor",
-        "bxnor",
-        "isclose",
-    ]
-)
+_SYMMETRIC = frozenset((
+    "plus", "times", "min", "max", "any", "pair", "land", "lor", "lxor", "lxnor", "eq", "ne",
+    "iseq", "isne", "hypot", "band", "bor", "bxor", "bxnor", "isclose",
+))  # fmt: skip
 #: sign -> the name of its operator
 SIGNS = {
     "+": "plus", "-": "minus", "*": "times", "/": "truediv", "//": "floordiv", "**": "pow",
@@ -833,8 +813,7 @@ class Table(Namespace, Generic[Row]):
             )
         plain = name.strip().replace(".", "_") if self.kind == "semiring" else name.strip()
         if "." in plain or (f"numpy.{plain}" in self._paths and plain not in self):
-            plain = plain if plain in self._paths else f"numpy.{plain}"
-            return self[plain]
+            return self[plain if "." in plain else f"numpy.{plain}"]
         signs = {**SIGNS, "-": "ainv"} if self.kind == "unary" else SIGNS
         words = [signs.get(part, part) for part in plain.split("_")] if plain else [plain]
         found = self["_".join(words)]

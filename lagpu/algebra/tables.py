@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import TYPE_CHECKING, Any, cast
 
@@ -202,9 +203,23 @@ class Selector:
     def __repr__(self) -> str:
         return f"select.{self.name}"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _selector, (self.op,)
+
+    def __getitem__(self, dtype: Any) -> Selector:
+        """Return what selects with the domain of the operator forced to `dtype`."""
+        return _selector(self.op[dtype])
+
     def __call__(self, operand: Any, thunk: Any = 0) -> Any:
         """Return the deferred selection from a vector or a matrix."""
         return operand.select(self.op, thunk)._written_in(sys._getframe(1))
+
+
+@functools.cache
+def _selector(op: IndexUnaryOp) -> Selector:
+    """Return what selects by an operator: one object for each."""
+    named = vars(Selectors).get(op.name)
+    return named if isinstance(named, Selector) and named.op is op else Selector(op)
 
 
 class Compared:

@@ -512,9 +512,10 @@ class Updater(Unassigned, NoArithmetic):
         self.__class__ = _UsedUpdater
         out, mask = self.out, self.mask
         if mask is not None and mask.vector.ndim < out.ndim:  # of the row or the column
-            single = [not isinstance(x, slice) and np.ndim(x) == 0 for x in indices]
+            pair = indices if isinstance(indices, tuple) else ()
+            single = [not isinstance(x, slice) and np.ndim(x) == 0 for x in pair]
             if single in ([True, False], [False, True]):
-                line = [x if one else slice(None) for x, one in zip(indices, single, strict=True)]
+                line = [x if one else slice(None) for x, one in zip(pair, single, strict=True)]
                 found: Updater = out[tuple(line)]._updater(mask, self.accum, self.replace)
                 found.indices = indices
                 return found

@@ -119,9 +119,9 @@ def _joins(x: Any, sign: str) -> bool:
 
 def _is_number(x: Any) -> bool:
     """Whether `x` is a scalar, a number, or two of them that wait for an operator."""
-    if isinstance(x, Joined):
+    if type(x) is Joined:
         return _is_number(x.left) and _is_number(x.right)
-    return np.ndim(x) == 0 if isinstance(x, (int, float, np.generic)) else isinstance(x, OUTPUTS[0])
+    return type(x) is OUTPUTS[0] or isinstance(x, (int, float, np.generic))
 
 
 _WAYS = {"|": ("ewise_add", "plus", "lor"), "&": ("ewise_mult", "times", "land")}
@@ -142,7 +142,7 @@ class Joined(Pair):
         scalars = _is_number(left) and _is_number(right)
         if scalars:
             left, right = (
-                x if hasattr(x, "ndim") or isinstance(x, Joined) else OUTPUTS[0].from_value(x)
+                x if isinstance(x, (Joined, OUTPUTS[0])) else OUTPUTS[0].from_value(x)
                 for x in (left, right)
             )
         self.left, self.right, self._used = left, right, False
@@ -486,6 +486,8 @@ class MatrixOperand(NoTruth):
             If the matrix is not square.
         """
         algebra, n = semiring.lookup(op), arguments.integer(n, "power: n", 0)
+        if self.nrows != self.ncols:
+            raise DimensionMismatch(f"power: {name_of(self)} has shape {self.shape}: not square.")
         if n == 0:
             times = monoid.lookup(algebra.multiply)
             kind = algebra.types(self.dtype, self.dtype)[1]

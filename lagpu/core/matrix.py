@@ -12,7 +12,7 @@ from lagpu import backends
 from lagpu.backends.protocol import Backend
 from lagpu.core import arguments
 from lagpu.core.collection import Aggregator, Collection, adder, aggregate
-from lagpu.core.expr import OUTPUTS, Call, Updater, assign
+from lagpu.core.expr import OUTPUTS, Call, Mask, Updater, assign
 from lagpu.core.hints import is_operand
 from lagpu.core.infix import MatrixOperand
 from lagpu.core.vector import Vector
@@ -535,7 +535,7 @@ class Matrix(Collection, MatrixOperand):
             has none either, unless there is an accumulator.
         k : int
             The diagonal; `k` > 0 lies above the main one.
-        mask, accum : Mask of a vector, BinaryOp, optional
+        mask, accum : Mask of a vector or of a matrix of this shape, BinaryOp, optional
             The places of the diagonal that are written, and what combines old and new values.
 
         Raises
@@ -554,6 +554,8 @@ class Matrix(Collection, MatrixOperand):
             raise DimensionMismatch(
                 f"setdiag: {values.size} values != {new.size} places of diagonal {k}."
             )
+        if isinstance(mask, Mask) and mask.vector.shape == self.shape:
+            mask = Mask(mask.new().diag(k), True)
         assign(Updater(new, mask, accum), values)
         i, x = new.to_coo()
         rest = self.select("offdiag", k).new()

@@ -230,6 +230,7 @@ class Scalar(NoArithmetic):
         found, op = self._value, function.op
         if found is not None and isinstance(op, IndexUnaryOp):
             found = op.numpy(cast(found, function.domain), 0, 0, function.right)
+            found = cast(found, function.result)
         elif found is not None:
             sides = (function.left, found, function.right)
             found = op.evaluate(function.domain, *(x for x in sides if x is not None))

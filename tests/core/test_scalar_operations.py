@@ -1,5 +1,6 @@
 """Operations on scalars; and what an empty one, a mask of the input and a mask of a row do."""
 
+import numpy as np
 import pytest
 
 from lagpu import BOOL, FP64, INT64, Matrix, Scalar, Vector, agg, binary, monoid, select, unary
@@ -22,6 +23,7 @@ s, t, none = Scalar(INT64, 5, name="s"), Scalar(INT64, 2, name="t"), Scalar(INT6
         (lambda: binary.plus(none | none), None),
         (lambda: binary.plus(1 | s | none), 6),
         (lambda: binary.plus(1 | (2 | s)), 8),
+        (lambda: binary.plus(s | np.int64(1)), 6),
         (lambda: monoid.min(s & t & 9), 2),
         (lambda: binary.times(s & none), None),
         (lambda: binary.plus(s | none, left_default=1, right_default=10), 15),
@@ -165,6 +167,16 @@ def test_a_mask_of_a_row_and_of_a_column(backend):
     assert A.to_dicts() == {0: {0: 1, 1: 8}, 1: {1: 3, 2: 5}}
     A(~m.S, binary.plus)[0, [0, 1]] << [10, 10]
     assert A.to_dicts()[0] == {0: 11, 1: 8}
+
+
+def test_a_mask_of_a_matrix_over_a_diagonal(backend):
+    A = matrix(backend)
+    A.setdiag(9, mask=A.S)
+    assert A.diag().to_dict() == {0: 9, 1: 9, 2: 9}
+    A.setdiag(7, 1, mask=~A.S)
+    assert A.diag(1).to_dict() == {0: 7, 1: 7}
+    A.setdiag(1, 1, mask=A.S, accum="plus")
+    assert A.diag(1).to_dict() == {0: 8, 1: 8}
 
 
 def test_masks_meet_vectors(backend):
