@@ -13,7 +13,7 @@ from sharing import place_on_gpu
 from world import World
 
 from lagpu import backends, generators
-from lagpu.backends.gpu.fused.program import batch as program_batch
+from lagpu.core import recorder
 from lagpu.errors import BackendUnavailable
 
 pytest_plugins = ["pytester"]  # suites inside of tests
@@ -53,8 +53,8 @@ MUST_IN_CI = ("cpu", "sim")  # a machine without a GPU still has these
 # Most kernels of a test run are compiled for one small graph: compiling is what takes the time.
 os.environ.setdefault("LAGPU_SIM_FLAGS", "-O0")
 
-# Tests of batches make their programs at once; others run the statements that waited one by one.
-program_batch.AFTER = 10**9
+# Statements wait only in tests of that, which make the programs of batches at once.
+recorder.HOT = 10**9
 
 hypothesis.settings.register_profile("dev", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, database=None)

@@ -282,7 +282,7 @@ def bodies(A: Matrix) -> Iterator[Row]:
             names, how = _run(A, body)
         fused = bool(how) and not how.startswith("eager")
         programs = names.count("program")
-        one_each = programs > 1 and len(names) - programs < 6
+        one_each = programs > 1 and len(names) - programs < 8
         way = "one kernel" if fused else "one launch an iteration" if one_each else "statements"
         ms = _median_ms(lambda body=body: body(A).wait(), 10)
         yield {"what": "body", "name": body.__name__, "runs": way, "launches": len(names),

@@ -13,6 +13,7 @@ from typing import Any
 
 from lagpu.backends.protocol import Backend
 from lagpu.errors import OutOfMemory
+from lagpu.host.interrupt import uninterrupted
 from lagpu.operations import (
     Constant,
     FusedLoop,
@@ -141,7 +142,7 @@ def why_unreadable(x: Any) -> str:
     recorder = current_recorder()
     recorded = recorder is not None and x.backend in (None, recorder.backend)
     if not recorded:
-        flush()
+        queue.flush()
     return "a loop is being recorded" if recorded else ""
 
 
@@ -255,9 +256,12 @@ class Queue:
     def flush(self, counted: Handle | None = None) -> None:
         """Run the statements that wait; `counted` is as `flush` takes it.
 
-        If one of them raises, it is as if the program had ended there.
+        If one of them raises, it is as if the program had ended there. An interrupt, which comes
+        after all of them in the program, is raised when they have run.
         """
-        with self._lock:
+        if not self.statements:
+            return
+        with self._lock, uninterrupted():
             taken, self.statements = self.statements, []
             if taken:
                 self._is_shared = self._is_shared or not self._is_mine()

@@ -1,6 +1,7 @@
 """Statements of a loop that Python runs wait for each other, and run as one program."""
 
 import os
+import signal
 import tempfile
 import threading
 from pathlib import Path
@@ -292,9 +293,9 @@ def test_eager_waits_for_nothing(place):
     assert w.get(1) == 4
 
 
-def test_lines_wait_once_they_came_often(backend):
-    if backend.capabilities.batches is None:
-        pytest.skip("cpu runs each statement by itself")
+def test_lines_wait_once_they_came_often(place, monkeypatch):
+    monkeypatch.setattr(recorder, "HOT", 3)
+    backend = place
     u, w, waiting = full(backend), Vector(FP64, 70, backend=backend), []
     for _ in range(recorder.HOT + 2):
         w << u
@@ -314,8 +315,25 @@ def test_a_line_that_no_other_joins_does_not_wait(place):
     assert w.get(1) == 3
 
 
-def test_another_thread_sees_what_this_one_wrote(place, monkeypatch):
-    monkeypatch.setattr(recorder.queue, "_is_shared", False)
+def test_an_interrupt_comes_when_all_have_run(place, monkeypatch):
+    u, w, x = full(place), Vector(FP64, 70, backend=place), Vector(FP64, 70, backend=place)
+    w << u
+    x << u * 2
+    real = recorder.run_statement
+
+    def interrupted(backend, s, depth=0):
+        signal.raise_signal(signal.SIGINT)
+        real(backend, s, depth)
+
+    monkeypatch.setattr(program_batch, "AFTER", 9)
+    monkeypatch.setattr(recorder, "run_statement", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        w.to_coo()
+    monkeypatch.undo()
+    assert (w.get(3), x.get(3)) == (3, 6)
+
+
+def test_another_thread_sees_what_this_one_wrote(place):
     u, w, found = full(place), Vector(FP64, 70, backend=place), []
     w << u
     w << u * 2

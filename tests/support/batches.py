@@ -9,6 +9,7 @@ from lagpu.core import recorder
 @contextmanager
 def batches_at_once(after=0):
     """Let all lines wait; batches alike run one by one `after` times, then as a program."""
+    recorder.queue.forget()  # another test's thread may have used it
     kept = recorder.HOT, program_batch.AFTER, program_batch.WAITS
     recorder.HOT, program_batch.AFTER, program_batch.WAITS = 0, after, True
     try:
