@@ -239,7 +239,7 @@ def compile_kernels(backend: str, jobs: int | None) -> None:
     from lagpu.selftest.kernels import compile_all
 
     began = time.perf_counter()
-    compile_all(backend, jobs or os.cpu_count() or 1)
+    compile_all(backend, jobs or min(8, os.cpu_count() or 1))
     show(f"the kernels of all algorithms are compiled, in {time.perf_counter() - began:.0f} s")
 
 

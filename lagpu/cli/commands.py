@@ -321,7 +321,7 @@ row(
     "check.compile_kernels",
     "Compile the kernels of all algorithms, so that no first call waits for a compiler.",
     "backend jobs",
-    jobs=option(int, "Processes; by default one a core."),
+    jobs=option(int, "Processes; by default one a core, at most 8: each takes memory of the GPU."),
 )
 row(
     "backends",

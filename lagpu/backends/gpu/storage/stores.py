@@ -117,7 +117,7 @@ def lower_bounds(device: Device, rising: Array, bounds: int) -> Array:
 
 
 def split_positions(device: Device, at: Array, each: int) -> tuple[Array, Array]:
-    """Return the columns and the rows of positions, of which each column has `each`."""
+    """Return the columns and the rows of positions; a column has `each` of them."""
     cols, rows = device.xp.empty(len(at), np.int64), device.xp.empty(len(at), index_type(each))
     run = _step("split_positions", T=rows)
     device.launch(run, len(at), len(at), each, at, cols, rows)
