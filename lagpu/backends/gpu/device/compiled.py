@@ -5,9 +5,10 @@ from __future__ import annotations
 import atexit
 import functools
 import hashlib
+import importlib
 import io
+import json
 import os
-import pickle
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lagpu.backends.gpu.kernels import Kernel
+from lagpu.backends.gpu.kernels import Kernel, Param
 from lagpu.errors import BackendUnavailable, KernelCompileError
 from lagpu.host import files, interrupt
 
@@ -122,15 +123,17 @@ def _whole(path: Path) -> bytes | None:
 
 # ------------------------------------------------------------------------- in the background
 _CHILD = (
-    "import os, pickle, sys; os.nice(10); given = sys.stdin.buffer; "
-    "sys.path[:] = pickle.load(given); build, values = pickle.load(given); build(*values)"
+    "import json, os, sys; os.nice(10); given = json.load(sys.stdin); sys.path[:] = given['path']; "
+    "from lagpu.backends.gpu.device.compiled import build_given; build_given(given)"
 )
 _MOST = 2  # processes at once
 _running: list[subprocess.Popen[bytes]] = []
 
 
-def beside(build: Callable[..., object], *values: Any) -> Callable[[], bool | None]:
+def beside(build: Callable[..., object], kernel: Kernel, *values: Any) -> Callable[[], bool | None]:
     """Call a function of a module in another process, which ends with this one.
+
+    It takes a kernel, and numbers and texts.
 
     Returns
     -------
@@ -146,7 +149,7 @@ def beside(build: Callable[..., object], *values: Any) -> Callable[[], bool | No
             if len(_running) >= _MOST:
                 return None
             try:
-                started.append(_started(build, values))
+                started.append(_started(build, kernel, values))
             except OSError:
                 return False
             _running.append(started[0])
@@ -156,15 +159,29 @@ def beside(build: Callable[..., object], *values: Any) -> Callable[[], bool | No
     return done
 
 
-def _started(build: Callable[..., object], values: tuple[Any, ...]) -> subprocess.Popen[bytes]:
-    with tempfile.TemporaryFile() as given:  # a pipe would make us wait for the other end
-        pickle.dump(sys.path, given)
-        pickle.dump((build, values), given)
-        given.seek(0)
+def _started(
+    build: Callable[..., object], kernel: Kernel, values: tuple[Any, ...]
+) -> subprocess.Popen[bytes]:
+    params = [(x.name, x.ctype, x.pointer, x.const) for x in kernel.params]
+    parts = kernel.file, kernel.name, kernel.macros, kernel.source, params
+    given = {"path": sys.path, "build": (build.__module__, build.__name__), "kernel": parts}
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as file:  # for a pipe we might wait
+        json.dump(given | {"values": values}, file)
+        file.seek(0)
         return subprocess.Popen(
-            [sys.executable, "-c", _CHILD], stdin=given, stdout=subprocess.DEVNULL,
+            [sys.executable, "-c", _CHILD], stdin=file, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, process_group=0,
         )  # fmt: skip
+
+
+def build_given(given: dict[str, Any]) -> None:
+    """Do in the other process what `beside` is to do."""
+    module, name = given["build"]
+    file, kernel, macros, source, params = given["kernel"]
+    specialised = tuple((macro, value) for macro, value in macros)
+    made = Kernel(file, kernel, specialised, source, tuple(Param(*x) for x in params))
+    values = (tuple(x) if isinstance(x, list) else x for x in given["values"])
+    getattr(importlib.import_module(module), name)(made, *values)
 
 
 @atexit.register
