@@ -13,6 +13,7 @@ from limits import set_limits
 from pieces_of_search import gpu_grid, gpus_for, sims
 from samples import picked
 
+from lagpu import Vector, loop
 from lagpu.backends.gpu.fused import loop as fused_loop
 from lagpu.backends.grid import search as fused
 
@@ -144,6 +145,18 @@ def signalled(*case):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_a_bounded_loop_goes_on(place):
+    """It ends soon by itself, and the word may be set for a loop of another thread."""
+    x = Vector.from_dense([1, 2], backend=place)
+    place.device.stop[1][0] = 1
+    try:
+        for _ in loop(times=200):
+            x << x.apply("plus", 1)
+    finally:
+        place.device.stop[1][0] = 0
+    assert x.to_coo()[1].tolist() == [201, 202]
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,8 @@ class GeneratedLoop(KernelLoop):
             x.changes()
         launch = functools.partial(
             self.device.launch, kernel, grid * block, *given, block=block, cooperative=True,
-            times=times, counters=counters, barrier=barrier, stop=self.device.stop[0],
+            times=times, counters=counters, barrier=barrier,
+            stop=self.device.stop[0] if self.stops else None,
             **({} if log is None else {"log_words": log.words, "log_is_new": log.is_new}),
         )  # fmt: skip
 
