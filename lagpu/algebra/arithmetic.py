@@ -690,16 +690,25 @@ class MonoidTable(Table[Monoid]):
             return self._add(made)
         return self.register(name, binaryop, identity, terminal=terminal)
 
-    def register_anonymous(self, binaryop: Any, identity: Any, name: str | None = None) -> Any:
+    def register_anonymous(
+        self,
+        binaryop: Any,
+        identity: Any,
+        name: str | None = None,
+        *,
+        is_idempotent: bool = False,
+    ) -> Any:
         """Return a monoid without a place in the table, or one for each choice of parameters."""
         own = name or str(getattr(binaryop, "name", "anonymous"))
         if isinstance(binaryop, Parameterized):
             end = identity if callable(identity) else lambda *x, **y: identity
-            return Parameterized(
+            made = Parameterized(
                 lambda *x, **y: self.register_anonymous(binaryop(*x, **y), end(*x, **y), own),
                 own,
                 (binaryop, identity),
             )
+            binaryop.monoid, made.is_idempotent = made, is_idempotent
+            return made
         return self._row(own, binaryop, identity, None)
 
     def lookup(self, op: Any) -> Monoid:

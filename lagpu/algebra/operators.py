@@ -726,7 +726,8 @@ class Parameterized:
     Where an operator belongs it stands for the one of the default parameters.
     """
 
-    is_positional = False
+    is_positional = is_idempotent = False
+    monoid: Parameterized | None = None  # of a binary operator, once it is made
 
     def __init__(self, make: Callable[..., Any], name: str, of: Iterable[Any] = ()) -> None:
         functions = [inspect.signature(getattr(f, "made_of", f)) for f in of if callable(f)]
