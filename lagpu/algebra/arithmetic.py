@@ -352,6 +352,7 @@ class UnaryTable(OperatorTable[UnaryOp]):
     """``z = f(x)``."""
 
     kind, row = "unary", UnaryOp
+    signs: ClassVar[dict[str, str]] = {"-": "ainv"}
 
     identity = _unary("identity", lambda x: x, "x")
     ainv = _unary("ainv", lambda x: np.negative(x), "-x", domain=arithmetic)
@@ -716,6 +717,8 @@ class MonoidTable(Table[Monoid]):
         if isinstance(op, BinaryOp) and op.name in self and self[op.name].op.name == op.name:
             found = self[op.name]
             return found if op.dtype is None else found[op.dtype]
+        if type(op) is Parameterized:
+            op = op.monoid or op
         return super().lookup(op)
 
     def register(self, name: str, op: BinaryOp, identity: Any, *, terminal: Any = None) -> Monoid:

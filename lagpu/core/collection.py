@@ -207,6 +207,7 @@ class AggregatorTable(Table[Aggregator]):  # type: ignore[type-var]  # a table o
     """Sums that are more than a monoid, by the names of python-graphblas."""
 
     kind, row = "agg", Aggregator
+    signs: ClassVar[dict[str, str]] = {"+": "sum", "*": "prod", "|": "any", "&": "all"}
 
     sum = _of_monoid(monoid.plus, "the sum")
     prod = _of_monoid(monoid.times, "the product")

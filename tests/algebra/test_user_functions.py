@@ -116,6 +116,7 @@ def test_parameters_make_operators(u):
         assert not add.is_idempotent
         assert u.reduce(add(1)).new().value == 1
         assert u.reduce(add).new().value == -1
+        assert u.reduce(f).new().value == -1
         A = u.diag()
         twice = semiring.register_anonymous(add, f)
         assert A.mxv(u, twice(1)).new().to_coo()[1].tolist() == [3, 5, -7]
