@@ -352,6 +352,7 @@ class UnaryTable(OperatorTable[UnaryOp]):
     """``z = f(x)``."""
 
     kind, row = "unary", UnaryOp
+    signs: ClassVar[dict[str, str]] = {"-": "ainv"}
 
     identity = _unary("identity", lambda x: x, "x")
     ainv = _unary("ainv", lambda x: np.negative(x), "-x", domain=arithmetic)
@@ -690,16 +691,25 @@ class MonoidTable(Table[Monoid]):
             return self._add(made)
         return self.register(name, binaryop, identity, terminal=terminal)
 
-    def register_anonymous(self, binaryop: Any, identity: Any, name: str | None = None) -> Any:
+    def register_anonymous(
+        self,
+        binaryop: Any,
+        identity: Any,
+        name: str | None = None,
+        *,
+        is_idempotent: bool = False,
+    ) -> Any:
         """Return a monoid without a place in the table, or one for each choice of parameters."""
         own = name or str(getattr(binaryop, "name", "anonymous"))
         if isinstance(binaryop, Parameterized):
             end = identity if callable(identity) else lambda *x, **y: identity
-            return Parameterized(
+            made = Parameterized(
                 lambda *x, **y: self.register_anonymous(binaryop(*x, **y), end(*x, **y), own),
                 own,
                 (binaryop, identity),
             )
+            binaryop.monoid, made.is_idempotent = made, is_idempotent
+            return made
         return self._row(own, binaryop, identity, None)
 
     def lookup(self, op: Any) -> Monoid:
@@ -707,6 +717,8 @@ class MonoidTable(Table[Monoid]):
         if isinstance(op, BinaryOp) and op.name in self and self[op.name].op.name == op.name:
             found = self[op.name]
             return found if op.dtype is None else found[op.dtype]
+        if type(op) is Parameterized:
+            op = op.monoid or op
         return super().lookup(op)
 
     def register(self, name: str, op: BinaryOp, identity: Any, *, terminal: Any = None) -> Monoid:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import BuiltinFunctionType, FrameType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -726,7 +726,8 @@ class Parameterized:
     Where an operator belongs it stands for the one of the default parameters.
     """
 
-    is_positional = False
+    is_positional = is_idempotent = False
+    monoid: Parameterized | None = None  # of a binary operator, once it is made
 
     def __init__(self, make: Callable[..., Any], name: str, of: Iterable[Any] = ()) -> None:
         functions = [inspect.signature(getattr(f, "made_of", f)) for f in of if callable(f)]
@@ -753,6 +754,7 @@ class Table(Namespace, Generic[Row]):
 
     kind: str = ""
     row: type[Any] = object
+    signs: ClassVar[dict[str, str]] = {}  # where they differ from those of `SIGNS`
 
     def __init__(self) -> None:
         self._rows: dict[str, Row] = {
@@ -814,7 +816,7 @@ class Table(Namespace, Generic[Row]):
         plain = name.strip().replace(".", "_") if self.kind == "semiring" else name.strip()
         if "." in plain or (f"numpy.{plain}" in self._paths and plain not in self):
             return self[plain if "." in plain else f"numpy.{plain}"]
-        signs = {**SIGNS, "-": "ainv"} if self.kind == "unary" else SIGNS
+        signs = {**SIGNS, **self.signs}
         words = [signs.get(part, part) for part in plain.split("_")] if plain else [plain]
         found = self["_".join(words)]
         typed: Row = found[dtype[:-1].strip()] if bracket else found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from sys import _getframe
 from types import FrameType
@@ -207,6 +207,7 @@ class AggregatorTable(Table[Aggregator]):  # type: ignore[type-var]  # a table o
     """Sums that are more than a monoid, by the names of python-graphblas."""
 
     kind, row = "agg", Aggregator
+    signs: ClassVar[dict[str, str]] = {"+": "sum", "*": "prod", "|": "any", "&": "all"}
 
     sum = _of_monoid(monoid.plus, "the sum")
     prod = _of_monoid(monoid.times, "the product")
@@ -260,11 +261,29 @@ class AggregatorTable(Table[Aggregator]):  # type: ignore[type-var]  # a table o
     first = Aggregator(_value_at(monoid.min), "the value of the first entry")
     last = Aggregator(_value_at(monoid.max), "the value of the last entry")
 
-    def named(self, op: Any) -> Aggregator | None:
-        """Return the aggregator given as itself or by a name that no monoid has; else None."""
-        if type(op) is Aggregator:
-            return op
-        return self[op] if type(op) is str and op not in monoid and op in self else None
+    @staticmethod
+    def Aggregator(
+        name: str, *, composite: Iterable[Aggregator], finalize: Callable[..., Any], types: Any = ()
+    ) -> Aggregator:
+        """Return an aggregator of one's own, without a place in the table.
+
+        Parameters
+        ----------
+        name : str
+            Its name in messages.
+        composite : list of Aggregator
+            The aggregators whose sums it combines.
+        finalize : callable
+            Returns the call that combines them, of their vectors and of ``opts``, which is empty.
+        types
+            Accepted as in python-graphblas.
+        """
+        parts = tuple(composite)
+        made = Aggregator(
+            lambda x: finalize(*(part.recipe(x) for part in parts), {}).new(), "a user's own"
+        )
+        made.__set_name__(AggregatorTable, name)
+        return made
 
 
 agg = AggregatorTable()
@@ -274,10 +293,9 @@ def adder(op: Any) -> Monoid | Aggregator:
     """Return the monoid of a reduction, or an aggregator that is more than a monoid."""
     if type(op) is Monoid:
         return op
-    aggregator = agg.named(op)
-    if aggregator is None:
-        return monoid.lookup(op)
-    return aggregator.monoid or aggregator
+    if type(op) is str and op not in monoid and op in agg:
+        op = agg[op]
+    return (op.monoid or op) if type(op) is Aggregator else monoid.lookup(op)
 
 
 # ------------------------------------------------------------------------------------------

@@ -108,7 +108,7 @@ class Mask(Deferred):
     ``~mask`` keeps the other positions. `vector` is a matrix if the output is one.
     """
 
-    __slots__ = ("complement", "structure", "vector")
+    __slots__ = ("__weakref__", "complement", "structure", "vector")
     _hint = "Use it as w(mask) << call, or make a vector of it with .new()."
 
     def __init__(self, vector: Any, structure: bool, complement: bool = False) -> None:
@@ -179,6 +179,15 @@ class Expression(Deferred):
         """Return the deferred operation."""
         raise NotImplementedError
 
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions of the result; 0 for a scalar."""
+        return len(self.call().shape)
+
+    def _inplace(self, sign: str, other: Any) -> Any:
+        mark_used(other)
+        self.refuse(f"has no {sign}=", "Make an object of it with .new() first.")
+
     def _computed(self) -> Any:
         """Return the result as an object, computed at the first time.
 
@@ -192,7 +201,14 @@ class Expression(Deferred):
         self._result = found = temporary(self.call())
         return found
 
-    def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
+    def new(
+        self,
+        dtype: Any = None,
+        *,
+        mask: Mask | None = None,
+        name: str | None = None,
+        is_cscalar: bool | None = None,
+    ) -> Any:
         """Return the result as a new object; see `Call.new`."""
         return self.call().new(dtype, mask=mask, name=name)
 
@@ -313,8 +329,18 @@ class Call(Unassigned, Expression):
         """Return the call itself, as other expressions return their call."""
         return self
 
-    def new(self, dtype: Any = None, *, mask: Mask | None = None, name: str | None = None) -> Any:
-        """Return the result as a new object of type `dtype`, by default the call's type."""
+    def new(
+        self,
+        dtype: Any = None,
+        *,
+        mask: Mask | None = None,
+        name: str | None = None,
+        is_cscalar: bool | None = None,
+    ) -> Any:
+        """Return the result as a new object of type `dtype`, by default the call's type.
+
+        `is_cscalar` is accepted as in python-graphblas; there is one kind of scalar.
+        """
         self.__class__ = _UsedCall
         wanted = self.dtype if dtype is None else lookup(dtype)
         make = OUTPUTS[len(self.shape)]
@@ -507,8 +533,19 @@ class Updater(Unassigned, NoArithmetic):
 
     _repr_html_ = display.updater_html
 
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        self.refuse("has no truth value")
+
+    def __eq__(self, other: object) -> Any:
+        mark_used(other)
+        self.refuse("has no ==")
+
     def __getitem__(self, indices: Any) -> Updater:
         """Return ``w(mask)[I]``, which writes only at the indices `I`."""
+        if self.indices is not None:
+            self.refuse("has its indices already", f"Write {name_of(self.out)}[I] << x.")
         self.__class__ = _UsedUpdater
         out, mask = self.out, self.mask
         if mask is not None and mask.vector.ndim < out.ndim:  # of the row or the column

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from operator import attrgetter
 from sys import _getframe
 from types import BuiltinFunctionType, FrameType, FunctionType
 from typing import Any
@@ -134,6 +135,7 @@ class Joined(Pair):
     """
 
     __slots__ = ("sign", "usual")
+    ndim = property(lambda self: max(getattr(x, "ndim", 0) for x in (self.left, self.right)))
     _remedy = "{0} has no operator, and was never used. Write w << binary.plus({0})."
     wanted, takes, chains = "operator", "combined", "|&"
 
@@ -279,6 +281,7 @@ class MatMul(Pair):
     """
 
     __slots__ = ("ndim_of_result",)
+    ndim = property(attrgetter("ndim_of_result"))
     _remedy = "{0} has no semiring, and was never used. Write w << semiring.plus_times({0})."
     sign = chains = "@"
     usual, wanted, takes = "semiring.plus_times", "semiring", "times"

@@ -658,7 +658,8 @@ def _expanded(majors: Any, indptr: Any, size: int | None, what: str) -> tuple[Ar
     """Return the row of each entry of compressed rows, and how many rows there are."""
     majors, ptr = arguments.integer_array(majors, what), arguments.integer_array(indptr, what)
     if len(ptr) != len(majors) + 1:
-        raise DimensionMismatch(f"{what}: {len(ptr)} elements of the pointer != {len(majors)} + 1.")
+        kind = DimensionMismatch if len(ptr) else InvalidValue
+        raise kind(f"{what}: {len(ptr)} elements of the pointer != {len(majors)} + 1.")
     counts = np.diff(ptr)
     if len(counts) and counts.min() < 0:
         raise IndexOutOfBound(f"{what}: the pointer falls. Give one that rises.")

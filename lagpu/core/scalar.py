@@ -46,6 +46,8 @@ class Scalar(NoArithmetic):
         The value; without one the scalar is empty.
     like : Vector or Matrix, optional
         As for these; a scalar lives on the host, and a statement of any backend may write it.
+    is_cscalar : bool, optional
+        Accepted as in python-graphblas; there is one kind of scalar.
     """
 
     __slots__ = ("__weakref__", "data", "dtype", "name")
@@ -54,7 +56,13 @@ class Scalar(NoArithmetic):
     backend = None  # a statement of any backend may write it
 
     def __init__(
-        self, dtype: Any, value: Any = None, *, like: Any = None, name: str | None = None
+        self,
+        dtype: Any,
+        value: Any = None,
+        *,
+        like: Any = None,
+        name: str | None = None,
+        is_cscalar: bool | None = None,
     ) -> None:
         self.dtype: DType = dtype_for(dtype, "Scalar")
         if like is not None:
@@ -64,7 +72,14 @@ class Scalar(NoArithmetic):
         self.data = ScalarValue(self.dtype, number)
 
     @classmethod
-    def from_value(cls, value: Any, dtype: Any = None, *, name: str | None = None) -> Scalar:
+    def from_value(
+        cls,
+        value: Any,
+        dtype: Any = None,
+        *,
+        name: str | None = None,
+        is_cscalar: bool | None = None,
+    ) -> Scalar:
         """Return a scalar of a value, of type `dtype` or else of the type of `value`."""
         value = object_of(value)
         kind = scalar_dtype(value, lookup(int), "Scalar") if dtype is None else dtype
@@ -108,7 +123,14 @@ class Scalar(NoArithmetic):
         found = self.value
         return default if found is None else found
 
-    def dup(self, dtype: Any = None, *, clear: bool = False, name: str | None = None) -> Scalar:
+    def dup(
+        self,
+        dtype: Any = None,
+        *,
+        clear: bool = False,
+        name: str | None = None,
+        is_cscalar: bool | None = None,
+    ) -> Scalar:
         """Return a copy, cast to `dtype` if it is given; empty with `clear`."""
         new = Scalar(self.dtype if dtype is None else dtype, name=name or self.name)
         found = None if clear else self._value

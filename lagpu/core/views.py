@@ -48,6 +48,11 @@ class IndexExpr(Expression):
         """Type of the values."""
         return self.of.dtype  # type: ignore[no-any-return]
 
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions: 0 for one entry."""
+        return sum(not _is_one(index) for index, _, _ in _each(self.of, self.indices))
+
     def __repr__(self) -> str:
         indices = self.indices if self.of.ndim == 2 else (self.indices,)
         return f"{name_of(self.of)}[{', '.join(map(_format_index, indices))}]"
@@ -79,6 +84,7 @@ class IndexExpr(Expression):
         mask: Any = None,
         input_mask: Any = None,
         name: str | None = None,
+        is_cscalar: bool | None = None,
     ) -> Any:
         """Return the part as a new object; see `Call.new`. `input_mask` is for the whole object."""
         if input_mask is not None:
@@ -103,10 +109,13 @@ class IndexExpr(Expression):
             k = int(single[0])
             where, shape = where[k], (shape[k],)
         if given.vector.shape != shape:
-            raise DimensionMismatch(
+            raise (DimensionMismatch if given.vector.ndim == len(shape) else DomainMismatch)(
                 f"{self!r}: the input_mask {given!r} has shape {given.vector.shape} != {shape}."
             )
         return Mask(given.new()[where].new(), True)
+
+    def _inplace(self, sign: str, other: Any) -> Any:
+        return self._infix(sign, other)  # Python then assigns it, as in w[0] += 1
 
     def _updater(self, mask: Any = None, accum: Any = None, replace: bool = False) -> Updater:
         """Return the updater of this part; one of an expression, whose result is lost, refuses."""
@@ -143,7 +152,7 @@ class MaskedInput:
     """What waits for a part of an object, of which a mask keeps entries: ``w(input_mask=m)``."""
 
     def __init__(self, mask: Any, *options: Any) -> None:
-        self.mask, self.options = mask, options
+        self.mask, self.options = expr.as_mask(options[0], mask), options
 
     def update(self, part: Any) -> None:
         """Write ``w(mask) << u[I]`` where the mask is the part `I` of that of `u`."""
@@ -173,6 +182,19 @@ class MatrixIndex(IndexExpr):
 
     __slots__ = ()
     _hint = "Use A[i, j].value, A.get(i, j) or A[i, :].new()."
+
+
+class TransposedIndex(MatrixIndex):
+    """A row, a column or an entry of ``A.T``: one of the matrix, but for its input mask."""
+
+    __slots__ = ()
+
+    def masked(self, input_mask: Any, mask: Any = None) -> Mask:
+        """Return the mask of this part; see `IndexExpr.masked`."""
+        given = expr.as_mask(self.of, input_mask)
+        if given.vector.ndim == 2:
+            given = Mask(given.new().T.new(), True)
+        return super().masked(given, mask)
 
 
 def _row_or_column(A: Any, row: Any, col: Any) -> Call:
@@ -298,6 +320,8 @@ def assignment(out: Any, value: Any, indices: Any) -> Call:
         return Call(Assign(value.data), (value,), value.dtype, value.shape, (value,))
     if indices is None and (type(value) is int or type(value) is Counter):
         return _number_assignment(out, value, None)
+    if listed := isinstance(value, (list, tuple, np.ndarray)):
+        value = _from_array(value, out, indices)
     value = _right_side(out, value)
     lists = None if indices is None else _index_lists(out, indices)
     if isinstance(value, Call):
@@ -322,8 +346,8 @@ def assignment(out: Any, value: Any, indices: Any) -> Call:
         return call
     shape = _shape_of_part(out, lists)
     if indices is not None and value.shape != shape:
-        part = sum(not _is_one(index) for index, _, _ in _each(out, indices))
-        raise (DimensionMismatch if value.ndim == part else DomainMismatch)(
+        part = IndexExpr(out, indices).ndim
+        raise (DimensionMismatch if listed or value.ndim == part else DomainMismatch)(
             f"assign: {value.name}.size {value.size} != {shape[0]} indices."
             if out.ndim == 1
             else f"assign: {value.name} has shape {value.shape} != {shape} of the indices."
@@ -341,7 +365,7 @@ def _right_side(out: Any, value: Any) -> Any:
         return value.call()
     if isinstance(value, Mask):
         value.refuse("is not a result")
-    return _from_array(value, out) if isinstance(value, (list, tuple, np.ndarray)) else value
+    return value
 
 
 def _number_assignment(
@@ -366,13 +390,15 @@ def _number_assignment(
     return Call(AssignScalar(number, where), (out,), out.dtype, out.shape, (shown,))
 
 
-def _from_array(array: Any, like: Any) -> Any:
-    """Return a list or an array of numbers as a vector or a matrix where `like` lives."""
+def _from_array(array: Any, like: Any, indices: Any) -> Any:
+    """Return a list or an array for the part `indices` of an object, where that lives."""
     dense = np.asarray(array)
     if dense.ndim == 0:
         return dense[()]
-    if dense.ndim > 2:
-        raise DimensionMismatch(f"{like.name} << array: it is {dense.ndim}-D. Give 1-D or 2-D.")
+    fits = (1, 2) if indices is None else (max(1, IndexExpr(like, indices).ndim),)
+    if dense.ndim not in fits:
+        wanted = " or ".join(f"{n}-D" for n in fits)
+        raise DimensionMismatch(f"{like.name} << array: it is {dense.ndim}-D. Give {wanted}.")
     return OUTPUTS[dense.ndim].from_dense(dense, like=like)
 
 
@@ -442,7 +468,7 @@ def _exchanged(name: str) -> Any:
 class TransposedMatrix(MatrixView):
     """The transpose ``A.T``: a view of a matrix, for products and for ``A.T.new()``."""
 
-    __slots__ = ("stored",)
+    __slots__ = ("__weakref__", "stored")
     stored: Any
     _hint = "Use A.T.new() to make a matrix of it."
 
@@ -489,7 +515,7 @@ class TransposedMatrix(MatrixView):
         if isinstance(where, tuple) and len(where) == 2:
             kinds = [isinstance(index, slice) or np.ndim(index) > 0 for index in where]
             if not all(kinds):  # a row, a column or one entry
-                part = MatrixIndex(self._matrix, where[::-1])
+                part = TransposedIndex(self._matrix, where[::-1])
                 return part if isinstance(self.stored, OUTPUTS[2]) else part_of(self, part)
         return part_of(self, MatrixIndex(self.new(), where))
 

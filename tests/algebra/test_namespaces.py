@@ -104,6 +104,8 @@ def test_monoids_and_semirings_register_by_both_names():
         (semiring, "min_plus[INT64]", semiring.min_plus["INT64"]),
         (op, "min_plus", semiring.min_plus),
         (agg, "mean", agg.mean),
+        (agg, "+[INT64]", agg.sum["INT64"]),
+        (unary, "-", unary.ainv),
     ],
 )
 def test_an_operator_of_a_text(table, text, found):

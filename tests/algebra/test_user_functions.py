@@ -106,13 +106,17 @@ def test_parameters_make_operators(u):
     f = binary.register_anonymous(plus, parameterized=True)
     assert f(1) is f(1)
     assert f(1) is not f(by=2)
+    assert f.monoid is None
     if u.backend.name == "cpu":
         assert u.ewise_add(u, f(1)).new().to_coo()[1].tolist() == [3, 5, -7]
         assert u.ewise_add(u, f).new().to_coo()[1].tolist() == [2, 4, -8]
         assert u.apply(f(1), left=10).new().to_coo()[1].tolist() == [12, 13, 7]
         add = monoid.register_anonymous(f, lambda by=0: -by)
+        assert f.monoid is add
+        assert not add.is_idempotent
         assert u.reduce(add(1)).new().value == 1
         assert u.reduce(add).new().value == -1
+        assert u.reduce(f).new().value == -1
         A = u.diag()
         twice = semiring.register_anonymous(add, f)
         assert A.mxv(u, twice(1)).new().to_coo()[1].tolist() == [3, 5, -7]

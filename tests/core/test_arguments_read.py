@@ -228,6 +228,7 @@ def world():
 NOTHING = {
     "default": "a value that is given back, whatever it is",
     "sort": "accepted as in python-graphblas; the entries always come in order",
+    "is_cscalar": "accepted as in python-graphblas; there is one kind of scalar",
     "on_device": "the cpu backend has no device",
     "value": "what an update writes is read by the statement",
 }
@@ -326,6 +327,8 @@ def test_every_public_method_and_function_is_called_above():
 UNLOADED = {
     "lazy": "accepted as in python-graphblas; every function is compiled at its first use",
     "sort": "accepted as in python-graphblas; the entries always come in order",
+    "is_cscalar": "accepted as in python-graphblas; there is one kind of scalar",
+    "types": "accepted as in python-graphblas; those of `composite` count",
     "reflected": "an operand may stand on either side",
 }
 #: Functions with a signature that someone else has fixed: of a protocol, Python or NetworkX.

@@ -101,3 +101,13 @@ def test_in_a_loop_it_reads_what_the_loop_has_written(backend):
         u << u.apply(binary.plus, 1)
         s << u.reduce(agg.mean)
     assert s.value == 5
+
+
+def test_one_of_ones_own_combines_others(backend):
+    A, u, empty = objects(lagpu, "mean", backend=backend)
+    own = agg.Aggregator("own", composite=[agg.varp, agg.count], finalize=lambda x, y, _: x + y)
+    assert repr(own) == "agg.own"
+    assert u.reduce(own).new() == u.reduce(agg.varp).new() + u.reduce(agg.count).new()
+    assert empty.reduce(own).new().is_empty
+    rows = A.reduce_rowwise(agg.varp).new() + A.reduce_rowwise(agg.count).new()
+    assert A.reduce_rowwise(own).new().isclose(rows)

@@ -146,6 +146,9 @@ def test_a_mask_of_the_input(backend):
     row = Vector.from_coo([2], [True], size=3, backend=backend)
     assert A[0, [0, 2]].new(input_mask=row.S).to_dict() == {1: 2}
     assert A[[1, 2], 2].new(input_mask=row.S).to_dict() == {1: 4}
+    MT = M.T.new()
+    assert A.T[[0, 2], 0].new(input_mask=MT.S).to_dict() == {1: 2}
+    assert A.T[[0, 2], 0].new(input_mask=row.S).to_dict() == {1: 2}
     for wrong, error in (
         (lambda: u[[1]].new(input_mask=row.S), DimensionMismatch),
         (lambda: A[0, [1]].new(input_mask=m.S), DimensionMismatch),

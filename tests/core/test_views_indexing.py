@@ -135,3 +135,39 @@ def test_a_mask_is_looked_at_again_after_a_change_of_size(v):
     mask.resize(4)
     with pytest.raises(DimensionMismatch, match=r"the mask mask\.S has shape \(4,\) != \(3,\)"):
         late << 6
+
+
+def test_an_array_of_another_shape_than_the_part(v, A):
+    for x, where, array in (
+        (v, [0, 1], [[1, 2]]),
+        (A, ([0, 1], 1), [0]),
+        (A, ([0, 1], [1, 2]), [1, 2]),
+    ):
+        with pytest.raises(DimensionMismatch):
+            x[where] = array
+    A[[0, 1], 1] = [5, 6]
+    assert A[:, 1].new().to_dict() == {0: 5, 1: 6}
+
+
+def test_an_output_has_its_indices_once_and_no_truth(v):
+    for wrong in (lambda: v[[0, 1]]()[0], lambda: v()[[0, 1]][0]):
+        with pytest.raises(DomainMismatch, match="has its indices already"):
+            wrong()
+    for refused in (bool, lambda to: to == to, lambda to: to != to):
+        with pytest.raises(DomainMismatch, match=r"has no (truth value|==|!=)"):
+            refused(v())
+
+
+def test_an_expression_is_not_changed_in_place(v, A):
+    for x in (v.apply("abs"), v | v, A @ A, v.reduce("plus")):
+        with pytest.raises(DomainMismatch, match=r"has no \+=.*new\(\)"):
+            x += 1
+    v[0] += 1  # a part is assigned
+    assert v.to_dict() == {0: 2, 2: 2}
+
+
+@pytest.mark.filterwarnings("ignore::lagpu.errors.UnusedCall")
+def test_the_dimensions_of_what_waits(v, A):
+    assert [x.ndim for x in (v | v, v + v, A @ v, v[:], A[0, :])] == [1] * 5
+    assert [x.ndim for x in (A | A, A & v, A @ A, A.T, A[:, [0]])] == [2] * 5
+    assert [x.ndim for x in (v @ v, v.reduce(), v[0], A[0, 0])] == [0] * 4

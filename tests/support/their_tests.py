@@ -236,6 +236,9 @@ class _OfTable(type):
     def __getattr__(cls, name):
         return getattr(cls.table, name)
 
+    def __call__(cls, *given, **options):  # only aggregators are made by their class
+        return cls.table.Aggregator(*given, **options)
+
 
 class _Config(dict):
     """Options, which change nothing."""
@@ -244,12 +247,45 @@ class _Config(dict):
         return contextlib.nullcontext()
 
 
+def _resolved(part):
+    """Return the indices that a part of an object stands for, as lists and numbers."""
+    from lagpu.core import arguments, views
+
+    found = []
+    for index, size, name in views._each(part.of, part.indices):
+        if isinstance(index, int):
+            found.append(index)
+        else:
+            listed = arguments.index_array(index, size, name)
+            found.append(slice(None) if listed is None else listed)
+    return types.SimpleNamespace(py_indices=found[0] if part.of.ndim == 1 else tuple(found))
+
+
+def _typed_op(op, dtype, other=None, *, kind=""):
+    """Return an operator, or the one of a text, of a type: `get_typed_op` with lagpu's tables."""
+    import lagpu
+
+    names = kind.replace("aggregator", "agg").split("|") if isinstance(op, str) else []
+    tables = [getattr(lagpu, name or "op") for name in names]
+    found = [table.from_string(op) for table in tables if op in table or table is tables[0]]
+    return (found[0] if names else op)[dtype if other is None else lagpu.dtypes.unify(dtype, other)]
+
+
+def _ensured(x, kind):
+    """Return an object, computed if it is an expression, of a class or of one of some."""
+    from lagpu.core.hints import object_of
+
+    found = object_of(x)
+    if not isinstance(found, kind):
+        raise TypeError(f"{type(found).__name__} is not {kind}")
+    return found
+
+
 def ours():
     """Return modules by their names in python-graphblas."""
     import lagpu
     from lagpu.algebra import operators
     from lagpu.algebra.tables import Selector
-    from lagpu.core.collection import Aggregator
 
     # What the tests ask of inner workings, where lagpu has one answer.
     lagpu.Scalar.is_cscalar = lagpu.Scalar._is_cscalar = True
@@ -257,8 +293,10 @@ def ours():
     lagpu.core.views.TransposedMatrix._is_transposed = True
     lagpu.Vector._as_matrix = lagpu.core.infix.as_column
     lagpu.Matrix._as_vector = lambda A: A[:, 0].new()
+    lagpu.core.views.IndexExpr.resolved_indexes = property(_resolved)
     tables = (lagpu.unary, lagpu.binary, lagpu.indexunary, lagpu.monoid, lagpu.semiring)
     classes = {t.row.__name__: _OfTable(t.row.__name__, (), {"table": t}) for t in tables}
+    aggregators = _OfTable("Aggregator", (), {"table": lagpu.agg})
     narrow = {f"{sign}INT{bits}" for sign in ("", "U") for bits in (8, 16)}
     errors = lagpu.errors
     modules = {
@@ -281,10 +319,12 @@ def ours():
             "core.operator",
             operators,
             SelectOp=Selector,
-            Aggregator=Aggregator,
+            Aggregator=aggregators,
+            get_typed_op=_typed_op,
             get_semiring=lagpu.semiring.register_anonymous,
             **classes,
         ),
+        "core.utils": Names("core.utils", None, ensure_type=_ensured),
         "core.mask": lagpu.core.expr,
         "core.expr": lagpu.core.expr,
         "tests.conftest": types.SimpleNamespace(
@@ -292,7 +332,8 @@ def ours():
         ),
     }
     modules |= {t.kind: t for t in (*tables, lagpu.op, lagpu.select)}
-    modules["agg"] = Names("agg", lagpu.agg, Aggregator=Aggregator)
+    rows = {row.name: row for row in lagpu.agg}
+    modules["agg"] = Names("agg", lagpu.agg, Aggregator=aggregators, **rows)
     modules["core"] = Names("core", None, _supports_udfs=True, operator=modules["core.operator"])
     top = {name: modules[name] for name in ("exceptions", "dtypes", "core", "agg")}
     config = _Config(mapnumpy=False)
