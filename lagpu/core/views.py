@@ -149,7 +149,7 @@ class IndexExpr(Expression):
 
 
 class MaskedInput:
-    """What waits for a part of an object, of which a mask keeps entries: ``w(input_mask=m)``."""
+    """An output that waits for a part of an object whose mask is given: ``w(input_mask=m)``."""
 
     def __init__(self, mask: Any, *options: Any) -> None:
         self.mask, self.options = expr.as_mask(options[0], mask), options

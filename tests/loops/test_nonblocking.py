@@ -15,6 +15,8 @@ from strategies import for_all
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Scalar, Vector, binary, monoid, semiring
+from lagpu.backends.gpu.backend import GpuBackend
+from lagpu.backends.gpu.device.sim import SimDevice
 from lagpu.backends.gpu.fused.emit import Run
 from lagpu.backends.gpu.fused.program import batch as program_batch
 from lagpu.core import recorder
@@ -246,13 +248,23 @@ def test_what_cannot_join_runs_what_waits(place):
 
 @pytest.mark.parametrize("n", [1, 31, 32, 33, 1025])
 def test_one_index(place, n):
-    w, v = Vector(INT64, n, backend=place), Vector(INT64, n, backend="cpu")
-    for x in (w, v):
-        x[n // 2] << 7
-        x(accum=binary.plus)[n - 1] << 3
-        x << x + 1
-        x[n // 2] << 5
-    assert [x.tolist() for x in w.to_coo()] == [x.tolist() for x in v.to_coo()]
+    for _ in range(2):  # the second time as a program
+        w, v = (Vector.from_dense(np.arange(n), dtype=INT64, backend=of) for of in (place, "cpu"))
+        for x in (w, v):
+            x[n // 2] << 7
+            x(accum=binary.plus)[n - 1] << 3
+            x << x + 1
+            x[n // 2] << 5
+        assert [x.tolist() for x in w.to_coo()] == [x.tolist() for x in v.to_coo()]
+
+
+def test_two_scalars(place):
+    u, w, s, t = full(place), Vector(FP64, 70, backend=place), Scalar(FP64), Scalar(FP64)
+    for k in range(1, 4):
+        w << u * k
+        s << w.reduce(monoid.max)
+        t << w.reduce(monoid.min)
+        assert (s.value, t.value) == (69 * k, 0)
 
 
 def test_few_statements_wait(place):
@@ -276,6 +288,35 @@ def test_each_backend_in_its_turn(place):
     v << v * s
     assert not recorder.queue.statements
     assert v.get(2) == 2 * 138
+
+
+def test_two_backends_with_batches(place):
+    other = GpuBackend("sim", SimDevice())
+    u, v = full(place), full(other)
+    u << u * 2
+    v << v * 3
+    assert recorder.queue.backend is other
+    u << u + 1
+    assert (u.get(3), v.get(3)) == (7, 9)
+
+
+def test_a_number_that_no_notification_has(place, monkeypatch):
+    """Then it is copied: places for notifications are used again."""
+    place_of = place.device.notification
+
+    def unheard():
+        made = place_of()
+        return made._replace(host=memoryview(bytes(32)).cast("Q"))
+
+    monkeypatch.setattr(place.device, "notification", unheard)
+    u, w, s = full(place), Vector(FP64, 70, backend=place), Scalar(FP64)
+    for least in (10, 20, 30):
+        w << u.select("valuege", least)
+        w << w + 1
+        assert w.nvals == 70 - least
+        w << u * least
+        s << w.reduce(monoid.max)
+        assert s.value == 69 * least
 
 
 def test_eager_waits_for_nothing(place):

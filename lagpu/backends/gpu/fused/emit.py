@@ -498,7 +498,7 @@ class KernelScalars:
         """Return how many values the scalar has that a statement writes, counted by one thread."""
         return f"u64(global_thread() == 0 && {self._names[id(s.out)]}.there)"
 
-    def told(self) -> str:
+    def last_written(self) -> str:
         """Return the variable of the last scalar written; an empty string if there is none."""
         written = self._scalars.written
         return self._names[id(written[-1])] if written else ""
@@ -671,13 +671,13 @@ class Operands:
         """Return the lines after the loop, which store what it writes in registers."""
         held = [x for x in self._written if id(x) in self._registers]
         stores = [f"store_held({self._registers[id(x)]}, {self._sized(x)});" for x in held]
-        return [*stores, *self.scalars.after(), *self._telling()]
+        return [*stores, *self.scalars.after(), *self._notifying()]
 
-    def told_by(self) -> list[str]:
+    def notified_by(self) -> list[str]:
         """Return the kernel's parameters of the notification."""
         return ["u64* counts", "u64* notification", "u64 serial"] if self.once else []
 
-    def _telling(self) -> list[str]:
+    def _notifying(self) -> list[str]:
         """Return the lines after the loop that write the notification."""
         x = self.counted
         if x is not None:
@@ -688,10 +688,10 @@ class Operands:
                 f"{{ tally.found += mine ? bit_popc({words}[k]) : 0; }});",
                 "add_counts(tally, counts, notification, serial, nullptr);",
             ]
-        told = self.scalars.told() if self.once else ""
-        store = f"store_scalar(notification, {told}); system_fence();"
-        last = "store_volatile(&notification[2], serial);"
-        return [f"if (global_thread() == 0) {{ {store} {last} }}"] if told else []
+        scalar = self.scalars.last_written() if self.once else ""
+        store = f"store_scalar(notification, {scalar}); system_fence();"
+        serial = "store_volatile(&notification[2], serial);"
+        return [f"if (global_thread() == 0) {{ {store} {serial} }}"] if scalar else []
 
     def _sized(self, x: VectorStore) -> str:
         """Return the size of a vector and where it is, as arguments."""

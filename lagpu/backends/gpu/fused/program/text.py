@@ -572,7 +572,7 @@ def write_program(operands: emit.Operands, records: int) -> Program:
             'extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)',
             "program(" + ", ".join([*params.text, "u64 times", "u64* counters",
                                     "GridBarrier* barrier", "const u64* stop",
-                                    *log.params(), *operands.told_by()]) + ") {",
+                                    *log.params(), *operands.notified_by()]) + ") {",
             *operands.shared,
             f"u64* const flags = counters + kTurns * {counters};",
             "for (u64* k = counters + global_thread(); k < flags + 2; k += global_threads()) "
@@ -654,14 +654,9 @@ def _condition(operands: emit.Operands, log: LogLines) -> tuple[list[str], list[
 
 
 # ------------------------------------------------------------------------------- signatures
-def _of_multiply(x: ops.Multiply, handles: list[Any], _: list[Any]) -> tuple[Any, ...]:
+def _of_product(x: Any, handles: list[Any], _: list[Any]) -> tuple[Any, ...]:
     handles += x[:2]
-    return x[2:]
-
-
-def _of_selection(x: ops.MultiplySelection, handles: list[Any], _: list[Any]) -> tuple[Any, ...]:
-    handles += x[:2]
-    return x[2:]
+    return tuple(x[2:])
 
 
 def _of_ewise(x: ops.Ewise, handles: list[Any], numbers: list[Any]) -> tuple[Any, ...]:
@@ -715,8 +710,8 @@ def _number(x: Any, handles: list[Any], numbers: list[Any]) -> Any:
 
 #: For each operation of a program, what returns the parts that its text depends on.
 _PARTS: dict[Any, Callable[[Any, list[Any], list[Any]], tuple[Any, ...]]] = {
-    ops.Multiply: _of_multiply,
-    ops.MultiplySelection: _of_selection,
+    ops.Multiply: _of_product,
+    ops.MultiplySelection: _of_product,
     ops.Ewise: _of_ewise,
     ops.Apply: _of_apply,
     ops.Select: _of_select,
