@@ -9,11 +9,85 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from lagpu.algebra.operators import BinaryOp, IndexUnaryOp, Monoid, Operator, Semiring
-from lagpu.dtypes import DType, cast
+from lagpu.dtypes import DType, cast, lookup
 
 
-class Counter(int):
-    """The counter of a loop whose body is being recorded: a placeholder for every value."""
+class Formula(NamedTuple):
+    """``left sign right``: each side is a NumPy number, the counter of a loop (None), or such."""
+
+    sign: str
+    left: Any
+    right: Any
+
+
+_SIGNS = {
+    **{"+": operator.add, "-": operator.sub, "*": operator.mul},
+    **{"/": operator.truediv, "//": operator.floordiv, "%": operator.mod},
+}
+
+
+def number_at(formula: Any, depth: int) -> Any:
+    """Return what Python computes by a formula in iteration `depth`."""
+    if isinstance(formula, Formula):
+        sides = (number_at(side, depth) for side in formula[1:])
+        return _SIGNS[formula.sign](*sides)
+    if formula is None:
+        return depth
+    return formula.item() if isinstance(formula, np.generic) else formula
+
+
+def _counts(sign: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
+    """Return the method ``self sign other``, or ``other sign self`` if `reflected`."""
+
+    def method(self: Counter, other: Any) -> Any:
+        if isinstance(other, np.generic) or not isinstance(other, (int, float, Counter)):
+            return NotImplemented
+        sides = (other, self) if reflected else (self, other)
+        return Counter(Formula(sign, *map(_side, sides)))
+
+    return method
+
+
+def _side(x: Any) -> Any:
+    """Return a side of a formula; a whole number that INT64 does not hold stays as it is."""
+    if isinstance(x, Counter):
+        return x.formula
+    if isinstance(x, float):
+        return np.float64(x)
+    return np.int64(x) if -(2**63) <= x < 2**63 else int(x)
+
+
+class Counter:
+    """The counter of a loop whose body is being recorded, or what is computed with it.
+
+    It stands for its value in every iteration, by the `formula`; `first` is that in the first one.
+    """
+
+    __slots__ = ("first", "formula")
+    __array_ufunc__ = None  # NumPy's numbers would compute with one value
+
+    def __init__(self, formula: Any = None) -> None:
+        self.formula, self.first = formula, number_at(formula, 0)
+
+    __add__, __radd__ = _counts("+"), _counts("+", True)
+    __sub__, __rsub__ = _counts("-"), _counts("-", True)
+    __mul__, __rmul__ = _counts("*"), _counts("*", True)
+    __truediv__, __rtruediv__ = _counts("/"), _counts("/", True)
+    __floordiv__, __rfloordiv__ = _counts("//"), _counts("//", True)
+    __mod__, __rmod__ = _counts("%"), _counts("%", True)
+
+    def __neg__(self) -> Counter:
+        return self * -1  # type: ignore[no-any-return]
+
+    def __str__(self) -> str:
+        return formula_text(self.formula)
+
+
+def formula_text(formula: Any) -> str:
+    """Return a formula as Python writes it, with the counter under the name ``iteration``."""
+    if not isinstance(formula, Formula):
+        return "iteration" if formula is None else str(formula)
+    return f"({formula_text(formula.left)} {formula.sign} {formula_text(formula.right)})"
 
 
 class ScalarValue:
@@ -83,9 +157,26 @@ class ScalarRef(NamedTuple):
 
 
 class CounterRef(NamedTuple):
-    """The counter of a recorded loop, cast to `dtype`."""
+    """The counter of a recorded loop, or what `formula` computes with it, cast to `dtype`.
+
+    `now` returns a value as a NumPy number, or raises the error of one that does not fit.
+    """
 
     dtype: DType
+    formula: Any = None
+    now: Callable[[Any], Any] | None = None
+
+    def __str__(self) -> str:
+        return formula_text(self.formula)
+
+
+def counters_in(x: Any) -> Iterator[CounterRef]:
+    """Yield the references to a counter in an operand."""
+    if type(x) is CounterRef:
+        yield x
+    elif isinstance(x, tuple):
+        for part in x:
+            yield from counters_in(part)
 
 
 def refs_in(x: Any) -> Iterator[ScalarRef]:
@@ -102,7 +193,8 @@ def read(x: Any, depth: int) -> Any:
     if type(x) is ScalarRef:
         return x.now()
     if type(x) is CounterRef:
-        return x.dtype.numpy.type(depth)
+        found = number_at(x.formula, depth)
+        return x.dtype.numpy.type(found) if x.now is None else x.now(found)
     for part in x:
         if isinstance(part, tuple):
             break
@@ -376,6 +468,36 @@ class ExtractElement(NamedTuple):
     position: tuple[int, ...]
 
 
+def of_scalars(operation: Apply | Select | Ewise) -> Any:
+    """Return what an operation makes of scalars: a number of its result's type, or None.
+
+    A scalar counts as a vector of one index, with an entry where it has a value.
+    """
+    numbers = [x.get() for x in operands_of(operation)]
+    if isinstance(operation, Ewise):
+        kinds, op = (operation.left.dtype, operation.right.dtype), operation.op
+        present = [x for x in numbers if x is not None]
+        domain, result = op.types(*kinds)
+        if operation.defaults is not None:
+            pairs = zip(numbers, operation.defaults, strict=True)
+            numbers = [default if x is None else x for x, default in pairs]
+        if len(present) == 2 or (present and operation.defaults is not None):
+            return op.evaluate(domain, *numbers)
+        return cast(present[0], result) if present and operation.kind == "ewise_add" else None
+    (number,) = numbers
+    if number is None:
+        return None
+    if isinstance(operation, Select):
+        at = cast(number, lookup(operation.thunk.dtype))
+        return number if operation.op.numpy(at, 0, 0, operation.thunk) else None
+    function, op = operation.function, operation.function.op
+    if isinstance(op, IndexUnaryOp):
+        found = op.numpy(cast(number, function.domain), 0, 0, function.right)
+        return cast(found, function.result)
+    sides = (function.left, number, function.right)
+    return op.evaluate(function.domain, *(x for x in sides if x is not None))
+
+
 @operation("constant", "constant", refers="value")
 class Constant(NamedTuple):
     """A number for a scalar: a NumPy scalar, ScalarRef or CounterRef."""
@@ -421,16 +543,26 @@ class Statement(NamedTuple):
     @property
     def assigns_counter(self) -> bool:
         """Whether the statement assigns the counter of the loop that records it."""
-        operation = self.operation
-        return (
-            isinstance(operation, (AssignScalar, Constant)) and type(operation.value) is CounterRef
-        )
+        value = getattr(self.operation, "value", None)
+        return type(value) is CounterRef and value.formula is None
+
+    @property
+    def counters(self) -> list[CounterRef]:
+        """The references to the counter of the loop that records it."""
+        kind: Any = type(self.operation)
+        return list(counters_in(getattr(self.operation, kind.refers))) if kind.refers else []
 
     @property
     def scalars(self) -> list[ScalarRef]:
         """The scalars whose values are read when the statement runs."""
         kind: Any = type(self.operation)
         return list(refs_in(getattr(self.operation, kind.refers))) if kind.refers else []
+
+    @property
+    def scalars_read(self) -> list[ScalarValue]:
+        """The scalars that the statement reads, also those that may have no value."""
+        operands = (x for x in operands_of(self.operation) if type(x) is ScalarValue)
+        return [*operands, *(ref.scalar for ref in self.scalars)]
 
     @property
     def writes_scalar(self) -> bool:
@@ -462,12 +594,14 @@ class Until(NamedTuple):
     """The conditions that end a loop; each that is not None is checked.
 
     It ends before an iteration in which the vector or matrix `empty` has no entry, after one that
-    left `unchanged` as it was, and after so many `times`.
+    left `unchanged` as it was, after so many `times`, and after one that leaves the scalar `holds`
+    with a value that is true.
     """
 
     empty: Handle | None = None
     unchanged: Handle | None = None
     times: int | None = None
+    holds: ScalarValue | None = None
 
 
 class Levels(Protocol):

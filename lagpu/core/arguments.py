@@ -20,7 +20,13 @@ from lagpu.core.hints import NoArithmetic, how_to_enter, is_operand, name_of, ob
 from lagpu.core.recorder import current_recorder, queue
 from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, cast, lookup, unify
 from lagpu.host.columns import all_distinct
-from lagpu.operations import BoundOperator, Counter, CounterRef, ScalarRef, ScalarValue
+from lagpu.operations import (
+    BoundOperator,
+    Counter,
+    CounterRef,
+    ScalarRef,
+    ScalarValue,
+)
 
 _DLPACK_HOST = (1, 3)  # kDLCPU, kDLCUDAHost: memory that NumPy reads
 _OWN = frozenset((np.ndarray, list, tuple, range, bool, int, float))
@@ -184,15 +190,17 @@ def scalar_value(value: Any, dtype: DType, what: str) -> Any:
     if type(value) in _INTEGERS:  # counters of loops and sources of searches: the fast path
         number = _integer_scalar(value, dtype)
         if number is not None:
-            if type(value) is Counter and current_recorder() is not None:
-                return CounterRef(dtype)
             return number
     if type(value) is float and dtype is FP64:
         return np.float64(value)
+    if type(value) is Counter:
+        found = scalar_value(value.first, dtype, what)  # raises if it does not fit
+        now = functools.partial(scalar_value, dtype=dtype, what=what)
+        return found if current_recorder() is None else CounterRef(dtype, value.formula, now)
     return _scalar(value, dtype, what)
 
 
-_INTEGERS = frozenset((int, bool, Counter))
+_INTEGERS = frozenset((int, bool))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -244,6 +252,7 @@ def scalar_dtype(value: Any, like: DType, what: str) -> DType:
 
     Python numbers are weak, as in NumPy 2: an ``int`` with INT32 is INT32 if it fits.
     """
+    value = value.first if type(value) is Counter else value
     if isinstance(value, (bool, np.bool_)):
         return BOOL
     if isinstance(value, int):

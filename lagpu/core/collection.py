@@ -19,7 +19,7 @@ from lagpu.core import arguments, expr
 from lagpu.core.expr import OUTPUTS, Call, Mask, Updater, assign, write
 from lagpu.core.hints import NoTruth, is_operand, object_of
 from lagpu.core.infix import Arithmetic, described
-from lagpu.core.recorder import flush, why_unreadable
+from lagpu.core.recorder import current_recorder, flush, why_unreadable
 from lagpu.core.views import MaskedInput, assignment
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import DomainMismatch, InvalidValue, NotSupported
@@ -34,15 +34,8 @@ class Parts:
     way: str
 
     def total(self, add: Monoid, x: Any = None) -> Any:
-        """Return the sums over a monoid as a vector; of `x`, by default what is reduced."""
-        call = getattr(self.x if x is None else x, self.way)(add)
-        if self.way != "reduce":
-            return call.new()
-        sum_ = call.new()
-        out = OUTPUTS[1](sum_.dtype, 1, like=self.x)
-        if not sum_.is_empty:
-            out[0] = sum_
-        return out
+        """Return the sums over a monoid, a vector or a scalar; of `x`, or what is reduced."""
+        return getattr(self.x if x is None else x, self.way)(add).new()
 
     def of(self, op: Any, bound: Any = None) -> Any:
         """Return what is reduced with an operator applied to each entry."""
@@ -62,11 +55,11 @@ class Parts:
         """Return what is reduced, of those entries that equal the sum of their row or column."""
         entries = self.x if entries is None else entries
         if self.way == "reduce":
-            number = wanted.get(0)
-            same = entries.select("valueeq", number if number is not None else 0).new()
-            return self.x.dup(mask=same.S) if number is not None else self.x.dup(clear=True)
-        same = entries.ewise_mult(self.spread(wanted, entries), binary.eq).new()
-        return self.x.dup(mask=same.V)
+            same = entries.select("valueeq", _or_zero(wanted)).new()
+        else:
+            same = entries.ewise_mult(self.spread(wanted, entries), binary.eq).new()
+            same = same.select("valuene", 0).new()
+        return self.x.apply(unary.identity).new(mask=same.S)
 
     def spread(self, sums: Any, entries: Any) -> Any:
         """Return a matrix with the sum of its row or column at each entry."""
@@ -76,6 +69,11 @@ class Parts:
         return semiring.any_second(ones @ sums.diag()).new()
 
 
+def _or_zero(x: Any) -> Any:
+    """Return a scalar that has a value: that of `x`, or 0 if no entry can be there to see it."""
+    return x.ewise_add(0, binary.first).new()
+
+
 Recipe = Callable[[Parts], Any]
 
 
@@ -83,8 +81,8 @@ Recipe = Callable[[Parts], Any]
 class Aggregator:
     """A sum that is more than a monoid: ``A.reduce_rowwise(agg.mean)``.
 
-    `recipe` returns the sums as a vector, from the `Parts` of a reduction. `monoid` is that of an
-    aggregator that is nothing more, `meaning` the value of each sum in words.
+    `recipe` returns the sums, a vector or a scalar, from the `Parts` of a reduction. `monoid` is
+    that of an aggregator that is nothing more, `meaning` the value of each sum in words.
     """
 
     recipe: Recipe
@@ -98,8 +96,16 @@ class Aggregator:
         """Return this aggregator with sums of type `dtype`."""
         kind, add, recipe = lookup(dtype), self.monoid, self.recipe
         add = None if add is None else add[kind]
-        sums = _summed(add) if add is not None else lambda parts: recipe(parts).dup(kind)
+        sums = _summed(add) if add is not None else _then(unary.identity[kind], recipe)
         return replace(self, recipe=sums, monoid=add, dtype=kind)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is one of the table, which computes by statements of lagpu alone."""
+        if self.name not in agg:
+            return False
+        known = agg[self.name]
+        return self is (known if self.dtype is None else known[self.dtype])
 
     def __set_name__(self, owner: type, name: str) -> None:
         object.__setattr__(self, "name", name)  # that of the table; the rest is fixed
@@ -127,8 +133,12 @@ class Aggregator:
 
 def aggregate(x: Any, op: Aggregator, way: str, by: FrameType) -> Call:
     """Return the deferred reduction of `x` over an aggregator, as written in the frame `by`."""
+    recorder = current_recorder()
+    own = 0 if recorder is None else len(recorder.statements) - recorder.temporaries
     sums = op.recipe(Parts(x, way))
-    call: Call = sums[0].call() if way == "reduce" else sums.dup()[:].call()
+    if recorder is not None and recorder.is_open:
+        recorder.temporaries = len(recorder.statements) - own
+    call: Call = sums.copying() if way == "reduce" else sums[:].call()
     return call._written_in(by)
 
 
@@ -165,10 +175,10 @@ def _variance(less: int) -> Recipe:
     """Return the recipe of a variance whose divisor is the count, or one less."""
 
     def recipe(parts: Parts) -> Any:
-        count, mean = _count(parts).dup("FP64"), _mean(parts)
-        x = parts.x.dup("FP64")
+        count, mean = _count(parts).apply(unary.identity["FP64"]).new(), _mean(parts)
+        x = parts.of(unary.identity["FP64"])
         if parts.way == "reduce":
-            off = x.apply(binary.minus, mean.get(0) if mean.nvals else 0).new()
+            off = x.apply(binary.minus, _or_zero(mean)).new()
         else:
             each = parts.spread(mean, x)
             off = x.ewise_mult(each, binary.minus).new()
@@ -184,7 +194,7 @@ def _index_of(extreme: Monoid) -> Recipe:
     def recipe(parts: Parts) -> Any:
         indices = parts.indices()
         kept = parts.where(parts.total(extreme))
-        return parts.total(monoid.min, indices.dup(mask=kept.S))
+        return parts.total(monoid.min, indices.apply(unary.identity).new(mask=kept.S))
 
     return recipe
 

@@ -15,12 +15,16 @@ from lagpu.backends.protocol import Backend
 from lagpu.errors import OutOfMemory
 from lagpu.host.interrupt import uninterrupted
 from lagpu.operations import (
+    Apply,
     Constant,
+    Ewise,
     FusedLoop,
     Handle,
     Rejection,
     ScalarValue,
+    Select,
     Statement,
+    of_scalars,
     resolved,
 )
 
@@ -231,14 +235,19 @@ class Queue:
         """Whether this thread's statements wait."""
         return self._thread == get_ident()
 
-    def _hot(self, frame: FrameType) -> tuple[int, int] | None:
-        """Return the place of the author's statement, or None if it has not come often."""
+    def _hot(self, frame: FrameType) -> tuple[int, int, int] | None:
+        """Return the place of the author's statement, or None if it has not come often.
+
+        A line of the author's may run several, from other places inside lagpu.
+        """
         found: FrameType | None = frame
+        inside = 0
         while found is not None and found.f_globals.get("__name__", "").startswith("lagpu.core."):
+            inside = 31 * inside + found.f_lasti
             found = found.f_back
         if found is None:
             return None
-        site = id(found.f_code), found.f_lasti
+        site = id(found.f_code), found.f_lasti, inside
         seen = self._seen.get(site, 0)
         if seen >= HOT:
             return site
@@ -299,6 +308,8 @@ def run_statement(backend: Backend | None, s: Statement, depth: int = 0) -> None
     if type(s.out) is ScalarValue:
         if isinstance(operation, Constant):
             number = operation.value
+        elif type(operation) in (Apply, Select, Ewise):
+            number = of_scalars(operation)
         else:
             assert backend is not None
             number = backend.evaluate(operation)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lagpu import backends
-from lagpu.algebra.operators import IndexUnaryOp, as_scalar
+from lagpu.algebra.operators import as_scalar
 from lagpu.algebra.tables import binary, monoid, unary
 from lagpu.core.arguments import (
     all_close,
@@ -21,14 +21,23 @@ from lagpu.core.arguments import (
     selected,
     with_defaults,
 )
-from lagpu.core.expr import OUTPUTS, Call, Expression, Updater, constant, write
+from lagpu.core.expr import OUTPUTS, Call, Expression, Updater, constant, temporary, write
 from lagpu.core.hints import NoArithmetic, _one, object_of
 from lagpu.core.infix import UNARY, WAYS, Joined, described, operator_of
-from lagpu.core.recorder import flush
+from lagpu.core.recorder import current_recorder, flush, queue
 from lagpu.dtypes import BOOL, DType, cast, lookup
 from lagpu.errors import EmptyObject, InvalidValue, NotSupported
 from lagpu.host import display
-from lagpu.operations import Counter, ScalarValue
+from lagpu.operations import (
+    Apply,
+    Counter,
+    Descriptor,
+    Ewise,
+    ScalarValue,
+    Select,
+    Statement,
+    of_scalars,
+)
 
 _UNNAMED = display.Unnamed("s")
 
@@ -210,29 +219,33 @@ class Scalar(NoArithmetic):
             return (self == other) is (sign == "==")
         if sign not in WAYS:
             self.refuse(f"has no {sign}", "Use it on vectors and matrices.")
+        op, way = operator_of(sign), WAYS[sign]
+        if way == "ewise_mult" and not isinstance(other, Scalar):
+            return self.apply(op, left=other) if reflected else self.apply(op, other)
         x, y = self, other
         if reflected:
-            x, y = Scalar(scalar_dtype(other, self.dtype, sign), other), self
-        op, way = operator_of(sign), WAYS[sign]  # to a difference a missing number counts as zero
+            x, y = self._number(other, sign), self
+        # to a difference a missing number counts as zero
         return x._with(y, op, way, (False, False) if way == "ewise_union" else None)
+
+    def _number(self, other: Any, what: str) -> Scalar:
+        """Return a number to combine with as a scalar."""
+        if isinstance(other, Scalar):
+            return other
+        kind = scalar_dtype(other, self.dtype, what)
+        found: Scalar = temporary(constant(scalar_value(other, kind, what), kind))
+        return found
 
     def _with(self, other: Any, op: Any, way: str, defaults: Any = None) -> Call:
         """Return the scalar of this number and another, combined as two entries of vectors are."""
         other = object_of(other)
         if getattr(other, "ndim", 0):
             self.refuse(f"has no {way} with a {type(other).__name__}", "Write v.apply(op, s).")
-        kinds = self.dtype, scalar_dtype(other, self.dtype, way)
-        numbers = [self._value, other._value if isinstance(other, Scalar) else other]
-        present = [x for x in numbers if x is not None]
-        op = binary_operator(op)
+        other, op = self._number(other, way), binary_operator(op)
         if defaults is not None:
-            op, fills = with_defaults(op, *kinds, defaults)
-            numbers = [f if x is None else x for x, f in zip(numbers, fills, strict=True)]
-        domain, result = op.types(*kinds)
-        if len(present) == 2 or (present and defaults is not None):
-            return constant(op.evaluate(domain, *numbers), result)
-        found = cast(present[0], result) if present and way == "ewise_add" else None
-        return constant(found, result)
+            op, defaults = with_defaults(op, self.dtype, other.dtype, defaults)
+        operation = Ewise(way, self.data, other.data, op, defaults)
+        return _computed(operation, op.types(self.dtype, other.dtype)[1])
 
     def ewise_add(self, other: Any, op: Any = monoid.plus) -> Call:
         """Combine with a scalar or a number; where one is missing the other stays as it is."""
@@ -249,19 +262,16 @@ class Scalar(NoArithmetic):
     def apply(self, op: Any, right: Any = None, *, left: Any = None) -> Call:
         """Apply an operator to the value, if there is one; see `Vector.apply`."""
         function = bound_operator(self.dtype, op, object_of(left), object_of(right))
-        found, op = self._value, function.op
-        if found is not None and isinstance(op, IndexUnaryOp):
-            found = op.numpy(cast(found, function.domain), 0, 0, function.right)
-            found = cast(found, function.result)
-        elif found is not None:
-            sides = (function.left, found, function.right)
-            found = op.evaluate(function.domain, *(x for x in sides if x is not None))
-        return constant(found, function.result)
+        return _computed(Apply(self.data, function), function.result)
+
+    def copying(self) -> Call:
+        """Return the deferred copy."""
+        return self.apply(unary.identity)
 
     def select(self, op: Any, thunk: Any = 0) -> Call:
         """Keep the value if `op` of it and `thunk` is true; see `Vector.select`."""
-        kept = self.apply(selected(self.dtype, op, thunk)[0], thunk).new()
-        return constant(self._value if kept else None, self.dtype)
+        found, number, _ = selected(self.dtype, op, thunk)
+        return _computed(Select(self.data, found, number), self.dtype)
 
     def _inplace(self, sign: str, other: Any) -> Any:
         self << self._infix(sign, other)
@@ -272,9 +282,7 @@ class Scalar(NoArithmetic):
     def _alone(self, sign: str) -> Any:
         if sign == "~" and self.dtype is not BOOL:
             self.refuse(f"has no ~ for {self.dtype}", "It is for BOOL alone.")
-        op, found = unary[UNARY[sign]], self._value
-        domain, result = op.types(self.dtype)
-        return constant(None if found is None else op.evaluate(domain, found), result)
+        return self.apply(unary[UNARY[sign]])
 
     def _known(self) -> Any:
         found = self._value
@@ -311,6 +319,14 @@ class Scalar(NoArithmetic):
     def _repr_html_(self) -> str:
         value = "empty" if self.is_empty else str(self.value)
         return display.facts_html(f"{display.own_name(self)}: Scalar({self.dtype})", value=value)
+
+
+def _computed(operation: Any, dtype: DType) -> Call:
+    """Return what an operation makes of scalars: a number, unless one of them waits for its own."""
+    reads = Statement(None, Descriptor(), operation, dtype).scalars_read
+    if current_recorder() is None and not any(map(queue.writes, reads)):
+        return constant(of_scalars(operation), dtype)
+    return Call(operation, (), dtype, (), ("a scalar",))
 
 
 OUTPUTS[0] = Scalar

@@ -18,7 +18,7 @@ from lagpu.core.collection import Collection
 from lagpu.core.expr import OUTPUTS, Call, Updater, assign, constant
 from lagpu.core.hints import object_of
 from lagpu.core.infix import inner_product, outer_product, require_vector, vector_product
-from lagpu.core.recorder import current_observer
+from lagpu.core.recorder import current_observer, current_recorder
 from lagpu.core.views import IndexExpr, SelectionMatrix, VectorIndex
 from lagpu.dtypes import INT64, cast, lookup
 from lagpu.errors import DimensionMismatch
@@ -326,8 +326,10 @@ class Vector(Collection):
         return VectorIndex(self, indices)
 
     def __setitem__(self, indices: Any, value: Any) -> None:
-        if isinstance(indices, (int, np.integer)) and not isinstance(
-            value, (Call, IndexExpr, Vector)
+        if (
+            isinstance(indices, (int, np.integer))
+            and not isinstance(value, (Call, IndexExpr, Vector))
+            and current_recorder() is None
         ):
             i = arguments.single_index(indices, self.size, self.name)
             if type(value) is OUTPUTS[0] and value.is_empty:

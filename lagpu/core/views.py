@@ -66,7 +66,7 @@ class IndexExpr(Expression):
         each = list(_each(x, indices))
         single = [_is_one(index) for index, _, _ in each]
         if all(single):
-            place = tuple(arguments.single_index(*one) for one in each)
+            place = tuple(np.int64(arguments.single_index(*one)) for one in each)
             formula = (x, f"[{', '.join(map(str, place))}]")
             return Call(ExtractElement(x.data, place), (x,), x.dtype, (), formula)
         if any(single):

@@ -290,13 +290,15 @@ class LoopTwice:
                 masks = {id(turns.here): here, id(turns.above): above}
                 self._iterate(done, [replaced(s, partial(_swapped, masks)) for s in self._body])
             return
-        empty, unchanged, times = turns
+        empty, unchanged, times, holds = turns
         done = 0
         while done != times and (empty is None or of.nvals(empty)):
             old = None if unchanged is None else of.dup(unchanged, unchanged.dtype)
             self._iterate(done, self._body)
             done += 1
             if old is not None and of.isequal(old, unchanged):
+                break
+            if holds is not None and holds.get():
                 break
 
     def _iterate(self, done: int, statements: Sequence[Statement]) -> None:
@@ -306,6 +308,7 @@ class LoopTwice:
             of.replay(k, partial(run_statement, of, s, done))
             if s.writes_scalar:
                 summed = [x.scale.sum() for x in replicas_in(s.operation) if x.scale is not None]
+                summed += [of.scales.get(id(x), 0.0) for x in s.scalars_read]
                 seen = (of.scales.get(id(s.out), 0.0), abs(float(s.out.get() or 0)), *summed)
                 of.scales[id(s.out)] = max(seen)
 

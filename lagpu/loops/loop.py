@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from lagpu import operations
 from lagpu.backends.protocol import Backend
-from lagpu.core import Matrix, Vector
+from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.arguments import integer
 from lagpu.core.expr import kind_of
 from lagpu.core.hints import name_of
@@ -187,7 +187,7 @@ class KnownLoop:
         for s in statements:
             mask = [] if s.desc.mask is None else [s.desc.mask]
             used = {id(x) for x in (s.out, *mask, *operations.operands_of(s.operation))}
-            if s.scalars or not used <= named:
+            if s.scalars or not used <= named or getattr(s.operation, "indices", None) is not None:
                 return False
         shapes = [shape for _, kind, _, shape in self._likes if kind is not None]
         self.record = operations.Record(statements, handles, shapes)
@@ -216,7 +216,8 @@ def keep_known(
         return
     local, outer = frame.f_locals, frame.f_globals
     named = [(name, lookup(name, local, outer)) for name in body.names]
-    if any(isinstance(found, VIEWS) for _, found in named):  # it keeps the old handle
+    if any(isinstance(found, (*VIEWS, FunctionType)) for _, found in named):
+        # a view keeps the old handle; what a function names may change
         return
     known = KnownLoop(frame.f_code, named)
     handles = known.handles(frame, backend)
@@ -231,29 +232,24 @@ def keep_known(
 # Run a recorded body again and again: its statements wait for each other, or run by themselves.
 
 
-def replay(
-    backend: Backend,
-    body: Sequence[Statement],
-    empty: Vector | Matrix | None,
-    unchanged: Vector | Matrix | None,
-    times: int | None,
-) -> int:
+def replay(backend: Backend, body: Sequence[Statement], until: _Until) -> int:
     """Run the iterations of a recorded loop, at least one; return how many.
 
     The body is proved to be the same in every iteration but for counter and scalars. The condition
     is tested as late in an iteration as possible, so that the device has work meanwhile.
     """
+    empty, unchanged = until[:2]
     idle = 0 if empty is None else _count_idle(body, empty)
     first, others = body[:idle], body[idle:]
     done = 0
-    while done != times:
+    while done != until.times:
         _run(backend, first, done)
         if empty is not None and not empty.nvals:
             return done
         before = None if unchanged is None else unchanged.dup()
         _run(backend, others, done)
         done += 1
-        if before is not None and before.isequal(unchanged):
+        if until.is_left(before):
             return done
     return done
 
@@ -270,7 +266,7 @@ def _count_idle(body: Sequence[Statement], empty: Vector | Matrix) -> int:
 
 def _run(backend: Backend, statements: Sequence[Statement], depth: int) -> None:
     for s in statements:
-        now = s._replace(operation=resolved(s.operation, depth)) if s.assigns_counter else s
+        now = s._replace(operation=resolved(s.operation, depth)) if s.counters else s
         if not queue.takes(now, backend, id(s)):
             run_statement(backend, now)
 
@@ -284,8 +280,9 @@ def loop(
     until_empty: Vector | Matrix | None = None,
     until_unchanged: Vector | Matrix | None = None,
     times: int | None = None,
+    until: Scalar | None = None,
 ) -> Iterator[int]:
-    """Yield 0, 1, 2, ... until a condition on a vector or a matrix holds.
+    """Yield 0, 1, 2, ... until a condition on a vector, a matrix or a scalar holds.
 
     Parameters
     ----------
@@ -296,6 +293,10 @@ def loop(
         Stop after an iteration that left this object unchanged.
     times : int
         Stop after this many iterations; alone or as a bound with another condition.
+    until : Scalar
+        Stop after an iteration that leaves this scalar true: with a value that is not 0. The body
+        writes it, as in ``close << (change < 1e-6)`` or ``found << levels[target]``; alone or with
+        another condition.
 
     Yields
     ------
@@ -308,49 +309,55 @@ def loop(
         If there is no condition, or both `until_empty` and `until_unchanged`, or `times` is
         negative.
     DomainMismatch
-        If a condition is on neither a `Vector` nor a `Matrix`, `times` is not an integer, or an
-        argument is not given by name.
+        If a condition is on neither a `Vector` nor a `Matrix`, `until` is not a `Scalar`, `times`
+        is not an integer, or an argument is not given by name.
     """
     if unnamed:
-        name = "until_empty" if isinstance(unnamed[0], (Vector, Matrix)) else "times"
+        kinds = {"until_empty": (Vector, Matrix), "until": Scalar}
+        name = next((k for k, kind in kinds.items() if isinstance(unnamed[0], kind)), "times")
         raise DomainMismatch(
             f"loop: {name_of(unnamed[0])} is given without a name. "
             f"Write loop({name}={name_of(unnamed[0])})."
         )
     if until_empty is not None and until_unchanged is not None:
         raise InvalidValue("loop: give one of until_empty= and until_unchanged=, not both.")
-    if until_empty is None and until_unchanged is None and times is None:
-        raise InvalidValue("loop: give until_empty=, until_unchanged= or times=.")
+    if until_empty is None and until_unchanged is None and times is None and until is None:
+        raise InvalidValue("loop: give until_empty=, until_unchanged=, until= or times=.")
     for vector in (until_empty, until_unchanged):
         if vector is not None and not isinstance(vector, (Vector, Matrix)):
             kind = type(vector).__name__
             if kind in ("Vector", "Matrix") and hasattr(vector, "gb_obj"):  # of python-graphblas
-                return _iterate(_Until(until_empty, until_unchanged, times))
+                return _iterate(_Until(until_empty, until_unchanged, times, until))
             raise DomainMismatch(f"loop: {kind} is neither a Vector nor a Matrix. Give one.")
+    if until is not None and not isinstance(until, Scalar):
+        raise DomainMismatch(
+            f"loop: until= is a {kind_of(until)}, not a Scalar. Write s = Scalar(BOOL) before the "
+            "loop, until=s, and s << (change < 1e-6) in the body."
+        )
     if times is not None:
         times = integer(times, "loop: times", 0)
     queue.flush()
-    until = _Until(until_empty, until_unchanged, times)
+    ends = _Until(until_empty, until_unchanged, times, until)
     watched = until_unchanged if until_empty is None else until_empty
     frame = sys._getframe(1)
     backend = backend_of(read_body(frame), frame) if watched is None else watched.backend
     if backend is None:
         _require_fused("the objects that its body names are on no backend, or on several")
-        return _iterate(until)
+        return _iterate(ends)
     if not backend.capabilities.records:
         _require_fused(read_body(frame).reason)
         backend.last_loop = BY_ITSELF
-        return _iterate(until)
+        return _iterate(ends)
     why = "" if current_recorder() is None else IN_A_BODY
     observer = current_observer()
     if observer is not None or isinstance(watched, Matrix):
         why = why_eager() or why  # not even the first iteration is recorded
     if why:
         _run_eagerly(backend, why)
-        return _iterate(until)
+        return _iterate(ends)
     recorded = find_known(frame, backend) if observer is None else None  # which sees the body
     if recorded is not None:
-        _run_known(backend, until, recorded)
+        _run_known(backend, ends, recorded)
         return iter(())
     body = read_body(frame)
     if body.scalar and backend_of(body, frame) is not backend:
@@ -358,7 +365,7 @@ def loop(
         body = LoopBody(reason=why)
     counted = Counted(body.counter, frame.f_globals) if body.counter else None
     learn = partial(keep_known, frame, frame.f_lineno, backend, body)
-    return _record_and_run(backend, until, body, not blocking.get(), counted, learn)
+    return _record_and_run(backend, ends, body, not blocking.get(), counted, learn)
 
 
 class _Until(NamedTuple):
@@ -367,6 +374,7 @@ class _Until(NamedTuple):
     empty: Vector | Matrix | None
     unchanged: Vector | Matrix | None
     times: int | None
+    holds: Scalar | None = None
 
     @property
     def is_over(self) -> bool:
@@ -377,7 +385,13 @@ class _Until(NamedTuple):
         """Return the conditions on handles, for a backend."""
         empty = None if self.empty is None else self.empty.data
         unchanged = None if self.unchanged is None else self.unchanged.data
-        return Until(empty, unchanged, self.times)
+        holds = None if self.holds is None else self.holds.data
+        return Until(empty, unchanged, self.times, holds)
+
+    def is_left(self, before: Vector | Matrix | None) -> bool:
+        """Whether the loop ends after an iteration; `before` is what `unchanged` was until then."""
+        unchanged = before is not None and before.isequal(self.unchanged)
+        return unchanged or (self.holds is not None and bool(self.holds))
 
 
 @contextmanager
@@ -458,9 +472,9 @@ def _run_known(backend: Backend, until: _Until, body: RecordedBody) -> None:
         backend.last_loop = "no iteration"
     elif blocking.get():
         _run_eagerly(backend, _INSIDE)
-        replay(backend, body, *until)
+        replay(backend, body, until)
     elif not _run_whole(backend, partial(backend.plan_loop, body, until.handles())):
-        replay(backend, body, *until)
+        replay(backend, body, until)
 
 
 def _record_and_run(
@@ -470,7 +484,7 @@ def _record_and_run(
     fuse: bool,
     counted: Counted | None,
     learn: Callable[[list[Statement]], None],
-) -> Iterator[int]:
+) -> Iterator[Any]:
     """Record the body once and run the whole loop from the record; if impossible, iterate."""
     if until.is_over:
         backend.last_loop = "no iteration"
@@ -491,7 +505,7 @@ def _record_and_run(
     with recorder:  # if the body raises, the statements before the error run at its end
         recorder.open()
         try:
-            yield operations.Counter(0)
+            yield operations.Counter()
         except GeneratorExit:  # nothing else leaves a body that can be recorded
             if fuse:
                 backend.last_loop = "eager: the body raised an error"
@@ -501,7 +515,7 @@ def _record_and_run(
             learn(recorder.statements)
         if _run_record(recorder, until, body, fuse, counted):
             return
-    if not copies or not copies[0].isequal(until.unchanged):
+    if not until.is_left(copies[0] if copies else None):
         yield from _iterate(until, 1)
 
 
@@ -519,7 +533,7 @@ def _run_record(
     if current_observer() is not None or sys.gettrace() is not None:
         return False
     recorder.statements = []
-    done = replay(backend, statements, *until)
+    done = replay(backend, statements, until)
     if counted is not None:
         counted.leave(done - 1)
     return True
@@ -564,7 +578,7 @@ def _fetch_scalars(statements: Sequence[Statement], device: Any) -> None:
     Call it without a lock: it takes the other's lock.
     """
     for s in statements:
-        scalars = [ref.scalar for ref in s.scalars]
+        scalars = s.scalars_read
         for x in [*scalars, s.out] if s.writes_scalar else scalars:
             if x.holder is not None and x.holder is not device:
                 x.get()
@@ -594,13 +608,13 @@ def _iterate(until: _Until, done: int = 0) -> Iterator[int]:
     """Iterate over a loop that Python runs, from iteration `done` on."""
 
     def counted() -> Iterator[int]:
-        empty, unchanged, times = until
+        empty, unchanged, times, _ = until
         turn = done
         while turn != times and (empty is None or empty.nvals):
             before = None if unchanged is None else unchanged.dup()
             yield turn
             turn += 1
-            if before is not None and before.isequal(unchanged):
+            if until.is_left(before):
                 return
 
     return _observed(counted(), done)

@@ -11,7 +11,7 @@ import ast
 import functools
 import linecache
 from collections.abc import Iterable
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from lagpu.algebra.operators import Monoid, Operator, Semiring, Table
 from lagpu.algebra.tables import Operators, Selector, Selectors, select
 from lagpu.core import Matrix, Scalar, Vector
+from lagpu.core.collection import Aggregator
 from lagpu.core.infix import Replace
 from lagpu.core.views import SelectionMatrix, TransposedMatrix
 from lagpu.dtypes import DType
@@ -36,14 +37,27 @@ _KNOWN = (
 )
 
 
+class Names(dict[str, set[str]]):
+    """The names of a body, each once, with what it is there.
+
+    That is a ``value``; a ``function`` that is called; an ``index``, which may be a list too; in
+    the ``test`` of an ``if``, where it must be a number, a word or None; or a number beside the
+    ``counter`` in arithmetic, where one of NumPy's would compute with the first value.
+    """
+
+    def add(self, name: str, what: str) -> None:
+        """Add a name."""
+        self.setdefault(name, set()).add(what)
+
+
 class LoopBody(NamedTuple):
     """The body of a loop, as read from its source.
 
     Attributes
     ----------
     statements : int
-        Number of statements in the body; 0 if it cannot be recorded.
-    names : tuple of str
+        Number of statements that the body runs; 0 if it cannot be recorded.
+    names : Names
         Dotted names that must refer to lagpu objects or numbers.
     reason : str
         Why the body cannot be recorded, or an empty string.
@@ -53,14 +67,17 @@ class LoopBody(NamedTuple):
         The names that ``w += x`` writes: of vectors or matrices, as a number would be rebound.
     counter : str
         The name of the counter of a loop outside a function, where any later code may read it.
+    lines : tuple
+        For each statement 1; for an ``if``, (code of the test, lines if it is true, other lines).
     """
 
     statements: int = 0
-    names: tuple[str, ...] = ()
+    names: Names = Names()
     reason: str = ""
     scalar: str = ""
     written: tuple[str, ...] = ()
     counter: str = ""
+    lines: tuple[Any, ...] = ()
 
 
 class Impure(Exception):
@@ -80,20 +97,78 @@ def read_body(frame: FrameType, callee: str = "loop") -> LoopBody:
     if body.counter and local is not outer:
         return LoopBody(reason="it is in the body of a class, where any code may read its counter")
     scalar = ""
-    for name in body.names:
+    for name, uses in body.names.items():
         found = lookup(name, local, outer)
-        if not _is_known(found):
-            base, _, last = name.rpartition(".")
-            if last == "value" and isinstance(lookup(base, local, outer), Scalar):
-                return LoopBody(reason=f"{name} is read on the host; write {base} instead")
-            return LoopBody(reason=f"{name} is neither a lagpu object nor a number")
-        if name in body.written and not isinstance(found, (Vector, Matrix)):
+        why = _why_not(name, uses, found, local, outer)
+        if not why and name in body.written and not isinstance(found, (Vector, Matrix)):
             kind = type(found).__name__
             why = f"{name} is of type {kind}, and += binds the name to another object"
+        if why:
             return LoopBody(reason=why)
         if type(found) is Scalar:
             scalar = name
-    return body._replace(scalar=scalar) if scalar else body
+    try:
+        count = _count(body.lines, local, outer)
+    except Exception:  # Python will raise it there
+        return LoopBody(reason="the test of an if raises an error")
+    if not count:
+        return LoopBody(reason="the body has no statement")
+    return body._replace(scalar=scalar, statements=count)
+
+
+def _count(lines: tuple[Any, ...], local: Any, outer: dict[str, Any]) -> int:
+    """Return how many statements run; the tests of ``if`` have no side effects."""
+    found = 0
+    for line in lines:
+        if isinstance(line, tuple):
+            test, then, other = line
+            found += _count(then if eval(test, outer, local) else other, local, outer)
+        else:
+            found += line
+    return found
+
+
+def _why_not(
+    name: str, uses: set[str], found: Any, local: dict[str, Any], outer: dict[str, Any]
+) -> str:
+    """Return why what a name refers to may not be used so, or an empty string."""
+    if "counter" in uses and isinstance(found, np.generic):
+        return f"{name} is a number of NumPy's in arithmetic with the counter"
+    if "test" in uses and not isinstance(found, (*_NUMBERS, str, DType, type(None))):
+        return f"an if tests {name}, which may change"
+    if "function" in uses and isinstance(found, FunctionType):
+        why = _why_impure(found)
+        return why and f"{name}(...) is called, and {why}"
+    listed = "index" in uses and isinstance(found, (np.ndarray, list, tuple, range))
+    if listed or _is_known(found) or not uses & {"value", "index", "function"}:
+        return ""
+    base, _, last = name.rpartition(".")
+    if last == "value" and isinstance(lookup(base, local, outer), Scalar):
+        return f"{name} is read on the host; write {base} instead"
+    return f"{name} is neither a lagpu object nor a number"
+
+
+def _why_impure(function: FunctionType) -> str:
+    """Return why a function is not one ``return`` of lagpu calls, or an empty string."""
+    names = _read_function(function.__code__)
+    if isinstance(names, str):
+        return names
+    if function.__defaults__ or function.__kwdefaults__:
+        return "it has defaults"
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    try:
+        local = {name: cell.cell_contents for name, cell in cells}
+    except ValueError:
+        return "one of its variables has no value yet"
+    outer = function.__globals__
+    for name, uses in names.items():
+        found = lookup(name, local, outer)
+        if found is function:
+            return "it calls itself"
+        why = _why_not(name, uses, found, local, outer)
+        if why:
+            return why
+    return ""
 
 
 def _is_known(x: Any) -> bool:
@@ -104,6 +179,7 @@ def _is_known(x: Any) -> bool:
     return (
         any(x is known for known in _CALLED)
         or isinstance(x, _NUMBERS)
+        or (type(x) is Aggregator and x.is_ours)
         or (isinstance(x, _KNOWN) and type(x).__module__.startswith("lagpu."))
     )
 
@@ -140,9 +216,8 @@ def lookup(dotted: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
     return value
 
 
-@functools.lru_cache(maxsize=512)
-def _read(code: CodeType, line: int, callee: str) -> LoopBody:
-    """Read the loop at `line` of `code`, if the source file matches the running code."""
+def _tree_of(code: CodeType) -> ast.Module | str:
+    """Return the syntax of the file of running code; or why it is not known, as a text."""
     try:
         with SYNTAX:
             tree = ast.parse("".join(linecache.getlines(code.co_filename)))
@@ -152,11 +227,56 @@ def _read(code: CodeType, line: int, callee: str) -> LoopBody:
                 for statement in tree.body
             ]
     except (SyntaxError, ValueError):
-        return LoopBody(reason="its source cannot be read")
-    if not any(
-        _behaviour(c) == _behaviour(code) for part in (whole, *single) for c in _codes(part, code)
-    ):
-        return LoopBody(reason="its source differs from the code that runs, or cannot be read")
+        return "its source cannot be read"
+    behaviour = _behaviour(code)
+    if any(_behaviour(c) == behaviour for part in (whole, *single) for c in _codes(part, code)):
+        return tree
+    return "its source differs from the code that runs, or cannot be read"
+
+
+@functools.lru_cache(maxsize=512)
+def _read_function(code: CodeType) -> Names | str:
+    """Return the names of a function that is one ``return``, or why it is none, as a text."""
+    tree = _tree_of(code)
+    if isinstance(tree, str):
+        return tree
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.Lambda) and node.lineno == code.co_firstlineno
+    ]
+    if len(found) != 1:
+        return "another function is defined in its first line"
+    (node,) = found
+    body: Any = node.body
+    if isinstance(node, ast.FunctionDef):
+        lines = [x for x in node.body if not (isinstance(x, ast.Expr) and _is_text(x.value))]
+        body = lines[0].value if len(lines) == 1 and isinstance(lines[0], ast.Return) else None
+    given = {x.arg for x in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
+    names = Names()
+    try:
+        if body is None or node.args.vararg or node.args.kwarg:
+            raise Impure("it is more than one return")
+        _visit(body, "", names)
+    except Impure as impure:
+        return str(impure)
+    own = [name for name in names if name.split(".")[0] in given]
+    for name in own:
+        if names.pop(name) != {"value"} or "." in name:
+            return f"it uses {name} as more than an operand"
+    return names
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+@functools.lru_cache(maxsize=512)
+def _read(code: CodeType, line: int, callee: str) -> LoopBody:
+    """Read the loop at `line` of `code`, if the source file matches the running code."""
+    tree = _tree_of(code)
+    if isinstance(tree, str):
+        return LoopBody(reason=tree)
     found = [
         node
         for node in ast.walk(tree)
@@ -293,59 +413,158 @@ _CALLED_LATER = (*_FUNCTIONS, ast.GeneratorExp)
 
 def _check(loop: ast.For, targets: tuple[str, ...], callee: str) -> LoopBody:
     """Return the body of a ``for`` statement."""
-    counter = targets[0] if callee == "loop" else ""
-    names: dict[str, None] = {}
-    written: dict[str, None] = {}
-    for statement in loop.body:
-        if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
-            if not isinstance(statement.op, _INPLACE):
-                raise Impure(f"line {statement.lineno} is not a w << call statement")
-            written[statement.target.id] = None
-            for part in (statement.target, statement.value):
-                _visit(part, counter, names)
+    names, written = Names(), {}
+    lines = _check_lines(loop.body, targets[0] if callee == "loop" else "", names, written)
+    for name in () if callee == "loop" else targets:
+        names.pop(name, None)
+    return LoopBody(1, names, written=tuple(written), lines=lines)
+
+
+def _check_lines(
+    lines: list[ast.stmt], counter: str, names: Names, written: dict[str, None]
+) -> tuple[Any, ...]:
+    """Return `LoopBody.lines`, and collect names and those written in place."""
+    found: list[Any] = []
+    for line in lines:
+        if isinstance(line, ast.Pass):
             continue
-        shift = statement.value if isinstance(statement, ast.Expr) else None
-        if not (isinstance(shift, ast.BinOp) and isinstance(shift.op, ast.LShift)):
-            raise Impure(f"line {statement.lineno} is not a w << call statement")
-        _visit(shift.left, counter, names)
-        if not (counter and isinstance(shift.right, ast.Name) and shift.right.id == counter):
-            _visit(shift.right, counter, names)
-    read = tuple(n for n in names if counter or n not in targets)
-    return LoopBody(len(loop.body), read, written=tuple(written))
+        if isinstance(line, ast.If):
+            _visit_test(line.test, counter, names)
+            test = compile(ast.Expression(line.test), "<test of an if>", "eval")
+            parts = (
+                _check_lines(part, counter, names, written) for part in (line.body, line.orelse)
+            )
+            found.append((test, *parts))
+            continue
+        if isinstance(line, ast.AugAssign) and isinstance(line.target, ast.Name):
+            if not isinstance(line.op, _INPLACE):
+                raise Impure(f"line {line.lineno} is not a w << call statement")
+            written[line.target.id] = None
+            left, right = line.target, line.value
+        else:
+            left, right = _sides(line)
+        _visit(left, counter, names)
+        _visit(right, counter, names, True)
+        found.append(1)
+    return tuple(found)
 
 
-def _visit(node: ast.expr, counter: str, names: dict[str, None]) -> None:
-    """Collect the names of an expression without side effects, or raise `Impure`."""
+def _visit_test(node: ast.expr, counter: str, names: Names) -> None:
+    """Collect the names of a test that has one result in all iterations, or raise `Impure`."""
+    dotted = _dotted(node)
+    parts: list[ast.expr] = []
+    if isinstance(node, ast.Compare):
+        parts = [node.left, *node.comparators]
+        if all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops) and all(
+            isinstance(x, ast.Name | ast.Constant) for x in parts
+        ):  # of any objects
+            parts = [x for x in parts if isinstance(x, ast.Name) and x.id == counter]
+    elif isinstance(node, ast.BoolOp):
+        parts = node.values
+    elif isinstance(node, ast.BinOp):
+        parts = [node.left, node.right]
+    elif isinstance(node, ast.UnaryOp):
+        parts = [node.operand]
+    elif isinstance(node, ast.Attribute) and node.attr in _FIXED and _dotted(node.value):
+        names.add(_dotted(node.value) or "", "value")
+    elif dotted is not None and dotted != counter:
+        names.add(dotted, "test")
+    elif not isinstance(node, ast.Constant):
+        raise Impure(f"line {node.lineno} tests what may change")
+    for part in parts:
+        _visit_test(part, counter, names)
+
+
+_FIXED = ("nrows", "ncols", "size", "dtype", "ndim")  # of an object
+
+
+def _sides(statement: ast.stmt) -> tuple[ast.expr, ast.expr]:
+    """Return the two sides of ``w << call``, or of ``w[i] = call``; raise `Impure` for others."""
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript):
+        (target,) = statement.targets
+        return target, statement.value
+    shift = statement.value if isinstance(statement, ast.Expr) else None
+    if not (isinstance(shift, ast.BinOp) and isinstance(shift.op, ast.LShift)):
+        raise Impure(f"line {statement.lineno} is not a w << call statement")
+    return shift.left, shift.right
+
+
+def _visit_index(node: ast.expr, counter: str, names: Names) -> None:
+    """Collect the names of an index: a number, a name, a slice, or several of these."""
+    if isinstance(node, ast.Name) and node.id != counter:
+        names.add(node.id, "index")
+        return
+    parts: list[Any] = [node.operand] if isinstance(node, ast.UnaryOp) else []
+    if isinstance(node, ast.Slice):
+        parts = [x for x in (node.lower, node.upper, node.step) if x is not None]
+    elif isinstance(node, ast.Tuple | ast.List):
+        parts = node.elts
+    elif not parts:
+        _visit(node, counter, names)
+    for part in parts:
+        _visit_index(part, counter, names)
+
+
+def _visit(node: ast.expr, counter: str, names: Names, may: bool = False) -> None:
+    """Collect the names of an expression without side effects, or raise `Impure`.
+
+    It `may` be the counter, or arithmetic with it, where a statement takes a number: that is then
+    recorded as a formula.
+    """
     if isinstance(node, ast.Constant):
         return
     dotted = _dotted(node)
     if dotted is not None and counter in dotted.split(".")[:1]:
+        if may and dotted == counter:
+            return
         raise Impure(f"line {node.lineno} computes with the counter {counter}")
     parts: list[ast.expr]
-    if isinstance(node, ast.Attribute) and node.attr in _PURE:
-        parts = [node.value]
+    if isinstance(node, ast.Subscript):
+        _visit_index(node.slice, counter, names)
+        parts, may = [node.value], True  # of an object: a number has no such part
+    elif isinstance(node, ast.Attribute) and node.attr in _PURE:
+        parts, may = [node.value], True
     elif dotted is not None:
-        names[dotted] = None
+        names.add(dotted, "value")
         return
     elif isinstance(node, ast.Call):
         if any(isinstance(a, ast.Starred) for a in node.args) or any(
             k.arg is None for k in node.keywords
         ):
             raise Impure(f"line {node.lineno} unpacks arguments")
-        parts = [node.func, *node.args, *(k.value for k in node.keywords)]
+        given = [*node.args, *(k.value for k in node.keywords)]
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        called = _dotted(node.func)
+        if called and method not in _PURE and called.split(".")[0] != counter:
+            names.add(called, "function")
+        else:
+            _visit(node.func, counter, names, True)
+        for part in given:
+            _visit(part, counter, names, method in _TAKES_NUMBERS)
+        return
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert | ast.USub):
+        may = may and isinstance(node.op, ast.USub)
         parts = [node.operand]
     elif isinstance(node, ast.BinOp) and not isinstance(node.op, ast.LShift | ast.RShift):
         parts = [node.left, node.right]
+        if isinstance(node.op, _ARITHMETIC):
+            counts = any(isinstance(x, ast.Name) and x.id == counter for x in ast.walk(node))
+            for name in map(_dotted, parts) if counts else ():
+                if name and name != counter:
+                    names.add(name, "counter")
+        else:
+            may = isinstance(node.op, ast.MatMult)  # of objects, which refuse a number
     elif isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], _ORDER):
-        parts = [node.left, *node.comparators]
+        parts, may = [node.left, *node.comparators], False
     else:
         kind = _KINDS.get(type(node), "an expression")
         raise Impure(f"line {node.lineno} has {kind} that is not a lagpu call")
     for part in parts:
-        _visit(part, counter, names)
+        _visit(part, counter, names, may)
 
 
+_TAKES_NUMBERS = ("apply", "select", "ewise_union")  # methods that may be given the counter
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
 _ORDER = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _INPLACE = (
     *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Pow),
@@ -360,7 +579,6 @@ _KINDS: dict[type[ast.expr], str] = {
     ast.IfExp: "a conditional expression",
     ast.Lambda: "a lambda",
     ast.NamedExpr: "an assignment expression",
-    ast.Subscript: "an index",
     ast.UnaryOp: "arithmetic",
 }
 

@@ -173,7 +173,7 @@ class Seen:
 def _described(to: Any, call: Any, named: dict[str, Any] | None, where: str) -> Description:
     left, right = to.formula, call.formula
     counter = ""
-    if type(right[0]) is Counter:
+    if type(right[0]) is Counter and right[0].formula is None:
         counter = next((name for name, x in (named or {}).items() if x is right[0]), "iteration")
     parts = (*left, " << ") if counter else (*left, " << ", *right)
     shapes = (to.out.shape, *(x.shape for x in call.inputs))

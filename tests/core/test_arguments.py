@@ -383,7 +383,7 @@ def test_wrong_input(world, case):
 @pytest.mark.parametrize("dtype", [BOOL, INT32, UINT64, FP64])
 def test_a_number_that_was_seen_has_the_type_and_the_name_of_each_time(dtype):
     """1, True and a counter are one number of each type; -1 of two vectors is refused for both."""
-    for number in (1, True, Counter(1), 1.0, np.int64(1)):
+    for number in (1, True, Counter(np.int64(1)), 1.0, np.int64(1)):
         found = scalar_value(number, dtype, "w")
         assert found == 1
         assert found.dtype == dtype.numpy

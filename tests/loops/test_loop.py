@@ -89,7 +89,7 @@ def test_break_and_nesting(backend):
 @pytest.mark.parametrize(
     ("conditions", "error", "message"),
     [
-        ({}, InvalidValue, "give until_empty=, until_unchanged= or times="),
+        ({}, InvalidValue, "give until_empty=, until_unchanged=, until= or times="),
         ({"times": -1}, InvalidValue, "times -1 < 0"),
         ({"times": 1.5}, DomainMismatch, "times 1.5 is not an integer"),
         ({"times": True}, DomainMismatch, "not an integer"),

@@ -178,7 +178,7 @@ def outside(A, v, s):
 def indexed(v, w, s):
     for _ in loop(times=2):
         s << v.reduce("plus")
-        w[0] << s
+        w[[0, 1]] << s
 
 
 def lagged_from_nothing(w, s):

@@ -383,6 +383,10 @@ class ProgramRows:
         self._writes = [id(s.out) for s in statements]
         self._reads = [id(x) for x in inputs]
         self._operations = [type(s.operation) for s in statements]
+        self._of_scalars = [
+            k for k, s in enumerate(statements)
+            if s.writes_scalar and not isinstance(s.operation, (ops.Reduce, ops.ExtractElement))
+        ]  # fmt: skip
 
     def __call__(self, records: np.ndarray[Any, Any]) -> Iterator[LoopRow]:
         """Yield the rows."""
@@ -391,8 +395,8 @@ class ProgramRows:
         for r, ms in _timed(records):
             k = int(r["statement"])
             operation, pulls = self._operations[k], r["how"] == _PULLS
-            if operation is ops.Constant:
-                continue  # a number for a scalar has no row, as it has none in an eager loop
+            if k in self._of_scalars:
+                continue  # numbers of scalars have no row, as they have none in an eager loop
             measured = made._replace(kernel_ms=ms)
             if operation in (ops.Multiply, ops.MultiplySelection):
                 measured = measured._replace(

@@ -140,9 +140,23 @@ class Parameters:
         """Return the text for a number of a statement: a parameter, or the value of a scalar."""
         if type(value) is Number:
             return self.made([ctype], lambda run: [run.numbers[value.place]])[0]
+        if type(value) is ops.CounterRef:
+            return f"cast<{ctype}>({self._formula(value.formula)[1]})"
         if type(value) is not ops.ScalarRef:
             return self.add(ctype, value)
         return f"number_of<{ctype}>({self.scalars[id(value.scalar)]})"
+
+    def _formula(self, x: Any) -> tuple[str, str]:
+        """Return (type, text) of what a formula computes; see `why_no_counters`."""
+        if x is None:
+            return "i64", "i64(depth)"
+        if not isinstance(x, ops.Formula):
+            kind = lookup(x.dtype).ctype
+            return kind, self.number(kind, x)
+        (left, y), (right, z) = map(self._formula, x[1:])
+        if x.sign != "/" and left == right == "i64":
+            return "i64", f"({y} {x.sign[0]} {z})"
+        return "f64", f"as_stored(f64({y}) {x.sign} f64({z}))"  # no compiler joins two of them
 
     def made(self, ctypes: Sequence[str], make: Make) -> list[str]:
         """Add parameters whose arguments `make` returns in each run; return their names."""
@@ -287,21 +301,13 @@ class Writer(abc.ABC):
         return f"{name}<{types}>({args}, {self.at})"
 
 
-def assigned(s: Statement, kind: str, params: Parameters) -> str:
-    """Return the text for the number that a statement assigns: the loop's counter, or its own."""
-    assert isinstance(s.operation, (ops.AssignScalar, ops.Constant))
-    if s.assigns_counter:
-        return f"cast<{kind}>(i64(depth))"
-    return params.number(kind, s.operation.value)
-
-
 def expression(s: Statement, write: Writer) -> tuple[DType, str]:
     """Return (type, text) of an element-wise statement's results."""
     operation, params = s.operation, write.params
     functor = params.prelude.functor
-    if isinstance(operation, ops.AssignScalar):
-        kind = s.out.dtype.ctype
-        return s.out.dtype, write.constant(kind, assigned(s, kind, params))
+    if isinstance(operation, (ops.AssignScalar, ops.Constant)):
+        z = s.dtype if s.writes_scalar else s.out.dtype
+        return z, write.constant(z.ctype, params.number(z.ctype, operation.value))
     if isinstance(operation, (ops.Assign, ops.Extract)):
         u = operation.operand
         return u.dtype, _mapped(write, u, ops.BoundOperator(unary.identity, u.dtype, u.dtype))
@@ -343,6 +349,40 @@ def why_no_scalars(statements: Sequence[Statement]) -> str:
     return ""
 
 
+_MOST = 2**30  # iterations, for which a formula is shown to fit; so many take an hour
+
+
+def why_no_counters(statements: Sequence[Statement]) -> str:
+    """Return why a kernel cannot compute with the counter as Python does, or an empty string."""
+    for ref in (ref for s in statements for ref in s.counters if ref.formula is not None):
+        kind, found = ref.dtype, _range(ref.formula)
+        if found is None or kind.is_bool or isinstance(found[0], float) > kind.is_float:
+            return "what it computes with the counter may raise an error"
+        if not kind.is_float and not kind.smallest <= found[0] <= found[1] <= kind.largest:
+            return f"what it computes with the counter may not fit {kind}"
+    return ""
+
+
+def _range(x: Any) -> tuple[Any, Any] | None:
+    """Return the least and the largest value of a formula, or None if it may have none."""
+    if not isinstance(x, ops.Formula):
+        number = x.item() if isinstance(x, np.generic) else x
+        if x is None or not abs(number) < 2**53:
+            return (0, _MOST) if x is None else None
+        return number, number
+    left, right = map(_range, x[1:])
+    if left is None or right is None:
+        return None
+    if "/" in x.sign or x.sign == "%":
+        whole = not isinstance(left[0], float) and not isinstance(right[0], float)
+        if right[0] <= 0 <= right[1] or (x.sign != "/" and not (whole and left[0] >= 0 < right[0])):
+            return None
+    if x.sign == "%":
+        return 0, right[1]
+    ends = [ops.number_at(ops.Formula(x.sign, y, z), 0) for y in left for z in right]
+    return (min(ends), max(ends)) if max(map(abs, ends)) < 2**53 else None  # False if one is NaN
+
+
 class LoopScalars:
     """The scalars of a loop's body: what a run of its kernel takes of them, and leaves in them.
 
@@ -353,7 +393,7 @@ class LoopScalars:
 
     def __init__(self, statements: Sequence[Statement], device: Device) -> None:
         self._device = device
-        read = [ref.scalar for s in statements for ref in s.scalars]
+        read = [x for s in statements for x in s.scalars_read]
         self.written: list[ops.ScalarValue] = distinct(s.out for s in statements if s.writes_scalar)
         self.all: list[ops.ScalarValue] = distinct([*self.written, *read])
         self.unsure = _unsure(statements, self.all)
@@ -428,7 +468,7 @@ def _unsure(
             unsure += [(id(s), ref) for ref in s.scalars if id(ref.scalar) not in full]
             full.update(id(ref.scalar) for ref in s.scalars)
             if s.writes_scalar:
-                if isinstance(s.operation, ops.Constant):
+                if _has_value(s.operation, full):
                     full.add(id(s.out))
                 elif s.desc.accum is None:
                     full.discard(id(s.out))
@@ -437,14 +477,30 @@ def _unsure(
         known &= full
 
 
-class KernelScalars:
+def _has_value(operation: ops.Operation, full: set[int]) -> bool:
+    """Whether what an operation gives a scalar is a value for sure; `full` are scalars with one."""
+    if isinstance(operation, ops.Constant):
+        return True
+    if not isinstance(operation, (ops.Apply, ops.Ewise)):
+        return False
+    there = [id(x) in full for x in operands_of(operation)]
+    return any(there) if getattr(operation, "kind", "") in _UNIONS else all(there)
+
+
+_UNIONS = ("ewise_add", "ewise_union")
+
+
+class KernelScalars(Writer):
     """The scalars of a loop's body in the text of its kernel, variables that every thread has.
 
-    `before` has the lines before the loop.
+    They are entries of one index, and it is the `Writer` of statements on them. `before` has the
+    lines before the loop.
     """
 
+    at = "0, 0"
+
     def __init__(self, scalars: LoopScalars, sums: int, params: Parameters) -> None:
-        self._scalars, self._params, self._names = scalars, params, params.scalars
+        self._scalars, self.params, self._names = scalars, params, params.scalars
         self._names |= {id(x): f"s{k}" for k, x in enumerate(scalars.all)}
         self._sums = 0  # whose text is written
         self.before: list[str] = []
@@ -463,7 +519,7 @@ class KernelScalars:
     def _load(self, k: int, x: ops.ScalarValue) -> str:
         """Return the line before the loop that makes scalar `k` a variable."""
         kinds = (x.dtype.ctype, "bool", "const u64*")
-        number, there, place = self._params.made(kinds, lambda run: run.scalars.given(k))
+        number, there, place = self.params.made(kinds, lambda run: run.scalars.given(k))
         return f"Entry<{kinds[0]}> {self._names[id(x)]} = load_scalar({place}, {there}, {number});"
 
     def checks(self, s: Statement) -> list[str]:
@@ -474,14 +530,17 @@ class KernelScalars:
             if statement == id(s)
         ]
 
-    def constant(self, s: Statement) -> str:
-        """Return the line of a statement that gives a scalar a number."""
-        kind = s.dtype.ctype
-        return self.writes(s, f"Entry<{kind}>{{true, {assigned(s, kind, self._params)}}}")
+    def operand(self, x: Any) -> str:
+        """See `Writer`: the scalar's variable."""
+        return self._names[id(x)]
+
+    def computes(self, s: Statement) -> str:
+        """Return the line of a statement that gives a scalar a number, or what others make."""
+        return self.writes(s, expression(s, self)[1])
 
     def writes(self, s: Statement, z: str) -> str:
         """Return the line that writes a result, an ``Entry``, into a statement's scalar."""
-        accum = accum_type(self._params, s.desc, s.out.dtype, s.dtype)
+        accum = accum_type(self.params, s.desc, s.out.dtype, s.dtype)
         return write_here(self._names[id(s.out)], accum, z, "0")
 
     def new_parts(self) -> str:
@@ -515,6 +574,7 @@ class KernelScalars:
 
 # -------------------------------------------------------------------- what statements name
 PRODUCTS = (ops.Multiply, ops.MultiplySelection)
+SUMMED = (ops.Reduce, ops.ExtractElement)  # to a scalar; an element is a sum of one entry
 
 
 # A statement reads vectors from memory, where other threads may have written them, or from
@@ -556,8 +616,8 @@ class Operands:
 
     Attributes
     ----------
-    empty, unchanged : VectorStore or None
-        The vectors that end the loop.
+    empty, unchanged, until : VectorStore or ScalarValue or None
+        The vectors and the scalar that end the loop.
     header : str
         The header with the functions that the text calls.
     most_held : int
@@ -595,11 +655,12 @@ class Operands:
         self.statements, self._written = statements, written
         self.empty: Any = until.empty
         self.unchanged: Any = until.unchanged
+        self.until = until.holds
         self.params = Parameters(handles)
         self.counters = 2
         for x in written:
             self.params.vector(x, written=True)
-        sums = sum(isinstance(s.operation, ops.Reduce) for s in statements)
+        sums = sum(isinstance(s.operation, SUMMED) for s in statements)
         self.scalars = KernelScalars(scalars, sums, self.params)
         self.before = list(self.scalars.before)
         self._sizes_held = set() if traced else self._sizes_to_hold()
@@ -629,7 +690,7 @@ class Operands:
 
     def space(self, s: Statement) -> Any:
         """Return what two statements have in common if they are over one index space."""
-        return (s.operation.operand if isinstance(s.operation, ops.Reduce) else s.out).size
+        return (s.operation.operand if isinstance(s.operation, SUMMED) else s.out).size
 
     def filled(self, s: Statement) -> str:
         """Return the bits of word ``k`` that an assigned number gets, of ``all``."""

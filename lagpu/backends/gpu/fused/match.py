@@ -186,8 +186,8 @@ def _assignments(
             found.append(Assignment(s.out, VALUE))
         elif s.assigns_counter:
             found.append(Assignment(s.out, DEPTH))
-        elif s.scalars:
-            return Rejection("assign_scalar assigns a scalar of the loop")
+        elif s.scalars or s.counters:
+            return Rejection("assign_scalar assigns a scalar, or what the counter computes")
         else:
             found.append(Assignment(s.out, NUMBER, operation.value))
     return tuple(found)

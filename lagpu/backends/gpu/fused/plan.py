@@ -30,6 +30,8 @@ def plan_loop(
         if isinstance(turns.levels, BitmapLevels):
             return per_source_sweep(counters, body, turns)
         return vector_sweep(body, turns)
+    if turns.holds is not None and all(s.out is not turns.holds for s in body):
+        return Rejection("the body does not write the scalar of until=")
     why = "the loop has no frontier"
     if turns.empty is not None:
         search = _plan_search(counters, body, turns.empty, turns.times)

@@ -47,7 +47,7 @@ class Batches:
         kind = type(statement.out)
         if kind is not VectorStore and kind is not ops.ScalarValue:
             return False
-        if why_no_line(statement) and not _has_one_index(statement):
+        if why_no_line(statement):
             return False
         operation = statement.operation
         if (
@@ -96,15 +96,6 @@ def _operators(s: Statement) -> list[Any]:
         else getattr(operation, "op", None)
     )
     return found if op is None else [*found, op]
-
-
-def _has_one_index(s: Statement) -> bool:
-    """Whether a statement is ``w[i] << number``."""
-    operation = s.operation
-    if type(operation) is not ops.AssignScalar or type(s.out) is not VectorStore or s.desc.mask:
-        return False
-    where = operation.indices
-    return where is not None and where[0] is not None and len(where[0]) == 1
 
 
 class _Known:

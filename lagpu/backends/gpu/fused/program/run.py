@@ -52,14 +52,15 @@ def why_not_generated(statements: Sequence[Statement]) -> str:
     why = next(filter(None, map(why_no_line, statements)), "")
     if not why and all(s.writes_scalar for s in statements):
         why = "the body writes no vector"
-    return why or emit.why_no_scalars(statements)
+    return why or emit.why_no_scalars(statements) or emit.why_no_counters(statements)
 
 
 def why_no_line(s: Statement) -> str:
     """Return why a statement cannot be lines of a kernel, or an empty string."""
     operation = s.operation
     if isinstance(operation, (ops.AssignScalar, ops.Assign, ops.Extract)):
-        return "" if operation.indices is None else f"{method(s)} has indices"
+        may = operation.indices is None or _has_one_index(s)
+        return "" if may else f"{method(s)} has several indices, or a mask"
     if isinstance(operation, emit.PRODUCTS):
         product = operation.product
         if product.kernel is not None or product.policy is not None:
@@ -70,11 +71,21 @@ def why_no_line(s: Statement) -> str:
         elif max(operation.matrix.shape) >= 2**31:
             return "the matrix has more than 2**31 rows or columns"
         return "" if all(sizes) else "the matrix has no rows or no columns"
-    if isinstance(operation, ops.Reduce) and type(operation.operand) is not VectorStore:
-        return "the operand of reduce is a matrix"
-    if isinstance(operation, (ops.Apply, ops.Select, ops.Reduce, ops.Constant, ops.Ewise)):
+    if isinstance(operation, (ops.Reduce, ops.ExtractElement)):
+        is_vector = type(operation.operand) is VectorStore
+        return "" if is_vector else f"the operand of {method(s)} is a matrix"
+    if isinstance(operation, (ops.Apply, ops.Select, ops.Constant, ops.Ewise)):
         return ""
     return f"{method(s)} is not among the operations of a fused loop"
+
+
+def _has_one_index(s: Statement) -> bool:
+    """Whether a statement is ``w[i] << number``."""
+    operation = s.operation
+    if type(operation) is not ops.AssignScalar or type(s.out) is not VectorStore or s.desc.mask:
+        return False
+    where = operation.indices
+    return where is not None and where[0] is not None and len(where[0]) == 1
 
 
 def _written_places(body: Sequence[Statement]) -> list[int]:
@@ -180,14 +191,11 @@ class GeneratedLoop(KernelLoop):
     def _kept(self) -> tuple[list[Program], Sequence[Handle]]:
         """Return where programs for this body and condition are kept, and the handles by place.
 
-        That is the record of the body. A body with scalars is not kept as one: for it they are
-        kept by its signature.
+        That is the record of the body, or for a body that is not kept as one, its signature.
         """
         body = self.statements
         if not isinstance(body, RecordedBody):
-            if not any(s.writes_scalar or s.scalars for s in body):
-                return [], []
-            of, handles, self._numbers = signature(body, *self._ends)
+            of, handles, self._numbers = signature(body, *self._ends, self._until.holds)
             if len(_programs) >= MOST_PROGRAMS:
                 _programs.clear()
             return _programs.setdefault((self.device, self._block, of), []), handles
@@ -367,7 +375,7 @@ class GeneratedBitmapLoop(GeneratedLoop):
 
     def __init__(self, found: OnEntries, until: Until, why: str) -> None:
         empty, unchanged = (None if A is None else found.bitmaps[id(A)].entries for A in until[:2])
-        super().__init__(found.statements, Until(empty, unchanged, until.times), why)
+        super().__init__(found.statements, until._replace(empty=empty, unchanged=unchanged), why)
         self._found = found
         self._shapes = {id(A.entries): A.shape for A in found.bitmaps.values()}
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import lagpu.operations as ops
+from lagpu.algebra.tables import monoid
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.kernels import Kernel, from_source
 from lagpu.backends.gpu.storage.stores import VectorStore
@@ -44,6 +45,17 @@ class _Entry:
             self.known = what == VALUE
 
 
+def index_of(operation: ops.ExtractElement, params: emit.Parameters) -> str:
+    """Return the parameter with the index of an element."""
+    return params.number("i64", operation.position[0])
+
+
+def index_in(listed: Any, params: emit.Parameters) -> str:
+    """Return the parameter with the only index of a list."""
+    place = params.place(listed)
+    return params.made(["i64"], lambda run: [np.int64(run.handles[place][0])])[0]
+
+
 class Pass(emit.Writer):
     """Statements over one index space, on registers; it is the `Writer` of them.
 
@@ -73,14 +85,22 @@ class Pass(emit.Writer):
             z, t, some = result.dtype, self._read(e), f"w{e.suffix}"
         self._write(s, z, t, some)
 
-    def sum(self, s: Statement, operation: ops.Reduce, name: str) -> str:
-        """Add the sum of a vector under a name; return the ``Entry`` that it is after a barrier."""
+    def sum(self, s: Statement, operation: Any, name: str) -> str:
+        """Add the sum of a vector under a name; return the ``Entry`` that it is after a barrier.
+
+        An element is the sum of the one entry at its index, by a monoid that takes any.
+        """
         e = self._vector(operation.operand)
         x, z = self._read(e), s.dtype.ctype
-        functor = self.params.prelude.functor(operation.monoid)
-        self._by_word.append(f"work |= w{e.suffix};")
+        bits, kept, add = "all", "true", monoid.any
+        if isinstance(operation, ops.Reduce):
+            add = operation.monoid
+        else:
+            bits, kept = self._one(index_of(operation, self.params))
+        functor = self.params.prelude.functor(add)
+        self._by_word.append(f"work |= w{e.suffix} & {bits};")
         self._by_index.append(
-            f"if (here[q] && {x}.there) {name} = "
+            f"if (here[q] && {kept} && {x}.there) {name} = "
             f"join<{functor}>({name}, Entry<{z}>{{true, cast<{z}>({x}.value)}});"
         )
         self._before.append(f"Entry<{z}> {name}{{false, {z}(0)}};")
@@ -106,7 +126,8 @@ class Pass(emit.Writer):
         desc, w = s.desc, self._vector(s.out)
         where = s.operation.indices if isinstance(s.operation, ops.AssignScalar) else None
         fresh = desc.is_fresh and where is None
-        bits, kept = self._mask(desc) if where is None else self._one(where[0])
+        i = "" if where is None else index_in(where[0], self.params)
+        bits, kept = self._mask(desc) if where is None else self._one(i)
         accum = emit.accum_type(self.params, desc, s.out.dtype, z)
         if desc.accum is not None:
             w.need(VALUE)
@@ -139,10 +160,8 @@ class Pass(emit.Writer):
             return t
         return f"here[q] && {kept} ? {t} : Entry<{z.ctype}>{{false, {z.ctype}(0)}}"
 
-    def _one(self, index: Any) -> tuple[str, str]:
-        """Return what the only index of a list keeps, as `_mask` does."""
-        place = self.params.place(index)
-        (i,) = self.params.made(["i64"], lambda run: [np.int64(run.handles[place][0])])
+    def _one(self, i: str) -> tuple[str, str]:
+        """Return what one index keeps, as `_mask` does."""
         return f"(k == {i} / LG_WARP ? 1u << {i} % LG_WARP : 0u)", f"(at == {i})"
 
     def _mask(self, desc: Descriptor) -> tuple[str, str]:
@@ -339,7 +358,7 @@ class Passes:
             self._end_pass()
             self._synchronise()
             self._lines += checks
-        refs = {id(ref.scalar) for ref in s.scalars}
+        refs = set(map(id, s.scalars_read))
         if (refs | {id(s.out)}) & self._after_barrier.writes:
             self._synchronise()
         if isinstance(s.operation, emit.PRODUCTS):
@@ -347,14 +366,14 @@ class Passes:
             lines, result, _ = self._operands.product(s)
             self._add_barrier(lines)
             self._in_pass(s, s.out.size).add(s, result)
-        elif isinstance(s.operation, ops.Reduce):
+        elif isinstance(s.operation, emit.SUMMED):
             open_pass = self._in_pass(s, s.operation.operand.size)
             name = f"sum{self._sums}"
             self._sums += 1
             z = open_pass.sum(s, s.operation, name)
             self._after_pass.extend(_ScalarLines([self._scalars.writes(s, z)], {id(s.out)}))
         elif s.writes_scalar:
-            self._add_constant(s, refs)
+            self._add_computed(s, refs)
         else:
             if refs & self._after_pass.writes:
                 self._end_pass()
@@ -362,9 +381,9 @@ class Passes:
             self._in_pass(s, s.out.size).add(s)
             self._reads |= refs
 
-    def _add_constant(self, s: Statement, refs: set[int]) -> None:
-        """Add a scalar that gets a number: before the open pass, or else after it."""
-        this = _ScalarLines([self._scalars.constant(s)], {id(s.out)}, refs)
+    def _add_computed(self, s: Statement, refs: set[int]) -> None:
+        """Add a scalar that is computed of numbers: before the open pass, or else after it."""
+        this = _ScalarLines([self._scalars.computes(s)], {id(s.out)}, refs)
         if id(s.out) in self._after_barrier.reads:
             self._synchronise()
         if id(s.out) in self._reads or this.follow(self._after_pass):
@@ -454,6 +473,10 @@ class LogLines:
         """Return the last line of an iteration whose counts are complete in the next one."""
         return self._if_on("open = true;")
 
+    def at_break(self) -> list[str]:
+        """Return the lines before the loop is left at the end of an iteration."""
+        return self._if_on(f"if (open) {{ {BARRIER} flush(now); }}")
+
     def closing(self, counters: int) -> list[str]:
         """Return the lines after the loop."""
         return self._if_on(
@@ -500,9 +523,14 @@ class Traced(emit.Writer):
     def _scalar(self, s: Statement) -> list[str]:
         """Return the lines of a statement that writes a scalar."""
         operation, scalars = s.operation, self._scalars
-        if not isinstance(operation, ops.Reduce):
-            return [scalars.constant(s)]
+        if not isinstance(operation, emit.SUMMED):
+            return [scalars.computes(s)]
         u, params = operation.operand, self.params
+        if isinstance(operation, ops.ExtractElement):
+            i, n, x = index_of(operation, params), params.size(u.size), params.vector(u)
+            there = f"entry_bits({x}_words, {i} / LG_WARP, {n}) >> {i} % LG_WARP & 1"
+            z = f"load_entry({there}, {x}_values, {x}_iso, {i})"
+            return [BARRIER, scalars.writes(s, z), BARRIER]
         entries, add = params.entries(u), params.prelude.functor(operation.monoid)
         what = f"{params.size(u.size)}, {entries}, {scalars.new_parts()}, barrier"
         return [scalars.writes(s, f"reduce_all<{add}, {s.dtype.ctype}>({what})")]
@@ -511,6 +539,15 @@ class Traced(emit.Writer):
         """Return the lines that write the results of `source`, of type `z`, into the output."""
         w, desc = s.out, s.desc
         lines, mask, complement = self._operands.mask_words(desc)
+        where = s.operation.indices if isinstance(s.operation, ops.AssignScalar) else None
+        if where is not None:  # one index, without a mask
+            i, mask = index_in(where[0], self.params), self._operands.new_words(w.size)
+            bit = f"k == {i} / LG_WARP ? 1u << {i} % LG_WARP : 0"
+            lines = [
+                f"each_tile({self.params.size(w.size)}, [&](i64 k, bool mine) "
+                f"{{ if (mine) {mask}[k] = {bit}; }});",
+                "warp_sync();",
+            ]
         accum = emit.accum_type(self.params, desc, w.dtype, z)
         x, kind = self.params.vector(w), w.dtype.ctype
         replace = str(desc.replace).lower()
@@ -560,6 +597,10 @@ def write_program(operands: emit.Operands, records: int) -> Program:
     body = Traced(operands, log) if operands.traced else Passes(operands)
     lines = body.of(statements)
     before, top, end = _condition(operands, log)
+    if operands.until is not None:  # all threads have the same scalar
+        name = operands.scalars.operand(operands.until)
+        holds = f"{name}.there && cast<bool>({name}.value)"
+        end += [f"if ({holds}) {{", *log.at_break(), "break;", "}"]
     after = operands.after()
     counters = f"{operands.counters} * kCounterStride"
     selects = any(isinstance(s.operation, ops.MultiplySelection) for s in statements)
@@ -689,6 +730,12 @@ def _of_number(x: Any, handles: list[Any], numbers: list[Any]) -> tuple[Any, ...
     return _number(x.value, handles, numbers), where is None
 
 
+def _of_element(x: ops.ExtractElement, handles: list[Any], numbers: list[Any]) -> tuple[Any, ...]:
+    handles.append(x.operand)
+    numbers.append(x.position[0])
+    return ()
+
+
 def _of_reduce(x: ops.Reduce, handles: list[Any], _: list[Any]) -> tuple[Any, ...]:
     handles.append(x.operand)
     return (x.monoid,)
@@ -703,7 +750,9 @@ def _number(x: Any, handles: list[Any], numbers: list[Any]) -> Any:
         handles.append(x.scalar)
         return x.dtype, "scalar"
     if kind is ops.CounterRef:
-        return x
+        return x.dtype, _number(x.formula, handles, numbers)
+    if kind is ops.Formula:
+        return x.sign, *(_number(side, handles, numbers) for side in x[1:])
     numbers.append(x)
     return kind
 
@@ -720,6 +769,7 @@ _PARTS: dict[Any, Callable[[Any, list[Any], list[Any]], tuple[Any, ...]]] = {
     ops.AssignScalar: _of_number,
     ops.Constant: _of_number,
     ops.Reduce: _of_reduce,
+    ops.ExtractElement: _of_element,
 }
 
 
@@ -741,8 +791,8 @@ class Signature(NamedTuple):
     numbers: list[Any]
 
 
-def signature(statements: Iterable[Statement], *ends: VectorStore | None) -> Signature:
-    """Return the signature of a body and the vectors of its condition.
+def signature(statements: Iterable[Statement], *ends: Handle | None) -> Signature:
+    """Return the signature of a body and the vectors and the scalar of its condition.
 
     By it the programs of batches are kept, and of loops with scalars, whose bodies are not kept as
     records: to write the text takes longer than a short loop runs.

@@ -1,0 +1,166 @@
+"""Bodies with scalars, counters, tests, functions and elements: one kernel, the same answers."""
+
+import contextlib
+import functools
+import re
+
+import author_bodies
+import numpy as np
+import pytest
+from author_bodies import BODIES, REFUSED, heat, target
+from batches import batches_at_once
+from nvrtc import ARCHITECTURES, nvrtc_compile
+
+import lagpu
+from lagpu import BOOL, FP32, FP64, Matrix, Scalar, Vector, backends, loop
+from lagpu.backends.gpu.fused.program import run, text
+from lagpu.backends.gpu.kernels import from_source
+from lagpu.errors import DomainMismatch, InvalidValue
+
+
+def graph(place, n=40):
+    """A directed ring with chords, where each column adds up to less than 1."""
+    rows = np.concatenate([np.arange(n), np.arange(0, n, 3)])
+    cols = np.concatenate([(np.arange(n) + 1) % n, (np.arange(0, n, 3) + 5) % n])
+    return Matrix.from_coo(rows, cols, 0.45, FP64, nrows=n, ncols=n, backend=place)
+
+
+@functools.cache
+def expected(body, n=40):
+    return body(graph("cpu", n))
+
+
+def assert_same(found, wanted):
+    assert len(found) == len(wanted)
+    for x, y in zip(found, wanted, strict=True):
+        tolerance = 1e-6 if getattr(x, "dtype", FP64) is FP32 else 1e-9
+        if isinstance(x, Vector):
+            assert x.dtype is y.dtype
+            assert x.to("cpu").isclose(y, rel_tol=tolerance)
+        elif isinstance(x, Scalar):
+            assert x.isclose(y, rel_tol=tolerance, check_dtype=True)
+        else:
+            assert x == y
+
+
+@pytest.mark.few_on_sim(2)
+@pytest.mark.parametrize("n", [40, 1025])
+@pytest.mark.parametrize("body", BODIES, ids=lambda body: body.__name__)
+def test_a_body_is_one_kernel_with_the_answer_of_cpu(place, body, n):
+    with lagpu.fused():
+        for _ in range(2):  # the second time by the program that is kept
+            assert_same(body(graph(place, n)), expected(body, n))
+
+
+@pytest.mark.few_on_sim(3)
+@pytest.mark.parametrize("body", BODIES, ids=lambda body: body.__name__)
+def test_the_same_under_a_trace_and_statement_by_statement(place, body):
+    A = graph(place)
+    with lagpu.fused(), lagpu.trace() as fused:
+        first = body(A)
+    with lagpu.trace(fuse=False) as eager:
+        second = body(A)
+    with lagpu.eager():
+        third = body(A)
+    for found in (first, second, third):
+        assert_same(found, expected(body))
+    rows = [
+        [(row.method.replace("set", "assign_scalar"), row.level, row.nvals_out) for row in t.rows]
+        for t in (fused, eager)
+    ]
+    assert rows[0] == rows[1]
+
+
+@pytest.mark.parametrize("body", REFUSED, ids=lambda body: body.__name__)
+def test_what_is_not_one_kernel_says_why_and_is_right(place, body):
+    assert_same(body(graph(place)), expected(body))
+    assert place.last_loop.startswith("eager: ")
+    assert re.search(REFUSED[body], place.last_loop)
+
+
+def test_other_numbers_share_a_program(place, monkeypatch):
+    A, made = graph(place), []
+    monkeypatch.setattr(run, "_programs", {})
+    monkeypatch.setattr(
+        text, "from_source", lambda *a, **how: made.append(1) or from_source(*a, **how)
+    )
+    for t in (1.5, 2.5):
+        assert_same(heat(A, t), heat(graph("cpu"), t))
+    for goal in (4, 30):
+        assert_same(target(A, goal), target(graph("cpu"), goal))
+    assert len(made) == 2
+
+
+def test_an_error_of_the_counter_comes_where_python_has_it(place):
+    found = []
+    for where in ("cpu", place):
+        x = Vector.from_scalar(1.0, 3, FP64, backend=where)
+        with pytest.raises(ZeroDivisionError):
+            divides(x, 3)
+        found.append(x.to_dense().tolist())
+    assert found[0] == found[1] != [1.0] * 3
+
+
+@pytest.mark.few_on_sim(3)
+@pytest.mark.parametrize("body", BODIES, ids=lambda body: body.__name__)
+def test_crosschecked(body):
+    lagpu.crosscheck(lambda A: body(A)[0], graph("cpu"), backends=("cpu", "sim"))
+
+
+def test_until_takes_a_scalar_by_name():
+    s = Scalar(BOOL, name="s")
+    with pytest.raises(DomainMismatch, match=r"Write loop\(until=s\)"):
+        loop(s)
+    with pytest.raises(DomainMismatch, match="until= is a bool, not a Scalar"):
+        loop(until=True)
+    with pytest.raises(InvalidValue, match="until_unchanged=, until= or times="):
+        loop()
+
+
+def test_until_is_tested_after_an_iteration():
+    """A scalar that is true before the loop does not keep it from running."""
+    s, done = Scalar(BOOL, True), 0
+    x = Vector.from_scalar(1.0, 3, FP64, backend="cpu")
+    for _ in loop(until=s):
+        done += 1
+        s << (x.reduce("plus").get() * done > 5)
+    assert done == 2
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_batches_take_scalars_of_scalars(place, after):
+    """A loop that Python runs: its statements on scalars wait with the others."""
+    if place.name == "cpu":
+        pytest.skip("cpu runs each statement by itself")
+    for body in (author_bodies.root, author_bodies.empties, author_bodies.means):
+        with batches_at_once(after):
+            python = [by_python(body, graph(place)) for _ in range(3)][-1]
+        assert_same(python, expected(body))
+        assert place.last_loop == "" or "is not a" not in place.last_loop
+
+
+def by_python(body, A):
+    """Run a body as a loop of Python's, with statements that wait."""
+    plain = {"loop": lambda times: range(times)}
+    return type(body)(body.__code__, body.__globals__ | plain)(A)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("traced", [False, True])
+def test_nvrtc_compiles_the_programs(arch, traced, monkeypatch):
+    made = []
+    monkeypatch.setattr(run, "_programs", {})
+    monkeypatch.setattr(
+        text, "from_source", lambda *a, **how: made.append(from_source(*a, **how)) or made[-1]
+    )
+    with lagpu.trace() if traced else contextlib.nullcontext():
+        for body in BODIES:
+            body(graph(backends.get("sim")))
+    for kernel in made[ARCHITECTURES.index(arch) :: 3]:
+        assert nvrtc_compile(kernel, arch)
+
+
+def divides(x, last):
+    for k in loop(times=9):
+        x << x + 1 / (last - k)
