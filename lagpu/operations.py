@@ -490,12 +490,12 @@ def of_scalars(operation: Apply | Select | Ewise) -> Any:
     if isinstance(operation, Select):
         at = cast(number, lookup(operation.thunk.dtype))
         return number if operation.op.numpy(at, 0, 0, operation.thunk) else None
-    function, op = operation.function, operation.function.op
-    if isinstance(op, IndexUnaryOp):
-        found = op.numpy(cast(number, function.domain), 0, 0, function.right)
+    function = operation.function
+    if isinstance(function.op, IndexUnaryOp):
+        found = function.op.numpy(cast(number, function.domain), 0, 0, function.right)
         return cast(found, function.result)
     sides = (function.left, number, function.right)
-    return op.evaluate(function.domain, *(x for x in sides if x is not None))
+    return function.op.evaluate(function.domain, *(x for x in sides if x is not None))
 
 
 @operation("constant", "constant", refers="value")

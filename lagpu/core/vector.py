@@ -19,7 +19,7 @@ from lagpu.core.expr import OUTPUTS, Call, Updater, assign, constant
 from lagpu.core.hints import object_of
 from lagpu.core.infix import inner_product, outer_product, require_vector, vector_product
 from lagpu.core.recorder import current_observer, current_recorder
-from lagpu.core.views import IndexExpr, SelectionMatrix, VectorIndex
+from lagpu.core.views import Gather, IndexExpr, SelectionMatrix, VectorIndex
 from lagpu.dtypes import INT64, cast, lookup
 from lagpu.errors import DimensionMismatch
 from lagpu.host import display
@@ -323,6 +323,8 @@ class Vector(Collection):
 
     # ------------------------------------------------------------------------- parts of a vector
     def __getitem__(self, indices: Any) -> VectorIndex:
+        if isinstance(indices, Vector) and indices.dtype.numpy.kind in "iu":
+            return Gather(self, indices)
         return VectorIndex(self, indices)
 
     def __setitem__(self, indices: Any, value: Any) -> None:

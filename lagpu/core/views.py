@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from lagpu import operations
+from lagpu.algebra.tables import binary
 from lagpu.core import arguments, expr
 from lagpu.core.expr import OUTPUTS, Call, Expression, Mask, Updater
 from lagpu.core.hints import ComputedForms, NoTruth, is_operand, name_of, part_of
@@ -19,7 +20,15 @@ from lagpu.dtypes import BOOL, DType
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue, NotSupported
 from lagpu.host import display
 from lagpu.host.columns import distinct
-from lagpu.operations import Assign, AssignScalar, Counter, Extract, ExtractColumn, ExtractElement
+from lagpu.operations import (
+    Assign,
+    AssignScalar,
+    Counter,
+    Extract,
+    ExtractColumn,
+    ExtractElement,
+    ScalarRef,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -172,6 +181,52 @@ class VectorIndex(IndexExpr):
 
     __slots__ = ()
     _hint = "Use w[i].value, w.get(i) or w[I].new()."
+
+
+class Gather(VectorIndex):
+    """The values of a vector at the indices that are the values of another: ``u[p]``.
+
+    It has the size of `p`, and an entry where `p` has one and `u` has one at that index.
+    """
+
+    __slots__ = ()
+    ndim = 1
+
+    def __init__(self, of: Any, indices: Any) -> None:
+        self.of, self.indices = of, indices
+
+    def __repr__(self) -> str:
+        return f"{name_of(self.of)}[{name_of(self.indices)}]"
+
+    def call(self) -> Call:
+        """Return the deferred gather; before it, statements that raise for an index outside."""
+        u, p, first = self.of, self.indices, binary.first
+        ends = [expr.temporary(p.reduce(op)) for op in ("min", "max")]
+        least, most = (expr.temporary(x.ewise_add(0, first)) for x in ends)  # 0 if p is empty
+        inside = least.select("valuege", 0), most.select("valuelt", u.size)
+        both = expr.temporary(
+            expr.temporary(inside[0]).ewise_mult(expr.temporary(inside[1]), first)
+        )
+
+        def now() -> Any:
+            if both.data.get() is None:
+                i = next(x for x in (e.data.get() for e in ends) if not 0 <= x < u.size)
+                raise arguments.outside(f"{u.name}[{p.name}]: index", int(i), u.size)
+            return both.data.get()
+
+        checked = ScalarRef(both.data, both.dtype, repr(self), now)
+        expr.temporary(expr.constant(checked, both.dtype))
+        gathered: Call = p.selection(nrows=u.size).T.mxv(u, "any_second")
+        gathered.formula = (u, "[", p, "]")
+        return gathered._written_in(_getframe(1))
+
+    def masked(self, input_mask: Any, mask: Any = None) -> Mask:
+        """Refuse: see `IndexExpr.masked`."""
+        self.refuse("takes no input_mask=", "Give a mask to the output.")
+
+    def _updater(self, mask: Any = None, accum: Any = None, replace: bool = False) -> Updater:
+        _require_indices(self.of, self.indices)  # it raises: a vector is read at indices alone
+        raise AssertionError
 
 
 class MatrixIndex(IndexExpr):

@@ -562,7 +562,11 @@ class Trace(Observer):
         self._format_pending()  # while the device is at work
         body = [seen.description() for *_, seen in self._recorded]
         self._pending.append(
-            lambda: [row_of(body[row.statement], row, "fused") for row in measured.rows()]
+            lambda: [
+                row_of(body[row.statement], row, "fused")
+                for row in measured.rows()
+                if row.statement < len(body)  # others are not the author's: masks of a sweep
+            ]
         )
         self._between.append(measured.total)
         return loop

@@ -82,11 +82,11 @@ def test_the_authors_names_are_those_in_the_function_that_runs(q, r):
 
 
 def test_what_is_no_index(q, r, A):
-    masked = r
+    masked, there = r, r.dup("BOOL")
     for wrong, hint in (
         (
-            lambda: q[masked],
-            "a vector is not an index. Write q(masked.S) << x to write where masked",
+            lambda: q[there],
+            "a vector is not an index. Write q(there.S) << x to write where there",
         ),
         (lambda: q[masked.S], "a mask is not an index. Write q(masked.S) << x to write there."),
     ):

@@ -12,10 +12,10 @@ from batches import batches_at_once
 from nvrtc import ARCHITECTURES, nvrtc_compile
 
 import lagpu
-from lagpu import BOOL, FP32, FP64, Matrix, Scalar, Vector, backends, loop
+from lagpu import BOOL, FP32, FP64, INT64, Matrix, Scalar, Vector, backends, loop
 from lagpu.backends.gpu.fused.program import run, text
 from lagpu.backends.gpu.kernels import from_source
-from lagpu.errors import DomainMismatch, InvalidValue
+from lagpu.errors import DomainMismatch, IndexOutOfBound, InvalidValue
 
 
 def graph(place, n=40):
@@ -105,6 +105,32 @@ def test_an_error_of_the_counter_comes_where_python_has_it(place):
 @pytest.mark.parametrize("body", BODIES, ids=lambda body: body.__name__)
 def test_crosschecked(body):
     lagpu.crosscheck(lambda A: body(A)[0], graph("cpu"), backends=("cpu", "sim"))
+
+
+@pytest.mark.parametrize(("index", "runs"), [([0, 5, 9], 2), ([0, -1], 1), ([], 4)])
+def test_an_index_outside_ends_the_loop_where_the_statement_is(place, index, runs):
+    for n in (12, 40):  # of registers, and of memory
+        found = []
+        for where in ("cpu", place):
+            p = Vector.from_coo(np.arange(len(index)), index, dtype=INT64, size=n, backend=where)
+            x, y = (Vector.from_scalar(1.0, n, FP64, backend=where) for _ in range(2))
+            error = contextlib.nullcontext()
+            if (n == 12 and runs < 4) or -1 in index:
+                message = rf"index {12 if runs == 2 else -1} is outside 0 \.\. {n - 1}"
+                error = pytest.raises(IndexOutOfBound, match=message)
+            with lagpu.fused(), error:
+                author_bodies.outside(p, x, y)
+            found.append([v.to("cpu") for v in (p, x, y)])
+        assert all(v.isequal(w) for v, w in zip(*found, strict=True))
+
+
+def test_a_vector_of_indices_is_only_read():
+    u, p = Vector(FP64, 3, backend="cpu"), Vector.from_dense([0, 1, 2], backend="cpu")
+    for refused in (lambda: u.__setitem__(p, 1.0), lambda: u[p] << 1.0, lambda: u[u]):
+        with pytest.raises(DomainMismatch, match="a vector is not an index"):
+            refused()
+    with pytest.raises(DomainMismatch, match="takes no input_mask="):
+        u[p].new(input_mask=u.S)
 
 
 def test_until_takes_a_scalar_by_name():

@@ -268,10 +268,40 @@ def means(A):
     return x, s, t, i
 
 
+# ---- vectors as indices
+
+
+def jumping(A):
+    p = Vector.from_dense(np.maximum(np.arange(A.nrows) - 1, 0), like=A)
+    for _ in loop(until_unchanged=p):
+        p << p[p]
+    return (p,)
+
+
+def gathers(A):
+    """Of other sizes, with indices that are missing, and values that are."""
+    n = A.nrows
+    p = Vector.from_coo([0, 1, 3], [n - 1, 0, 2], dtype=INT32, size=5, like=A)
+    x, y, z = numbered(A), Vector(FP64, 5, like=A), Vector(FP64, 5, like=A)
+    for _ in loop(times=3):
+        x << semiring.plus_times(x @ A)
+        y << x[p]
+        x << x.select("valuegt", 3)
+        z(y.S, accum=binary.plus) << x[p]
+    return x, y, z
+
+
+def outside(p, x, y):
+    for _ in loop(times=4):
+        x << x + 1
+        y << x[p]
+        p << p + 3
+
+
 BODIES = (
     *(root, empties, integers, swapped, close, never_bounded, target, settled),
     *(next_level, heat, counted, of_small_floats, branches, other_branches),
-    *(elements, held_elements, means),
+    *(elements, held_elements, means, jumping, gathers),
 )
 
 

@@ -6,7 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lagpu.backends.gpu.fused.match import VALUE, SearchBody, match_search
-from lagpu.backends.gpu.fused.program.run import generated_bitmap_loop, generated_loop
+from lagpu.backends.gpu.fused.program.run import (
+    generated_bitmap_loop,
+    generated_loop,
+    generated_sweep,
+)
 from lagpu.backends.gpu.fused.search_grid import grid_search, relaxation
 from lagpu.backends.gpu.fused.search_many import per_source_search, search_without_values
 from lagpu.backends.gpu.fused.sweep import per_source_sweep, vector_sweep
@@ -29,7 +33,8 @@ def plan_loop(
     if isinstance(turns, Sweep):
         if isinstance(turns.levels, BitmapLevels):
             return per_source_sweep(counters, body, turns)
-        return vector_sweep(body, turns)
+        swept = vector_sweep(body, turns)
+        return generated_sweep(body, turns, swept.why) if isinstance(swept, Rejection) else swept
     if turns.holds is not None and all(s.out is not turns.holds for s in body):
         return Rejection("the body does not write the scalar of until=")
     why = "the loop has no frontier"

@@ -285,11 +285,12 @@ def matrix_form(A: MatrixHandle) -> str:
 class VectorLevels:
     """See `lagpu.operations.Levels`: `order` has the vertices by level, `level` their levels.
 
-    The order is INT32, INT64 past 2**31.
+    They were read from `vector`. The order is INT32, INT64 past 2**31.
     """
 
     def __init__(self, counters: Counters, v: VectorStore) -> None:
         self._counters, self._device, self.size = counters, v.device, v.size
+        self.vector = v
         xp = v.device.xp
         indices, values = v.listed()
         kind = np.int32 if v.size < 2**31 else np.int64

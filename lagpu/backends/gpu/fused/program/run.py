@@ -10,6 +10,7 @@ import numpy as np
 
 import lagpu.operations as ops
 from lagpu.algebra.operators import IndexUnaryOp
+from lagpu.algebra.tables import indexunary
 from lagpu.backends.gpu.device.protocol import has_free
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, if_fits
@@ -45,6 +46,28 @@ def generated_loop(
     """Return the kernel of a loop over vectors, or why there is none; `why` no other one fits."""
     lacking = once(statements, why_not_generated)
     return Rejection(lacking) if lacking else GeneratedLoop(statements, until, why)
+
+
+def generated_sweep(
+    statements: Sequence[Statement], turns: ops.Sweep, why: str
+) -> GeneratedLoop | Rejection:
+    """Return a loop whose body ends with the masks of the next level; `why` it is no sweep.
+
+    Each level takes as long as all indices, where a sweep looks at those of the level.
+    """
+    levels, deepest = turns.levels.vector, turns.levels.deepest
+    masks = turns.here, turns.above
+    if any(s.out is x for s in statements for x in (levels, *masks)):
+        return Rejection(why)
+    makes: list[Statement] = []
+    for k, mask in enumerate(masks, 1):
+        level = ops.CounterRef(levels.dtype, ops.Formula("-", np.int64(deepest - k), None))
+        at = VectorStore(levels.device, levels.counters, levels.dtype, levels.size)
+        select = ops.Select(levels, indexunary.valueeq, level)
+        there = ops.Descriptor(at, replace=True)
+        makes.append(Statement(at, ops.Descriptor(), select, levels.dtype))
+        makes.append(Statement(mask, there, ops.AssignScalar(np.True_), mask.dtype))
+    return generated_loop([*statements, *makes], Until(times=deepest), f"no sweep: {why}")
 
 
 def why_not_generated(statements: Sequence[Statement]) -> str:
