@@ -308,7 +308,7 @@ def run_statement(backend: Backend | None, s: Statement, depth: int = 0) -> None
     if type(s.out) is ScalarValue:
         if isinstance(operation, Constant):
             number = operation.value
-        elif type(operation) in (Apply, Select, Ewise):
+        elif isinstance(operation, (Apply, Select, Ewise)):
             number = of_scalars(operation)
         else:
             assert backend is not None

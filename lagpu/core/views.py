@@ -75,7 +75,7 @@ class IndexExpr(Expression):
         each = list(_each(x, indices))
         single = [_is_one(index) for index, _, _ in each]
         if all(single):
-            place = tuple(np.int64(arguments.single_index(*one)) for one in each)
+            place: Any = tuple(np.int64(arguments.single_index(*one)) for one in each)
             formula = (x, f"[{', '.join(map(str, place))}]")
             return Call(ExtractElement(x.data, place), (x,), x.dtype, (), formula)
         if any(single):
@@ -190,6 +190,7 @@ class Gather(VectorIndex):
     """
 
     __slots__ = ()
+    indices: Any
     ndim = 1
 
     def __init__(self, of: Any, indices: Any) -> None:
@@ -200,7 +201,8 @@ class Gather(VectorIndex):
 
     def call(self) -> Call:
         """Return the deferred gather; before it, statements that raise for an index outside."""
-        u, p, first = self.of, self.indices, binary.first
+        u, first = self.of, binary.first
+        p: Any = self.indices
         ends = [expr.temporary(p.reduce(op)) for op in ("min", "max")]
         least, most = (expr.temporary(x.ewise_add(0, first)) for x in ends)  # 0 if p is empty
         inside = least.select("valuege", 0), most.select("valuelt", u.size)

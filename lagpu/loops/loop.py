@@ -313,8 +313,8 @@ def loop(
         is not an integer, or an argument is not given by name.
     """
     if unnamed:
-        kinds = {"until_empty": (Vector, Matrix), "until": Scalar}
-        name = next((k for k, kind in kinds.items() if isinstance(unnamed[0], kind)), "times")
+        name = "until_empty" if isinstance(unnamed[0], (Vector, Matrix)) else "times"
+        name = "until" if isinstance(unnamed[0], Scalar) else name
         raise DomainMismatch(
             f"loop: {name_of(unnamed[0])} is given without a name. "
             f"Write loop({name}={name_of(unnamed[0])})."

@@ -413,7 +413,7 @@ _CALLED_LATER = (*_FUNCTIONS, ast.GeneratorExp)
 
 def _check(loop: ast.For, targets: tuple[str, ...], callee: str) -> LoopBody:
     """Return the body of a ``for`` statement."""
-    names, written = Names(), {}
+    names, written = Names(), dict[str, None]()
     lines = _check_lines(loop.body, targets[0] if callee == "loop" else "", names, written)
     for name in () if callee == "loop" else targets:
         names.pop(name, None)
@@ -436,6 +436,7 @@ def _check_lines(
             )
             found.append((test, *parts))
             continue
+        left: ast.expr
         if isinstance(line, ast.AugAssign) and isinstance(line.target, ast.Name):
             if not isinstance(line.op, _INPLACE):
                 raise Impure(f"line {line.lineno} is not a w << call statement")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lagpu.backends.gpu.fused.match import VALUE, SearchBody, match_search
+from lagpu.backends.gpu.fused.program.pattern import generated_pattern_loop
 from lagpu.backends.gpu.fused.program.run import (
     generated_bitmap_loop,
     generated_loop,
@@ -48,7 +49,11 @@ def plan_loop(
         return _search_by_policy(body, turns, named)
     why = f"no search: {why}"
     if once(body, _writes_matrices):
-        return generated_bitmap_loop(counters, body, turns, why)
+        found = generated_bitmap_loop(counters, body, turns, why)
+        if isinstance(found, Rejection):
+            within = generated_pattern_loop(counters, body, turns, f"{why}; {found.why}")
+            found = found if isinstance(within, Rejection) else within
+        return found
     relaxed = relaxation(body, turns)
     if not isinstance(relaxed, Rejection):
         return relaxed

@@ -55,7 +55,8 @@ def generated_sweep(
 
     Each level takes as long as all indices, where a sweep looks at those of the level.
     """
-    levels, deepest = turns.levels.vector, turns.levels.deepest
+    given: Any = turns.levels
+    levels, deepest = given.vector, given.deepest
     masks = turns.here, turns.above
     if any(s.out is x for s in statements for x in (levels, *masks)):
         return Rejection(why)

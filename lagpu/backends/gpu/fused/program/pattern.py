@@ -1,0 +1,169 @@
+"""Generated loops over sparse matrices whose entries stay within those of one of them.
+
+As in a k-truss: ``C(C.S) << plus_pair(C @ C.T)`` never adds an entry. So the pattern that C has
+before the loop serves all iterations. Each matrix is a vector over its entries, and the statements
+are those of vectors; an entry that is deleted is one that the vector lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import lagpu.operations as ops
+from lagpu.algebra.operators import IndexUnaryOp
+from lagpu.backends.gpu.fused import emit
+from lagpu.backends.gpu.fused.loop import KernelLoop, if_fits
+from lagpu.backends.gpu.fused.match import distinct, holds, method
+from lagpu.backends.gpu.fused.program.run import GeneratedLoop, why_not_generated
+from lagpu.backends.gpu.fused.program.text import Program
+from lagpu.backends.gpu.storage import forms, stores
+from lagpu.backends.gpu.storage.bitmap import MatrixHandle
+from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore, nwords
+from lagpu.operations import Handle, Rejection, Statement, Until, operands_of
+
+Array = Any
+
+
+def generated_pattern_loop(
+    counters: Counters, statements: Sequence[Statement], until: Until, why: str
+) -> KernelLoop | Rejection:
+    """Return the kernel of a loop within a pattern, or why there is none; `why` no other fits."""
+    masks = [s.desc.mask for s in statements if isinstance(s.operation, ops.Multiply)]
+    if not masks or masks[0] is None:
+        return Rejection("no product is at the entries of a mask")
+    A: MatrixHandle = masks[0]
+    if A.shape[0] != A.shape[1] or not 0 < A.csc().nvals < 2**31 or A.shape[0] >= 2**31:
+        return Rejection("the mask is not square, or has no entry or too many")
+    named = [x for s in statements for x in (s.out, s.desc.mask, *operands_of(s.operation))]
+    used = distinct(x for x in (*named, *until[:2]) if x is not None)
+    for x in used:
+        if x.shape != A.shape or (x is not A and x.csc().nvals):
+            return Rejection("a matrix may have entries outside of the mask of a product")
+    lacking = next(filter(None, map(_why_not_within, statements)), "")
+    if lacking:
+        return Rejection(lacking)
+    entries = {id(x): VectorStore(A.device, counters, x.dtype, A.csc().nvals) for x in used}
+    made = [ops.moved(s, entries) for s in statements]
+    lacking = why_not_generated([s for s in made if not isinstance(s.operation, ops.Multiply)])
+    if lacking:
+        return Rejection(lacking)
+    return if_fits(GeneratedPatternLoop(A, used, entries, made, until, why))
+
+
+def _why_not_within(s: Statement) -> str:
+    """Return why a statement may leave the pattern, or is no statement on entries."""
+    operation, desc, what = s.operation, s.desc, method(s)
+    if isinstance(operation, (ops.Multiply, ops.AssignScalar)):
+        if desc.mask is None or desc.complement:
+            return f"{what} is not at the entries of a mask"
+        if isinstance(operation, ops.AssignScalar) and operation.indices is not None:
+            return f"{what} has indices"
+        named = isinstance(operation, ops.Multiply) and operation.product
+        if named and (named.kernel is not None or named.policy is not None):
+            return "the product names a kernel or a policy"
+        return ""
+    if not isinstance(operation, (ops.Apply, ops.Select, ops.Ewise, ops.Assign)):
+        return f"{what} is not among the operations of a fused loop over matrices"
+    if isinstance(operation, ops.Assign) and (operation.transposed or operation.indices):
+        return f"{what} has indices, or transposes its operand"
+    if isinstance(operation, ops.Ewise):
+        return f"{what} transposes an operand" if any(operation.transposed) else ""
+    op: Any = getattr(operation, "op", None)
+    op = operation.function.op if isinstance(operation, ops.Apply) else op
+    if isinstance(op, IndexUnaryOp) and (op.body or not op.name.startswith("value")):
+        return f"{what} reads row or column indices"
+    return ""
+
+
+class GeneratedPatternLoop(GeneratedLoop):
+    """A kernel, its arguments, and the entries of the matrices it writes; see `GeneratedLoop`."""
+
+    keeps_log = False
+
+    def __init__(
+        self,
+        A: MatrixHandle,
+        used: Sequence[MatrixHandle],
+        entries: dict[int, VectorStore],
+        statements: Sequence[Statement],
+        until: Until,
+        why: str,
+    ) -> None:
+        ends = (None if x is None else entries[id(x)] for x in until[:2])
+        self._pattern, first = A.csc(), entries[id(A)]
+        values = self._pattern.values
+        first.set_full(None if values is None else values.copy(), self._pattern.iso)
+        super().__init__(statements, Until(*ends, until.times, until.holds), why)
+        written = ((x, entries[id(x)]) for x in used)
+        self._handles = [(x, v) for x, v in written if holds(self.written, v)]
+
+    @property
+    def nbytes(self) -> int:
+        """See `FusedLoop`: lists of the rows besides."""
+        return super().nbytes + 16 * self._pattern.nvals
+
+    def _kept(self) -> tuple[list[Program], Sequence[Handle]]:
+        """See `GeneratedLoop`: the arguments of such a program belong to its matrices."""
+        return [], []
+
+    def _named(self, *given: Any) -> PatternOperands:
+        return PatternOperands(self._pattern, *given)
+
+    def _store(self) -> None:
+        """Store the entries that are left in the handles of the matrices."""
+        for handle, v in self._handles:
+            handle.store = forms.take(self._pattern.with_values(v.dtype, v.values, None), v.words)
+
+
+class PatternOperands(emit.Operands):
+    """What statements within a pattern name; see `Operands`."""
+
+    header = "program/pattern.cuh"
+    most_held = 0
+    shared = ()
+
+    def __init__(self, pattern: CscMatrix, *given: Any) -> None:
+        super().__init__(*given)
+        self._pattern = pattern
+        self._lists: dict[bool, str] = {}
+
+    def _by_columns(self) -> tuple[Array, Array, None]:
+        return self._pattern.col_ptr, self._pattern.row_idx, None
+
+    def _by_rows(self) -> tuple[Array, Array, Array]:
+        """Return the rows as lists: where each begins, its columns, and which entries these are."""
+        A, device = self._pattern, self.device
+        order = device.xp.argsort(A.row_idx, kind="stable")
+        rows = stores.gather(device, A.row_idx, order, np.int32)
+        columns = stores.gather(device, A.columns(), order, np.int32)
+        starts = stores.lower_bounds(device, rows, A.shape[0] + 1)
+        return stores.as_type(device, starts, np.int32), columns, order.astype(np.int32)
+
+    def _lists_of(self, rows: bool) -> str:
+        """Return the ``Lists`` of the rows or of the columns."""
+        if rows not in self._lists:
+            arrays = self._by_rows() if rows else self._by_columns()
+            names = (self.params.add("const i32*", x) for x in arrays)
+            self._lists[rows] = f"Lists{{{', '.join(names)}}}"
+        return self._lists[rows]
+
+    def _by_matrix(self, s: Statement, operation: ops.Multiply) -> emit.ProductText:
+        u, product, params = operation.operand, operation.product, self.params
+        a: Any = operation.matrix  # the vector of its entries
+        lines, mask, complement = self.mask_words(s.desc)
+        name, kind = f"Product{len(params.structs)}", product.result.ctype
+        params.product(product, u.dtype, a.dtype, name)
+        words = params.room("u32", nwords(s.out.size), np.uint32)
+        values = params.room(kind, s.out.size, product.result.numpy)
+        left, right = self._lists_of(not operation.transposed), self._lists_of(not product.transpose)
+        n, ncols = (params.size(size) for size in (s.out.size, self._pattern.shape[1]))
+        dot = f"DotProduct<{name}>{{{left}, {right}, {{{params.entries(u)}}}, {{{params.entries(a)}}}}}"
+        line = (
+            f"multiply_within<{name}>({n}, {ncols}, {self._lists_of(False)}, {dot}, "
+            f"Mask{{{mask}, {complement}, {n}}}, {{{words}, {values}}}, barrier);"
+        )
+        result = emit.Operand(words, values, f"{kind}(0)", product.result)
+        return [*lines, line], result, emit.Logged("kPulls")
