@@ -17,7 +17,7 @@ from lagpu.algebra.operators import IndexUnaryOp
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.loop import KernelLoop, if_fits
 from lagpu.backends.gpu.fused.match import distinct, holds, method
-from lagpu.backends.gpu.fused.program.run import GeneratedLoop, why_not_generated
+from lagpu.backends.gpu.fused.program.run import GeneratedLoop
 from lagpu.backends.gpu.fused.program.text import Program
 from lagpu.backends.gpu.storage import forms, stores
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
@@ -47,7 +47,7 @@ def generated_pattern_loop(
         return Rejection(lacking)
     entries = {id(x): VectorStore(A.device, counters, x.dtype, A.csc().nvals) for x in used}
     made = [ops.moved(s, entries) for s in statements]
-    lacking = why_not_generated([s for s in made if not isinstance(s.operation, ops.Multiply)])
+    lacking = emit.why_no_scalars(made) or emit.why_no_counters(made)
     if lacking:
         return Rejection(lacking)
     return if_fits(GeneratedPatternLoop(A, used, entries, made, until, why))
@@ -158,9 +158,13 @@ class PatternOperands(emit.Operands):
         params.product(product, u.dtype, a.dtype, name)
         words = params.room("u32", nwords(s.out.size), np.uint32)
         values = params.room(kind, s.out.size, product.result.numpy)
-        left, right = self._lists_of(not operation.transposed), self._lists_of(not product.transpose)
+        left, right = (
+            self._lists_of(not operation.transposed),
+            self._lists_of(not product.transpose),
+        )
         n, ncols = (params.size(size) for size in (s.out.size, self._pattern.shape[1]))
-        dot = f"DotProduct<{name}>{{{left}, {right}, {{{params.entries(u)}}}, {{{params.entries(a)}}}}}"
+        x, y = params.entries(u), params.entries(a)
+        dot = f"DotProduct<{name}>{{{left}, {right}, {{{x}}}, {{{y}}}}}"
         line = (
             f"multiply_within<{name}>({n}, {ncols}, {self._lists_of(False)}, {dot}, "
             f"Mask{{{mask}, {complement}, {n}}}, {{{words}, {values}}}, barrier);"

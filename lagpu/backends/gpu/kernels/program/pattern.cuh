@@ -64,8 +64,8 @@ struct DotProduct {
       const i64 p = left.at(left_walks ? at : low), q = right.at(left_walks ? low : at);
       if (!has_entry(u.words, p) || !has_entry(a.words, q)) continue;
       const T x = entry_value<T>(u.values, u.iso, p), y = entry_value<T>(a.values, a.iso, q);
-      found = join<typename S::ADD>(
-          found, Entry<Z>{true, S::MUL::template call<Z, T>(x, y, i, k, j)});
+      found =
+          join<typename S::ADD>(found, Entry<Z>{true, S::MUL::template call<Z, T>(x, y, i, k, j)});
     }
     return found;
   }
