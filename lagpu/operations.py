@@ -468,11 +468,15 @@ class ExtractElement(NamedTuple):
     position: tuple[int, ...]
 
 
-def of_scalars(operation: Apply | Select | Ewise) -> Any:
-    """Return what an operation makes of scalars: a number of its result's type, or None.
+def of_scalars(operation: Any, backend: Any = None) -> Any:
+    """Return the number that an operation makes, or None; `backend` evaluates one of vectors.
 
     A scalar counts as a vector of one index, with an entry where it has a value.
     """
+    if isinstance(operation, Constant):
+        return operation.value
+    if not isinstance(operation, (Apply, Select, Ewise)):
+        return backend.evaluate(operation)
     numbers = [x.get() for x in operands_of(operation)]
     if isinstance(operation, Ewise):
         kinds, op = (operation.left.dtype, operation.right.dtype), operation.op
@@ -557,6 +561,13 @@ class Statement(NamedTuple):
         """The scalars whose values are read when the statement runs."""
         kind: Any = type(self.operation)
         return list(refs_in(getattr(self.operation, kind.refers))) if kind.refers else []
+
+    @property
+    def may_delete(self) -> bool:
+        """Whether it gives entries a scalar's value: without one it deletes them."""
+        operation = self.operation
+        at = isinstance(operation, AssignScalar) and operation.indices is not None
+        return at and type(operation.value) is ScalarRef
 
     @property
     def scalars_read(self) -> list[ScalarValue]:

@@ -15,14 +15,11 @@ from lagpu.backends.protocol import Backend
 from lagpu.errors import OutOfMemory
 from lagpu.host.interrupt import uninterrupted
 from lagpu.operations import (
-    Apply,
-    Constant,
-    Ewise,
+    Assign,
     FusedLoop,
     Handle,
     Rejection,
     ScalarValue,
-    Select,
     Statement,
     of_scalars,
     resolved,
@@ -304,15 +301,12 @@ def run_statements(
 
 def run_statement(backend: Backend | None, s: Statement, depth: int = 0) -> None:
     """Run one statement now."""
+    if s.may_delete and s.scalars[0].scalar.get() is None and len(s.operation.indices) == 1:
+        none = backend.vector(s.out.dtype, len(s.operation.indices[0]))
+        s = s._replace(operation=Assign(none, s.operation.indices))
     operation = resolved(s.operation, depth)
     if type(s.out) is ScalarValue:
-        if isinstance(operation, Constant):
-            number = operation.value
-        elif isinstance(operation, (Apply, Select, Ewise)):
-            number = of_scalars(operation)
-        else:
-            assert backend is not None
-            number = backend.evaluate(operation)
+        number = of_scalars(operation, backend)
         s.out.write(s.desc.accum, s.dtype, number)
     else:
         assert backend is not None

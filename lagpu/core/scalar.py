@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lagpu import backends
+from lagpu import backends, operations
 from lagpu.algebra.operators import as_scalar
 from lagpu.algebra.tables import binary, monoid, unary
 from lagpu.core.arguments import (
@@ -28,16 +28,6 @@ from lagpu.core.recorder import current_recorder, flush, queue
 from lagpu.dtypes import BOOL, DType, cast, lookup
 from lagpu.errors import EmptyObject, InvalidValue, NotSupported
 from lagpu.host import display
-from lagpu.operations import (
-    Apply,
-    Counter,
-    Descriptor,
-    Ewise,
-    ScalarValue,
-    Select,
-    Statement,
-    of_scalars,
-)
 
 _UNNAMED = display.Unnamed("s")
 
@@ -78,7 +68,7 @@ class Scalar(NoArithmetic):
             backends.choose(like, None)  # raises unless it has a backend
         self.name: str = name or _UNNAMED
         number = None if value is None else scalar_value(value, self.dtype, "Scalar")
-        self.data = ScalarValue(self.dtype, number)
+        self.data = operations.ScalarValue(self.dtype, number)
 
     @classmethod
     def from_value(
@@ -206,7 +196,7 @@ class Scalar(NoArithmetic):
         if isinstance(value, Expression):
             return value.call()
         number = scalar_value(value, self.dtype, self.name)
-        return constant(number, self.dtype, value if type(value) is Counter else None)
+        return constant(number, self.dtype, value if type(value) is operations.Counter else None)
 
     def _infix(self, sign: str, other: Any, reflected: bool = False) -> Any:
         if sign in ("|", "&") and not getattr(other, "ndim", 0):
@@ -244,7 +234,7 @@ class Scalar(NoArithmetic):
         other, op = self._number(other, way), binary_operator(op)
         if defaults is not None:
             op, defaults = with_defaults(op, self.dtype, other.dtype, defaults)
-        operation = Ewise(way, self.data, other.data, op, defaults)
+        operation = operations.Ewise(way, self.data, other.data, op, defaults)
         return _computed(operation, op.types(self.dtype, other.dtype)[1])
 
     def ewise_add(self, other: Any, op: Any = monoid.plus) -> Call:
@@ -262,7 +252,7 @@ class Scalar(NoArithmetic):
     def apply(self, op: Any, right: Any = None, *, left: Any = None) -> Call:
         """Apply an operator to the value, if there is one; see `Vector.apply`."""
         function = bound_operator(self.dtype, op, object_of(left), object_of(right))
-        return _computed(Apply(self.data, function), function.result)
+        return _computed(operations.Apply(self.data, function), function.result)
 
     def copying(self) -> Call:
         """Return the deferred copy."""
@@ -271,7 +261,7 @@ class Scalar(NoArithmetic):
     def select(self, op: Any, thunk: Any = 0) -> Call:
         """Keep the value if `op` of it and `thunk` is true; see `Vector.select`."""
         found, number, _ = selected(self.dtype, op, thunk)
-        return _computed(Select(self.data, found, number), self.dtype)
+        return _computed(operations.Select(self.data, found, number), self.dtype)
 
     def _inplace(self, sign: str, other: Any) -> Any:
         self << self._infix(sign, other)
@@ -323,9 +313,9 @@ class Scalar(NoArithmetic):
 
 def _computed(operation: Any, dtype: DType) -> Call:
     """Return what an operation makes of scalars: a number, unless one of them waits for its own."""
-    reads = Statement(None, Descriptor(), operation, dtype).scalars_read
+    reads = operations.Statement(None, operations.Descriptor(), operation, dtype).scalars_read
     if current_recorder() is None and not any(map(queue.writes, reads)):
-        return constant(of_scalars(operation), dtype)
+        return constant(operations.of_scalars(operation), dtype)
     return Call(operation, (), dtype, (), ("a scalar",))
 
 

@@ -99,7 +99,7 @@ def read_body(frame: FrameType, callee: str = "loop") -> LoopBody:
     scalar = ""
     for name, uses in body.names.items():
         found = lookup(name, local, outer)
-        why = _why_not(name, uses, found, local, outer)
+        why = _why_not(name, uses, found, local, outer, body.counter)
         if not why and name in body.written and not isinstance(found, (Vector, Matrix)):
             kind = type(found).__name__
             why = f"{name} is of type {kind}, and += binds the name to another object"
@@ -129,15 +129,23 @@ def _count(lines: tuple[Any, ...], local: Any, outer: dict[str, Any]) -> int:
 
 
 def _why_not(
-    name: str, uses: set[str], found: Any, local: dict[str, Any], outer: dict[str, Any]
+    name: str,
+    uses: set[str],
+    found: Any,
+    local: dict[str, Any],
+    outer: dict[str, Any],
+    counter: str = "",
 ) -> str:
-    """Return why what a name refers to may not be used so, or an empty string."""
+    """Return why what a name refers to may not be used so, or an empty string.
+
+    `counter` is a name that a function must not read.
+    """
     if "counter" in uses and isinstance(found, np.generic):
         return f"{name} is a number of NumPy's in arithmetic with the counter"
     if "test" in uses and not isinstance(found, (*_NUMBERS, str, DType, type(None))):
         return f"an if tests {name}, which may change"
     if "function" in uses and isinstance(found, FunctionType):
-        why = _why_impure(found)
+        why = _why_impure(found, counter)
         return why and f"{name}(...) is called, and {why}"
     listed = "index" in uses and isinstance(found, (np.ndarray, list, tuple, range))
     if listed or _is_known(found) or not uses & {"value", "index", "function"}:
@@ -148,13 +156,13 @@ def _why_not(
     return f"{name} is neither a lagpu object nor a number"
 
 
-def _why_impure(function: FunctionType) -> str:
+def _why_impure(function: FunctionType, counter: str) -> str:
     """Return why a function is not one ``return`` of lagpu calls, or an empty string."""
     names = _read_function(function.__code__)
     if isinstance(names, str):
         return names
-    if function.__defaults__ or function.__kwdefaults__:
-        return "it has defaults"
+    if function.__defaults__ or function.__kwdefaults__ or counter in names:
+        return "it has defaults" if counter not in names else f"it reads {counter}"
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     try:
         local = {name: cell.cell_contents for name, cell in cells}
@@ -165,7 +173,7 @@ def _why_impure(function: FunctionType) -> str:
         found = lookup(name, local, outer)
         if found is function:
             return "it calls itself"
-        why = _why_not(name, uses, found, local, outer)
+        why = _why_not(name, uses, found, local, outer, counter)
         if why:
             return why
     return ""

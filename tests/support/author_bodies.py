@@ -251,6 +251,21 @@ def held_elements(A):
     return x, y, s, t
 
 
+def deleting(A, i=4):
+    """A scalar without a value deletes an entry, by either way to write it."""
+    x, y, s = numbered(A), Vector.from_dense([1.0, 2, 3], like=A), Scalar(FP64)
+    for k in loop(times=5):
+        s << x[i]
+        s << s.select("valuelt", k * 3)
+        x[i + 1] << s
+        x[0] = s
+        y[1] << s
+        x(x.S) << x + 1
+        y << y + 1
+        x[i] << k
+    return x, y, s
+
+
 # ---- aggregators
 
 
@@ -301,7 +316,7 @@ def outside(p, x, y):
 BODIES = (
     *(root, empties, integers, swapped, close, never_bounded, target, settled),
     *(next_level, heat, counted, of_small_floats, branches, other_branches),
-    *(elements, held_elements, means, jumping, gathers),
+    *(elements, held_elements, deleting, means, jumping, gathers),
 )
 
 

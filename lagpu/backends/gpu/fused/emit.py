@@ -292,9 +292,9 @@ class Writer(abc.ABC):
     def operand(self, x: VectorStore) -> str:
         """Return the text for a vector."""
 
-    def constant(self, ctype: str, value: str) -> str:
-        """Return the text for an entry of value `value` everywhere."""
-        return f"Entry<{ctype}>{{true, {value}}}"
+    def constant(self, ctype: str, value: str, there: str = "true") -> str:
+        """Return the text for an entry of value `value` everywhere, if it is `there`."""
+        return f"Entry<{ctype}>{{{there}, {value}}}"
 
     def call(self, name: str, types: str, args: str) -> str:
         """Return a call of ``mapped``, ``selected`` or ``combined`` of common/entry.cuh."""
@@ -307,7 +307,12 @@ def expression(s: Statement, write: Writer) -> tuple[DType, str]:
     functor = params.prelude.functor
     if isinstance(operation, (ops.AssignScalar, ops.Constant)):
         z = s.dtype if s.writes_scalar else s.out.dtype
-        return z, write.constant(z.ctype, params.number(z.ctype, operation.value))
+        number = params.number(z.ctype, operation.value)
+        if s.may_delete:
+            return z, write.constant(
+                z.ctype, number, f"{params.scalars[id(operation.value.scalar)]}.there"
+            )
+        return z, write.constant(z.ctype, number)
     if isinstance(operation, (ops.Assign, ops.Extract)):
         u = operation.operand
         return u.dtype, _mapped(write, u, ops.BoundOperator(unary.identity, u.dtype, u.dtype))
@@ -465,8 +470,9 @@ def _unsure(
         unsure: list[tuple[int, ops.ScalarRef]] = []
         full = set(known)
         for s in statements:
-            unsure += [(id(s), ref) for ref in s.scalars if id(ref.scalar) not in full]
-            full.update(id(ref.scalar) for ref in s.scalars)
+            needed = [] if s.may_delete else s.scalars
+            unsure += [(id(s), ref) for ref in needed if id(ref.scalar) not in full]
+            full.update(id(ref.scalar) for ref in needed)
             if s.writes_scalar:
                 if _has_value(s.operation, full):
                     full.add(id(s.out))

@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 
 import lagpu.operations as ops
-from lagpu.algebra.operators import IndexUnaryOp
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.loop import KernelLoop, if_fits
 from lagpu.backends.gpu.fused.match import distinct, holds, method
-from lagpu.backends.gpu.fused.program.run import GeneratedLoop
+from lagpu.backends.gpu.fused.program.run import (
+    GeneratedLoop,
+    why_not_anywhere,
+    why_not_on_entries,
+)
 from lagpu.backends.gpu.fused.program.text import Program
 from lagpu.backends.gpu.storage import forms, stores
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
@@ -55,27 +58,13 @@ def generated_pattern_loop(
 
 def _why_not_within(s: Statement) -> str:
     """Return why a statement may leave the pattern, or is no statement on entries."""
-    operation, desc, what = s.operation, s.desc, method(s)
-    if isinstance(operation, (ops.Multiply, ops.AssignScalar)):
-        if desc.mask is None or desc.complement:
-            return f"{what} is not at the entries of a mask"
-        if isinstance(operation, ops.AssignScalar) and operation.indices is not None:
-            return f"{what} has indices"
-        named = isinstance(operation, ops.Multiply) and operation.product
-        if named and (named.kernel is not None or named.policy is not None):
-            return "the product names a kernel or a policy"
-        return ""
-    if not isinstance(operation, (ops.Apply, ops.Select, ops.Ewise, ops.Assign)):
-        return f"{what} is not among the operations of a fused loop over matrices"
-    if isinstance(operation, ops.Assign) and (operation.transposed or operation.indices):
-        return f"{what} has indices, or transposes its operand"
-    if isinstance(operation, ops.Ewise):
-        return f"{what} transposes an operand" if any(operation.transposed) else ""
-    op: Any = getattr(operation, "op", None)
-    op = operation.function.op if isinstance(operation, ops.Apply) else op
-    if isinstance(op, IndexUnaryOp) and (op.body or not op.name.startswith("value")):
-        return f"{what} reads row or column indices"
-    return ""
+    operation, desc = s.operation, s.desc
+    fills = isinstance(operation, (ops.Multiply, ops.AssignScalar))
+    if fills and (desc.mask is None or desc.complement):
+        return f"{method(s)} is not at the entries of a mask"
+    if isinstance(operation, ops.Multiply) and (operation.product[-2:] != (None, None)):
+        return "the product names a kernel or a policy"
+    return why_not_on_entries(s, None, (ops.Assign,)) or why_not_anywhere(s)
 
 
 class GeneratedPatternLoop(GeneratedLoop):

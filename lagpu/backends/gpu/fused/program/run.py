@@ -301,8 +301,9 @@ def on_entries(
     `read` are matrices that a sweep or the loop's condition reads besides; `shape` is that of all
     matrices, except those of products.
     """
-    why = next(filter(None, (_why_not_on_entries(s, shape) for s in statements)), "")
-    if not why and not all(A.may_be_bitmap for A in read):
+    why = next(filter(None, (why_not_on_entries(s, shape) for s in statements)), "")
+    all_read = [*read, *(A for s in statements for A in (s.out, *_by_position(s)))]
+    if not why and not all(A.may_be_bitmap for A in all_read):
         why = _NO_BITMAP
     if why:
         return Rejection(why)
@@ -323,22 +324,23 @@ def _by_position(s: Statement) -> tuple[MatrixHandle, ...]:
     return read if s.desc.mask is None else (*read, s.desc.mask)
 
 
-def _why_not_on_entries(s: Statement, shape: tuple[int, int] | None) -> str:
+def why_not_on_entries(
+    s: Statement,
+    shape: tuple[int, int] | None,
+    turns: tuple[type, ...] = (ops.Multiply, ops.Assign),
+) -> str:
     """Return why a statement cannot be rewritten on entries, or an empty string."""
     operation, what = s.operation, method(s)
     if isinstance(operation, (ops.Assign, ops.AssignScalar)) and operation.indices is not None:
         return f"{what} has indices"
-    if isinstance(operation, (ops.Multiply, ops.Assign)) and operation.transposed:
+    if isinstance(operation, turns) and operation.transposed:
         return f"{what} transposes its operand"
     if isinstance(operation, ops.Ewise) and any(operation.transposed):
         return f"{what} transposes an operand"
     if not isinstance(operation, _OF_MATRICES):
         return f"{what} is not among the operations of a fused loop over matrices"
-    for A in (s.out, *_by_position(s)):
-        if shape is not None and A.shape != shape:
-            return f"{what} has an operand whose shape is not that of the levels"
-        if not A.may_be_bitmap:
-            return _NO_BITMAP
+    if shape is not None and any(A.shape != shape for A in (s.out, *_by_position(s))):
+        return f"{what} has an operand whose shape is not that of the levels"
     return ""
 
 
@@ -378,8 +380,13 @@ def _why_not_bitmap(s: Statement) -> str:
         A = operation.matrix.csc()
         if _bytes_of_rows(A, operation.product) and not A.may_keep_csr and not is_symmetric(A):
             return "a product needs the matrix by rows, and its orientation is csc"
-    if isinstance(operation, (ops.Apply, ops.Select)):
-        op = operation.function.op if isinstance(operation, ops.Apply) else operation.op
+    return why_not_anywhere(s)
+
+
+def why_not_anywhere(s: Statement) -> str:
+    """Return why a statement needs the places of a matrix' entries, or an empty string."""
+    if isinstance(s.operation, (ops.Apply, ops.Select)):
+        op = s.operation.function.op if isinstance(s.operation, ops.Apply) else s.operation.op
         if isinstance(op, IndexUnaryOp) and (op.body or not op.name.startswith("value")):
             return f"{method(s)} reads row or column indices"
     return ""

@@ -542,10 +542,16 @@ class Traced(emit.Writer):
         where = s.operation.indices if isinstance(s.operation, ops.AssignScalar) else None
         if where is not None:  # one index, without a mask
             i, mask = index_in(where[0], self.params), self._operands.new_words(w.size)
+            there = "true"
+            if s.may_delete:
+                there = f"{self.params.scalars[id(s.operation.value.scalar)]}.there"
             bit = f"k == {i} / LG_WARP ? 1u << {i} % LG_WARP : 0"
             lines = [
-                f"each_tile({self.params.size(w.size)}, [&](i64 k, bool mine) "
-                f"{{ if (mine) {mask}[k] = {bit}; }});",
+                f"each_tile({self.params.size(w.size)}, [&](i64 k, bool mine) {{",
+                "if (!mine) return;",
+                f"{mask}[k] = {there} ? {bit} : 0;",
+                f"if (!{there}) {self.params.vector(w)}_words[k] &= ~({bit});",
+                "});",
                 "warp_sync();",
             ]
         accum = emit.accum_type(self.params, desc, w.dtype, z)
@@ -564,7 +570,7 @@ class Traced(emit.Writer):
         """See `Writer`: where the whole vector is."""
         return self.params.entries(x)
 
-    def constant(self, ctype: str, value: str) -> str:
+    def constant(self, ctype: str, value: str, there: str = "true") -> str:
         """See `Writer`."""
         return f"Filled<{ctype}>{{{value}}}"
 
