@@ -146,6 +146,10 @@ class Parameters:
             return self.add(ctype, value)
         return f"number_of<{ctype}>({self.scalars[id(value.scalar)]})"
 
+    def there(self, s: Statement) -> str:
+        """Return whether the number that a statement assigns is there."""
+        return f"{self.scalars[id(s.scalars[0].scalar)]}.there" if s.may_delete else "true"
+
     def _formula(self, x: Any) -> tuple[str, str]:
         """Return (type, text) of what a formula computes; see `why_no_counters`."""
         if x is None:
@@ -308,11 +312,7 @@ def expression(s: Statement, write: Writer) -> tuple[DType, str]:
     if isinstance(operation, (ops.AssignScalar, ops.Constant)):
         z = s.dtype if s.writes_scalar else s.out.dtype
         number = params.number(z.ctype, operation.value)
-        if s.may_delete:
-            return z, write.constant(
-                z.ctype, number, f"{params.scalars[id(operation.value.scalar)]}.there"
-            )
-        return z, write.constant(z.ctype, number)
+        return z, write.constant(z.ctype, number, params.there(s))
     if isinstance(operation, (ops.Assign, ops.Extract)):
         u = operation.operand
         return u.dtype, _mapped(write, u, ops.BoundOperator(unary.identity, u.dtype, u.dtype))

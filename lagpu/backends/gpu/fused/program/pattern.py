@@ -81,11 +81,11 @@ class GeneratedPatternLoop(GeneratedLoop):
         until: Until,
         why: str,
     ) -> None:
-        ends = (None if x is None else entries[id(x)] for x in until[:2])
+        empty, unchanged = (None if x is None else entries[id(x)] for x in until[:2])
         self._pattern, first = A.csc(), entries[id(A)]
         values = self._pattern.values
         first.set_full(None if values is None else values.copy(), self._pattern.iso)
-        super().__init__(statements, Until(*ends, until.times, until.holds), why)
+        super().__init__(statements, until._replace(empty=empty, unchanged=unchanged), why)
         written = ((x, entries[id(x)]) for x in used)
         self._handles = [(x, v) for x, v in written if holds(self.written, v)]
 

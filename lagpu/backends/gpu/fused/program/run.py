@@ -329,8 +329,12 @@ def why_not_on_entries(
     shape: tuple[int, int] | None,
     turns: tuple[type, ...] = (ops.Multiply, ops.Assign),
 ) -> str:
-    """Return why a statement cannot be rewritten on entries, or an empty string."""
-    operation, what = s.operation, method(s)
+    """Return why a statement cannot be rewritten on entries, or an empty string.
+
+    `turns` are operations that may not transpose an operand.
+    """
+    operation: Any = s.operation
+    what = method(s)
     if isinstance(operation, (ops.Assign, ops.AssignScalar)) and operation.indices is not None:
         return f"{what} has indices"
     if isinstance(operation, turns) and operation.transposed:

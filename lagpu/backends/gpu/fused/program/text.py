@@ -542,9 +542,7 @@ class Traced(emit.Writer):
         where = s.operation.indices if isinstance(s.operation, ops.AssignScalar) else None
         if where is not None:  # one index, without a mask
             i, mask = index_in(where[0], self.params), self._operands.new_words(w.size)
-            there = "true"
-            if s.may_delete:
-                there = f"{self.params.scalars[id(s.operation.value.scalar)]}.there"
+            there = self.params.there(s)
             bit = f"k == {i} / LG_WARP ? 1u << {i} % LG_WARP : 0"
             lines = [
                 f"each_tile({self.params.size(w.size)}, [&](i64 k, bool mine) {{",
