@@ -301,9 +301,10 @@ def run_statements(
 
 def run_statement(backend: Backend | None, s: Statement, depth: int = 0) -> None:
     """Run one statement now."""
-    if s.may_delete and s.scalars[0].scalar.get() is None and len(s.operation.indices) == 1:
-        none = backend.vector(s.out.dtype, len(s.operation.indices[0]))
-        s = s._replace(operation=Assign(none, s.operation.indices))
+    operation: Any = s.operation
+    if s.may_delete and len(operation.indices) == 1 and operation.value.scalar.get() is None:
+        none: Any = backend and backend.vector(s.out.dtype, len(operation.indices[0]))
+        s = s._replace(operation=Assign(none, operation.indices))
     operation = resolved(s.operation, depth)
     if type(s.out) is ScalarValue:
         number = of_scalars(operation, backend)

@@ -222,13 +222,11 @@ class Gather(VectorIndex):
         gathered.formula = (u, "[", p, "]")
         return gathered._written_in(_getframe(1))
 
-    def masked(self, input_mask: Any, mask: Any = None) -> Mask:
-        """Refuse: see `IndexExpr.masked`."""
-        self.refuse("takes no input_mask=", "Give a mask to the output.")
-
-    def _updater(self, mask: Any = None, accum: Any = None, replace: bool = False) -> Updater:
-        _require_indices(self.of, self.indices)  # it raises: a vector is read at indices alone
+    def _refused(self, *_: Any) -> NoReturn:
+        _require_indices(self.of, self.indices)  # it raises: at a vector one only reads
         raise AssertionError
+
+    masked = _updater = _refused
 
 
 class MatrixIndex(IndexExpr):
