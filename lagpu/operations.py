@@ -566,8 +566,9 @@ class Statement(NamedTuple):
     def may_delete(self) -> bool:
         """Whether it gives entries a scalar's value: without one it deletes them."""
         operation = self.operation
-        at = isinstance(operation, AssignScalar) and operation.indices is not None
-        return at and type(operation.value) is ScalarRef
+        if not isinstance(operation, AssignScalar) or operation.indices is None:
+            return False
+        return type(operation.value) is ScalarRef
 
     @property
     def scalars_read(self) -> list[ScalarValue]:

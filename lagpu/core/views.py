@@ -226,7 +226,8 @@ class Gather(VectorIndex):
         _require_indices(self.of, self.indices)  # it raises: at a vector one only reads
         raise AssertionError
 
-    masked = _updater = _refused
+    masked: Any = _refused
+    _updater: Any = _refused
 
 
 class MatrixIndex(IndexExpr):

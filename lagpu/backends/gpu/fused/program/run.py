@@ -327,7 +327,7 @@ def _by_position(s: Statement) -> tuple[MatrixHandle, ...]:
 def why_not_on_entries(
     s: Statement,
     shape: tuple[int, int] | None,
-    turns: tuple[type, ...] = (ops.Multiply, ops.Assign),
+    turns: Any = (ops.Multiply, ops.Assign),
 ) -> str:
     """Return why a statement cannot be rewritten on entries, or an empty string.
 
