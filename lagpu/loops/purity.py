@@ -169,14 +169,10 @@ def _why_impure(function: FunctionType, counter: str) -> str:
     except ValueError:
         return "one of its variables has no value yet"
     outer = function.__globals__
-    for name, uses in names.items():
-        found = lookup(name, local, outer)
-        if found is function:
-            return "it calls itself"
-        why = _why_not(name, uses, found, local, outer, counter)
-        if why:
-            return why
-    return ""
+    return next(
+        filter(None, (_why_not(name, uses, lookup(name, local, outer), local, outer, counter)
+                      for name, uses in names.items())), ""
+    )  # fmt: skip
 
 
 def _is_known(x: Any) -> bool:

@@ -91,6 +91,16 @@ def test_other_numbers_share_a_program(place, monkeypatch):
     assert len(made) == 2
 
 
+def test_what_a_function_reads_may_change_between_loops(place, monkeypatch):
+    """So the record of such a loop serves no other one."""
+    x = Vector.from_scalar(1.0, 40, FP64, backend=place)
+    with lagpu.fused():
+        author_bodies.of_a_function(x)
+        monkeypatch.setattr(author_bodies, "factor", 3.0)
+        author_bodies.of_a_function(x)
+    assert x.get(7) == 2.0**3 * 3.0**3
+
+
 def test_an_error_of_the_counter_comes_where_python_has_it(place):
     found = []
     for where in ("cpu", place):

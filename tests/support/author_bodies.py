@@ -220,6 +220,18 @@ def other_branches(A):
     return branches(A, False, 1.0, "b")
 
 
+factor = 2.0
+
+
+def by_factor(x):
+    return x * factor
+
+
+def of_a_function(x):
+    for _ in loop(times=3):
+        x << by_factor(x)
+
+
 # ---- elements
 
 
