@@ -283,13 +283,14 @@ def deleting(A, i=4):
 
 def means(A):
     x, s, t, i = numbered(A), Scalar(FP64), Scalar(FP64), Scalar(INT64)
-    none = Vector(FP64, A.nrows, like=A)
+    none, whole = Vector(FP64, A.nrows, like=A), numbered(A, INT64)
+    whole << whole * 7 % 31  # without ties by rounding
     for _ in loop(times=3):
         x << semiring.plus_times(x @ A)
         s << x.reduce(agg.mean)
         t << x.reduce(agg.stdp)
         x << x + s
-        i << x.reduce(agg.argmax)
+        i << whole.reduce(agg.argmax)
         none << select.value(x < 0)
         s << none.reduce(agg.L2norm)
     return x, s, t, i

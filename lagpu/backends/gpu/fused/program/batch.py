@@ -13,7 +13,7 @@ from lagpu.backends.gpu.device.protocol import HostNotification
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared
 from lagpu.backends.gpu.fused.match import distinct
-from lagpu.backends.gpu.fused.program.run import MOST_PROGRAMS, why_no_line
+from lagpu.backends.gpu.fused.program.run import MOST_ENTRIES, MOST_PROGRAMS, why_no_line
 from lagpu.backends.gpu.fused.program.text import (
     Signature,
     signature,
@@ -28,8 +28,6 @@ from lagpu.operations import Statement, Until
 AFTER = 2  # batches alike that run statement by statement; then a program is made
 WAITS = False  # whether the program is made at once, not in the background: for tests
 _MOST_KEPT = 4  # programs of batches alike
-#: Of a matrix whose masked products join: of more, the planner's kernels save more than a launch.
-_MOST_ENTRIES = 1 << 20
 
 
 class Batches:
@@ -53,7 +51,7 @@ class Batches:
         if (
             isinstance(operation, ops.Multiply)
             and statement.desc.mask is not None
-            and operation.matrix.nvals > _MOST_ENTRIES
+            and operation.matrix.nvals > MOST_ENTRIES
         ):
             return False
         if any(op.of_numbers and not op.body for op in _operators(statement)):

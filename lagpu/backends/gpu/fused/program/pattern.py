@@ -17,6 +17,7 @@ from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.loop import KernelLoop, if_fits
 from lagpu.backends.gpu.fused.match import distinct, holds, method
 from lagpu.backends.gpu.fused.program.run import (
+    MOST_ENTRIES,
     GeneratedLoop,
     why_not_anywhere,
     why_not_on_entries,
@@ -38,8 +39,8 @@ def generated_pattern_loop(
     if not masks or masks[0] is None:
         return Rejection("no product is at the entries of a mask")
     A: MatrixHandle = masks[0]
-    if A.shape[0] != A.shape[1] or not 0 < A.csc().nvals < 2**31 or A.shape[0] >= 2**31:
-        return Rejection("the mask is not square, or has no entry or too many")
+    if A.shape[0] != A.shape[1] or not 0 < A.csc().nvals <= MOST_ENTRIES or A.shape[0] >= 2**31:
+        return Rejection(f"the mask is not square, or has none or more than {MOST_ENTRIES} entries")
     named = [x for s in statements for x in (s.out, s.desc.mask, *operands_of(s.operation))]
     used = distinct(x for x in (*named, *until[:2]) if x is not None)
     for x in used:
@@ -95,8 +96,9 @@ class GeneratedPatternLoop(GeneratedLoop):
         return super().nbytes + 16 * self._pattern.nvals
 
     def _kept(self) -> tuple[list[Program], Sequence[Handle]]:
-        """See `GeneratedLoop`: the arguments of such a program belong to its matrices."""
-        return [], []
+        """See `GeneratedLoop`; the pattern has the last place."""
+        kept, handles = super()._kept()
+        return kept, [*handles, self._pattern]
 
     def _named(self, *given: Any) -> PatternOperands:
         return PatternOperands(self._pattern, *given)
@@ -119,23 +121,12 @@ class PatternOperands(emit.Operands):
         self._pattern = pattern
         self._lists: dict[bool, str] = {}
 
-    def _by_columns(self) -> tuple[Array, Array, None]:
-        return self._pattern.col_ptr, self._pattern.row_idx, None
-
-    def _by_rows(self) -> tuple[Array, Array, Array]:
-        """Return the rows as lists: where each begins, its columns, and which entries these are."""
-        A, device = self._pattern, self.device
-        order = device.xp.argsort(A.row_idx, kind="stable")
-        rows = stores.gather(device, A.row_idx, order, np.int32)
-        columns = stores.gather(device, A.columns(), order, np.int32)
-        starts = stores.lower_bounds(device, rows, A.shape[0] + 1)
-        return stores.as_type(device, starts, np.int32), columns, order.astype(np.int32)
-
     def _lists_of(self, rows: bool) -> str:
         """Return the ``Lists`` of the rows or of the columns."""
         if rows not in self._lists:
-            arrays = self._by_rows() if rows else self._by_columns()
-            names = (self.params.add("const i32*", x) for x in arrays)
+            at = self.params.place(self._pattern)
+            lists = _by_rows if rows else _by_columns
+            names = self.params.made(["const i32*"] * 3, lambda run: lists(run.handles[at]))
             self._lists[rows] = f"Lists{{{', '.join(names)}}}"
         return self._lists[rows]
 
@@ -151,7 +142,8 @@ class PatternOperands(emit.Operands):
             self._lists_of(not operation.transposed),
             self._lists_of(not product.transpose),
         )
-        n, ncols = (params.size(size) for size in (s.out.size, self._pattern.shape[1]))
+        n, at = params.size(s.out.size), params.place(self._pattern)
+        (ncols,) = params.made(["i64"], lambda run: [np.int64(run.handles[at].shape[1])])
         x, y = params.entries(u), params.entries(a)
         dot = f"DotProduct<{name}>{{{left}, {right}, {{{x}}}, {{{y}}}}}"
         line = (
@@ -160,3 +152,17 @@ class PatternOperands(emit.Operands):
         )
         result = emit.Operand(words, values, f"{kind}(0)", product.result)
         return [*lines, line], result, emit.Logged("kPulls")
+
+
+def _by_columns(A: CscMatrix) -> tuple[Array, Array, None]:
+    return A.col_ptr, A.row_idx, None
+
+
+def _by_rows(A: CscMatrix) -> tuple[Array, Array, Array]:
+    """Return the rows as lists: where each begins, its columns, and which entries these are."""
+    device = A.device
+    order = device.xp.argsort(A.row_idx, kind="stable")
+    rows = stores.gather(device, A.row_idx, order, np.int32)
+    columns = stores.gather(device, A.columns(), order, np.int32)
+    starts = stores.lower_bounds(device, rows, A.shape[0] + 1)
+    return stores.as_type(device, starts, np.int32), columns, order.astype(np.int32)

@@ -35,6 +35,9 @@ from lagpu.operations import Handle, RecordedBody, Rejection, Statement, Until, 
 
 NO_LIMIT = 2**64 - 1
 _FLAGS = 2  # words beside the counters, by which all threads hear that the loop is stopped
+#: Of a matrix with masked products in batches, or within its pattern: of more, the kernels that the
+#: planner chooses save more than launches take.
+MOST_ENTRIES = 1 << 20
 MOST_PROGRAMS = 256  # that are kept by signatures; then they are written again
 
 _programs: dict[tuple[Any, ...], list[Program]] = {}
