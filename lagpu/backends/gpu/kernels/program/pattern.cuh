@@ -5,7 +5,7 @@
 //   t[p] = (+)_k L[i, k] (x) R[k, j]   at entry p = (i, j) of the pattern that the mask keeps
 //
 // Row i of L and column j of R are lists of the pattern; one without an entry now is passed over.
-// The shorter is walked, the longer searched: by a thread, or if it is long by a warp.
+// The shorter is walked, the longer searched: by a thread, or if both are long by a warp.
 //
 // Source: Azad, Buluc and Gilbert 2015 (dot products under a mask).
 #ifndef LAGPU_PATTERN_CUH
@@ -73,30 +73,40 @@ struct DotProduct {
 
 const i64 kShortList = 32;  // indices that a thread walks by itself
 
-// Begins and ends with a barrier; one thread an entry. The mask is never null.
+// Begins and ends with a barrier. A thread has an entry, but not those of long lists, which stand
+// together in the columns of hubs: of these each warp takes some that are far apart. The mask is
+// never null.
 template <class S>
 LG_DEVICE void multiply_within(i64 nvals, i64 ncols, const Lists& columns, const DotProduct<S>& dot,
                                const Mask& mask, const Sums<typename S::Z>& t,
                                GridBarrier* barrier) {
   typedef typename S::Z Z;
+  const auto is_long = [&](i64 i, i64 j) {
+    return dot.left.length(i) > kShortList && dot.right.length(j) > kShortList;
+  };
   grid_sync(barrier);
-  each_entry(nvals, ncols, columns.ptr, [&](i64 w, i64 p, i64 j, bool mine) {
-    const bool kept = mine && mask.keeps(p);
-    const i64 i = kept ? columns.idx[p] : 0;
-    const i64 left = dot.left.length(i), right = kept ? dot.right.length(j) : 0;
-    const bool is_long = kept && (left < right ? left : right) > kShortList;
+  for (i64 w = global_warp(); w * 32 < nvals; w += global_warps()) {
+    const i64 p = w * 32 + lane_id();
     Entry<Z> sum{false, Z(0)};
-    if (kept && !is_long) sum = dot.sum(i, j, 0, 1);
-    for (u32 rest = warp_ballot(is_long); rest; rest &= rest - 1) {
-      const u32 from = bit_ffs(rest) - 1;
-      const i64 row = warp_shfl(i, from), col = warp_shfl(j, from);
-      const Entry<Z> whole = warp_fold<typename S::ADD>(dot.sum(row, col, lane_id(), LG_WARP));
-      if (lane_id() == from) sum = whole;
+    if (p < nvals && mask.keeps(p)) {
+      const i64 i = columns.idx[p], j = column_of(columns.ptr, p, 0, ncols - 1);
+      if (!is_long(i, j)) sum = dot.sum(i, j, 0, 1);
     }
     if (sum.there) t.values[p] = sum.value;
     const u32 met = warp_ballot(sum.there);
     if (lane_id() == 0) t.words[w] = met;
-  });
+  }
+  grid_sync(barrier);
+  for (i64 p = global_warp(); p < nvals; p += global_warps()) {
+    const i64 i = columns.idx[p];
+    if (!mask.keeps(p) || dot.left.length(i) <= kShortList) continue;
+    const i64 j = column_of(columns.ptr, p, 0, ncols - 1);
+    if (!is_long(i, j)) continue;
+    const Entry<Z> sum = warp_fold<typename S::ADD>(dot.sum(i, j, lane_id(), LG_WARP));
+    if (lane_id() != 0 || !sum.there) continue;
+    t.values[p] = sum.value;
+    atomic_or(&t.words[p / 32], 1u << p % 32);
+  }
   grid_sync(barrier);
 }
 
