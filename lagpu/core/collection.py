@@ -578,7 +578,7 @@ class Collection(Arithmetic):
         Parameters
         ----------
         op : Monoid, Aggregator or str
-            The monoid, or an aggregator such as ``agg.mean``, whose statements run at once.
+            The monoid, or an aggregator such as ``agg.mean``, which is several statements.
         allow_empty : bool
             With False the sum is computed now, and without entries it is the identity of the
             monoid.
