@@ -18,7 +18,14 @@ from lagpu.backends.gpu.fused.search_grid import block_of, form_arguments
 from lagpu.backends.gpu.kernels import constant, kernel
 from lagpu.backends.gpu.ops.planner import alpha_of, beta_of, gamma_of
 from lagpu.backends.gpu.ops.spmv import iso_result
-from lagpu.backends.gpu.profile import LoopLog, SearchRows, SearchTraffic, value_bytes, why_level
+from lagpu.backends.gpu.profile import (
+    RECORD,
+    LoopLog,
+    SearchRows,
+    SearchTraffic,
+    value_bytes,
+    why_level,
+)
 from lagpu.backends.gpu.storage.forms import csr_of, transpose, why_no_csr
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import SEARCH_COUNTERS, pull_space, push_space
@@ -131,10 +138,11 @@ class Kind(NamedTuple):
     keep: bool
 
 
-def kind_of(body: SearchBody, pieces: int, times: int | None) -> Kind:
-    """Return the kind of a search from its body on handles of the grid, of so many local pieces."""
+def kind_of(body: SearchBody, pieces: Pieces, times: int | None) -> Kind:
+    """Return the kind of a search from its body on handles of the grid."""
     sends = body.reads[0]  # each part may have one value, but not the same one
-    iso = not sends and all(_is_one(_on_piece(body, k)) for k in range(pieces))
+    ones = (_is_one(_on_piece(body, k)) for k in range(len(pieces.places)))
+    iso = pieces.engine.all(not sends and all(ones))
     sums = not iso and body.sums
     keep = sums or sends or (times is not None and not iso)
     nbytes = body.frontier.dtype.numpy.itemsize if sends else 0
@@ -188,7 +196,7 @@ class PieceSpace:
     """What the searches of a piece of a matrix keep in the part's cache: arrays and launches.
 
     The part has all rows of the piece's own columns; the space does not hold it, which would then
-    hold itself. The piece has position `k` among the local ones, and number `p`.
+    hold itself. The piece has position `k` among the local ones.
 
     Attributes
     ----------
@@ -202,9 +210,9 @@ class PieceSpace:
         Own vertices after these have no predecessors, so no search finds them.
     """
 
-    def __init__(self, k: int, p: int, part: CscMatrix, slots: Slots, degree: float) -> None:
+    def __init__(self, k: int, part: CscMatrix, slots: Slots, degree: float) -> None:
         device, xp, own = part.device, part.device.xp, part.shape[1]
-        self._k, self._p, self._slots = k, p, slots
+        self._k, self._slots = k, slots
         self._renumbered: CscMatrix | None = None
         self.names = None
         if slots.of_vertex is not None and slots.names is not None:
@@ -266,7 +274,7 @@ class PieceSpace:
         if key not in self._launches:
             on_piece = _on_piece(body, self._k)
             self._launches[key] = self._prepared(space, on_piece, kind, logs)
-        flags, result = blank, peers.results[self._p]
+        flags, result = blank, peers.results[self._k]
         if log is not None:
             result = log.words
             flags |= search_grid.NEW_LOG if log.is_new else 0
@@ -280,7 +288,7 @@ class PieceSpace:
             "sources": sources, "source_values": values,
             "f_iso": f.number, "source": source, "num_sources": nvals, "own_values": kept,
             **outputs, **search_grid.unused_outputs(len(targets)), "blank": flags, "f_words": words,
-            "times": search_grid.NO_LIMIT if times is None else times, **peers.arguments(self._p),
+            "times": search_grid.NO_LIMIT if times is None else times,
             "stop": frontier.device.stop[0], "result": result,
         }  # fmt: skip
 
@@ -303,7 +311,7 @@ class PieceSpace:
         device, (predecessors, successors) = part.device, self.forms(part)
         _, sums, iso, _, keep = kind
         macros, prelude = search_grid.search_macros(body, predecessors, iso, sums, keep)
-        macros |= {"BLOCK": str(self._block), "PEERS": str(len(space.of_piece))} | logs
+        macros |= {"BLOCK": str(self._block), "PEERS": str(space.peers.count)} | logs
         macros["SENDS_VALUES"] = str(int(kind.value_bytes > 0))
         made = kernel("search/peers.cu", "peers_search", prelude=prelude, **macros)
         shared = search_grid.pull_room(self._block, sums)
@@ -355,9 +363,8 @@ def _renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> C
 
 
 def searches(pieces: Pieces) -> bool:
-    """Whether the pieces are all here, on devices with kernels of their own."""
-    all_here = len(pieces.engine.local) == pieces.engine.size
-    return all_here and all(isinstance(place, GpuBackend) for place in pieces.places)
+    """Whether the pieces are on devices with kernels of their own."""
+    return all(isinstance(place, GpuBackend) for place in pieces.places)
 
 
 def plan_loop(
@@ -371,7 +378,7 @@ def plan_loop(
     if by_system is not None:
         return by_system
     if not pieces.one_kernel:
-        why = _why_apart(pieces)
+        why = _why_apart(pieces) or pieces.run("devices", lambda: _why_no_link(pieces))
         if why:
             return Rejection(why)
         pieces.one_kernel = True  # neither places nor links change
@@ -382,8 +389,11 @@ def plan_loop(
     body = match_search(statements, turns.empty)
     if isinstance(body, Rejection):
         return body
-    loop = GridLoop(pieces, body, turns.times)
-    why = "" if loop.known else _why_no_search(pieces, body, turns.times)
+    times = turns.times
+    loop = GridLoop(pieces, body, times)
+    if loop.known:
+        return loop
+    why = pieces.run("plan", lambda: _why_no_search(pieces, body, times))
     return Rejection(why) if why else loop
 
 
@@ -392,22 +402,43 @@ def _why_apart(pieces: Pieces) -> str:
     kinds = {place.name for place in pieces.places if not isinstance(place, GpuBackend)}
     if kinds:
         return f"pieces are on {' and '.join(sorted(kinds))}, which has no kernels"
-    if len(pieces.engine.local) < pieces.engine.size:
-        return "the pieces are in several processes, which synchronize in each statement"
     if pieces.grid[1] > 1:
         return "the pieces are in rows and columns, which exchange messages in each statement"
     if pieces.engine.size > MOST_PEERS:
         return f"{pieces.engine.size} pieces; at most {MOST_PEERS} run one kernel"
-    devices = [place.device for place in pieces.places]
-    if len({type(device) for device in devices}) > 1:
+    if len({type(place.device) for place in pieces.places}) > 1:
         return "the pieces are on devices of several kinds"
+    return ""
+
+
+def _why_no_link(pieces: Pieces) -> str:
+    """Return why the devices of all processes cannot address each other, or an empty string."""
+    engine, devices = pieces.engine, [place.device for place in pieces.places]
+    names = engine.gather_objects([device.identity for device in devices])
+    others = [name for p, name in enumerate(names) if p not in engine.local]
     with devices[0].alone():
-        found: str = devices[0].why_apart(devices)
-    return found
+        why = devices[0].why_apart(devices, others)
+    why = _of_any(pieces, why)
+    if not why and others:
+        try:
+            engine.windows(8, devices)
+        except (OSError, *devices[0].errors) as error:  # as containers may forbid it
+            why = f"a process cannot address the memory of another one: {error}"
+        why = _of_any(pieces, why)
+    return why
+
+
+def _of_any(pieces: Pieces, why: str) -> str:
+    """Return the first reason that a process has, or an empty string."""
+    return next(filter(None, pieces.engine.gather_objects([why] * len(pieces.places))), "")
 
 
 def _why_no_search(pieces: Pieces, body: SearchBody, times: int | None) -> str:
     """Return why a search does not run on all pieces together, or an empty string."""
+    return _of_any(pieces, _why_not_here(pieces, body, times))
+
+
+def _why_not_here(pieces: Pieces, body: SearchBody, times: int | None) -> str:
     multiply = body.product.semiring.multiply
     if multiply.positional == ("j" if body.product.flip else "i"):
         return "each product is the index of the output, which a piece numbers by position"
@@ -446,34 +477,38 @@ class _Space:
         self.kinds: dict[tuple[Any, ...], Kind] = {}
         self.n, self.nvals, self.symmetric = A.shape[0], pieces.nvals(A), bool(A.symmetric)
         self.degree = self.nvals / max(self.n, 1)
-        by, count = pieces.partition(self.n), pieces.engine.size
+        by, engine = pieces.partition(self.n), pieces.engine
         slots = slots_of(by)
         self.of_piece: list[PieceSpace] = []
         into, rows = [], []
-        for k, p, place in pieces:
+        for k, _, place in pieces:
             with place.device.alone():
                 part = A.parts[k].csc()
-                space = PieceSpace(k, p, part, slots, self.degree)
+                space = PieceSpace(k, part, slots, self.degree)
                 self.of_piece.append(space)
                 into.append(_lengths(part))  # of rows too, if A is symmetric
                 if not self.symmetric:
-                    rows.append(space.row_lengths(part))
+                    rows.append((space.row_lengths(part),))
         self._parts = [weakref.ref(part.csc()) for part in A.parts]
-        # Without symmetry each piece has some of the edges that leave a vertex.
-        whole: Any = None if self.symmetric else np.sum(rows, axis=0, dtype=np.uint32)
-        walks = 0.0
-        for k, p, place in pieces:
+        if not self.symmetric:  # each piece has some of the edges that leave a vertex
+            sums = pieces.own_sums(rows, pieces.all_need(self.n), np.add)
+        walks = []
+        for k, _, place in pieces:
             with place.device.alone():
-                out = into[k] if whole is None else place.device.from_host(whole[by.own(p)])
-                walks += float(place.device.xp.multiply(into[k], out, dtype=np.float64).sum())
+                out = into[k]
+                if not self.symmetric:
+                    out = place.device.from_host(sums[k][0] if sums[k] else np.empty(0, np.uint32))
+                walks.append(float(place.device.xp.multiply(into[k], out, dtype=np.float64).sum()))
                 self.of_piece[k].degrees = out
-        self.targets = sum(space.targets for space in self.of_piece)
-        self.behind = walks / max(self.nvals, 1)
-        windows = pieces.engine.window(8 * slots.window_words(count, value_bytes))
-        assert windows is not None
+        self.targets = int(engine.sum([space.targets for space in self.of_piece]))
+        self.behind = engine.sum(walks) / max(self.nvals, 1)
+        devices = [place.device for place in pieces.places]
+        nbytes = 8 * slots.window_words(engine.size, value_bytes)
+        self._windows = windows = engine.windows(nbytes, devices)
         for space, window in zip(self.of_piece, windows, strict=True):
-            space.words = slots.buffers(window, count)
-        self.peers = Peers([place.device for place in pieces.places], windows)
+            space.words = slots.buffers(window.own, engine.size)
+        own, everywhere = [w.own for w in windows], [w.addresses for w in windows]
+        self.peers = Peers(devices, own, everywhere, engine.local[0])
         self.nbytes = self.peers.nbytes + sum(space.nbytes for space in self.of_piece)
 
     def alpha(self, kind: Kind) -> float:
@@ -526,8 +561,15 @@ class GridLoop:
         """
         if self._times == 0:
             return
+        body = self._body._replace(statements=())  # from which the other fields were made
+        given = {"body": body, "times": self._times, "traced": bool(logs)}
+        name = "search" if self.known else "first search"
+        self._pieces.run(name, lambda: self._run(logs), given)
+
+    def _run(self, logs: Sequence[LoopLog]) -> None:
         pieces, body, times = self._pieces, self._by_columns(), self._times
         space, kind = self.known or self._learn(body)
+        peers, engine = space.peers, pieces.engine
         written = [a.target for a in body.assignments]
         made, started = [], []
         device = pieces.places[0].device
@@ -541,9 +583,14 @@ class GridLoop:
                 made.append([left, *(x.copy(x.dtype) if x.nvals else _blank(x) for x in old)])
                 log, piece = logs[k] if logs else None, space.of_piece[k]
                 started.append(piece.start(space, body, kind, made[-1], times, log))
-            launches = [s[:2] for s in started]
-            with heard(*[place.device.stop[1] for place in pieces.places]):
-                results = space.peers.run(launches, [log.words for log in logs])
+            # No process launches a kernel before all have come so far, or if one has failed.
+            if not engine.all(peers.ready):
+                peers.clear()
+                engine.barrier()
+            launches = [
+                (s.launch, {**s.given, **peers.arguments(k)}) for k, s in enumerate(started)
+            ]
+            results = self._launched(peers, launches, [log.words for log in logs])
         except Exception as error:
             named = named_error(device, error, "device")
             if named is None:
@@ -553,12 +600,24 @@ class GridLoop:
             s.settle(result)
         if logs:
             self.rows = self._rows_of(body, space, kind, [s.had for s in started], logs)
-        become_all(
-            [
-                (x, GridHandle(parts, x.dtype, x.shape))
-                for x, *parts in zip([body.frontier, *written], *made, strict=True)
-            ]
-        )
+        new = [
+            (x, GridHandle(parts, x.dtype, x.shape))
+            for x, *parts in zip([body.frontier, *written], *made, strict=True)
+        ]
+        peers.ready = False  # until every process has come to its end
+        pieces.change(lambda: setattr(peers, "ready", True))
+        pieces.change(lambda: become_all(new))
+
+    def _launched(self, peers: Peers, launches: Any, logs: Sequence[Array]) -> list[Array]:
+        """Return what the kernels report; all end where one process is interrupted."""
+        stops = [place.device.stop[1] for place in self._pieces.places]
+        try:
+            with heard(*stops):
+                return peers.run(launches, logs)
+        except KeyboardInterrupt:
+            if not any(stop[0] for stop in stops):
+                self._pieces.engine.barrier()  # where that process reports it
+            raise
 
     def _find(self) -> tuple[_Space, Kind] | None:
         """Return what a search of this structure has kept on the same parts, or None.
@@ -581,7 +640,7 @@ class GridLoop:
     def _learn(self, body: SearchBody) -> tuple[_Space, Kind]:
         """Return what searches of this structure on these parts share; it is kept."""
         pieces, A = self._pieces, cast(Any, body.A)
-        kind = kind_of(body, len(pieces.places), self._times)
+        kind = kind_of(body, pieces, self._times)
         space = _Space.of(A)
         if space is None or space.value_bytes < kind.value_bytes:
             kept: dict[str, Any] = A.parts[0].csc().cache
@@ -602,12 +661,20 @@ class GridLoop:
         why = functools.partial(why_level, n, "kByEdges", space.alpha(kind), beta_of(kind.sums))
         assigned = [value_bytes(a.target.dtype) for a in body.assignments]
         traffic = SearchTraffic.of_vector(first, body.product, body.frontier.dtype, n, assigned)
+        records, engine = [log.launched() for log in logs], self._pieces.engine
+        if not engine.alone:
+            own = engine.gather([(read().view(np.uint8),) for read in records])
+            records = [functools.partial(of.view, RECORD) for (of,) in own]
+            before = [[count and count() for count in of] for of in had]
+            had = [
+                [None if n is None else functools.partial(int, n) for n in of]
+                for of in engine.gather_objects(before)
+            ]
         traffic = traffic._replace(bits=traffic.bits * len(had))  # each piece has them all
         # A function that counts the entries of all pieces before the loop; None without any.
         known = [[count for count in each if count is not None] for each in zip(*had, strict=True)]
         total = [(lambda of=of: sum(count() for count in of)) if of else None for of in known]
         rows = SearchRows(self.statements, total, why, traffic)
-        records = [log.launched() for log in logs]
         return lambda: _rows_of_pieces(rows, [read() for read in records], had, kind.value_bytes)
 
 
