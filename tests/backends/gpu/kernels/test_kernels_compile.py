@@ -64,8 +64,8 @@ VALUES |= dict.fromkeys(("F", "U", "T", "Z", "X0_T"), "f64")
 COUNTS = {k: v for k, v in VALUES.items() if k != "PEERS"}
 COUNTS |= {"ADD": "Plus", "SUM": "1", "RANKS": "1"}
 # A search for parents on rows and columns of devices.
-ROWS = {"KEEP": "1", "SENDS_VALUES": "0", "ISO": "0", "MUL": "SecondI", "X0": "kValue"}
-ROWS |= dict.fromkeys(("F", "T", "Z", "X0_T"), "i64")
+ROWS = {"KEEP": "1", "SENDS_VALUES": "0", "ISO": "0", "MUL": "Secondi", "X0": "kValue"}
+ROWS |= dict.fromkeys(("F", "U", "T", "Z", "X0_T"), "i64")
 SPECIAL = [
     ("spmv/pull.cu", "spmv_csc_scalar", {"WHOLE": "1"}),
     ("spmv/pull.cu", "spmv_csc_warp", {"WHOLE": "1"}),
