@@ -211,6 +211,11 @@ class MpiEngine(LocalEngine):
         """See `LocalEngine`."""
         return self._processes.turn
 
+    @property
+    def is_silent(self) -> bool:
+        """See `Processes`."""
+        return self._processes.is_silent
+
     def gather(self, parts: Sequence[Arrays]) -> list[Arrays]:
         """See `LocalEngine`."""
         message = to_bytes(parts)

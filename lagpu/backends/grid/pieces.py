@@ -53,15 +53,17 @@ def done_together(
 ) -> T:
     """Return what `work` returns, if no process fails in it; only then the changes are made.
 
-    Each process calls it. `work` calls collectives, and all synchronize once more after it; a
-    process where it fails goes to the next synchronization and reports that.
+    Each process calls it. `work` calls collectives, and all synchronize once more after it, if it
+    did or there are changes; a process where it fails goes to the next synchronization and reports
+    that.
     """
     agreed = False
     engine.begin(name, given)
     try:
         found = work()
         with uninterrupted():  # an interrupt between the two would leave this process behind
-            engine.agree()
+            if changes or not engine.is_silent:
+                engine.agree()
             agreed = True
             for change in changes:
                 change()

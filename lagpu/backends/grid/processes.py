@@ -229,6 +229,15 @@ class Processes:
         else:
             self._checksum = checksum(tuple(given.values())) % 2**64
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing has been sent in this statement, and its arguments are not compared.
+
+        If it changes nothing either, its end needs no synchronization: an error is reported at
+        the next one.
+        """
+        return self._call == 0 and self._checksum == 0 and self.turn > self._compared
+
     def agree(self) -> None:
         """Return when no process has failed in this statement; else raise the error of one.
 
@@ -394,6 +403,7 @@ class Processes:
         said = self._collected(message if self.rank == first else _NOTHING, headers)[first]
         kind, _, text = said.tobytes().decode(errors="replace").partition("\n")
         error = self._reported(first, kind, text)
+        self.turn = int(headers["turn"].max())  # some may have gone on in silence
         self.of_all = bool((headers["state"] == _ENDED).all())
         ended = np.flatnonzero(headers["state"] >= _ENDED)
         if len(ended):
