@@ -1,6 +1,5 @@
 """A search on rows and columns of devices is one kernel, by every system and in every form."""
 
-import numpy as np
 import pytest
 from pieces_of_search import edges_of, fails_at_each_call, gpus_for, is_tree, matrix
 
@@ -128,7 +127,7 @@ def test_what_the_host_searches(host):
 
 
 def test_lists_are_short_unless_a_system_wants_them_long():
-    """A window has a bit a vertex of its column and of its row, twice, and lists as long as words."""
+    """A window has bits for its column and its row, and lists as long as those words."""
     by = Partition(1 << 20, 4, 1024)
     slots = row_slots(by, (2, 2), long=False)
     assert (slots.own, slots.room) == (1 << 13, 1 << 13)
