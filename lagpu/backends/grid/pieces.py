@@ -131,6 +131,8 @@ class Pieces:
         # in another order never wait for each other.
         self._locked = [by for _, by in sorted({id(by.lock): by for by in self.places}.items())]
         self.order = order
+        #: Whether there is one piece, which has each index at its own position.
+        self.are_one = engine.alone and engine.size == 1 and order is None
         self.one_kernel = False  # whether one kernel may run on all places, once that was found
         self._ranks: dict[int, Ranks] = {}  # by size
         self._alive: weakref.WeakSet[GridHandle] = weakref.WeakSet()  # in the order of degrees
