@@ -96,13 +96,13 @@ struct Owner {
   LG_DEVICE LG_F value(i32 v, u32 from) const {
     return load_cg(&all.values(all.in_row(from))[all.target_of(v)]);
   }
-  LG_DEVICE void take(i32 v, u32 from) {
+  LG_DEVICE void take(i32 v, u32 from, u32 degree) {
     if (kLate) giver[v] = i32(from);
     const LG_F z = kLate ? LG_F(0) : LG_KEEP ? value(v, from) : LG_F(1);  // else all products are 1
     assign<LG_X0 == kValue && kLate ? 0 : LG_X0>(s.x0, v, depth, z);
     assign<LG_X1 == kValue && kLate ? 0 : LG_X1>(s.x1, v, depth, z);
     assign<LG_X2 == kValue && kLate ? 0 : LG_X2>(s.x2, v, depth, z);
-    edges += load_ro(&degrees[v]);
+    edges += degree;
     ++found;
   }
 };
@@ -176,9 +176,9 @@ LG_DEVICE void fold_lists(const Search& s, const Places& all, u64* sent, GridBar
 LG_DEVICE void update_words(Owner* owner, const Places& all, i64 own, u32* seen, bool share) {
   const u32 me = all.peers.piece;
   each_tile(own, [&](i64 w, bool mine) {
-    u32 bits = 0;
+    u32 bits = 0, sent[kColumns];
+    for (u32 q = 0; q < kColumns; ++q) bits |= sent[q] = mine ? load_cg(&all.inbox(me, q)[w]) : 0;
     if (mine) {
-      for (u32 q = 0; q < kColumns; ++q) bits |= load_cg(&all.inbox(me, q)[w]);
       const u32 before = seen[w];
       bits &= ~before;
       if (bits) seen[w] = before | bits;
@@ -187,11 +187,19 @@ LG_DEVICE void update_words(Owner* owner, const Places& all, i64 own, u32* seen,
       for (u32 q = 0; share && q < kColumns; ++q)
         all.known(all.in_row(q))[all.among(w, all.column(), kColumns)] = before | bits;
     }
-    each_word(bits, w, [&](u32 from, i64 v) {
-      if (!(warp_shfl(bits, from) >> lane_id() & 1)) return;
-      u32 q = 0;
-      while (LG_KEEP && !(load_cg(&all.inbox(me, q)[v / 32]) >> v % 32 & 1)) ++q;
-      owner->take(i32(v), q);
+    each_words(bits, w, [&](const u32(&from)[kWords], const i64(&v)[kWords]) {
+      bool there[kWords];
+      u32 column[kWords], degree[kWords];
+      for (u32 k = 0; k < kWords; ++k) {
+        const u32 lane = from[k] % LG_WARP;
+        there[k] = from[k] < LG_WARP && warp_shfl(bits, lane) >> lane_id() & 1;
+        column[k] = 0;
+        for (u32 q = kColumns; LG_KEEP && q--;)  // the first one's is taken
+          if (warp_shfl(sent[q], lane) >> lane_id() & 1) column[k] = q;
+      }
+      for (u32 k = 0; k < kWords; ++k) degree[k] = load_ro(&owner->degrees[there[k] ? v[k] : 0]);
+      for (u32 k = 0; k < kWords; ++k)
+        if (there[k]) owner->take(i32(v[k]), column[k], degree[k]);
     });
   });
 }
@@ -206,7 +214,7 @@ LG_DEVICE void update_lists(Owner* owner, const Places& all, u32* seen, u64* lis
       if (!won) return;
       for (u32 r = 0; r < kRows; ++r)
         all.expanded(all.in_column(r), all.row())[at] = all.source_of(v);
-      owner->take(v, q);
+      owner->take(v, q, load_ro(&owner->degrees[v]));
     });
   }
 }
