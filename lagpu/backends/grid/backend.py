@@ -205,6 +205,8 @@ class GridMeter:
             loop = plan()
             if isinstance(loop, Rejection):
                 return loop, None
+            if isinstance(loop, GridLoop) and loop.by_levels is not None:
+                loop = loop.by_levels  # which has the messages and bytes of each phase
             with self._watched() as parts:  # it waits for its end
                 if isinstance(loop, GridLoop):
                     loop.run([cast(GpuMeter, meter).log() for meter in self._of_piece])
@@ -326,6 +328,9 @@ class GridBackend:
     def execute(self, statement: Statement) -> None:
         """See `Backend`."""
         out, desc, operation, _ = statement
+        if self.pieces.are_one:
+            self._execute_whole(statement)
+            return
         localized = statements.LOCALIZED[type(operation)](self.pieces, operation, statement)
         keeps = not desc.is_fresh or (
             isinstance(operation, (ops.Assign, ops.AssignScalar)) and operation.indices is not None
@@ -337,6 +342,21 @@ class GridBackend:
             part = statement._replace(out=new.parts[k], desc=by_mask, operation=local)
             self.pieces.execute(k, part)
         self.pieces.change(lambda: out.become(new))
+
+    def _execute_whole(self, statement: Statement) -> None:
+        """Run a statement on the one piece, whose place does all of it or nothing."""
+        out, desc, operation, _ = statement
+        kind: Any = type(operation)
+        if kind is ops.Multiply:  # which may name a system
+            (local,) = statements.LOCALIZED[kind](self.pieces, operation, statement)
+        else:
+            parts = {name: getattr(operation, name).parts[0] for name in kind.reads}
+            local = operation._replace(**parts)
+        mask = None if desc.mask is None else desc.mask.parts[0]
+        desc = desc._replace(mask=mask)
+        part = statement._replace(out=out.parts[0], desc=desc, operation=local)
+        self.pieces.execute(0, part)
+        out.become(GridHandle(out.parts, out.dtype, out.shape))  # facts of before do not hold
 
     def evaluate(self, operation: Operation) -> Any:
         """See `Backend`."""
