@@ -352,11 +352,25 @@ class LoopScalars:
     """
 
     def __init__(self, statements: Sequence[Statement], device: Device) -> None:
-        self._device = device
         read = [ref.scalar for s in statements for ref in s.scalars]
-        self.written: list[ops.ScalarValue] = distinct(s.out for s in statements if s.writes_scalar)
-        self.all: list[ops.ScalarValue] = distinct([*self.written, *read])
+        written = distinct(s.out for s in statements if s.writes_scalar)
+        self._set(device, written, distinct([*written, *read]))
         self.unsure = _unsure(statements, self.all)
+
+    @classmethod
+    def sure(
+        cls, device: Device, written: list[ops.ScalarValue], found: list[ops.ScalarValue]
+    ) -> LoopScalars:
+        """Return the scalars of statements that are known to find all values they read."""
+        made = cls.__new__(cls)
+        made._set(device, written, found)
+        return made
+
+    def _set(
+        self, device: Device, written: list[ops.ScalarValue], found: list[ops.ScalarValue]
+    ) -> None:
+        self._device, self.written, self.all = device, written, found
+        self.unsure: list[tuple[int, ops.ScalarRef]] = []
         self._out: Array = None  # of the run between `room` and `ran`
 
     def room(self) -> Array:
@@ -389,8 +403,8 @@ class LoopScalars:
             part = slice(WORDS * k, WORDS * (k + 1))
             if found is None:
                 heard = notification if x is self.written[-1] else None
-                fetch = functools.partial(_fetch, device, out[part], x.dtype, heard)
-                x.defer(fetch, out[part], device)
+                words = out[part]
+                x.defer(functools.partial(_fetch, device, words, x.dtype, heard), words, device)
             else:
                 x.set(_value(found[part], x.dtype))
         if found is not None and found[-1]:
