@@ -152,7 +152,7 @@ def why_unreadable(x: Any) -> str:
 
 
 HOT = 3  # times that a line runs its statement at once; from then on it is taken for a loop's
-_MOST, _MOST_BYTES = 64, 1 << 28  # statements that wait, and bytes that their outputs may have
+_MOST, _ROOM = 64, 1 << 28  # statements that wait, and bytes of their outputs
 _REPEATED = 3  # times that a line may come again, if others have come before it
 _AGAIN = 64  # times that a line which has waited alone runs its statement at once again
 _MOST_SITES = 4096  # that are counted; then all counts begin again
@@ -183,8 +183,9 @@ class Queue:
         self._lock = RLock()
         self._thread = 0
         self._is_shared = False
-        self._bytes = 0
+        self._room = 0  # bytes that outputs may still have, where each statement counts as some
         self._first: Any = None  # the line of the first one
+        self._alone: Any = None  # the line of the last ones that ran, if that was one
         self._sites: dict[Any, int] = {}  # how often each line has come since
         self._seen: dict[Any, int] = {}  # how often each line's statement has come
         self._ours: set[int] = set()  # the functions of lagpu that lines call, by ``id``
@@ -210,32 +211,30 @@ class Queue:
         if line is None and not self.statements:
             return False
         with self._lock:
-            waiting = self.statements
-            if waiting:
+            if self.statements:
                 came = self._sites.get(place, 0)
                 if (
                     line is None
                     or (came and (came == _REPEATED or place == self._first))
-                    or self._bytes > _MOST_BYTES
-                    or len(waiting) >= _MOST
+                    or self._room < 0
                     or backend is not self.backend
                     or self._thread != get_ident()
                 ):
-                    alone = len(waiting) == 1 and place == self._first
                     self.flush()
-                    if alone:
-                        return False
             if line is None or self._is_shared:
                 return False
             if not self.statements:
+                if place == self._alone:  # it has waited for nothing
+                    if type(place) is tuple:
+                        self._seen[place] = HOT - _AGAIN
+                    return False
                 self.backend, self._thread, self._first = backend, get_ident(), place
-                self._bytes = came = 0
+                self._room, came = _ROOM, 0
                 self._sites.clear()
             self.statements.append(s)
             self._lines.append(line)
             self._sites[place] = came + 1
-            if type(s.out) is not ScalarValue:
-                self._bytes += 8 * s.out.size
+            self._room -= _ROOM // _MOST + 8 * getattr(s.out, "size", 0)
         return True
 
     def _hot(self, frame: FrameType) -> tuple[int, int] | None:
@@ -274,8 +273,7 @@ class Queue:
             lines, self._lines = self._lines, []
             if taken:
                 self._is_shared = self._is_shared or self._thread != get_ident()
-                if len(taken) == 1 and type(self._first) is tuple:  # it has waited for nothing
-                    self._seen[self._first] = HOT - _AGAIN
+                self._alone = self._first if len(taken) == 1 else None
                 assert self.backend is not None
                 run_statements(self.backend, taken, lines, counted)
 

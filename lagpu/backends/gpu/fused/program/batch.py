@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -29,6 +30,7 @@ from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.stores import Counters, VectorStore
 from lagpu.operations import Statement, Until
 
+_KEY, _HANDLES, _NUMBERS = map(operator.itemgetter, range(3))  # of a `Line`
 AFTER = 2  # batches alike that run statement by statement; then a program is made
 WAITS = False  # whether the program is made at once, not in the background: for tests
 _MOST_KEPT = 4  # programs of batches alike
@@ -84,14 +86,15 @@ class Batches:
         """See `protocol.Batches`."""
         if counted is not None and all(s.out is not counted for s in statements):
             counted = None
-        named = [x for _, handles, _ in lines for x in handles]
+        named = [*itertools.chain.from_iterable(map(_HANDLES, lines))]
         known = self._of(statements, lines, named, counted)
         known.came += 1
         if not known.written or known.came <= AFTER:
             return None
-        if self._counters.device.enter is not None:  # it runs in this thread
-            self._counters.device.enter()
-        handles = [named[k] for k in known.handles]
+        enter = self._counters.device.enter
+        if enter is not None:  # it runs in this thread
+            enter()
+        handles = known.handles(named)
         for kept in known.kept:
             if kept.program.arguments.fit(handles):
                 if not kept.is_ready():
@@ -109,7 +112,7 @@ class Batches:
         counted: Any,
     ) -> _Known:
         """Return what is known of batches alike; `named` are the handles of all lines."""
-        kinds, ids = tuple([line[0] for line in lines]), [*map(id, named), id(counted)]
+        kinds, ids = tuple(map(_KEY, lines)), [*map(id, named), id(counted)]
         last = self._last.get(kinds)
         if last is not None and last[0] == ids and last[1].has_numbers(named):
             return last[1]
@@ -160,6 +163,13 @@ def _is_line(s: Statement) -> bool:
     return not (s.scalars and emit.why_no_scalars((s,)))
 
 
+def _several(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """Return what returns the elements at some places of a list, quickly."""
+    if len(places) > 1:
+        return operator.itemgetter(*places)
+    return lambda of: [of[k] for k in places]
+
+
 class _Known:
     """What batches alike have in common, and the programs for them.
 
@@ -174,13 +184,14 @@ class _Known:
         for k, x in enumerate(named):
             first.setdefault(id(x), k)
         scalars = {of for of, k in first.items() if type(named[k]) is ops.ScalarValue}
-        #: The places of the handles, each once, without scalars.
-        self.handles = [k for of, k in first.items() if of not in scalars]
+        places = [k for of, k in first.items() if of not in scalars]
+        #: Returns the handles, each once, without scalars.
+        self.handles = _several(places)
         self._asked = [first[of] for of in first if of in scalars]
         self._there = [has_number(named[k]) for k in self._asked]
         outs = distinct(s.out for s in statements if not s.writes_scalar)
         #: The places, among those handles, of the vectors that they write.
-        self.written = [self.handles.index(first[id(x)]) for x in outs]
+        self.written = [places.index(first[id(x)]) for x in outs]
         made = emit.LoopScalars(statements, device)
         self.scalars = [first[id(x)] for x in made.all]
         self.scalars_written, self.is_sure = len(made.written), not made.unsure
@@ -225,7 +236,8 @@ class _Kept:
         self.grid = device.max_cooperative_blocks(kernel, self._block)
         vary = {k + j for k, _ in arguments.vectors for j in range(3)}
         vary.update(k for first, end, _ in arguments.made for k in range(first, end))
-        self.varying = [(k, names[k]) for k in sorted(vary)]
+        self.names = [x for k, x in enumerate(names) if k in vary]  # that each run has its own of
+        self.varying = _several(sorted(vary))
         fixed = {x: arguments.fixed[k] for k, x in enumerate(names) if k not in vary}
         count = constant("kTurns") * num_counters * constant("kCounterStride") + 2
         self.barrier = device.xp.zeros(GRID_BARRIER, np.uint32)
@@ -255,7 +267,7 @@ class Batch(KernelLoop):
         self.written = [handles[k] for k in known.written]
         self._known, self._kept, self._counted = known, kept, counted
         self._named, self._handles = named, handles
-        self._numbers = [x for _, _, numbers in lines for x in numbers]
+        self._numbers = [*itertools.chain.from_iterable(map(_NUMBERS, lines))]
 
     @property
     def nbytes(self) -> int:
@@ -273,7 +285,7 @@ class Batch(KernelLoop):
         run = emit.Run(self._handles, device, kept.grid, scalars, None, self._numbers)
         values = kept.program.arguments.of(run)
         heard, counts = device.notification(), kept.counters.take(3)
-        new = {name: values[k] for k, name in kept.varying}
+        new = dict(zip(kept.names, kept.varying(values), strict=True))
         new["barrier"] = kept.barrier if run.barrier is None else run.barrier
         new |= {"counts": counts, "notification": heard.memory, "serial": heard.serial}
         for x in self.written:
