@@ -220,6 +220,11 @@ def on_interrupt(listener: Callable[[], object]) -> Iterator[None]:
             watcher.detach()
 
 
+def raises_by_default() -> bool:
+    """Whether Python itself raises an interrupt in this thread: the main one, without a handler."""
+    return _in_main_thread() and _signal.getsignal(_SIGINT) is signal.default_int_handler
+
+
 @contextmanager
 def heard(*words: memoryview) -> Iterator[None]:
     """Set words to 1 when an interrupt comes in the block, and raise KeyboardInterrupt behind it.

@@ -92,7 +92,7 @@ class GeneratedLoop(KernelLoop):
     """
 
     name = "generated loop"
-    keeps_log = True
+    keeps_log = may_run_on = True
     one_way = "only one form of the matrix is stored"
     counted_input = -1
     _numbers: Sequence[Any] = ()
