@@ -473,7 +473,7 @@ def write(out: Any, call: Call, desc: Descriptor = _WHOLE, to: Updater | None = 
             observer.recorded(to, call)
     elif observer is not None and backend is not None:
         observer.statement(to, call, partial(run_statement, backend, s))
-    elif recorder is not None or not queue.takes(s, backend, sys._getframe(1)):
+    elif recorder is not None or not queue.takes(s, backend, sys._getframe(2)):
         run_statement(backend, s)
 
 

@@ -203,7 +203,7 @@ class Queue:
         assert backend is not None
         batches = backend.capabilities.batches
         place: Any = None
-        line, came = None, 0
+        line = None
         if batches is not None and not (self._is_shared or blocking.get()):
             place = site if type(site) is int else self._hot(site)
             if place is not None:
@@ -211,30 +211,40 @@ class Queue:
         if line is None and not self.statements:
             return False
         with self._lock:
-            if self.statements:
-                came = self._sites.get(place, 0)
-                if (
-                    line is None
-                    or (came and (came == _REPEATED or place == self._first))
-                    or self._room < 0
-                    or backend is not self.backend
-                    or self._thread != get_ident()
-                ):
-                    self.flush()
-            if line is None or self._is_shared:
+            sites = self._sites
+            if (
+                line is None
+                or place in sites
+                or self._room < 0
+                or backend is not self.backend
+                or self._thread != get_ident()
+                or not self.statements
+            ) and not self._opens(line is not None, place, backend):
                 return False
-            if not self.statements:
-                if place == self._alone:  # it has waited for nothing
-                    if type(place) is tuple:
-                        self._seen[place] = HOT - _AGAIN
-                    return False
-                self.backend, self._thread, self._first = backend, get_ident(), place
-                self._room, came = _ROOM, 0
-                self._sites.clear()
             self.statements.append(s)
             self._lines.append(line)
-            self._sites[place] = came + 1
+            sites[place] = sites.get(place, 0) + 1
             self._room -= _ROOM // _MOST + 8 * getattr(s.out, "size", 0)
+        return True
+
+    def _opens(self, joins: bool, place: Any, backend: Backend) -> bool:
+        """Run what waits if it must not wait for a statement; return whether that may wait."""
+        if self.statements:
+            came = self._sites.get(place, 0)
+            others = backend is not self.backend or self._thread != get_ident()
+            again = came == _REPEATED or (came > 0 and place == self._first)
+            if not joins or again or others or self._room < 0:
+                self.flush()
+        if not joins or self._is_shared:
+            return False
+        if not self.statements:
+            if place == self._alone:  # it has waited for nothing
+                if type(place) is tuple:
+                    self._seen[place] = HOT - _AGAIN
+                return False
+            self.backend, self._thread, self._first = backend, get_ident(), place
+            self._room = _ROOM
+            self._sites.clear()
         return True
 
     def _hot(self, frame: FrameType) -> tuple[int, int] | None:

@@ -17,7 +17,6 @@ from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared
 from lagpu.backends.gpu.fused.match import distinct
 from lagpu.backends.gpu.fused.program.run import MOST_PROGRAMS, why_no_line
 from lagpu.backends.gpu.fused.program.text import (
-    PARTS,
     Line,
     has_number,
     line_of,
@@ -48,9 +47,8 @@ class Batches:
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
-        self._numbers = itertools.count()
-        #: The number of each line by its key; None where the statement cannot join.
-        self._lines: dict[Any, int | None] = {}
+        self._numbers = itertools.count(1)
+        self._lines: dict[Any, int] = {}  # by their keys; 0 where the statement cannot join
         self._known: dict[tuple[Any, ...], _Known] = {}
         #: The last batch of such lines, with the ``id`` of each of its handles: no other one of the
         #: same objects needs its signature made.
@@ -58,27 +56,23 @@ class Batches:
 
     def line(self, statement: Statement) -> Line | None:
         """See `protocol.Batches`: it writes a vector or a scalar, as lines of a kernel do."""
-        out, desc, operation, _ = statement
+        _, desc, operation, _ = statement
         kind = type(operation)
-        if kind not in PARTS or not (type(out) is VectorStore or type(out) is ops.ScalarValue):
-            return None
         if kind is ops.AssignScalar and operation.indices and not _has_one_index(statement):
             return None
-        if (
-            kind is ops.Multiply
-            and desc.mask is not None
-            and operation.matrix.nvals > _MOST_ENTRIES
-        ):
+        if kind is ops.Multiply and desc.mask and operation.matrix.nvals > _MOST_ENTRIES:
             return None
-        key, handles, numbers = line_of(statement)
-        try:
-            number = self._lines[key]
-        except KeyError:
+        line = line_of(statement)
+        if line is None:
+            return None
+        key, handles, numbers = line
+        number = self._lines.get(key)
+        if number is None:
             if len(self._lines) >= _MOST_LINES:
                 self._lines.clear()
-            joins = _is_line(statement)
-            number = self._lines[key] = next(self._numbers) if joins else None
-        return None if number is None else (number, handles, numbers)
+            number = next(self._numbers) if _is_line(statement) else 0
+            self._lines[key] = number
+        return (number, handles, numbers) if number else None
 
     def plan(
         self, statements: Sequence[Statement], lines: Sequence[Line], counted: Any
@@ -156,6 +150,8 @@ def _has_one_index(s: Statement) -> bool:
 
 def _is_line(s: Statement) -> bool:
     """Whether a statement with these operations and sizes may be one of a batch."""
+    if type(s.out) is not VectorStore and type(s.out) is not ops.ScalarValue:
+        return False
     if why_no_line(s) and not _has_one_index(s):
         return False
     if any(op.of_numbers and not op.body for op in _operators(s)):

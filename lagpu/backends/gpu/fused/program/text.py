@@ -687,10 +687,17 @@ def _of_vector(x: Any) -> _Parts:
     return (x.indices is None,), (x.operand,), ()
 
 
+def _of_assigned(x: ops.AssignScalar) -> _Parts:
+    where = x.indices
+    if where is None:
+        return _of_number(x)
+    kind, scalars, numbers = _number(x.value)
+    return (kind, False), (*where, *scalars), numbers
+
+
 def _of_number(x: Any) -> _Parts:
     kind, scalars, numbers = _number(x[0])
-    where = x.indices if type(x) is ops.AssignScalar else None
-    return (kind, where is None), (*(where or ()), *scalars), numbers
+    return (kind, True), scalars, numbers
 
 
 def _of_reduce(x: ops.Reduce) -> _Parts:
@@ -714,7 +721,7 @@ PARTS: dict[Any, Callable[[Any], _Parts]] = {
     ops.Select: _of_select,
     ops.Assign: _of_vector,
     ops.Extract: _of_vector,
-    ops.AssignScalar: _of_number,
+    ops.AssignScalar: _of_assigned,
     ops.Constant: _of_number,
     ops.Reduce: _of_reduce,
 }
@@ -726,18 +733,20 @@ PARTS: dict[Any, Callable[[Any], _Parts]] = {
 Line = tuple[Any, tuple[Handle, ...], tuple[Any, ...]]
 
 
-def line_of(statement: Statement) -> Line:
-    """Return the line of a statement whose operation a program may have."""
+def line_of(statement: Statement) -> Line | None:
+    """Return the line of a statement, or None if no program has such operations."""
     out, desc, operation, dtype = statement
     kind, mask = type(operation), desc.mask
-    parts, handles, numbers = PARTS[kind](operation)
+    parts = PARTS.get(kind)
+    if parts is None:
+        return None
+    what, handles, numbers = parts(operation)
     handles = (out, *handles) if mask is None else (out, mask, *handles)
-    kinds = [getattr(x, "kind", None) or _kind_of(x) for x in handles]
-    return (kind, dtype, mask is None, desc[1:], parts, *kinds), handles, numbers
-
-
-def _kind_of(x: Any) -> tuple[Any, ...]:
-    return (x.dtype,) if type(x) is ops.ScalarValue else (x.dtype, len(x), "indices")
+    try:
+        kinds = [x.kind for x in handles]
+    except AttributeError:  # of index lists
+        kinds = [getattr(x, "kind", None) or (x.dtype, len(x), "indices") for x in handles]
+    return (kind, dtype, desc[1:], what, *kinds), handles, numbers
 
 
 class Signature(NamedTuple):
