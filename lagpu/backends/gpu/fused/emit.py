@@ -48,6 +48,9 @@ class Run:
         A barrier of the grid that a matrix' workspace has, once an argument needs that workspace.
     numbers : sequence
         The numbers of a batch's statements, in their order.
+    rooms : list of array or None
+        What `room` returned in an earlier run of the same program, in this order; what it returns
+        now is added.
     """
 
     handles: Sequence[Handle]
@@ -56,12 +59,21 @@ class Run:
     scalars: Any = None
     barrier: Array = None
     numbers: Sequence[Any] = ()
+    rooms: list[Array] | None = None
+    _taken: int = 0
 
     def room(self, count: int, dtype: Any) -> Array:
-        """Return uninitialised memory for `count` numbers."""
+        """Return memory for `count` numbers: that of an earlier run, or uninitialised."""
+        if self.rooms is not None:
+            self._taken += 1
+            if self._taken <= len(self.rooms):
+                return self.rooms[self._taken - 1]
         if count > UNASKED:  # of less, the pool knows best
             self.device.require(count * np.dtype(dtype).itemsize, "fused loop")
-        return self.device.xp.empty(count, dtype)
+        made = self.device.xp.empty(count, dtype)
+        if self.rooms is not None:
+            self.rooms.append(made)
+        return made
 
 
 Make = Callable[[Run], Sequence[Any]]
@@ -828,7 +840,7 @@ def _on_forms(matrix: int, product: Product, u: DType, warps: int, run: Run) -> 
         run.barrier = space.barrier
     given = [*lists, *columns_of(incoming, A.dtype), *columns_of(outgoing, A.dtype)]
     if warps:
-        parts = run.device.xp.empty(run.blocks * warps, product.result.numpy)
+        parts = run.room(run.blocks * warps, product.result.numpy)
         given += whole_sums(incoming, outgoing, u, parts)
     return [*given, np.uint64(A.nvals)]
 

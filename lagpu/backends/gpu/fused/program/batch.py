@@ -33,6 +33,7 @@ _KEY, _HANDLES, _NUMBERS = map(operator.itemgetter, range(3))  # of a `Line`
 AFTER = 2  # batches alike that run statement by statement; then a program is made
 WAITS = False  # whether the program is made at once, not in the background: for tests
 _MOST_KEPT = 4  # programs of batches alike
+_MOST_ROOM = 1 << 26  # bytes that a program keeps between two runs
 _MOST_LINES = 4096  # whose keys are kept; then they get new numbers
 #: Of a matrix whose masked products join: of more, the planner's kernels save more than a launch.
 _MOST_ENTRIES = 1 << 20
@@ -50,6 +51,7 @@ class Batches:
         self._numbers = itertools.count(1)
         self._lines: dict[Any, int] = {}  # by their keys; 0 where the statement cannot join
         self._known: dict[tuple[Any, ...], _Known] = {}
+        self._latest: _Kept | None = None  # the one that keeps its rooms
         #: The last batch of such lines, with the ``id`` of each of its handles: no other one of the
         #: same objects needs its signature made.
         self._last: dict[tuple[Any, ...], tuple[list[int], _Known]] = {}
@@ -93,6 +95,10 @@ class Batches:
             if kept.program.arguments.fit(handles):
                 if not kept.is_ready():
                     return None
+                if kept is not self._latest:
+                    if self._latest is not None and self._latest.rooms:
+                        self._latest.rooms = []
+                    self._latest = kept
                 return Batch(known, kept, statements, lines, named, handles, counted)
         if len(known.kept) < _MOST_KEPT:
             known.kept.append(_Kept(self._counters, statements, handles, counted))
@@ -217,6 +223,9 @@ class _Kept:
         operands.once, operands.counted = True, counted
         self.program, self._block = write_program(operands, 0), block
         self.launch: Any = None
+        #: Of the last run, for the next one, unless they are large: to allocate takes longer than
+        #: to queue a statement.
+        self.rooms: list[Any] | None = []
         kernel = self.program.kernel
         self._done = (lambda: True) if WAITS else self.device.compile_beside(kernel)
 
@@ -278,8 +287,11 @@ class Batch(KernelLoop):
                     device.require(x.bytes_to_write, "batch")
                 x.to_writable()
         scalars = self._scalars()
-        run = emit.Run(self._handles, device, kept.grid, scalars, None, self._numbers)
+        given = self._handles, device, kept.grid, scalars, None, self._numbers
+        run = emit.Run(*given, kept.rooms)
         values = kept.program.arguments.of(run)
+        if kept.rooms and sum(x.nbytes for x in kept.rooms) > _MOST_ROOM:
+            kept.rooms = None
         heard, counts = device.notification(), kept.counters.take(3)
         new = dict(zip(kept.names, kept.varying(values), strict=True))
         new["barrier"] = kept.barrier if run.barrier is None else run.barrier
