@@ -24,12 +24,15 @@ class ScalarValue:
     location, holder : object or None
         The device memory that has the value, as given to `defer`, and its device; None once the
         host has the value.
+    kind : tuple
+        What the text of a program depends on: the type.
     """
 
-    __slots__ = ("_fetch", "_value", "dtype", "holder", "location")
+    __slots__ = ("_fetch", "_value", "dtype", "holder", "kind", "location")
 
     def __init__(self, dtype: DType, value: Any = None) -> None:
         self.dtype = dtype
+        self.kind = (dtype,)
         self.set(value)
 
     def get(self) -> Any:

@@ -198,16 +198,16 @@ class Capabilities(NamedTuple):
 class Batches(Protocol):
     """Runs statements in a row as one program, once it has one for statements like these."""
 
-    def joins(self, statement: ops.Statement) -> bool:
-        """Whether a statement may be one of a batch."""
+    def line(self, statement: ops.Statement) -> Any:
+        """Return what `plan` needs of a statement, or None if it cannot be one of a batch."""
 
     def plan(
-        self, statements: Sequence[ops.Statement], counted: Handle | None
+        self, statements: Sequence[ops.Statement], lines: Sequence[Any], counted: Handle | None
     ) -> ops.FusedLoop | None:
         """Return the program of such statements; None if there is none, or none yet.
 
-        The number of entries of the vector `counted` is asked for next. The caller holds the lock
-        of the backend.
+        `lines` has what `line` returned for each. The number of entries of the vector `counted` is
+        asked for next. The caller holds the lock of the backend.
         """
 
 

@@ -455,17 +455,22 @@ def _of_one(op: UnaryOp, dtype: DType) -> BoundOperator:
     return BoundOperator(op, *op.types(dtype))
 
 
-def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperator:
-    """Return the operator of `apply` with its bound operand, for entries of type `dtype`."""
+def _applied(op: Any, alone: bool) -> Any:
+    """Return the operator of `apply`, given as itself, by its name or as Python's function."""
     if isinstance(op, Parameterized):
         op = op()
-    if isinstance(op, (str, FunctionType, BuiltinFunctionType)):
-        table: Any = unary if left is None and right is None else binary
-        named = next((t for t in (unary, binary, indexunary) if type(op) is str and op in t), table)
-        signed = type(op) is str and op not in named
-        op = table.from_string(op) if signed else named.lookup(op)
-    if isinstance(getattr(op, "op", None), IndexUnaryOp):  # of `lagpu.select`
-        op = op.op
+    if type(op) is str:
+        named = next((t for t in (unary, binary, indexunary) if op in t), None)
+        return (unary if alone else binary).from_string(op) if named is None else named[op]
+    if isinstance(op, (FunctionType, BuiltinFunctionType)):
+        op = (unary if alone else binary).lookup(op)
+    return op.op if isinstance(getattr(op, "op", None), IndexUnaryOp) else op  # `lagpu.select`
+
+
+def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperator:
+    """Return the operator of `apply` with its bound operand, for entries of type `dtype`."""
+    if type(op) is not BinaryOp:
+        op = _applied(op, left is None and right is None)
     if isinstance(op, UnaryOp):
         if left is not None or right is not None:
             raise errors.DomainMismatch(

@@ -255,6 +255,7 @@ class CudaDevice(Device):
     """
 
     prepared_launch = CudaLaunch
+    returns_early = True
 
     def __init__(self, index: int = 0, share: int = 1) -> None:
         self._backend = "gpu" if index == 0 else f"gpu:{index}"
@@ -306,6 +307,8 @@ class CudaDevice(Device):
         stream = cuda.get_current_stream().ptr
         now = stream, threading.get_ident() if stream == _PER_THREAD else 0
         if now != self._stream:
+            if self.lasting:
+                self._wait_for_loops()
             self._device.synchronize()
             self._stream = now
 
@@ -519,8 +522,7 @@ class CudaDevice(Device):
         first, second = self._to_host(counts[:2]).tolist()
         return first, second
 
-    def synchronize(self) -> None:
-        """Wait for the current stream."""
+    def _synchronize(self) -> None:
         self.xp.cuda.get_current_stream().synchronize()
 
     def free_bytes(self) -> int:

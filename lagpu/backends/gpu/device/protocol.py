@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import math
 import operator
 import threading
@@ -17,7 +18,7 @@ from lagpu.backends.gpu.kernels import Kernel, Param, constant, kernel
 from lagpu.backends.guard import out_of_memory, refuse_after_fork
 from lagpu.backends.protocol import Measured
 from lagpu.errors import KernelLaunchError, LagpuError, OutOfMemory
-from lagpu.host.interrupt import listen
+from lagpu.host.interrupt import heard, listen
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 Scalar = bool | int | float | np.generic
@@ -173,6 +174,10 @@ class Device(Protocol):
         Called by a thread that has taken the lock, before it uses the device.
     stop : (array of u64, memoryview)
         A word as `pinned_zeros` returns it: kernels of loops end when it is not 0.
+    returns_early : bool
+        Whether a launch returns before its kernel has ended.
+    lasting : bool
+        Whether a loop may be running that looks at `stop`; see `let_run`.
     limits : Limits
         The sizes of launches.
     resident_threads : int
@@ -197,6 +202,9 @@ class Device(Protocol):
     errors: tuple[type[Exception], ...] = ()
     enter: Callable[[], None] | None = None
     began: bool = False
+    returns_early: bool = False
+    lasting: bool = False
+    _ends_loops: bool = False
     limits: Limits = CUDA_LIMITS
     prepared_launch: type[CheckedLaunch] = CheckedLaunch
     _functions: dict[Kernel, Any]
@@ -362,8 +370,49 @@ class Device(Protocol):
         """Return how many blocks of `kernel` a cooperative launch can have, in whole clusters."""
 
     def synchronize(self) -> None:
-        """Wait for the work of the current stream."""
+        """Wait for the work of the current stream; an interrupt ends loops that `let_run` let."""
+        if self.lasting:
+            self._wait_for_loops()
+        else:
+            self._synchronize()
+
+    def _synchronize(self) -> None:
         return
+
+    def rearm(self) -> None:
+        """Make `stop` 0 again, once a loop for which it was set has seen it."""
+        if self.stop[1][0]:
+            self._synchronize()
+            self.stop[1][0] = 0
+
+    def let_run(self) -> None:
+        """Let a loop run that looks at `stop`, while the host goes on; call it before the launch.
+
+        The next wait for the device, or the end of the program, ends the loop if an interrupt comes
+        in it.
+        """
+        self.rearm()
+        if not self._ends_loops:
+            atexit.register(self.synchronize)
+            self._ends_loops = True
+        self.lasting = True
+
+    def wait_in_loop(self) -> None:
+        """Wait for all work in a block of `heard` for `stop`."""
+        self._synchronize()
+        self.lasting = False
+
+    def _wait_for_loops(self) -> None:
+        """Wait for all work, with loops that may last; an interrupt ends these, and is raised."""
+        try:
+            with heard(self.stop[1]):
+                self.wait_in_loop()
+        except BaseException:
+            self.stop[1][0] = 1  # the interrupt may have come before the wait
+            self._synchronize()
+            raise
+        finally:
+            self.lasting = False
 
     def mark(self) -> Callable[[], bool]:
         """Return what says, without a wait, whether all that was given so far has been done."""
@@ -396,11 +445,15 @@ class Device(Protocol):
 
     def to_host(self, array: Array) -> np.ndarray[Any, Any]:
         """Return a copy on the host; waits for the work before it."""
+        if self.lasting:
+            self._wait_for_loops()
         found: np.ndarray[Any, Any] = (self.observer or self)._to_host(array)
         return found
 
     def read(self, array: Array) -> Any:
         """Return the one element of `array` as a Python scalar; waits for the work before it."""
+        if self.lasting:
+            self._wait_for_loops()
         return (self.observer or self)._read(array)
 
     def notification(self) -> HostNotification:
@@ -412,6 +465,8 @@ class Device(Protocol):
         Quicker than copying them, which is done if nothing is heard for some milliseconds; for
         that, `counts` has them too.
         """
+        if self.lasting:
+            self._wait_for_loops()
         found: tuple[int, int] = (self.observer or self)._wait_for(notification, counts)
         return found
 

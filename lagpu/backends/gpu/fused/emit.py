@@ -48,6 +48,9 @@ class Run:
         A barrier of the grid that a matrix' workspace has, once an argument needs that workspace.
     numbers : sequence
         The numbers of a batch's statements, in their order.
+    rooms : list of array or None
+        What `room` returned in an earlier run of the same program, in this order; what it returns
+        now is added.
     """
 
     handles: Sequence[Handle]
@@ -56,12 +59,21 @@ class Run:
     scalars: Any = None
     barrier: Array = None
     numbers: Sequence[Any] = ()
+    rooms: list[Array] | None = None
+    _taken: int = 0
 
     def room(self, count: int, dtype: Any) -> Array:
-        """Return uninitialised memory for `count` numbers."""
+        """Return memory for `count` numbers: that of an earlier run, or uninitialised."""
+        if self.rooms is not None:
+            self._taken += 1
+            if self._taken <= len(self.rooms):
+                return self.rooms[self._taken - 1]
         if count > UNASKED:  # of less, the pool knows best
             self.device.require(count * np.dtype(dtype).itemsize, "fused loop")
-        return self.device.xp.empty(count, dtype)
+        made = self.device.xp.empty(count, dtype)
+        if self.rooms is not None:
+            self.rooms.append(made)
+        return made
 
 
 Make = Callable[[Run], Sequence[Any]]
@@ -352,11 +364,25 @@ class LoopScalars:
     """
 
     def __init__(self, statements: Sequence[Statement], device: Device) -> None:
-        self._device = device
         read = [ref.scalar for s in statements for ref in s.scalars]
-        self.written: list[ops.ScalarValue] = distinct(s.out for s in statements if s.writes_scalar)
-        self.all: list[ops.ScalarValue] = distinct([*self.written, *read])
+        written = distinct(s.out for s in statements if s.writes_scalar)
+        self._set(device, written, distinct([*written, *read]))
         self.unsure = _unsure(statements, self.all)
+
+    @classmethod
+    def sure(
+        cls, device: Device, written: list[ops.ScalarValue], found: list[ops.ScalarValue]
+    ) -> LoopScalars:
+        """Return the scalars of statements that are known to find all values they read."""
+        made = cls.__new__(cls)
+        made._set(device, written, found)
+        return made
+
+    def _set(
+        self, device: Device, written: list[ops.ScalarValue], found: list[ops.ScalarValue]
+    ) -> None:
+        self._device, self.written, self.all = device, written, found
+        self.unsure: list[tuple[int, ops.ScalarRef]] = []
         self._out: Array = None  # of the run between `room` and `ran`
 
     def room(self) -> Array:
@@ -389,8 +415,8 @@ class LoopScalars:
             part = slice(WORDS * k, WORDS * (k + 1))
             if found is None:
                 heard = notification if x is self.written[-1] else None
-                fetch = functools.partial(_fetch, device, out[part], x.dtype, heard)
-                x.defer(fetch, out[part], device)
+                words = out[part]
+                x.defer(functools.partial(_fetch, device, words, x.dtype, heard), words, device)
             else:
                 x.set(_value(found[part], x.dtype))
         if found is not None and found[-1]:
@@ -814,7 +840,7 @@ def _on_forms(matrix: int, product: Product, u: DType, warps: int, run: Run) -> 
         run.barrier = space.barrier
     given = [*lists, *columns_of(incoming, A.dtype), *columns_of(outgoing, A.dtype)]
     if warps:
-        parts = run.device.xp.empty(run.blocks * warps, product.result.numpy)
+        parts = run.room(run.blocks * warps, product.result.numpy)
         given += whole_sums(incoming, outgoing, u, parts)
     return [*given, np.uint64(A.nvals)]
 

@@ -11,7 +11,7 @@ from lagpu.backends.gpu.ops.planner import LONG_SEARCH_DEGREE
 from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore
 from lagpu.errors import LagpuError
-from lagpu.host.interrupt import heard
+from lagpu.host.interrupt import heard, raises_by_default
 from lagpu.operations import Rejection, Statement
 
 #: (what launches the kernel of the loop, what takes its results over; that returns True if the
@@ -46,7 +46,10 @@ class KernelLoop(abc.ABC):
         The vectors that the loop writes in place.
     stops : bool
         Whether the kernel looks at the device's word `Device.stop`, which an interrupt sets. Then
-        the host waits for the end of the loop.
+        the host waits for the end of the loop, here or where it waits for the device next.
+    may_run_on : bool
+        Whether what the kernel writes is of use wherever it was stopped, so that the host may go
+        on: if Python itself raises an interrupt, and no observer measures the loop.
     """
 
     name: str
@@ -56,6 +59,7 @@ class KernelLoop(abc.ABC):
     device: Device
     written: Sequence[VectorStore]
     stops = False
+    may_run_on = False
 
     @property
     @abc.abstractmethod
@@ -88,14 +92,17 @@ class KernelLoop(abc.ABC):
         device = self.device
         before = [(x, x.state()) for x in self._outputs()]
         prepared = launched = ended = False
+        runs_on = self.stops and self.may_run_on and device.returns_early
+        runs_on = runs_on and log is None and device.observer is None and raises_by_default()
+        waits = self.stops and not runs_on
 
         def restore() -> None:
             for x, state in before:
                 x.restore(state)
 
         def end() -> None:
-            if self.stops:
-                device.synchronize()
+            if waits:
+                device.wait_in_loop()
             if settle():
                 restore()
 
@@ -106,7 +113,11 @@ class KernelLoop(abc.ABC):
             launch, settle = steps
             device.began = False
             prepared = True
-            with heard(device.stop[1]) if self.stops else nullcontext():
+            if runs_on:
+                device.let_run()
+            elif waits:
+                device.rearm()
+            with heard(device.stop[1]) if waits else nullcontext():
                 launch()
                 launched = True
                 end()

@@ -75,6 +75,7 @@ class SearchRule(NamedTuple):
         return self.kind in ("kOnlyPushes", "kOnlyPulls")
 
 
+@functools.lru_cache(maxsize=256)
 def alpha_of(degree: float, n: int, sums: bool = False, wide: bool = False) -> float:
     """Return alpha for a matrix of mean degree `degree` and `n` vertices.
 

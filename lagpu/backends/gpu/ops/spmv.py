@@ -119,13 +119,13 @@ def write_product(
         dtype = strategy.result_type(product, dtype)
     sums = plan.kernel == "pull_bitmap" and not plan.variant and iso is None
     whole = sums and mask is None and not complement and sums_whole(A, u, product)
-    job = Job(
+    job = (
         plan.kernel, product, u.dtype, u.values is None, dtype, iso is not None, plan.group,
         plan.variant, whole,
     )  # fmt: skip
     found: tuple[Any, ProductLaunch] | None = A.kernels.get(job)
     if found is None or found[0] != (A.symmetric, A.csr is None):  # it may use them now
-        bound = strategy.bind(A, job)
+        bound = strategy.bind(A, Job(*job))
         found = A.kernels[job] = (A.symmetric, A.csr is None), bound
     prepared, kept = found[1], None
     if u.form == "sparse":

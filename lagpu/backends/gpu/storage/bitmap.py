@@ -164,6 +164,11 @@ class MatrixHandle:
         return self.store.shape
 
     @property
+    def kind(self) -> tuple[Any, ...]:
+        """What the text of a program depends on: type and shape."""
+        return self.store.dtype, *self.store.shape
+
+    @property
     def nvals(self) -> int:
         """Number of entries."""
         return self.store.nvals

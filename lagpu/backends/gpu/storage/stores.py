@@ -341,15 +341,18 @@ class VectorStore:
         Matrix entries in the columns of its entries, known if a product counted them.
     edge_offsets : EdgeOffsets, or LevelOffsets, or None
         Offsets of these matrix entries, if a product was to keep them or the vector is a level.
+    kind : tuple
+        What the text of a program depends on: type and size.
     """
 
-    __slots__ = (*_CONTENTS, "counters", "device", "dtype", "size", "spare")
+    __slots__ = (*_CONTENTS, "counters", "device", "dtype", "kind", "size", "spare")
 
     form: str
     _nvals: int | None
 
     def __init__(self, device: Device, counters: Counters, dtype: DType, size: int) -> None:
         self.device, self.counters, self.dtype, self.size = device, counters, dtype, size
+        self.kind = dtype, size
         self.spare: dict[str, Array] = {}
         self.set_empty()
 

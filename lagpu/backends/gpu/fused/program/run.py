@@ -16,6 +16,7 @@ from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, if_fits
 from lagpu.backends.gpu.fused.match import distinct, method
 from lagpu.backends.gpu.fused.program.text import (
     Program,
+    line_of,
     signature,
     without_numbers,
     write_program,
@@ -91,7 +92,7 @@ class GeneratedLoop(KernelLoop):
     """
 
     name = "generated loop"
-    keeps_log = True
+    keeps_log = may_run_on = True
     one_way = "only one form of the matrix is stored"
     counted_input = -1
     _numbers: Sequence[Any] = ()
@@ -187,7 +188,7 @@ class GeneratedLoop(KernelLoop):
         if not isinstance(body, RecordedBody):
             if not any(s.writes_scalar or s.scalars for s in body):
                 return [], []
-            of, handles, self._numbers = signature(body, *self._ends)
+            of, handles, self._numbers = signature([line_of(s) for s in body], *self._ends)
             if len(_programs) >= MOST_PROGRAMS:
                 _programs.clear()
             return _programs.setdefault((self.device, self._block, of), []), handles

@@ -654,62 +654,66 @@ def _condition(operands: emit.Operands, log: LogLines) -> tuple[list[str], list[
 
 
 # ------------------------------------------------------------------------------- signatures
-def _of_product(x: Any, handles: list[Any], _: list[Any]) -> tuple[Any, ...]:
-    handles += x[:2]
-    return tuple(x[2:])
+# Of each operation: the parts that the text of a program depends on, its handles and its numbers.
+_Parts = tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]
 
 
-def _of_ewise(x: ops.Ewise, handles: list[Any], numbers: list[Any]) -> tuple[Any, ...]:
-    kind, left, right, op, defaults, transposed = x
-    handles += left, right
-    others = None if defaults is None else tuple(_number(y, handles, numbers) for y in defaults)
-    return kind, op, others, transposed
+def _of_product(x: Any) -> _Parts:
+    return x[2:], x[:2], ()
 
 
-def _of_apply(x: ops.Apply, handles: list[Any], numbers: list[Any]) -> tuple[Any, ...]:
+def _of_ewise(x: ops.Ewise) -> _Parts:
+    kind, left, right, op, defaults, _ = x
+    if defaults is None:
+        return (kind, op), (left, right), ()
+    (one, scalars, numbers), (other, more_scalars, more) = map(_number, defaults)
+    return (kind, op, one, other), (left, right, *scalars, *more_scalars), numbers + more
+
+
+def _of_apply(x: ops.Apply) -> _Parts:
     u, (op, domain, result, left, right) = x
-    handles.append(u)
-    bound = _number(left, handles, numbers), _number(right, handles, numbers)
-    return op, domain, result, *bound
+    if left is None and right is None:
+        return (op, domain, result), (u,), ()
+    kind, scalars, numbers = _number(right if left is None else left)
+    return (op, domain, result, left is None, kind), (u, *scalars), numbers
 
 
-def _of_select(x: ops.Select, handles: list[Any], numbers: list[Any]) -> tuple[Any, ...]:
-    handles.append(x.operand)
-    return x.op, _number(x.thunk, handles, numbers)
+def _of_select(x: ops.Select) -> _Parts:
+    kind, scalars, numbers = _number(x.thunk)
+    return (x.op, kind), (x.operand, *scalars), numbers
 
 
-def _of_vector(x: Any, handles: list[Any], _: list[Any]) -> tuple[Any, ...]:
-    handles.append(x.operand)
-    return ()
+def _of_vector(x: Any) -> _Parts:
+    return (x.indices is None,), (x.operand,), ()
 
 
-def _of_number(x: Any, handles: list[Any], numbers: list[Any]) -> tuple[Any, ...]:
-    where = getattr(x, "indices", None)
-    handles += where or ()
-    return _number(x.value, handles, numbers), where is None
+def _of_assigned(x: ops.AssignScalar) -> _Parts:
+    where = x.indices
+    if where is None:
+        return _of_number(x)
+    kind, scalars, numbers = _number(x.value)
+    return (kind, False), (*where, *scalars), numbers
 
 
-def _of_reduce(x: ops.Reduce, handles: list[Any], _: list[Any]) -> tuple[Any, ...]:
-    handles.append(x.operand)
-    return (x.monoid,)
+def _of_number(x: Any) -> _Parts:
+    kind, scalars, numbers = _number(x[0])
+    return (kind, True), scalars, numbers
 
 
-def _number(x: Any, handles: list[Any], numbers: list[Any]) -> Any:
-    """Return the kind of a number: its type, a scalar's, or nothing where there is none."""
-    if x is None:
-        return None
+def _of_reduce(x: ops.Reduce) -> _Parts:
+    return (x.monoid,), (x.operand,), ()
+
+
+def _number(x: Any) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
+    """Return the kind of a number, the scalar that has it, and the number itself."""
     kind = type(x)
     if kind is ops.ScalarRef:
-        handles.append(x.scalar)
-        return x.dtype, "scalar"
-    if kind is ops.CounterRef:
-        return x
-    numbers.append(x)
-    return kind
+        return x.dtype, (x.scalar,), ()
+    return (x, (), ()) if kind is ops.CounterRef else (kind, (), (x,))
 
 
-#: For each operation of a program, what returns the parts that its text depends on.
-_PARTS: dict[Any, Callable[[Any, list[Any], list[Any]], tuple[Any, ...]]] = {
+#: For each operation that a program may have.
+PARTS: dict[Any, Callable[[Any], _Parts]] = {
     ops.Multiply: _of_product,
     ops.MultiplySelection: _of_product,
     ops.Ewise: _of_ewise,
@@ -717,10 +721,32 @@ _PARTS: dict[Any, Callable[[Any, list[Any], list[Any]], tuple[Any, ...]]] = {
     ops.Select: _of_select,
     ops.Assign: _of_vector,
     ops.Extract: _of_vector,
-    ops.AssignScalar: _of_number,
+    ops.AssignScalar: _of_assigned,
     ops.Constant: _of_number,
     ops.Reduce: _of_reduce,
 }
+
+
+#: What a statement adds to a `Signature`: a key, the same for statements that differ in objects and
+#: numbers alone, which has types and sizes and keeps no vector alive; then the statement's scalars,
+#: vectors, matrices and index lists, some perhaps twice; then its numbers.
+Line = tuple[Any, tuple[Handle, ...], tuple[Any, ...]]
+
+
+def line_of(statement: Statement) -> Line | None:
+    """Return the line of a statement, or None if no program has such operations."""
+    out, desc, operation, dtype = statement
+    kind, mask = type(operation), desc.mask
+    parts = PARTS.get(kind)
+    if parts is None:
+        return None
+    what, handles, numbers = parts(operation)
+    handles = (out, *handles) if mask is None else (out, mask, *handles)
+    try:
+        kinds = [x.kind for x in handles]
+    except AttributeError:  # of index lists
+        kinds = [getattr(x, "kind", None) or (x.dtype, len(x), "indices") for x in handles]
+    return (kind, dtype, desc[1:], what, *kinds), handles, numbers
 
 
 class Signature(NamedTuple):
@@ -741,39 +767,31 @@ class Signature(NamedTuple):
     numbers: list[Any]
 
 
-def signature(statements: Iterable[Statement], *ends: VectorStore | None) -> Signature:
-    """Return the signature of a body and the vectors of its condition.
+def signature(lines: Sequence[Line], *ends: VectorStore | None) -> Signature:
+    """Return the signature of the lines of a body and of the vectors of its condition.
 
     By it the programs of batches are kept, and of loops with scalars, whose bodies are not kept as
     records: to write the text takes longer than a short loop runs.
     """
-    named: list[Any] = []
-    numbers: list[Any] = []
-    parts: list[Any] = []
-    for out, desc, operation, dtype in statements:
-        kind = type(operation)
-        named += (out,) if desc.mask is None else (out, desc.mask)
-        parts += kind, dtype, desc.mask is None, desc[1:], _PARTS[kind](operation, named, numbers)
-    parts += [x is None for x in ends]
+    named = [x for _, handles, _ in lines for x in handles]
     named += [x for x in ends if x is not None]
     found = {id(x): x for x in named}
     places = {of: k for k, of in enumerate(found)}
     pattern = tuple(map(places.__getitem__, map(id, named)))
-    key = (*parts, pattern, *map(_kind_of, found.values()))
+    scalars = tuple(has_number(x) for x in found.values() if type(x) is ops.ScalarValue)
+    kinds = [None if x is None else x.kind for x in ends]
+    key = (*[line[0] for line in lines], *kinds, pattern, scalars)
     handles = [x for x in found.values() if type(x) is not ops.ScalarValue]
-    return Signature(key, handles, numbers)
+    return Signature(key, handles, [x for *_, numbers in lines for x in numbers])
 
 
-def _kind_of(x: Any) -> tuple[Any, ...]:
-    if type(x) is VectorStore:
-        return x.dtype, x.size
-    if type(x) is ops.ScalarValue:
-        return x.dtype, x.location is None and x.get() is not None
-    return type(x), x.dtype, x.shape
+def has_number(x: ops.ScalarValue) -> bool:
+    """Whether the host has a scalar's value, so that no statement finds it empty."""
+    return x.location is None and x.get() is not None
 
 
 def without_numbers(statements: Sequence[Statement]) -> list[Statement]:
-    """Return statements with a `Number` in place of each, in the order of `signature`."""
+    """Return statements with a `Number` in place of each, in the order of `Signature.numbers`."""
     places = itertools.count()
 
     def part(x: Any) -> Any:
