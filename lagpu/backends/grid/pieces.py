@@ -6,7 +6,7 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -98,6 +98,30 @@ def _collective(method: Callable[..., Any]) -> Callable[..., Any]:
 # ------------------------------------------------------------------------------------------
 
 
+class _Locks:
+    """The locks of several places, one after the other; a search takes them a dozen times."""
+
+    __slots__ = ("_places",)
+
+    def __init__(self, places: Sequence[Backend]) -> None:
+        self._places = places
+
+    def __enter__(self) -> None:
+        taken = 0
+        try:
+            for place in self._places:
+                place.lock.__enter__()
+                taken += 1
+        except BaseException:  # an interrupt
+            for place in self._places[:taken]:
+                place.lock.__exit__(None, None, None)
+            raise
+
+    def __exit__(self, *error: object) -> None:
+        for place in reversed(self._places):
+            place.lock.__exit__(None, None, None)
+
+
 class Pieces:
     """The collectives, and a local backend, its *place*, for each piece of this process.
 
@@ -128,9 +152,12 @@ class Pieces:
         # One place of each lock, in an order that every grid has: so two grids that list devices
         # in another order never wait for each other.
         self._locked = [by for _, by in sorted({id(by.lock): by for by in self.places}.items())]
+        self._locks = _Locks(self._locked)
         self.order = order
         self.one_kernel = False  # whether one kernel may run on all places, once that was found
         self._ranks: dict[int, Ranks] = {}  # by size
+        self.numberings: dict[Partition, Any] = {}  # that programs have used
+        self.windows: dict[str, Any] = {}  # of programs without a matrix
         self._alive: weakref.WeakSet[GridHandle] = weakref.WeakSet()  # in the order of degrees
         self.watch: Callable[[int, Statement], None] | None = None  # a meter's, while it measures
         self._changes: list[Callable[[], object]] | None = None  # of the statement that runs
@@ -142,14 +169,7 @@ class Pieces:
 
     def lock(self) -> AbstractContextManager[Any]:
         """Return the lock of all places; a forked process replaces theirs, so none is kept."""
-        return self._locked[0].lock if len(self._locked) == 1 else self._all_locks()
-
-    @contextmanager
-    def _all_locks(self) -> Iterator[None]:
-        with ExitStack() as held:
-            for place in self._locked:
-                held.enter_context(place.lock)
-            yield
+        return self._locked[0].lock if len(self._locked) == 1 else self._locks
 
     def layout(self, shape: Shape) -> Layout:
         """Return the ownership of an object of this shape."""
@@ -213,6 +233,23 @@ class Pieces:
         parts = [empty(place, dtype, by.shape(p)) for _, p, place in self]
         return self.handle(parts, dtype, shape)
 
+    def vector_of(self, indices: Any, values: Any, dtype: DType, size: int) -> GridHandle:
+        """Return the vector of entries that every process has; each piece takes its own."""
+        by, parts = self.partition(size), []
+        for _, p, place in self:
+            where, own = None, values
+            if indices is not None:
+                mine = np.flatnonzero(by.owner(indices) == p)
+                where = by.position(indices[mine])
+                if not by.rises:
+                    order = np.argsort(where)
+                    mine, where = mine[order], where[order]
+                own = values[mine] if np.ndim(values) else values
+            elif np.ndim(values):
+                own = by.taken(p, values)
+            parts.append(place.vector_from_coo(where, own, dtype, by.count(p)))
+        return self.handle(parts, dtype, (size,))
+
     def ordered(self, A: GridHandle) -> GridHandle:
         """Return a matrix that was just made, in the order of its vertices' degrees if that is due.
 
@@ -247,9 +284,13 @@ class Pieces:
         before, self._ranks[ranks.size] = self._ranks.get(ranks.size), ranks
         if before is not None:
             before.forget()
+            self.numberings.clear()
 
     def nvals(self, x: GridHandle) -> int:
         """Return the number of entries of the whole."""
+        known: list[Any] = [getattr(part, "known", None) for part in x.parts]
+        if self.engine.alone and None not in known:
+            return sum(known)
         return int(self.engine.sum([place.nvals(x.parts[k]) for k, _, place in self]))
 
     def turned(self, A: GridHandle) -> GridHandle:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -13,6 +14,7 @@ from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.peers import MOST_PEERS, Peers, posts_words
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, named_error
 from lagpu.backends.gpu.fused import search_grid
+from lagpu.backends.gpu.fused.loop import lasts
 from lagpu.backends.gpu.fused.match import SearchBody, match_search, why_no_search, why_no_values
 from lagpu.backends.gpu.fused.search_grid import block_of, form_arguments
 from lagpu.backends.gpu.kernels import constant, kernel
@@ -209,7 +211,7 @@ class PieceSpace:
         self.names = None
         if slots.of_vertex is not None and slots.names is not None:
             self.names = device.from_host(slots.names)
-            self._renumbered = _renumbered(part, slots.of_vertex, slots.words * BITS)
+            self._renumbered = renumbered(part, slots.of_vertex, slots.words * BITS)
         predecessors, successors = self.forms(part)
         self._push, self._pull = push_space(successors), pull_space(predecessors, successors)
         self.degrees: Array = None
@@ -332,18 +334,22 @@ def _lengths(form: CscMatrix) -> Array:
     return form.device.xp.diff(form.col_ptr).astype(np.uint32)
 
 
-def _renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> CscMatrix:
+def renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> CscMatrix:
     """Return a part whose rows are numbered by slots, and rise; it has its form by rows.
 
-    So in the order of degrees a pull looks at the predecessors of most edges first (Hiragushi and
-    Takahashi 2013, section 3.4).
+    It is kept. In the order of degrees a pull looks at the predecessors of most edges first
+    (Hiragushi and Takahashi 2013, section 3.4).
     """
+    return part.kept("by slots", lambda: _renumbered(part, slot_of, slots))
+
+
+def _renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> CscMatrix:
     device, what = part.device, ("rows of the matrix", "")
     rows = device.from_host(slot_of)[part.row_idx]
     unordered = CscMatrix(
         device, part.dtype, (slots, part.shape[1]), part.col_ptr, rows, part.values, part.iso
     )
-    by_rows = transpose(unordered, *what)
+    by_rows = transpose(unordered, *what, rows_rise=False)
     del rows, unordered
     made = transpose(by_rows, *what)
     made.csr = by_rows
@@ -376,9 +382,9 @@ def plan_loop(
             return Rejection(why)
         pieces.one_kernel = True  # neither places nor links change
     if isinstance(turns, Sweep) or turns.empty is None:
-        return Rejection("the loop has no frontier; on a grid only a search is one kernel")
+        return Rejection("the loop has no frontier")
     if len(turns.empty.shape) > 1:
-        return Rejection("the frontier has several rows; on a grid a search of one is one kernel")
+        return Rejection("the frontier has several rows")
     body = match_search(statements, turns.empty)
     if isinstance(body, Rejection):
         return body
@@ -437,6 +443,8 @@ class _Space:
         The kind of each structure that was searched.
     degree : float
         The mean entries of a column.
+    lasts : bool
+        Whether a search may take long.
     targets, behind : int, float
         How many vertices edges lead to, and their mean edges that leave them, over all edges.
     """
@@ -446,6 +454,7 @@ class _Space:
         self.kinds: dict[tuple[Any, ...], Kind] = {}
         self.n, self.nvals, self.symmetric = A.shape[0], pieces.nvals(A), bool(A.symmetric)
         self.degree = self.nvals / max(self.n, 1)
+        self.lasts = lasts(self.n, self.nvals, pieces.places[0].device.limits)
         by, count = pieces.partition(self.n), pieces.engine.size
         slots = slots_of(by)
         self.of_piece: list[PieceSpace] = []
@@ -542,7 +551,9 @@ class GridLoop:
                 log, piece = logs[k] if logs else None, space.of_piece[k]
                 started.append(piece.start(space, body, kind, made[-1], times, log))
             launches = [s[:2] for s in started]
-            with heard(*[place.device.stop[1] for place in pieces.places]):
+            # To listen takes as long as a short search, which ends soon by itself.
+            words = [place.device.stop[1] for place in pieces.places]
+            with heard(*words) if space.lasts else nullcontext():
                 results = space.peers.run(launches, [log.words for log in logs])
         except Exception as error:
             named = named_error(device, error, "device")

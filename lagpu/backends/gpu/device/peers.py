@@ -116,13 +116,13 @@ class Peers:
         return seen
 
     def _reset(self) -> None:
-        """Wait until no kernel runs, which their patience bounds; take back all posts."""
+        """Wait until no kernel runs, which their patience bounds; empty the windows."""
         for device in self._devices:
             with device.alone():
                 device.synchronize()
         for device, window in zip(self._devices, self._windows, strict=True):
             with device.alone():
-                window[: posts_words(len(self._devices))] = 0
+                window[:] = 0
                 device.synchronize()
         self._epoch = 0
 
