@@ -19,7 +19,13 @@ from lagpu.backends.grid.comm import Arrays, LocalEngine
 from lagpu.backends.grid.exchange import whole
 from lagpu.backends.grid.partition import GridHandle, Layout, needed
 from lagpu.backends.grid.pieces import Given, GridClusters, Pieces, cluster_size
-from lagpu.backends.grid.program import GridLevels, GridProgram, plan_program
+from lagpu.backends.grid.program import (
+    GridLevels,
+    GridProgram,
+    OnOnePiece,
+    plan_on_one,
+    plan_program,
+)
 from lagpu.backends.grid.search import GridLoop, plan_loop, searches
 from lagpu.backends.grid.systems import SystemLoop
 from lagpu.backends.guard import guarded, out_of_memory
@@ -217,7 +223,7 @@ class GridMeter:
         whole = Measured(host_ms=ms - compile_ms, compile_ms=compile_ms)
         if isinstance(loop, SystemLoop):
             rows = functools.partial(loop.rows, parts)
-        elif isinstance(loop, GridProgram):
+        elif isinstance(loop, (GridProgram, OnOnePiece)):
             products = [isinstance(s.operation, ops.Multiply) for s in loop.statements]
             rows = functools.partial(rows_without_log, products, ms - compile_ms)
         else:
@@ -373,6 +379,9 @@ class GridBackend:
 
     def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> FusedLoop | Rejection:
         """See `Backend`."""
+        one = None if isinstance(turns, Sweep) else plan_on_one(self.pieces, body, turns)
+        if one is not None:
+            return one
         found = plan_loop(self.pieces, body, turns)
         if not isinstance(found, Rejection) or not self.pieces.one_kernel:
             return found

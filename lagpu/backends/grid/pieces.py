@@ -785,8 +785,10 @@ def may_gather(pieces: Pieces, A: GridHandle) -> bool:
     return here and pieces.layout(A.shape).dims[0].whole
 
 
-def on_one_device(pieces: Pieces, A: GridHandle, home: Backend) -> MatrixHandle:
-    """Return the pattern of a matrix that `may_gather` allows, BOOL, on one piece's device.
+def on_one_device(
+    pieces: Pieces, A: GridHandle, home: Backend, pattern: bool = True
+) -> MatrixHandle:
+    """Return a matrix that `may_gather` allows on one piece's device, or its `pattern`, BOOL.
 
     The caller holds the locks of the pieces.
     """
@@ -795,9 +797,12 @@ def on_one_device(pieces: Pieces, A: GridHandle, home: Backend) -> MatrixHandle:
     parts: list[CscMatrix] = [part.csc() for part in A.parts]
     m, n = A.shape
     nvals = sum(part.nvals for part in parts)
+    numbers = {part.number.item() for part in parts if part.nvals}
+    iso = all(part.values is None for part in parts if part.nvals) and len(numbers) < 2
     with device.alone():
         xp = device.xp
         width = parts[0].row_idx.dtype.itemsize
+        width += 0 if pattern or iso else A.dtype.numpy.itemsize
         at_once = 24 * min(_BLOCK, nvals)
         device.require(nvals * width + 32 * n + at_once, "grid: a copy of the graph")
         columns = [device.from_host(by.own(p)) for p in pieces.engine.local]
@@ -807,6 +812,7 @@ def on_one_device(pieces: Pieces, A: GridHandle, home: Backend) -> MatrixHandle:
             col_ptr[own + 1] = xp.diff(ptr)
         col_ptr = xp.cumsum(col_ptr)
         row_idx = xp.empty(nvals, parts[0].row_idx.dtype)
+        values = None if pattern or iso else xp.empty(nvals, A.dtype.numpy)
         for part, own, ptr in zip(parts, columns, offsets, strict=True):
             ahead = col_ptr[own] - ptr[:-1]  # from an entry's place in the part to that in the copy
             for begin in range(0, part.nvals, _BLOCK):
@@ -814,6 +820,18 @@ def on_one_device(pieces: Pieces, A: GridHandle, home: Backend) -> MatrixHandle:
                 at = xp.arange(begin, end)
                 at += ahead[xp.searchsorted(ptr, at, side="right") - 1]
                 row_idx[at] = device.fetched(part.row_idx[begin:end], part.device)
-        made = CscMatrix(device, BOOL, (m, n), col_ptr, row_idx, None, np.True_)
+                if values is not None:
+                    stored = part.values
+                    values[at] = (
+                        part.number
+                        if stored is None
+                        else device.fetched(stored[begin:end], part.device)
+                    )
+        dtype, number = (BOOL, np.True_) if pattern else (A.dtype, A.dtype.zero)
+        if iso and not pattern and numbers:
+            number = A.dtype.numpy.type(*numbers)
+        made = CscMatrix(
+            device, dtype, (m, n), col_ptr, row_idx, values, number if values is None else None
+        )
         made.symmetric = A.symmetric or None
     return MatrixHandle(made)

@@ -13,11 +13,13 @@ from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.match import distinct, holds
 from lagpu.backends.gpu.fused.program.pieces import Numbering, PieceProgram, Tables
 from lagpu.backends.gpu.fused.program.run import why_not_generated
+from lagpu.backends.gpu.ops.planner import LONG_SEARCH_DEGREE
 from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
-from lagpu.backends.gpu.storage.stores import VectorStore
+from lagpu.backends.gpu.storage.stores import VectorStore, nwords
+from lagpu.backends.grid.exchange import whole
 from lagpu.backends.grid.partition import GridHandle, Partition, become_all
-from lagpu.backends.grid.pieces import Pieces, from_entries
+from lagpu.backends.grid.pieces import Pieces, from_entries, may_gather, on_one_device
 from lagpu.backends.grid.search import BITS, num_slots, renumbered, slots_of
 from lagpu.backends.grid.statements import reduce
 from lagpu.dtypes import BOOL
@@ -27,6 +29,8 @@ from lagpu.operations import Descriptor, Handle, Rejection, Statement, Sweep, Un
 Array = Any
 Numbered = tuple[Numbering, list[tuple[Array | None, Array | None]]]
 _WINDOW = "program of pieces"  # its place in a part's cache
+_COPY = -1  # of a whole matrix, among the copies of sub-clusters
+_DEEP = 1 << 16  # vertices of a graph whose searches may be deep
 _MOST_HELD = emit.Operands.most_held
 
 
@@ -151,13 +155,7 @@ class GridProgram:
     ) -> None:
         self._pieces, self._until, self._own = pieces, until, own
         self.statements, self.why = statements, f"{why}; {pieces.engine.size} pieces"
-        self.rows: Any = None
-        watched = [x for x in until[:2] if x is not None]
-        written = [s.out for s in statements if not s.writes_scalar]
-        self._written: list[GridHandle] = distinct([*written, *watched])
-        read = (x for s in statements for x in (*operands_of(s.operation), s.desc.mask))
-        vectors = [x for x in read if isinstance(x, GridHandle) and not _is_matrix(x)]
-        self._vectors: list[GridHandle] = distinct([*self._written, *vectors])
+        self._written, self._vectors = _vectors_of(statements, until)
         self._held = emit.sizes_to_hold(statements, until.unchanged, _size, _MOST_HELD)
 
     @property
@@ -293,6 +291,17 @@ class GridProgram:
         return found
 
 
+def _vectors_of(
+    statements: Sequence[Statement], until: Until
+) -> tuple[list[GridHandle], list[GridHandle]]:
+    """Return the vectors that a loop writes or watches, and all that it names."""
+    watched = [x for x in until[:2] if x is not None]
+    written = distinct([*(s.out for s in statements if not s.writes_scalar), *watched])
+    read = (x for s in statements for x in (*operands_of(s.operation), s.desc.mask))
+    vectors = [x for x in read if isinstance(x, GridHandle) and not _is_matrix(x)]
+    return written, distinct([*written, *vectors])
+
+
 def _size(x: Any) -> int:
     return 0 if _is_matrix(x) else int(x.size)
 
@@ -306,3 +315,94 @@ def _numbering(pieces: Pieces, by: Partition) -> Numbered:
             tables.append((upload(slots.of_vertex), upload(slots.names)))
     count = slots.words * BITS if has_tables else by.size
     return Numbering(by.size, count, slots.run, has_tables), tables
+
+
+# ------------------------------------------------------------------------------------------
+# Deep graphs: each of their many levels is shorter than a barrier across devices.
+
+
+def plan_on_one(pieces: Pieces, body: Sequence[Statement], until: Until) -> OnOnePiece | None:
+    """Return the loop of a deep graph as a kernel on the first piece's device, which has a copy.
+
+    None where the graph is not deep, or does not fit there, or there is no such kernel.
+    """
+    statements, home = list(body), pieces.places[0]
+    products = [s.operation for s in statements if isinstance(s.operation, ops.Multiply)]
+    A: Any = products[0].matrix if products else None
+    if (
+        until.empty is None
+        or any(product.matrix is not A for product in products)
+        or any(map(_why_no_vectors, statements))
+        or A is None
+        or not may_gather(pieces, A)
+        or why_not_generated(statements)
+        or not is_deep(A.shape[0], pieces.nvals(A))
+    ):
+        return None
+    copy = A.copies.get(_COPY)
+    if copy is None:
+        if 3 * sum(part.csc().nbytes for part in A.parts) > home.free_bytes():
+            return None
+        copy = A.copies[_COPY] = on_one_device(pieces, A, home, pattern=False)
+    loop = OnOnePiece(pieces, statements, until, A, copy)
+    return None if isinstance(loop.inner, Rejection) else loop
+
+
+def is_deep(n: int, nvals: int) -> bool:
+    """Whether searches of a graph have many short levels."""
+    return n > _DEEP and nvals <= LONG_SEARCH_DEGREE * n
+
+
+class OnOnePiece:
+    """A loop on the first piece's device, whose results are sent to their owners."""
+
+    keeps_log = False
+
+    def __init__(
+        self,
+        pieces: Pieces,
+        statements: Sequence[Statement],
+        until: Until,
+        A: GridHandle,
+        copy: Handle,
+    ) -> None:
+        self._pieces, self.statements = pieces, statements
+        self._written, vectors = _vectors_of(statements, until)
+        self._whole = {id(x): whole(pieces, x, "loop")[0] for x in vectors}
+        of = self._whole | {id(A): copy} | {id(s.out): s.out for s in statements if s.writes_scalar}
+        ends = Until(*(of.get(id(x)) for x in until[:2]), until.times)  # type: ignore[call-arg]
+        place = pieces.places[0]
+        self.inner = place.plan_loop([ops.moved(s, of) for s in statements], ends)
+        if not isinstance(self.inner, Rejection):
+            self.name = self.inner.name
+            self.why = f"{self.inner.why}; of a deep graph, on one of {pieces.engine.size} pieces"
+
+    @property
+    def nbytes(self) -> int:
+        """See `FusedLoop`."""
+        return int(cast(Any, self.inner).nbytes)
+
+    def run(self, logs: Sequence[LoopLog] = ()) -> None:
+        """Run the loop to its end."""
+        cast(Any, self.inner).run()
+        new = [(x, _sent_by_one(self._pieces, self._whole[id(x)], x)) for x in self._written]
+        become_all(new)
+
+
+def _sent_by_one(pieces: Pieces, v: Any, x: GridHandle) -> GridHandle:
+    """Return a vector whose entries are on the first piece's device, as parts like those of `x`."""
+    by, home = pieces.partition(x.size), pieces.places[0]
+    if by.new is not None or by.block % BITS:
+        return pieces.vector_of(*home.vector_to_coo(v), x.dtype, x.size)
+    # Blocks are whole words, which are distributed as their indices are.
+    words, parts = Partition(nwords(by.size), by.pieces, by.block // BITS), list[Handle]()
+    v.to_writable()
+    for k, p, place in pieces:
+        with v.device.alone():
+            own = words.taken(p, v.words), by.taken(p, v.values)
+        with place.device.alone():
+            made = VectorStore(place.device, x.parts[k].counters, x.dtype, by.count(p))
+            bits, values = (place.device.fetched(array, v.device) for array in own)
+            made.set_bitmap(bits, values, None, None)
+        parts.append(made)
+    return GridHandle(parts, x.dtype, x.shape)

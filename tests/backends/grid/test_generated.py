@@ -99,7 +99,7 @@ def test_a_grid_finds_what_cpu_finds(grid, n, name):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", ALGORITHMS)
-@pytest.mark.parametrize(("pieces", "n"), [(2, 33), (2, 70_000), (3, 1023)])
+@pytest.mark.parametrize(("pieces", "n"), [(2, 33), (2, 60_000), (3, 1023)])
 def test_gpus_find_what_cpu_finds(pieces, n, name):
     finds_what_cpu_finds(gpu_grid(pieces), n, name)
 
@@ -277,3 +277,16 @@ def test_a_piece_of_one_vertex_has_its_rows_in_order(n):
             for place in (sim_grid(3), "cpu")
         ]
         assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("grid", ["2", "3", "3-random"])
+@pytest.mark.parametrize("name", ["levels", "distances", "float distances", "cores"])
+def test_a_deep_graph_is_searched_on_one_device(grid, name, monkeypatch):
+    monkeypatch.setattr(program, "_DEEP", 0)
+    work = ALGORITHMS.get(name) or (lambda x, n: algorithms.bfs_levels(graph(n, x), n // 2))
+    for n in (5, 33, 700):
+        place = backends.get(f"grid:{grid}:sim")
+        found, wanted = work(place, n), work("cpu", n)
+        assert "of a deep graph, on one of" in place.last_loop
+        assert plain(found) == plain(wanted)
+        assert plain(found.dup()) == plain(wanted)
