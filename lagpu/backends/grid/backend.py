@@ -22,7 +22,6 @@ from lagpu.backends.grid.pieces import Given, GridClusters, Pieces, cluster_size
 from lagpu.backends.grid.program import (
     GridLevels,
     GridProgram,
-    OnOnePiece,
     plan_on_one,
     plan_program,
 )
@@ -209,10 +208,10 @@ class GridMeter:
         """See `Meter`: a kernel of all pieces has a log on each device."""
         with self._pieces.lock():
             compiled, start = self._compile_ms(), time.perf_counter()
-            loop = plan()
-            if isinstance(loop, Rejection):
-                return loop, None
             with self._watched() as parts:  # it waits for its end
+                loop = plan()
+                if isinstance(loop, Rejection):
+                    return loop, None
                 if isinstance(loop, GridLoop):
                     loop.run([cast(GpuMeter, meter).log() for meter in self._of_piece])
                 else:
@@ -223,7 +222,7 @@ class GridMeter:
         whole = Measured(host_ms=ms - compile_ms, compile_ms=compile_ms)
         if isinstance(loop, SystemLoop):
             rows = functools.partial(loop.rows, parts)
-        elif isinstance(loop, (GridProgram, OnOnePiece)):
+        elif isinstance(loop, GridProgram):
             products = [isinstance(s.operation, ops.Multiply) for s in loop.statements]
             rows = functools.partial(rows_without_log, products, ms - compile_ms)
         else:
@@ -379,9 +378,10 @@ class GridBackend:
 
     def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> FusedLoop | Rejection:
         """See `Backend`."""
-        one = None if isinstance(turns, Sweep) else plan_on_one(self.pieces, body, turns)
-        if one is not None:
-            return one
+        if not isinstance(turns, Sweep) and not self.pieces.watch:  # pieces keep logs for a trace
+            one = plan_on_one(self.pieces, body, turns)
+            if one is not None:
+                return one
         found = plan_loop(self.pieces, body, turns)
         if not isinstance(found, Rejection) or not self.pieces.one_kernel:
             return found

@@ -143,7 +143,6 @@ class GridProgram:
     """
 
     name = PieceProgram.name
-    keeps_log = False
 
     def __init__(
         self,
@@ -355,8 +354,6 @@ def is_deep(n: int, nvals: int) -> bool:
 
 class OnOnePiece:
     """A loop on the first piece's device, whose results are sent to their owners."""
-
-    keeps_log = False
 
     def __init__(
         self,
