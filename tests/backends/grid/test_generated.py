@@ -290,3 +290,20 @@ def test_a_deep_graph_is_searched_on_one_device(grid, name, monkeypatch):
         assert "of a deep graph, on one of" in place.last_loop
         assert plain(found) == plain(wanted)
         assert plain(found.dup()) == plain(wanted)
+
+
+@pytest.mark.parametrize("lengths", [[3, 3], [3, 4]])
+def test_a_copy_of_parts_of_one_value_each(lengths, monkeypatch):
+    monkeypatch.setattr(program, "_DEEP", 0)
+    n, place = 300, sims(2)
+    rng = np.random.default_rng(1)
+    i, j = rng.integers(0, n, 3 * n), rng.integers(0, n, 3 * n)
+    w = np.array(lengths)[place.pieces.partition(n).owner(j)]
+    found = [
+        algorithms.sssp(
+            Matrix.from_coo(i, j, w, INT64, nrows=n, ncols=n, dup_op=binary.min, backend=x), 0
+        )
+        for x in (place, "cpu")
+    ]
+    assert "of a deep graph" in place.last_loop
+    assert plain(found[0]) == plain(found[1])
