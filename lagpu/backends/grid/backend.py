@@ -205,8 +205,6 @@ class GridMeter:
             loop = plan()
             if isinstance(loop, Rejection):
                 return loop, None
-            if isinstance(loop, GridLoop) and loop.by_levels is not None:
-                loop = loop.by_levels  # which has the messages and bytes of each phase
             with self._watched() as parts:  # it waits for its end
                 if isinstance(loop, GridLoop):
                     loop.run([cast(GpuMeter, meter).log() for meter in self._of_piece])
