@@ -335,7 +335,10 @@ class GridBackend:
     def execute(self, statement: Statement) -> None:
         """See `Backend`; what reads the indices of a vector, as one kernel where it can be one."""
         out, desc, operation, _ = statement
-        if statements.reads_indices(operation) and self.pieces.one_kernel and not self.pieces.watch:
+        if self.pieces.are_one:
+            self._execute_whole(statement)
+            return
+        if statements.reads_indices(operation) and self.pieces.fuse and not self.pieces.watch:
             loop = plan_program(self.pieces, [statement], Until(times=1), "")
             if isinstance(loop, GridProgram):
                 return loop.run()
@@ -350,6 +353,21 @@ class GridBackend:
             part = statement._replace(out=new.parts[k], desc=by_mask, operation=local)
             self.pieces.execute(k, part)
         self.pieces.change(lambda: out.become(new))
+
+    def _execute_whole(self, statement: Statement) -> None:
+        """Run a statement on the one piece, whose place does all of it or nothing."""
+        out, desc, operation, _ = statement
+        kind: Any = type(operation)
+        if kind is ops.Multiply:  # which may name a system
+            (local,) = statements.LOCALIZED[kind](self.pieces, operation, statement)
+        else:
+            parts = {name: getattr(operation, name).parts[0] for name in kind.reads}
+            local = operation._replace(**parts)
+        mask = None if desc.mask is None else desc.mask.parts[0]
+        desc = desc._replace(mask=mask)
+        part = statement._replace(out=out.parts[0], desc=desc, operation=local)
+        self.pieces.execute(0, part)
+        out.become(GridHandle(out.parts, out.dtype, out.shape))  # facts of before do not hold
 
     def evaluate(self, operation: Operation) -> Any:
         """See `Backend`."""
@@ -386,6 +404,9 @@ class GridBackend:
         if not isinstance(found, Rejection) or not self.pieces.one_kernel:
             return found
         why = f"no search: {found.why}"
+        if not self.pieces.fuse:
+            other = "other loops are kernels on one column of pieces of one process"
+            return Rejection(f"{why}; {other}")
         loop = plan_program(self.pieces, body, turns, why)
         if isinstance(loop, Rejection):
             return Rejection(f"{why}; no generated loop: {loop.why}")
@@ -395,7 +416,7 @@ class GridBackend:
         self, A: GridHandle, sources: int, levels: int, live: Sequence[tuple[DType, int]]
     ) -> int:
         """See `Backend`: 1 where that is a kernel of all pieces; a power of two, or all sources."""
-        if self.pieces.one_kernel:
+        if self.pieces.fuse:
             return 1
         nvals = self.pieces.nvals(A)
         return sparse_batch_size(self.free_bytes(), A.shape[0], nvals, sources, levels)
@@ -594,7 +615,7 @@ class GridBackend:
 
     def levels(self, x: GridHandle) -> GridLevels | None:
         """See `Backend`: those of a vector by its pieces, if these may run one kernel."""
-        if len(x.shape) > 1 or not self.pieces.one_kernel:
+        if len(x.shape) > 1 or not self.pieces.fuse:
             return None
         return GridLevels(self.pieces, x)
 

@@ -53,15 +53,17 @@ def done_together(
 ) -> T:
     """Return what `work` returns, if no process fails in it; only then the changes are made.
 
-    Each process calls it. `work` calls collectives, and all synchronize once more after it; a
-    process where it fails goes to the next synchronization and reports that.
+    Each process calls it. `work` calls collectives, and all synchronize once more after it, if it
+    did or there are changes; a process where it fails goes to the next synchronization and reports
+    that.
     """
     agreed = False
     engine.begin(name, given)
     try:
         found = work()
         with uninterrupted():  # an interrupt between the two would leave this process behind
-            engine.agree()
+            if changes or not engine.is_silent:
+                engine.agree()
             agreed = True
             for change in changes:
                 change()
@@ -154,6 +156,8 @@ class Pieces:
         self._locked = [by for _, by in sorted({id(by.lock): by for by in self.places}.items())]
         self._locks = _Locks(self._locked)
         self.order = order
+        #: Whether there is one piece, which has each index at its own position.
+        self.are_one = engine.alone and engine.size == 1 and order is None
         self.one_kernel = False  # whether one kernel may run on all places, once that was found
         self._ranks: dict[int, Ranks] = {}  # by size
         self.numberings: dict[Partition, Any] = {}  # that programs have used
@@ -166,6 +170,11 @@ class Pieces:
     def __iter__(self) -> Iterator[tuple[int, int, Backend]]:
         """Yield (position among the local pieces, number of the piece, place)."""
         return iter(self._each)
+
+    @property
+    def fuse(self) -> bool:
+        """Whether other loops than searches may be one kernel: pieces of one column, all here."""
+        return self.one_kernel and self.engine.alone and self.grid[1] == 1
 
     def lock(self) -> AbstractContextManager[Any]:
         """Return the lock of all places; a forked process replaces theirs, so none is kept."""

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from lagpu import operations as ops
-from lagpu.algebra.tables import binary, indexunary, monoid, unary
+from lagpu.algebra.tables import binary, indexunary, monoid, semiring, unary
 from lagpu.backends.gpu.device.peers import Peers
 from lagpu.backends.gpu.device.protocol import named_error
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.match import distinct, holds
 from lagpu.backends.gpu.fused.program.pieces import Numbering, PieceProgram, Tables
 from lagpu.backends.gpu.fused.program.run import why_not_generated
+from lagpu.backends.gpu.fused.search_grid import extreme_values, match_relaxation
 from lagpu.backends.gpu.ops.planner import LONG_SEARCH_DEGREE
 from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
@@ -30,6 +31,8 @@ Array = Any
 Numbered = tuple[Numbering, list[tuple[Array | None, Array | None]]]
 _WINDOW = "program of pieces"  # its place in a part's cache
 _COPY = -1  # of a whole matrix, among the copies of sub-clusters
+#: How far numbers are relaxed together, in units of the largest value over the mean degree.
+STEP = 8.0
 _DEEP = 1 << 16  # vertices of a graph whose searches may be deep
 _MOST_HELD = emit.Operands.most_held
 
@@ -51,6 +54,9 @@ def plan_program(
         statements = [*turns.levels.masks(turns.here, turns.above), *statements]
         turns = Until(times=turns.levels.deepest)
     lacking = next(filter(None, map(_why_no_vectors, statements)), "")
+    relaxed = None if lacking or isinstance(turns, Sweep) else _relaxation(pieces, body, turns)
+    if relaxed is not None:
+        return relaxed
     lacking = lacking or why_not_generated(statements)
     lacking = lacking or next(filter(None, (_why_not_here(pieces, s) for s in statements)), "")
     return Rejection(lacking) if lacking else GridProgram(pieces, statements, turns, why, own)
@@ -84,6 +90,49 @@ def _why_not_here(pieces: Pieces, s: Statement) -> str:
     if max(num_slots(pieces.partition(size)) for size in sizes) >= 2**31:
         return "the words of a vector take 2**31 slots or more"
     return ""
+
+
+# ------------------------------------------------------------------------------------------
+# Relaxations: the nearest vertices first, as by `delta_stepping`, so that fewer edges are relaxed
+# twice.
+
+
+def _relaxation(pieces: Pieces, body: Sequence[Statement], until: Until) -> GridProgram | None:
+    """Return the program of a relaxation over ``min_plus``, or None if the body is none.
+
+    See `search_grid.why_not_in_any_order` for what allows another order of the edges.
+    """
+    found: Any = match_relaxation(body, until.empty)
+    if isinstance(found, Rejection) or found.product.semiring is not semiring.min_plus:
+        return None
+    A, f, d, worse, product, _ = found
+    dtype, n = f.dtype, A.shape[0]
+    first = [part.number.item() for part in f.parts if part.single >= 0]
+    starts = len(first) == 1 and sum(part.known or 0 for part in f.parts) == 1
+    blank = all(part.known == 0 for x in (d, worse) for part in x.parts)
+    wide = dtype is d.dtype is product.result and dtype.numpy.itemsize >= 4
+    if not (starts and blank and wide) or (until.times is not None and until.times <= n):
+        return None
+    ends = [end for part in A.parts for end in extreme_values(part.csc())]
+    if not min(ends) >= 0 or not 0 <= 2 * (first[0] + n * max(ends)) < dtype.largest:
+        return None
+    step = STEP * float(max(ends)) * n / max(pieces.nvals(A), n)
+    delta = dtype.numpy.type(step if dtype.is_float else max(1, int(step)))
+    waiting = pieces.handle([part.copy(dtype) for part in f.parts], dtype, f.shape)
+    limit = ops.ScalarValue(dtype)
+    upto = ops.ScalarRef(limit, dtype, "limit", limit.get)
+    within = Descriptor(f, True)
+    statements = [
+        Statement(limit, Descriptor(), ops.Reduce(waiting, monoid.min), dtype),
+        Statement(limit, Descriptor(accum=binary.plus), ops.Constant(delta), dtype),
+        Statement(f, Descriptor(), ops.Select(waiting, indexunary.valuele, upto), dtype),
+        Statement(waiting, Descriptor(f, True, True, None, True), ops.Assign(waiting), dtype),
+        Statement(d, within, ops.Assign(f), dtype),
+        *(s for s in (body[2], body[3], body[0], body[1])),
+        Statement(waiting, within, ops.Assign(f), dtype),
+    ]
+    why = "a relaxation may take edges in any order"
+    return GridProgram(pieces, statements, Until(waiting), why, (waiting, worse))
 
 
 class GridLevels:
@@ -128,9 +177,9 @@ class _Window:
     """The windows of programs on pieces, and the devices' barriers."""
 
     def __init__(self, pieces: Pieces, nbytes: int) -> None:
-        windows = pieces.engine.window(nbytes)
-        assert windows is not None
-        self.peers = Peers([place.device for place in pieces.places], windows)
+        devices = [place.device for place in pieces.places]
+        windows = pieces.engine.windows(nbytes, devices)
+        self.peers = Peers(devices, [window.own for window in windows])
         self.nbytes = self.peers.nbytes
 
 
@@ -216,6 +265,8 @@ class GridProgram:
         blocks = min(fit for fit, _, _ in written)
         _, ghosts, sums = written[0]
         window = self._window(8 * (ghosts + sums * blocks))
+        if not window.peers.ready:
+            window.peers.clear()
         launches = []
         for program, (k, p, place) in zip(programs, pieces, strict=True):
             with place.device.alone():

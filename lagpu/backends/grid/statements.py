@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -328,9 +329,12 @@ def reduce(pieces: Pieces, op: ops.Reduce) -> Any:
     )
     if not len(values):
         return None
-    place = pieces.places[0]
-    sums = from_entries(place, (np.arange(len(values)), values), dtype, (len(values),))
-    return place.evaluate(ops.Reduce(sums, op.monoid))
+    if op.monoid.op.of_numbers:
+        place = pieces.places[0]
+        sums = from_entries(place, (np.arange(len(values)), values), dtype, (len(values),))
+        return place.evaluate(ops.Reduce(sums, op.monoid))
+    add = functools.partial(op.monoid.op.evaluate, dtype)
+    return dtype.numpy.type(functools.reduce(add, values)).item()
 
 
 def element(pieces: Pieces, op: ops.ExtractElement) -> Any:

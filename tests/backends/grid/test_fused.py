@@ -407,8 +407,6 @@ def test_pieces_that_cannot_run_together(monkeypatch):
     place = sims(2)
     monkeypatch.setattr(SimDevice, "why_apart", lambda *_: "a wire is cut")
     assert last_loop(place) == "eager: a wire is cut"
-    place.pieces.engine.local = [0]
-    assert "in several processes" in place.plan_loop([], (None, None, 2)).why
 
 
 def test_pieces_that_have_some_of_the_rows_alone(monkeypatch):

@@ -187,7 +187,7 @@ def test_a_device_that_gives_up_leaves_everything(monkeypatch):
         o.run()
     assert plain(o.u) == before
     monkeypatch.undo()
-    assert not any(array.any() for array in window.peers._windows)
+    window.peers._windows[1][:] = 7  # as writes that came too late
     assert o.run() == wanted
 
 
@@ -215,7 +215,7 @@ def test_an_interrupt_leaves_everything():
 @pytest.mark.parametrize(
     ("grid", "work", "why"),
     [
-        ("2x2", lambda o: o.run(), "in rows and columns"),
+        ("2x2", lambda o: o.run(), "on one column of pieces"),
         ("2", lambda o: _by_position(o, semiring.min_secondj), "the index of the output"),
         ("3", lambda o: _by_position(o, semiring.min_firstj), "number by slots"),
     ],

@@ -487,17 +487,24 @@ class Device(Protocol):
     def address(self, array: Array) -> int:
         """Return where an array begins, for kernels of devices that `why_apart` allows."""
 
+    def exported(self, window: Array) -> str:
+        """Return the text by which another process of this host reaches `shared_zeros`."""
+
+    def imported(self, text: str) -> tuple[int, Callable[[], object]]:
+        """Return the address here of what another process has exported, and what takes it back."""
+
     # ------------------------------------------------------------------------------ which
-    def why_apart(self, devices: Sequence[Any]) -> str:
+    def why_apart(self, devices: Sequence[Any], others: Sequence[str] = ()) -> str:
         """Return why devices, this one among them, cannot run one kernel; "" if they can.
 
-        Each can then address the others' `shared_zeros`.
+        Each can then address the others' `shared_zeros`. Devices of other processes are given by
+        their identity.
         """
         if len(set(map(id, devices))) < len(devices):
             return "two pieces are on one device"
-        return self._why_apart(devices)
+        return self._why_apart(devices, others)
 
-    def _why_apart(self, devices: Sequence[Any]) -> str:
+    def _why_apart(self, devices: Sequence[Any], others: Sequence[str]) -> str:
         """Return why different devices cannot run one kernel."""
         return ""
 
