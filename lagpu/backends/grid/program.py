@@ -10,7 +10,7 @@ from lagpu.algebra.tables import binary, indexunary, monoid, semiring, unary
 from lagpu.backends.gpu.device.peers import Peers
 from lagpu.backends.gpu.device.protocol import named_error
 from lagpu.backends.gpu.fused import emit
-from lagpu.backends.gpu.fused.match import distinct, holds
+from lagpu.backends.gpu.fused.match import distinct, holds, match_search
 from lagpu.backends.gpu.fused.program.pieces import Numbering, PieceProgram, Tables
 from lagpu.backends.gpu.fused.program.run import why_not_generated
 from lagpu.backends.gpu.fused.search_grid import extreme_values, match_relaxation
@@ -372,29 +372,26 @@ def _numbering(pieces: Pieces, by: Partition) -> Numbered:
 
 
 def plan_on_one(pieces: Pieces, body: Sequence[Statement], until: Until) -> OnOnePiece | None:
-    """Return the loop of a deep graph as a kernel on the first piece's device, which has a copy.
+    """Return a search or a relaxation of a deep graph as a kernel on the first piece's device.
 
-    None where the graph is not deep, or does not fit there, or there is no such kernel.
+    None where it is another loop, or the graph is not deep, or a copy does not fit there.
     """
-    statements, home = list(body), pieces.places[0]
-    products = [s.operation for s in statements if isinstance(s.operation, ops.Multiply)]
-    A: Any = products[0].matrix if products else None
-    if (
-        until.empty is None
-        or any(product.matrix is not A for product in products)
-        or any(map(_why_no_vectors, statements))
-        or A is None
-        or not may_gather(pieces, A)
-        or why_not_generated(statements)
-        or not is_deep(A.shape[0], pieces.nvals(A))
-    ):
+    if until.empty is None or _is_matrix(until.empty):
         return None
-    copy = A.copies.get(_COPY)
+    found: Any = match_search(body, until.empty)
+    if isinstance(found, Rejection):
+        found = match_relaxation(body, until.empty)
+    if isinstance(found, Rejection):
+        return None
+    A: GridHandle = found.A
+    if not is_deep(A.shape[0], sum(part.nvals for part in A.parts)) or not may_gather(pieces, A):
+        return None
+    copy, home = A.copies.get(_COPY), pieces.places[0]
     if copy is None:
         if 3 * sum(part.csc().nbytes for part in A.parts) > home.free_bytes():
             return None
         copy = A.copies[_COPY] = on_one_device(pieces, A, home, pattern=False)
-    loop = OnOnePiece(pieces, statements, until, A, copy)
+    loop = OnOnePiece(pieces, list(body), until, A, copy)
     return None if isinstance(loop.inner, Rejection) else loop
 
 

@@ -686,7 +686,7 @@ class _Space:
         return alpha_of(self.degree, self.n, kind.sums, wide=True)
 
     @staticmethod
-    def of(A: GridHandle, name: str) -> _Space | None:
+    def of(A: GridHandle, name: str = SPACE) -> _Space | None:
         """Return a space of a matrix, if it still has the parts that it was made for."""
         space: _Space | None = A.parts[0].csc().cache.get(name)
         if space is not None:

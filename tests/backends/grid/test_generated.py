@@ -104,6 +104,15 @@ def test_gpus_find_what_cpu_finds(pieces, n, name):
     finds_what_cpu_finds(gpu_grid(pieces), n, name)
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ["levels", "distances"])
+def test_a_deep_graph_is_searched_on_one_gpu(name):
+    work = ALGORITHMS.get(name) or (lambda x, n: algorithms.bfs_levels(graph(n, x), n // 2))
+    found = work(gpu_grid(2), 70_000)
+    assert "of a deep graph, on one of" in gpu_grid(2).last_loop
+    assert plain(found) == plain(work("cpu", 70_000))
+
+
 def finds_what_cpu_finds(place, n, name):
     place.last_loop = ""
     try:
@@ -280,7 +289,7 @@ def test_a_piece_of_one_vertex_has_its_rows_in_order(n):
 
 
 @pytest.mark.parametrize("grid", ["2", "3", "3-random"])
-@pytest.mark.parametrize("name", ["levels", "distances", "float distances", "cores"])
+@pytest.mark.parametrize("name", ["levels", "distances", "float distances"])
 def test_a_deep_graph_is_searched_on_one_device(grid, name, monkeypatch):
     monkeypatch.setattr(program, "_DEEP", 0)
     work = ALGORITHMS.get(name) or (lambda x, n: algorithms.bfs_levels(graph(n, x), n // 2))
