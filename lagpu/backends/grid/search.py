@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -13,6 +14,7 @@ from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.peers import MOST_PEERS, Peers, posts_words
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, named_error
 from lagpu.backends.gpu.fused import search_grid
+from lagpu.backends.gpu.fused.loop import lasts
 from lagpu.backends.gpu.fused.match import (
     VALUE,
     SearchBody,
@@ -52,6 +54,7 @@ Array = Any
 BITS = 32  # of a word
 _LINE = 32  # words of a line of a GPU's memory
 _STRIDE = constant("kCounterStride")
+_PULLS, _FINDS_NOTHING = constant("kPulls"), constant("kFindsNothing")
 LEFT, _BARRIER = constant("kLeft"), constant("kWaitsForAll")
 SPACE = "search of pieces"  # its place in a part's cache
 Count = Callable[[], int]
@@ -283,7 +286,7 @@ class PieceSpace:
         self.names = None
         if isinstance(slots, Slots) and slots.of_vertex is not None and slots.names is not None:
             self.names = device.from_host(slots.names)
-            self._renumbered = _renumbered(part, slots.of_vertex, slots.words * BITS)
+            self._renumbered = renumbered(part, slots.of_vertex, slots.words * BITS)
         predecessors, successors = self.forms(part)
         self._push, self._pull = push_space(successors), pull_space(predecessors, successors)
         self.degrees: Array = None
@@ -344,7 +347,7 @@ class PieceSpace:
         if log is not None:
             result = log.words
             flags |= search_grid.NEW_LOG if log.is_new else 0
-        kept = frontier.spare_values(f.dtype) if kind.keep else None
+        kept = frontier.spare_values(f.dtype) if kind.keep and kind.system is None else None
         words = None if times is None else frontier.spare_words()
         given = {
             "v_words": left_out, "sources": sources, "source_values": values,
@@ -413,6 +416,23 @@ class PieceSpace:
         }, "peers"  # fmt: skip
 
 
+def _thresholds(space: _Space, kind: Kind) -> tuple[float, float]:
+    """Return alpha and beta."""
+    if kind.system is None or kind.system is AUTO:
+        return space.alpha(kind), beta_of(kind.sums)
+    return kind.system.alpha, kind.system.beta
+
+
+def _why_by_system(system: System, r: Any, _before: int) -> str:
+    """Return why a level of a system went in its direction, on the first piece."""
+    if r["how"] == _FINDS_NOTHING:
+        return f"vertices {r['in']}, none leads on: not run"
+    if system.rule == "push":
+        return f"vertices {r['in']}; always pushes"
+    ratio = int(r["frontier_edges"]) / int(r["other"]) if r["other"] else float("inf")
+    return f"frontier / unvisited {ratio:.3g}, threshold {system.ratio:g}"
+
+
 _RULES = {"edges": "kByEdges", "ratio": "kByUnvisited", "push": "kOnlyPushes"}
 
 
@@ -429,7 +449,7 @@ class RowsPiece(PieceSpace):
         self, space: _Space, kind: Kind, macros: dict[str, str]
     ) -> tuple[dict[str, Any], str]:
         xp, slots, own = self._device.xp, cast(RowSlots, self._slots), space.own[self._k]
-        system, auto = cast(System, kind.system), kind.system is AUTO
+        system, (alpha, beta) = cast(System, kind.system), _thresholds(space, kind)
         rows, columns = slots.sources // slots.own, slots.targets // slots.own
         macros |= {"ROWS": str(rows), "SENDS_VALUES": "0"}
         macros["LATE"] = str(int(system.parents == "late"))
@@ -439,8 +459,7 @@ class RowsPiece(PieceSpace):
             "share": int(system.share == "yes"),
             "most": 2**63 if _long(system) else shorter,
             "pulls_words": int(system.messages == "direction"),
-            "alpha": space.alpha(kind) if auto else system.alpha,
-            "beta": beta_of(False) if auto else system.beta, "ratio": system.ratio,
+            "alpha": alpha, "beta": beta, "ratio": system.ratio,
             "seen": xp.empty(nwords(own), np.uint32),
             "sent": xp.zeros(columns * _STRIDE, np.uint64),
             "giver": xp.empty(own if kind.keep else 0, np.int32), "open": xp.zeros(1, np.uint64),
@@ -452,18 +471,22 @@ def _lengths(form: CscMatrix) -> Array:
     return form.device.xp.diff(form.col_ptr).astype(np.uint32)
 
 
-def _renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> CscMatrix:
+def renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> CscMatrix:
     """Return a part whose rows are numbered by slots, and rise; it has its form by rows.
 
-    So in the order of degrees a pull looks at the predecessors of most edges first (Hiragushi and
-    Takahashi 2013, section 3.4).
+    It is kept. In the order of degrees a pull looks at the predecessors of most edges first
+    (Hiragushi and Takahashi 2013, section 3.4).
     """
+    return part.kept("by slots", lambda: _renumbered(part, slot_of, slots))
+
+
+def _renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> CscMatrix:
     device, what = part.device, ("rows of the matrix", "")
     rows = device.from_host(slot_of)[part.row_idx]
     unordered = CscMatrix(
         device, part.dtype, (slots, part.shape[1]), part.col_ptr, rows, part.values, part.iso
     )
-    by_rows = transpose(unordered, *what)
+    by_rows = transpose(unordered, *what, rows_rise=False)
     del rows, unordered
     made = transpose(by_rows, *what)
     made.csr = by_rows
@@ -503,9 +526,9 @@ def _kernel_of(
             return Rejection(why)
         pieces.one_kernel = True  # neither places nor links change
     if isinstance(turns, Sweep) or turns.empty is None:
-        return Rejection("the loop has no frontier; on a grid only a search is one kernel")
+        return Rejection("the loop has no frontier")
     if len(turns.empty.shape) > 1:
-        return Rejection("the frontier has several rows; on a grid a search of one is one kernel")
+        return Rejection("the frontier has several rows")
     times = turns.times
     body = match_search(statements, turns.empty) if by_levels is None else by_levels.body
     if isinstance(body, Rejection):
@@ -602,6 +625,8 @@ class _Space:
         The vertices of each local piece.
     degree : float
         The mean entries of a column.
+    lasts : bool
+        Whether a search may take long.
     targets, behind : int, float
         How many vertices edges lead to, and their mean edges that leave them, over all edges.
     """
@@ -611,6 +636,7 @@ class _Space:
         self.kinds: dict[tuple[Any, ...], Kind] = {}
         self.n, self.nvals, self.symmetric = A.shape[0], pieces.nvals(A), bool(A.symmetric)
         self.degree = self.nvals / max(self.n, 1)
+        self.lasts = lasts(self.n, self.nvals, pieces.places[0].device.limits)
         by, engine, layout = pieces.partition(self.n), pieces.engine, pieces.layout(A.shape)
         self.own = {k: by.count(p) for k, p, _ in pieces}
         slots: Slots | RowSlots = (
@@ -660,7 +686,7 @@ class _Space:
         return alpha_of(self.degree, self.n, kind.sums, wide=True)
 
     @staticmethod
-    def of(A: GridHandle, name: str) -> _Space | None:
+    def of(A: GridHandle, name: str = SPACE) -> _Space | None:
         """Return a space of a matrix, if it still has the parts that it was made for."""
         space: _Space | None = A.parts[0].csc().cache.get(name)
         if space is not None:
@@ -686,7 +712,6 @@ class GridLoop:
         by_levels: SystemLoop | None = None,
     ) -> None:
         self._pieces, self._body, self._times = pieces, body, times
-        self.by_levels = by_levels  # the same search, for a trace
         self.system = None if by_levels is None else by_levels.system
         self.name = SPACE if by_levels is None else by_levels.name
         self.statements = body.statements
@@ -743,7 +768,8 @@ class GridLoop:
             launches = [
                 (s.launch, {**s.given, **peers.arguments(k)}) for k, s in enumerate(started)
             ]
-            results = self._launched(peers, launches, [log.words for log in logs])
+            logged = [log.words for log in logs]
+            results = self._launched(peers, launches, logged, space.lasts)
         except Exception as error:
             named = named_error(device, error, "device")
             if named is None:
@@ -761,11 +787,15 @@ class GridLoop:
         pieces.change(lambda: setattr(peers, "ready", True))
         pieces.change(lambda: become_all(new))
 
-    def _launched(self, peers: Peers, launches: Any, logs: Sequence[Array]) -> list[Array]:
+    def _launched(
+        self, peers: Peers, launches: Any, logs: Sequence[Array], lasts: bool
+    ) -> list[Array]:
         """Return what the kernels report; all end where one process is interrupted."""
         stops = [place.device.stop[1] for place in self._pieces.places]
+        # To listen takes as long as a short search, which ends soon by itself.
+        listens = lasts or not self._pieces.engine.alone
         try:
-            with heard(*stops):
+            with heard(*stops) if listens else nullcontext():
                 return peers.run(launches, logs)
         except KeyboardInterrupt:
             if not any(stop[0] for stop in stops):
@@ -815,7 +845,10 @@ class GridLoop:
     ) -> Callable[[], list[LoopRow]]:
         A: Any = body.A
         n, first = space.n, A.parts[0].csc()
-        why = functools.partial(why_level, n, "kByEdges", space.alpha(kind), beta_of(kind.sums))
+        alpha, beta = _thresholds(space, kind)
+        why = functools.partial(why_level, n, "kByEdges", alpha, beta)
+        if kind.system is not None and kind.system.rule != "edges":
+            why = functools.partial(_why_by_system, kind.system)
         assigned = [value_bytes(a.target.dtype) for a in body.assignments]
         traffic = SearchTraffic.of_vector(first, body.product, body.frontier.dtype, n, assigned)
         records, engine = [log.launched() for log in logs], self._pieces.engine
@@ -832,7 +865,9 @@ class GridLoop:
         known = [[count for count in each if count is not None] for each in zip(*had, strict=True)]
         total = [(lambda of=of: sum(count() for count in of)) if of else None for of in known]
         rows = SearchRows(self.statements, total, why, traffic)
-        return lambda: _rows_of_pieces(rows, [read() for read in records], had, kind.value_bytes)
+        return lambda: _rows_of_pieces(
+            rows, [read() for read in records], had, kind, self._pieces.grid
+        )
 
 
 def _blank(x: VectorStore) -> VectorStore:
@@ -842,19 +877,66 @@ def _blank(x: VectorStore) -> VectorStore:
 
 # ------------------------------------------------------------------ records of several pieces
 def _rows_of_pieces(
-    rows: SearchRows, logs: Sequence[Array], had: Any, value_bytes: int
+    rows: SearchRows, logs: Sequence[Array], had: Any, kind: Kind, grid: tuple[int, int]
 ) -> list[LoopRow]:
-    """Return the rows of a search of pieces: a level of all, and in it each piece as a phase."""
+    """Return the rows of a search of pieces: a level of all, and in it phases, or each piece."""
     levels = [records[records["how"] != _BARRIER] for records in logs]
     barriers = [records[records["how"] == _BARRIER] for records in logs]
+    ends = barriers if kind.system is None else [at_barrier[::2] for at_barrier in barriers]
     found, at = [], 0
-    for row in rows(_merged(levels, barriers, had, rows.assigns_after)):
-        if row.measured.direction:  # the product's
+    for row in rows(_merged(levels, ends, had, rows.assigns_after)):
+        measured = row.measured
+        if measured.direction:  # the product's
             at += 1
-            phases = _phases(at, barriers, value_bytes)
-            row = row._replace(measured=row.measured._replace(phases=phases))
+            if kind.system is None:
+                measured = measured._replace(phases=_phases(at, barriers, kind.value_bytes))
+            else:
+                pulls = sum(int(records["how"][at] == _PULLS) for records in levels)
+                measured = measured._replace(
+                    direction={0: "push", len(levels): "pull"}.get(pulls, "both"),
+                    reason=f"{measured.reason}; {pulls} of {len(levels)} pieces pull",
+                    phases=_phases_in_rows(at, barriers, kind.system, grid),
+                )
+            row = row._replace(measured=measured)
         found.append(row)
     return found
+
+
+def _phases_in_rows(
+    at: int, barriers: Sequence[Array], system: System, grid: tuple[int, int]
+) -> tuple[Phase, ...]:
+    """Return the phases of a level: the slowest piece's time, and what all pieces have sent."""
+    (R, C), ms = grid, np.zeros(4)
+    messages: list[list[tuple[str, int, int]]] = [[], [], []]
+    for of in barriers:
+        before, fold, end = of[2 * at - 2 : 2 * at + 1]
+        times = [before["ns"], fold["other"], fold["ns"], end["other"], end["ns"]]
+        ms = np.maximum(ms, np.maximum(np.diff(np.array(times, np.int64)), 0) / 1e6)
+        words, listed, found = int(fold["in"]), int(fold["out"]), int(end["out"])
+        messages[0].append(_message(words, listed, C - 1, 1))
+        messages[1].append(_message(int(end["in"]), found, R - 1, R - 1))
+        if system.share == "yes" and end["in"]:
+            messages[2].append(_message(words, 0, C - 1, 1))
+    fold_sent, expand_sent, share_sent = map(_sent, messages)
+    sent = (), fold_sent, (), expand_sent
+    names = "expansion", "fold", "update", "expand"
+    phases = [Phase(*of) for of in zip(names, ms.tolist(), sent, strict=True)]
+    return (*phases, *([Phase("share", 0.0, share_sent)] if share_sent else []))
+
+
+def _message(words: int, listed: int, mates: int, times: int) -> tuple[str, int, int]:
+    """Return the form, messages and bytes of words to each of some mates, or of a list."""
+    if words:
+        return "bitmap", mates, 4 * words * mates
+    return "list", mates if listed else 0, 4 * listed * times if mates else 0
+
+
+def _sent(messages: Sequence[tuple[str, int, int]]) -> tuple[Sent, ...]:
+    found = []
+    for form in sorted({form for form, _, nbytes in messages if nbytes}):
+        of_form = [message for message in messages if message[0] == form]
+        found.append(Sent(form, sum(m for _, m, _ in of_form), sum(n for _, _, n in of_form)))
+    return tuple(found)
 
 
 def _merged(

@@ -1,5 +1,6 @@
 """A search on rows and columns of devices is one kernel, by every system and in every form."""
 
+import numpy as np
 import pytest
 from pieces_of_search import edges_of, fails_at_each_call, gpus_for, is_tree, matrix
 
@@ -120,10 +121,40 @@ def test_what_the_host_searches(host):
     assert "do not fill words" in place.last_loop
     algorithms.count_shortest_paths(matrix(1500, *edges_of("hubs", 1500), place), 3)
     assert "products of a level add up" in place.last_loop
-    with lagpu.trace() as t:  # has the messages of each phase
-        algorithms.bfs_levels(matrix(1500, *edges_of("hubs", 1500), place), 3)
-    assert {phase.name for row in t.rows for phase in row.phases} >= {"expand", "fold"}
-    assert host == ["search of pieces"]
+
+
+@pytest.mark.parametrize("policy", ["bfs2d", "bfs2d:share=no", "kepler:messages=bitmap"])
+@pytest.mark.parametrize("shape", [(2, 1), (1, 2), (2, 3)])
+def test_a_trace_counts_entries_and_bytes(shape, policy, host):
+    n, (R, C) = 6 * 32 * 8, shape
+    i, j = edges_of("both ways", n)
+    A, B = matrix(n, i, j, on(shape, policy)), matrix(n, i, j, "cpu")
+    with lagpu.trace() as mine:
+        algorithms.bfs_levels(A, 7)
+    with lagpu.trace(fuse=False) as theirs:
+        algorithms.bfs_levels(B, 7)
+    rows, others = ([r for r in t.rows if r.direction] for t in (mine, theirs))
+    numbers = [[(r.level, r.nvals_in, r.nvals_out) for r in t] for t in (rows, others)]
+    assert numbers[0] == numbers[1]
+    degrees = np.bincount(np.unique(np.c_[i, j], axis=0)[:, 0], minlength=n)
+    levels = algorithms.bfs_levels(B, 7).to_dense(-1)
+    bitmap = n // 32 * 4  # bytes of all owners' words together
+    assert any(row.phases for row in rows)
+    for row in [row for row in rows if "not run" not in row.reason]:
+        frontier = degrees[levels == row.level].sum()
+        if row.direction == "push":
+            assert row.edges == frontier  # each entry by one piece
+        sent = {phase.name: {s.form: s.bytes for s in phase.sent} for phase in row.phases}
+        lists = policy != "kepler:messages=bitmap" and frontier <= n // (32 * R * C)
+        if lists:
+            assert sent["fold"].get("list", 0) <= 4 * frontier
+            assert sent["expand"].get("list", 0) == 4 * row.nvals_out * (R - 1)
+        else:
+            assert sent["fold"].get("bitmap", 0) == bitmap * (C - 1)
+            assert sent["expand"].get("bitmap", 0) == bitmap * (R - 1)
+        shares = policy == "bfs2d" and C > 1 and not lists
+        assert sent.get("share", {}) == ({"bitmap": bitmap * (C - 1)} if shares else {})
+    assert host == []
 
 
 def test_lists_are_short_unless_a_system_wants_them_long():

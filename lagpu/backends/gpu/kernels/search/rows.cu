@@ -20,8 +20,7 @@
 // With LG_KEEP a device keeps the source by which it has found each target, as the product's value:
 // parents are read from there, as their vertices come (LG_LATE 0) or at the end.
 #include "common/peers.cuh"
-#include "search/grid_pull.cuh"
-#include "search/grid_push.cuh"
+#include "search/peers_push.cuh"
 #ifndef LG_ROWS  // devices of a column
 #define LG_ROWS 1
 #endif
@@ -97,6 +96,7 @@ struct Owner {
     return load_cg(&all.values(all.in_row(from))[all.target_of(v)]);
   }
   LG_DEVICE void take(i32 v, u32 from, u32 degree) {
+    LG_LOGGED(count_new(s, v, depth);)
     if (kLate) giver[v] = i32(from);
     const LG_F z = kLate ? LG_F(0) : LG_KEEP ? value(v, from) : LG_F(1);  // else all products are 1
     assign<LG_X0 == kValue && kLate ? 0 : LG_X0>(s.x0, v, depth, z);
@@ -117,6 +117,7 @@ struct RowPusher {
   LG_DEVICE void operator()(const Batch<LG_PTR, N>& edges) const {
     i32 j[N];
     u32 seen[N];
+    LG_LOGGED(tally->looked += bit_popc(edges.there);)
     for (u32 q = 0; q < N; ++q) j[q] = i32(load_ro(&s.out_idx[edges.entry[q]]));
     for (u32 q = 0; q < N; ++q) seen[q] = load_cg(&s.visited[j[q] / 32]);
     for (u32 q = 0; q < N; ++q) {
@@ -150,7 +151,8 @@ LG_DEVICE void fold_words(const Search& s, const Places& all) {
   }
 }
 
-LG_DEVICE void fold_lists(const Search& s, const Places& all, u64* sent, GridBarrier* barrier) {
+LG_DEVICE void fold_lists(const Search& s, const Places& all, u32 turn, u64* sent,
+                          GridBarrier* barrier) {
   each_tile(s.n, [&](i64 w, bool mine) {
     u32 bits = mine ? load_cg(&s.found_words[w]) : 0;
     if (bits) s.found_words[w] = 0;
@@ -159,6 +161,7 @@ LG_DEVICE void fold_lists(const Search& s, const Places& all, u64* sent, GridBar
       for (u32 q = 0; q < kColumns; ++q) {
         const bool there = bits && all.column_of(w) == q;
         const u32 at = place_in(&sent[q * kCounterStride], there);
+        LG_LOGGED(if (there && q != all.column()) atomic_add(counter(s, turn, kFound), u64(1));)
         if (there) all.folded(all.in_row(q), all.column())[at] = v;
       }
     }
@@ -254,6 +257,11 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   LG_SHARED(u64, stops, 1);
   if (block_thread() == 0) *stops = 0;
   if (block_thread() == 0) block->words = block->count = block->there = 0;
+  LG_LOGGED(LG_SHARED(LoopLog, log, 1); s.log = log; s.memory = result;
+            if (logs()) s.log->open(result, blank & kNewLog);)
+  LG_LOGGED(s.had[0] = LG_X0 && !(blank & 1) ? x0_words : nullptr;)
+  LG_LOGGED(s.had[1] = LG_X1 && !(blank & 2) ? x1_words : nullptr;)
+  LG_LOGGED(s.had[2] = LG_X2 && !(blank & 4) ? x2_words : nullptr;)
   const i64 words = (targets + 31) / 32, mine = (own + 31) / 32;
   // Start. A target that no source leads to here need not be looked at.
   for (i64 w = global_thread(); w < words; w += global_threads()) {
@@ -287,6 +295,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     const i32 t = all.target_of(v);
     atomic_or(&seen[v / 32], 1u << (v % 32));
     atomic_or(&visited[t / 32], 1u << (t % 32));
+    LG_LOGGED(count_new(s, v, 0);)
     if (kLate) giver[v] = kGiven;
     assign<LG_X0>(x0, v, 0, z);
     assign<LG_X1>(x1, v, 0, z);
@@ -303,9 +312,17 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   bool listed = false, pulled = false;
   f32 unexplored = f32(nvals_a);
   edges = block_reduce(edges, u64(0), LgPlus());
+  LG_LOGGED(note_arrival(s, 1);)
   const Totals& now = barrier_of_all(&all.peers, is_first ? num_sources : 0, edges, true);
+  LG_LOGGED(if (logs()) s.log->waited(0, 0, now.own, last_arrival(s, 1));)
   while (!now.verdict && now.found) {
     if (finds_nothing(s, symmetric, depth, 1, true, now.edges, now.found)) {
+      LG_LOGGED(if (logs()) {
+        begin_level(s, kFindsNothing, depth, now.found, now.edges, unexplored);
+        s.log->waited(depth, 0, 0, clock_ns());
+        s.log->waited(depth + 1, 0, 0, clock_ns());
+        end_level(s, 0, 0);
+      })
       ++depth;
       break;
     }
@@ -318,6 +335,9 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     const bool pulls =
         rule == kByEdges ? dense : rule == kByUnvisited && f32(here) >= ratio * f32(left);
     pulled = pulls;
+    LG_LOGGED(if (logs()) begin_level(s, pulls ? kPulls : kPushes, depth, now.found,
+                                      rule == kByUnvisited ? here : now.edges,
+                                      rule == kByUnvisited ? f32(left) : unexplored);)
     const bool lists_now = now.edges <= most && !(pulls && pulls_words);
     if (block_index() == 0 && block_thread() < kCounters)
       *counter(s, turn + 2, Counter(block_thread())) = 0;
@@ -357,15 +377,22 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       follow_lists(s.out_ptr, s.small(), s.chunks(), push.num_small, push.num_chunks,
                    RowPusher{s, depth, &tally});
     }
+    LG_LOGGED(const u64 looked = block_reduce(u64(tally.looked), u64(0), LgPlus());
+              if (block_thread() == 0) atomic_add(looked_at(s, turn), looked);)
     grid_sync(barrier);
     const u64 visits = block_reduce(tally.found + shared, u64(0), LgPlus());
     if (block_thread() == 0 && visits) atomic_add(open, u64(0) - visits);
     if (lists_now)
-      fold_lists(s, all, sent, barrier);
+      fold_lists(s, all, turn, sent, barrier);
     else
       fold_words(s, all);
+    LG_LOGGED(note_arrival(s, 0);)
     barrier_of_all(&all.peers, *stops, 0, true);
     if (now.verdict) break;
+    LG_LOGGED(if (logs()) {
+      const u64 listed_now = load_volatile(counter(s, turn, kFound));
+      s.log->waited(depth, lists_now ? 0 : u64(mine), listed_now, last_arrival(s, 0));
+    })
     Owner owner{s, all, degrees, giver, depth + shift, 0, 0};
     if (lists_now)
       update_lists(&owner, all, seen, counter(s, turn + 1, kLevel));
@@ -379,8 +406,14 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     ++depth;
     const u64 found = block_reduce(u64(owner.found), u64(0), LgPlus());
     edges = block_reduce(owner.edges, u64(0), LgPlus());
+    LG_LOGGED(note_arrival(s, 1);)
     barrier_of_all(&all.peers, found, edges, true);
+    LG_LOGGED(if (logs()) {
+      s.log->waited(depth, listed ? 0 : u64(mine), now.own, last_arrival(s, 1));
+      end_level(s, now.found, atomic_exch(looked_at(s, turn - 1), u64(0)));
+    })
   }
+  LG_LOGGED(if (logs()) s.log->close();)
   if (global_thread() == 0) {
     result[0] = depth;
     result[kLeft] = 0;
