@@ -431,6 +431,19 @@ class Device(Protocol):
         """
         return array.copy()
 
+    # CuPy compiles a kernel for each copy in a type, even as a part of a sort or a scan.
+    def copy_of(self, array: Array) -> Array:
+        """Return a copy of an array."""
+        return array.copy()
+
+    def order_of(self, keys: Array) -> Array:
+        """Return the stable order that sorts integers, INT64."""
+        return self.xp.argsort(keys, kind="stable")
+
+    def running_sum(self, counts: Array) -> Array:
+        """Return the sums of integers up to each one, INT64."""
+        return self.xp.cumsum(counts, dtype=np.int64)
+
     def random_words(self, key: np.ndarray[Any, Any], stream: int, first: int, count: int) -> Array:
         """Return the numbers ``first .. first + count - 1`` of a random stream, (count,), UINT32.
 

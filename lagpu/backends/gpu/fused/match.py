@@ -57,6 +57,7 @@ class SearchBody(NamedTuple):
     assignments: tuple[Assignment, ...]  #: The assignments at the frontier's entries.
     assigns_first: bool  #: Whether the assignments come before the product.
     statements: Sequence[Statement]
+    on_places: Any = None  #: The same search on the places of a record, which found it.
 
     @property
     def sums(self) -> bool:
@@ -97,12 +98,12 @@ class SearchBody(NamedTuple):
 
     def on(self, body: RecordedBody) -> SearchBody:
         """Return the search of a recorded body; this one has places instead of its handles."""
-        A, frontier, excluded, product, assignments, assigns_first, _ = self
+        A, frontier, excluded, product, assignments, assigns_first, _, _ = self
         at: Any = body.handles
         return SearchBody(
             at[A.number], at[frontier.number], at[excluded.number], product,
             tuple([Assignment(at[x.number], what, number) for x, what, number in assignments]),
-            assigns_first, body,
+            assigns_first, body, self,
         )  # fmt: skip
 
 
