@@ -19,6 +19,9 @@ from lagpu.operations import Rejection, Statement
 Prepared = tuple[Callable[[], None], Callable[[], bool | None]]
 
 
+_UNHEARD = nullcontext()
+
+
 def may_last(A: CscMatrix) -> bool:
     """Whether a search may take so long that a user wants to stop it; then the host waits for it.
 
@@ -106,7 +109,7 @@ class KernelLoop(abc.ABC):
             launch, settle = steps
             device.began = False
             prepared = True
-            with heard(device.stop[1]) if self.stops else nullcontext():
+            with heard(device.stop[1]) if self.stops else _UNHEARD:
                 launch()
                 launched = True
                 end()

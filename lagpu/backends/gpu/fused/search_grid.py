@@ -175,13 +175,7 @@ def grid_search(
     `rule` is of the policy that the author names. Without one the search has the rule of ``auto``,
     or one direction if the matrix has one form.
     """
-    A, product, f = body.A, body.product, body.frontier
-    key: Any = None
-    if rule is None and body.on_places is not None:
-        begins_at_one = f.values is None and f.number.item() == 1
-        key = id(body.on_places), begins_at_one, times is None
-        if key in A.kernels:
-            return GridSearch(body, times, None, A.kernels[key])
+    A, product = body.A, body.product
     lacking = why_no_csr(A)
     if lacking and rule is not None:
         return Rejection(f"{rule.why} needs the matrix by rows too, and {lacking}")
@@ -192,9 +186,25 @@ def grid_search(
     why = match.why_no_search(body) or match.why_no_values(body, made.sums, made.keep)
     if why:
         return Rejection(why)
-    if key is not None and rule is None:
-        A.kernels[key] = made.plan
+    if rule is None and body.on_places is not None:
+        A.kernels[_key(body.on_places, body.frontier, times)] = made.plan
     return made
+
+
+def search_again(body: RecordedBody, frontier: Any, times: int | None) -> GridSearch | None:
+    """Return the search of a recorded body that has been found on its matrix, or None."""
+    of = body.record.found.get((match.match_search, body.place_of(frontier)))
+    if type(of) is not SearchBody or type(frontier) is not VectorStore:
+        return None
+    handle: Any = body.handles[of.A.number]  # type: ignore[attr-defined]
+    A = handle.csc()
+    plan = A.kernels.get(_key(of, frontier, times))
+    return None if plan is None else GridSearch(of.on(body, A), times, None, plan)
+
+
+def _key(of: SearchBody, f: VectorStore, times: int | None) -> tuple[Any, ...]:
+    """Return what decides the plan of a search on a matrix."""
+    return id(of), f.values is None and f.number.item() == 1, times is None
 
 
 class _Plan:
@@ -443,7 +453,8 @@ def outputs_of(
         if log is not None:
             had.append(None if new else log.count_of(x))
         arguments[f"x{k}"], arguments[f"x{k}_words"] = x.values, x.words
-        x.changes()
+        if not new:
+            x.changes()
     return blank, arguments, had
 
 

@@ -495,9 +495,9 @@ class VectorStore:
 
     def spare_words(self) -> Array:
         """Return uninitialised presence words, from the spare ones if there are any."""
-        found = self.spare.pop("words", None)
-        if found is None or len(found) != nwords(self.size):
-            found = self.device.xp.empty(nwords(self.size), np.uint32)
+        found, count = self.spare.pop("words", None), nwords(self.size)
+        if found is None or len(found) != count:
+            found = self.device.xp.empty(count, np.uint32)
         return found
 
     def spare_values(self, dtype: DType) -> Array:
@@ -540,7 +540,8 @@ class VectorStore:
         """
         if self._nvals != 0:
             return False
-        self.set_bitmap(self.spare_words(), self.spare_values(self.dtype), None, None)
+        words, values = self.spare_words(), self.spare_values(self.dtype)
+        self.restore(("bitmap", None, words, values, None, None, *_PLAIN))
         return True
 
     def to_writable(self) -> None:
