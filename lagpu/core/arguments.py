@@ -570,31 +570,62 @@ def from_rows(
 
 
 def check_compressed(
-    ptr: Any, idx: Any, major: int | None, minor: int | None, what: str
+    ptr: Any, idx: Any, major: int | None, minor: int | None, what: str, device: Any = None
 ) -> tuple[tuple[int, int], Any, Any]:
-    """Return ((major, minor), ptr, idx), or raise what is wrong with compressed arrays."""
+    """Return ((major, minor), ptr, idx), or raise what is wrong with compressed arrays.
+
+    `device` is that of the new matrix, which checks arrays that are on it by one kernel.
+    """
     ptr, idx = integer_array(ptr, what), integer_array(idx, what)
     if major is not None and len(ptr) != as_size(major, what) + 1:
         raise errors.DimensionMismatch(
             f"{what}: the pointer has {len(ptr)} elements != {major} + 1."
         )
-    # Each question to a device is an array until the end, so that it answers once.
-    if len(ptr) == 0 or bool((ptr[:1] != 0) | (ptr[-1:] != len(idx)) | (ptr[1:] < ptr[:-1]).any()):
+    faults, low, high, falls = True, 0, 0, False
+    if len(ptr):
+        there = all(hasattr(x, "__cuda_array_interface__") and _is_plain(x) for x in (ptr, idx))
+        found = device.compressed_faults if there and device is not None else _compressed_faults
+        faults, low, high, falls = found(ptr, idx)
+    if faults:
         raise errors.InvalidValue(f"{what}: the pointer must rise from 0 to {len(idx)}.")
-    minor = extent(idx, minor, f"{what}: index")
-    if len(idx) > 1:
-        falls = idx != idx
-        falls[1:] = idx[1:] <= idx[:-1]
-        falls[ptr % len(idx)] = False  # where a row or column begins; the first never falls
-        if bool(falls.any()):
-            raise errors.InvalidValue(f"{what}: indices must rise within each row or column.")
+    minor = _extent(low, high, minor, f"{what}: index")
+    if falls:
+        raise errors.InvalidValue(f"{what}: indices must rise within each row or column.")
     return (len(ptr) - 1, minor), ptr, idx
+
+
+def _is_plain(array: Any) -> bool:
+    """Whether a kernel may read an array of indices."""
+    return array.dtype in (np.int32, np.int64) and bool(array.flags.c_contiguous)
+
+
+def _compressed_faults(ptr: Any, idx: Any) -> tuple[bool, int, int, bool]:
+    """Return whether the pointer is wrong, the bounds of the indices, and whether some fall."""
+    # Each question to a device is an array until the end, so that it answers once.
+    if bool((ptr[:1] != 0) | (ptr[-1:] != len(idx)) | (ptr[1:] < ptr[:-1]).any()):
+        return True, 0, 0, False
+    low, high = _bounds(idx)
+    if len(idx) < 2:
+        return False, low, high, False
+    falls = idx != idx
+    falls[1:] = idx[1:] <= idx[:-1]
+    falls[ptr % len(idx)] = False  # where a row or column begins; the first never falls
+    return False, low, high, bool(falls.any())
 
 
 def extent(indices: Any, size: int | None, what: str) -> int:
     """Return `size`, checked against the indices, or for None the largest index plus one."""
-    low, high = (int(indices.min()), int(indices.max())) if len(indices) else (0, -1)
-    n = high + 1 if size is None else as_size(size, what)
+    return _extent(*_bounds(indices), size, what)
+
+
+def _bounds(indices: Any) -> tuple[int, int]:
+    """Return the least index and the largest one plus one, or 0 and 0."""
+    return (int(indices.min()), int(indices.max()) + 1) if len(indices) else (0, 0)
+
+
+def _extent(low: int, bound: int, size: int | None, what: str) -> int:
+    high = bound - 1
+    n = bound if size is None else as_size(size, what)
     if low < 0 or high >= n:
         raise outside(what, low if low < 0 else high, n)
     return n

@@ -454,12 +454,13 @@ def why_eager() -> str:
 
 def _run_known(backend: Backend, until: _Until, body: RecordedBody) -> None:
     """Run a whole loop whose body was recorded before; there is no observer."""
-    if until.is_over:
+    turns = until.handles()
+    if turns.times == 0 or (turns.empty is not None and not backend.nvals(turns.empty)):
         backend.last_loop = "no iteration"
     elif blocking.get():
         _run_eagerly(backend, _INSIDE)
         replay(backend, body, *until)
-    elif not _run_whole(backend, partial(backend.plan_loop, body, until.handles())):
+    elif not _run_whole(backend, lambda: backend.plan_loop(body, turns)):
         replay(backend, body, *until)
 
 

@@ -144,18 +144,10 @@ def lookup(dotted: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
 def _read(code: CodeType, line: int, callee: str) -> LoopBody:
     """Read the loop at `line` of `code`, if the source file matches the running code."""
     try:
-        with SYNTAX:
-            tree = ast.parse("".join(linecache.getlines(code.co_filename)))
-            whole = compile(tree, code.co_filename, "exec", dont_inherit=True)
-            single = [  # as notebooks compile: each without the __future__ imports before it
-                compile(ast.Module([statement], []), code.co_filename, "exec", dont_inherit=True)
-                for statement in tree.body
-            ]
+        tree, compiled = _parsed("".join(linecache.getlines(code.co_filename)), code.co_filename)
     except (SyntaxError, ValueError):
         return LoopBody(reason="its source cannot be read")
-    if not any(
-        _behaviour(c) == _behaviour(code) for part in (whole, *single) for c in _codes(part, code)
-    ):
+    if not any(_behaviour(c) == _behaviour(code) for part in compiled for c in _codes(part, code)):
         return LoopBody(reason="its source differs from the code that runs, or cannot be read")
     found = [
         node
@@ -178,6 +170,16 @@ def _read(code: CodeType, line: int, callee: str) -> LoopBody:
         return body if around is not None else body._replace(counter=targets[0])
     except Impure as impure:
         return LoopBody(reason=str(impure))
+
+
+@functools.lru_cache(maxsize=16)
+def _parsed(text: str, file: str) -> tuple[ast.Module, list[CodeType]]:
+    """Return the tree of a file, and its code: of the whole, and of each statement by itself."""
+    with SYNTAX:
+        tree = ast.parse(text)
+        parts = [tree, *(ast.Module([statement], []) for statement in tree.body)]
+        # A notebook compiles each statement without the __future__ imports before it.
+        return tree, [compile(part, file, "exec", dont_inherit=True) for part in parts]
 
 
 def _behaviour(code: CodeType) -> tuple[Any, ...]:
@@ -219,7 +221,10 @@ def _function_around(loop: ast.For, tree: ast.Module) -> ast.AST | None:
     scopes = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     around: ast.AST | None = None
     for node in ast.walk(tree):  # the innermost is the last
-        if isinstance(node, scopes) and any(inner is loop for inner in ast.walk(node)):
+        if not isinstance(node, scopes):
+            continue
+        near = node.lineno <= loop.lineno <= (node.end_lineno or loop.lineno)
+        if near and any(inner is loop for inner in ast.walk(node)):
             around = node
     return None if isinstance(around, ast.ClassDef) else around
 

@@ -402,6 +402,28 @@ class CudaDevice(Device):
         """The address of the current stream."""
         return int(self.xp.cuda.get_current_stream().ptr)
 
+    def copy_of(self, array: Any) -> Any:
+        """Return a copy of an array, by the driver if it is contiguous."""
+        if not array._c_contiguous:
+            return array.copy()
+        made = self.xp.empty(array.shape, array.dtype)
+        made.data.copy_from_device_async(array.data, array.nbytes)
+        return made
+
+    def order_of(self, keys: Any) -> Any:
+        """Return the stable order that sorts integers, by what CuPy's argsort calls."""
+        keys, order = self.copy_of(keys), self.xp.empty(len(keys), np.int64)
+        if len(keys):  # which it overwrites
+            self.xp.cuda.thrust.argsort(keys.dtype, order.data.ptr, keys.data.ptr, 0, keys.shape)
+        return order
+
+    def running_sum(self, counts: Any) -> Any:
+        """Return the sums up to each number, by what CuPy's cumsum calls."""
+        if counts.dtype != np.int64 or len(counts) >= 2**31:
+            return self.xp.cumsum(counts, dtype=np.int64)
+        cub = self.xp.cuda.cub
+        return cub.device_scan(self.copy_of(counts), cub.CUPY_CUB_CUMSUM)
+
     def mark(self) -> Callable[[], bool]:
         """Return whether an event of the current stream has come."""
         event = self.xp.cuda.get_current_stream().record()

@@ -17,6 +17,7 @@ from lagpu.backends.gpu.device.compiled import beside
 from lagpu.backends.gpu.kernels import Kernel, Param, constant, kernel
 from lagpu.backends.guard import out_of_memory, refuse_after_fork
 from lagpu.backends.protocol import Measured
+from lagpu.dtypes import lookup
 from lagpu.errors import KernelLaunchError, LagpuError, OutOfMemory
 from lagpu.host.interrupt import heard, listen
 
@@ -485,6 +486,34 @@ class Device(Protocol):
         the copy.
         """
         return array.copy()
+
+    # CuPy compiles a kernel for each copy in a type, even as a part of a sort or a scan.
+    def copy_of(self, array: Array) -> Array:
+        """Return a copy of an array."""
+        return array.copy()
+
+    def order_of(self, keys: Array) -> Array:
+        """Return the stable order that sorts integers, INT64."""
+        return self.xp.argsort(keys, kind="stable")
+
+    def running_sum(self, counts: Array) -> Array:
+        """Return the sums of integers up to each one, INT64."""
+        return self.xp.cumsum(counts, dtype=np.int64)
+
+    def compressed_faults(self, ptr: Array, idx: Array) -> list[int]:
+        """Return what is wrong with compressed arrays of INT32 or INT64.
+
+        That is how many faults the pointer has, the least index, or 0 if that is less, the largest
+        index plus one, and how many indices do not rise. With a wrong pointer the others mean
+        nothing.
+        """
+        types = {"I": lookup(ptr.dtype).ctype, "T": lookup(idx.dtype).ctype}
+        run, columns = kernel("elementwise/arrays.cu", "compressed_faults", **types), len(ptr) - 1
+        with self.alone():
+            found = self.xp.zeros(4, np.uint64)
+            self.launch(run, 32 * columns, columns, len(idx), ptr, idx, found)
+            faults, below, above, falls = self.to_host(found).tolist()
+        return [faults, -below, above, falls]
 
     def random_words(self, key: np.ndarray[Any, Any], stream: int, first: int, count: int) -> Array:
         """Return the numbers ``first .. first + count - 1`` of a random stream, (count,), UINT32.

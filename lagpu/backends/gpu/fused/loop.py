@@ -19,6 +19,9 @@ from lagpu.operations import Rejection, Statement
 Prepared = tuple[Callable[[], None], Callable[[], bool | None]]
 
 
+_UNHEARD = nullcontext()
+
+
 def may_last(A: CscMatrix) -> bool:
     """Whether a search may take so long that a user wants to stop it; then the host waits for it.
 
@@ -121,7 +124,7 @@ class KernelLoop(abc.ABC):
                 device.let_run()
             elif waits:
                 device.rearm()
-            with heard(device.stop[1]) if waits else nullcontext():
+            with heard(device.stop[1]) if waits else _UNHEARD:
                 launch()
                 launched = True
                 end()

@@ -57,6 +57,7 @@ class SearchBody(NamedTuple):
     assignments: tuple[Assignment, ...]  #: The assignments at the frontier's entries.
     assigns_first: bool  #: Whether the assignments come before the product.
     statements: Sequence[Statement]
+    on_places: Any = None  #: The same search on the places of a record, which found it.
 
     @property
     def sums(self) -> bool:
@@ -95,14 +96,17 @@ class SearchBody(NamedTuple):
             if a.target is not self.excluded and not (sums and a.what == VALUE)
         ]
 
-    def on(self, body: RecordedBody) -> SearchBody:
-        """Return the search of a recorded body; this one has places instead of its handles."""
-        A, frontier, excluded, product, assignments, assigns_first, _ = self
+    def on(self, body: RecordedBody, form: CscMatrix | None = None) -> SearchBody:
+        """Return the search of a recorded body; this one has places instead of its handles.
+
+        `form` is the matrix by columns; else the search has the product's handle.
+        """
+        A, frontier, excluded, product, assignments, assigns_first, _, _ = self
         at: Any = body.handles
         return SearchBody(
-            at[A.number], at[frontier.number], at[excluded.number], product,
+            form or at[A.number], at[frontier.number], at[excluded.number], product,
             tuple([Assignment(at[x.number], what, number) for x, what, number in assignments]),
-            assigns_first, body,
+            assigns_first, body, self,
         )  # fmt: skip
 
 
@@ -120,9 +124,10 @@ def matched(match: F) -> F:
         if not isinstance(statements, RecordedBody):
             return match(statements, frontier)
         record, place = statements.record, statements.place_of(frontier)
-        if (match, place) not in record.found:
-            record.found[match, place] = match(record.statements, place)
-        found = record.found[match, place]
+        key = match_once, place
+        if key not in record.found:
+            record.found[key] = match(record.statements, place)
+        found = record.found[key]
         return found if isinstance(found, Rejection) else found.on(statements)
 
     return cast(F, match_once)

@@ -182,9 +182,49 @@ def grid_search(
     if lacking:
         kind, does = ("kOnlyPulls", "pulls") if product.transpose else ("kOnlyPushes", "pushes")
         rule = SearchRule(kind, why=f"it only {does}, by columns alone: {lacking}")
-    made = GridSearch(body, times, rule)
+    made = GridSearch(body, times, rule, _Plan(body, times))
     why = match.why_no_search(body) or match.why_no_values(body, made.sums, made.keep)
-    return Rejection(why) if why else made
+    if why:
+        return Rejection(why)
+    if rule is None and body.on_places is not None:
+        A.kernels[_key(body.on_places, body.frontier, times)] = made.plan
+    return made
+
+
+def search_again(body: RecordedBody, frontier: Any, times: int | None) -> GridSearch | None:
+    """Return the search of a recorded body that has been found on its matrix, or None."""
+    of = body.record.found.get((match.match_search, body.place_of(frontier)))
+    if type(of) is not SearchBody or type(frontier) is not VectorStore:
+        return None
+    handle: Any = body.handles[of.A.number]  # type: ignore[attr-defined]
+    A = handle.csc()
+    plan = A.kernels.get(_key(of, frontier, times))
+    return None if plan is None else GridSearch(of.on(body, A), times, None, plan)
+
+
+def _key(of: SearchBody, f: VectorStore, times: int | None) -> tuple[Any, ...]:
+    """Return what decides the plan of a search on a matrix."""
+    return id(of), f.values is None and f.number.item() == 1, times is None
+
+
+class _Plan:
+    """What is the same for all searches of a recorded body on one matrix, found once.
+
+    Attributes
+    ----------
+    sums, iso, keep, stops : bool
+        As of `GridSearch`.
+    ready : (Workspace, CheckedLaunch) or None
+        What a search without a log runs, once one has run.
+    """
+
+    def __init__(self, body: SearchBody, times: int | None) -> None:
+        self.of = body.on_places  # keeps its id from being reused
+        self.iso = iso = _is_one(body)
+        self.sums = not iso and body.sums
+        self.stops = times is not None or (may_last(body.A) and (iso or body.assigns_first))
+        self.keep = not iso and (self.sums or body.reads[0] or self.stops)
+        self.ready: tuple[Workspace, CheckedLaunch] | None = None
 
 
 def _is_one(body: SearchBody) -> bool:
@@ -211,16 +251,15 @@ class GridSearch(KernelLoop):
     name = "grid search"
     keeps_log = True
 
-    def __init__(self, body: SearchBody, times: int | None, rule: SearchRule | None) -> None:
+    def __init__(
+        self, body: SearchBody, times: int | None, rule: SearchRule | None, plan: _Plan
+    ) -> None:
         found, A = "the body is a search from one frontier", body.A
         self.why = found if rule is None else f"{found}; {rule.why}"
         self.statements, self.device, self._n = body.statements, A.device, int(A.shape[0])
-        self._body, self._times, self._rule = body, times, rule
+        self._body, self._times, self._rule, self.plan = body, times, rule, plan
         self.written = [body.frontier, *[a.target for a in body.assignments]]
-        self.iso = iso = _is_one(body)
-        self.sums = not iso and body.sums
-        self.stops = times is not None or (may_last(A) and (iso or body.assigns_first))
-        self.keep = not iso and (self.sums or body.reads[0] or self.stops)
+        self.iso, self.sums, self.stops, self.keep = plan.iso, plan.sums, plan.stops, plan.keep
         self._depths: list[Any] | None = None  # where the next run is to keep its depth
 
     def count(self) -> Callable[[], int]:
@@ -243,7 +282,9 @@ class GridSearch(KernelLoop):
         if times == 0:
             return None
         depths, self._depths = self._depths, None
-        space, left_words = self._workspace(), f.spare_words() if self.stops else None
+        ready = self.plan.ready if log is None else None
+        space, prepared = ready or (self._workspace(), None)
+        left_words = f.spare_words() if self.stops else None
         result, seen = space.pinned if self.stops else (space.result, None)
         if log is not None:
             result, seen = log.words, None
@@ -252,7 +293,7 @@ class GridSearch(KernelLoop):
         excluded = None
         if body.excluded.nvals:
             body.excluded.to_bitmap()
-            excluded = body.excluded.words.copy()  # it is written while it is read
+            excluded = self.device.copy_of(body.excluded.words)  # it is written while it is read
         blank, given, had = outputs_of(targets, log)
         saved = save_values(body.overwrites(self.sums), targets, blank) if self.stops else []
         f_values = f.spare_values(f.dtype) if self.keep else None
@@ -263,7 +304,11 @@ class GridSearch(KernelLoop):
             "blank": blank if log is None or not log.is_new else blank | NEW_LOG,
             "times": NO_LIMIT if times is None else times, "result": result,
         }  # fmt: skip
-        launch = functools.partial(self._launch(space, log, blank), given)
+        if prepared is None:
+            prepared = self._launch(space, log, blank)
+            if log is None:
+                self.plan.ready = space, prepared
+        launch = functools.partial(prepared, given)
 
         def settle() -> None:
             if seen is not None:
@@ -277,7 +322,8 @@ class GridSearch(KernelLoop):
             else:
                 f.set_empty()
             if depths is not None:
-                depths[:] = [result[:1].copy()]  # the words are of every search on this matrix
+                # the words are of every search on this matrix
+                depths[:] = [self.device.copy_of(result[:1])]
             if log is not None:
                 kind, alpha, beta, _ = self._numbers(space)
                 why = functools.partial(why_level, self._n, kind, alpha, beta)
@@ -407,7 +453,8 @@ def outputs_of(
         if log is not None:
             had.append(None if new else log.count_of(x))
         arguments[f"x{k}"], arguments[f"x{k}_words"] = x.values, x.words
-        x.changes()
+        if not new:
+            x.changes()
     return blank, arguments, had
 
 
@@ -416,7 +463,7 @@ def save_values(overwritten: Sequence[int], targets: Sequence[VectorStore], blan
     saved = [targets[k] for k in overwritten if not blank >> k & 1]
     for x in saved:  # compiled now: nothing may fail after the search
         x.device.load(kernel("elementwise/bitmap.cu", "copy_entries", U=x.dtype.ctype))
-    return [(x, x.values.copy()) for x in saved]
+    return [(x, x.device.copy_of(x.values)) for x in saved]
 
 
 def restore_values(saved: Saved, left: Any) -> None:

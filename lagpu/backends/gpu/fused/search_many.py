@@ -84,7 +84,7 @@ def depth_of(counters: Counters, A: CscMatrix, product: Product) -> tuple[bool, 
 def _exceeds(counters: Counters, A: CscMatrix, product: Product, bound: int) -> bool:
     """Search from the first vertex of most edges; return whether a frontier is left."""
     device, n, form = A.device, A.shape[0], by_inputs(A, product)
-    by_length = device.xp.argsort(workspaces.lengths_of(device, form.col_ptr, -1), kind="stable")
+    by_length = device.order_of(workspaces.lengths_of(device, form.col_ptr, -1))
     source = int(device.read(by_length[:1]))
     f, levels = (VectorStore(device, counters, dtype, n) for dtype in (BOOL, INT32))
     f.set_single(source, np.True_)
@@ -292,7 +292,7 @@ class BitParallelSearch(ManySources):
             frontier.to_bitmap()
             excluded = excluded & ~frontier.words
         elif excluded is not None:
-            excluded = excluded.copy()  # it is written while it is read
+            excluded = self.device.copy_of(excluded)  # it is written while it is read
         source_words, listed, _, _ = self._sources(self._size)
         device.require(4 * self._planes * words, self.name, "Take fewer rows at a time.")
         planes = device.xp.empty(self._planes * words, np.uint32)
