@@ -11,9 +11,8 @@ import numpy as np
 
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.peers import MOST_PEERS, Peers, posts_words
-from lagpu.backends.gpu.device.protocol import CheckedLaunch, named_error
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, named_error
 from lagpu.backends.gpu.fused import search_grid
-from lagpu.backends.gpu.fused.match import SearchBody, match_search, why_no_search, why_no_values
 from lagpu.backends.gpu.fused.search_grid import block_of, form_arguments
 from lagpu.backends.gpu.kernels import constant, kernel
 from lagpu.backends.gpu.ops.planner import alpha_of, beta_of, gamma_of
@@ -25,6 +24,7 @@ from lagpu.backends.gpu.storage.workspaces import SEARCH_COUNTERS, pull_space, p
 from lagpu.backends.grid.partition import GridHandle, Partition, become_all
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.grid.systems import plan_system
+from lagpu.backends.match import SearchBody, match_search, why_no_search, why_no_values
 from lagpu.backends.protocol import LoopRow, Phase, Sent
 from lagpu.host.interrupt import heard
 from lagpu.operations import FusedLoop, Rejection, Statement, Sweep, Until
@@ -300,7 +300,8 @@ class PieceSpace:
     ) -> CheckedLaunch:
         """Prepare the launch with the arguments that all searches of this kind share."""
         slots, part, push = self._slots, body.A, self._push
-        device, (predecessors, successors) = part.device, self.forms(part)
+        device: Device = part.device
+        predecessors, successors = self.forms(part)
         _, sums, iso, _, keep = kind
         macros, prelude = search_grid.search_macros(body, predecessors, iso, sums, keep)
         macros |= {"BLOCK": str(self._block), "PEERS": str(len(space.of_piece))} | logs

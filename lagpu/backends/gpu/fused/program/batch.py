@@ -12,7 +12,6 @@ import lagpu.operations as ops
 from lagpu.backends.gpu.device.protocol import HostNotification
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared
-from lagpu.backends.gpu.fused.match import distinct
 from lagpu.backends.gpu.fused.program.run import MOST_PROGRAMS, why_no_line
 from lagpu.backends.gpu.fused.program.text import (
     Signature,
@@ -23,6 +22,7 @@ from lagpu.backends.gpu.fused.program.text import (
 from lagpu.backends.gpu.kernels import GRID_BARRIER, constant
 from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.stores import Counters, VectorStore
+from lagpu.backends.match import distinct
 from lagpu.operations import Statement, Until
 
 AFTER = 2  # batches alike that run statement by statement; then a program is made
