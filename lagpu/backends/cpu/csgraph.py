@@ -18,8 +18,10 @@ from lagpu.backends.cpu.handles import LOCK, Box, gb
 from lagpu.backends.cpu.workarounds import boxed
 from lagpu.backends.match import DEPTH, VALUE, SearchBody, match_relaxation, match_search
 from lagpu.dtypes import BOOL, FP64, INT64, DType
+from lagpu.host.columns import listed
 from lagpu.host.interrupt import uninterrupted
 from lagpu.host.memory import available_bytes
+from lagpu.host.ordered import Graph, level_ends, ordered
 from lagpu.operations import (
     Descriptor,
     Levels,
@@ -102,54 +104,7 @@ class WholeLoop:
         return lambda: self._last
 
 
-# ------------------------------------------------------------------------------- graphs and vectors
-class Graph:
-    """The rows of a matrix, or of its transpose, as csgraph reads them; kept with the matrix."""
-
-    def __init__(self, A: Box, by_row: bool) -> None:
-        ptr, idx, values = A.gb.to_csr() if by_row else A.gb.to_csc()
-        self.ptr, self.idx = ptr.astype(np.int32), idx.astype(np.int32)
-        self._values = values
-        self._weights: Array | None = None
-        self.steps: Steps | None = None  # of the last search that counted paths
-
-    @property
-    def n(self) -> int:
-        """The number of vertices."""
-        return len(self.ptr) - 1
-
-    def weights(self) -> Array:
-        """Return the values of the entries as FP64."""
-        if self._weights is None:
-            self._weights = self._values.astype(np.float64)
-        return self._weights
-
-    def along(self, weights: Array | None = None, extra: Array | None = None, to: Any = ()) -> Any:
-        """Return the graph for csgraph, with a further vertex n whose edges lead `to` vertices.
-
-        Edges of the length `extra` lead from it, if lengths count.
-        """
-        from scipy.sparse import csr_array
-
-        ptr, idx = self.ptr, self.idx
-        if extra is not None:
-            ptr = np.append(ptr, ptr[-1] + len(to)).astype(np.int32)
-            idx = np.concatenate([idx, to], dtype=np.int32)
-            weights = None if weights is None else np.concatenate([weights, extra])
-        values = np.broadcast_to(1.0, len(idx)) if weights is None else weights
-        return csr_array((values, idx, ptr), shape=(len(ptr) - 1,) * 2)
-
-    def without(self, vertices: Array) -> Graph:
-        """Return the graph without the edges that lead to some vertices."""
-        free = np.ones(self.n, bool)
-        free[vertices] = False
-        kept = free[self.idx]
-        new = object.__new__(Graph)
-        new.ptr = np.concatenate([[0], np.cumsum(kept, dtype=np.int32)], dtype=np.int32)[self.ptr]
-        new.idx = self.idx[kept]
-        return new
-
-
+# --------------------------------------------------------------------------- graphs and vectors
 def _graph(A: Box, by_row: bool) -> Graph | None:
     """Return the graph of a square matrix; None if it is too large."""
     n, nvals = A.shape[0], handles.count_entries(A)
@@ -159,7 +114,7 @@ def _graph(A: Box, by_row: bool) -> Graph | None:
             return None
         if n + nvals >= _LARGE and 32 * nvals + 128 * n > available_bytes():
             return None
-        A.graphs = {**A.graphs, by_row: Graph(A, by_row)}
+        A.graphs = {**A.graphs, by_row: Graph(*(A.gb.to_csr() if by_row else A.gb.to_csc()))}
     found: Graph = A.graphs[by_row]
     return found
 
@@ -171,10 +126,12 @@ def _entries(x: Box) -> tuple[Array, Array]:
 
 def _vector(dtype: DType, n: int, at: Array, values: Any) -> Box:
     """Return a vector with values at some vertices, in any order."""
-    there, dense = np.zeros(n, bool), np.empty(n, dtype.numpy)
-    there[at], dense[at] = True, values
+    dense = np.empty(n, dtype.numpy)
+    dense[at] = values
     if len(at) == n:
         return boxed(gb.Vector.from_dense(dense, dtype=dtype.name), dtype)
+    there = np.zeros(n, bool)
+    there[at] = True
     where = np.flatnonzero(there)
     return boxed(gb.Vector.from_coo(where, dense[where], dtype.name, size=n), dtype)
 
@@ -211,19 +168,20 @@ def _search(body: Sequence[Statement], until: Until) -> WholeLoop | Rejection:
     if graph is None:
         return Rejection("csgraph does not take so large a matrix")
     starts, given = _entries(found.frontier)
-    order, parents = _ordered(graph, starts, _entries(found.excluded)[0])
+    order, parents = ordered(graph, starts, _entries(found.excluded)[0])
     first = len(starts)
-    ends = _level_ends(order, parents, first)
-    level = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
-    values = parents[order] if number is None else np.full(len(order), number)
+    ends = level_ends(order, parents, first)
+    level = np.repeat(np.arange(len(ends), dtype=np.int32), np.diff(ends, prepend=0))
+    values = order
     if has_values:
+        values = parents[order] if number is None else np.full(len(order), number)
         values = values.astype(found.frontier.dtype.numpy)
         values[:first] = given
         if counts:
             values[first:] = 0
-            graph.steps = Steps(graph, order, level)
-            values = graph.steps.solved(values, transpose=True)
-    depth = until.done + level
+            steps = graph.kept["steps"] = Steps(graph, order, level)
+            values = steps.solved(values, transpose=True)
+    depth = level + until.done
     if not found.assigns_first:
         order, depth, values = order[first:], depth[first:] - 1, values[first:]
     new = [_empty(found.frontier)]
@@ -240,39 +198,6 @@ def _constant(found: SearchBody) -> Any:
     of = found.product.semiring
     is_one = of.multiply is binary.pair and (of.monoid.idempotent or not found.sums)
     return found.frontier.dtype.numpy.type(1) if is_one else None
-
-
-def _ordered(graph: Graph, starts: Array, gone: Array) -> tuple[Array, Array]:
-    """Return the vertices in the order of a search from `starts`, (r,), and parents, (n,).
-
-    The search does not enter the vertices `gone`.
-    """
-    from scipy.sparse import csgraph
-
-    if len(gone):
-        graph = graph.without(np.concatenate([gone, starts]))
-    elif len(starts) == 1:
-        order, parents = csgraph.breadth_first_order(graph.along(), int(starts[0]))
-        return order, parents
-    whole = graph.along(extra=starts, to=starts)
-    order, parents = csgraph.breadth_first_order(whole, graph.n)
-    return order[1:], parents[:-1]
-
-
-def _level_ends(order: Array, parents: Array, first: int) -> list[int]:
-    """Return where each level ends in the order of a search whose `first` vertices are level 0.
-
-    Children follow in the order of their parents, so those of a level are behind those of the one
-    before: level k + 1 ends where the children of all vertices up to the end of level k do.
-    """
-    place = np.empty(len(parents), np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    children = np.bincount(place[parents[order[first:]]], minlength=len(order))
-    behind: Any = (first + np.concatenate([[0], np.cumsum(children)])).data
-    ends = [first]
-    while ends[-1] < len(order):
-        ends.append(behind[ends[-1]])
-    return ends
 
 
 class Steps:
@@ -375,9 +300,9 @@ def _distances(graph: Graph, starts: Array, numbers: Array) -> Array:
     from scipy.sparse import csgraph
 
     if len(starts) == 1 and numbers[0] == 0:
-        whole, start = graph.along(graph.weights()), starts[0]
+        whole, start = graph.csr(graph.weights()), starts[0]
     else:
-        whole, start = graph.along(graph.weights(), numbers, starts), graph.n
+        whole, start = graph.csr(graph.weights(), numbers, starts), graph.n
     found: Array = csgraph.dijkstra(whole, indices=[start])[0]
     return found[: graph.n]
 
@@ -415,7 +340,7 @@ def _dependencies(body: Sequence[Statement], turns: Sweep) -> WholeLoop | Reject
         return BY_ITSELF
     level_of = np.full(n, -2, np.int32)
     level_of[levels.where[0]] = levels.values
-    steps, graph.steps = graph.steps, None
+    steps = graph.kept.pop("steps", None)  # of the last search that counted paths
     if steps is None or not np.array_equal(level_of, steps.level_of):
         steps = Steps(graph, levels.where[0], levels.values)
     (at, before), (counted, number) = _entries(delta), _entries(paths)
@@ -507,13 +432,14 @@ def _labels(graph: Graph) -> Array:
     n = graph.n
     labels = np.empty(n, np.int64)
     hub = np.argmax(np.diff(graph.ptr)) if n else 0
-    first = csgraph.breadth_first_order(graph.along(), int(hub), return_predecessors=False)
+    first = csgraph.breadth_first_order(graph.csr(), int(hub), return_predecessors=False)
     labels[first] = first.min()
     apart = np.ones(n, bool)
     apart[first] = False
     rest = np.flatnonzero(apart)
     if len(rest):
-        part = graph.along()[rest][:, rest]
+        number, (counts, entries) = np.cumsum(apart) - 1, listed(graph.ptr, rest)
+        part = Graph(np.append(0, np.cumsum(counts)), number[graph.idx[entries]]).csr()
         # strong: of a symmetric graph they are the same, and the transpose is not made
         count, found = csgraph.connected_components(part, connection="strong")
         least = np.empty(count, np.int64)

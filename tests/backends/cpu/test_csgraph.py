@@ -400,7 +400,7 @@ def test_an_interrupt_leaves_whole_iterations(monkeypatch, least):
         raise KeyboardInterrupt
 
     for place, program in (
-        ("_ordered", lambda: along(A, [12])),
+        ("ordered", lambda: along(A, [12])),
         ("_distances", relax(A, [(12, 0)])),
         ("_labels", label(A, range(N))),
     ):
