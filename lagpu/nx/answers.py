@@ -46,9 +46,24 @@ class Declared:
         """Return all arguments by name; a keyword that NetworkX lacks may be given as None."""
         own = self.signature.parameters
         known = {name: x for name, x in kwargs.items() if name in own or x is not None}
-        given = self.signature.bind(*args, **known)
+        first = dict(zip(own, args, strict=False))
+        found = self._defaults | first | known
+        once = len(first) == len(args) <= self._positional and not first.keys() & known
+        if once and len(found) == len(own):
+            return found
+        given = self.signature.bind(*args, **known)  # which says what is wrong
         given.apply_defaults()
         return given.arguments
+
+    @functools.cached_property
+    def _defaults(self) -> dict[str, Any]:
+        own = self.signature.parameters.items()
+        return {name: x.default for name, x in own if x.default is not x.empty}
+
+    @functools.cached_property
+    def _positional(self) -> int:
+        kinds = [x.kind for x in self.signature.parameters.values()]
+        return sum(kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for kind in kinds)
 
 
 _DECLARED: dict[str, Declared] = {}
