@@ -465,12 +465,13 @@ class Until(NamedTuple):
     """The conditions that end a loop; each that is not None is checked.
 
     It ends before an iteration in which the vector or matrix `empty` has no entry, after one that
-    left `unchanged` as it was, and after so many `times`.
+    left `unchanged` as it was, and after so many `times`; the first `done` iterations have run.
     """
 
     empty: Handle | None = None
     unchanged: Handle | None = None
     times: int | None = None
+    done: int = 0
 
 
 class Levels(Protocol):

@@ -174,6 +174,10 @@ class Capabilities(NamedTuple):
         What runs statements in a row as one program. None: each statement runs by itself.
     threads : callable or None
         Returns the most threads that a statement takes now; None where a device computes.
+    patience : callable or None
+        Of a backend that neither fuses nor searches: ``patience(handles, turns)`` returns after how
+        many iterations of a loop that names these objects `plan_loop` is asked to run the rest as
+        one program; None for never. `turns` are `Until`, or the levels of a sweep.
     """
 
     fuses: bool = False
@@ -187,6 +191,7 @@ class Capabilities(NamedTuple):
     clusters: Callable[[Handle, int | None], Clusters | None] | None = None
     batches: Batches | None = None
     threads: Callable[[], int] | None = None
+    patience: Callable[[Sequence[Handle], ops.Until | ops.Levels], int | None] | None = None
 
     @property
     def records(self) -> bool:

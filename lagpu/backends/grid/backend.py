@@ -316,6 +316,7 @@ class GridBackend:
             systems=tuple(systems.SYSTEMS),
             parts=Parts(self.pieces),
             clusters=self._clusters,
+            patience=None,
         )
 
     def __repr__(self) -> str:

@@ -10,7 +10,6 @@ from lagpu.algebra.tables import binary, indexunary, monoid, semiring, unary
 from lagpu.backends.gpu.device.peers import Peers
 from lagpu.backends.gpu.device.protocol import named_error
 from lagpu.backends.gpu.fused import emit
-from lagpu.backends.gpu.fused.match import distinct, holds, match_search
 from lagpu.backends.gpu.fused.program.pieces import Numbering, PieceProgram, Tables
 from lagpu.backends.gpu.fused.program.run import why_not_generated
 from lagpu.backends.gpu.fused.search_grid import extreme_values, match_relaxation
@@ -23,6 +22,7 @@ from lagpu.backends.grid.partition import GridHandle, Partition, become_all
 from lagpu.backends.grid.pieces import Pieces, from_entries, may_gather, on_one_device
 from lagpu.backends.grid.search import BITS, num_slots, renumbered, slots_of
 from lagpu.backends.grid.statements import reduce
+from lagpu.backends.match import distinct, holds, match_search
 from lagpu.dtypes import BOOL
 from lagpu.host.interrupt import heard
 from lagpu.operations import Descriptor, Handle, Rejection, Statement, Sweep, Until, operands_of

@@ -12,16 +12,9 @@ import numpy as np
 
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.peers import MOST_PEERS, Peers, posts_words
-from lagpu.backends.gpu.device.protocol import CheckedLaunch, named_error
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, named_error
 from lagpu.backends.gpu.fused import search_grid
 from lagpu.backends.gpu.fused.loop import lasts
-from lagpu.backends.gpu.fused.match import (
-    VALUE,
-    SearchBody,
-    match_search,
-    why_no_search,
-    why_no_values,
-)
 from lagpu.backends.gpu.fused.search_grid import block_of, form_arguments
 from lagpu.backends.gpu.kernels import constant, kernel
 from lagpu.backends.gpu.ops.planner import alpha_of, beta_of, gamma_of
@@ -45,6 +38,13 @@ from lagpu.backends.grid.systems import (
     SystemLoop,
     plan_system,
     why_no_system_search,
+)
+from lagpu.backends.match import (
+    VALUE,
+    SearchBody,
+    match_search,
+    why_no_search,
+    why_no_values,
 )
 from lagpu.backends.protocol import LoopRow, Phase, Sent
 from lagpu.host.interrupt import heard
@@ -380,7 +380,8 @@ class PieceSpace:
     ) -> CheckedLaunch:
         """Prepare the launch with the arguments that all searches of this kind share."""
         slots, part, push = self._slots, body.A, self._push
-        device, (predecessors, successors) = part.device, self.forms(part)
+        device: Device = part.device
+        predecessors, successors = self.forms(part)
         sums, iso = kind.sums, kind.iso
         macros, prelude = search_grid.search_macros(body, predecessors, iso, sums, kind.keep)
         macros |= {"BLOCK": str(self._block), "PEERS": str(space.peers.count)} | logs

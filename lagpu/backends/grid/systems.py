@@ -14,13 +14,13 @@ import scipy.sparse as sp
 
 from lagpu import operations as ops
 from lagpu.algebra.tables import semiring
-from lagpu.backends.gpu.fused.match import DEPTH, NUMBER, SearchBody, match_search
 from lagpu.backends.gpu.ops import planner
 from lagpu.backends.gpu.storage.forms import csr_of
 from lagpu.backends.grid.comm import Arrays
 from lagpu.backends.grid.exchange import FORMS, form_of, packed, summed, unpacked
 from lagpu.backends.grid.partition import GridHandle, become_all, needed
 from lagpu.backends.grid.pieces import Entries, Pieces, cut, entries_of, from_entries
+from lagpu.backends.match import DEPTH, NUMBER, SearchBody, match_search
 from lagpu.backends.policies import choice, number, read_arguments, require_policy
 from lagpu.backends.protocol import Backend, LoopRow, Measured, Phase
 from lagpu.dtypes import BOOL, DType

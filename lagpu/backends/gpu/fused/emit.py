@@ -17,13 +17,13 @@ import numpy as np
 import lagpu.operations as ops
 from lagpu.algebra.tables import unary
 from lagpu.backends.gpu.device.protocol import Device, HostNotification
-from lagpu.backends.gpu.fused.match import distinct, holds
 from lagpu.backends.gpu.kernels import Prelude, accumulator, constant, macros_of
 from lagpu.backends.gpu.ops.elementwise import EWISE_MODES, bound_operand, mask_bits
 from lagpu.backends.gpu.ops.strategies import sums_every_entry
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, may_make_csr
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import Ranked, heads_of, index_types, push_space, ranked
+from lagpu.backends.match import distinct, holds
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.operations import Descriptor, Handle, Product, Statement, operands_of
 

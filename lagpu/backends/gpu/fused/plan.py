@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lagpu.backends.gpu.fused.match import VALUE, SearchBody, match_search
 from lagpu.backends.gpu.fused.program.run import generated_bitmap_loop, generated_loop
 from lagpu.backends.gpu.fused.search_grid import grid_search, relaxation, search_again
 from lagpu.backends.gpu.fused.search_many import per_source_search, search_without_values
@@ -15,6 +14,7 @@ from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.profile import DeviceLoop
 from lagpu.backends.gpu.storage.bitmap import BitmapLevels, BitmapMatrix, MatrixHandle, stride
 from lagpu.backends.gpu.storage.stores import Counters, VectorStore, cast_number
+from lagpu.backends.match import VALUE, SearchBody, match_search
 from lagpu.operations import Multiply, RecordedBody, Rejection, Statement, Sweep, Until, once
 
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-import lagpu.operations as ops
-from lagpu.algebra.operators import BinaryOp, Semiring
-from lagpu.algebra.tables import binary, monoid, semiring
+from lagpu.algebra.tables import binary, monoid
+from lagpu.backends import match
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device
-from lagpu.backends.gpu.fused import match
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, may_last
-from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, SearchBody, matched
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, Prelude, constant, kernel, macros_of
 from lagpu.backends.gpu.ops import planner
 from lagpu.backends.gpu.ops.elementwise import reduce_matrix
@@ -27,8 +24,9 @@ from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, degree_behind_edges, why_no_csr
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, bytes_of, index_type, nwords
 from lagpu.backends.gpu.storage.workspaces import Ranked
+from lagpu.backends.match import MAX_ASSIGNMENTS, RelaxationBody, SearchBody, match_relaxation
 from lagpu.dtypes import BOOL, INT32
-from lagpu.operations import Descriptor, Product, RecordedBody, Rejection, Statement, Until
+from lagpu.operations import RecordedBody, Rejection, Statement, Until
 
 NO_LIMIT = np.uint32(2**32 - 1)
 _LEFT = constant("kLeft")
@@ -495,71 +493,6 @@ def search_macros(
 
 
 # ------------------------------------------------------------------------------------ relaxation
-# By semiring: the comparison that says "is not better", and whether no product is better than the
-# number it is made of, from the least and the largest value of the matrix.
-_ORDERED: dict[Semiring, tuple[BinaryOp, Callable[[Any, Any], bool]]] = {
-    semiring.min_plus: (binary.ge, lambda least, _: least >= 0),
-    semiring.max_plus: (binary.le, lambda _, largest: largest <= 0),
-    semiring.min_max: (binary.ge, lambda *_: True),
-    semiring.max_min: (binary.le, lambda *_: True),
-}
-
-
-class RelaxationBody(NamedTuple):
-    """The body of a relaxation."""
-
-    #: CscMatrix, (n, n): the matrix by columns; of a body that `match_relaxation` returns, the
-    #: product's handle.
-    A: CscMatrix
-    #: ``f``, ``d`` and ``worse`` of ``f(~worse.V, replace=True) << f``, ``d(f.S) << f``, ``f << f
-    #: (+.x) A`` and ``worse << f.ewise_mult(d, "is not better")``.
-    frontier: VectorStore
-    numbers: VectorStore
-    worse: VectorStore
-    product: Product
-    statements: Sequence[Statement]
-
-    def on(self, body: RecordedBody) -> RelaxationBody:
-        """Return the relaxation of a recorded body; this one has places instead of its handles."""
-        A, frontier, numbers, worse, product, _ = self
-        places: tuple[Any, ...] = (A, frontier, numbers, worse)
-        A, frontier, numbers, worse = [body.handles[x.number] for x in places]
-        return RelaxationBody(A, frontier, numbers, worse, product, body)
-
-
-_NONE = Rejection("")
-
-
-@matched
-def match_relaxation(statements: Sequence[Statement], frontier: Any) -> RelaxationBody | Rejection:
-    """Return the parts of a relaxation that runs until `frontier` is empty, or a rejection.
-
-    The caller puts the matrix by columns in the place of the product's handle.
-    """
-    if len(statements) != 4 or not isinstance(statements[2].operation, ops.Multiply):
-        return _NONE
-    f, d, multiply, worse = frontier, statements[1].out, statements[2].operation, statements[3].out
-    product = multiply.product
-    ordered = _ORDERED.get(product.semiring)
-    if ordered is None or product.kernel is not None or product.policy is not None:
-        return _NONE
-    expected = [
-        (f, Descriptor(worse, False, True, None, True), ops.Assign(f)),
-        (d, Descriptor(f, True, False, None, False), ops.Assign(f)),
-        (f, None, multiply._replace(operand=f)),
-        (worse, None, ops.Ewise("ewise_mult", f, d, ordered[0])),
-    ]
-    plain = [s.desc.mask is None and s.desc.is_fresh for s in statements]
-    found = [
-        (s.out, None if is_plain else s.desc, s.operation)
-        for s, is_plain in zip(statements, plain, strict=True)
-    ]
-    if found != expected or len({id(f), id(d), id(worse)}) != 3:
-        return _NONE
-    handle: Any = multiply.matrix
-    return RelaxationBody(handle, f, d, worse, product, statements)
-
-
 def why_not_in_any_order(body: RelaxationBody, until: Until) -> str:
     """Return why the order of relaxing may change the result, or an empty string.
 
@@ -582,7 +515,7 @@ def why_not_in_any_order(body: RelaxationBody, until: Until) -> str:
     if lacking:
         return f"relaxing edges needs the matrix by rows, and {lacking}"
     least, largest = values = extreme_values(A)
-    if not _ORDERED[product.semiring][1](least, largest):
+    if not match.ORDERED[product.semiring][1](least, largest):
         return f"a product may be better than its vertex, with values of {least} to {largest}"
     return _why_worse_than_none(body, values)
 
@@ -658,7 +591,8 @@ class Relaxation(KernelLoop):
         return functools.partial(launch, given), settle
 
     def _space(self) -> Workspace:
-        A, product = self._body.A, self._body.product
+        A: CscMatrix = self._body.A
+        product = self._body.product
         place = f"relaxation {'along' if product.transpose else 'against'} the edges"
         return A.kept(place, lambda: Workspace(by_inputs(A, product), None))
 
@@ -672,8 +606,9 @@ class Relaxation(KernelLoop):
 
     def _bound(self, space: Workspace) -> CheckedLaunch:
         """Prepare the launch with the arguments that all loops of this structure share."""
-        A, kind = self._body.A, self._body.frontier.dtype
-        form, device, n = by_inputs(A, self._body.product), A.device, A.shape[0]
+        A: CscMatrix = self._body.A
+        form, kind = by_inputs(A, self._body.product), self._body.frontier.dtype
+        device, n = A.device, A.shape[0]
         made = self._kernel(space)
         grid = device.max_cooperative_blocks(made, space.block)
         few = device.limits.relaxed_edges

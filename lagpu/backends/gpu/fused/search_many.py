@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.tables import semiring
+from lagpu.backends import match
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, has_free
-from lagpu.backends.gpu.fused import match, search_grid
+from lagpu.backends.gpu.fused import search_grid
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, if_fits, may_last
-from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, Assignment, SearchBody
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel, macros_of
 from lagpu.backends.gpu.ops.planner import SEARCH_PUSH_COST
 from lagpu.backends.gpu.ops.strategies import by_inputs
@@ -22,6 +22,7 @@ from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, bytes_of, require, stride, words_of
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, why_no_csr
 from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore, nwords
+from lagpu.backends.match import MAX_ASSIGNMENTS, Assignment, SearchBody
 from lagpu.backends.policies import sparse_batch_size
 from lagpu.dtypes import BOOL, FP64, INT32, DType
 from lagpu.operations import Product, Rejection

@@ -14,7 +14,6 @@ import lagpu.operations as ops
 from lagpu.backends.gpu.device.protocol import Device, HostNotification
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared
-from lagpu.backends.gpu.fused.match import distinct
 from lagpu.backends.gpu.fused.program.run import MOST_PROGRAMS, counters_of, why_no_line
 from lagpu.backends.gpu.fused.program.text import (
     Line,
@@ -27,6 +26,7 @@ from lagpu.backends.gpu.fused.program.text import (
 from lagpu.backends.gpu.kernels import GRID_BARRIER
 from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.stores import Counters, VectorStore
+from lagpu.backends.match import distinct
 from lagpu.operations import Statement, Until
 
 _KEY, _HANDLES, _NUMBERS = map(operator.itemgetter, range(3))  # of a `Line`

@@ -13,7 +13,6 @@ from lagpu.algebra.operators import IndexUnaryOp
 from lagpu.backends.gpu.device.protocol import Device, has_free
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, if_fits
-from lagpu.backends.gpu.fused.match import distinct, method
 from lagpu.backends.gpu.fused.program.text import (
     Program,
     line_of,
@@ -31,6 +30,7 @@ from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, stride
 from lagpu.backends.gpu.storage.forms import is_symmetric
 from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore, bytes_of, nwords
 from lagpu.backends.gpu.storage.workspaces import chunks_of, index_types
+from lagpu.backends.match import distinct, method
 from lagpu.operations import Handle, RecordedBody, Rejection, Statement, Until, once, operands_of
 
 NO_LIMIT = 2**64 - 1
