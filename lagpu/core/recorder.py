@@ -205,7 +205,7 @@ class Queue:
         place: Any = None
         line = None
         if batches is not None and not (self._is_shared or blocking.get()):
-            place = site if type(site) is int else self._hot(site)
+            place = site if isinstance(site, int) else self._hot(site)
             if place is not None:
                 line = batches.line(s)
         if line is None and not self.statements:

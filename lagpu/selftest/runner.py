@@ -109,13 +109,14 @@ def _shown(cases: list[Case], rows: Iterator[dict[str, Any]]) -> Iterator[dict[s
             progress.advance(task)
 
 
-_listed = functools.cache(_chosen)
+@functools.cache
+def _listed(backend: str, quick: bool) -> list[Case]:
+    return _chosen(backends.get(backend), quick)
 
 
 def _row_of(backend: str, quick: bool, k: int) -> dict[str, Any]:
     """Run case number `k` of a run, in a process of its own."""
-    place = backends.get(backend)
-    return _row(_listed(place, quick)[k], place, backends.get("cpu"))
+    return _row(_listed(backend, quick)[k], backends.get(backend), backends.get("cpu"))
 
 
 def _row(case: Case, place: Backend, oracle: Backend) -> dict[str, Any]:

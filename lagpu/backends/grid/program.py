@@ -12,7 +12,7 @@ from lagpu.backends.gpu.device.protocol import named_error
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.program.pieces import Numbering, PieceProgram, Tables
 from lagpu.backends.gpu.fused.program.run import why_not_generated
-from lagpu.backends.gpu.fused.search_grid import extreme_values, match_relaxation
+from lagpu.backends.gpu.fused.search_grid import extreme_values
 from lagpu.backends.gpu.ops.planner import LONG_SEARCH_DEGREE
 from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
@@ -22,7 +22,7 @@ from lagpu.backends.grid.partition import GridHandle, Partition, become_all
 from lagpu.backends.grid.pieces import Pieces, from_entries, may_gather, on_one_device
 from lagpu.backends.grid.search import BITS, num_slots, renumbered, slots_of
 from lagpu.backends.grid.statements import reduce
-from lagpu.backends.match import distinct, holds, match_search
+from lagpu.backends.match import distinct, holds, match_relaxation, match_search
 from lagpu.dtypes import BOOL
 from lagpu.host.interrupt import heard
 from lagpu.operations import Descriptor, Handle, Rejection, Statement, Sweep, Until, operands_of
@@ -415,7 +415,8 @@ class OnOnePiece:
         self._written, vectors = _vectors_of(statements, until)
         self._whole = {id(x): whole(pieces, x, "loop")[0] for x in vectors}
         of = self._whole | {id(A): copy} | {id(s.out): s.out for s in statements if s.writes_scalar}
-        ends = Until(*(of.get(id(x)) for x in until[:2]), until.times)  # type: ignore[call-arg]
+        empty, unchanged = (of.get(id(x)) for x in until[:2])
+        ends = until._replace(empty=empty, unchanged=unchanged)
         place = pieces.places[0]
         self.inner = place.plan_loop([ops.moved(s, of) for s in statements], ends)
         if not isinstance(self.inner, Rejection):

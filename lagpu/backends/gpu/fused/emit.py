@@ -366,6 +366,8 @@ class LoopScalars:
     leaves the number of the first that did, from 1, or 0.
     """
 
+    unsure: list[tuple[int, ops.ScalarRef]]
+
     def __init__(self, statements: Sequence[Statement], device: Device) -> None:
         read = [ref.scalar for s in statements for ref in s.scalars]
         written = distinct(s.out for s in statements if s.writes_scalar)
@@ -385,7 +387,7 @@ class LoopScalars:
         self, device: Device, written: list[ops.ScalarValue], found: list[ops.ScalarValue]
     ) -> None:
         self._device, self.written, self.all = device, written, found
-        self.unsure: list[tuple[int, ops.ScalarRef]] = []
+        self.unsure = []
         self._out: Array = None  # of the run between `room` and `ran`
 
     def room(self) -> Array:

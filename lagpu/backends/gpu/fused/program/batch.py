@@ -58,7 +58,8 @@ class Batches:
 
     def line(self, statement: Statement) -> Line | None:
         """See `protocol.Batches`: it writes a vector or a scalar, as lines of a kernel do."""
-        _, desc, operation, _ = statement
+        desc = statement.desc
+        operation: Any = statement.operation
         kind = type(operation)
         if kind is ops.AssignScalar and operation.indices and not _has_one_index(statement):
             return None

@@ -12,7 +12,7 @@ from lagpu.backends.gpu.device.peers import Peers, posts_words
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.program.run import NO_LIMIT, GeneratedLoop, counters_of, kept_programs
-from lagpu.backends.gpu.fused.program.text import Program, line_of, signature
+from lagpu.backends.gpu.fused.program.text import Program, lines_of, signature
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel
 from lagpu.backends.gpu.storage.stores import VectorStore, nwords
 from lagpu.operations import Handle, Product, Statement, Until
@@ -242,8 +242,7 @@ class PieceProgram(GeneratedLoop):
     def _kept(self) -> tuple[list[Program], Sequence[Handle]]:
         """See `GeneratedLoop`: by signature, also without scalars."""
         pieces, numberings, sizes = self._shared
-        lines = [line_of(s) for s in self.statements]
-        of, handles, self._numbers = signature(lines, *self._ends)
+        of, handles, self._numbers = signature(lines_of(self.statements), *self._ends)
         own = tuple(sizes.get(id(x), 0) for x in handles)
         return kept_programs(self.device, self._block, of, pieces, numberings, own), handles
 

@@ -15,7 +15,7 @@ from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, if_fits
 from lagpu.backends.gpu.fused.program.text import (
     Program,
-    line_of,
+    lines_of,
     signature,
     without_numbers,
     write_program,
@@ -200,7 +200,7 @@ class GeneratedLoop(KernelLoop):
         if not isinstance(body, RecordedBody):
             if not any(s.writes_scalar or s.scalars for s in body):
                 return [], []
-            of, handles, self._numbers = signature([line_of(s) for s in body], *self._ends)
+            of, handles, self._numbers = signature(lines_of(body), *self._ends)
             return kept_programs(self.device, self._block, of), handles
         places = [None if x is None else body.place_of(x) for x in self._ends]
         if places.count(None) > self._ends.count(

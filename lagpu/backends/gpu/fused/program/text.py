@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -745,6 +745,11 @@ def line_of(statement: Statement) -> Line | None:
     except AttributeError:  # of index lists
         kinds = [getattr(x, "kind", None) or (x.dtype, len(x), "indices") for x in handles]
     return (kind, dtype, desc[1:], what, *kinds), handles, numbers
+
+
+def lines_of(statements: Sequence[Statement]) -> list[Line]:
+    """Return the lines of statements that a program has."""
+    return [cast(Line, line_of(s)) for s in statements]
 
 
 class Signature(NamedTuple):
