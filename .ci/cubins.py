@@ -1,11 +1,12 @@
-"""Compile the kernels of all algorithms for common GPUs, to be shipped in a wheel.
+"""Compile the kernels of all algorithms for common GPUs: for a wheel, and for clones.
 
 Usage: python .ci/cubins.py [--jobs 2] [GPU ...]   (by default sm_80 sm_90 sm_100)
 
-Which kernels these are, calls of the algorithms on the simulated GPU say
-(`lagpu/selftest/kernels.py`). Needs g++ and the packages of the group `compile`; `python -m build`
-takes what lies there. A text that changes later has another hash and is compiled by its user, so
-an old archive is of no use but does no harm.
+Calls of the algorithms on the simulated GPU say which kernels these are
+(`lagpu/selftest/kernels.py`). Kernels that an archive has stay. Needs g++
+and the packages of the group `compile`; `python -m build` takes what lies there. The repository has
+the archive of sm_90. A text that changes later has another hash and is compiled by its user, so an
+old archive is of less use but does no harm.
 """
 
 from __future__ import annotations
@@ -103,14 +104,25 @@ def main() -> None:
         began = time.perf_counter()
         capability = int(arch.removeprefix("sm_"))
         kernels = common_kernels(blocks_of_cluster(capability))
+        toolkit = 1000 * major + 10 * minor
+        code: dict[str, bytes] = {}
+        missing: dict[str, Kernel] = {}
+        for kernel in kernels:
+            options = shipped.options_of(arch, kernel)
+            known = shipped.find_shipped(capability, options, kernel, toolkit)
+            if known is None:
+                missing[shipped.member(options, kernel)] = kernel
+            else:
+                code[shipped.member(options, kernel)] = known
         with ThreadPoolExecutor(given.jobs) as pool:
-            code = list(pool.map(lambda kernel: compiled(kernel, arch), kernels))  # noqa: B023
-        names = [shipped.member(shipped.options_of(arch, kernel), kernel) for kernel in kernels]
-        path = shipped.write_archive(
-            capability, 1000 * major + 10 * minor, dict(zip(names, code, strict=True))
-        )
+            made = pool.map(functools.partial(compiled, arch=arch), missing.values())
+            code.update(zip(missing, made, strict=True))
+        path = shipped.write_archive(capability, toolkit, code)
         took = time.perf_counter() - began
-        print(f"{path}: {len(kernels)} kernels, {path.stat().st_size:,} bytes, {took:.0f} s")
+        print(
+            f"{path}: {len(kernels)} kernels, {len(missing)} of them new, "
+            f"{path.stat().st_size:,} bytes, {took:.0f} s"
+        )
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def _counts(sign: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
         if isinstance(other, np.generic) or not isinstance(other, (int, float, Counter)):
             return NotImplemented
         sides = (other, self) if reflected else (self, other)
-        return Counter(Formula(sign, *map(_side, sides)))
+        return Counter(self.start, Formula(sign, *map(_side, sides)))
 
     return method
 
@@ -60,14 +60,15 @@ def _side(x: Any) -> Any:
 class Counter:
     """The counter of a loop whose body is being recorded, or what is computed with it.
 
-    It stands for its value in every iteration, by the `formula`; `first` is that in the first one.
+    It stands for its value in every iteration, by the `formula`; `first` is that in iteration
+    `start`, where the recording begins.
     """
 
-    __slots__ = ("first", "formula")
+    __slots__ = ("first", "formula", "start")
     __array_ufunc__ = None  # NumPy's numbers would compute with one value
 
-    def __init__(self, formula: Any = None) -> None:
-        self.formula, self.first = formula, number_at(formula, 0)
+    def __init__(self, start: int = 0, formula: Any = None) -> None:
+        self.start, self.formula, self.first = start, formula, number_at(formula, start)
 
     __add__, __radd__ = _counts("+"), _counts("+", True)
     __sub__, __rsub__ = _counts("-"), _counts("-", True)
@@ -98,12 +99,15 @@ class ScalarValue:
     location, holder : object or None
         The device memory that has the value, as given to `defer`, and its device; None once the
         host has the value.
+    kind : tuple
+        What the text of a program depends on: the type.
     """
 
-    __slots__ = ("_fetch", "_value", "dtype", "holder", "location")
+    __slots__ = ("_fetch", "_value", "dtype", "holder", "kind", "location")
 
     def __init__(self, dtype: DType, value: Any = None) -> None:
         self.dtype = dtype
+        self.kind = (dtype,)
         self.set(value)
 
     def get(self) -> Any:
@@ -607,12 +611,13 @@ class Until(NamedTuple):
 
     It ends before an iteration in which the vector or matrix `empty` has no entry, after one that
     left `unchanged` as it was, after so many `times`, and after one that leaves the scalar `holds`
-    with a value that is true.
+    with a value that is true; the first `done` iterations have run.
     """
 
     empty: Handle | None = None
     unchanged: Handle | None = None
     times: int | None = None
+    done: int = 0
     holds: ScalarValue | None = None
 
 

@@ -23,7 +23,7 @@ ORDER = (
     ("host",),
     ("algebra",),
     ("operations",),
-    ("backends.protocol", "backends.policies"),
+    ("backends.protocol", "backends.policies", "backends.match"),
     ("backends.guard", "backends.processes"),
     ("backends.cpu", "backends.gpu"),
     ("backends.grid",),

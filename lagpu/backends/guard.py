@@ -162,6 +162,7 @@ class _Overridden:
             searches=name in offered.systems,
             clusters=None,
             batches=None,
+            patience=None,
         )
         self.last_loop = ""
 

@@ -153,10 +153,9 @@ class Capabilities(NamedTuple):
     Attributes
     ----------
     fuses : bool
-        Whether the backend runs some loops as one program; else it rejects every loop, unless it
-        `searches`.
+        Whether the backend, in one piece, runs most loops as one program.
     searches : bool
-        Whether it runs searches from one frontier as one program; it rejects every other loop.
+        Whether it is a grid that runs some loops, searches among them, as one program.
     kernels, policies : tuple of str
         The names that `Product.kernel` and `Product.policy` may have.
     fused_policies : tuple of str
@@ -175,6 +174,10 @@ class Capabilities(NamedTuple):
         What runs statements in a row as one program. None: each statement runs by itself.
     threads : callable or None
         Returns the most threads that a statement takes now; None where a device computes.
+    patience : callable or None
+        Of a backend that neither fuses nor searches: ``patience(handles, turns)`` returns after how
+        many iterations of a loop that names these objects `plan_loop` is asked to run the rest as
+        one program; None for never. `turns` are `Until`, or the levels of a sweep.
     """
 
     fuses: bool = False
@@ -188,6 +191,7 @@ class Capabilities(NamedTuple):
     clusters: Callable[[Handle, int | None], Clusters | None] | None = None
     batches: Batches | None = None
     threads: Callable[[], int] | None = None
+    patience: Callable[[Sequence[Handle], ops.Until | ops.Levels], int | None] | None = None
 
     @property
     def records(self) -> bool:
@@ -198,16 +202,16 @@ class Capabilities(NamedTuple):
 class Batches(Protocol):
     """Runs statements in a row as one program, once it has one for statements like these."""
 
-    def joins(self, statement: ops.Statement) -> bool:
-        """Whether a statement may be one of a batch."""
+    def line(self, statement: ops.Statement) -> Any:
+        """Return what `plan` needs of a statement, or None if it cannot be one of a batch."""
 
     def plan(
-        self, statements: Sequence[ops.Statement], counted: Handle | None
+        self, statements: Sequence[ops.Statement], lines: Sequence[Any], counted: Handle | None
     ) -> ops.FusedLoop | None:
         """Return the program of such statements; None if there is none, or none yet.
 
-        The number of entries of the vector `counted` is asked for next. The caller holds the lock
-        of the backend.
+        `lines` has what `line` returned for each. The number of entries of the vector `counted` is
+        asked for next. The caller holds the lock of the backend.
         """
 
 

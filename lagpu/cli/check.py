@@ -243,12 +243,12 @@ def compile_kernels(backend: str, jobs: int | None) -> None:
     show(f"the kernels of all algorithms are compiled, in {time.perf_counter() - began:.0f} s")
 
 
-def selftest(backend: str, quick: bool, json_file: Path | None) -> None:
+def selftest(backend: str, quick: bool, jobs: int | None, json_file: Path | None) -> None:
     """Run the self-test, `quick` or whole, print its table, and exit with 1 if a case fails."""
     from lagpu import selftest as tests  # every case: much to import for the other commands
 
     require_writable(json_file, "selftest")
-    report = tests.run(backend, quick=quick)
+    report = tests.run(backend, quick=quick, jobs=jobs or 1)
     if json_file is not None:
         write_json(report, json_file, "selftest")
     totals = report["totals"]

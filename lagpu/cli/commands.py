@@ -313,15 +313,20 @@ row(
     "selftest",
     "check.selftest",
     "Prove an installation: every kernel, operation and algorithm against python-graphblas.",
-    "backend grid quick json_file",
+    "backend grid quick jobs json_file",
     quick=flag("--quick", "One case of each kind: seconds instead of minutes."),
+    jobs=option(
+        int, "Processes that share the cases; by default one: each takes memory of the GPU.", min=1
+    ),
 )
 row(
     "compile",
     "check.compile_kernels",
     "Compile the kernels of all algorithms, so that no first call waits for a compiler.",
     "backend jobs",
-    jobs=option(int, "Processes; by default one a core, at most 8: each takes memory of the GPU."),
+    jobs=option(
+        int, "Processes; by default one a core, at most 8: each takes memory of the GPU.", min=1
+    ),
 )
 row(
     "backends",

@@ -464,17 +464,22 @@ def _of_one(op: UnaryOp, dtype: DType) -> BoundOperator:
     return BoundOperator(op, *op.types(dtype))
 
 
-def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperator:
-    """Return the operator of `apply` with its bound operand, for entries of type `dtype`."""
+def _applied(op: Any, alone: bool) -> Any:
+    """Return the operator of `apply`, given as itself, by its name or as Python's function."""
     if isinstance(op, Parameterized):
         op = op()
-    if isinstance(op, (str, FunctionType, BuiltinFunctionType)):
-        table: Any = unary if left is None and right is None else binary
-        named = next((t for t in (unary, binary, indexunary) if type(op) is str and op in t), table)
-        signed = type(op) is str and op not in named
-        op = table.from_string(op) if signed else named.lookup(op)
-    if isinstance(getattr(op, "op", None), IndexUnaryOp):  # of `lagpu.select`
-        op = op.op
+    if type(op) is str:
+        named = next((t for t in (unary, binary, indexunary) if op in t), None)
+        return (unary if alone else binary).from_string(op) if named is None else named[op]
+    if isinstance(op, (FunctionType, BuiltinFunctionType)):
+        op = (unary if alone else binary).lookup(op)
+    return op.op if isinstance(getattr(op, "op", None), IndexUnaryOp) else op  # `lagpu.select`
+
+
+def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperator:
+    """Return the operator of `apply` with its bound operand, for entries of type `dtype`."""
+    if type(op) is not BinaryOp:
+        op = _applied(op, left is None and right is None)
     if isinstance(op, UnaryOp):
         if left is not None or right is not None:
             raise errors.DomainMismatch(
@@ -574,31 +579,62 @@ def from_rows(
 
 
 def check_compressed(
-    ptr: Any, idx: Any, major: int | None, minor: int | None, what: str
+    ptr: Any, idx: Any, major: int | None, minor: int | None, what: str, device: Any = None
 ) -> tuple[tuple[int, int], Any, Any]:
-    """Return ((major, minor), ptr, idx), or raise what is wrong with compressed arrays."""
+    """Return ((major, minor), ptr, idx), or raise what is wrong with compressed arrays.
+
+    `device` is that of the new matrix, which checks arrays that are on it by one kernel.
+    """
     ptr, idx = integer_array(ptr, what), integer_array(idx, what)
     if major is not None and len(ptr) != as_size(major, what) + 1:
         raise errors.DimensionMismatch(
             f"{what}: the pointer has {len(ptr)} elements != {major} + 1."
         )
-    # Each question to a device is an array until the end, so that it answers once.
-    if len(ptr) == 0 or bool((ptr[:1] != 0) | (ptr[-1:] != len(idx)) | (ptr[1:] < ptr[:-1]).any()):
+    faults, low, high, falls = True, 0, 0, False
+    if len(ptr):
+        there = all(hasattr(x, "__cuda_array_interface__") and _is_plain(x) for x in (ptr, idx))
+        found = device.compressed_faults if there and device is not None else _compressed_faults
+        faults, low, high, falls = found(ptr, idx)
+    if faults:
         raise errors.InvalidValue(f"{what}: the pointer must rise from 0 to {len(idx)}.")
-    minor = extent(idx, minor, f"{what}: index")
-    if len(idx) > 1:
-        falls = idx != idx
-        falls[1:] = idx[1:] <= idx[:-1]
-        falls[ptr % len(idx)] = False  # where a row or column begins; the first never falls
-        if bool(falls.any()):
-            raise errors.InvalidValue(f"{what}: indices must rise within each row or column.")
+    minor = _extent(low, high, minor, f"{what}: index")
+    if falls:
+        raise errors.InvalidValue(f"{what}: indices must rise within each row or column.")
     return (len(ptr) - 1, minor), ptr, idx
+
+
+def _is_plain(array: Any) -> bool:
+    """Whether a kernel may read an array of indices."""
+    return array.dtype in (np.int32, np.int64) and bool(array.flags.c_contiguous)
+
+
+def _compressed_faults(ptr: Any, idx: Any) -> tuple[bool, int, int, bool]:
+    """Return whether the pointer is wrong, the bounds of the indices, and whether some fall."""
+    # Each question to a device is an array until the end, so that it answers once.
+    if bool((ptr[:1] != 0) | (ptr[-1:] != len(idx)) | (ptr[1:] < ptr[:-1]).any()):
+        return True, 0, 0, False
+    low, high = _bounds(idx)
+    if len(idx) < 2:
+        return False, low, high, False
+    falls = idx != idx
+    falls[1:] = idx[1:] <= idx[:-1]
+    falls[ptr % len(idx)] = False  # where a row or column begins; the first never falls
+    return False, low, high, bool(falls.any())
 
 
 def extent(indices: Any, size: int | None, what: str) -> int:
     """Return `size`, checked against the indices, or for None the largest index plus one."""
-    low, high = (int(indices.min()), int(indices.max())) if len(indices) else (0, -1)
-    n = high + 1 if size is None else as_size(size, what)
+    return _extent(*_bounds(indices), size, what)
+
+
+def _bounds(indices: Any) -> tuple[int, int]:
+    """Return the least index and the largest one plus one, or 0 and 0."""
+    return (int(indices.min()), int(indices.max()) + 1) if len(indices) else (0, 0)
+
+
+def _extent(low: int, bound: int, size: int | None, what: str) -> int:
+    high = bound - 1
+    n = bound if size is None else as_size(size, what)
     if low < 0 or high >= n:
         raise outside(what, low if low < 0 else high, n)
     return n

@@ -466,6 +466,10 @@ def write(out: Any, call: Call, desc: Descriptor = _WHOLE, to: Updater | None = 
         raise mixed_backends(call.method, (out, *call.inputs))
     s = Statement(out.data, desc, call.operation, call.dtype)
     recorder, observer = current_recorder(), current_observer()
+    if recorder is None and observer is None:
+        if not queue.takes(s, backend, sys._getframe(2)):
+            run_statement(backend, s)
+        return
     if observer is not None and to is None:
         to = _UsedUpdater(out)
     if recorder is not None and recorder.takes(s, out.ndim, backend):
@@ -473,7 +477,7 @@ def write(out: Any, call: Call, desc: Descriptor = _WHOLE, to: Updater | None = 
             observer.recorded(to, call)
     elif observer is not None and backend is not None:
         observer.statement(to, call, partial(run_statement, backend, s))
-    elif recorder is not None or not queue.takes(s, backend, sys._getframe(1)):
+    else:  # the recorder does not take it, or it is a number for a scalar
         run_statement(backend, s)
 
 

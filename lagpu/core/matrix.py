@@ -181,7 +181,9 @@ class Matrix(Collection, MatrixOperand):
     ) -> Matrix:
         """Return what `from_csc` returns; `symmetric` is True if that is known, and is believed."""
         ptr, idx, values = (arguments.array_of(x, place, "from_csc") for x in arrays)
-        (n, m), ptr, idx = arguments.check_compressed(ptr, idx, shape[1], shape[0], "from_csc")
+        (n, m), ptr, idx = arguments.check_compressed(
+            ptr, idx, shape[1], shape[0], "from_csc", place.device
+        )
         what, kind = arguments.as_values(values, dtype, len(idx), "from_csc")
         data = place.matrix_from_csc(ptr, idx, what, kind, (m, n), symmetric)
         return cls._of(data, kind, (m, n), place, name)
@@ -205,7 +207,9 @@ class Matrix(Collection, MatrixOperand):
         ptr, idx, values = (
             arguments.array_of(x, place, "from_csr") for x in (row_ptr, col_idx, values)
         )
-        shape, ptr, idx = arguments.check_compressed(ptr, idx, nrows, ncols, "from_csr")
+        shape, ptr, idx = arguments.check_compressed(
+            ptr, idx, nrows, ncols, "from_csr", place.device
+        )
         what, kind = arguments.as_values(values, dtype, len(idx), "from_csr")
         data = arguments.from_rows(place, ptr, idx, what, kind, shape)
         return cls._of(data, kind, shape, place, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from threading import RLock, get_ident
@@ -153,9 +153,9 @@ def why_unreadable(x: Any) -> str:
 
 
 HOT = 3  # times that a line runs its statement at once; from then on it is taken for a loop's
-_MOST, _MOST_BYTES = 64, 1 << 28  # statements that wait, and bytes of their outputs
+_MOST, _ROOM = 64, 1 << 28  # statements that wait, and bytes of their outputs
 _REPEATED = 3  # times that a line may come again, if others have come before it
-_ALONE = -1  # the count of a line that no other one joins, and that need not wait
+_AGAIN = 64  # times that a line which has waited alone runs its statement at once again
 _MOST_SITES = 4096  # that are counted; then all counts begin again
 
 blocking: ContextVar[bool] = ContextVar("lagpu_blocking", default=False)
@@ -180,13 +180,16 @@ class Queue:
     def __init__(self) -> None:
         self.statements: list[Statement] = []
         self.backend: Backend | None = None
+        self._lines: list[Any] = []  # what the backend needs of each, to run them together
         self._lock = RLock()
         self._thread = 0
         self._is_shared = False
-        self._bytes = 0
+        self._room = 0  # bytes that outputs may still have, where each statement counts as some
         self._first: Any = None  # the line of the first one
+        self._alone: Any = None  # the line of the last ones that ran, if that was one
         self._sites: dict[Any, int] = {}  # how often each line has come since
         self._seen: dict[Any, int] = {}  # how often each line's statement has come
+        self._ours: set[int] = set()  # the functions of lagpu that lines call, by ``id``
 
     def takes(self, s: Statement, backend: Backend | None, site: FrameType | int) -> bool:
         """Take a statement and return True; or return False, when all before it have run.
@@ -201,57 +204,71 @@ class Queue:
         assert backend is not None
         batches = backend.capabilities.batches
         place: Any = None
-        if batches is not None and not (blocking.get() or self._is_shared):
+        line = None
+        if batches is not None and not (self._is_shared or blocking.get()):
             place = site if isinstance(site, int) else self._hot(site)
+            if place is not None:
+                line = batches.line(s)
+        if line is None and not self.statements:
+            return False
         with self._lock:
-            if self.statements:
-                came = self._sites.get(place, 0)
-                ends = came == _REPEATED or (came and place == self._first)
-                ends = ends or self._bytes > _MOST_BYTES or len(self.statements) >= _MOST
-                if ends and len(self.statements) == 1 and type(place) is tuple:
-                    self._seen[place] = _ALONE
-                    place = None
-                if ends or place is None or backend is not self.backend or not self._is_mine():
-                    self.flush()
-            if place is None or batches is None or self._is_shared:
+            sites = self._sites
+            if (
+                line is None
+                or place in sites
+                or self._room < 0
+                or backend is not self.backend
+                or self._thread != get_ident()
+                or not self.statements
+            ) and not self._opens(line is not None, place, backend):
                 return False
-            if not batches.joins(s):
-                self.flush()
-                return False
-            if not self.statements:
-                self.backend, self._thread, self._first = backend, get_ident(), place
-                self._bytes = 0
-                self._sites.clear()
             self.statements.append(s)
-            self._sites[place] = self._sites.get(place, 0) + 1
-            if not s.writes_scalar:
-                self._bytes += s.out.size * s.out.dtype.numpy.itemsize
+            self._lines.append(line)
+            sites[place] = sites.get(place, 0) + 1
+            self._room -= _ROOM // _MOST + 8 * getattr(s.out, "size", 0)
         return True
 
-    def _is_mine(self) -> bool:
-        """Whether this thread's statements wait."""
-        return self._thread == get_ident()
+    def _opens(self, joins: bool, place: Any, backend: Backend) -> bool:
+        """Run what waits if it must not wait for a statement; return whether that may wait."""
+        if self.statements:
+            came = self._sites.get(place, 0)
+            others = backend is not self.backend or self._thread != get_ident()
+            again = came == _REPEATED or (came > 0 and place == self._first)
+            if not joins or again or others or self._room < 0:
+                self.flush()
+        if not joins or self._is_shared:
+            return False
+        if not self.statements:
+            if place == self._alone:  # it has waited for nothing
+                if type(place) is tuple:
+                    self._seen[place] = HOT - _AGAIN
+                return False
+            self.backend, self._thread, self._first = backend, get_ident(), place
+            self._room = _ROOM
+            self._sites.clear()
+        return True
 
-    def _hot(self, frame: FrameType) -> tuple[int, int, int] | None:
+    def _hot(self, frame: FrameType, inside: int = 0) -> tuple[int, int, int] | None:
         """Return the place of the author's statement, or None if it has not come often.
 
         A line of the author's may run several, from other places inside lagpu.
         """
-        found: FrameType | None = frame
-        inside = 0
-        while found is not None and found.f_globals.get("__name__", "").startswith("lagpu.core."):
+        found: Any = frame
+        while (code := id(found.f_code)) in self._ours:
             inside = 31 * inside + found.f_lasti
             found = found.f_back
-        if found is None:
-            return None
-        site = id(found.f_code), found.f_lasti, inside
-        seen = self._seen.get(site, 0)
+        site = code, found.f_lasti, inside
+        seen = self._seen.get(site)
+        if seen is None:
+            if found.f_globals.get("__name__", "").startswith("lagpu.core."):
+                self._ours.add(code)
+                inside = 31 * inside + found.f_lasti
+                return None if found.f_back is None else self._hot(found.f_back, inside)
+            if len(self._seen) >= _MOST_SITES:
+                self._seen.clear()
+            seen = 0
         if seen >= HOT:
             return site
-        if seen == _ALONE:
-            return None
-        if len(self._seen) >= _MOST_SITES:
-            self._seen.clear()
         self._seen[site] = seen + 1
         return None
 
@@ -269,10 +286,12 @@ class Queue:
             return
         with self._lock, uninterrupted():
             taken, self.statements = self.statements, []
+            lines, self._lines = self._lines, []
             if taken:
-                self._is_shared = self._is_shared or not self._is_mine()
+                self._is_shared = self._is_shared or self._thread != get_ident()
+                self._alone = self._first if len(taken) == 1 else None
                 assert self.backend is not None
-                run_statements(self.backend, taken, counted)
+                run_statements(self.backend, taken, lines, counted)
 
     def forget(self) -> None:
         """Forget what waits: it is that of the process before a fork."""
@@ -284,16 +303,22 @@ os.register_at_fork(after_in_child=queue.forget)
 
 
 def run_statements(
-    backend: Backend, statements: Sequence[Statement], counted: Handle | None = None
+    backend: Backend, statements: Sequence[Statement], lines: Sequence[Any], counted: Handle | None
 ) -> None:
-    """Run statements in order: as one program if the backend has one for them, else one by one."""
+    """Run statements in order: as one program if the backend has one for them, else one by one.
+
+    `lines` are those of `protocol.Batches`, and `counted` is as `flush` takes it.
+    """
     batches = backend.capabilities.batches
     if len(statements) > 1 and batches is not None:
         with backend.lock:  # what a plan has found holds until the program has run
-            program = batches.plan(statements, counted)
+            program = batches.plan(statements, lines, counted)
             if program is not None:
-                with suppress(OutOfMemory):  # then it has done nothing
+                try:
                     program.run()
+                except OutOfMemory:  # it has done nothing
+                    pass
+                else:
                     return
     for s in statements:
         run_statement(backend, s)

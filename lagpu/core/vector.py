@@ -70,12 +70,12 @@ class Vector(Collection):
         backend: str | Backend | None = None,
         name: str | None = None,
     ) -> None:
-        self.dtype = arguments.dtype_for(dtype, "Vector")
+        self.dtype = kind = arguments.dtype_for(dtype, "Vector")
         n = arguments.as_size(size, "Vector")
         self.shape = (n,)
-        self.backend = backends.choose(like, backend)
+        self.backend = place = backends.choose(like, backend)
         self.name = name or self._unnamed
-        self.data = self.backend.vector(self.dtype, n)
+        self.data = place.vector(kind, n)
 
     # -------------------------------------------------------------------------------- in and out
     @classmethod
@@ -338,15 +338,13 @@ class Vector(Collection):
                 del self[i]
                 return
             number = arguments.scalar_value(value, self.dtype, f"{self.name}[{i}]")
-            work = partial(self._flushed().vector_set, self.data, i, number)
-            observer = current_observer()
+            place, observer = self._flushed(), current_observer()
             if observer is None:
-                work()
-            else:
-                dtype = self.dtype
-                observer.entry(
-                    self, lambda: (Updater(self, indices=i), constant(number, dtype)), work
-                )
+                place.vector_set(self.data, i, number)
+                return
+            work = partial(place.vector_set, self.data, i, number)
+            dtype = self.dtype
+            observer.entry(self, lambda: (Updater(self, indices=i), constant(number, dtype)), work)
         else:
             assign(Updater(self, indices=indices), value)
 

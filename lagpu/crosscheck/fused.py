@@ -290,7 +290,7 @@ class LoopTwice:
                 masks = {id(turns.here): here, id(turns.above): above}
                 self._iterate(done, [replaced(s, partial(_swapped, masks)) for s in self._body])
             return
-        empty, unchanged, times, holds = turns
+        empty, unchanged, times, _, holds = turns
         done = 0
         while done != times and (empty is None or of.nvals(empty)):
             old = None if unchanged is None else of.dup(unchanged, unchanged.dtype)

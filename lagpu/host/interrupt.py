@@ -79,29 +79,30 @@ def _is_command() -> bool:
     return words[-1] in ("lagpu", "-mlagpu")
 
 
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Have a KeyboardInterrupt raised behind the block, not in it.
+class uninterrupted:  # noqa: N801 (it is called as a function is)
+    """Has a KeyboardInterrupt raised after the ``with`` block, not in it.
 
     What ends the process at once does so in the block too, and only the main thread is interrupted.
     """
-    seen: list[bool] = []
 
-    def note(_signal: int, _frame: FrameType | None) -> None:
-        seen.append(True)
+    __slots__ = ("_deferred", "_seen")
 
-    try:
-        deferred = _signal.getsignal(_SIGINT) is signal.default_int_handler
-        if deferred:
-            _signal.signal(_SIGINT, note)
-    except ValueError:  # not the main thread
-        deferred = False
-    try:
-        yield
-    finally:
-        if deferred:
+    def __enter__(self) -> None:
+        self._seen = False
+        self._deferred = _signal.getsignal(_SIGINT) is signal.default_int_handler
+        if self._deferred:
+            try:
+                _signal.signal(_SIGINT, self._note)
+            except ValueError:  # not the main thread
+                self._deferred = False
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        self._seen = True
+
+    def __exit__(self, *error: object) -> None:
+        if self._deferred:
             _signal.signal(_SIGINT, signal.default_int_handler)
-            if seen:
+            if self._seen:
                 raise KeyboardInterrupt
 
 
@@ -217,6 +218,11 @@ def on_interrupt(listener: Callable[[], object]) -> Iterator[None]:
             watcher.listeners.remove(listener)
         if replaces:
             watcher.detach()
+
+
+def raises_by_default() -> bool:
+    """Whether Python itself raises an interrupt in this thread: the main one, without a handler."""
+    return _in_main_thread() and _signal.getsignal(_SIGINT) is signal.default_int_handler
 
 
 @contextmanager

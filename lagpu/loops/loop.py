@@ -232,8 +232,8 @@ def keep_known(
 # Run a recorded body again and again: its statements wait for each other, or run by themselves.
 
 
-def replay(backend: Backend, body: Sequence[Statement], until: _Until) -> int:
-    """Run the iterations of a recorded loop, at least one; return how many.
+def replay(backend: Backend, body: Sequence[Statement], until: _Until, done: int = 0) -> int:
+    """Run the iterations of a recorded loop after the first `done`, at least one; return how many.
 
     The body is proved to be the same in every iteration but for counter and scalars. The condition
     is tested as late in an iteration as possible, so that the device has work meanwhile.
@@ -241,7 +241,6 @@ def replay(backend: Backend, body: Sequence[Statement], until: _Until) -> int:
     empty, unchanged = until[:2]
     idle = 0 if empty is None else _count_idle(body, empty)
     first, others = body[:idle], body[idle:]
-    done = 0
     while done != until.times:
         _run(backend, first, done)
         if empty is not None and not empty.nvals:
@@ -338,16 +337,21 @@ def loop(
         times = integer(times, "loop: times", 0)
     queue.flush()
     ends = _Until(until_empty, until_unchanged, times, until)
-    watched = until_unchanged if until_empty is None else until_empty
+    watched = ends.watched
     frame = sys._getframe(1)
     backend = backend_of(read_body(frame), frame) if watched is None else watched.backend
     if backend is None:
         _require_fused("the objects that its body names are on no backend, or on several")
         return _iterate(ends)
     if not backend.capabilities.records:
-        _require_fused(read_body(frame).reason)
+        body = read_body(frame)
+        _require_fused(body.reason)
         backend.last_loop = BY_ITSELF
-        return _iterate(ends)
+        may = not ends.is_over and isinstance(ends.watched, Vector)
+        patience = _patience(backend, ends.handles(), body, frame) if may else None
+        if patience is None:
+            return _iterate(ends)
+        return _iterate_first(backend, ends, patience, body, frame)
     why = "" if current_recorder() is None else IN_A_BODY
     observer = current_observer()
     if observer is not None or isinstance(watched, Matrix):
@@ -363,9 +367,46 @@ def loop(
     if body.scalar and backend_of(body, frame) is not backend:
         why = f"{body.scalar} is a scalar, and the vectors are on several backends"
         body = LoopBody(reason=why)
-    counted = Counted(body.counter, frame.f_globals) if body.counter else None
     learn = partial(keep_known, frame, frame.f_lineno, backend, body)
-    return _record_and_run(backend, ends, body, not blocking.get(), counted, learn)
+    return _record_and_run(backend, ends, body, not blocking.get(), _counted(body, frame), learn)
+
+
+def _counted(body: LoopBody, frame: FrameType) -> Counted | None:
+    return Counted(body.counter, frame.f_globals) if body.counter else None
+
+
+def _patience(
+    backend: Backend, turns: Until | operations.Levels, body: LoopBody, frame: FrameType
+) -> int | None:
+    """Return after how many iterations the backend may run the rest as one program, or None."""
+    ask = backend.capabilities.patience
+    observed = current_observer() is not None or sys.gettrace() is not None
+    if ask is None or observed or not body.statements or body.scalar or _must_fuse.get():
+        return None
+    if why_eager() or current_recorder() is not None:
+        return None
+    local, outer = frame.f_locals, frame.f_globals
+    named = [lookup(name, local, outer) for name in body.names]
+    objects = [x for x in named if isinstance(x, (Vector, Matrix))]
+    if any(x.backend is not backend for x in objects):
+        return None
+    return ask([x.data for x in objects], turns)
+
+
+def _iterate_first(
+    backend: Backend, until: _Until, patience: int, body: LoopBody, frame: FrameType
+) -> Iterator[int]:
+    """Run some iterations by statement; if the loop goes on, record one and run the rest."""
+    done = 0
+    if patience:
+        bound = patience if until.times is None else min(patience, until.times)
+        for turn in _iterate(until._replace(times=bound)):
+            yield turn
+            done = turn + 1
+        if done < patience or done == until.times or not until.watched.nvals:
+            return
+    counted = _counted(body, frame)
+    yield from _record_and_run(backend, until, body, True, counted, lambda _: None, done)
 
 
 class _Until(NamedTuple):
@@ -381,12 +422,17 @@ class _Until(NamedTuple):
         """Whether there is no iteration at all."""
         return self.times == 0 or (self.empty is not None and not self.empty.nvals)
 
-    def handles(self) -> Until:
-        """Return the conditions on handles, for a backend."""
+    @property
+    def watched(self) -> Any:
+        """The vector or matrix of the condition, or None."""
+        return self.unchanged if self.empty is None else self.empty
+
+    def handles(self, done: int = 0) -> Until:
+        """Return the conditions on handles, for a backend that goes on after `done` iterations."""
         empty = None if self.empty is None else self.empty.data
         unchanged = None if self.unchanged is None else self.unchanged.data
         holds = None if self.holds is None else self.holds.data
-        return Until(empty, unchanged, self.times, holds)
+        return Until(empty, unchanged, self.times, done, holds)
 
     def is_left(self, before: Vector | Matrix | None) -> bool:
         """Whether the loop ends after an iteration; `before` is what `unchanged` was until then."""
@@ -468,12 +514,13 @@ def why_eager() -> str:
 
 def _run_known(backend: Backend, until: _Until, body: RecordedBody) -> None:
     """Run a whole loop whose body was recorded before; there is no observer."""
-    if until.is_over:
+    turns = until.handles()
+    if turns.times == 0 or (turns.empty is not None and not backend.nvals(turns.empty)):
         backend.last_loop = "no iteration"
     elif blocking.get():
         _run_eagerly(backend, _INSIDE)
         replay(backend, body, until)
-    elif not _run_whole(backend, partial(backend.plan_loop, body, until.handles())):
+    elif not _run_whole(backend, lambda: backend.plan_loop(body, turns)):
         replay(backend, body, until)
 
 
@@ -484,8 +531,12 @@ def _record_and_run(
     fuse: bool,
     counted: Counted | None,
     learn: Callable[[list[Statement]], None],
+    done: int = 0,
 ) -> Iterator[Any]:
-    """Record the body once and run the whole loop from the record; if impossible, iterate."""
+    """Record the body once and run the whole loop from the record; if impossible, iterate.
+
+    The first `done` iterations have run.
+    """
     if until.is_over:
         backend.last_loop = "no iteration"
         return
@@ -500,12 +551,12 @@ def _record_and_run(
         if until.unchanged is not None and not copies:
             copies.append(until.unchanged.dup())
 
-    watched = until.unchanged if until.empty is None else until.empty
+    watched = until.watched
     recorder = Recorder(backend, None if watched is None else watched.ndim, copy)
     with recorder:  # if the body raises, the statements before the error run at its end
         recorder.open()
         try:
-            yield operations.Counter()
+            yield operations.Counter(done)
         except GeneratorExit:  # nothing else leaves a body that can be recorded
             if fuse:
                 backend.last_loop = "eager: the body raised an error"
@@ -513,14 +564,19 @@ def _record_and_run(
         recorder.close()
         if (len(recorder.statements), recorder.temporaries) == (body.statements, 0):
             learn(recorder.statements)
-        if _run_record(recorder, until, body, fuse, counted):
+        if _run_record(recorder, until, body, fuse, counted, done):
             return
     if not until.is_left(copies[0] if copies else None):
-        yield from _iterate(until, 1)
+        yield from _iterate(until, done + 1)
 
 
 def _run_record(
-    recorder: Recorder, until: _Until, body: LoopBody, fuse: bool, counted: Counted | None
+    recorder: Recorder,
+    until: _Until,
+    body: LoopBody,
+    fuse: bool,
+    counted: Counted | None,
+    done: int,
 ) -> bool:
     """Run all iterations of a recorded loop and return True; False if Python must run the body."""
     backend, statements = recorder.backend, recorder.statements
@@ -528,12 +584,12 @@ def _run_record(
         if fuse:
             _run_eagerly(backend, _why_incomplete(recorder, body))
         return False
-    if fuse and run_recorded(recorder, until.handles(), counted):
+    if fuse and run_recorded(recorder, until.handles(done), counted):
         return True
     if current_observer() is not None or sys.gettrace() is not None:
         return False
     recorder.statements = []
-    done = replay(backend, statements, until)
+    done = replay(backend, statements, until, done)
     if counted is not None:
         counted.leave(done - 1)
     return True
@@ -691,10 +747,15 @@ def sweep(levels: Vector | Matrix) -> Iterator[Pair]:
     queue.flush()
     found = _Levels(levels)
     backend = levels.backend
-    if not backend.capabilities.fuses:
-        _require_fused(read_body(sys._getframe(1), "sweep").reason)
+    if not backend.capabilities.records:
+        frame = sys._getframe(1)
+        body = read_body(frame, "sweep")
+        _require_fused(body.reason)
         backend.last_loop = BY_ITSELF
-        return _iterate_levels(found)
+        may = isinstance(levels, Vector) and found.deepest > 0
+        if not may or _patience(backend, found.data, body, frame) is None:
+            return _iterate_levels(found)
+        return _record_sweep(backend, found, body)
     why = why_eager() or ("" if current_recorder() is None else IN_A_BODY)
     if isinstance(levels, Matrix) and type(found.data) is _HostLevels:
         why = why or "its levels are a matrix that is not stored as a bitmap"
@@ -732,21 +793,21 @@ class _Levels:
 
 
 class _HostLevels:
-    """Levels whose entries are sorted on the host."""
+    """Levels whose entries are sorted on the host: `values`, and `where`, a list of indices."""
 
     def __init__(self, levels: Vector | Matrix) -> None:
         *where, values = levels.to_coo()
         self._backend, self._shape = levels.backend, (*levels.shape,)
         order = np.argsort(values, kind="stable")
-        self._values = values[order]
-        self._where = [x[order] for x in where]
+        self.values = values[order]
+        self.where = [x[order] for x in where]
         self.lowest, self.deepest = 0, -1
         if len(values):
-            self.lowest, self.deepest = (int(level) for level in self._values[[0, -1]])
+            self.lowest, self.deepest = (int(level) for level in self.values[[0, -1]])
 
     def cut(self, d: int) -> Handle:
-        first, last = np.searchsorted(self._values, [d, d + 1])
-        where, true = [x[first:last] for x in self._where], np.True_
+        first, last = np.searchsorted(self.values, [d, d + 1])
+        where, true = [x[first:last] for x in self.where], np.True_
         if len(where) == 1:
             return self._backend.vector_from_coo(where[0], true, BOOL, self._shape[0])
         (rows, cols), (nrows, ncols) = where, self._shape

@@ -223,17 +223,11 @@ def lookup(dotted: str, local: dict[str, Any], outer: dict[str, Any]) -> Any:
 def _tree_of(code: CodeType) -> ast.Module | str:
     """Return the syntax of the file of running code; or why it is not known, as a text."""
     try:
-        with SYNTAX:
-            tree = ast.parse("".join(linecache.getlines(code.co_filename)))
-            whole = compile(tree, code.co_filename, "exec", dont_inherit=True)
-            single = [  # as notebooks compile: each without the __future__ imports before it
-                compile(ast.Module([statement], []), code.co_filename, "exec", dont_inherit=True)
-                for statement in tree.body
-            ]
+        tree, compiled = _parsed("".join(linecache.getlines(code.co_filename)), code.co_filename)
     except (SyntaxError, ValueError):
         return "its source cannot be read"
     behaviour = _behaviour(code)
-    if any(_behaviour(c) == behaviour for part in (whole, *single) for c in _codes(part, code)):
+    if any(_behaviour(c) == behaviour for part in compiled for c in _codes(part, code)):
         return tree
     return "its source differs from the code that runs, or cannot be read"
 
@@ -304,6 +298,16 @@ def _read(code: CodeType, line: int, callee: str) -> LoopBody:
         return LoopBody(reason=str(impure))
 
 
+@functools.lru_cache(maxsize=16)
+def _parsed(text: str, file: str) -> tuple[ast.Module, list[CodeType]]:
+    """Return the tree of a file, and its code: of the whole, and of each statement by itself."""
+    with SYNTAX:
+        tree = ast.parse(text)
+        parts = [tree, *(ast.Module([statement], []) for statement in tree.body)]
+        # A notebook compiles each statement without the __future__ imports before it.
+        return tree, [compile(part, file, "exec", dont_inherit=True) for part in parts]
+
+
 def _behaviour(code: CodeType) -> tuple[Any, ...]:
     """Return everything that decides the behaviour of a code object, but the functions inside."""
     constants = tuple(c for c in code.co_consts if not isinstance(c, CodeType))
@@ -343,7 +347,10 @@ def _function_around(loop: ast.For, tree: ast.Module) -> ast.AST | None:
     scopes = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     around: ast.AST | None = None
     for node in ast.walk(tree):  # the innermost is the last
-        if isinstance(node, scopes) and any(inner is loop for inner in ast.walk(node)):
+        if not isinstance(node, scopes):
+            continue
+        near = node.lineno <= loop.lineno <= (node.end_lineno or loop.lineno)
+        if near and any(inner is loop for inner in ast.walk(node)):
             around = node
     return None if isinstance(around, ast.ClassDef) else around
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import networkx as nx
 
-from lagpu import errors
+from lagpu import backends, errors
 from lagpu.nx.graph import Graph, empty_like
 
 #: The version of NetworkX, as (3, 6).
@@ -38,14 +40,30 @@ class Declared:
     only: Mapping[str, tuple[Any, ...]]  # supported values of arguments that lagpu restricts
     not_for: tuple[str, ...]  # of "directed", "multigraph"
     quick: bool  # NetworkX takes less time than the conversion of the graph
+    by_level: bool  # on cpu each level costs time, which NetworkX does not count
 
     def bind(self, args: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return all arguments by name; a keyword that NetworkX lacks may be given as None."""
         own = self.signature.parameters
         known = {name: x for name, x in kwargs.items() if name in own or x is not None}
-        given = self.signature.bind(*args, **known)
+        first = dict(zip(own, args, strict=False))
+        found = self._defaults | first | known
+        once = len(first) == len(args) <= self._positional and not first.keys() & known
+        if once and len(found) == len(own):
+            return found
+        given = self.signature.bind(*args, **known)  # which says what is wrong
         given.apply_defaults()
         return given.arguments
+
+    @functools.cached_property
+    def _defaults(self) -> dict[str, Any]:
+        own = self.signature.parameters.items()
+        return {name: x.default for name, x in own if x.default is not x.empty}
+
+    @functools.cached_property
+    def _positional(self) -> int:
+        kinds = [x.kind for x in self.signature.parameters.values()]
+        return sum(kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for kind in kinds)
 
 
 _DECLARED: dict[str, Declared] = {}
@@ -60,6 +78,7 @@ def answers(
     *,
     not_for: tuple[str, ...] = (),
     quick: bool = False,
+    by_level: bool = False,
     iterator: bool = False,
     **only: tuple[Any, ...],
 ) -> Callable[[Callable[..., R]], Callable[..., R]]:
@@ -95,7 +114,7 @@ def answers(
                 raise
 
         signature = inspect.Signature(parameters)
-        rules = Declared(call, signature, fixed | only, not_for, quick)
+        rules = Declared(call, signature, fixed | only, not_for, quick, by_level)
         _DECLARED[name] = rules
         return call
 
@@ -140,20 +159,80 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
 def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
     """Return True if a call that can run is likely faster than NetworkX' own, else why not."""
     rules = declared(name)
-    G = rules.bind(args, kwargs)["G"]
+    given = rules.bind(args, kwargs)
+    G = given["G"]
     if isinstance(G, Graph):
         return True
+    why = _ends_early(given)
+    if why:
+        return f"{name} of NetworkX ends early {why}."
     settings: Any = nx.config.backends["lagpu"]
     least, converted = settings.least_edges, _converted(G)
-    edges = G.number_of_edges() if converted is None else converted.number_of_edges()
+    edges = _noted(G, "lagpu edges", G.number_of_edges)
     if edges < least:
         return (
             f"the graph has {edges} edges, and below {least} NetworkX is about as fast; "
             "nx.config.backends.lagpu.least_edges sets the limit."
         )
-    if rules.quick and converted is None and not _searched_often(G):
+    quick = rules.quick or any(_is_node(G, given.get(x)) for x in ("u", "v", "nbunch"))
+    if quick and converted is None and not _searched_often(G):
         return f"{name} of NetworkX takes less time than to convert the graph for one call."
+    on_host = rules.by_level and backends.get().device is None
+    if on_host and _noted(G, "lagpu deep", lambda: _is_deep(G)):
+        return f"the graph is deep, and {name} of lagpu takes time for each level."
     return True
+
+
+def _is_node(G: Any, x: Any) -> bool:
+    try:
+        return x is not None and x in G
+    except TypeError:  # not hashable: a list of nodes
+        return False
+
+
+def _ends_early(given: Mapping[str, Any]) -> str:
+    """Return what ends NetworkX' own function before it has seen the graph, or an empty string."""
+    for bound in ("cutoff", "depth_limit", "distance"):
+        if given.get(bound) not in (None, math.inf):
+            return f"at its {bound}"
+    if given.get("source") is not None and given.get("target") is not None:
+        return "at its target"
+    return "with one node" if _is_node(given["G"], given.get("nodes")) else ""
+
+
+_PROBED, _DEEP = 512, 16  # nodes that a search may meet, and levels that they have in a deep graph
+
+
+def _is_deep(G: Any) -> bool:
+    """Return True if short searches from three nodes meet few nodes at each level."""
+    some = itertools.islice(G, 0, None, max(1, len(G) // 3))
+    return any(_levels_of_few(G, node) >= _DEEP for node in some)
+
+
+def _noted(G: Any, key: str, find: Callable[[], R]) -> R:
+    """Return what `find` returned before, unless the graph has changed: NetworkX clears notes."""
+    cache = getattr(G, "__networkx_cache__", None)
+    if cache is None:
+        return find()
+    if key not in cache:
+        cache[key] = find()
+    return cast(R, cache[key])
+
+
+def _levels_of_few(G: Any, node: Any) -> int:
+    """Return the levels of a search that ends when it has met some nodes."""
+    seen, layer, levels = {node}, [node], 0
+    while layer:
+        found = []
+        for v in layer:
+            for w in G.adj[v]:
+                if len(seen) >= _PROBED:
+                    return levels
+                if w not in seen:
+                    seen.add(w)
+                    found.append(w)
+        layer, levels = found, levels + 1
+    return levels
 
 
 def _converted(G: Any) -> Graph | None:

@@ -16,6 +16,7 @@ from lagpu import backends
 from lagpu.backends.processes import in_step
 from lagpu.core import Matrix
 from lagpu.errors import LagpuError
+from lagpu.host.ordered import Graph as Ordered
 from lagpu.io.networkx_graphs import Adjacency, adjacency
 
 Array = np.ndarray[Any, Any]
@@ -36,6 +37,7 @@ class Graph:
         self.whole = whole
         self._directed, self._multigraph = directed, multigraph
         self._matrices: dict[Any, Matrix] = {}
+        self._ordered: dict[bool, Ordered] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the matrices, which belong to this process and its device."""
@@ -143,6 +145,15 @@ class Graph:
     def along(self, *, back: bool = False) -> tuple[Array, Array]:
         """Return (row, column) of each edge, (m,), in NetworkX' order, or reversed by vertices."""
         return self._reversed if back and self._directed else (self.edges.rows(), self.edges.cols)
+
+    def ordered(self, *, back: bool = False) -> Ordered:
+        """Return the edges of each node in NetworkX' order, or the reversed ones by vertices."""
+        back = back and self._directed
+        if back not in self._ordered:
+            rows, cols = self.along(back=back)
+            count = np.bincount(rows, minlength=len(self))
+            self._ordered[back] = Ordered(np.append(0, np.cumsum(count)), cols)
+        return self._ordered[back]
 
     @functools.cached_property
     def _reversed(self) -> tuple[Array, Array]:

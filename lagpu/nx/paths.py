@@ -11,8 +11,11 @@ import networkx as nx
 import numpy as np
 
 from lagpu import algorithms
+from lagpu.algorithms import betweenness
+from lagpu.dtypes import INT64
 from lagpu.errors import CycleFound, NoPath
 from lagpu.host.columns import listed
+from lagpu.host.ordered import NONE, level_ends, ordered
 from lagpu.nx.answers import answers
 from lagpu.nx.graph import Graph
 
@@ -55,9 +58,20 @@ def levels_from(
 def visited(
     G: Graph, sources: Sequence[int], limit: Any = None, *, back: bool = False
 ) -> tuple[Array, Array, Array]:
-    """Return the vertices in NetworkX' order, their parents, and the level of every vertex."""
-    levels = levels_from(G, sources, limit, back=back)
-    return *_breadth_first(*G.along(back=back), levels, sources), levels
+    """Return the vertices as a queue visits them, their parents, and the level of every vertex.
+
+    The parents of the sources, and levels of vertices that are not reached, are -1.
+    """
+    levels, first, most = np.full(len(G), -1), len(sources), _steps(limit)
+    if not sources:
+        return NONE, NONE, levels
+    order, above = ordered(G.ordered(back=back), np.array(sources))
+    ends = level_ends(order, above, first)
+    order = order[: None if most is None else ends[min(most, len(ends) - 1)]]
+    levels[order] = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))[: len(order)]
+    parents = above[order]
+    parents[:first] = -1
+    return order, parents, levels
 
 
 class _Down:
@@ -73,27 +87,6 @@ class _Down:
         """Return (parent, child) of the edges of some parents, one parent after the other."""
         counts, places = listed(self.ptr, parents)
         return np.repeat(parents, counts), self.cols[places]
-
-
-def _breadth_first(
-    rows: Array, cols: Array, levels: Array, sources: Sequence[int]
-) -> tuple[Array, Array]:
-    """Return the vertices as a queue visits them, and the parent of each, -1 for the sources.
-
-    The edges of a vertex are side by side in `rows` and `cols`, in NetworkX' order.
-    """
-    down, place = _Down(rows, cols, levels), np.empty(len(levels), np.int64)
-    layer = np.asarray(sources, np.int64)
-    order, parents = [layer], [np.full(len(layer), -1)]
-    while layer.size:
-        above, below = down.of(layer)
-        at = np.arange(len(below))
-        place[below[::-1]] = at[::-1]  # of equal indices the last one assigns: the first edge
-        first = place[below] == at
-        layer = below[first]
-        order.append(layer)
-        parents.append(above[first])
-    return np.concatenate(order), np.concatenate(parents)
 
 
 def generations(rows: Array, cols: Array, levels: Array) -> list[Array]:
@@ -176,8 +169,7 @@ def bfs_layers(G: Graph, sources: Any) -> Iterator[list[Any]]:
 def descendants_at_distance(G: Graph, source: Any, distance: Any) -> set[Any]:
     """Return the nodes of one distance from a node."""
     start = require(G, source, _UNKNOWN, nx.NetworkXError)
-    chosen = levels_from(G, [start]) == distance if distance >= 0 else np.zeros(len(G), bool)
-    return G.where(chosen)
+    return G.where((distance >= 0) & (levels_from(G, [start], distance) == distance))
 
 
 @answers(quick=True)
@@ -196,9 +188,6 @@ def _reached(G: Graph, source: Any, back: bool) -> set[Any]:
     kind = "digraph" if G.is_directed() else "graph"
     start = require(G, source, f"The node {{}} is not in the {kind}.", nx.NetworkXError)
     return G.where(levels_from(G, [start], back=back) > 0)
-
-
-_SOURCES = 64  # searched together
 
 
 def _lengths(G: Graph, start: int, cutoff: Any, *, back: bool = False) -> dict[Any, int]:
@@ -273,12 +262,15 @@ def average_shortest_path_length(G: Graph) -> float:
     if n == 1:
         return 0
     A = G.matrix()
-    for begin in range(0, n, _SOURCES):
-        levels = algorithms.bfs_levels_multi(A, list(range(begin, min(n, begin + _SOURCES))))
-        if levels.nvals < levels.nrows * n:
+    for some in betweenness.batches(A, list(range(n)), None):
+        if len(some) == 1:
+            levels: Any = algorithms.bfs_levels(A, some[0])
+        else:
+            levels = algorithms.bfs_levels_multi(A, some)
+        if levels.nvals < len(some) * n:
             what = "strongly connected" if G.is_directed() else "connected"
             raise nx.NetworkXError(f"Graph is not {what}.")
-        total += levels.to_csc()[2].sum(dtype="int64").item()
+        total += int(levels.dup(INT64).reduce("plus").new().value)
     return total / (n * (n - 1))
 
 

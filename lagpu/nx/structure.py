@@ -80,7 +80,7 @@ def is_weakly_connected(G: Graph) -> bool:
     return not _labels(G).any()
 
 
-@answers()
+@answers(by_level=True)
 def strongly_connected_components(G: Graph) -> Iterator[set[Any]]:
     """Return an iterator over the strong components; edges lead to those that came before."""
     labels = algorithms.strongly_connected_components(G.matrix()).to_dense()
@@ -92,7 +92,7 @@ def strongly_connected_components(G: Graph) -> Iterator[set[Any]]:
     return _sets(G, labels - levels * n)
 
 
-@answers()
+@answers(by_level=True)
 def number_strongly_connected_components(G: Graph) -> int:
     """Return the number of strong components."""
     return len(np.unique(algorithms.strongly_connected_components(G.matrix()).to_dense()))
@@ -104,7 +104,7 @@ def is_strongly_connected(G: Graph) -> bool:
     return all((levels_from(G, [0], back=back) >= 0).all() for back in (False, True))
 
 
-@answers(not_for=("multigraph",))
+@answers(by_level=True, not_for=("multigraph",))
 def core_number(G: Graph) -> dict[Any, int]:
     """Return the largest k such that a node is in the k-core, by nodes."""
     if G.has_loops:
@@ -118,7 +118,7 @@ def core_number(G: Graph) -> dict[Any, int]:
     return G.named((algorithms.core_number(A).to_dense() * times).tolist())
 
 
-@answers(not_for=("multigraph",))
+@answers(by_level=True, not_for=("multigraph",))
 def k_core(G: Graph, k: Any, core_number: Any) -> Any:
     """Return the k-core as a NetworkX graph with all attributes."""
     core = _core_number(G) if core_number is None else core_number
@@ -159,13 +159,13 @@ def maximal_independent_set(G: Graph, nodes: Any, seed: Any) -> Any:
     return independent if NETWORKX < (3, 7) else set(independent)
 
 
-@answers(quick=True)
+@answers(by_level=True, quick=True)
 def is_bipartite(G: Graph) -> bool:
     """Return True if each edge joins two sides."""
     return algorithms.is_bipartite(G.matrix())
 
 
-@answers(quick=True)
+@answers(by_level=True, quick=True)
 def color(G: Graph) -> dict[Any, int]:
     """Return 0 or 1 by nodes, 1 for the first node of each component that has an edge."""
     sides, _ = algorithms.bipartite_sides(G.matrix())
@@ -183,7 +183,7 @@ def color(G: Graph) -> dict[Any, int]:
     return G.named(np.where(alone, 0, same).tolist())
 
 
-@answers(quick=True)
+@answers(by_level=True, quick=True)
 def sets(G: Graph) -> tuple[set[Any], set[Any]]:
     """Return the two sides of a connected bipartite graph."""
     if algorithms.connected_components(G.matrix()).to_dense().any():
@@ -207,19 +207,19 @@ def _generations(G: Graph) -> list[list[Any]]:
     return [[nodes[v] for v in part.tolist()] for part in generations(*G.along(), levels)]
 
 
-@answers(quick=True, iterator=True)
+@answers(by_level=True, quick=True, iterator=True)
 def topological_generations(G: Graph) -> Iterator[list[Any]]:
     """Return an iterator over the nodes of each generation."""
     return iter(_generations(G))
 
 
-@answers(quick=True, iterator=True)
+@answers(by_level=True, quick=True, iterator=True)
 def topological_sort(G: Graph) -> Iterator[Any]:
     """Return an iterator over the nodes, each after those that lead to it."""
     return itertools.chain.from_iterable(_generations(G))
 
 
-@answers(quick=True)
+@answers(by_level=True, quick=True)
 def is_directed_acyclic_graph(G: Graph) -> bool:
     """Return True for a directed graph without cycles."""
     if not G.is_directed():
@@ -247,7 +247,7 @@ def betweenness_centrality(
     return G.named(found.to_dense().tolist())
 
 
-@answers(not_for=("multigraph",))
+@answers(by_level=True, not_for=("multigraph",))
 def edge_betweenness_centrality(
     G: Graph, k: int | None, normalized: bool, seed: Any
 ) -> dict[Any, float]:

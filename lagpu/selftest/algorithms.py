@@ -94,7 +94,8 @@ def _run(row: Algorithm, graphs: Sequence[Graph]) -> Callable[[Backend, Backend]
                 dtype = (BOOL, INT64)[j % 2]
                 where = f"{graph.name}, {dtype}, from {source}"
                 try:
-                    right = outcome(row, Inputs.of(graph.matrix(dtype, oracle), source))
+                    with eager():  # statement by statement
+                        right = outcome(row, Inputs.of(graph.matrix(dtype, oracle), source))
                     inputs = Inputs.of(graph.matrix(dtype, place), source)
                     differs = difference(outcome(row, inputs), right, rounded=True)
                     if not differs and j == k % 2:

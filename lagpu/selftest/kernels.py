@@ -33,6 +33,7 @@ TYPES: Mapping[str, tuple[DType, ...]] = {
 }
 _SIZES = {"hubs": (7, 5), "directed": (7, 5), "road": (12, 5)}  # and for what takes long
 _MULTI = next(row.key for row in ALGORITHMS if row.name == "bfs_levels_multi")
+_EDGES = next(row.key for row in ALGORITHMS if row.name == "edge_betweenness_centrality")
 _MANY = list(range(64))  # sources, which take other kernels than a few
 _ROOM = 25_000  # bytes of shared memory: tables fit, and bits of all vertices do not
 
@@ -49,6 +50,13 @@ def calls(place: Backend, seed: int = 1) -> Iterator[tuple[str, Callable[[], Any
         yield from selected(place, seed, {k: TYPES[k] for k in ("directed", "road")}, ALGORITHMS)
         of_products = [row for row in ALGORITHMS if row.topic == "triangles"]
         yield from selected(place, seed, {"hubs": TYPES["hubs"]}, of_products)
+    yield _EDGES, functools.partial(_checks_arrays, place.device)
+
+
+def _checks_arrays(device: Any) -> None:
+    """Check compressed arrays, as edge betweenness does with those that are on a real device."""
+    ptr, idx = np.arange(3), np.zeros(2, np.int32)
+    device.compressed_faults(*map(device.from_host, (ptr, idx)))
 
 
 def compile_all(backend: str, jobs: int) -> None:

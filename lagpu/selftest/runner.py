@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import multiprocessing
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -19,7 +22,7 @@ from lagpu.selftest import algorithms, operations
 from lagpu.selftest.case import Case, kind_of
 
 
-def run(backend: str = "auto", *, quick: bool = False) -> dict[str, Any]:
+def run(backend: str = "auto", *, quick: bool = False, jobs: int = 1) -> dict[str, Any]:
     """Run every case on a backend, with a progress bar on stderr.
 
     Parameters
@@ -28,6 +31,8 @@ def run(backend: str = "auto", *, quick: bool = False) -> dict[str, Any]:
         Name of the backend.
     quick : bool
         Whether to run one case of each kind alone.
+    jobs : int
+        Number of processes that share the cases; each takes memory of the GPU.
 
     Returns
     -------
@@ -42,10 +47,15 @@ def run(backend: str = "auto", *, quick: bool = False) -> dict[str, Any]:
     """
     place, oracle = backends.get(backend), backends.get("cpu")
     start = time.perf_counter()
-    cases = list(_cases(place))
-    if quick:
-        cases = _one_of_each_kind(cases)
-    rows = [_row(case, place, oracle) for case in _shown(cases)]
+    cases = _chosen(place, quick)
+    if jobs > 1:
+        # A process forked from one that has a CUDA context cannot use the GPU.
+        spawn = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(jobs, mp_context=spawn) as pool:
+            found = pool.map(functools.partial(_row_of, backend, quick), range(len(cases)))
+            rows = list(_shown(cases, found))
+    else:
+        rows = list(_shown(cases, (_row(case, place, oracle) for case in cases)))
     device = place.device
     passed = sum(row["passed"] for row in rows)
     return {
@@ -70,6 +80,12 @@ def _cases(place: Backend) -> Iterator[Case]:
     yield from algorithms.cases()
 
 
+def _chosen(place: Backend, quick: bool) -> list[Case]:
+    """Return the cases of a run, which every process lists in the same order."""
+    cases = list(_cases(place))
+    return _one_of_each_kind(cases) if quick else cases
+
+
 def _one_of_each_kind(cases: list[Case]) -> list[Case]:
     """Return one case of each kernel, operation and algorithm; the first ones are degenerate.
 
@@ -82,14 +98,25 @@ def _one_of_each_kind(cases: list[Case]) -> list[Case]:
     return [replace(case, run=case.brief or case.run) for case in chosen]
 
 
-def _shown(cases: list[Case]) -> Iterator[Case]:
-    """Yield the cases while a progress bar shows on stderr."""
+def _shown(cases: list[Case], rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the cases while a progress bar on stderr names the case that runs."""
     errors = Console(stderr=True)
     with Progress(console=errors, transient=True, disable=not errors.is_terminal) as progress:
-        task = progress.add_task("self-test")
-        for case in progress.track(cases, task_id=task):
+        task = progress.add_task("self-test", total=len(cases))
+        for case in cases:
             progress.update(task, description=f"{case.group}: {case.name}")
-            yield case
+            yield next(rows)
+            progress.advance(task)
+
+
+@functools.cache
+def _listed(backend: str, quick: bool) -> list[Case]:
+    return _chosen(backends.get(backend), quick)
+
+
+def _row_of(backend: str, quick: bool, k: int) -> dict[str, Any]:
+    """Run case number `k` of a run, in a process of its own."""
+    return _row(_listed(backend, quick)[k], backends.get(backend), backends.get("cpu"))
 
 
 def _row(case: Case, place: Backend, oracle: Backend) -> dict[str, Any]:

@@ -32,6 +32,7 @@ WITH_TEXT = [op for op in (*unary, *binary) if op.body and not op.cuda.startswit
 FREE = {
     "floordiv": lambda x, y: y == 0 or is_overflow(x, y),
     "rfloordiv": lambda x, y: x == 0 or is_overflow(y, x),
+    "mod": lambda x, y: y in (0, -1),  # it divides the least number by -1, which ends Python
     "binom": lambda n, k: abs(float(n)) > 40,
     "ldexp": lambda x, y: not abs(float(y)) < 2**31,  # C casts it to int
 }
@@ -65,6 +66,8 @@ def close(got, wanted, dtype):
 
 def python_graphblas(op):
     module = gb.binary if isinstance(op, BinaryOp) else gb.unary
+    if op.name == "mod":  # Python's, which python-graphblas has as NumPy's alone
+        return gb.binary.numpy.mod
     return getattr(module.ss if op.name in dir(module.ss) else module, op.name)
 
 

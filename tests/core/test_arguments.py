@@ -16,13 +16,14 @@ from lagpu import (
     Matrix,
     Scalar,
     Vector,
+    backends,
     binary,
     indexunary,
     monoid,
     semiring,
     unary,
 )
-from lagpu.core.arguments import as_size, scalar_dtype, scalar_value
+from lagpu.core.arguments import as_size, check_compressed, scalar_dtype, scalar_value
 from lagpu.errors import (
     DimensionMismatch,
     DomainMismatch,
@@ -442,3 +443,44 @@ def test_a_python_function_is_an_operator_on_cpu(backend):
     for wrong in (lambda: u.apply(halved, right=1), lambda: u.select(halved)):
         with pytest.raises(DomainMismatch, match="halved: has no result"):
             wrong()
+
+
+class OnDevice(np.ndarray):
+    """Host memory that says it is a device's, as that of the simulated one is."""
+
+    __cuda_array_interface__ = {}  # noqa: RUF012
+
+
+CSC = {
+    "right": ([0, 2, 2, 3], [0, 7, 1], 8),
+    "empty": ([0, 0], [], 3),
+    "no columns": ([0], [], 3),
+    "size from the indices": ([0, 2, 2, 3], [0, 7, 1], None),
+    "long column": ([0, 70, 70, 71], [*range(70), 4], 70),
+    "no pointer": ([], [], 2),
+    "begins late": ([1, 2], [0, 1], 2),
+    "ends early": ([0, 1], [0, 1], 2),
+    "falls": ([0, 2, 1, 2], [0, 1], 2),
+    "beyond the end": ([0, 9, 2], [0, 1], 2),
+    "negative": ([0, -1, 2], [0, 1], 2),
+    "index below 0": ([0, 2], [-3, 1], 2),
+    "least number": ([0, 2], [-(2**31), 1], 2),
+    "index too large": ([0, 2], [0, 2], 2),
+    "twice": ([0, 70], [*range(40), 39, *range(41, 70)], 80),
+    "falls in a column": ([0, 1, 3], [5, 4, 3], 8),
+    "falls between columns": ([0, 1, 3], [5, 3, 4], 8),
+}
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@pytest.mark.parametrize("case", CSC)
+def test_a_device_finds_in_compressed_arrays_what_the_host_finds(case, kind):
+    ptr, idx, size = CSC[case]
+    device, outcomes = backends.get("sim").device, []
+    for array in (np.ndarray, OnDevice):
+        given = [np.array(x, kind).view(array) for x in (ptr, idx)]
+        try:
+            outcomes.append(check_compressed(*given, None, size, "from_csc", device)[0])
+        except LagpuError as error:
+            outcomes.append(str(error))
+    assert outcomes[0] == outcomes[1]

@@ -9,7 +9,8 @@ import pytest
 from known_loops import blend, both, carry, relax, search, several
 
 import lagpu
-from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, semiring
+from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, loop, semiring
+from lagpu.backends.gpu.fused import search_grid
 from lagpu.core.recorder import Recorder
 from lagpu.errors import BackendMismatch, DimensionMismatch
 from lagpu.generators import kronecker
@@ -241,3 +242,60 @@ def test_it_keeps_no_vector_alive(place, opened, own_garbage):
     del levels, frontier, held
     gc.collect()
     assert not any(x() for x in kept)
+
+
+def sums(A, value, times=None):
+    """A search whose products are the frontier's values, added up."""
+    total, f = Vector(FP64, A.nrows, like=A), Vector(FP64, A.nrows, like=A)
+    f[1] = value
+    for _ in loop(until_empty=f, times=times):
+        total(f.S) << f
+        f(~total.S, replace=True) << semiring.plus_first(f @ A)
+    return total, f
+
+
+def firsts(A, value, times=None):
+    """A search that finds in each vertex the value of some vertex before it."""
+    found, f = Vector(INT32, A.nrows, like=A), Vector(INT32, A.nrows, like=A)
+    f[1] = value
+    for _ in loop(until_empty=f, times=times):
+        found(f.S) << f
+        f(~found.S, replace=True) << semiring.min_first(f @ A)
+    return found, f
+
+
+@pytest.mark.parametrize("body", [sums, firsts])
+def test_a_plan_of_a_search_is_of_its_frontier_and_its_bound(place, opened, body):
+    """With 1 as the value all products may be 1, which needs no values; a bound leaves some."""
+    A = graph(place, scale=6)
+    B = A.to("cpu")
+    for value, times in ((1, None), (1, None), (3, None), (1, 1), (3, 2), (1, None), (3, None)):
+        for x, y in zip(body(A, value, times), body(B, value, times), strict=True):
+            assert x.to("cpu").isclose(y), (value, times)
+
+
+def test_a_plan_of_a_search_is_of_the_forms_that_the_matrix_may_keep(place, opened):
+    A = graph(place).select("triu", 0).new()
+    for orientation, way in (("auto", ""), ("csc", "only"), ("auto", ""), ("csc", "only")):
+        A.orientation = orientation
+        for source in (0, 1):
+            assert levels_of(A, source).to("cpu").isequal(right(A, source))
+            assert ("only" in place.last_loop) == bool(way), place.last_loop
+
+
+def test_a_search_that_was_planned_is_not_planned_again(place, opened, monkeypatch):
+    A, planned, inner = graph(place), [], search_grid._Plan.__init__
+    monkeypatch.setattr(search_grid._Plan, "__init__", lambda *x: (planned.append(1), inner(*x))[1])
+    for source in (1, 2, 3):
+        assert levels_of(A, source).to("cpu").isequal(right(A, source))
+    assert len(planned) == 2  # when it was recorded, and when it was known
+
+
+def test_a_plan_does_not_keep_its_matrix(place, opened):
+    A = graph(place)
+    for source in (1, 2, 3):
+        levels_of(A, source)
+    form = weakref.ref(A.data.csc())
+    del A
+    gc.collect()
+    assert form() is None

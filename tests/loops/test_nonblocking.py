@@ -199,6 +199,108 @@ def test_equal_numbers_become_different(place):
         assert (w.to_coo()[1][0], x.to_coo()[1][0]) == (one, two)
 
 
+def test_batches_alike_on_other_objects(place):
+    """Each time other ones of the names are one object, in lines that are the same."""
+
+    def body(w, u, x):
+        w << u * 2
+        x << w.ewise_add(x, binary.plus)
+        w << x.ewise_mult(u, binary.minus)
+        return w.nvals
+
+    for turn in range(3):
+        for names in ("wux", "wuu", "www", "wuw", "uux", "wux"):
+            ours, theirs = (
+                {name: full(of, start=k + turn) for k, name in enumerate("wux")}
+                for of in (place, "cpu")
+            )
+            body(*(ours[name] for name in names))
+            body(*(theirs[name] for name in names))
+            for name in "wux":
+                assert ours[name].to("cpu").isequal(theirs[name]), (turn, names, name)
+
+
+def test_the_same_scalar_without_its_value(place):
+    u, w, s = full(place), Vector(FP64, 70, backend=place), Scalar(FP64)
+
+    def body():
+        w << u + 1
+        w << w * s
+        return w.get(2)
+
+    def filled(number):
+        u << u
+        s << number
+
+    for number in (2, 3, 4):
+        filled(number)
+        assert body() == 3 * number
+    empty = Vector(FP64, 70, backend=place)
+    for turn in range(3):
+        s << empty.reduce(monoid.plus)
+        with pytest.raises(EmptyObject):
+            body()
+        assert w.get(2) == 3
+        filled(5 + turn)
+        assert body() == 3 * (5 + turn)
+
+
+def test_only_the_last_program_keeps_its_rooms(place, monkeypatch):
+    A, u, w = graph(place), full(place), Vector(FP64, 70, backend=place)
+    batches = place.capabilities.batches
+
+    def one():
+        w << semiring.plus_second(u @ A)
+        w << w * 2
+        return w.nvals
+
+    def other():
+        w << semiring.plus_second(A @ u)
+        w << w * 2
+        return w.nvals
+
+    expected = []
+    for body in (one, one, other, other):
+        body()
+        expected.append(w.to_coo()[1].tolist())
+    kept = batches._latest
+    rooms = list(kept.rooms)
+    assert rooms
+    other()
+    assert all(x is y for x, y in zip(rooms, kept.rooms, strict=True))
+    assert w.to_coo()[1].tolist() == expected[3]
+    one()
+    assert not kept.rooms
+    assert batches._latest.rooms
+    assert w.to_coo()[1].tolist() == expected[1]
+    monkeypatch.setattr(program_batch, "_MOST_ROOM", 8)
+    for _ in range(2):
+        one()
+        assert batches._latest.rooms is None
+        assert w.to_coo()[1].tolist() == expected[1]
+
+
+def test_a_program_enters_its_device(place, monkeypatch):
+    """It may run in a thread that has not used the device yet, or on another stream."""
+    u, w, entered = full(place), Vector(FP64, 70, backend=place), []
+    monkeypatch.setattr(place.device, "enter", lambda: entered.append(threading.get_ident()))
+
+    def body():
+        w << u
+        w << w * 2
+
+    body()
+    assert w.nvals  # the program is made
+    body()
+    entered.clear()
+    with launches(place) as names:
+        other = threading.Thread(target=lambda: recorder.flush(place, w.data))
+        other.start()
+        other.join()
+    assert names[-1:] == ["program"]
+    assert entered == [other.ident]
+
+
 def test_a_read_runs_what_waits(place):
     u, w = full(place), Vector(FP64, 70, backend=place)
     readers = (
@@ -354,6 +456,33 @@ def test_a_line_that_no_other_joins_does_not_wait(place):
         waiting.append(len(recorder.queue.statements))
     assert waiting == [1, 0, 0, 0]
     assert w.get(1) == 3
+
+
+def test_a_line_that_runs_alone_again_and_again_does_not_wait(place):
+    """The statement after it cannot join, or it is read."""
+    u, w, waiting = full(place), Vector(FP64, 70, backend=place), []
+    for _ in range(3):
+        w << u
+        waiting.append(len(recorder.queue.statements))
+        w[[1, 2]] << 7.0
+    for k in range(3):
+        w << u * k
+        waiting.append(len(recorder.queue.statements))
+        assert w.get(2) == 2 * k
+    assert waiting == [1, 0, 0] * 2
+
+
+def test_a_line_that_once_runs_alone_waits_again(place):
+    u, w, waiting = full(place), Vector(FP64, 70, backend=place), []
+    for _ in range(3):
+        for _ in range(3):
+            w << w * 2
+            w << w + u
+            waiting.append(len(recorder.queue.statements))
+            assert w.nvals
+        w << u
+        assert w.nvals  # alone, at the end
+    assert waiting[:7] == [2, 2, 2, 2, 2, 2, 2]
 
 
 def test_an_interrupt_comes_when_all_have_run(place, monkeypatch):

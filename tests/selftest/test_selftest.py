@@ -130,13 +130,15 @@ def test_a_quick_run_has_one_case_of_each_kind(monkeypatch):
     assert searched.run is searched.brief
 
 
-def test_the_command_takes_quick(run, monkeypatch):
-    ran: list[bool] = []
-    monkeypatch.setattr(selftest, "run", lambda place, quick: ran.append(quick) or 1 / 0)
-    for words in ([], ["--quick"]):
+def test_the_command_takes_quick_and_jobs(run, monkeypatch):
+    ran: list[tuple[bool, int]] = []
+    monkeypatch.setattr(
+        selftest, "run", lambda place, quick, jobs: ran.append((quick, jobs)) or 1 / 0
+    )
+    for words in ([], ["--quick"], ["--jobs", "3"]):
         with pytest.raises(ZeroDivisionError):
             run("selftest", "-b", "cpu", *words)
-    assert ran == [False, True]
+    assert ran == [(False, 1), (True, 1), (False, 3)]
 
 
 @pytest.mark.parametrize("every", [50, *picked([1], rest="exhaustive")])
@@ -166,6 +168,18 @@ def test_the_report(tmp_path, monkeypatch, capsys, every):
     assert totals["failed"] == 0
     names = [(row["group"], row["case"]) for row in report["rows"]]
     assert len(set(names)) == len(names)
+
+
+def test_processes_share_the_cases_of_a_run():
+    alone, shared = (selftest.run("cpu", quick=True, jobs=jobs) for jobs in (1, 2))
+    assert alone["totals"]["failed"] == 0
+    left_out = {"ms", "seconds"}
+    for one, two in zip(
+        [*alone["rows"], alone["totals"]], [*shared["rows"], shared["totals"]], strict=True
+    ):
+        assert {k: v for k, v in one.items() if k not in left_out} == {
+            k: v for k, v in two.items() if k not in left_out
+        }
 
 
 def test_a_failure_is_shown_and_exits_with_1(monkeypatch, capsys):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import reference
 import strategies as drawn
+from batches import batches_at_once
 from hypothesis import strategies as st
 from reference import Container, How, Options, PlainMatrix, PlainVector
 from strategies import ACCUMS, TYPES, Draw, Failed
@@ -293,6 +294,17 @@ def run(draw: Draw, backend: Backend, seed: int) -> int:
     count = len(draw(st.lists(_statement(program), min_size=1, max_size=_STATEMENTS)))
     program.finish()
     return count
+
+
+def waiting(draw: Draw, backend: Backend, seed: int) -> int:
+    """Do the same with statements that wait for each other; few programs compile their batches."""
+    never = 10**9
+    after = draw(st.sampled_from((never,) * 9 + (0,)), label="after")
+    try:
+        with batches_at_once(after):
+            return run(draw, backend, seed)
+    except Failed as failed:
+        raise Failed(f"# inside batches_at_once({after}) of tests/support\n{failed}") from failed
 
 
 @st.composite

@@ -23,7 +23,7 @@ from soak.statements import Program
 
 #: Algorithms that refuse a graph in parts.
 MAY_REFUSE = ("diameter", "radius", "center", "periphery", "eccentricity", "shortest_path")
-KINDS = ("statements", "loops", "searches", "graphs")
+KINDS = ("statements", "waiting", "loops", "searches", "graphs")
 
 
 def failure(place, kind, rounds=6):
@@ -136,7 +136,13 @@ def test_a_wrong_algorithm_is_printed_as_a_test_that_fails(tmp_path, monkeypatch
 @pytest.mark.parametrize("share", sampled([3, 1], 2))
 @pytest.mark.parametrize(
     ("program", "cpu", "compiled"),
-    [(statements.run, 60, 12), (loops.run, 3, 3), (loops.searches, 3, 3), (graphs.run, 40, 8)],
+    [
+        (statements.run, 60, 12),
+        (statements.waiting, 3, 12),
+        (loops.run, 3, 3),
+        (loops.searches, 3, 3),
+        (graphs.run, 40, 8),
+    ],
     ids=KINDS,
 )
 def test_no_program_differs(backend, program, cpu, compiled, share):

@@ -22,6 +22,9 @@ class BareArray(np.ndarray):
         assert np.dtype(kind) == self.dtype, "CuPy compiles astype"
         return super().astype(kind, **how)
 
+    def copy(self, order="C"):
+        raise AssertionError("CuPy compiles copy")
+
     def fill(self, value):
         assert value == 0, "CuPy compiles fill"
         super().fill(value)
@@ -38,23 +41,22 @@ def _bare(make):
     return lambda *args, **how: make(*args, **how).view(BareArray)
 
 
-def _cumsum(array):
-    return np.cumsum(array.view(np.ndarray)).view(BareArray)
-
-
-def _argsort(array, kind):
-    return np.argsort(array.view(np.ndarray), kind=kind).view(BareArray)
-
-
 class BareDevice(SimDevice):
     xp = SimpleNamespace(
         ndarray=np.ndarray,
         empty=_bare(np.empty),
         zeros=_bare(np.zeros),
         ascontiguousarray=_bare(np.ascontiguousarray),
-        argsort=_argsort,  # by Thrust, which is compiled with CuPy
-        cumsum=_cumsum,  # by CUB, as well
     )
+
+    def copy_of(self, array):
+        return array.view(np.ndarray).copy().view(BareArray)
+
+    def order_of(self, keys):  # by Thrust, which is compiled with CuPy
+        return np.argsort(keys.view(np.ndarray), kind="stable").view(BareArray)
+
+    def running_sum(self, counts):  # by CUB, as well
+        return np.cumsum(counts.view(np.ndarray), dtype=np.int64).view(BareArray)
 
     def _from_host(self, array):
         return np.array(array, order="C").view(BareArray)

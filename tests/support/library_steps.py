@@ -5,7 +5,7 @@ import numpy as np
 from lagpu.backends.gpu.device.sim import SimDevice
 
 # CuPy has these compiled, or they compute nothing.
-COMPILED = {"argsort", "cumsum", "empty_like", "ndim"}
+COMPILED = {"empty_like", "ndim"}
 _MAKERS = ("empty", "zeros", "empty_like", "ascontiguousarray", "asarray")
 
 
@@ -40,6 +40,10 @@ class Noted(np.ndarray):
         if np.dtype(dtype) != self.dtype:
             self.steps.add("astype")
         return noted(plain(self).astype(dtype, **how))
+
+    def copy(self, order="C"):
+        self.steps.add("copy")
+        return noted(plain(self).copy(order))
 
     def __getitem__(self, key):
         if any(isinstance(k, np.ndarray) for k in (key if isinstance(key, tuple) else (key,))):
@@ -87,4 +91,16 @@ class NotingDevice(SimDevice):
         return noted(np.array(array, order="C"))
 
     def _to_host(self, array):
+        if not array.flags.c_contiguous:
+            Noted.steps.add("copy of every so many-th")
         return np.array(plain(array))
+
+    # by the driver, and by parts of CuPy that are compiled
+    def copy_of(self, array):
+        return noted(plain(array).copy())
+
+    def order_of(self, keys):
+        return noted(np.argsort(plain(keys), kind="stable"))
+
+    def running_sum(self, counts):
+        return noted(np.cumsum(plain(counts), dtype=np.int64))

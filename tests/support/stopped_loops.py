@@ -13,6 +13,7 @@ import threading
 import time
 
 import numpy as np
+from late import late
 
 import lagpu
 from lagpu import BOOL, FP64, INT32, INT64, Matrix, Vector, binary, loop, semiring
@@ -244,13 +245,17 @@ def state(objects):
 
 
 # ------------------------------------------------------------------- interrupted by a real signal
-def _interrupted(run, where):
-    """Run a loop, interrupt it after a while; return what was raised in its thread and in main."""
+def _interrupted(run, read, where):
+    """Run a loop, interrupt it after a while; return what was raised in its thread and in main.
+
+    That is what the loop raises, or what reads its objects if the host goes on while it runs.
+    """
     raised = []
 
     def work():
         try:
             run()
+            read()
             raised.append(None)
         except BaseException as error:
             raised.append(type(error).__name__)
@@ -274,15 +279,15 @@ def _interrupted(run, where):
 
 
 def main(backend, name, where):
-    make = globals()[name]
-    n = 21 if make in ENDLESS else 10_000_000 if "gpu" in backend else 300_000
+    make, backend = globals()[name], late() if backend == "late" else backend
+    n = 21 if make in ENDLESS else 10_000_000 if "gpu" in str(backend) else 300_000
     A = path(backend, n)
     first, _ = make(path(backend, n), times=3)  # compiled before the interrupt
     first()
     started = time.monotonic()
     run, objects = make(A)
     before = state(objects)
-    raised = _interrupted(run, where)
+    raised = _interrupted(run, objects[0].wait, where)
     seconds = time.monotonic() - started
     how = "before" if state(objects) == before else "after"
     again, found = search(A, times=4)
@@ -297,6 +302,12 @@ def main(backend, name, where):
 if __name__ == "__main__":
     with lagpu.use("cpu"):
         main(*sys.argv[1:])
+
+
+def halved(x):
+    """Halve each entry until all are 0, in a loop that might have no end."""
+    for _ in loop(until_unchanged=x):
+        x << x.apply("floordiv", 2)
 
 
 def counted_to_200(x):

@@ -11,7 +11,7 @@ import numpy as np
 from lagpu import operations as ops
 from lagpu.algebra.operators import BinaryOp
 from lagpu.algebra.tables import binary
-from lagpu.backends.cpu import handles, statements
+from lagpu.backends.cpu import csgraph, handles, statements
 from lagpu.backends.cpu.handles import LOCK, NULL, Box, c_function, check, gb, lib, on_host
 from lagpu.backends.cpu.workarounds import at_indices, boxed
 from lagpu.backends.guard import guarded
@@ -109,7 +109,9 @@ class CpuBackend:
 
     name = "cpu"
     capabilities = Capabilities(
-        policies=tuple(statements.POLICIES), threads=handles.allowed_threads
+        policies=tuple(statements.POLICIES),
+        threads=handles.allowed_threads,
+        patience=csgraph.patience,
     )
     device = None
     lock = LOCK
@@ -172,12 +174,14 @@ class CpuBackend:
 
     def plan_loop(
         self, body: Sequence[ops.Statement], turns: ops.Until | ops.Sweep
-    ) -> ops.Rejection:
-        return ops.Rejection("SuiteSparse runs each statement by itself")
+    ) -> ops.FusedLoop | ops.Rejection:
+        return csgraph.plan_whole(body, turns)
 
     def batch_size(
         self, A: Box, sources: int, levels: int, live: Sequence[tuple[DType, int]]
     ) -> int:
+        if csgraph.is_long(A, levels):  # one at a time is one call, at any number of levels
+            return 1
         return sparse_batch_size(self.free_bytes(), A.gb.nrows, A.gb.nvals, sources, levels)
 
     def meter(self) -> Meter:

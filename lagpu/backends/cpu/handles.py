@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,9 @@ class Box:
         Of a matrix: its entries, and those of its rows and columns, once a product has needed them.
     transposed, may_transpose : Box or None, bool
         The transpose of a matrix as a second form, and whether it may be made.
+    graphs, long : dict, bool
+        Of a matrix: its rows as SciPy's csgraph reads them, by whether they are of the matrix or of
+        its transpose, and whether a loop with it has been run by csgraph.
     search : Search or None
         What the product that made a vector leaves for the choice of the next one.
     full : bool
@@ -100,6 +104,8 @@ class Box:
     counts: Any = None
     transposed: Box | None = None
     may_transpose = True
+    graphs: Mapping[bool, Any] = MappingProxyType({})
+    long = False
     search: Any = None
 
     def __init__(self, obj: Any, dtype: DType) -> None:
@@ -114,6 +120,7 @@ class Box:
         self.gb, self.handle, self.full = other.gb, other.handle, other.full
         self.symmetric = self.has_hub = self.mask_copy = None
         self.counts = self.transposed = self.search = None
+        self.graphs, self.long = MappingProxyType({}), False
 
     @property
     def size(self) -> int:

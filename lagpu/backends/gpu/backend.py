@@ -224,8 +224,9 @@ class GpuBackend:
         form = A.csc()
         if on_device:
             self.device.require(form.nbytes, "to_csc")
-            values = form.all_values() if form.values is None else form.values.copy()
-            return form.col_ptr.copy(), form.row_idx.copy(), values
+            copy, values = self.device.copy_of, form.values
+            made = form.all_values() if values is None else copy(values)
+            return copy(form.col_ptr), copy(form.row_idx), made
         if form.nvals + A.shape[1] >= LARGE:  # of the host, with the copies that are widened
             width = form.row_idx.itemsize + 8 * (not narrow) + form.dtype.numpy.itemsize
             memory.require(form.nvals * width + 13 * A.shape[1], "to_csc")
@@ -244,7 +245,7 @@ class GpuBackend:
         if values is None:
             made = self.device.xp.empty(v.nvals, v.dtype.numpy)
             return fill(self.device, made, v.number)
-        return values.copy()
+        return self.device.copy_of(values)
 
     def set_values(self, x: Handle, values: Array) -> None:
         """See `Backend`."""
@@ -322,4 +323,5 @@ class GpuBackend:
             if not allowed:
                 form.csr = None
                 form.cache.clear()
+                form.kernels.clear()
         return form.may_keep_csr

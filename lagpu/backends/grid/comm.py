@@ -5,13 +5,16 @@ from __future__ import annotations
 import atexit
 import functools
 import importlib
+import itertools
 import json
 import operator
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -31,6 +34,14 @@ Messages = Sequence[Mapping[int, Arrays]]
 """For each local piece its messages, by receiver."""
 Received = list[dict[int, Arrays]]
 """For each local piece what it receives, by sender."""
+
+
+@dataclass(eq=False)
+class Window:
+    """Memory of a piece's device, u64, and where this device has the windows of all pieces."""
+
+    own: Any
+    addresses: list[int]
 
 
 class LocalEngine:
@@ -105,14 +116,21 @@ class LocalEngine:
             found.append(given)
         return found
 
-    def window(self, nbytes: int) -> Sequence[Any] | None:
-        """Return an array of u64 on each piece's device that all can address, or None."""
-        if not self._devices:
-            return None
-        return [_alone(device, device.shared_zeros, -(-nbytes // 8)) for device in self._devices]
+    def windows(self, nbytes: int, devices: Sequence[Device]) -> list[Window]:
+        """Return zeroed memory of each local piece's device that those of all pieces can address.
+
+        `Device.why_apart` allows them. Every process calls it.
+        """
+        own = [_alone(device, device.shared_zeros, -(-nbytes // 8)) for device in devices]
+        where = [device.address(array) for device, array in zip(devices, own, strict=True)]
+        return [Window(array, where) for array in own]
 
     def barrier(self) -> None:
         """Return when every process has called it."""
+
+    def all(self, holds: bool) -> bool:
+        """Return, when every process has called it, whether something holds in each of them."""
+        return holds
 
 
 def _alone(device: Device, work: Callable[..., T], *args: Any) -> T:
@@ -183,11 +201,20 @@ class MpiEngine(LocalEngine):
         self.beside = processes.beside
         self.begin, self.agree, self.fail = processes.begin, processes.agree, processes.fail
         self.inside = processes.inside
+        # Of the windows so far: who has them, what others address, and what takes back what this
+        # process addresses.
+        self._windows: list[tuple[list[weakref.ref[Window]], list[Any], list[Callable[[], Any]]]]
+        self._windows = []
 
     @property
     def turn(self) -> int:
         """See `LocalEngine`."""
         return self._processes.turn
+
+    @property
+    def is_silent(self) -> bool:
+        """See `Processes`."""
+        return self._processes.is_silent
 
     def gather(self, parts: Sequence[Arrays]) -> list[Arrays]:
         """See `LocalEngine`."""
@@ -216,9 +243,47 @@ class MpiEngine(LocalEngine):
             found.append({s: arrays for s, arrays in given if arrays})
         return found
 
+    def windows(self, nbytes: int, devices: Sequence[Device]) -> list[Window]:
+        """See `LocalEngine`; memory that no process uses any more is freed now.
+
+        That is not done before: others address it as long as they may.
+        """
+        used = [any(user() for user in users) for users, _, _ in self._windows]
+        used = np.any(self.gather_objects([used] * self._pieces), axis=0).tolist()
+        unused = [kept for kept, is_used in zip(self._windows, used, strict=True) if not is_used]
+        self._windows = [*itertools.compress(self._windows, used)]
+        for end in itertools.chain.from_iterable(of for _, _, of in unused):
+            end()
+        self.barrier()
+        unused.clear()
+        made = [window.own for window in super().windows(nbytes, devices)]
+        texts = self.gather_objects(
+            [_alone(of, of.exported, window) for of, window in zip(devices, made, strict=True)]
+        )
+        users: list[weakref.ref[Window]] = []
+        ends: list[Callable[[], Any]] = []
+        self._windows.append((users, made, ends))
+        found = []
+        for device, own in zip(devices, made, strict=True):
+            addresses = []
+            for p, text in enumerate(texts):
+                if p in self.local:
+                    addresses.append(device.address(made[p - self.local[0]]))
+                    continue
+                address, end = _alone(device, device.imported, text)
+                addresses.append(address)
+                ends.append(end)
+            found.append(Window(own, addresses))
+            users.append(weakref.ref(found[-1]))
+        return found
+
     def barrier(self) -> None:
         """See `LocalEngine`."""
         self._processes.agree()
+
+    def all(self, holds: bool) -> bool:
+        """See `LocalEngine`."""
+        return all(of[0] for of in self._processes.gather(np.array([holds], np.uint8)))
 
     def group(self, pieces: int) -> MpiEngine:
         """Return the engine of so many pieces that follow each other, for use inside `inside`.

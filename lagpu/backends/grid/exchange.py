@@ -187,7 +187,8 @@ def spread(
     """
     own = pieces.layout(x.shape)
     as_vector = not transposed and own.dims[dim] == pieces.partition(x.shape[dim])
-    if as_vector and numbered is None and need == needed(own, dim):
+    is_whole = pieces.engine.size == 1 and not transposed and own.dims[dim].whole
+    if numbered is None and (is_whole or (as_vector and need == needed(own, dim))):
         return x.parts
     if as_vector and (numbered is None or len(x.shape) == 1):
         found = collected(pieces, x, need, numbered is not None)

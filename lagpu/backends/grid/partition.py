@@ -394,6 +394,16 @@ class GridHandle:
         self._take(other.parts, other.shape)
 
     @property
+    def size(self) -> int:
+        """Indices of a vector."""
+        return self.shape[0]
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What the text of a program depends on."""
+        return self.dtype, self.shape
+
+    @property
     def made_in(self) -> int:
         """The statement that made it."""
         return self.number >> MADE_BITS

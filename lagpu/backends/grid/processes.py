@@ -156,6 +156,7 @@ _GOING, _FAILED, _ENDED, _ENDED_TOO = range(4)  # the last: by an error that ano
 
 _PLACE = ("turn", "call", "method")
 _CHUNK = 1 << 26  # bytes sent or received in one call of MPI, whose counts are 32-bit
+_to_json = json.JSONEncoder(default=np.generic.item).encode
 _NOTHING: Bytes = np.empty(0, np.uint8)
 _SMALL = 1 << 20  # bytes that are allocated without a check of free memory
 _LONGEST_TEXT = 4000  # bytes of an error's message
@@ -228,6 +229,15 @@ class Processes:
         else:
             self._checksum = checksum(tuple(given.values())) % 2**64
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing has been sent in this statement, and its arguments are not compared.
+
+        If it changes nothing either, its end needs no synchronization: an error is reported at
+        the next one.
+        """
+        return self._call == 0 and self._checksum == 0 and self.turn > self._compared
+
     def agree(self) -> None:
         """Return when no process has failed in this statement; else raise the error of one.
 
@@ -290,18 +300,17 @@ class Processes:
     def gather(self, message: Bytes) -> list[Bytes]:
         """Return the message of every process, in their order."""
         with uninterrupted():  # the others wait for the message from now on
-            headers = self._synchronize(message)
-            return self._collected(message, headers)
+            return self._collected(message, _headers(self._synchronize(message)))
 
     def gather_objects(self, given: Any) -> list[Any]:
         """Return the numbers, texts and lists of such that every process gives."""
-        text = json.dumps(given, default=np.generic.item).encode()
+        text = _to_json(given).encode()
         return [json.loads(one.tobytes()) for one in self.gather(np.frombuffer(text, np.uint8))]
 
     def exchange(self, messages: Sequence[Bytes]) -> list[Bytes]:
         """Return the message of every process to this one; `messages` has those of this one."""
         with uninterrupted():
-            headers = self._synchronize(longest=max(map(len, messages)))
+            headers = _headers(self._synchronize(longest=max(map(len, messages))))
             coming = np.empty(self.size, np.int64)
             self._mpi(self._comm.Alltoall, np.array([len(m) for m in messages]), coming)
             most = int(headers["nbytes"].max())
@@ -353,7 +362,7 @@ class Processes:
 
     # --------------------------------------------------------------------------- synchronization
     def _synchronize(self, message: Bytes = _NOTHING, state: int = _GOING, longest: int = 0) -> Any:
-        """Return the headers of all processes, which run the same statement without an error."""
+        """Return the headers of all processes as bytes: they run one statement without an error."""
         if self._within is not None:  # left without a report, as by an interrupt at a bad time
             said = message if state else _text(ProcessFailed("grid: it has left its sub-cluster."))
             self._within._leave(said, _ENDED)
@@ -366,10 +375,11 @@ class Processes:
         mine, rows = np.frombuffer(packed, np.uint8), np.empty((self.size, len(packed)), np.uint8)
         with uninterrupted():
             self._mpi(self._comm.Allgather, mine, rows)
-            headers = rows.view(_HEADER)[:, 0]
-            if state != _GOING or (rows[:, :_ALIKE] != mine[:_ALIKE]).any():
-                self._compare(headers, message, state)
-        return headers
+            found, same = rows.tobytes(), packed[:_ALIKE]
+            alike = all(found.startswith(same, at) for at in range(0, len(found), len(packed)))
+            if state != _GOING or not alike:
+                self._compare(_headers(rows), message, state)
+        return rows
 
     def _compare(self, headers: Any, message: Bytes, state: int) -> None:
         """Take the error of a process; without one, raise that statements differ.
@@ -393,6 +403,7 @@ class Processes:
         said = self._collected(message if self.rank == first else _NOTHING, headers)[first]
         kind, _, text = said.tobytes().decode(errors="replace").partition("\n")
         error = self._reported(first, kind, text)
+        self.turn = int(headers["turn"].max())  # some may have gone on in silence
         self.of_all = bool((headers["state"] == _ENDED).all())
         ended = np.flatnonzero(headers["state"] >= _ENDED)
         if len(ended):
@@ -494,6 +505,10 @@ class Processes:
     def abort(self) -> None:
         """End all processes of the job."""
         self._comm.Abort(1)
+
+
+def _headers(rows: Bytes) -> Any:
+    return rows.view(_HEADER)[:, 0]
 
 
 def _text(error: BaseException) -> Bytes:

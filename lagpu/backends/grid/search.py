@@ -5,26 +5,47 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.peers import MOST_PEERS, Peers, posts_words
-from lagpu.backends.gpu.device.protocol import CheckedLaunch, named_error
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, named_error
 from lagpu.backends.gpu.fused import search_grid
-from lagpu.backends.gpu.fused.match import SearchBody, match_search, why_no_search, why_no_values
+from lagpu.backends.gpu.fused.loop import lasts
 from lagpu.backends.gpu.fused.search_grid import block_of, form_arguments
 from lagpu.backends.gpu.kernels import constant, kernel
 from lagpu.backends.gpu.ops.planner import alpha_of, beta_of, gamma_of
 from lagpu.backends.gpu.ops.spmv import iso_result
-from lagpu.backends.gpu.profile import LoopLog, SearchRows, SearchTraffic, value_bytes, why_level
+from lagpu.backends.gpu.profile import (
+    RECORD,
+    LoopLog,
+    SearchRows,
+    SearchTraffic,
+    value_bytes,
+    why_level,
+)
 from lagpu.backends.gpu.storage.forms import csr_of, transpose, why_no_csr
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import SEARCH_COUNTERS, pull_space, push_space
-from lagpu.backends.grid.partition import GridHandle, Partition, become_all
+from lagpu.backends.grid.partition import GridHandle, Partition, become_all, needed
 from lagpu.backends.grid.pieces import Pieces
-from lagpu.backends.grid.systems import plan_system
+from lagpu.backends.grid.systems import (
+    AUTO,
+    System,
+    SystemLoop,
+    plan_system,
+    why_no_system_search,
+)
+from lagpu.backends.match import (
+    VALUE,
+    SearchBody,
+    match_search,
+    why_no_search,
+    why_no_values,
+)
 from lagpu.backends.protocol import LoopRow, Phase, Sent
 from lagpu.host.interrupt import heard
 from lagpu.operations import FusedLoop, Rejection, Statement, Sweep, Until
@@ -32,6 +53,8 @@ from lagpu.operations import FusedLoop, Rejection, Statement, Sweep, Until
 Array = Any
 BITS = 32  # of a word
 _LINE = 32  # words of a line of a GPU's memory
+_STRIDE = constant("kCounterStride")
+_PULLS, _FINDS_NOTHING = constant("kPulls"), constant("kFindsNothing")
 LEFT, _BARRIER = constant("kLeft"), constant("kWaitsForAll")
 SPACE = "search of pieces"  # its place in a part's cache
 Count = Callable[[], int]
@@ -109,6 +132,41 @@ def _words_of(by: Partition) -> tuple[int, int]:
     return length, -(-runs * length * by.pieces // 4) * 4
 
 
+class RowSlots(NamedTuple):
+    """Places in the windows of pieces in rows and columns; see `Places` in search/rows.cu.
+
+    Attributes
+    ----------
+    run : int
+        ``1 << run`` consecutive words are of one piece.
+    own, sources, targets : int
+        Words of a piece, of those of a column, and of those of a row; multiples of 4.
+    room : int
+        Vertices of a list.
+    """
+
+    run: int
+    own: int
+    sources: int
+    targets: int
+    room: int
+
+    def window_words(self, pieces: int, value_bytes: int) -> int:
+        """Return the u64 of a window."""
+        rows, columns = self.sources // self.own, self.targets // self.own
+        words = self.sources + columns * self.own + self.targets + MOST_PEERS
+        words += (rows + columns) * self.room + 8 * value_bytes * self.targets
+        return posts_words(pieces) + -(-words // 2)
+
+
+def row_slots(by: Partition, grid: tuple[int, int], long: bool) -> RowSlots:
+    """Return the places for a partition of whole words; `long` lists have room for all vertices."""
+    most = max(by.count(p) for p in range(by.pieces))
+    own = max(4, -(-nwords(most) // (by.block // BITS)) * by.block // BITS)
+    room = -(-(most if long else own) // 4) * 4
+    return RowSlots((by.block // BITS).bit_length() - 1, own, own * grid[0], own * grid[1], room)
+
+
 class Kind(NamedTuple):
     """The kind of a search, alike on all pieces.
 
@@ -122,6 +180,8 @@ class Kind(NamedTuple):
         Bytes of the value that a piece sends with each vertex, if products read it; else 0.
     keep : bool
         Whether the frontier's values are stored.
+    system : System or None
+        How pieces in rows and columns search.
     """
 
     structure: tuple[Any, ...]
@@ -129,23 +189,39 @@ class Kind(NamedTuple):
     iso: bool
     value_bytes: int
     keep: bool
+    system: System | None
 
 
-def kind_of(body: SearchBody, pieces: int, times: int | None) -> Kind:
-    """Return the kind of a search from its body on handles of the grid, of so many local pieces."""
+def _long(system: System) -> bool:
+    """Whether lists of a system may have all vertices."""
+    return system.messages in ("list", "direction")
+
+
+def _name_of(system: System | None) -> str:
+    """Return what the space of searches by a system is called in a part's cache."""
+    return SPACE if system is None else f"{SPACE} in rows{', long lists' * _long(system)}"
+
+
+def kind_of(
+    body: SearchBody, pieces: Pieces, times: int | None, system: System | None = None
+) -> Kind:
+    """Return the kind of a search from its body on handles of the grid."""
     sends = body.reads[0]  # each part may have one value, but not the same one
-    iso = not sends and all(_is_one(_on_piece(body, k)) for k in range(pieces))
+    ones = (_is_one(_on_piece(body, k)) for k in range(len(pieces.places)))
+    iso = pieces.engine.all(not sends and all(ones))
     sums = not iso and body.sums
     keep = sums or sends or (times is not None and not iso)
-    nbytes = body.frontier.dtype.numpy.itemsize if sends else 0
-    return Kind(_structure(body, times), sums, iso, nbytes, keep)
+    if system is not None:
+        keep = not iso and any(a.what == VALUE for a in body.assignments)
+    nbytes = body.frontier.dtype.numpy.itemsize if sends or (system and keep) else 0
+    return Kind(_structure(body, times, system), sums, iso, nbytes, keep, system)
 
 
-def _structure(body: SearchBody, times: int | None) -> tuple[Any, ...]:
+def _structure(body: SearchBody, times: int | None, system: System | None) -> tuple[Any, ...]:
     product, assigned = body.product, [(a.what, a.target.dtype) for a in body.assignments]
     return (
         product.semiring, product.domain, product.result, product.flip, body.frontier.dtype,
-        tuple(assigned), body.assigns_first, times is None,
+        tuple(assigned), body.assigns_first, times is None, system,
     )  # fmt: skip
 
 
@@ -188,7 +264,7 @@ class PieceSpace:
     """What the searches of a piece of a matrix keep in the part's cache: arrays and launches.
 
     The part has all rows of the piece's own columns; the space does not hold it, which would then
-    hold itself. The piece has position `k` among the local ones, and number `p`.
+    hold itself. The piece has position `k` among the local ones.
 
     Attributes
     ----------
@@ -202,14 +278,15 @@ class PieceSpace:
         Own vertices after these have no predecessors, so no search finds them.
     """
 
-    def __init__(self, k: int, p: int, part: CscMatrix, slots: Slots, degree: float) -> None:
+    def __init__(self, k: int, part: CscMatrix, slots: Slots | RowSlots, degree: float) -> None:
         device, xp, own = part.device, part.device.xp, part.shape[1]
-        self._k, self._p, self._slots = k, p, slots
+        self._k, self._slots, self._of_vertex = k, slots, getattr(slots, "of_vertex", None)
+        self._device, self._of_row = device, own
         self._renumbered: CscMatrix | None = None
         self.names = None
-        if slots.of_vertex is not None and slots.names is not None:
+        if isinstance(slots, Slots) and slots.of_vertex is not None and slots.names is not None:
             self.names = device.from_host(slots.names)
-            self._renumbered = _renumbered(part, slots.of_vertex, slots.words * BITS)
+            self._renumbered = renumbered(part, slots.of_vertex, slots.words * BITS)
         predecessors, successors = self.forms(part)
         self._push, self._pull = push_space(successors), pull_space(predecessors, successors)
         self.degrees: Array = None
@@ -232,7 +309,7 @@ class PieceSpace:
     def row_lengths(self, part: CscMatrix) -> np.ndarray[Any, Any]:
         """Return how many entries each vertex has in its row of this part, by vertex."""
         lengths: np.ndarray[Any, Any] = part.device.to_host(_lengths(self.forms(part)[1]))
-        return lengths if self._slots.of_vertex is None else lengths[self._slots.of_vertex]
+        return lengths if self._of_vertex is None else lengths[self._of_vertex]
 
     def start(
         self,
@@ -266,23 +343,26 @@ class PieceSpace:
         if key not in self._launches:
             on_piece = _on_piece(body, self._k)
             self._launches[key] = self._prepared(space, on_piece, kind, logs)
-        flags, result = blank, peers.results[self._p]
+        flags, result = blank, peers.results[self._k]
         if log is not None:
             result = log.words
             flags |= search_grid.NEW_LOG if log.is_new else 0
-        kept = frontier.spare_values(f.dtype) if kind.keep else None
+        kept = frontier.spare_values(f.dtype) if kind.keep and kind.system is None else None
         words = None if times is None else frontier.spare_words()
-        # After `reach` no level would take a source's bit out of the words again, so a search from
-        # there covers all vertices, as do several sources, which the host does not know.
-        near = not nvals or 0 <= source < self.reach
         given = {
-            "reach": self.reach if near else excluded.size, "v_words": left_out,
-            "sources": sources, "source_values": values,
-            "f_iso": f.number, "source": source, "num_sources": nvals, "own_values": kept,
-            **outputs, **search_grid.unused_outputs(len(targets)), "blank": flags, "f_words": words,
-            "times": search_grid.NO_LIMIT if times is None else times, **peers.arguments(self._p),
+            "v_words": left_out, "sources": sources, "source_values": values,
+            "f_iso": f.number, "source": source, "num_sources": nvals,
+            **outputs, **search_grid.unused_outputs(len(targets)), "blank": flags,
             "stop": frontier.device.stop[0], "result": result,
         }  # fmt: skip
+        if kind.system is None:
+            # After `reach` no level would take a source's bit out of the words again, so a search
+            # from there covers all vertices, as do several, which the host does not know.
+            near = not nvals or 0 <= source < self.reach
+            given |= {
+                "reach": self.reach if near else excluded.size, "own_values": kept,
+                "f_words": words, "times": search_grid.NO_LIMIT if times is None else times,
+            }  # fmt: skip
 
         def settle(report: Sequence[int]) -> None:
             left = 0 if words is None else int(report[LEFT])
@@ -300,50 +380,114 @@ class PieceSpace:
     ) -> CheckedLaunch:
         """Prepare the launch with the arguments that all searches of this kind share."""
         slots, part, push = self._slots, body.A, self._push
-        device, (predecessors, successors) = part.device, self.forms(part)
-        _, sums, iso, _, keep = kind
-        macros, prelude = search_grid.search_macros(body, predecessors, iso, sums, keep)
-        macros |= {"BLOCK": str(self._block), "PEERS": str(len(space.of_piece))} | logs
-        macros["SENDS_VALUES"] = str(int(kind.value_bytes > 0))
-        made = kernel("search/peers.cu", "peers_search", prelude=prelude, **macros)
+        device: Device = part.device
+        predecessors, successors = self.forms(part)
+        sums, iso = kind.sums, kind.iso
+        macros, prelude = search_grid.search_macros(body, predecessors, iso, sums, kind.keep)
+        macros |= {"BLOCK": str(self._block), "PEERS": str(space.peers.count)} | logs
+        own, name = self._own_arguments(space, kind, macros)
+        made = kernel(f"search/{name}.cu", f"{name}_search", prelude=prelude, **macros)
         shared = search_grid.pull_room(self._block, sums)
         grid = device.max_cooperative_blocks(made, self._block, shared)
         reads_matrix = not iso and body.reads[1]
         unhinted = sums or (reads_matrix and part.values is not None)
-        alpha = space.alpha(kind)
         return device.prepare(
             made, grid * self._block, block=self._block, cooperative=True, shared=shared,
-            n=space.n, own=part.shape[1], nvals_a=space.nvals,
+            n=space.n, own=space.own[self._k], nvals_a=space.nvals,
             **form_arguments("out", successors, iso),
             **form_arguments("in", predecessors, iso),
             a_iso=False if iso else part.number, hint=None if unhinted else self._pull.hint,
             empty=self._pull.empty, degrees=self.degrees, names=self.names,
-            shift=int(body.assigns_first), num_targets=int(space.targets),
-            symmetric=int(space.symmetric), alpha=alpha, beta=beta_of(sums),
-            gamma=gamma_of(alpha, space.degree, space.behind), visited=self._visited,
-            found_words=self._found, words_a=self.words[0], words_b=self.words[1],
-            vertex=push.vertex, start=push.start, degree=push.degree, chunks=push.chunks,
-            counters=self._counters, barrier=push.barrier, run=slots.run, words=slots.words,
-            room=slots.room,
+            shift=int(body.assigns_first), symmetric=int(space.symmetric), visited=self._visited,
+            found_words=self._found, vertex=push.vertex, start=push.start, degree=push.degree,
+            chunks=push.chunks, counters=self._counters, barrier=push.barrier, run=slots.run,
+            room=slots.room, **own,
         )  # fmt: skip
+
+    def _own_arguments(
+        self, space: _Space, kind: Kind, macros: dict[str, str]
+    ) -> tuple[dict[str, Any], str]:
+        """Add the macros of a kernel; return the arguments that it alone has, and its name."""
+        macros["SENDS_VALUES"] = str(int(kind.value_bytes > 0))
+        slots, alpha = cast(Slots, self._slots), space.alpha(kind)
+        return {
+            "num_targets": int(space.targets), "alpha": alpha, "beta": beta_of(kind.sums),
+            "gamma": gamma_of(alpha, space.degree, space.behind), "words_a": self.words[0],
+            "words_b": self.words[1], "words": slots.words,
+        }, "peers"  # fmt: skip
+
+
+def _thresholds(space: _Space, kind: Kind) -> tuple[float, float]:
+    """Return alpha and beta."""
+    if kind.system is None or kind.system is AUTO:
+        return space.alpha(kind), beta_of(kind.sums)
+    return kind.system.alpha, kind.system.beta
+
+
+def _why_by_system(system: System, r: Any, _before: int) -> str:
+    """Return why a level of a system went in its direction, on the first piece."""
+    if r["how"] == _FINDS_NOTHING:
+        return f"vertices {r['in']}, none leads on: not run"
+    if system.rule == "push":
+        return f"vertices {r['in']}; always pushes"
+    ratio = int(r["frontier_edges"]) / int(r["other"]) if r["other"] else float("inf")
+    return f"frontier / unvisited {ratio:.3g}, threshold {system.ratio:g}"
+
+
+_RULES = {"edges": "kByEdges", "ratio": "kByUnvisited", "push": "kOnlyPushes"}
+
+
+class RowsPiece(PieceSpace):
+    """The same for a piece in rows and columns, whose part has some of the rows: its sources.
+
+    Attributes
+    ----------
+    names : array of INT32 or None
+        The vertex that each source is; the `_Space` sets them, if products read them.
+    """
+
+    def _own_arguments(
+        self, space: _Space, kind: Kind, macros: dict[str, str]
+    ) -> tuple[dict[str, Any], str]:
+        xp, slots, own = self._device.xp, cast(RowSlots, self._slots), space.own[self._k]
+        system, (alpha, beta) = cast(System, kind.system), _thresholds(space, kind)
+        rows, columns = slots.sources // slots.own, slots.targets // slots.own
+        macros |= {"ROWS": str(rows), "SENDS_VALUES": "0"}
+        macros["LATE"] = str(int(system.parents == "late"))
+        shorter = 0 if system.messages == "bitmap" else slots.own
+        return {
+            "targets": self._of_row, "rule": constant(_RULES[system.rule]),
+            "share": int(system.share == "yes"),
+            "most": 2**63 if _long(system) else shorter,
+            "pulls_words": int(system.messages == "direction"),
+            "alpha": alpha, "beta": beta, "ratio": system.ratio,
+            "seen": xp.empty(nwords(own), np.uint32),
+            "sent": xp.zeros(columns * _STRIDE, np.uint64),
+            "giver": xp.empty(own if kind.keep else 0, np.int32), "open": xp.zeros(1, np.uint64),
+            "source_words": slots.sources, "target_words": slots.targets, "own_words": slots.own,
+        }, "rows"  # fmt: skip
 
 
 def _lengths(form: CscMatrix) -> Array:
     return form.device.xp.diff(form.col_ptr).astype(np.uint32)
 
 
-def _renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> CscMatrix:
+def renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> CscMatrix:
     """Return a part whose rows are numbered by slots, and rise; it has its form by rows.
 
-    So in the order of degrees a pull looks at the predecessors of most edges first (Hiragushi and
-    Takahashi 2013, section 3.4).
+    It is kept. In the order of degrees a pull looks at the predecessors of most edges first
+    (Hiragushi and Takahashi 2013, section 3.4).
     """
+    return part.kept("by slots", lambda: _renumbered(part, slot_of, slots))
+
+
+def _renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> CscMatrix:
     device, what = part.device, ("rows of the matrix", "")
     rows = device.from_host(slot_of)[part.row_idx]
     unordered = CscMatrix(
         device, part.dtype, (slots, part.shape[1]), part.col_ptr, rows, part.values, part.iso
     )
-    by_rows = transpose(unordered, *what)
+    by_rows = transpose(unordered, *what, rows_rise=False)
     del rows, unordered
     made = transpose(by_rows, *what)
     made.csr = by_rows
@@ -355,9 +499,8 @@ def _renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> C
 
 
 def searches(pieces: Pieces) -> bool:
-    """Whether the pieces are all here, on devices with kernels of their own."""
-    all_here = len(pieces.engine.local) == pieces.engine.size
-    return all_here and all(isinstance(place, GpuBackend) for place in pieces.places)
+    """Whether the pieces are on devices with kernels of their own."""
+    return all(isinstance(place, GpuBackend) for place in pieces.places)
 
 
 def plan_loop(
@@ -367,23 +510,40 @@ def plan_loop(
 
     A search whose product names a paper's system runs by that, on pieces of any kind.
     """
-    by_system = plan_system(pieces, statements, turns)
-    if by_system is not None:
-        return by_system
+    by_levels = plan_system(pieces, statements, turns)
+    found = _kernel_of(pieces, statements, turns, by_levels)
+    return by_levels if by_levels is not None and isinstance(found, Rejection) else found
+
+
+def _kernel_of(
+    pieces: Pieces,
+    statements: Sequence[Statement],
+    turns: Until | Sweep,
+    by_levels: SystemLoop | None,
+) -> FusedLoop | Rejection:
     if not pieces.one_kernel:
-        why = _why_apart(pieces)
+        why = _why_apart(pieces) or pieces.run("devices", lambda: _why_no_link(pieces))
         if why:
             return Rejection(why)
         pieces.one_kernel = True  # neither places nor links change
     if isinstance(turns, Sweep) or turns.empty is None:
-        return Rejection("the loop has no frontier; on a grid only a search is one kernel")
+        return Rejection("the loop has no frontier")
     if len(turns.empty.shape) > 1:
-        return Rejection("the frontier has several rows; on a grid a search of one is one kernel")
-    body = match_search(statements, turns.empty)
+        return Rejection("the frontier has several rows")
+    times = turns.times
+    body = match_search(statements, turns.empty) if by_levels is None else by_levels.body
     if isinstance(body, Rejection):
         return body
-    loop = GridLoop(pieces, body, turns.times)
-    why = "" if loop.known else _why_no_search(pieces, body, turns.times)
+    if by_levels is None and pieces.grid[1] > 1:
+        why = why_no_system_search(body)
+        if why:
+            return Rejection(f"{why}; such a search of pieces in rows and columns is no kernel")
+        by_levels = SystemLoop(pieces, body, AUTO, "search of pieces", times)
+    loop = GridLoop(pieces, body, times, by_levels)
+    if loop.known:
+        return loop
+    system = loop.system
+    why = pieces.run("plan", lambda: _why_no_search(pieces, body, times, system))
     return Rejection(why) if why else loop
 
 
@@ -392,23 +552,50 @@ def _why_apart(pieces: Pieces) -> str:
     kinds = {place.name for place in pieces.places if not isinstance(place, GpuBackend)}
     if kinds:
         return f"pieces are on {' and '.join(sorted(kinds))}, which has no kernels"
-    if len(pieces.engine.local) < pieces.engine.size:
-        return "the pieces are in several processes, which synchronize in each statement"
-    if pieces.grid[1] > 1:
-        return "the pieces are in rows and columns, which exchange messages in each statement"
     if pieces.engine.size > MOST_PEERS:
         return f"{pieces.engine.size} pieces; at most {MOST_PEERS} run one kernel"
-    devices = [place.device for place in pieces.places]
-    if len({type(device) for device in devices}) > 1:
+    if len({type(place.device) for place in pieces.places}) > 1:
         return "the pieces are on devices of several kinds"
+    return ""
+
+
+def _why_no_link(pieces: Pieces) -> str:
+    """Return why the devices of all processes cannot address each other, or an empty string."""
+    engine, devices = pieces.engine, [place.device for place in pieces.places]
+    names = engine.gather_objects([device.identity for device in devices])
+    others = [name for p, name in enumerate(names) if p not in engine.local]
     with devices[0].alone():
-        found: str = devices[0].why_apart(devices)
-    return found
+        why = devices[0].why_apart(devices, others)
+    why = _of_any(pieces, why)
+    if not why and others:
+        try:
+            engine.windows(8, devices)
+        except (OSError, *devices[0].errors) as error:  # as containers may forbid it
+            why = f"a process cannot address the memory of another one: {error}"
+        why = _of_any(pieces, why)
+    return why
 
 
-def _why_no_search(pieces: Pieces, body: SearchBody, times: int | None) -> str:
+def _of_any(pieces: Pieces, why: str) -> str:
+    """Return the first reason that a process has, or an empty string."""
+    return next(filter(None, pieces.engine.gather_objects([why] * len(pieces.places))), "")
+
+
+def _why_no_search(
+    pieces: Pieces, body: SearchBody, times: int | None, system: System | None = None
+) -> str:
     """Return why a search does not run on all pieces together, or an empty string."""
+    return _of_any(pieces, _why_not_here(pieces, body, times, system))
+
+
+def _why_not_here(
+    pieces: Pieces, body: SearchBody, times: int | None, system: System | None
+) -> str:
     multiply = body.product.semiring.multiply
+    if system is not None and (times is not None or system.claims != "atomic"):
+        return "levels are bounded, or claims are not atomic"
+    if system is not None and pieces.partition(body.frontier.shape[0]).block % BITS:
+        return "the vertices of a piece do not fill words"
     if multiply.positional == ("j" if body.product.flip else "i"):
         return "each product is the index of the output, which a piece numbers by position"
     if times is not None and not body.assigns_first:
@@ -418,7 +605,7 @@ def _why_no_search(pieces: Pieces, body: SearchBody, times: int | None) -> str:
     by = pieces.partition(n)
     if num_slots(by) >= 2**31:
         return f"{n} vertices take 2**31 slots in words of the pieces or more"
-    if any(A.parts[k].shape != (n, by.count(p)) for k, p, _ in pieces):
+    if system is None and any(A.parts[k].shape != (n, by.count(p)) for k, p, _ in pieces):
         return "each piece has some of the rows alone; a search needs all edges into a vertex"
     lacking = next(filter(None, (why_no_csr(part.csc()) for part in A.parts)), "")
     return (
@@ -435,45 +622,64 @@ class _Space:
     ----------
     kinds : dict
         The kind of each structure that was searched.
+    own : dict
+        The vertices of each local piece.
     degree : float
         The mean entries of a column.
+    lasts : bool
+        Whether a search may take long.
     targets, behind : int, float
         How many vertices edges lead to, and their mean edges that leave them, over all edges.
     """
 
-    def __init__(self, pieces: Pieces, A: GridHandle, value_bytes: int) -> None:
-        self.value_bytes = value_bytes
+    def __init__(self, pieces: Pieces, A: GridHandle, kind: Kind) -> None:
+        self.value_bytes, system = kind.value_bytes, kind.system
         self.kinds: dict[tuple[Any, ...], Kind] = {}
         self.n, self.nvals, self.symmetric = A.shape[0], pieces.nvals(A), bool(A.symmetric)
         self.degree = self.nvals / max(self.n, 1)
-        by, count = pieces.partition(self.n), pieces.engine.size
-        slots = slots_of(by)
+        self.lasts = lasts(self.n, self.nvals, pieces.places[0].device.limits)
+        by, engine, layout = pieces.partition(self.n), pieces.engine, pieces.layout(A.shape)
+        self.own = {k: by.count(p) for k, p, _ in pieces}
+        slots: Slots | RowSlots = (
+            slots_of(by) if system is None else row_slots(by, pieces.grid, _long(system))
+        )
+        make = PieceSpace if system is None else RowsPiece
+        whole = self.symmetric and system is None  # a part's columns are as long as the rows
         self.of_piece: list[PieceSpace] = []
         into, rows = [], []
         for k, p, place in pieces:
             with place.device.alone():
                 part = A.parts[k].csc()
-                space = PieceSpace(k, p, part, slots, self.degree)
+                space = make(k, part, slots, self.degree)
                 self.of_piece.append(space)
-                into.append(_lengths(part))  # of rows too, if A is symmetric
-                if not self.symmetric:
-                    rows.append(space.row_lengths(part))
+                into.append(_lengths(part))
+                if not whole:
+                    rows.append((space.row_lengths(part),))
+                if system is not None and kind.keep:
+                    vertices = layout.dims[0].index(layout.parts(p)[0], np.arange(part.shape[0]))
+                    space.names = place.device.from_host(vertices.astype(np.int32))
         self._parts = [weakref.ref(part.csc()) for part in A.parts]
-        # Without symmetry each piece has some of the edges that leave a vertex.
-        whole: Any = None if self.symmetric else np.sum(rows, axis=0, dtype=np.uint32)
-        walks = 0.0
-        for k, p, place in pieces:
+        if not whole:  # each piece has some of the edges that leave a vertex
+            sums = pieces.own_sums(rows, needed(layout, 0), np.add)
+        walks = []
+        for k, _, place in pieces:
             with place.device.alone():
-                out = into[k] if whole is None else place.device.from_host(whole[by.own(p)])
-                walks += float(place.device.xp.multiply(into[k], out, dtype=np.float64).sum())
+                out, xp = into[k], place.device.xp
+                if not whole:
+                    out = place.device.from_host(sums[k][0] if sums[k] else np.empty(0, np.uint32))
                 self.of_piece[k].degrees = out
-        self.targets = sum(space.targets for space in self.of_piece)
-        self.behind = walks / max(self.nvals, 1)
-        windows = pieces.engine.window(8 * slots.window_words(count, value_bytes))
-        assert windows is not None
-        for space, window in zip(self.of_piece, windows, strict=True):
-            space.words = slots.buffers(window, count)
-        self.peers = Peers([place.device for place in pieces.places], windows)
+                if system is None:
+                    walks.append(float(xp.multiply(into[k], out, dtype=np.float64).sum()))
+        self.targets = int(engine.sum([space.targets for space in self.of_piece]))
+        self.behind = engine.sum(walks) / max(self.nvals, 1) if walks else 0.0
+        devices = [place.device for place in pieces.places]
+        nbytes = 8 * slots.window_words(engine.size, kind.value_bytes)
+        self._windows = windows = engine.windows(nbytes, devices)
+        if isinstance(slots, Slots):
+            for space, window in zip(self.of_piece, windows, strict=True):
+                space.words = slots.buffers(window.own, engine.size)
+        own, everywhere = [w.own for w in windows], [w.addresses for w in windows]
+        self.peers = Peers(devices, own, everywhere, engine.local[0])
         self.nbytes = self.peers.nbytes + sum(space.nbytes for space in self.of_piece)
 
     def alpha(self, kind: Kind) -> float:
@@ -481,9 +687,9 @@ class _Space:
         return alpha_of(self.degree, self.n, kind.sums, wide=True)
 
     @staticmethod
-    def of(A: GridHandle) -> _Space | None:
-        """Return the space of a matrix, if it still has the parts that it was made for."""
-        space: _Space | None = A.parts[0].csc().cache.get(SPACE)
+    def of(A: GridHandle, name: str = SPACE) -> _Space | None:
+        """Return a space of a matrix, if it still has the parts that it was made for."""
+        space: _Space | None = A.parts[0].csc().cache.get(name)
         if space is not None:
             for kept, part in zip(space._parts, A.parts, strict=True):
                 if kept() is not part.csc():
@@ -499,12 +705,20 @@ class GridLoop:
     iterations.
     """
 
-    name = "search of pieces"
-
-    def __init__(self, pieces: Pieces, body: SearchBody, times: int | None) -> None:
+    def __init__(
+        self,
+        pieces: Pieces,
+        body: SearchBody,
+        times: int | None,
+        by_levels: SystemLoop | None = None,
+    ) -> None:
         self._pieces, self._body, self._times = pieces, body, times
+        self.system = None if by_levels is None else by_levels.system
+        self.name = SPACE if by_levels is None else by_levels.name
         self.statements = body.statements
         self.why = f"the body is a search from one frontier; {pieces.engine.size} pieces"
+        if by_levels is not None:
+            self.why = by_levels.why
         self.rows: Callable[[], list[LoopRow]] | None = None
         self.known = self._find()
 
@@ -526,8 +740,15 @@ class GridLoop:
         """
         if self._times == 0:
             return
+        body = self._body._replace(statements=())  # from which the other fields were made
+        given = {"body": body, "times": self._times, "traced": bool(logs)}
+        name = "search" if self.known else "first search"
+        self._pieces.run(name, lambda: self._run(logs), given)
+
+    def _run(self, logs: Sequence[LoopLog]) -> None:
         pieces, body, times = self._pieces, self._by_columns(), self._times
         space, kind = self.known or self._learn(body)
+        peers, engine = space.peers, pieces.engine
         written = [a.target for a in body.assignments]
         made, started = [], []
         device = pieces.places[0].device
@@ -541,9 +762,15 @@ class GridLoop:
                 made.append([left, *(x.copy(x.dtype) if x.nvals else _blank(x) for x in old)])
                 log, piece = logs[k] if logs else None, space.of_piece[k]
                 started.append(piece.start(space, body, kind, made[-1], times, log))
-            launches = [s[:2] for s in started]
-            with heard(*[place.device.stop[1] for place in pieces.places]):
-                results = space.peers.run(launches, [log.words for log in logs])
+            # No process launches a kernel before all have come so far, or if one has failed.
+            if not engine.all(peers.ready):
+                peers.clear()
+                engine.barrier()
+            launches = [
+                (s.launch, {**s.given, **peers.arguments(k)}) for k, s in enumerate(started)
+            ]
+            logged = [log.words for log in logs]
+            results = self._launched(peers, launches, logged, space.lasts)
         except Exception as error:
             named = named_error(device, error, "device")
             if named is None:
@@ -553,12 +780,28 @@ class GridLoop:
             s.settle(result)
         if logs:
             self.rows = self._rows_of(body, space, kind, [s.had for s in started], logs)
-        become_all(
-            [
-                (x, GridHandle(parts, x.dtype, x.shape))
-                for x, *parts in zip([body.frontier, *written], *made, strict=True)
-            ]
-        )
+        new = [
+            (x, GridHandle(parts, x.dtype, x.shape))
+            for x, *parts in zip([body.frontier, *written], *made, strict=True)
+        ]
+        peers.ready = False  # until every process has come to its end
+        pieces.change(lambda: setattr(peers, "ready", True))
+        pieces.change(lambda: become_all(new))
+
+    def _launched(
+        self, peers: Peers, launches: Any, logs: Sequence[Array], lasts: bool
+    ) -> list[Array]:
+        """Return what the kernels report; all end where one process is interrupted."""
+        stops = [place.device.stop[1] for place in self._pieces.places]
+        # To listen takes as long as a short search, which ends soon by itself.
+        listens = lasts or not self._pieces.engine.alone
+        try:
+            with heard(*stops) if listens else nullcontext():
+                return peers.run(launches, logs)
+        except KeyboardInterrupt:
+            if not any(stop[0] for stop in stops):
+                self._pieces.engine.barrier()  # where that process reports it
+            raise
 
     def _find(self) -> tuple[_Space, Kind] | None:
         """Return what a search of this structure has kept on the same parts, or None.
@@ -566,8 +809,11 @@ class GridLoop:
         A search by the transpose has kept it there; this one looks at the matrix alone.
         """
         body, A = self._body, cast(Any, self._body.A)
-        space = _Space.of(A) if body.product.transpose or A.symmetric else None
-        kind = None if space is None else space.kinds.get(_structure(body, self._times))
+        if not body.product.transpose and not A.symmetric:
+            return None
+        space = _Space.of(A, _name_of(self.system))
+        structure = _structure(body, self._times, self.system)
+        kind = None if space is None else space.kinds.get(structure)
         return None if space is None or kind is None else (space, kind)
 
     def _by_columns(self) -> SearchBody:
@@ -581,12 +827,13 @@ class GridLoop:
     def _learn(self, body: SearchBody) -> tuple[_Space, Kind]:
         """Return what searches of this structure on these parts share; it is kept."""
         pieces, A = self._pieces, cast(Any, body.A)
-        kind = kind_of(body, len(pieces.places), self._times)
-        space = _Space.of(A)
+        kind = kind_of(body, pieces, self._times, self.system)
+        name = _name_of(self.system)
+        space = _Space.of(A, name)
         if space is None or space.value_bytes < kind.value_bytes:
             kept: dict[str, Any] = A.parts[0].csc().cache
-            kept.pop(SPACE, None)  # which frees its memory first
-            space = kept[SPACE] = _Space(pieces, A, kind.value_bytes)
+            kept.pop(name, None)  # which frees its memory first
+            space = kept[name] = _Space(pieces, A, kind)
         return space, space.kinds.setdefault(kind.structure, kind)
 
     def _rows_of(
@@ -599,16 +846,29 @@ class GridLoop:
     ) -> Callable[[], list[LoopRow]]:
         A: Any = body.A
         n, first = space.n, A.parts[0].csc()
-        why = functools.partial(why_level, n, "kByEdges", space.alpha(kind), beta_of(kind.sums))
+        alpha, beta = _thresholds(space, kind)
+        why = functools.partial(why_level, n, "kByEdges", alpha, beta)
+        if kind.system is not None and kind.system.rule != "edges":
+            why = functools.partial(_why_by_system, kind.system)
         assigned = [value_bytes(a.target.dtype) for a in body.assignments]
         traffic = SearchTraffic.of_vector(first, body.product, body.frontier.dtype, n, assigned)
+        records, engine = [log.launched() for log in logs], self._pieces.engine
+        if not engine.alone:
+            own = engine.gather([(read().view(np.uint8),) for read in records])
+            records = [functools.partial(of.view, RECORD) for (of,) in own]
+            before = [[count and count() for count in of] for of in had]
+            had = [
+                [None if n is None else functools.partial(int, n) for n in of]
+                for of in engine.gather_objects(before)
+            ]
         traffic = traffic._replace(bits=traffic.bits * len(had))  # each piece has them all
         # A function that counts the entries of all pieces before the loop; None without any.
         known = [[count for count in each if count is not None] for each in zip(*had, strict=True)]
         total = [(lambda of=of: sum(count() for count in of)) if of else None for of in known]
         rows = SearchRows(self.statements, total, why, traffic)
-        records = [log.launched() for log in logs]
-        return lambda: _rows_of_pieces(rows, [read() for read in records], had, kind.value_bytes)
+        return lambda: _rows_of_pieces(
+            rows, [read() for read in records], had, kind, self._pieces.grid
+        )
 
 
 def _blank(x: VectorStore) -> VectorStore:
@@ -618,19 +878,66 @@ def _blank(x: VectorStore) -> VectorStore:
 
 # ------------------------------------------------------------------ records of several pieces
 def _rows_of_pieces(
-    rows: SearchRows, logs: Sequence[Array], had: Any, value_bytes: int
+    rows: SearchRows, logs: Sequence[Array], had: Any, kind: Kind, grid: tuple[int, int]
 ) -> list[LoopRow]:
-    """Return the rows of a search of pieces: a level of all, and in it each piece as a phase."""
+    """Return the rows of a search of pieces: a level of all, and in it phases, or each piece."""
     levels = [records[records["how"] != _BARRIER] for records in logs]
     barriers = [records[records["how"] == _BARRIER] for records in logs]
+    ends = barriers if kind.system is None else [at_barrier[::2] for at_barrier in barriers]
     found, at = [], 0
-    for row in rows(_merged(levels, barriers, had, rows.assigns_after)):
-        if row.measured.direction:  # the product's
+    for row in rows(_merged(levels, ends, had, rows.assigns_after)):
+        measured = row.measured
+        if measured.direction:  # the product's
             at += 1
-            phases = _phases(at, barriers, value_bytes)
-            row = row._replace(measured=row.measured._replace(phases=phases))
+            if kind.system is None:
+                measured = measured._replace(phases=_phases(at, barriers, kind.value_bytes))
+            else:
+                pulls = sum(int(records["how"][at] == _PULLS) for records in levels)
+                measured = measured._replace(
+                    direction={0: "push", len(levels): "pull"}.get(pulls, "both"),
+                    reason=f"{measured.reason}; {pulls} of {len(levels)} pieces pull",
+                    phases=_phases_in_rows(at, barriers, kind.system, grid),
+                )
+            row = row._replace(measured=measured)
         found.append(row)
     return found
+
+
+def _phases_in_rows(
+    at: int, barriers: Sequence[Array], system: System, grid: tuple[int, int]
+) -> tuple[Phase, ...]:
+    """Return the phases of a level: the slowest piece's time, and what all pieces have sent."""
+    (R, C), ms = grid, np.zeros(4)
+    messages: list[list[tuple[str, int, int]]] = [[], [], []]
+    for of in barriers:
+        before, fold, end = of[2 * at - 2 : 2 * at + 1]
+        times = [before["ns"], fold["other"], fold["ns"], end["other"], end["ns"]]
+        ms = np.maximum(ms, np.maximum(np.diff(np.array(times, np.int64)), 0) / 1e6)
+        words, listed, found = int(fold["in"]), int(fold["out"]), int(end["out"])
+        messages[0].append(_message(words, listed, C - 1, 1))
+        messages[1].append(_message(int(end["in"]), found, R - 1, R - 1))
+        if system.share == "yes" and end["in"]:
+            messages[2].append(_message(words, 0, C - 1, 1))
+    fold_sent, expand_sent, share_sent = map(_sent, messages)
+    sent = (), fold_sent, (), expand_sent
+    names = "expansion", "fold", "update", "expand"
+    phases = [Phase(*of) for of in zip(names, ms.tolist(), sent, strict=True)]
+    return (*phases, *([Phase("share", 0.0, share_sent)] if share_sent else []))
+
+
+def _message(words: int, listed: int, mates: int, times: int) -> tuple[str, int, int]:
+    """Return the form, messages and bytes of words to each of some mates, or of a list."""
+    if words:
+        return "bitmap", mates, 4 * words * mates
+    return "list", mates if listed else 0, 4 * listed * times if mates else 0
+
+
+def _sent(messages: Sequence[tuple[str, int, int]]) -> tuple[Sent, ...]:
+    found = []
+    for form in sorted({form for form, _, nbytes in messages if nbytes}):
+        of_form = [message for message in messages if message[0] == form]
+        found.append(Sent(form, sum(m for _, m, _ in of_form), sum(n for _, _, n in of_form)))
+    return tuple(found)
 
 
 def _merged(

@@ -14,13 +14,13 @@ import scipy.sparse as sp
 
 from lagpu import operations as ops
 from lagpu.algebra.tables import semiring
-from lagpu.backends.gpu.fused.match import DEPTH, NUMBER, SearchBody, match_search
 from lagpu.backends.gpu.ops import planner
 from lagpu.backends.gpu.storage.forms import csr_of
 from lagpu.backends.grid.comm import Arrays
 from lagpu.backends.grid.exchange import FORMS, form_of, packed, summed, unpacked
 from lagpu.backends.grid.partition import GridHandle, become_all, needed
 from lagpu.backends.grid.pieces import Entries, Pieces, cut, entries_of, from_entries
+from lagpu.backends.match import DEPTH, NUMBER, SearchBody, match_search
 from lagpu.backends.policies import choice, number, read_arguments, require_policy
 from lagpu.backends.protocol import Backend, LoopRow, Measured, Phase
 from lagpu.dtypes import BOOL, DType
@@ -94,6 +94,10 @@ SYSTEMS = {
         alpha=planner.HIRAGUSHI[0], beta=planner.HIRAGUSHI[1],
     ),
 }  # fmt: skip
+
+
+#: A search that names none, on rows and columns of pieces with kernels.
+AUTO = System("edges", "shorter", "late", "yes", ("push_queue", "pull_bitmap", "pull_bitmap"))
 
 
 _ARGUMENTS = {
@@ -307,7 +311,7 @@ class SystemLoop:
     def __init__(
         self, pieces: Pieces, body: SearchBody, system: System, policy: str, times: int | None
     ) -> None:
-        self._pieces, self._body, self._system, self._times = pieces, body, system, times
+        self._pieces, self.body, self.system, self.times = pieces, body, system, times
         self._numbered = body.product.semiring.multiply.positional == "k"  # finds parents
         R, C = pieces.grid
         self.name = policy
@@ -319,23 +323,23 @@ class SystemLoop:
 
     def run(self) -> None:
         """See `FusedLoop`."""
-        body = self._body._replace(statements=())  # from which the other fields were made
-        given = {"policy": self.name, "body": body, "times": self._times}
+        body = self.body._replace(statements=())  # from which the other fields were made
+        given = {"policy": self.name, "body": body, "times": self.times}
         self._pieces.run("search", self._run, given)
 
     def _run(self) -> None:
-        if self._times == 0:
+        if self.times == 0:
             return
-        body, pieces, matrix = self._body, self._pieces, cast(GridHandle, self._body.A)
+        body, pieces, matrix = self.body, self._pieces, cast(GridHandle, self.body.A)
         A = matrix if body.product.transpose else pieces.turned(matrix)
         self._layout, self._by = pieces.layout(A.shape), pieces.partition(A.shape[0])
         targets = self._layout.dims[ROW]
         self._local = {
-            p: Piece(pieces, k, A, targets.position(self._by.own(p)), self._system)
+            p: Piece(pieces, k, A, targets.position(self._by.own(p)), self.system)
             for k, p, _ in pieces
         }
         self._nvals, self._degrees = 0, [np.zeros(0, np.int64)] * len(self._local)
-        if self._system.rule == "edges":
+        if self.system.rule == "edges":
             self._nvals, self._degrees = pieces.nvals(A), self._out_degrees(A)
         self._explored, self._pulled, self._levels = 0, False, []
         first = []
@@ -347,7 +351,7 @@ class SystemLoop:
             piece.visit_own(np.union1d(excluded, piece.front) if body.assigns_first else excluded)
         self._total, self._edges = self._agreed()  # vertices of the frontier, in all pieces
         self._messages.clear()
-        while self._total and len(self._levels) != self._times:
+        while self._total and len(self._levels) != self.times:
             self._advance()
         self._write(first, self._parents() if self._numbered else [1] * len(first))
 
@@ -356,7 +360,7 @@ class SystemLoop:
 
         `found` has, for each local piece, the value of each own vertex that the search has found.
         """
-        body, pieces = self._body, self._pieces
+        body, pieces = self.body, self._pieces
         frontier = pieces.empty(body.frontier.dtype, body.frontier.shape)
         targets = [pieces.empty(a.target.dtype, a.target.shape) for a in body.assignments]
         for k, p, place in pieces:
@@ -397,7 +401,7 @@ class SystemLoop:
                 kernel=(parts[0].kernel if parts else "") or self.name,
                 edges=sum(count or 0 for count in edges) if known else None,
             )
-            for k, s in enumerate(self._body.statements):
+            for k, s in enumerate(self.body.statements):
                 if isinstance(s.operation, Multiply):
                     found.append(LoopRow(k, depth, level.frontier, level.found, measured))
                 else:
@@ -406,7 +410,7 @@ class SystemLoop:
 
     def _advance(self) -> None:
         """Replace the frontier by the vertices next to it that are not visited, and visit these."""
-        system, before, self._phases = self._system, self._total, []
+        system, before, self._phases = self.system, self._total, []
         why = self._one_direction()
         form = system.messages
         if form == "direction":
@@ -451,7 +455,7 @@ class SystemLoop:
 
         The others have any number. Parents that were not sent with their vertices are sent now.
         """
-        if self._system.parents == "late":
+        if self.system.parents == "late":
             self._timed("parents", self._request)
             if self._levels:
                 *_, phase = self._phases
@@ -475,10 +479,10 @@ class SystemLoop:
     # ---------------------------------------------------------------------------- the direction
     def _one_direction(self) -> str:
         """Choose the direction of all pieces, where the rule is such; return why."""
-        if self._system.rule != "edges":
+        if self.system.rule != "edges":
             return "always pushes"
         self._explored += self._edges
-        left, system = self._nvals - self._explored, self._system
+        left, system = self._nvals - self._explored, self.system
         self._pulled = planner.pulls_by_edges(
             self._total, self._by.size, self._edges, left, self._pulled, system.alpha, system.beta
         )
@@ -486,7 +490,7 @@ class SystemLoop:
 
     def _any_pulls(self) -> bool:
         """Whether any piece pulls; a sum over all if each decides by itself."""
-        if self._system.rule == "ratio":
+        if self.system.rule == "ratio":
             count = [(int(piece.pulls),) for piece in self._local.values()]
             return self._timed("agree", lambda: self._totals(count))[0] > 0
         return self._pulled
@@ -611,7 +615,7 @@ class SystemLoop:
 
     def _fold(self, form: str) -> list[dict[int, Any]]:
         """Send each vertex to its owner, with its source if parents are sent."""
-        if self._numbered and self._system.parents == "sent":
+        if self._numbered and self.system.parents == "sent":
             return self._send(lambda piece, d: piece.reached[d], ROW, "pairs")
         return self._send(lambda piece, d: piece.reached[d][:1], ROW, form, of_receiver=True)
 
@@ -672,7 +676,7 @@ def plan_system(
         body = Rejection("the loop has no frontier that is a vector")
     else:
         body = match_search(list(map(_without_policy, statements)), turns.empty)
-    why = body.why if isinstance(body, Rejection) else _why_no_search(body)
+    why = body.why if isinstance(body, Rejection) else why_no_system_search(body)
     if why:
         raise _refused(str(policy), why)
     assert isinstance(body, SearchBody)
@@ -708,7 +712,7 @@ def _without_policy(s: Statement) -> Statement:
     return s._replace(operation=s.operation._replace(product=product))
 
 
-def _why_no_search(body: SearchBody) -> str:
+def why_no_system_search(body: SearchBody) -> str:
     """Return why a body is no search for levels or parents, or an empty string."""
     multiply, monoid = body.product.semiring.multiply, body.product.semiring.monoid
     if body.sums:

@@ -201,6 +201,17 @@ def test_as_on_cpu_in_pieces_on_devices(name):
     assert plain(PROGRAMS[name](Few("grid:2:sim", 33))) == wanted
 
 
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_one_piece_is_its_place(name):
+    """It runs whole statements, in place; facts about a matrix of before do not hold then."""
+    assert plain(PROGRAMS[name](Few("grid:1:cpu", 33))) == plain(PROGRAMS[name](Few("cpu", 33)))
+    place = backends.get("grid:1:cpu")
+    A = Matrix.from_coo([0, 1], [1, 0], 1.0, nrows=3, ncols=3, backend=place)
+    assert A.is_symmetric
+    A[0, 2] << 5.0
+    assert not A.is_symmetric
+
+
 @pytest.mark.parametrize("name", ["u @ A", "A @ u", "written", "mxm", "reduce", "extract"])
 def test_as_on_cpu_in_rows_and_columns_of_devices(name):
     wanted = plain(PROGRAMS[name](Few("cpu", 33)))

@@ -65,6 +65,39 @@ def test_all_processes_deal_by_the_same_degrees(kept_by):
     assert found == [(first, plain(algorithms.bfs_levels(A, hub)))] * 3
 
 
+def test_what_changes_nothing_waits_for_no_process(monkeypatch):
+    """Unless its arguments are compared; a failure in it is reported at the next statement."""
+    monkeypatch.setenv("LAGPU_COMPARE", "0")
+
+    def program(place):
+        engine = place.pieces.engine
+        u = Vector(INT64, 33, backend=place)
+        calls, usual = [], engine._processes._comm.Allgather
+        engine._processes._comm.Allgather = lambda *given: calls.append(1) or usual(*given)
+        v = Vector(INT64, 33, backend=place)
+        silent = len(calls)
+        try:
+            if engine.local[0] == 1:
+                place.pieces.places[0].vector = lambda *given: 1 / 0
+            w = Vector(INT64, 33, backend=place)
+            v << u
+            w << u
+        except ZeroDivisionError:
+            del place.pieces.places[0].vector
+            error = "own"
+        except ProcessFailed as failed:
+            error = str(failed)
+        v[3] = 7
+        u << v  # all go on together
+        return silent, error, u.to_coo()[0].tolist()
+
+    first, second = on_grids(2, program)
+    assert (first[0], second[0]) == (0, 0)
+    assert second[1] == "own"
+    assert "process 1 of 2: ZeroDivisionError" in first[1]
+    assert first[2] == second[2] == [3]
+
+
 def test_what_is_drawn_is_the_same_in_all_processes():
     """Without a seed: sources that differed would give each process its own part of a sum."""
     A = generators.kronecker(6, backend="cpu")

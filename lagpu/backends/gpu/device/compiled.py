@@ -8,6 +8,7 @@ import hashlib
 import importlib
 import io
 import json
+import math
 import os
 import subprocess
 import sys
@@ -222,10 +223,11 @@ def find_shipped(
     an older one may not load the code.
     """
     path = _archive(capability)
-    if not path.is_file() or driver < int(_file_of(path, _TOOLKIT) or 0):
+    if driver < _toolkit_of(path):
         return None
     file, _, name = member(options, kernel).rpartition("/")
-    return _kernels_of(path, file).get(name)
+    kernels = _kernels_of(path, file)
+    return kernels.read(name) if kernels is not None and name in kernels.NameToInfo else None
 
 
 def write_archive(capability: int, toolkit: int, code: Mapping[str, bytes]) -> Path:
@@ -242,6 +244,7 @@ def write_archive(capability: int, toolkit: int, code: Mapping[str, bytes]) -> P
     members = {file: _zipped(kernels, zipfile.ZIP_STORED) for file, kernels in files.items()}
     path.write_bytes(_zipped({_TOOLKIT: str(toolkit).encode(), **members}, zipfile.ZIP_LZMA))
     _kernels_of.cache_clear()
+    _toolkit_of.cache_clear()
     return path
 
 
@@ -258,13 +261,16 @@ def _archive(capability: int) -> Path:
 
 
 @functools.cache
-def _kernels_of(path: Path, file: str) -> dict[str, bytes]:
-    """Return the kernels of a source file by their names; none if the archive has none of it."""
+def _toolkit_of(path: Path) -> float:
+    """Return the CUDA that compiled an archive; infinity if there is none."""
+    return int(_file_of(path, _TOOLKIT) or 0) if path.is_file() else math.inf
+
+
+@functools.cache
+def _kernels_of(path: Path, file: str) -> zipfile.ZipFile | None:
+    """Return the kernels of a source file by their names; None if the archive has none of it."""
     packed = _file_of(path, file)
-    if packed is None:
-        return {}
-    with zipfile.ZipFile(io.BytesIO(packed)) as stored:
-        return {name: stored.read(name) for name in stored.namelist()}
+    return None if packed is None else zipfile.ZipFile(io.BytesIO(packed))
 
 
 def _file_of(path: Path, name: str) -> bytes | None:

@@ -13,7 +13,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, cast
 
 import numpy as np
@@ -255,6 +255,7 @@ class CudaDevice(Device):
     """
 
     prepared_launch = CudaLaunch
+    returns_early = True
 
     def __init__(self, index: int = 0, share: int = 1) -> None:
         self._backend = "gpu" if index == 0 else f"gpu:{index}"
@@ -306,6 +307,8 @@ class CudaDevice(Device):
         stream = cuda.get_current_stream().ptr
         now = stream, threading.get_ident() if stream == _PER_THREAD else 0
         if now != self._stream:
+            if self.lasting:
+                self._wait_for_loops()
             self._device.synchronize()
             self._stream = now
 
@@ -353,11 +356,14 @@ class CudaDevice(Device):
         self._beside.wait_event(self.xp.cuda.get_current_stream().record())
         return self._beside
 
-    def _why_apart(self, devices: Sequence[Any]) -> str:
-        key = tuple((device.number, device.share) for device in devices)
+    def _why_apart(self, devices: Sequence[Any], others: Sequence[str]) -> str:
+        key = (*((device.number, device.share) for device in devices), *others)
         if key not in self._apart:
-            numbers, share = [number for number, _ in key], min(share for _, share in key)
-            self._apart[key] = why_apart(self.xp, numbers, share)
+            numbers, share = [d.number for d in devices], min(d.share for d in devices)
+            own = [device.identity for device in devices]
+            self._apart[key] = why_apart(self.xp, numbers, share) or next(
+                filter(None, (why_no_link(self.xp, x, y) for x in own for y in others)), ""
+            )
         return self._apart[key]
 
     def address(self, array: Any) -> int:
@@ -370,6 +376,17 @@ class CudaDevice(Device):
         made = own_zeros(self.xp, count)
         self.synchronize()
         return made
+
+    def exported(self, window: Any) -> str:
+        """Return the handle of CUDA's IPC."""
+        handle: bytes = self.xp.cuda.runtime.ipcGetMemHandle(window.data.ptr)
+        return handle.hex()
+
+    def imported(self, text: str) -> tuple[int, Callable[[], object]]:
+        """Open such a handle for this GPU, which may be another process' own GPU."""
+        runtime = self.xp.cuda.runtime
+        address = int(runtime.ipcOpenMemHandle(bytes.fromhex(text)))
+        return address, functools.partial(runtime.ipcCloseMemHandle, address)
 
     @property
     def identity(self) -> str:
@@ -384,6 +401,28 @@ class CudaDevice(Device):
     def stream(self) -> int:
         """The address of the current stream."""
         return int(self.xp.cuda.get_current_stream().ptr)
+
+    def copy_of(self, array: Any) -> Any:
+        """Return a copy of an array, by the driver if it is contiguous."""
+        if not array._c_contiguous:
+            return array.copy()
+        made = self.xp.empty(array.shape, array.dtype)
+        made.data.copy_from_device_async(array.data, array.nbytes)
+        return made
+
+    def order_of(self, keys: Any) -> Any:
+        """Return the stable order that sorts integers, by what CuPy's argsort calls."""
+        keys, order = self.copy_of(keys), self.xp.empty(len(keys), np.int64)
+        if len(keys):  # which it overwrites
+            self.xp.cuda.thrust.argsort(keys.dtype, order.data.ptr, keys.data.ptr, 0, keys.shape)
+        return order
+
+    def running_sum(self, counts: Any) -> Any:
+        """Return the sums up to each number, by what CuPy's cumsum calls."""
+        if counts.dtype != np.int64 or len(counts) >= 2**31:
+            return self.xp.cumsum(counts, dtype=np.int64)
+        cub = self.xp.cuda.cub
+        return cub.device_scan(self.copy_of(counts), cub.CUPY_CUB_CUMSUM)
 
     def mark(self) -> Callable[[], bool]:
         """Return whether an event of the current stream has come."""
@@ -505,8 +544,7 @@ class CudaDevice(Device):
         first, second = self._to_host(counts[:2]).tolist()
         return first, second
 
-    def synchronize(self) -> None:
-        """Wait for the current stream."""
+    def _synchronize(self) -> None:
         self.xp.cuda.get_current_stream().synchronize()
 
     def free_bytes(self) -> int:
@@ -610,6 +648,7 @@ def _version(number: int) -> str:
 
 
 _ATOMICS = 3  # CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED
+_NVML_ATOMICS = 3  # NVML_P2P_CAPS_INDEX_ATOMICS
 _ENABLED_BEFORE = 704  # cudaErrorPeerAccessAlreadyEnabled
 
 
@@ -636,6 +675,37 @@ def why_apart(cupy: Any, numbers: Sequence[int], share: int = 1) -> str:
             except runtime.CUDARuntimeError as error:
                 if error.status != _ENABLED_BEFORE:
                     return f"GPU {one} is refused access to the memory of GPU {other}: {error}"
+    return ""
+
+
+def why_no_link(cupy: Any, one: str, other: str) -> str:
+    """Return why a GPU cannot address that of another process by atomic operations, or "".
+
+    Both are given by their identity. A launcher may show a process its own GPU alone; then NVML,
+    which sees all, answers in place of the driver.
+    """
+    (here, mine), (there, its) = one.split(), other.split()
+    if one == other:
+        return "two pieces are on one GPU, where one kernel would wait for the other to begin"
+    if here != there:
+        return f"GPU {its} is of another host"
+    runtime = cupy.cuda.runtime
+    with suppress(runtime.CUDARuntimeError):
+        numbers = [runtime.deviceGetByPCIBusId(bus) for bus in (mine, its)]
+        if runtime.deviceCanAccessPeer(*numbers) and has_atomics(*numbers):
+            return ""
+        return f"GPU {mine} has no atomic operations on the memory of GPU {its}"
+    found, handles = ctypes.c_int(), [ctypes.c_void_p(), ctypes.c_void_p()]
+    try:
+        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+        failed = nvml.nvmlInit_v2()
+        for bus, handle in zip((mine, its), handles, strict=True):
+            failed |= nvml.nvmlDeviceGetHandleByPciBusId_v2(bus.encode(), ctypes.byref(handle))
+        failed |= nvml.nvmlDeviceGetP2PStatus(*handles, _NVML_ATOMICS, ctypes.byref(found))
+    except (OSError, AttributeError) as error:
+        return f"NVML cannot say how GPU {its} is linked: {error}"
+    if failed or found.value:
+        return f"GPU {mine} has no atomic operations on the memory of GPU {its}, by NVML"
     return ""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +18,9 @@ Array = Any
 MOST_PEERS = constant("kMostPeers")
 #: Nanoseconds after which a device that has heard nothing of another one gives up.
 PATIENCE = 10 * 10**9
-_GLANCES, _ROUNDS = 100, 500  # at a report, some milliseconds in all
+_GLANCES, _ROUNDS = 100, 1000  # at a report, some milliseconds in all
+# A sleep of no length lasts as long as a short search.
+_give_way = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
 _RESULTS, _EPOCH, _VERDICT = constant("kResults"), constant("kEpoch"), constant("kVerdict")
 
 
@@ -31,42 +35,58 @@ class Peers:
     Parameters
     ----------
     devices : sequence of Device
-        One for each piece, at most `MOST_PEERS`; `Device.why_apart` allows them.
+        One for each piece of this process, at most `MOST_PEERS` of all processes;
+        `Device.why_apart` allows them.
     windows : sequence of array of u64
         Zeroed memory of each device that all can address, all of the same size: `posts_words`, and
         after these what a kernel keeps there.
+    everywhere : sequence of sequence of int, optional
+        For each device the address there of the window of each piece, if other processes have some.
+    first : int
+        The number of the first piece of this process.
 
     Attributes
     ----------
     patience : int
         Nanoseconds that a device waits for another one.
+    count : int
+        The pieces of all processes.
     addresses, results : list of array of u64
         For each device the addresses of all windows, and where its kernel reports: on the host.
+    ready : bool
+        Whether the posts are as a run expects them; `clear` makes them so.
     """
 
-    def __init__(self, devices: Sequence[Device], windows: Sequence[Array]) -> None:
+    def __init__(
+        self,
+        devices: Sequence[Device],
+        windows: Sequence[Array],
+        everywhere: Sequence[Sequence[int]] = (),
+        first: int = 0,
+    ) -> None:
         self.patience = PATIENCE
-        self._devices, self._windows = tuple(devices), tuple(windows)
-        self._epoch = 0
+        self._devices, self._windows, self._first = tuple(devices), tuple(windows), first
+        self._epoch, self.ready = 0, True
         where = [d.address(window) for d, window in zip(devices, windows, strict=True)]
         self.addresses: list[Array] = []
         self.results: list[Array] = []
         self._seen: list[memoryview] = []
         self.nbytes = sum(int(window.nbytes) for window in windows)
-        for device in devices:
+        for device, known in zip(devices, everywhere or [where] * len(where), strict=True):
             with device.alone():
-                self.addresses.append(device.from_host(np.array(where, np.uint64)))
+                self.addresses.append(device.from_host(np.array(known, np.uint64)))
                 result, seen = device.pinned_zeros(_RESULTS)
             self.results.append(result)
             self._seen.append(seen)
+        self.count = len(self.addresses[0])
 
-    def arguments(self, piece: int) -> dict[str, Any]:
-        """Return what a kernel takes of a piece, by name."""
+    def arguments(self, k: int) -> dict[str, Any]:
+        """Return what a kernel takes of the k-th piece of this process, by name."""
         return {
-            "piece": piece,
+            "piece": self._first + k,
             "epoch": self._epoch,
             "patience": self.patience,
-            "windows": self.addresses[piece],
+            "windows": self.addresses[k],
         }
 
     def run(
@@ -77,9 +97,9 @@ class Peers:
         """Run the launches of all devices, in their order; return what each reports, on the host.
 
         The caller holds the devices' locks, and names the errors of their libraries. The kernels
-        have nothing to wait for any more; if there is an error they have ended. They report to
-        `results` on the devices, by default to those above, which the host sees sooner, and which
-        hold a report until the next run.
+        have nothing to wait for but those of other processes; if there is an error they have ended.
+        They report to `results` on the devices, by default to those above, which the host sees
+        sooner, and which hold a report until the next run.
 
         Raises
         ------
@@ -88,57 +108,62 @@ class Peers:
         KeyboardInterrupt
             If the host has stopped the kernels by the word of a device, with the same result.
         """
+        if not self.ready:
+            self.clear()
         for seen in self._seen:
             seen[_EPOCH] = self._epoch
+        self.ready = False
         try:
             self._devices[0].run_together(launches)
-            found = [self._reported(p, results) for p in range(len(self._devices))]
-            _check(found)
+            found = [self._reported(k, results) for k in range(len(self._devices))]
+            self._check(found)
         except BaseException:
-            self._reset()
+            self._wait()  # which their patience bounds
             raise
-        self._epoch = int(found[0][_EPOCH])
+        self._epoch, self.ready = int(found[0][_EPOCH]), True
         return found
 
-    def _reported(self, piece: int, results: Sequence[Array] = ()) -> Array:
-        device = self._devices[piece]
+    def _reported(self, k: int, results: Sequence[Array] = ()) -> Array:
+        device = self._devices[k]
         if results:
             with device.alone():
-                return device.to_host(results[piece][:_RESULTS])
-        seen, before = self._seen[piece], self._epoch
+                return device.to_host(results[k][:_RESULTS])
+        seen, before = self._seen[k], self._epoch
         for _ in range(_ROUNDS):
             for _ in range(_GLANCES):
                 if seen[_EPOCH] != before:
                     return seen
-            time.sleep(0)  # other threads may have work for other devices
+            _give_way()  # other threads may have work for other devices
         with device.alone():
             device.synchronize()
         return seen
 
-    def _reset(self) -> None:
-        """Wait until no kernel runs, which their patience bounds; take back all posts."""
+    def _wait(self) -> None:
         for device in self._devices:
             with device.alone():
                 device.synchronize()
+
+    def clear(self) -> None:
+        """Empty the windows here; no kernel of any process runs, or begins before all have."""
         for device, window in zip(self._devices, self._windows, strict=True):
             with device.alone():
-                window[: posts_words(len(self._devices))] = 0
-                device.synchronize()
-        self._epoch = 0
+                window[:] = 0
+        self._wait()
+        self._epoch, self.ready = 0, True
 
-
-def _check(results: Sequence[Array]) -> None:
-    """Raise GridTimeout if a device gave up, naming the first one that did."""
-    verdicts = [result[_VERDICT] for result in results]
-    if not any(verdicts):
-        return
-    if constant("kStopped") in verdicts:
-        raise KeyboardInterrupt
-    gave_up = constant("kGaveUp")
-    piece = verdicts.index(gave_up if gave_up in verdicts else constant("kOtherGaveUp"))
-    turn, missing = (int(results[piece][constant(name)]) for name in ("kTurn", "kMissing"))
-    who = " and ".join(str(p) for p in range(len(results)) if missing >> p & 1)
-    raise GridTimeout(
-        f"grid: piece {piece} has heard nothing of piece {who or '?'} in turn {turn}. Nothing was "
-        "written. See that each device works, and that no other program keeps it busy."
-    )
+    def _check(self, results: Sequence[Array]) -> None:
+        """Raise GridTimeout if a device gave up, naming the first one that did."""
+        verdicts = [result[_VERDICT] for result in results]
+        if not any(verdicts):
+            return
+        if constant("kStopped") in verdicts:
+            raise KeyboardInterrupt
+        gave_up = constant("kGaveUp")
+        k = verdicts.index(gave_up if gave_up in verdicts else constant("kOtherGaveUp"))
+        turn, missing = (int(results[k][constant(name)]) for name in ("kTurn", "kMissing"))
+        who = " and ".join(str(p) for p in range(self.count) if missing >> p & 1)
+        raise GridTimeout(
+            f"grid: piece {self._first + k} has heard nothing of piece {who or '?'} in turn "
+            f"{turn}. Nothing was written. See that each device works, and that no other program "
+            "keeps it busy."
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import math
 import operator
 import threading
@@ -16,8 +17,9 @@ from lagpu.backends.gpu.device.compiled import beside
 from lagpu.backends.gpu.kernels import Kernel, Param, constant, kernel
 from lagpu.backends.guard import out_of_memory, refuse_after_fork
 from lagpu.backends.protocol import Measured
+from lagpu.dtypes import lookup
 from lagpu.errors import KernelLaunchError, LagpuError, OutOfMemory
-from lagpu.host.interrupt import listen
+from lagpu.host.interrupt import heard, listen
 
 Array = Any  # numpy.ndarray or cupy.ndarray, by the device
 Scalar = bool | int | float | np.generic
@@ -173,6 +175,10 @@ class Device(Protocol):
         Called by a thread that has taken the lock, before it uses the device.
     stop : (array of u64, memoryview)
         A word as `pinned_zeros` returns it: kernels of loops end when it is not 0.
+    returns_early : bool
+        Whether a launch returns before its kernel has ended.
+    lasting : bool
+        Whether a loop may be running that looks at `stop`; see `let_run`.
     limits : Limits
         The sizes of launches.
     resident_threads : int
@@ -197,6 +203,9 @@ class Device(Protocol):
     errors: tuple[type[Exception], ...] = ()
     enter: Callable[[], None] | None = None
     began: bool = False
+    returns_early: bool = False
+    lasting: bool = False
+    _ends_loops: bool = False
     limits: Limits = CUDA_LIMITS
     prepared_launch: type[CheckedLaunch] = CheckedLaunch
     _functions: dict[Kernel, Any]
@@ -362,8 +371,49 @@ class Device(Protocol):
         """Return how many blocks of `kernel` a cooperative launch can have, in whole clusters."""
 
     def synchronize(self) -> None:
-        """Wait for the work of the current stream."""
+        """Wait for the work of the current stream; an interrupt ends loops that `let_run` let."""
+        if self.lasting:
+            self._wait_for_loops()
+        else:
+            self._synchronize()
+
+    def _synchronize(self) -> None:
         return
+
+    def rearm(self) -> None:
+        """Make `stop` 0 again, once a loop for which it was set has seen it."""
+        if self.stop[1][0]:
+            self._synchronize()
+            self.stop[1][0] = 0
+
+    def let_run(self) -> None:
+        """Let a loop run that looks at `stop`, while the host goes on; call it before the launch.
+
+        The next wait for the device, or the end of the program, ends the loop if an interrupt comes
+        in it.
+        """
+        self.rearm()
+        if not self._ends_loops:
+            atexit.register(self.synchronize)
+            self._ends_loops = True
+        self.lasting = True
+
+    def wait_in_loop(self) -> None:
+        """Wait for all work in a block of `heard` for `stop`."""
+        self._synchronize()
+        self.lasting = False
+
+    def _wait_for_loops(self) -> None:
+        """Wait for all work, with loops that may last; an interrupt ends these, and is raised."""
+        try:
+            with heard(self.stop[1]):
+                self.wait_in_loop()
+        except BaseException:
+            self.stop[1][0] = 1  # the interrupt may have come before the wait
+            self._synchronize()
+            raise
+        finally:
+            self.lasting = False
 
     def mark(self) -> Callable[[], bool]:
         """Return what says, without a wait, whether all that was given so far has been done."""
@@ -396,11 +446,15 @@ class Device(Protocol):
 
     def to_host(self, array: Array) -> np.ndarray[Any, Any]:
         """Return a copy on the host; waits for the work before it."""
+        if self.lasting:
+            self._wait_for_loops()
         found: np.ndarray[Any, Any] = (self.observer or self)._to_host(array)
         return found
 
     def read(self, array: Array) -> Any:
         """Return the one element of `array` as a Python scalar; waits for the work before it."""
+        if self.lasting:
+            self._wait_for_loops()
         return (self.observer or self)._read(array)
 
     def notification(self) -> HostNotification:
@@ -412,6 +466,8 @@ class Device(Protocol):
         Quicker than copying them, which is done if nothing is heard for some milliseconds; for
         that, `counts` has them too.
         """
+        if self.lasting:
+            self._wait_for_loops()
         found: tuple[int, int] = (self.observer or self)._wait_for(notification, counts)
         return found
 
@@ -430,6 +486,34 @@ class Device(Protocol):
         the copy.
         """
         return array.copy()
+
+    # CuPy compiles a kernel for each copy in a type, even as a part of a sort or a scan.
+    def copy_of(self, array: Array) -> Array:
+        """Return a copy of an array."""
+        return array.copy()
+
+    def order_of(self, keys: Array) -> Array:
+        """Return the stable order that sorts integers, INT64."""
+        return self.xp.argsort(keys, kind="stable")
+
+    def running_sum(self, counts: Array) -> Array:
+        """Return the sums of integers up to each one, INT64."""
+        return self.xp.cumsum(counts, dtype=np.int64)
+
+    def compressed_faults(self, ptr: Array, idx: Array) -> list[int]:
+        """Return what is wrong with compressed arrays of INT32 or INT64.
+
+        That is how many faults the pointer has, the least index, or 0 if that is less, the largest
+        index plus one, and how many indices do not rise. With a wrong pointer the others mean
+        nothing.
+        """
+        types = {"I": lookup(ptr.dtype).ctype, "T": lookup(idx.dtype).ctype}
+        run, columns = kernel("elementwise/arrays.cu", "compressed_faults", **types), len(ptr) - 1
+        with self.alone():
+            found = self.xp.zeros(4, np.uint64)
+            self.launch(run, 32 * columns, columns, len(idx), ptr, idx, found)
+            faults, below, above, falls = self.to_host(found).tolist()
+        return [faults, -below, above, falls]
 
     def random_words(self, key: np.ndarray[Any, Any], stream: int, first: int, count: int) -> Array:
         """Return the numbers ``first .. first + count - 1`` of a random stream, (count,), UINT32.
@@ -487,17 +571,24 @@ class Device(Protocol):
     def address(self, array: Array) -> int:
         """Return where an array begins, for kernels of devices that `why_apart` allows."""
 
+    def exported(self, window: Array) -> str:
+        """Return the text by which another process of this host reaches `shared_zeros`."""
+
+    def imported(self, text: str) -> tuple[int, Callable[[], object]]:
+        """Return the address here of what another process has exported, and what takes it back."""
+
     # ------------------------------------------------------------------------------ which
-    def why_apart(self, devices: Sequence[Any]) -> str:
+    def why_apart(self, devices: Sequence[Any], others: Sequence[str] = ()) -> str:
         """Return why devices, this one among them, cannot run one kernel; "" if they can.
 
-        Each can then address the others' `shared_zeros`.
+        Each can then address the others' `shared_zeros`. Devices of other processes are given by
+        their identity.
         """
         if len(set(map(id, devices))) < len(devices):
             return "two pieces are on one device"
-        return self._why_apart(devices)
+        return self._why_apart(devices, others)
 
-    def _why_apart(self, devices: Sequence[Any]) -> str:
+    def _why_apart(self, devices: Sequence[Any], others: Sequence[str]) -> str:
         """Return why different devices cannot run one kernel."""
         return ""
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
+import mmap
 import os
 import shlex
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -88,6 +90,7 @@ class SimDevice(Device):
         self._launches = itertools.count()
         self._runtime = _load_runtime(self.flags)
         self._limit: int | None = None
+        self._files: dict[int, int] = {}  # of windows, by their address
         self.stop = self.pinned_zeros(1)
 
     def run(self, kernel: Kernel, threads: int, args: tuple[Any, ...], how: How) -> None:
@@ -111,9 +114,28 @@ class SimDevice(Device):
         return int(array.__array_interface__["data"][0])
 
     def shared_zeros(self, count: int) -> np.ndarray[Any, Any]:
-        """Return zeroed u64, which all simulated devices can address."""
+        """Return zeroed u64 that the simulated devices of all processes can address."""
         self.require(8 * count, "window")
-        return np.zeros(count, np.uint64)
+        file = os.memfd_create("lagpu window")
+        os.ftruncate(file, 8 * max(count, 1))
+        made = np.frombuffer(mmap.mmap(file, 0), np.uint64, count)
+        weakref.finalize(made, os.close, file)
+        self._files[self.address(made)] = file  # of the last one there
+        return made
+
+    def exported(self, window: np.ndarray[Any, Any]) -> str:
+        """Return where the file of a window is."""
+        return f"/proc/{os.getpid()}/fd/{self._files[self.address(window)]}"
+
+    def imported(self, text: str) -> tuple[int, Callable[[], object]]:
+        """Map such a file."""
+        with Path(text).open("r+b") as file:
+            held = [np.frombuffer(mmap.mmap(file.fileno(), 0), np.uint64)]
+        return self.address(held[0]), held.clear
+
+    def _why_apart(self, devices: Sequence[Any], others: Sequence[str]) -> str:
+        pids = {other.split()[1] for other in others}
+        return "its process has other devices of the job" if str(os.getpid()) in pids else ""
 
     def pinned_zeros(self, count: int) -> tuple[np.ndarray[Any, Any], memoryview]:
         """Return an array of the host twice."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import abc
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -17,13 +17,13 @@ import numpy as np
 import lagpu.operations as ops
 from lagpu.algebra.tables import unary
 from lagpu.backends.gpu.device.protocol import Device, HostNotification
-from lagpu.backends.gpu.fused.match import distinct, holds
 from lagpu.backends.gpu.kernels import Prelude, accumulator, constant, macros_of
 from lagpu.backends.gpu.ops.elementwise import EWISE_MODES, bound_operand, mask_bits
 from lagpu.backends.gpu.ops.strategies import sums_every_entry
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, may_make_csr
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import Ranked, heads_of, index_types, push_space, ranked
+from lagpu.backends.match import distinct, holds
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.operations import Descriptor, Handle, Product, Statement, operands_of
 
@@ -48,6 +48,11 @@ class Run:
         A barrier of the grid that a matrix' workspace has, once an argument needs that workspace.
     numbers : sequence
         The numbers of a batch's statements, in their order.
+    rooms : list of array or None
+        What `room` returned in an earlier run of the same program, in this order; what it returns
+        now is added.
+    tables : Any
+        What a program on pieces takes of each size's indices.
     """
 
     handles: Sequence[Handle]
@@ -56,12 +61,22 @@ class Run:
     scalars: Any = None
     barrier: Array = None
     numbers: Sequence[Any] = ()
+    tables: Any = None
+    rooms: list[Array] | None = None
+    _taken: int = 0
 
     def room(self, count: int, dtype: Any) -> Array:
-        """Return uninitialised memory for `count` numbers."""
+        """Return memory for `count` numbers: that of an earlier run, or uninitialised."""
+        if self.rooms is not None:
+            self._taken += 1
+            if self._taken <= len(self.rooms):
+                return self.rooms[self._taken - 1]
         if count > UNASKED:  # of less, the pool knows best
             self.device.require(count * np.dtype(dtype).itemsize, "fused loop")
-        return self.device.xp.empty(count, dtype)
+        made = self.device.xp.empty(count, dtype)
+        if self.rooms is not None:
+            self.rooms.append(made)
+        return made
 
 
 Make = Callable[[Run], Sequence[Any]]
@@ -396,12 +411,28 @@ class LoopScalars:
     leaves the number of the first that did, from 1, or 0.
     """
 
+    unsure: list[tuple[int, ops.ScalarRef]]
+
     def __init__(self, statements: Sequence[Statement], device: Device) -> None:
-        self._device = device
         read = [x for s in statements for x in s.scalars_read]
-        self.written: list[ops.ScalarValue] = distinct(s.out for s in statements if s.writes_scalar)
-        self.all: list[ops.ScalarValue] = distinct([*self.written, *read])
+        written = distinct(s.out for s in statements if s.writes_scalar)
+        self._set(device, written, distinct([*written, *read]))
         self.unsure = _unsure(statements, self.all)
+
+    @classmethod
+    def sure(
+        cls, device: Device, written: list[ops.ScalarValue], found: list[ops.ScalarValue]
+    ) -> LoopScalars:
+        """Return the scalars of statements that are known to find all values they read."""
+        made = cls.__new__(cls)
+        made._set(device, written, found)
+        return made
+
+    def _set(
+        self, device: Device, written: list[ops.ScalarValue], found: list[ops.ScalarValue]
+    ) -> None:
+        self._device, self.written, self.all = device, written, found
+        self.unsure = []
         self._out: Array = None  # of the run between `room` and `ran`
 
     def room(self) -> Array:
@@ -434,8 +465,8 @@ class LoopScalars:
             part = slice(WORDS * k, WORDS * (k + 1))
             if found is None:
                 heard = notification if x is self.written[-1] else None
-                fetch = functools.partial(_fetch, device, out[part], x.dtype, heard)
-                x.defer(fetch, out[part], device)
+                words = out[part]
+                x.defer(functools.partial(_fetch, device, words, x.dtype, heard), words, device)
             else:
                 x.set(_value(found[part], x.dtype))
         if found is not None and found[-1]:
@@ -509,18 +540,23 @@ class KernelScalars(Writer):
         self._scalars, self.params, self._names = scalars, params, params.scalars
         self._names |= {id(x): f"s{k}" for k, x in enumerate(scalars.all)}
         self._sums = 0  # whose text is written
+        self.words = 0
         self.before: list[str] = []
         if not scalars.all:
             return
         (self._out,) = params.made(["u64*"], lambda run: [run.scalars.room()])
-        words = 2 * max(1, sums) * WORDS  # a place for each of two turns
-        parts = params.made(["u64*"], lambda run: [run.room(words * run.blocks, np.uint64)])
-        self._parts = parts[0]
+        #: u64 of a block's parts of all sums, with a place for each of two turns.
+        self.words = words = 2 * max(1, sums) * WORDS
+        self._parts = self._room(lambda run: run.room(words * run.blocks, np.uint64))
         self.before.append("u64 failed = 0;")
         self.before += [self._load(k, x) for k, x in enumerate(scalars.all)]
 
     def __bool__(self) -> bool:
         return bool(self._names)
+
+    def _room(self, make: Callable[[Run], Array]) -> str:
+        """Add the room for parts of sums; return its name."""
+        return self.params.made(["u64*"], lambda run: [make(run)])[0]
 
     def _load(self, k: int, x: ops.ScalarValue) -> str:
         """Return the line before the loop that makes scalar `k` a variable."""
@@ -556,8 +592,10 @@ class KernelScalars(Writer):
         reads this one.
         """
         self._sums += 1
-        which = f"({2 * self._sums - 2} + (turn & 1))"
-        return f"{self._parts} + {which} * {WORDS} * grid_blocks()"
+        return self._parts_at(f"({2 * self._sums - 2} + (turn & 1)) * {WORDS}")
+
+    def _parts_at(self, which: str) -> str:
+        return f"{self._parts} + {which} * grid_blocks()"
 
     def count(self, s: Statement) -> str:
         """Return how many values the scalar has that a statement writes, counted by one thread."""
@@ -614,6 +652,23 @@ class Logged(NamedTuple):
 ProductText = tuple[list[str], Operand, Logged]
 
 
+def sizes_to_hold(
+    statements: Sequence[Statement], unchanged: Any, size_of: Callable[[Any], int], most: int
+) -> set[int]:
+    """Return the sizes, at most `most`, whose vectors every warp may hold; of a matrix it is 0.
+
+    A product reads and writes memory, and so its vectors are not held, nor are those of their
+    sizes, with which they may be combined; nor is a vector that is compared with a copy.
+    """
+    sizes: set[int] = set()
+    others = {0} if unchanged is None else {0, size_of(unchanged)}
+    for s in statements:
+        multiplies = isinstance(s.operation, PRODUCTS)
+        vectors = [*operands_of(s.operation), *([] if s.writes_scalar else [s.out])]
+        (others if multiplies else sizes).update(map(size_of, vectors))
+    return {size for size in sizes - others if size <= most}
+
+
 class Operands:
     """The vectors of a program under their names, its masks, and the lines of its products.
 
@@ -642,6 +697,8 @@ class Operands:
 
     once = False
     counted: VectorStore | None = None
+    scalars_of: type[KernelScalars] = KernelScalars
+    macros: Mapping[str, str] = {}
 
     header = "program/program.cuh"
     most_held = 32  # indices of a vector, one a lane
@@ -667,7 +724,7 @@ class Operands:
         for x in written:
             self.params.vector(x, written=True)
         sums = sum(isinstance(s.operation, SUMMED) for s in statements)
-        self.scalars = KernelScalars(scalars, sums, self.params)
+        self.scalars = self.scalars_of(scalars, sums, self.params)
         self.before = list(self.scalars.before)
         self._sizes_held = set() if traced else self._sizes_to_hold()
         self._registers: dict[int, str] = {}  # of vectors held, by `id`
@@ -687,7 +744,7 @@ class Operands:
         """Return a vector in the text; one that is held is loaded before the loop."""
         name, place = self.params.vector(x), self.params.place(x)
         stored = Operand(f"{name}_words", f"{name}_values", f"{name}_iso", x.dtype)
-        if self.holds(x.size):
+        if self.holds(x):
             return stored._replace(held=self._held(x))
         changes = holds(self._written, x)
         if not changes and self.params.ask(lambda handles: handles[place].is_number):
@@ -696,7 +753,35 @@ class Operands:
 
     def space(self, s: Statement) -> Any:
         """Return what two statements have in common if they are over one index space."""
-        return (s.operation.operand if isinstance(s.operation, SUMMED) else s.out).size
+        return self.size_of(s.operation.operand if isinstance(s.operation, SUMMED) else s.out)
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """Of a program on pieces the u64 of a window, and those of each block that follow them."""
+        return 0, 0
+
+    def size_of(self, x: VectorStore) -> int:
+        """Return the number of a vector's indices, on pieces of those of all; 0 of a matrix."""
+        return x.size if type(x) is VectorStore else 0
+
+    def at(self, x: VectorStore) -> str:
+        """Return the index of the entry at ``at`` in a pass over such vectors."""
+        return "at"
+
+    def synchronised(self) -> list[str]:
+        """Return the lines of a barrier between statements."""
+        return ["grid_sync(barrier);"]
+
+    def begins(self) -> list[str]:
+        """Return the lines of the barrier before the loop."""
+        return ["grid_sync(barrier);"]
+
+    def condition(self) -> tuple[list[str], list[str], list[str]] | None:
+        """Return the lines of the loop's condition where they are not those of one device.
+
+        They stand before the loop, at its top and at its end; those of the body are written.
+        """
+        return None
 
     def filled(self, s: Statement) -> str:
         """Return the bits of word ``k`` that an assigned number gets, of ``all``."""
@@ -706,24 +791,12 @@ class Operands:
         """Return the whole vector that an assigned number is; `source` has each entry."""
         return source
 
-    def holds(self, size: int) -> bool:
-        """Whether every warp holds the vectors of a size in registers, a lane an index."""
-        return size in self._sizes_held
+    def holds(self, x: VectorStore) -> bool:
+        """Whether every warp holds the vectors of this size in registers, a lane an index."""
+        return self.size_of(x) in self._sizes_held
 
     def _sizes_to_hold(self) -> set[int]:
-        """Return the sizes whose vectors every warp may hold.
-
-        A product reads and writes memory, and so its vectors are not held, nor are those of their
-        sizes, with which they may be combined; nor is a vector that is compared with a copy.
-        """
-        sizes: set[int] = set()
-        others = {0} if self.unchanged is None else {0, self.unchanged.size}
-        for s in self.statements:
-            vectors = [x for x in operands_of(s.operation) if type(x) is VectorStore]
-            vectors += [] if s.writes_scalar else [s.out]
-            multiplies = isinstance(s.operation, PRODUCTS)
-            (others if multiplies else sizes).update(x.size for x in vectors)
-        return {size for size in sizes - others if size <= self.most_held}
+        return sizes_to_hold(self.statements, self.unchanged, self.size_of, self.most_held)
 
     def _held(self, x: VectorStore) -> str:
         """Return the registers of a vector, which are loaded before the loop."""
@@ -740,8 +813,8 @@ class Operands:
         stores = [f"store_held({self._registers[id(x)]}, {self._sized(x)});" for x in held]
         return [*stores, *self.scalars.after(), *self._notifying()]
 
-    def notified_by(self) -> list[str]:
-        """Return the kernel's parameters of the notification."""
+    def more_params(self) -> list[str]:
+        """Return the kernel's last parameters: those of the notification."""
         return ["u64* counts", "u64* notification", "u64 serial"] if self.once else []
 
     def _notifying(self) -> list[str]:
@@ -764,6 +837,13 @@ class Operands:
         """Return the size of a vector and where it is, as arguments."""
         entries = self.params.entries(x)
         return f"{self.params.size(x.size)}, {entries}"
+
+    def remembered(self) -> str:
+        """Return `unchanged` and room for a copy of it, as arguments of ``remember``."""
+        x, params = self.unchanged, self.params
+        name, words = params.vector(x), self.new_words(x.size)
+        values = params.room(x.dtype.ctype, x.size, x.dtype.numpy)
+        return f"{params.size(x.size)}, {name}_words, {name}_values, {words}, {values}"
 
     # ------------------------------------------------------------------------------- masks
     def mask_of(self, desc: Descriptor) -> tuple[str, bool]:
@@ -803,8 +883,9 @@ class Operands:
         types = params.ask(lambda handles: index_types(handles[matrix].csc()))
         name = f"Product{len(params.structs)}"
         spec = params.product(product, u.dtype, A.dtype, name, **types)
-        x = params.entries(u)
         lines, mask, sums, result = self._target(s, product, spec)
+        sent, x, size = self.sent(u, product)
+        lines += sent
         first = self.new_counters(3 + self.traced)
         adds_all = s.desc.mask is None and not s.desc.complement and sums_every_entry(product)
         kinds = [
@@ -822,7 +903,7 @@ class Operands:
         pulls = f"const bool pulls{first} = " if self.traced else ""
         lines += [
             f"{pulls}multiply_all<{spec}>({{{incoming}, {outgoing}, {made[-1]}, "
-            f"{{{x}}}, {params.size(u.size)}, {mask}, {sums}, "
+            f"{{{x}}}, {params.size(size)}, {mask}, {sums}, "
             f"{lists}, {made[3]}}}, {whole}, now + {first} * kCounterStride, barrier, later);"
         ]
         one_way = self.traced and None in _both_ways(A.csc(), product)
@@ -830,18 +911,30 @@ class Operands:
         how = f"pulls{first} ? kPulls : kPushes"
         return lines, result, Logged(how, counted(first + 3), out_edges)
 
+    def sent(self, u: VectorStore, product: Product) -> tuple[list[str], str, int]:
+        """Return (lines that make a product's vector ready, where it is, its indices)."""
+        return [], self.params.entries(u), u.size
+
+    def selector(self, f: VectorStore, nrows: int, product: Product) -> tuple[list[str], str, str]:
+        """Return (lines that make it ready, the type of a ``Selector``, what it is made of)."""
+        x, params = self.params.entries(f), self.params
+        made = f"{x}, {params.size(f.size)}, {params.size(nrows)}"
+        return [], f"Selector<{f.dtype.ctype}>", made
+
     def _by_selection(self, s: Statement, operation: ops.MultiplySelection) -> ProductText:
         f, u, product = operation
         params = self.params
         spec = params.product(product, u.dtype, BOOL, f"Product{len(params.structs)}")
         lines, mask, sums, result = self._target(s, product, spec)
+        nrows = self.size_of(u if product.transpose else s.out)
+        prepared, selector, made = self.selector(f, nrows, product)
+        sent, y, _ = self.sent(u, product)
+        lines += [*prepared, *sent]
         count = self.new_counters(int(self.traced))
         looked_at = f"now + {count} * kCounterStride" if self.traced else "(u64*)nullptr"
-        x, y = params.entries(f), params.entries(u)
-        nrows = params.size(u.size if product.transpose else s.out.size)
-        types = f"{spec}, {str(product.transpose).lower()}, {f.dtype.ctype}"
+        types = f"{spec}, {str(product.transpose).lower()}"
         lines.append(
-            f"select_all<{types}>({{{x}, {params.size(f.size)}, {nrows}}}, {{{y}}}, {mask}, "
+            f"select_all<{types}>({selector}{{{made}}}, {{{y}}}, {mask}, "
             f"{sums}, {looked_at}, barrier);"
         )
         how = "kPulls" if product.transpose else "kPushes"
@@ -881,7 +974,7 @@ def _on_forms(matrix: int, product: Product, u: DType, warps: int, run: Run) -> 
         run.barrier = space.barrier
     given = [*lists, *columns_of(incoming, A.dtype), *columns_of(outgoing, A.dtype)]
     if warps:
-        parts = run.device.xp.empty(run.blocks * warps, product.result.numpy)
+        parts = run.room(run.blocks * warps, product.result.numpy)
         given += whole_sums(incoming, outgoing, u, parts)
     return [*given, np.uint64(A.nvals)]
 

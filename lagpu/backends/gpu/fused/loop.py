@@ -6,12 +6,12 @@ import abc
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 
-from lagpu.backends.gpu.device.protocol import Device, has_free, named_error
+from lagpu.backends.gpu.device.protocol import Device, Limits, has_free, named_error
 from lagpu.backends.gpu.ops.planner import LONG_SEARCH_DEGREE
 from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore
 from lagpu.errors import LagpuError
-from lagpu.host.interrupt import heard
+from lagpu.host.interrupt import heard, raises_by_default
 from lagpu.operations import Rejection, Statement
 
 #: (what launches the kernel of the loop, what takes its results over; that returns True if the
@@ -19,15 +19,22 @@ from lagpu.operations import Rejection, Statement
 Prepared = tuple[Callable[[], None], Callable[[], bool | None]]
 
 
+_UNHEARD = nullcontext()
+
+
 def may_last(A: CscMatrix) -> bool:
     """Whether a search may take so long that a user wants to stop it; then the host waits for it.
 
     Elsewhere the host goes on while the search runs, which ends soon by itself.
     """
-    n, limits = A.shape[0], A.device.limits
+    return lasts(A.shape[0], A.nvals, A.device.limits)
+
+
+def lasts(n: int, nvals: int, limits: Limits) -> bool:
+    """Whether a search of a graph of `n` vertices and `nvals` edges may; see `may_last`."""
     if limits.lasts_by_entries:
-        return n + A.nvals > limits.lasts
-    return n > limits.lasts and A.nvals <= LONG_SEARCH_DEGREE * n
+        return n + nvals > limits.lasts
+    return n > limits.lasts and nvals <= LONG_SEARCH_DEGREE * n
 
 
 class KernelLoop(abc.ABC):
@@ -46,7 +53,10 @@ class KernelLoop(abc.ABC):
         The vectors that the loop writes in place.
     stops : bool
         Whether the kernel looks at the device's word `Device.stop`, which an interrupt sets. Then
-        the host waits for the end of the loop.
+        the host waits for the end of the loop, here or where it waits for the device next.
+    may_run_on : bool
+        Whether what the kernel writes is of use wherever it was stopped, so that the host may go
+        on: if Python itself raises an interrupt, and no observer measures the loop.
     """
 
     name: str
@@ -56,6 +66,7 @@ class KernelLoop(abc.ABC):
     device: Device
     written: Sequence[VectorStore]
     stops = False
+    may_run_on = False
 
     @property
     @abc.abstractmethod
@@ -88,14 +99,17 @@ class KernelLoop(abc.ABC):
         device = self.device
         before = [(x, x.state()) for x in self._outputs()]
         prepared = launched = ended = False
+        runs_on = self.stops and self.may_run_on and device.returns_early
+        runs_on = runs_on and log is None and device.observer is None and raises_by_default()
+        waits = self.stops and not runs_on
 
         def restore() -> None:
             for x, state in before:
                 x.restore(state)
 
         def end() -> None:
-            if self.stops:
-                device.synchronize()
+            if waits:
+                device.wait_in_loop()
             if settle():
                 restore()
 
@@ -106,7 +120,11 @@ class KernelLoop(abc.ABC):
             launch, settle = steps
             device.began = False
             prepared = True
-            with heard(device.stop[1]) if self.stops else nullcontext():
+            if runs_on:
+                device.let_run()
+            elif waits:
+                device.rearm()
+            with heard(device.stop[1]) if waits else _UNHEARD:
                 launch()
                 launched = True
                 end()

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lagpu.backends.gpu.fused.match import VALUE, SearchBody, match_search
 from lagpu.backends.gpu.fused.program.pattern import generated_pattern_loop
 from lagpu.backends.gpu.fused.program.run import (
     generated_bitmap_loop,
     generated_loop,
     generated_sweep,
 )
-from lagpu.backends.gpu.fused.search_grid import grid_search, relaxation
+from lagpu.backends.gpu.fused.search_grid import grid_search, relaxation, search_again
 from lagpu.backends.gpu.fused.search_many import per_source_search, search_without_values
 from lagpu.backends.gpu.fused.sweep import per_source_sweep, vector_sweep
 from lagpu.backends.gpu.ops.planner import SearchRule, policy_of
@@ -20,7 +19,8 @@ from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.profile import DeviceLoop
 from lagpu.backends.gpu.storage.bitmap import BitmapLevels, BitmapMatrix, MatrixHandle, stride
 from lagpu.backends.gpu.storage.stores import Counters, VectorStore, cast_number
-from lagpu.operations import Multiply, Rejection, Statement, Sweep, Until, once
+from lagpu.backends.match import VALUE, SearchBody, match_search
+from lagpu.operations import Multiply, RecordedBody, Rejection, Statement, Sweep, Until, once
 
 
 def plan_loop(
@@ -40,6 +40,10 @@ def plan_loop(
         return Rejection("the body does not write the scalar of until=")
     why = "the loop has no frontier"
     if turns.empty is not None:
+        if isinstance(body, RecordedBody):
+            again = search_again(body, turns.empty, turns.times)
+            if again is not None:
+                return again
         search = _plan_search(counters, body, turns.empty, turns.times)
         if not isinstance(search, Rejection):
             return search

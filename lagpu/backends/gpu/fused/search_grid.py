@@ -5,17 +5,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-import lagpu.operations as ops
-from lagpu.algebra.operators import BinaryOp, Semiring
-from lagpu.algebra.tables import binary, monoid, semiring
+from lagpu.algebra.tables import binary, monoid
+from lagpu.backends import match
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device
-from lagpu.backends.gpu.fused import match
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, may_last
-from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, SearchBody, matched
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, Prelude, constant, kernel, macros_of
 from lagpu.backends.gpu.ops import planner
 from lagpu.backends.gpu.ops.elementwise import reduce_matrix
@@ -27,8 +24,9 @@ from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.forms import csr_of, degree_behind_edges, why_no_csr
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, bytes_of, index_type, nwords
 from lagpu.backends.gpu.storage.workspaces import Ranked
+from lagpu.backends.match import MAX_ASSIGNMENTS, RelaxationBody, SearchBody, match_relaxation
 from lagpu.dtypes import BOOL, INT32
-from lagpu.operations import Descriptor, Product, RecordedBody, Rejection, Statement, Until
+from lagpu.operations import RecordedBody, Rejection, Statement, Until
 
 NO_LIMIT = np.uint32(2**32 - 1)
 _LEFT = constant("kLeft")
@@ -182,9 +180,49 @@ def grid_search(
     if lacking:
         kind, does = ("kOnlyPulls", "pulls") if product.transpose else ("kOnlyPushes", "pushes")
         rule = SearchRule(kind, why=f"it only {does}, by columns alone: {lacking}")
-    made = GridSearch(body, times, rule)
+    made = GridSearch(body, times, rule, _Plan(body, times))
     why = match.why_no_search(body) or match.why_no_values(body, made.sums, made.keep)
-    return Rejection(why) if why else made
+    if why:
+        return Rejection(why)
+    if rule is None and body.on_places is not None:
+        A.kernels[_key(body.on_places, body.frontier, times)] = made.plan
+    return made
+
+
+def search_again(body: RecordedBody, frontier: Any, times: int | None) -> GridSearch | None:
+    """Return the search of a recorded body that has been found on its matrix, or None."""
+    of = body.record.found.get((match.match_search, body.place_of(frontier)))
+    if type(of) is not SearchBody or type(frontier) is not VectorStore:
+        return None
+    handle: Any = body.handles[of.A.number]
+    A = handle.csc()
+    plan = A.kernels.get(_key(of, frontier, times))
+    return None if plan is None else GridSearch(of.on(body, A), times, None, plan)
+
+
+def _key(of: SearchBody, f: VectorStore, times: int | None) -> tuple[Any, ...]:
+    """Return what decides the plan of a search on a matrix."""
+    return id(of), f.values is None and f.number.item() == 1, times is None
+
+
+class _Plan:
+    """What is the same for all searches of a recorded body on one matrix, found once.
+
+    Attributes
+    ----------
+    sums, iso, keep, stops : bool
+        As of `GridSearch`.
+    ready : (Workspace, CheckedLaunch) or None
+        What a search without a log runs, once one has run.
+    """
+
+    def __init__(self, body: SearchBody, times: int | None) -> None:
+        self.of = body.on_places  # keeps its id from being reused
+        self.iso = iso = _is_one(body)
+        self.sums = not iso and body.sums
+        self.stops = times is not None or (may_last(body.A) and (iso or body.assigns_first))
+        self.keep = not iso and (self.sums or body.reads[0] or self.stops)
+        self.ready: tuple[Workspace, CheckedLaunch] | None = None
 
 
 def _is_one(body: SearchBody) -> bool:
@@ -211,16 +249,15 @@ class GridSearch(KernelLoop):
     name = "grid search"
     keeps_log = True
 
-    def __init__(self, body: SearchBody, times: int | None, rule: SearchRule | None) -> None:
+    def __init__(
+        self, body: SearchBody, times: int | None, rule: SearchRule | None, plan: _Plan
+    ) -> None:
         found, A = "the body is a search from one frontier", body.A
         self.why = found if rule is None else f"{found}; {rule.why}"
         self.statements, self.device, self._n = body.statements, A.device, int(A.shape[0])
-        self._body, self._times, self._rule = body, times, rule
+        self._body, self._times, self._rule, self.plan = body, times, rule, plan
         self.written = [body.frontier, *[a.target for a in body.assignments]]
-        self.iso = iso = _is_one(body)
-        self.sums = not iso and body.sums
-        self.stops = times is not None or (may_last(A) and (iso or body.assigns_first))
-        self.keep = not iso and (self.sums or body.reads[0] or self.stops)
+        self.iso, self.sums, self.stops, self.keep = plan.iso, plan.sums, plan.stops, plan.keep
         self._depths: list[Any] | None = None  # where the next run is to keep its depth
 
     def count(self) -> Callable[[], int]:
@@ -243,7 +280,9 @@ class GridSearch(KernelLoop):
         if times == 0:
             return None
         depths, self._depths = self._depths, None
-        space, left_words = self._workspace(), f.spare_words() if self.stops else None
+        ready = self.plan.ready if log is None else None
+        space, prepared = ready or (self._workspace(), None)
+        left_words = f.spare_words() if self.stops else None
         result, seen = space.pinned if self.stops else (space.result, None)
         if log is not None:
             result, seen = log.words, None
@@ -252,7 +291,7 @@ class GridSearch(KernelLoop):
         excluded = None
         if body.excluded.nvals:
             body.excluded.to_bitmap()
-            excluded = body.excluded.words.copy()  # it is written while it is read
+            excluded = self.device.copy_of(body.excluded.words)  # it is written while it is read
         blank, given, had = outputs_of(targets, log)
         saved = save_values(body.overwrites(self.sums), targets, blank) if self.stops else []
         f_values = f.spare_values(f.dtype) if self.keep else None
@@ -263,7 +302,11 @@ class GridSearch(KernelLoop):
             "blank": blank if log is None or not log.is_new else blank | NEW_LOG,
             "times": NO_LIMIT if times is None else times, "result": result,
         }  # fmt: skip
-        launch = functools.partial(self._launch(space, log, blank), given)
+        if prepared is None:
+            prepared = self._launch(space, log, blank)
+            if log is None:
+                self.plan.ready = space, prepared
+        launch = functools.partial(prepared, given)
 
         def settle() -> None:
             if seen is not None:
@@ -277,7 +320,8 @@ class GridSearch(KernelLoop):
             else:
                 f.set_empty()
             if depths is not None:
-                depths[:] = [result[:1].copy()]  # the words are of every search on this matrix
+                # the words are of every search on this matrix
+                depths[:] = [self.device.copy_of(result[:1])]
             if log is not None:
                 kind, alpha, beta, _ = self._numbers(space)
                 why = functools.partial(why_level, self._n, kind, alpha, beta)
@@ -407,7 +451,8 @@ def outputs_of(
         if log is not None:
             had.append(None if new else log.count_of(x))
         arguments[f"x{k}"], arguments[f"x{k}_words"] = x.values, x.words
-        x.changes()
+        if not new:
+            x.changes()
     return blank, arguments, had
 
 
@@ -416,7 +461,7 @@ def save_values(overwritten: Sequence[int], targets: Sequence[VectorStore], blan
     saved = [targets[k] for k in overwritten if not blank >> k & 1]
     for x in saved:  # compiled now: nothing may fail after the search
         x.device.load(kernel("elementwise/bitmap.cu", "copy_entries", U=x.dtype.ctype))
-    return [(x, x.values.copy()) for x in saved]
+    return [(x, x.device.copy_of(x.values)) for x in saved]
 
 
 def restore_values(saved: Saved, left: Any) -> None:
@@ -448,71 +493,6 @@ def search_macros(
 
 
 # ------------------------------------------------------------------------------------ relaxation
-# By semiring: the comparison that says "is not better", and whether no product is better than the
-# number it is made of, from the least and the largest value of the matrix.
-_ORDERED: dict[Semiring, tuple[BinaryOp, Callable[[Any, Any], bool]]] = {
-    semiring.min_plus: (binary.ge, lambda least, _: least >= 0),
-    semiring.max_plus: (binary.le, lambda _, largest: largest <= 0),
-    semiring.min_max: (binary.ge, lambda *_: True),
-    semiring.max_min: (binary.le, lambda *_: True),
-}
-
-
-class RelaxationBody(NamedTuple):
-    """The body of a relaxation."""
-
-    #: CscMatrix, (n, n): the matrix by columns; of a body that `match_relaxation` returns, the
-    #: product's handle.
-    A: CscMatrix
-    #: ``f``, ``d`` and ``worse`` of ``f(~worse.V, replace=True) << f``, ``d(f.S) << f``, ``f << f
-    #: (+.x) A`` and ``worse << f.ewise_mult(d, "is not better")``.
-    frontier: VectorStore
-    numbers: VectorStore
-    worse: VectorStore
-    product: Product
-    statements: Sequence[Statement]
-
-    def on(self, body: RecordedBody) -> RelaxationBody:
-        """Return the relaxation of a recorded body; this one has places instead of its handles."""
-        A, frontier, numbers, worse, product, _ = self
-        places: tuple[Any, ...] = (A, frontier, numbers, worse)
-        A, frontier, numbers, worse = [body.handles[x.number] for x in places]
-        return RelaxationBody(A, frontier, numbers, worse, product, body)
-
-
-_NONE = Rejection("")
-
-
-@matched
-def match_relaxation(statements: Sequence[Statement], frontier: Any) -> RelaxationBody | Rejection:
-    """Return the parts of a relaxation that runs until `frontier` is empty, or a rejection.
-
-    The caller puts the matrix by columns in the place of the product's handle.
-    """
-    if len(statements) != 4 or not isinstance(statements[2].operation, ops.Multiply):
-        return _NONE
-    f, d, multiply, worse = frontier, statements[1].out, statements[2].operation, statements[3].out
-    product = multiply.product
-    ordered = _ORDERED.get(product.semiring)
-    if ordered is None or product.kernel is not None or product.policy is not None:
-        return _NONE
-    expected = [
-        (f, Descriptor(worse, False, True, None, True), ops.Assign(f)),
-        (d, Descriptor(f, True, False, None, False), ops.Assign(f)),
-        (f, None, multiply._replace(operand=f)),
-        (worse, None, ops.Ewise("ewise_mult", f, d, ordered[0])),
-    ]
-    plain = [s.desc.mask is None and s.desc.is_fresh for s in statements]
-    found = [
-        (s.out, None if is_plain else s.desc, s.operation)
-        for s, is_plain in zip(statements, plain, strict=True)
-    ]
-    if found != expected or len({id(f), id(d), id(worse)}) != 3:
-        return _NONE
-    handle: Any = multiply.matrix
-    return RelaxationBody(handle, f, d, worse, product, statements)
-
-
 def why_not_in_any_order(body: RelaxationBody, until: Until) -> str:
     """Return why the order of relaxing may change the result, or an empty string.
 
@@ -534,8 +514,8 @@ def why_not_in_any_order(body: RelaxationBody, until: Until) -> str:
     lacking = "" if not product.transpose else why_no_csr(A)
     if lacking:
         return f"relaxing edges needs the matrix by rows, and {lacking}"
-    least, largest = values = _values(A)
-    if not _ORDERED[product.semiring][1](least, largest):
+    least, largest = values = extreme_values(A)
+    if not match.ORDERED[product.semiring][1](least, largest):
         return f"a product may be better than its vertex, with values of {least} to {largest}"
     return _why_worse_than_none(body, values)
 
@@ -554,7 +534,7 @@ def _why_worse_than_none(body: RelaxationBody, values: tuple[Any, Any]) -> str:
     return "" if fits else f"numbers up to {max(map(abs, reached))} may not fit {kind}"
 
 
-def _values(A: CscMatrix) -> tuple[Any, Any]:
+def extreme_values(A: CscMatrix) -> tuple[Any, Any]:
     """Return the least and the largest value; NaN for both if one is not a finite number."""
     if A.dtype.is_bool or not A.nvals:
         return 0, int(A.nvals > 0)
@@ -611,7 +591,8 @@ class Relaxation(KernelLoop):
         return functools.partial(launch, given), settle
 
     def _space(self) -> Workspace:
-        A, product = self._body.A, self._body.product
+        A: CscMatrix = self._body.A
+        product = self._body.product
         place = f"relaxation {'along' if product.transpose else 'against'} the edges"
         return A.kept(place, lambda: Workspace(by_inputs(A, product), None))
 
@@ -625,8 +606,9 @@ class Relaxation(KernelLoop):
 
     def _bound(self, space: Workspace) -> CheckedLaunch:
         """Prepare the launch with the arguments that all loops of this structure share."""
-        A, kind = self._body.A, self._body.frontier.dtype
-        form, device, n = by_inputs(A, self._body.product), A.device, A.shape[0]
+        A: CscMatrix = self._body.A
+        form, kind = by_inputs(A, self._body.product), self._body.frontier.dtype
+        device, n = A.device, A.shape[0]
         made = self._kernel(space)
         grid = device.max_cooperative_blocks(made, space.block)
         few = device.limits.relaxed_edges

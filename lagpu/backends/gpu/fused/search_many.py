@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.tables import semiring
+from lagpu.backends import match
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device, has_free
-from lagpu.backends.gpu.fused import match, search_grid
+from lagpu.backends.gpu.fused import search_grid
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, if_fits, may_last
-from lagpu.backends.gpu.fused.match import MAX_ASSIGNMENTS, Assignment, SearchBody
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, constant, kernel, macros_of
 from lagpu.backends.gpu.ops.planner import SEARCH_PUSH_COST
 from lagpu.backends.gpu.ops.strategies import by_inputs
@@ -22,6 +22,7 @@ from lagpu.backends.gpu.storage import workspaces
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, bytes_of, require, stride, words_of
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, why_no_csr
 from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore, nwords
+from lagpu.backends.match import MAX_ASSIGNMENTS, Assignment, SearchBody
 from lagpu.backends.policies import sparse_batch_size
 from lagpu.dtypes import BOOL, FP64, INT32, DType
 from lagpu.operations import Product, Rejection
@@ -84,7 +85,7 @@ def depth_of(counters: Counters, A: CscMatrix, product: Product) -> tuple[bool, 
 def _exceeds(counters: Counters, A: CscMatrix, product: Product, bound: int) -> bool:
     """Search from the first vertex of most edges; return whether a frontier is left."""
     device, n, form = A.device, A.shape[0], by_inputs(A, product)
-    by_length = device.xp.argsort(workspaces.lengths_of(device, form.col_ptr, -1), kind="stable")
+    by_length = device.order_of(workspaces.lengths_of(device, form.col_ptr, -1))
     source = int(device.read(by_length[:1]))
     f, levels = (VectorStore(device, counters, dtype, n) for dtype in (BOOL, INT32))
     f.set_single(source, np.True_)
@@ -292,7 +293,7 @@ class BitParallelSearch(ManySources):
             frontier.to_bitmap()
             excluded = excluded & ~frontier.words
         elif excluded is not None:
-            excluded = excluded.copy()  # it is written while it is read
+            excluded = self.device.copy_of(excluded)  # it is written while it is read
         source_words, listed, _, _ = self._sources(self._size)
         device.require(4 * self._planes * words, self.name, "Take fewer rows at a time.")
         planes = device.xp.empty(self._planes * words, np.uint32)

@@ -10,15 +10,16 @@ import numpy as np
 
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, if_fits
-from lagpu.backends.gpu.fused.match import SweepBody, distinct, holds, match_sweep
 from lagpu.backends.gpu.fused.program.run import OnEntries, on_entries
 from lagpu.backends.gpu.fused.search_many import BLOCKS, why_not_per_source
 from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel, from_source, kernel
 from lagpu.backends.gpu.ops.strategies import by_outputs
 from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.bitmap import BitmapLevels, MatrixHandle, Ordered, bytes_of, stride
+from lagpu.backends.gpu.storage.forms import why_no_csr
 from lagpu.backends.gpu.storage.stores import Counters, VectorStore, nwords
 from lagpu.backends.gpu.storage.workspaces import index_types
+from lagpu.backends.match import SweepBody, distinct, holds, match_sweep
 from lagpu.operations import Rejection, Statement, Sweep, operands_of
 
 Array = Any
@@ -228,10 +229,21 @@ def vector_sweep(statements: Sequence[Statement], turns: Sweep) -> VectorSweep |
     here, above, levels = turns
     assert isinstance(here, VectorStore)
     assert isinstance(above, VectorStore)
-    body = match_sweep(statements, here, above)
+    body = _match(statements, here, above)
     if isinstance(body, Rejection):
         return body
     return VectorSweep(body, [here, above], levels)
+
+
+def _match(
+    statements: Sequence[Statement], here: VectorStore, above: VectorStore
+) -> SweepBody | Rejection:
+    """Match a body whose matrix has the form that the product needs."""
+    body = match_sweep(statements, here, above)
+    if isinstance(body, Rejection) or not body.multiply.product.transpose:
+        return body
+    lacking = why_no_csr(body.multiply.matrix.csc())
+    return Rejection(f"a sweep needs the matrix by rows too, and {lacking}") if lacking else body
 
 
 def _mark(deepest: int) -> tuple[str, int]:
@@ -305,7 +317,7 @@ def per_source_sweep(
     if isinstance(found, Rejection):
         return found
     masks = [found.bitmaps[id(A)].entries for A in (here, above)]
-    body = match_sweep(found.statements, *masks)
+    body = _match(found.statements, *masks)
     if isinstance(body, Rejection):
         return body
     why = why_not_per_source(body.multiply.matrix.csc(), here.shape[0])

@@ -68,8 +68,10 @@ _DEFAULT = re.compile(
     r"^[ \t]*#[ \t]*define[ \t]+(LG_\w+)[ \t]+(\w+)[ \t]*(?://.*)?$", re.MULTILINE
 )
 _ALIAS = re.compile(r"^[ \t]*using[ \t]+(\w+)[ \t]*=[ \t]*(\w+)[ \t]*;", re.MULTILINE)
+_MACRO = re.compile(r"\bLG_\w+")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_BOUNDS = r"(?:(?:__launch_bounds__\s*\([^)]*\)|LG_CLUSTER_BLOCKS)\s*)*"
+_BOUND = r"(?:(?:__launch_bounds__\s*\([^)]*\)|LG_CLUSTER_BLOCKS)\s*)"
+_BOUNDS = f"{_BOUND}*"
 _HEAD = re.compile(rf'extern "C" __global__\s+{_BOUNDS}void\s+{_BOUNDS}(\w+)\s*\(')
 _PARAM = re.compile(r"(?P<type>\w+)(?:\s*(?P<star>\*)\s*|\s+)(?P<name>\w+)")
 
@@ -130,7 +132,7 @@ class Kernel:
             if head[1] == self.name:
                 return head[0]
             plain = head[0].replace('extern "C" __global__', "static __device__")
-            return re.sub(_BOUNDS, lambda bounds: "\n" * bounds[0].count("\n"), plain)
+            return re.sub(_BOUND, lambda bounds: "\n" * bounds[0].count("\n"), plain)
 
         return _HEAD.sub(quiet, self.source)
 
@@ -193,14 +195,26 @@ def from_source(
     The text, a generated program or a test's kernel, may include the package's headers; messages
     call it `file`.
     """
-    source = _paste_headers(text, file)
+    source, bare, known, aliases, defaults = _pasted(text, file)
+    chosen = {f"LG_{macro}": value for macro, value in macros.items()}
+    words = aliases | defaults | chosen
     if prelude:
         source = _insert_prelude(source, prelude, file)
-    chosen = {f"LG_{macro}": value for macro, value in macros.items()}
-    _check_macros(chosen, source, file)
-    words = dict(_ALIAS.findall(source)) | dict(_DEFAULT.findall(source)) | chosen
-    params = _parse_params(_COMMENT.sub(" ", text), name, file, words)
+        known |= set(_MACRO.findall(prelude))
+        words = aliases | dict(_ALIAS.findall(prelude)) | defaults | chosen
+    _check_macros(chosen, known, file)
+    params = _parse_params(bare, name, file, words)
     return Kernel(file, name, tuple(sorted(chosen.items())), source, params)
+
+
+@functools.lru_cache(maxsize=64)
+def _pasted(
+    text: str, file: str
+) -> tuple[str, str, frozenset[str], dict[str, str], dict[str, str]]:
+    """Return a text with headers, alone without comments, its macros, aliases and defaults."""
+    source = _paste_headers(text, file)
+    found = dict(_ALIAS.findall(source)), dict(_DEFAULT.findall(source))
+    return source, _COMMENT.sub(" ", text), frozenset(_MACRO.findall(source)), *found
 
 
 def sources_hash() -> str:
@@ -251,9 +265,9 @@ def _insert_prelude(source: str, prelude: str, file: str) -> str:
     return f'{before}#line 1 "prelude"\n{prelude}\n{mark}{after}'
 
 
-def _check_macros(chosen: dict[str, str], source: str, file: str) -> None:
+def _check_macros(chosen: dict[str, str], known: frozenset[str], file: str) -> None:
     for name, value in chosen.items():
-        if not re.search(rf"\b{name}\b", source):
+        if name not in known:
             raise InvalidValue(f"kernel: {file} does not use {name}. Look for a misspelling.")
         if not re.fullmatch(r"\w+", value):  # nvcc splits the values of -D at commas
             raise InvalidValue(f"kernel: {name}={value!r} is not one word. Name it by a typedef.")

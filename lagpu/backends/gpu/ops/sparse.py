@@ -159,7 +159,7 @@ def _parts(B: CscMatrix, mask: CscMatrix) -> Array:
         run, ncols, ncols=ncols, least=FEW_ROWS, most=MOST_ROWS, col_ptr=mask.col_ptr,
         b_ptr=B.col_ptr, parts=parts,
     )  # fmt: skip
-    return device.xp.cumsum(parts)
+    return device.running_sum(parts)
 
 
 # Matrices become vectors over the positions at which one of them has an entry. So mask,
@@ -261,7 +261,7 @@ def accumulate(counters: Counters, C: CscMatrix, desc: Descriptor, product: AtMa
     """Return `C` with a product at a mask's entries, which are those of `C`, accumulated to it."""
     values = product.whole.values
     w, v = (VectorStore(C.device, counters, x.dtype, C.nvals) for x in (C, product.whole))
-    w.set_full(None if C.values is None else C.values.copy(), C.iso)  # it is written to
+    w.set_full(None if C.values is None else w.device.copy_of(C.values), C.iso)  # it is written to
     v.set_bitmap(product.found, values, None, None)
     elementwise.write(w, Descriptor(accum=desc.accum), v)
     return _from_pattern(w, Pattern((C,)), C.shape)
@@ -296,7 +296,7 @@ def write(
             mask.set_empty()  # all its entries are zero, so none is kept
         desc = desc._replace(mask=mask)
     w, v = _on_pattern(counters, C, pattern), _on_pattern(counters, T, pattern)
-    w.values = None if w.values is None else w.values.copy()  # it is written to
+    w.values = None if w.values is None else w.device.copy_of(w.values)  # it is written to
     elementwise.write(w, desc, v, _region(w, C, pattern, inside))
     return _from_pattern(w, pattern, C.shape)
 

@@ -112,6 +112,7 @@ def write_product(
         If the kernel's lists cannot hold the vector's indices.
     """
     runtime.last.plan = plan = choose(A, u, product, desc)
+    A.multiplied = True
     (mask, complement), is_fresh, device = elementwise.mask_words(desc), desc.is_fresh, w.device
     iso = iso_result(A, u.values is not None, u.number, product)
     strategy, dtype = STRATEGIES[plan.kernel], w.dtype if is_fresh else product.result
@@ -119,13 +120,13 @@ def write_product(
         dtype = strategy.result_type(product, dtype)
     sums = plan.kernel == "pull_bitmap" and not plan.variant and iso is None
     whole = sums and mask is None and not complement and sums_whole(A, u, product)
-    job = Job(
+    job = (
         plan.kernel, product, u.dtype, u.values is None, dtype, iso is not None, plan.group,
         plan.variant, whole,
     )  # fmt: skip
     found: tuple[Any, ProductLaunch] | None = A.kernels.get(job)
     if found is None or found[0] != (A.symmetric, A.csr is None):  # it may use them now
-        bound = strategy.bind(A, job)
+        bound = strategy.bind(A, Job(*job))
         found = A.kernels[job] = (A.symmetric, A.csr is None), bound
     prepared, kept = found[1], None
     if u.form == "sparse":

@@ -164,6 +164,11 @@ class MatrixHandle:
         return self.store.shape
 
     @property
+    def kind(self) -> tuple[Any, ...]:
+        """What the text of a program depends on: type and shape."""
+        return self.store.dtype, *self.store.shape
+
+    @property
     def nvals(self) -> int:
         """Number of entries."""
         return self.store.nvals
@@ -298,13 +303,13 @@ class VectorLevels:
             self.order = stores.as_type(v.device, indices, kind)
             self.level = stores.fill(v.device, xp.empty(len(indices), v.dtype.numpy), v.number)
         else:
-            by_level = xp.argsort(values, kind="stable")
+            by_level = v.device.order_of(values)
             self.order = stores.gather(v.device, indices, by_level, kind)
             self.level = stores.gather(v.device, values, by_level)
         self.lowest, self.deepest = 0, -1
         if len(indices):
-            ends = self._device.to_host(self.level[:: max(1, len(indices) - 1)])
-            self.lowest, self.deepest = int(ends[0]), int(ends[-1])
+            ends = self.level[:1], self.level[-1:]
+            self.lowest, self.deepest = (int(self._device.read(x)) for x in ends)
         self._lists: tuple[weakref.ref[CscMatrix], Array] | None = None
 
     @cached_property

@@ -179,24 +179,27 @@ def on_device(device: Device, array: Any) -> Array:
 def own_on_device(device: Device, array: Any, kind: Any) -> Array:
     """Return an array on the device that nothing else holds: vectors are written in place."""
     made: Array = on_device(device, array).astype(kind, copy=False)
-    return made.copy() if made is array else made
+    return device.copy_of(made) if made is array else made
 
 
 def transpose(
     A: CscMatrix,
     what: str = "transpose",
     remedy: str = "Use A.T in a product instead of A.T.new().",
+    rows_rise: bool = True,
 ) -> CscMatrix:
-    """Return ``A'``: entries sorted by row, columns rising; `what` and `remedy` are for errors."""
+    """Return ``A'``: entries sorted by row, columns rising; `what` and `remedy` are for errors.
+
+    `rows_rise` is whether the rows of each column of A do.
+    """
     device, xp, (nrows, ncols) = A.device, A.device.xp, A.shape
     device.require(_bytes_beside(A), what, remedy)
     shares = _shares(A)
     if shares:
         return _transposed_by_shares(A, shares)
-    if ncols == 1:  # its rows rise
-        order = stores.count_up(device, A.nvals, np.int64)
-    else:
-        order = xp.argsort(A.row_idx, kind="stable")  # columns rise in A, so they rise in each row
+    # Columns rise in A, so they rise in each row.
+    rises = ncols == 1 and rows_rise
+    order = stores.count_up(device, A.nvals, np.int64) if rises else device.order_of(A.row_idx)
     ptr = xp.empty(nrows + 1, A.col_ptr.dtype)
     cols = xp.empty(A.nvals, stores.index_type(ncols))
     values = None if A.values is None else xp.empty(A.nvals, A.values.dtype)
@@ -371,7 +374,7 @@ def take(A: CscMatrix, kept: Array) -> CscMatrix:
     counts = xp.empty(len(kept), np.int64)
     run = kernel("elementwise/take.cu", "count_places")
     device.launch(run, len(kept), len(kept), kept, counts)
-    upto = xp.cumsum(counts)
+    upto = device.running_sum(counts)
     count = int(device.read(upto[-1:]))
     if count == A.nvals:
         return A.with_values(A.dtype, A.values, A.iso)

@@ -36,7 +36,8 @@ def cast_number(number: Any, dtype: DType) -> Any:
 
 def cast_array(device: Device, array: Array, dtype: DType) -> Array:
     """Return a copy cast as GraphBLAS casts: saturating, NaN to 0, to BOOL what is not 0."""
-    return array.copy() if array.dtype == dtype.numpy else _resized(device, array, dtype)
+    same = array.dtype == dtype.numpy
+    return device.copy_of(array) if same else _resized(device, array, dtype)
 
 
 def are_nonzero(array: Array) -> Array:
@@ -202,6 +203,7 @@ class CscMatrix:
         self.symmetric: bool | None = None  #: whether it equals its transpose, once known
         self.csr: CscMatrix | None = None  #: the transpose by columns, that is, this by rows
         self.may_keep_csr = True  #: whether `csr` may be made
+        self.multiplied = False  #: whether a product has run with it
         self.kernels: dict[Any, Any] = {}  #: launches, by what they were specialised for
         self.cache: dict[str, Any] = {}  #: workspaces that kernels keep between runs, by kind
         self.facts: dict[str, Any] = {}  #: what was computed of the matrix
@@ -341,15 +343,18 @@ class VectorStore:
         Matrix entries in the columns of its entries, known if a product counted them.
     edge_offsets : EdgeOffsets, or LevelOffsets, or None
         Offsets of these matrix entries, if a product was to keep them or the vector is a level.
+    kind : tuple
+        What the text of a program depends on: type and size.
     """
 
-    __slots__ = (*_CONTENTS, "counters", "device", "dtype", "size", "spare")
+    __slots__ = (*_CONTENTS, "counters", "device", "dtype", "kind", "size", "spare")
 
     form: str
     _nvals: int | None
 
     def __init__(self, device: Device, counters: Counters, dtype: DType, size: int) -> None:
         self.device, self.counters, self.dtype, self.size = device, counters, dtype, size
+        self.kind = dtype, size
         self.spare: dict[str, Array] = {}
         self.set_empty()
 
@@ -494,9 +499,9 @@ class VectorStore:
 
     def spare_words(self) -> Array:
         """Return uninitialised presence words, from the spare ones if there are any."""
-        found = self.spare.pop("words", None)
-        if found is None or len(found) != nwords(self.size):
-            found = self.device.xp.empty(nwords(self.size), np.uint32)
+        found, count = self.spare.pop("words", None), nwords(self.size)
+        if found is None or len(found) != count:
+            found = self.device.xp.empty(count, np.uint32)
         return found
 
     def spare_values(self, dtype: DType) -> Array:
@@ -539,7 +544,8 @@ class VectorStore:
         """
         if self._nvals != 0:
             return False
-        self.set_bitmap(self.spare_words(), self.spare_values(self.dtype), None, None)
+        words, values = self.spare_words(), self.spare_values(self.dtype)
+        self.restore(("bitmap", None, words, values, None, None, *_PLAIN))
         return True
 
     def to_writable(self) -> None:
@@ -594,7 +600,7 @@ class VectorStore:
         counts = xp.zeros(groups + 1, np.int64)
         if count:
             self._run("count_groups", groups * 256, count, self.words, counts[1:])
-        starts = xp.cumsum(counts)
+        starts = self.device.running_sum(counts)
         indices = xp.empty(int(starts[-1]), np.int64)
         packed = None if values is None else xp.empty(len(indices), values.dtype)
         if len(indices):
@@ -622,7 +628,9 @@ class VectorStore:
         """Return a copy, cast to `dtype`, in the same form."""
         made = VectorStore(self.device, self.counters, dtype, self.size)
         self._upload()
-        indices, words = (None if x is None else x.copy() for x in (self.indices, self.words))
+        indices, words = (
+            None if x is None else self.device.copy_of(x) for x in (self.indices, self.words)
+        )
         values = None if self.values is None else cast_array(self.device, self.values, dtype)
         iso = None if self.iso is None else cast_number(self.iso, dtype)
         contents = self.form, indices, words, values, iso, self.nvals

@@ -263,7 +263,7 @@ def _row_lengths(A: CscMatrix) -> Array:
     counts = device.xp.zeros(A.shape[0] + 1, np.int64)
     run = kernel("elementwise/forms.cu", "count_row_entries", IDX=index_ctype(A.row_idx))
     device.launch(run, A.nvals, A.nvals, A.row_idx, counts)
-    return as_type(device, device.xp.cumsum(counts), A.col_ptr.dtype)
+    return as_type(device, device.running_sum(counts), A.col_ptr.dtype)
 
 
 def lengths_of(device: Device, col_ptr: Array, sign: int = 1) -> Array:
@@ -345,10 +345,10 @@ def batches(form: CscMatrix, groups: int) -> Array:
         types = {"PTR": index_ctype(form.col_ptr)}
         run = kernel("elementwise/forms.cu", "short_lengths", **types)
         device.launch(run, n, n, form.col_ptr, lengths)
-        before = device.xp.cumsum(lengths)
+        before = device.running_sum(lengths)
         run = kernel("elementwise/forms.cu", "batch_rounds")
         device.launch(run, count, n, count, groups, ROUND, before, rounds)
-        return as_type(device, device.xp.argsort(rounds, kind="stable"), np.uint32)
+        return as_type(device, device.order_of(rounds), np.uint32)
 
     return form.kept(f"batches, {groups} words a vertex", sorted_batches)
 
@@ -383,7 +383,7 @@ def _rank(form: CscMatrix, rows: CscMatrix | None, each: int) -> Ranked:
     if not form.nvals or not has_free(form.device, 8 * (int(idx.nbytes) + each * n)):
         return none
     lengths = lengths_of(form.device, _row_lengths(form) if rows is None else rows.col_ptr, -1)
-    order, total = xp.argsort(lengths, kind="stable"), xp.zeros(1, np.uint64)
+    order, total = form.device.order_of(lengths), xp.zeros(1, np.uint64)
     rank, heavy = xp.empty(n, np.int32), xp.empty(min(n, constant("kHeavy")), np.int32)
     run = kernel("elementwise/forms.cu", "rank_vertices", PTR=index_ctype(lengths))
     form.device.launch(run, n, n, CACHED // each, order, lengths, rank, heavy, total)
@@ -441,7 +441,7 @@ def _heads(form: CscMatrix) -> Heads:
     )
     counts = xp.empty(words, np.int64)
     device.launch(kernel("elementwise/take.cu", "count_places"), words, words, there, counts)
-    upto = xp.cumsum(counts)
+    upto = device.running_sum(counts)
     column = xp.empty(int(device.read(upto[-1:])), np.int32)
     before = xp.empty(tiles + 1, np.uint32)
     device.launch(

@@ -6,7 +6,7 @@ import types
 import pytest
 
 from lagpu.backends.gpu.device import cuda as cuda_peers
-from lagpu.backends.gpu.device.cuda import fetched, why_apart
+from lagpu.backends.gpu.device.cuda import fetched, why_apart, why_no_link
 
 
 class RuntimeFailure(Exception):
@@ -30,8 +30,14 @@ def stand_in(access=True, status=0):
         yield
         current.pop()
 
+    def number_of(bus):
+        if not bus.isdigit():
+            raise RuntimeFailure(101)
+        return int(bus)
+
     runtime = types.SimpleNamespace(
         CUDARuntimeError=RuntimeFailure,
+        deviceGetByPCIBusId=number_of,
         deviceCanAccessPeer=lambda one, other: access and one != other,
         deviceEnablePeerAccess=enable,
     )
@@ -85,6 +91,53 @@ def test_why_gpus_stay_apart(monkeypatch):
     assert asked == []
     monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "0")
     assert why_apart(cupy, [0, 1]) == ""
+
+
+def test_a_gpu_of_another_process_that_this_one_sees(atomics):
+    cupy, asked = stand_in()
+    assert why_no_link(cupy, "host 0", "host 1") == ""
+    assert "two pieces are on one GPU" in why_no_link(cupy, "host 0", "host 0")
+    assert why_no_link(cupy, "host 0", "other 1") == "GPU 1 is of another host"
+    lacks = "GPU 0 has no atomic operations on the memory of GPU 1"
+    assert why_no_link(stand_in(access=False)[0], "host 0", "host 1") == lacks
+    atomics.add((0, 1))
+    assert why_no_link(cupy, "host 0", "host 1") == lacks
+    assert asked == []  # by enabling, which makes a context there
+
+
+@pytest.mark.parametrize(
+    ("found", "status", "why"),
+    [(0, 0, ""), (0, 3, "no atomic operations"), (6, 0, "no atomic operations")],
+)
+def test_a_gpu_that_the_launcher_hides_is_asked_of_nvml(found, status, why, monkeypatch):
+    seen = []
+
+    def state(one, other, index, to):
+        seen.append((one.value, other.value, index))
+        to._obj.value = status
+        return 0
+
+    def handle(bus, to):
+        to._obj.value = int(bus[1:]) + 100
+        return found
+
+    nvml = types.SimpleNamespace(
+        nvmlInit_v2=lambda: 0,
+        nvmlDeviceGetHandleByPciBusId_v2=handle,
+        nvmlDeviceGetP2PStatus=state,
+    )
+    monkeypatch.setattr(cuda_peers.ctypes, "CDLL", lambda _name: nvml)
+    said = why_no_link(stand_in()[0], "host x7", "host x8")
+    assert why in said if why else said == ""
+    assert seen == [(107, 108, 3)]
+
+
+def test_without_nvml_a_hidden_gpu_stays_apart(monkeypatch):
+    def missing(_name):
+        raise OSError("no such file")
+
+    monkeypatch.setattr(cuda_peers.ctypes, "CDLL", missing)
+    assert why_no_link(stand_in()[0], "host x7", "host x8").endswith("no such file")
 
 
 def test_a_copy_between_gpus_is_ordered_by_both_streams():

@@ -413,3 +413,38 @@ def test_the_device_layer_does_not_import_cupy():
         "assert 'cupy' not in sys.modules"
     )
     assert done.returncode == 0, done.stderr
+
+
+# ---- parts of the array library
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.uint32, np.int64, np.uint64])
+@pytest.mark.parametrize("count", [0, 1, 33, 5000])
+def test_orders_and_sums_of_integers(device, kind, count):
+    """Sorting is stable, and leaves the keys as they are; sums are INT64."""
+    keys = np.random.default_rng(count).integers(0, 1 + count // 4, count).astype(kind)
+    given = device.from_host(keys)
+    order, sums = device.order_of(given), device.running_sum(given)
+    assert order.dtype == sums.dtype == np.int64
+    assert (device.to_host(order) == np.argsort(keys, kind="stable")).all()
+    assert (device.to_host(sums) == np.cumsum(keys, dtype=np.int64)).all()
+    assert (device.to_host(given) == keys).all()
+
+
+def test_orders_and_sums_of_negative_and_large_integers(device):
+    keys = np.array([5, -(2**62), 2**61, -1, 5, 0], np.int64)
+    assert device.to_host(device.order_of(device.from_host(keys))).tolist() == [1, 3, 5, 0, 4, 2]
+    sums = device.to_host(device.running_sum(device.from_host(keys)))
+    assert sums.tolist() == np.cumsum(keys).tolist()
+
+
+@pytest.mark.parametrize("kind", [np.bool_, np.int32, np.float64])
+@pytest.mark.parametrize("count", [0, 1, 1000])
+def test_a_copy_is_of_its_own(device, kind, count):
+    array = np.arange(count).astype(kind)
+    for part in (slice(None), slice(count // 2, None), slice(None, None, 3)):
+        given = device.from_host(array)[part]
+        copy = device.copy_of(given)
+        given.fill(0)
+        assert copy.dtype == kind
+        assert (device.to_host(copy) == array[part]).all()

@@ -2,19 +2,24 @@
 
 import contextlib
 import json
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 import stopped_loops as loops
 from faulty import with_kernels
+from late import late
 from limits import set_limits
 from pieces_of_search import gpu_grid, gpus_for, sims
 from samples import picked
 
 from lagpu import Vector
+from lagpu.backends.gpu.device import protocol
 from lagpu.backends.gpu.fused import loop as fused_loop
+from lagpu.backends.gpu.fused.program.run import GeneratedLoop
 from lagpu.backends.grid import search as fused
 
 AT = "const u32 kStopEvery = 1,"  # of sim, in common/stop.cuh
@@ -171,6 +176,93 @@ def test_a_signal_ends_an_endless_loop(place, make):
         assert turns[0] > 3
         assert turns == [turns[0]] * 21
         assert at == [turns[0] % 21]
+
+
+@pytest.mark.parametrize("make", ["mask_forgotten", "never_unchanged", "rows_without_mask"])
+def test_a_signal_ends_a_loop_that_the_host_has_left(make):
+    (raised, how, seconds, right), *_ = signalled("late", make, "main")
+    assert (raised, right) == (["KeyboardInterrupt"], True)
+    assert how == "after" or make == "never_unchanged"
+    assert seconds < 60
+
+
+@pytest.fixture
+def left():
+    """A backend on which the host goes on while a loop runs, and a vector."""
+    backend = late()
+    return backend, Vector.from_dense([1 << 40, 5, 7], backend=backend)
+
+
+def test_the_host_goes_on(left):
+    backend, x = left
+    loops.halved(x)
+    assert backend.device.lasting
+    assert x.to_coo()[1].tolist() == [0, 0, 0]
+    assert not backend.device.lasting
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [lambda x: x.nvals, lambda x: x.to_coo(), lambda x: x.get(0), lambda x: x.wait(),
+     lambda x: x.reduce().new().value],
+)  # fmt: skip
+def test_every_wait_ends_it(left, wait, monkeypatch):
+    backend, x = left
+    loops.halved(x)
+    seen = []
+
+    @contextlib.contextmanager
+    def interrupted(word):
+        seen.append(word is backend.device.stop[1])
+        yield
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
+        patch.setattr(protocol, "heard", interrupted)
+        wait(x)
+        seen.append("not raised")
+    assert seen == [True]
+    assert x.to_coo()[1].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_word_left_set_does_not_stop_the_next_loop(left, goes_on):
+    backend, x = left
+    type(backend.device).returns_early = goes_on
+    try:
+        for _ in range(2):
+            backend.device.stop[1][0] = 1
+            loops.halved(x)
+            assert backend.device.lasting is goes_on
+            assert x.to_coo()[1].tolist() == [0, 0, 0]
+            x << (1 << 40)
+    finally:
+        type(backend.device).returns_early = True
+
+
+def test_a_handler_of_the_program_waits(left):
+    """It may go on where Python would raise; so may what is run in another thread."""
+    backend, x = left
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        loops.halved(x)
+        assert not backend.device.lasting
+    finally:
+        signal.signal(signal.SIGINT, before)
+    thread = threading.Thread(target=loops.halved, args=(x,))
+    thread.start()
+    thread.join()
+    assert backend.last_loop.startswith("generated loop")
+    assert not backend.device.lasting
+
+
+def test_the_next_loop_waits_for_both(left, monkeypatch):
+    """What an interrupt sets in its block is not lost by what it reads there."""
+    backend, x = left
+    loops.halved(x)
+    monkeypatch.setattr(GeneratedLoop, "may_run_on", False)
+    loops.halved(x)
+    assert not backend.device.lasting
 
 
 def test_a_signal_ends_a_loop_of_another_thread(place):

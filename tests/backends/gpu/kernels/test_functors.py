@@ -15,7 +15,10 @@ from lagpu import Matrix, Vector, binary, indexunary, monoid, semiring, unary
 from lagpu.algebra.operators import BinaryOp
 from lagpu.backends.gpu.device.protocol import CUDA_LIMITS
 from lagpu.backends.gpu.fused import search_many
-from lagpu.backends.gpu.fused.match import (
+from lagpu.backends.gpu.fused.search_grid import GridSearch, grid_search
+from lagpu.backends.gpu.kernels import Prelude, kernel
+from lagpu.backends.gpu.ops import strategies
+from lagpu.backends.match import (
     DEPTH,
     NUMBER,
     VALUE,
@@ -23,9 +26,6 @@ from lagpu.backends.gpu.fused.match import (
     SearchBody,
     match_search,
 )
-from lagpu.backends.gpu.fused.search_grid import GridSearch, grid_search
-from lagpu.backends.gpu.kernels import Prelude, kernel
-from lagpu.backends.gpu.ops import strategies
 from lagpu.dtypes import ALL, BOOL, FP32, FP64, INT32, INT64
 from lagpu.operations import Assign, AssignScalar, Descriptor, Product, Statement
 

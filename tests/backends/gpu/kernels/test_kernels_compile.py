@@ -63,6 +63,9 @@ VALUES = {
 VALUES |= dict.fromkeys(("F", "U", "T", "Z", "X0_T"), "f64")
 COUNTS = {k: v for k, v in VALUES.items() if k != "PEERS"}
 COUNTS |= {"ADD": "Plus", "SUM": "1", "RANKS": "1"}
+# A search for parents on rows and columns of devices.
+ROWS = {"KEEP": "1", "SENDS_VALUES": "0", "ISO": "0", "MUL": "Secondi", "X0": "kValue"}
+ROWS |= dict.fromkeys(("F", "U", "T", "Z", "X0_T"), "i64")
 SPECIAL = [
     ("spmv/pull.cu", "spmv_csc_scalar", {"WHOLE": "1"}),
     ("spmv/pull.cu", "spmv_csc_warp", {"WHOLE": "1"}),
@@ -77,6 +80,8 @@ SPECIAL = [
     ("search/relax.cu", "relax", RELAXED | {"ADD": "Min", "MUL": "Plus", "STEPS": "1"}),
     ("search/peers.cu", "peers_search", VALUES | {"ADD": "Plus", "SUM": "1", "LOG": "64"}),
     ("search/peers.cu", "peers_search", VALUES | {"SUM": "0"}),
+    ("search/rows.cu", "rows_search", ROWS | {"PEERS": "6", "ROWS": "2"}),
+    ("search/rows.cu", "rows_search", ROWS | {"PEERS": "2", "LATE": "0"}),
 ]
 
 

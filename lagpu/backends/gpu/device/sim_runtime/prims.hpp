@@ -179,10 +179,19 @@ LG_DEVICE T atomic_cas(T* p, lg_same<T> expected, lg_same<T> desired) {
 }
 
 #ifdef LG_PEERS
-LG_DEVICE u64 atomic_add_system(u64* p, u64 v) { return atomic_add(p, v); }
-LG_DEVICE u64 atomic_or_system(u64* p, u64 v) { return atomic_or(p, v); }
+// Another device may be simulated by another process.
+LG_DEVICE u64 atomic_add_system(u64* p, u64 v) {
+  lg_step();
+  return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);
+}
+LG_DEVICE u64 atomic_or_system(u64* p, u64 v) {
+  lg_step();
+  return __atomic_fetch_or(p, v, __ATOMIC_SEQ_CST);
+}
 LG_DEVICE u64 atomic_cas_system(u64* p, u64 expected, u64 desired) {
-  return atomic_cas(p, expected, desired);
+  lg_step();
+  __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  return expected;
 }
 #endif
 

@@ -2,81 +2,135 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import operator
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 import lagpu.operations as ops
-from lagpu.backends.gpu.device.protocol import HostNotification
+from lagpu.backends.gpu.device.protocol import Device, HostNotification
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared
-from lagpu.backends.gpu.fused.match import distinct
-from lagpu.backends.gpu.fused.program.run import MOST_ENTRIES, MOST_PROGRAMS, why_no_line
+from lagpu.backends.gpu.fused.program.run import (
+    MOST_ENTRIES,
+    MOST_PROGRAMS,
+    counters_of,
+    has_one_index,
+    why_no_line,
+)
 from lagpu.backends.gpu.fused.program.text import (
-    Signature,
+    Line,
+    has_number,
+    line_of,
     signature,
     without_numbers,
     write_program,
 )
-from lagpu.backends.gpu.kernels import GRID_BARRIER, constant
+from lagpu.backends.gpu.kernels import GRID_BARRIER
 from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.stores import Counters, VectorStore
+from lagpu.backends.match import distinct
 from lagpu.operations import Statement, Until
 
+_KEY, _HANDLES, _NUMBERS = map(operator.itemgetter, range(3))  # of a `Line`
 AFTER = 2  # batches alike that run statement by statement; then a program is made
 WAITS = False  # whether the program is made at once, not in the background: for tests
 _MOST_KEPT = 4  # programs of batches alike
+_MOST_ROOM = 1 << 26  # bytes that a program keeps between two runs
+_MOST_LINES = 4096  # whose keys are kept; then they get new numbers
 
 
 class Batches:
     """The programs of statements in a row that came again and again; see `protocol.Batches`.
 
-    A program is made in the background, while such statements still run one by one.
+    A program is made in the background, while such statements still run one by one. What was found
+    out of a statement or a batch serves those that differ in objects and numbers alone.
     """
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
+        self._numbers = itertools.count(1)
+        self._lines: dict[Any, int] = {}  # by their keys; 0 where the statement cannot join
         self._known: dict[tuple[Any, ...], _Known] = {}
+        self._latest: _Kept | None = None  # the one that keeps its rooms
+        #: The last batch of such lines, with the ``id`` of each of its handles: no other one of the
+        #: same objects needs its signature made.
+        self._last: dict[tuple[Any, ...], tuple[list[int], _Known]] = {}
 
-    def joins(self, statement: Statement) -> bool:
+    def line(self, statement: Statement) -> Line | None:
         """See `protocol.Batches`: it writes a vector or a scalar, as lines of a kernel do."""
-        kind = type(statement.out)
-        if kind is not VectorStore and kind is not ops.ScalarValue:
-            return False
-        if why_no_line(statement):
-            return False
-        operation = statement.operation
-        if (
-            isinstance(operation, ops.Multiply)
-            and statement.desc.mask is not None
-            and operation.matrix.nvals > MOST_ENTRIES
-        ):
-            return False
-        if any(op.of_numbers and not op.body for op in _operators(statement)):
-            return False  # it raises: only cpu runs Python functions
-        return not (statement.scalars and emit.why_no_scalars((statement,)))
+        desc = statement.desc
+        operation: Any = statement.operation
+        kind = type(operation)
+        if kind is ops.AssignScalar and operation.indices and not has_one_index(statement):
+            return None
+        if kind is ops.Multiply and desc.mask and operation.matrix.nvals > MOST_ENTRIES:
+            return None
+        line = line_of(statement)
+        if line is None:
+            return None
+        key, handles, numbers = line
+        number = self._lines.get(key)
+        if number is None:
+            if len(self._lines) >= _MOST_LINES:
+                self._lines.clear()
+            number = next(self._numbers) if _is_line(statement) else 0
+            self._lines[key] = number
+        return (number, handles, numbers) if number else None
 
-    def plan(self, statements: Sequence[Statement], counted: Any) -> Batch | None:
+    def plan(
+        self, statements: Sequence[Statement], lines: Sequence[Line], counted: Any
+    ) -> Batch | None:
         """See `protocol.Batches`."""
         if counted is not None and all(s.out is not counted for s in statements):
             counted = None
-        of = signature(statements, counted)
-        known = self._known.get(of.key)
-        if known is None:
-            if len(self._known) >= MOST_PROGRAMS:
-                self._known.clear()
-            known = self._known[of.key] = _Known(statements, of)
+        named = [*itertools.chain.from_iterable(map(_HANDLES, lines))]
+        known = self._of(statements, lines, named, counted)
         known.came += 1
         if not known.written or known.came <= AFTER:
             return None
+        enter = self._counters.device.enter
+        if enter is not None:  # it runs in this thread
+            enter()
+        handles = known.handles(named)
         for kept in known.kept:
-            if kept.program.arguments.fit(of.handles):
-                return Batch(known, kept, statements, of, counted) if kept.is_ready() else None
+            if kept.program.arguments.fit(handles):
+                if not kept.is_ready():
+                    return None
+                if kept is not self._latest:
+                    if self._latest is not None and self._latest.rooms:
+                        self._latest.rooms = []
+                    self._latest = kept
+                return Batch(known, kept, statements, lines, named, handles, counted)
         if len(known.kept) < _MOST_KEPT:
-            known.kept.append(_Kept(self._counters, statements, of, counted))
+            known.kept.append(_Kept(self._counters, statements, handles, counted))
         return None
+
+    def _of(
+        self,
+        statements: Sequence[Statement],
+        lines: Sequence[Line],
+        named: list[Any],
+        counted: Any,
+    ) -> _Known:
+        """Return what is known of batches alike; `named` are the handles of all lines."""
+        kinds, ids = tuple(map(_KEY, lines)), [*map(id, named), id(counted)]
+        last = self._last.get(kinds)
+        if last is not None and last[0] == ids and last[1].has_numbers(named):
+            return last[1]
+        key = signature(lines, counted).key
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= MOST_PROGRAMS:
+                self._known.clear()
+            known = self._known[key] = _Known(self._counters.device, statements, named)
+        if len(self._last) >= MOST_PROGRAMS:
+            self._last.clear()
+        self._last[kinds] = ids, known
+        return known
 
 
 def _operators(s: Statement) -> list[Any]:
@@ -96,34 +150,78 @@ def _operators(s: Statement) -> list[Any]:
     return found if op is None else [*found, op]
 
 
-class _Known:
-    """What batches alike have in common: which vectors they write, and the programs for them."""
+def _is_line(s: Statement) -> bool:
+    """Whether a statement with these operations and sizes may be one of a batch."""
+    if type(s.out) is not VectorStore and type(s.out) is not ops.ScalarValue:
+        return False
+    if why_no_line(s):
+        return False
+    if any(op.of_numbers and not op.body for op in _operators(s)):
+        return False  # it raises: only cpu runs Python functions
+    return not (s.scalars and emit.why_no_scalars((s,)))
 
-    def __init__(self, statements: Sequence[Statement], of: Signature) -> None:
+
+def _several(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """Return what returns the elements at some places of a list, quickly."""
+    if len(places) > 1:
+        return operator.itemgetter(*places)
+    return lambda of: [of[k] for k in places]
+
+
+class _Known:
+    """What batches alike have in common, and the programs for them.
+
+    All places but those of `written` are in the list of the handles of all lines.
+    """
+
+    def __init__(
+        self, device: Device, statements: Sequence[Statement], named: Sequence[Any]
+    ) -> None:
         self.came = 0
-        self.has_scalars = any(s.writes_scalar or s.scalars for s in statements)
-        place = {id(x): k for k, x in enumerate(of.handles)}
-        outs = (place.get(id(s.out)) for s in statements)
-        #: The places of the vectors that they write.
-        self.written = [k for k in dict.fromkeys(outs) if k is not None]
+        first: dict[int, int] = {}
+        for k, x in enumerate(named):
+            first.setdefault(id(x), k)
+        scalars = {of for of, k in first.items() if type(named[k]) is ops.ScalarValue}
+        places = [k for of, k in first.items() if of not in scalars]
+        #: Returns the handles, each once, without scalars.
+        self.handles = _several(places)
+        self._asked = [first[of] for of in first if of in scalars]
+        self._there = [has_number(named[k]) for k in self._asked]
+        outs = distinct(s.out for s in statements if not s.writes_scalar)
+        #: The places, among those handles, of the vectors that they write.
+        self.written = [places.index(first[id(x)]) for x in outs]
+        made = emit.LoopScalars(statements, device)
+        self.scalars = [first[id(x)] for x in made.all]
+        self.scalars_written, self.is_sure = len(made.written), not made.unsure
         self.kept: list[_Kept] = []  # for vectors in other forms, as `Arguments.fit` tests
+
+    def has_numbers(self, named: Sequence[Any]) -> bool:
+        """Whether the host has the values of the same scalars as here."""
+        return [has_number(named[k]) for k in self._asked] == self._there
 
 
 class _Kept:
     """A program of batches alike, which may not be compiled yet."""
 
     def __init__(
-        self, counters: Counters, statements: Sequence[Statement], of: Signature, counted: Any
+        self,
+        counters: Counters,
+        statements: Sequence[Statement],
+        handles: Sequence[Any],
+        counted: Any,
     ) -> None:
         """Write a program for such statements, and begin to compile it."""
         self.counters, self.device = counters, counters.device
         bare, block = without_numbers(statements), self.device.limits.loop_block
         written = distinct(s.out for s in bare if not s.writes_scalar)
         scalars = emit.LoopScalars(bare, self.device)
-        operands = emit.Operands(bare, scalars, written, Until(times=1), block, False, of.handles)
+        operands = emit.Operands(bare, scalars, written, Until(times=1), block, False, handles)
         operands.once, operands.counted = True, counted
         self.program, self._block = write_program(operands, 0), block
         self.launch: Any = None
+        #: Of the last run, for the next one, unless they are large: to allocate takes longer than
+        #: to queue a statement.
+        self.rooms: list[Any] | None = []
         kernel = self.program.kernel
         self._done = (lambda: True) if WAITS else self.device.compile_beside(kernel)
 
@@ -135,17 +233,17 @@ class _Kept:
 
     def _load(self) -> None:
         """Load the program, and fix the arguments that are the same in each run."""
-        device, (kernel, arguments, names, num_counters) = self.device, self.program
+        device, (kernel, arguments, names, num_counters, _) = self.device, self.program
         self.grid = device.max_cooperative_blocks(kernel, self._block)
         vary = {k + j for k, _ in arguments.vectors for j in range(3)}
         vary.update(k for first, end, _ in arguments.made for k in range(first, end))
-        self.varying = [(k, names[k]) for k in sorted(vary)]
+        self.names = [x for k, x in enumerate(names) if k in vary]  # that each run has its own of
+        self.varying = _several(sorted(vary))
         fixed = {x: arguments.fixed[k] for k, x in enumerate(names) if k not in vary}
-        count = constant("kTurns") * num_counters * constant("kCounterStride") + 2
         self.barrier = device.xp.zeros(GRID_BARRIER, np.uint32)
         self.launch = device.prepare(
             kernel, self.grid * self._block, block=self._block, cooperative=True, times=1,
-            counters=device.xp.empty(count, np.uint64), stop=None, **fixed,
+            counters=counters_of(device, num_counters), stop=None, **fixed,
         )  # fmt: skip
 
 
@@ -160,12 +258,16 @@ class Batch(KernelLoop):
         known: _Known,
         kept: _Kept,
         statements: Sequence[Statement],
-        of: Signature,
+        lines: Sequence[Line],
+        named: Sequence[Any],
+        handles: Sequence[Any],
         counted: Any,
     ) -> None:
         self.statements, self.device = statements, kept.device
-        self.written = [of.handles[k] for k in known.written]
-        self._known, self._kept, self._of, self._counted = known, kept, of, counted
+        self.written = [handles[k] for k in known.written]
+        self._known, self._kept, self._counted = known, kept, counted
+        self._named, self._handles = named, handles
+        self._numbers = [*itertools.chain.from_iterable(map(_NUMBERS, lines))]
 
     @property
     def nbytes(self) -> int:
@@ -173,22 +275,35 @@ class Batch(KernelLoop):
         return sum(x.bytes_to_write for x in self.written)
 
     def _prepare(self, log: LoopLog | None) -> Prepared:
-        kept, (_, handles, numbers), device = self._kept, self._of, self.device
+        kept, device = self._kept, self.device
         for x in self.written:
             if x.form != "bitmap" or x.values is None:
                 if x.size > emit.UNASKED:
                     device.require(x.bytes_to_write, "batch")
                 x.to_writable()
-        scalars = emit.LoopScalars(self.statements, device) if self._known.has_scalars else None
-        run = emit.Run(handles, device, kept.grid, scalars, numbers=numbers)
+        scalars = self._scalars()
+        given = self._handles, device, kept.grid, scalars, None, self._numbers
+        run = emit.Run(*given, kept.rooms)
         values = kept.program.arguments.of(run)
+        if kept.rooms and sum(x.nbytes for x in kept.rooms) > _MOST_ROOM:
+            kept.rooms = None
         heard, counts = device.notification(), kept.counters.take(3)
-        new = {name: values[k] for k, name in kept.varying}
+        new = dict(zip(kept.names, kept.varying(values), strict=True))
         new["barrier"] = kept.barrier if run.barrier is None else run.barrier
         new |= {"counts": counts, "notification": heard.memory, "serial": heard.serial}
         for x in self.written:
             x.changes()
         return partial(kept.launch, new), partial(self._settle, scalars, heard, counts)
+
+    def _scalars(self) -> emit.LoopScalars | None:
+        """Return the scalars of the run, or None if there are none."""
+        known = self._known
+        if not known.scalars:
+            return None
+        if not known.is_sure:
+            return emit.LoopScalars(self.statements, self.device)
+        found = [self._named[k] for k in known.scalars]
+        return emit.LoopScalars.sure(self.device, found[: known.scalars_written], found)
 
     def _settle(
         self, scalars: emit.LoopScalars | None, heard: HostNotification, counts: Any

@@ -15,7 +15,6 @@ import numpy as np
 import lagpu.operations as ops
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.loop import KernelLoop, if_fits
-from lagpu.backends.gpu.fused.match import distinct, holds, method
 from lagpu.backends.gpu.fused.program.run import (
     MOST_ENTRIES,
     GeneratedLoop,
@@ -26,6 +25,7 @@ from lagpu.backends.gpu.fused.program.text import Program
 from lagpu.backends.gpu.storage import forms, stores
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
 from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore, nwords
+from lagpu.backends.match import distinct, holds, method
 from lagpu.operations import Handle, Rejection, Statement, Until, operands_of
 
 Array = Any

@@ -11,12 +11,12 @@ import numpy as np
 import lagpu.operations as ops
 from lagpu.algebra.operators import IndexUnaryOp
 from lagpu.algebra.tables import indexunary
-from lagpu.backends.gpu.device.protocol import has_free
+from lagpu.backends.gpu.device.protocol import Device, has_free
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, if_fits
-from lagpu.backends.gpu.fused.match import distinct, method
 from lagpu.backends.gpu.fused.program.text import (
     Program,
+    lines_of,
     signature,
     without_numbers,
     write_program,
@@ -31,6 +31,7 @@ from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle, stride
 from lagpu.backends.gpu.storage.forms import is_symmetric
 from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore, bytes_of, nwords
 from lagpu.backends.gpu.storage.workspaces import chunks_of, index_types
+from lagpu.backends.match import distinct, method
 from lagpu.operations import Handle, RecordedBody, Rejection, Statement, Until, once, operands_of
 
 NO_LIMIT = 2**64 - 1
@@ -41,6 +42,19 @@ MOST_ENTRIES = 1 << 20
 MOST_PROGRAMS = 256  # that are kept by signatures; then they are written again
 
 _programs: dict[tuple[Any, ...], list[Program]] = {}
+
+
+def kept_programs(*key: Any) -> list[Program]:
+    """Return where programs of a key are kept."""
+    if len(_programs) >= MOST_PROGRAMS:
+        _programs.clear()
+    return _programs.setdefault(key, [])
+
+
+def counters_of(device: Device, counters: int) -> Any:
+    """Return room for so many counters an iteration, and for the flags beside them."""
+    count = constant("kTurns") * counters * constant("kCounterStride") + _FLAGS
+    return device.xp.empty(count, np.uint64)
 
 
 def generated_loop(
@@ -86,7 +100,7 @@ def why_no_line(s: Statement) -> str:
     """Return why a statement cannot be lines of a kernel, or an empty string."""
     operation = s.operation
     if isinstance(operation, (ops.AssignScalar, ops.Assign, ops.Extract)):
-        may = operation.indices is None or _has_one_index(s)
+        may = operation.indices is None or has_one_index(s)
         return "" if may else f"{method(s)} has several indices, or a mask"
     if isinstance(operation, emit.PRODUCTS):
         product = operation.product
@@ -99,14 +113,14 @@ def why_no_line(s: Statement) -> str:
             return "the matrix has more than 2**31 rows or columns"
         return "" if all(sizes) else "the matrix has no rows or no columns"
     if isinstance(operation, (ops.Reduce, ops.ExtractElement)):
-        is_vector = type(operation.operand) is VectorStore
-        return "" if is_vector else f"the operand of {method(s)} is a matrix"
+        is_matrix = len(getattr(operation.operand, "shape", ())) > 1
+        return f"the operand of {method(s)} is a matrix" if is_matrix else ""
     if isinstance(operation, (ops.Apply, ops.Select, ops.Constant, ops.Ewise)):
         return ""
     return f"{method(s)} is not among the operations of a fused loop"
 
 
-def _has_one_index(s: Statement) -> bool:
+def has_one_index(s: Statement) -> bool:
     """Whether a statement is ``w[i] << number``."""
     operation = s.operation
     if type(operation) is not ops.AssignScalar or type(s.out) is not VectorStore or s.desc.mask:
@@ -129,7 +143,7 @@ class GeneratedLoop(KernelLoop):
     """
 
     name = "generated loop"
-    keeps_log = True
+    keeps_log = may_run_on = True
     one_way = "only one form of the matrix is stored"
     counted_input = -1
     _numbers: Sequence[Any] = ()
@@ -172,14 +186,13 @@ class GeneratedLoop(KernelLoop):
         rows = None if log is None else self._rows(log)
         for x in self.written:
             x.to_writable()
-        (kernel, arguments, _, num_counters), handles = self._program(log)
+        (kernel, arguments, _, num_counters, _), handles = self._program(log)
         block, xp = self._block, self.device.xp
         grid = self.device.max_cooperative_blocks(kernel, block)
         run = emit.Run(handles, self.device, grid, self._scalars, numbers=self._numbers)
         given = arguments.of(run)
         barrier = xp.zeros(GRID_BARRIER, np.uint32) if run.barrier is None else run.barrier
-        count = constant("kTurns") * num_counters * constant("kCounterStride") + _FLAGS
-        counters = xp.empty(count, np.uint64)
+        counters = counters_of(self.device, num_counters)
         times = NO_LIMIT if self._until.times is None else self._until.times
         for x in self.written:
             x.changes()
@@ -222,10 +235,8 @@ class GeneratedLoop(KernelLoop):
         """
         body = self.statements
         if not isinstance(body, RecordedBody):
-            of, handles, self._numbers = signature(body, *self._ends, self._until.holds)
-            if len(_programs) >= MOST_PROGRAMS:
-                _programs.clear()
-            return _programs.setdefault((self.device, self._block, of), []), handles
+            of, handles, self._numbers = signature(lines_of(body), *self._ends, self._until.holds)
+            return kept_programs(self.device, self._block, of), handles
         places = [None if x is None else body.place_of(x) for x in self._ends]
         if places.count(None) > self._ends.count(
             None

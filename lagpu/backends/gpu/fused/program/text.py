@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -63,11 +63,11 @@ class Pass(emit.Writer):
     barrier.
     """
 
-    at = "at, 0"
-
-    def __init__(self, operands: emit.Operands, size: int) -> None:
+    def __init__(self, operands: emit.Operands, like: VectorStore) -> None:
         self.params, self._operands = operands.params, operands
-        self._n = operands.params.size(size)
+        self._n = operands.params.size(like.size)
+        self._index = operands.at(like)
+        self.at = f"{self._index}, 0"
         self._entries: dict[int, _Entry] = {}
         self._by_word: list[str] = []  # lines that find where there is something to do: ``work``
         self._by_index: list[str] = []  # lines that do it
@@ -144,7 +144,7 @@ class Pass(emit.Writer):
         self._by_index += [
             "{",
             f"const Entry<{z.ctype}> t = {self._guarded(s, z, t, kept)};",
-            f"write_here<{accum}>(e{w.suffix}, c{w.suffix}, t, {kept}, {replace}, at);",
+            f"write_here<{accum}>(e{w.suffix}, c{w.suffix}, t, {kept}, {replace}, {self._index});",
             "}",
         ]
         w.known = w.known or fresh
@@ -365,9 +365,9 @@ class Passes:
             self._end_pass()
             lines, result, _ = self._operands.product(s)
             self._add_barrier(lines)
-            self._in_pass(s, s.out.size).add(s, result)
+            self._in_pass(s, s.out).add(s, result)
         elif isinstance(s.operation, emit.SUMMED):
-            open_pass = self._in_pass(s, s.operation.operand.size)
+            open_pass = self._in_pass(s, s.operation.operand)
             name = f"sum{self._sums}"
             self._sums += 1
             z = open_pass.sum(s, s.operation, name)
@@ -378,7 +378,7 @@ class Passes:
             if refs & self._after_pass.writes:
                 self._end_pass()
                 self._synchronise()
-            self._in_pass(s, s.out.size).add(s)
+            self._in_pass(s, s.out).add(s)
             self._reads |= refs
 
     def _add_computed(self, s: Statement, refs: set[int]) -> None:
@@ -391,13 +391,13 @@ class Passes:
         else:
             self._lines += this.lines
 
-    def _in_pass(self, s: Statement, size: int) -> Pass:
+    def _in_pass(self, s: Statement, like: VectorStore) -> Pass:
         """Return the pass for a statement: the open one if that is over the same index space."""
         space = self._operands.space(s)
         if self._pass is None or space != self._space:
             self._end_pass()
-            held = self._operands.holds(size)
-            self._pass = (HeldPass if held else Pass)(self._operands, size)
+            held = self._operands.holds(like)
+            self._pass = (HeldPass if held else Pass)(self._operands, like)
             self._space = space
         return self._pass
 
@@ -418,7 +418,7 @@ class Passes:
     def _synchronise(self) -> None:
         """Add a barrier before the open pass if lines wait for one."""
         if self._after_barrier.lines:
-            self._add_barrier([BARRIER])
+            self._add_barrier(self._operands.synchronised())
 
     def _add_barrier(self, lines: list[str]) -> None:
         """Add lines with a barrier, and those that wait for one."""
@@ -587,6 +587,7 @@ class Program(NamedTuple):
     arguments: emit.Arguments  #: Those that come first.
     names: list[str]  #: Of these.
     counters: int  #: How many counters an iteration has.
+    window: tuple[int, int]  #: See `Operands`.
 
 
 def write_program(operands: emit.Operands, records: int) -> Program:
@@ -600,11 +601,11 @@ def write_program(operands: emit.Operands, records: int) -> Program:
     log, params = LogLines(len(statements), operands.traced), operands.params
     body = Traced(operands, log) if operands.traced else Passes(operands)
     lines = body.of(statements)
-    before, top, end = _condition(operands, log)
+    before, top, end = operands.condition() or _condition(operands, log)
     if operands.until is not None:  # all threads have the same scalar
         name = operands.scalars.operand(operands.until)
         holds = f"{name}.there && cast<bool>({name}.value)"
-        end += [f"if ({holds}) {{", *log.at_break(), "break;", "}"]
+        end = [*end, f"if ({holds}) {{", *log.at_break(), "break;", "}"]
     after = operands.after()
     counters = f"{operands.counters} * kCounterStride"
     selects = any(isinstance(s.operation, ops.MultiplySelection) for s in statements)
@@ -617,7 +618,7 @@ def write_program(operands: emit.Operands, records: int) -> Program:
             'extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)',
             "program(" + ", ".join([*params.text, "u64 times", "u64* counters",
                                     "GridBarrier* barrier", "const u64* stop",
-                                    *log.params(), *operands.notified_by()]) + ") {",
+                                    *log.params(), *operands.more_params()]) + ") {",
             *operands.shared,
             f"u64* const flags = counters + kTurns * {counters};",
             "for (u64* k = counters + global_thread(); k < flags + 2; k += global_threads()) "
@@ -625,7 +626,7 @@ def write_program(operands: emit.Operands, records: int) -> Program:
             *before,
             *operands.before,
             *log.opening(),
-            "grid_sync(barrier);",
+            *operands.begins(),
             "u32 turn = 0;",
             "for (u64 depth = 0; depth != times; ++depth, ++turn) {",
             f"u64* const now = counters + turn % kTurns * {counters};",
@@ -640,12 +641,12 @@ def write_program(operands: emit.Operands, records: int) -> Program:
             "}",
         ]
     )  # fmt: skip
-    macros = {"BLOCK": str(operands.block), "BLOCKS": str(BLOCKS)}
+    macros = {"BLOCK": str(operands.block), "BLOCKS": str(BLOCKS), **operands.macros}
     macros |= {"LOG": str(records)} if operands.traced else {}
     prelude = params.prelude.text
     kernel = from_source(text, "program", file="program.cu", prelude=prelude, **macros)
     names = [declared.split()[-1] for declared in params.text]
-    return Program(kernel, params.arguments, names, operands.counters)
+    return Program(kernel, params.arguments, names, operands.counters, operands.window)
 
 
 def _condition(operands: emit.Operands, log: LogLines) -> tuple[list[str], list[str], list[str]]:
@@ -667,14 +668,14 @@ def _condition(operands: emit.Operands, log: LogLines) -> tuple[list[str], list[
     params, empty, unchanged = operands.params, operands.empty, operands.unchanged
     if operands.once:
         return [], [], []
-    if empty is not None and operands.holds(empty.size):
+    if empty is not None and operands.holds(empty):
         held = operands.named(empty).held
         return [], [f"if (!warp_any({held}.there)) break;", *alone], []
     if empty is not None:
         x = params.vector(empty)
         top = [
             look,
-            f"count_entries({params.size(empty.size)}, {x}_words, now);",
+            f"add_of_block(entries_of_block({params.size(empty.size)}, {x}_words), now);",
             BARRIER,
             *log.at_top(operands.counters),
             "if (load_volatile(now) == 0) break;",
@@ -683,86 +684,89 @@ def _condition(operands: emit.Operands, log: LogLines) -> tuple[list[str], list[
         return [], top, log.pending()
     if unchanged is None:
         return [], alone, [BARRIER, *log.at_end()] if operands.traced else []
-    x, kind = params.vector(unchanged), unchanged.dtype
-    words = operands.new_words(unchanged.size)
-    values = params.room(kind.ctype, unchanged.size, kind.numpy)
-    where = f"{params.size(unchanged.size)}, {x}_words, {x}_values, {words}, {values}"
+    where = operands.remembered()
     end = [
         look,
-        f"remember({where}, now + kCounterStride);",
+        f"add_of_block(remember({where}, false), now + kCounterStride);",
         BARRIER,
         *log.at_end(),
         "if (load_volatile(now + kCounterStride) == 0) break;",
         leave,
     ]
-    return [f"remember({where}, (u64*)nullptr);"], [], end
+    return [f"remember({where}, true);"], [], end
 
 
 # ------------------------------------------------------------------------------- signatures
-def _of_product(x: Any, handles: list[Any], _: list[Any]) -> tuple[Any, ...]:
-    handles += x[:2]
-    return tuple(x[2:])
+# Of each operation: the parts that the text of a program depends on, its handles and its numbers.
+_Parts = tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]
 
 
-def _of_ewise(x: ops.Ewise, handles: list[Any], numbers: list[Any]) -> tuple[Any, ...]:
-    kind, left, right, op, defaults, transposed = x
-    handles += left, right
-    others = None if defaults is None else tuple(_number(y, handles, numbers) for y in defaults)
-    return kind, op, others, transposed
+def _of_product(x: Any) -> _Parts:
+    return x[2:], x[:2], ()
 
 
-def _of_apply(x: ops.Apply, handles: list[Any], numbers: list[Any]) -> tuple[Any, ...]:
+def _of_ewise(x: ops.Ewise) -> _Parts:
+    kind, left, right, op, defaults, _ = x
+    if defaults is None:
+        return (kind, op), (left, right), ()
+    (one, scalars, numbers), (other, more_scalars, more) = map(_number, defaults)
+    return (kind, op, one, other), (left, right, *scalars, *more_scalars), numbers + more
+
+
+def _of_apply(x: ops.Apply) -> _Parts:
     u, (op, domain, result, left, right) = x
-    handles.append(u)
-    bound = _number(left, handles, numbers), _number(right, handles, numbers)
-    return op, domain, result, *bound
+    if left is None and right is None:
+        return (op, domain, result), (u,), ()
+    kind, scalars, numbers = _number(right if left is None else left)
+    return (op, domain, result, left is None, kind), (u, *scalars), numbers
 
 
-def _of_select(x: ops.Select, handles: list[Any], numbers: list[Any]) -> tuple[Any, ...]:
-    handles.append(x.operand)
-    return x.op, _number(x.thunk, handles, numbers)
+def _of_select(x: ops.Select) -> _Parts:
+    kind, scalars, numbers = _number(x.thunk)
+    return (x.op, kind), (x.operand, *scalars), numbers
 
 
-def _of_vector(x: Any, handles: list[Any], _: list[Any]) -> tuple[Any, ...]:
-    handles.append(x.operand)
-    return ()
+def _of_vector(x: Any) -> _Parts:
+    return (x.indices is None,), (x.operand,), ()
 
 
-def _of_number(x: Any, handles: list[Any], numbers: list[Any]) -> tuple[Any, ...]:
-    where = getattr(x, "indices", None)
-    handles += where or ()
-    return _number(x.value, handles, numbers), where is None
+def _of_assigned(x: ops.AssignScalar) -> _Parts:
+    where = x.indices
+    if where is None:
+        return _of_number(x)
+    kind, scalars, numbers = _number(x.value)
+    return (kind, False), (*where, *scalars), numbers
 
 
-def _of_element(x: ops.ExtractElement, handles: list[Any], numbers: list[Any]) -> tuple[Any, ...]:
-    handles.append(x.operand)
-    numbers.append(x.position[0])
-    return ()
+def _of_number(x: Any) -> _Parts:
+    kind, scalars, numbers = _number(x[0])
+    return (kind, True), scalars, numbers
 
 
-def _of_reduce(x: ops.Reduce, handles: list[Any], _: list[Any]) -> tuple[Any, ...]:
-    handles.append(x.operand)
-    return (x.monoid,)
+def _of_element(x: ops.ExtractElement) -> _Parts:
+    return (), (x.operand,), x.position
 
 
-def _number(x: Any, handles: list[Any], numbers: list[Any]) -> Any:
-    """Return the kind of a number: its type, a scalar's, or nothing where there is none."""
-    if x is None:
-        return None
+def _of_reduce(x: ops.Reduce) -> _Parts:
+    return (x.monoid,), (x.operand,), ()
+
+
+def _number(x: Any) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
+    """Return the kind of a number, the scalar that has it, and the number itself."""
     kind = type(x)
     if kind is ops.ScalarRef:
-        handles.append(x.scalar)
-        return x.dtype, "scalar"
+        return x.dtype, (x.scalar,), ()
     if kind is ops.CounterRef:
-        return x.dtype, _number(x.formula, handles, numbers)
+        formula, _, numbers = _number(x.formula)
+        return (x.dtype, formula), (), numbers
     if kind is ops.Formula:
-        return x.sign, *(_number(side, handles, numbers) for side in x[1:])
-    numbers.append(x)
-    return kind
+        (one, _, numbers), (other, _, more) = map(_number, x[1:])
+        return (x.sign, one, other), (), numbers + more
+    return (kind, (), ()) if x is None else (kind, (), (x,))
 
 
-#: For each operation of a program, what returns the parts that its text depends on.
-_PARTS: dict[Any, Callable[[Any, list[Any], list[Any]], tuple[Any, ...]]] = {
+#: For each operation that a program may have.
+PARTS: dict[Any, Callable[[Any], _Parts]] = {
     ops.Multiply: _of_product,
     ops.MultiplySelection: _of_product,
     ops.Ewise: _of_ewise,
@@ -770,11 +774,38 @@ _PARTS: dict[Any, Callable[[Any, list[Any], list[Any]], tuple[Any, ...]]] = {
     ops.Select: _of_select,
     ops.Assign: _of_vector,
     ops.Extract: _of_vector,
-    ops.AssignScalar: _of_number,
+    ops.AssignScalar: _of_assigned,
     ops.Constant: _of_number,
     ops.Reduce: _of_reduce,
     ops.ExtractElement: _of_element,
 }
+
+
+#: What a statement adds to a `Signature`: a key, the same for statements that differ in objects and
+#: numbers alone, which has types and sizes and keeps no vector alive; then the statement's scalars,
+#: vectors, matrices and index lists, some perhaps twice; then its numbers.
+Line = tuple[Any, tuple[Handle, ...], tuple[Any, ...]]
+
+
+def line_of(statement: Statement) -> Line | None:
+    """Return the line of a statement, or None if no program has such operations."""
+    out, desc, operation, dtype = statement
+    kind, mask = type(operation), desc.mask
+    parts = PARTS.get(kind)
+    if parts is None:
+        return None
+    what, handles, numbers = parts(operation)
+    handles = (out, *handles) if mask is None else (out, mask, *handles)
+    try:
+        kinds = [x.kind for x in handles]
+    except AttributeError:  # of index lists
+        kinds = [getattr(x, "kind", None) or (x.dtype, len(x), "indices") for x in handles]
+    return (kind, dtype, desc[1:], what, *kinds), handles, numbers
+
+
+def lines_of(statements: Sequence[Statement]) -> list[Line]:
+    """Return the lines of statements that a program has."""
+    return [cast(Line, line_of(s)) for s in statements]
 
 
 class Signature(NamedTuple):
@@ -795,39 +826,31 @@ class Signature(NamedTuple):
     numbers: list[Any]
 
 
-def signature(statements: Iterable[Statement], *ends: Handle | None) -> Signature:
-    """Return the signature of a body and the vectors and the scalar of its condition.
+def signature(lines: Sequence[Line], *ends: Handle | None) -> Signature:
+    """Return the signature of the lines of a body and of what its condition is on.
 
     By it the programs of batches are kept, and of loops with scalars, whose bodies are not kept as
     records: to write the text takes longer than a short loop runs.
     """
-    named: list[Any] = []
-    numbers: list[Any] = []
-    parts: list[Any] = []
-    for out, desc, operation, dtype in statements:
-        kind = type(operation)
-        named += (out,) if desc.mask is None else (out, desc.mask)
-        parts += kind, dtype, desc.mask is None, desc[1:], _PARTS[kind](operation, named, numbers)
-    parts += [x is None for x in ends]
+    named = [x for _, handles, _ in lines for x in handles]
     named += [x for x in ends if x is not None]
     found = {id(x): x for x in named}
     places = {of: k for k, of in enumerate(found)}
     pattern = tuple(map(places.__getitem__, map(id, named)))
-    key = (*parts, pattern, *map(_kind_of, found.values()))
+    scalars = tuple(has_number(x) for x in found.values() if type(x) is ops.ScalarValue)
+    kinds = [None if x is None else x.kind for x in ends]
+    key = (*[line[0] for line in lines], *kinds, pattern, scalars)
     handles = [x for x in found.values() if type(x) is not ops.ScalarValue]
-    return Signature(key, handles, numbers)
+    return Signature(key, handles, [x for *_, numbers in lines for x in numbers])
 
 
-def _kind_of(x: Any) -> tuple[Any, ...]:
-    if type(x) is VectorStore:
-        return x.dtype, x.size
-    if type(x) is ops.ScalarValue:
-        return x.dtype, x.location is None and x.get() is not None
-    return type(x), x.dtype, x.shape
+def has_number(x: ops.ScalarValue) -> bool:
+    """Whether the host has a scalar's value, so that no statement finds it empty."""
+    return x.location is None and x.get() is not None
 
 
 def without_numbers(statements: Sequence[Statement]) -> list[Statement]:
-    """Return statements with a `Number` in place of each, in the order of `signature`."""
+    """Return statements with a `Number` in place of each, in the order of `Signature.numbers`."""
     places = itertools.count()
 
     def part(x: Any) -> Any:

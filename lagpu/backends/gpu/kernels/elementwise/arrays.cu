@@ -1,6 +1,6 @@
 // Plain steps on arrays for which CuPy would compile a kernel of its own. One thread an element,
 // grid stride.
-#include "common/prims.cuh"
+#include "common/collectives.cuh"
 // default: the file compiles by itself
 #ifndef LG_T
 #define LG_T i32
@@ -11,6 +11,10 @@
 #ifndef LG_I
 #define LG_I i64
 #endif
+
+struct Highest {
+  LG_DEVICE u64 operator()(u64 x, u64 y) const { return x > y ? x : y; }
+};
 
 // out[k] = k.
 extern "C" __global__ void count_up(i64 count, LG_T* __restrict__ out) {
@@ -51,4 +55,32 @@ extern "C" __global__ void lower_bounds(i64 bounds, i64 count, const LG_T* __res
     }
     out[b] = first;
   }
+}
+
+// What is wrong with compressed arrays of `count` indices, found[] being zeros before:
+//   found[0] how many faults the pointer has     found[2] the largest index plus one
+//   found[1] how far the least index is below 0   found[3] how many do not rise in their column
+// A warp takes a column.
+extern "C" __global__ void compressed_faults(i64 columns, i64 count, const LG_I* __restrict__ ptr,
+                                             const LG_T* __restrict__ idx, u64* found) {
+  u64 faults = global_thread() == 0 && (ptr[0] != 0 || ptr[columns] != count);
+  u64 below = 0, end = 0, falls = 0;
+  for (i64 j = global_warp(); j < columns; j += global_warps()) {
+    const i64 first = i64(ptr[j]), last = i64(ptr[j + 1]);
+    if (first < 0 || last < first || last > count) {
+      faults += lane_id() == 0;
+      continue;
+    }
+    for (i64 k = first + lane_id(); k < last; k += LG_WARP) {
+      const i64 i = i64(idx[k]);
+      if (i < 0) below = 0 - u64(i) > below ? 0 - u64(i) : below;
+      if (i >= 0) end = u64(i) + 1 > end ? u64(i) + 1 : end;
+      falls += k > first && i <= i64(idx[k - 1]);
+    }
+  }
+  const u64 highest = warp_reduce(end, Highest());
+  if (faults) atomic_add(&found[0], faults);
+  if (below) atomic_max(&found[1], below);
+  if (lane_id() == 0 && highest) atomic_max(&found[2], highest);
+  if (falls) atomic_add(&found[3], falls);
 }

@@ -198,9 +198,11 @@ LG_DEVICE void end_level(const Search& s, u64 found, u64 edges) {
 LG_DEVICE void discover(const Search& s, i32 v, u32 depth, LG_F z) {
   LG_LOGGED(count_new(s, v, depth);)
   if (LG_KEEP && !LG_SUM) s.kept()[v] = z;
+#ifndef LG_ROWS  // whose owners assign
   assign<LG_X0>(s.x0, v, depth, z);
   assign<LG_X1>(s.x1, v, depth, z);
   assign<LG_X2>(s.x2, v, depth, z);
+#endif
 }
 
 LG_DEVICE LG_Z product(const Search& s, const LG_A* values, i64 entry, i32 inner, i32 outer) {

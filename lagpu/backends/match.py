@@ -1,4 +1,4 @@
-"""Recognise the recorded loops that have a kernel of their own: searches and sweeps."""
+"""Recognise the recorded loops that backends run as one program: searches, relaxations, sweeps."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 import lagpu.operations as ops
-from lagpu.backends.gpu.kernels import constant
-from lagpu.backends.gpu.storage.forms import why_no_csr
-from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore
-from lagpu.operations import Product, RecordedBody, Rejection, Statement, method_of, operands_of
+from lagpu.algebra.operators import BinaryOp, Semiring
+from lagpu.algebra.tables import binary, semiring
+from lagpu.operations import (
+    Descriptor,
+    Handle,
+    Product,
+    RecordedBody,
+    Rejection,
+    Statement,
+    method_of,
+    operands_of,
+)
 
-# what an assignment of a search writes
-DEPTH, VALUE, NUMBER = constant("kDepth"), constant("kValue"), constant("kNumber")
+DEPTH, VALUE, NUMBER = 1, 2, 3  # what an assignment of a search writes, as kernels number it
 MAX_ASSIGNMENTS = 3  # of a search whose kernel makes the assignments itself
 
 
@@ -47,9 +54,8 @@ class SearchBody(NamedTuple):
     The frontier is a vector, or a matrix with a row for each of several searches.
     """
 
-    #: CscMatrix, (n, n): the matrix by columns; of a body that `match_search` returns, the
-    #: product's handle.
-    A: CscMatrix
+    #: (n, n): the product's handle, for which a kernel's caller puts the matrix by columns.
+    A: Handle
     #: ``f`` and ``v`` of ``f(~v.S, replace=True) << f (+.x) A``; v is assigned in the body.
     frontier: Any
     excluded: Any
@@ -57,6 +63,7 @@ class SearchBody(NamedTuple):
     assignments: tuple[Assignment, ...]  #: The assignments at the frontier's entries.
     assigns_first: bool  #: Whether the assignments come before the product.
     statements: Sequence[Statement]
+    on_places: Any = None  #: The same search on the places of a record, which found it.
 
     @property
     def sums(self) -> bool:
@@ -95,14 +102,17 @@ class SearchBody(NamedTuple):
             if a.target is not self.excluded and not (sums and a.what == VALUE)
         ]
 
-    def on(self, body: RecordedBody) -> SearchBody:
-        """Return the search of a recorded body; this one has places instead of its handles."""
-        A, frontier, excluded, product, assignments, assigns_first, _ = self
+    def on(self, body: RecordedBody, form: Handle = None) -> SearchBody:
+        """Return the search of a recorded body; this one has places instead of its handles.
+
+        `form` is the matrix by columns; else the search has the product's handle.
+        """
+        A, frontier, excluded, product, assignments, assigns_first, _, _ = self
         at: Any = body.handles
         return SearchBody(
-            at[A.number], at[frontier.number], at[excluded.number], product,
+            form or at[A.number], at[frontier.number], at[excluded.number], product,
             tuple([Assignment(at[x.number], what, number) for x, what, number in assignments]),
-            assigns_first, body,
+            assigns_first, body, self,
         )  # fmt: skip
 
 
@@ -120,9 +130,10 @@ def matched(match: F) -> F:
         if not isinstance(statements, RecordedBody):
             return match(statements, frontier)
         record, place = statements.record, statements.place_of(frontier)
-        if (match, place) not in record.found:
-            record.found[match, place] = match(record.statements, place)
-        found = record.found[match, place]
+        key = match_once, place
+        if key not in record.found:
+            record.found[key] = match(record.statements, place)
+        found = record.found[key]
         return found if isinstance(found, Rejection) else found.on(statements)
 
     return cast(F, match_once)
@@ -214,6 +225,71 @@ def why_no_values(body: SearchBody, sums: bool, keep: bool) -> str:
     return ""
 
 
+# -------------------------------------------------------------------------------- relaxations
+# By semiring: the comparison that says "is not better", and whether no product is better than the
+# number it is made of, from the least and the largest value of the matrix.
+ORDERED: dict[Semiring, tuple[BinaryOp, Callable[[Any, Any], bool]]] = {
+    semiring.min_plus: (binary.ge, lambda least, _: least >= 0),
+    semiring.max_plus: (binary.le, lambda _, largest: largest <= 0),
+    semiring.min_max: (binary.ge, lambda *_: True),
+    semiring.max_min: (binary.le, lambda *_: True),
+}
+
+
+class RelaxationBody(NamedTuple):
+    """The body of a relaxation."""
+
+    #: (n, n): as in `SearchBody`.
+    A: Handle
+    #: ``f``, ``d`` and ``worse`` of ``f(~worse.V, replace=True) << f``, ``d(f.S) << f``, ``f << f
+    #: (+.x) A`` and ``worse << f.ewise_mult(d, "is not better")``.
+    frontier: Handle
+    numbers: Handle
+    worse: Handle
+    product: Product
+    statements: Sequence[Statement]
+
+    def on(self, body: RecordedBody) -> RelaxationBody:
+        """Return the relaxation of a recorded body; this one has places instead of its handles."""
+        A, frontier, numbers, worse, product, _ = self
+        places: tuple[Any, ...] = (A, frontier, numbers, worse)
+        A, frontier, numbers, worse = [body.handles[x.number] for x in places]
+        return RelaxationBody(A, frontier, numbers, worse, product, body)
+
+
+_NONE = Rejection("")
+
+
+@matched
+def match_relaxation(statements: Sequence[Statement], frontier: Any) -> RelaxationBody | Rejection:
+    """Return the parts of a relaxation that runs until `frontier` is empty, or a rejection.
+
+    The caller puts the matrix by columns in the place of the product's handle.
+    """
+    if len(statements) != 4 or not isinstance(statements[2].operation, ops.Multiply):
+        return _NONE
+    f, d, multiply, worse = frontier, statements[1].out, statements[2].operation, statements[3].out
+    product = multiply.product
+    ordered = ORDERED.get(product.semiring)
+    if ordered is None or product.kernel is not None or product.policy is not None:
+        return _NONE
+    expected = [
+        (f, Descriptor(worse, False, True, None, True), ops.Assign(f)),
+        (d, Descriptor(f, True, False, None, False), ops.Assign(f)),
+        (f, None, multiply._replace(operand=f)),
+        (worse, None, ops.Ewise("ewise_mult", f, d, ordered[0])),
+    ]
+    plain = [s.desc.mask is None and s.desc.is_fresh for s in statements]
+    found = [
+        (s.out, None if is_plain else s.desc, s.operation)
+        for s, is_plain in zip(statements, plain, strict=True)
+    ]
+    if found != expected or len({id(f), id(d), id(worse)}) != 3:
+        return _NONE
+    handle: Any = multiply.matrix
+    return RelaxationBody(handle, f, d, worse, product, statements)
+
+
 # ------------------------------------------------------------------------------------- sweeps
 class SweepBody(NamedTuple):
     """The body of a sweep: statements at `here`, one product, statements at `above`.
@@ -228,14 +304,14 @@ class SweepBody(NamedTuple):
     product: Statement
     multiply: ops.Multiply
     after: Sequence[Statement]
-    replaced: list[VectorStore]
+    replaced: list[Handle]
 
 
 _OF_SWEEPS = (ops.AssignScalar, ops.Assign, ops.Extract, ops.Apply, ops.Select, ops.Ewise)
 
 
 def match_sweep(
-    statements: Sequence[Statement], here: VectorStore, above: VectorStore
+    statements: Sequence[Statement], here: Handle, above: Handle
 ) -> SweepBody | Rejection:
     """Match the body of a sweep, or say why it does not fit."""
     places = [k for k, s in enumerate(statements) if isinstance(s.operation, ops.Multiply)]
@@ -259,24 +335,22 @@ def match_sweep(
     return Rejection(why) if why else body
 
 
-def _stays_in(s: Statement, vectors: list[VectorStore]) -> bool:
+def _stays_in(s: Statement, vectors: list[Handle]) -> bool:
     """Whether a statement's result has entries only where one of these vectors has some."""
     inside = [holds(vectors, x) for x in operands_of(s.operation)]
     intersects = isinstance(s.operation, ops.Ewise) and s.operation.kind == "ewise_mult"
     return any(inside) if intersects else bool(inside) and all(inside)
 
 
-def _keeps_to(s: Statement, mask: VectorStore) -> bool:
+def _keeps_to(s: Statement, mask: Handle) -> bool:
     """Whether a statement is masked by `mask`, whose values are all True, not by ``~mask``."""
     return s.desc.mask is mask and not s.desc.complement
 
 
-def _replaced_at_here(
-    before: Sequence[Statement], here: VectorStore
-) -> list[VectorStore] | Rejection:
+def _replaced_at_here(before: Sequence[Statement], here: Handle) -> list[Handle] | Rejection:
     """Return the vectors that are replaced at `here`, or why a statement does not fit."""
-    replaced: list[VectorStore] = []
-    seen: list[VectorStore] = []  # read or written before they are replaced
+    replaced: list[Handle] = []
+    seen: list[Handle] = []  # read or written before they are replaced
     for s in before:
         desc = s.desc
         inside = desc.mask is None and _stays_in(s, [here, *replaced])
@@ -293,7 +367,7 @@ def _replaced_at_here(
     return replaced
 
 
-def _why_no_product(body: SweepBody, above: VectorStore) -> str:
+def _why_no_product(body: SweepBody, above: Handle) -> str:
     """Return why a product does not fit, or an empty string."""
     s, before = body.product, body.before
     A, x, product = body.multiply.matrix, body.multiply.operand, body.multiply.product
@@ -307,13 +381,10 @@ def _why_no_product(body: SweepBody, above: VectorStore) -> str:
         return "the product's output has entries before the sweep, and the body reads them"
     if product.kernel is not None or product.policy is not None:
         return "the product names a kernel or a policy"
-    if max(A.shape) >= 2**31:
-        return "the matrix has more than 2**31 rows"
-    lacking = "" if product.transpose else why_no_csr(A.csc())
-    return lacking and f"a sweep needs the matrix by rows too, and {lacking}"
+    return "the matrix has more than 2**31 rows" if max(A.shape) >= 2**31 else ""
 
 
-def _why_not_after(body: SweepBody, above: VectorStore) -> str:
+def _why_not_after(body: SweepBody, above: Handle) -> str:
     """Return why a statement after the product does not fit, or an empty string."""
     y = body.product.out
     for s in body.after:

@@ -1,0 +1,448 @@
+"""Loops of many small iterations as one call of SciPy's csgraph; see docs/design/cpu.md.
+
+Each function here reads the state that the statements of a loop have left, and returns the state
+that they would leave at its end, or why it cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lagpu import operations as ops
+from lagpu.algebra.tables import binary, monoid, semiring
+from lagpu.backends.cpu import handles, statements
+from lagpu.backends.cpu.handles import LOCK, Box, gb
+from lagpu.backends.cpu.workarounds import boxed
+from lagpu.backends.match import DEPTH, VALUE, SearchBody, match_relaxation, match_search
+from lagpu.dtypes import BOOL, FP64, INT64, DType
+from lagpu.host.columns import listed
+from lagpu.host.interrupt import uninterrupted
+from lagpu.host.memory import available_bytes
+from lagpu.host.ordered import Graph, level_ends, ordered
+from lagpu.operations import (
+    Descriptor,
+    Levels,
+    Multiply,
+    MultiplySelection,
+    Rejection,
+    Statement,
+    Sweep,
+    Until,
+)
+
+Array = np.ndarray[Any, Any]
+#: Why any other loop runs statement by statement.
+BY_ITSELF = Rejection("this backend runs each statement by itself")
+#: Iterations, and vertices and entries for each further one, before a loop counts as long: what the
+#: iterations have cost by then is about what the rest costs as one call.
+LEAST, PER_ITERATION = 16, 1 << 13
+#: Vertices and entries of the smallest matrix that is worth a call.
+SMALL = 1 << 11
+_LARGE = 1 << 20  # vertices and entries from which free memory is read
+_EXACT = 2.0**53  # csgraph computes in FP64, which has all integers below
+
+
+def patience(objects: Sequence[Box], turns: Until | Levels) -> int | None:
+    """Return after how many iterations a loop is worth a call; see `Capabilities.patience`."""
+    with LOCK:
+        matrices = [x for x in objects if x.kind == "Matrix"]
+        if not matrices or max(map(_size, matrices)) < SMALL:
+            return None
+        if not isinstance(turns, Until):
+            return 0 if all(is_long(A, turns.deepest) for A in matrices) else None
+        if turns.unchanged is not None or all(A.long for A in matrices):
+            return 0
+        return max(map(_least, matrices))
+
+
+def is_long(A: Box, iterations: int) -> bool:
+    """Whether so many iterations with a matrix are worth a call."""
+    return _size(A) >= SMALL and iterations > _least(A)
+
+
+def _size(A: Box) -> int:
+    return A.shape[0] + handles.count_entries(A)
+
+
+def _least(A: Box) -> int:
+    return max(LEAST, _size(A) // PER_ITERATION)
+
+
+def plan_whole(body: Sequence[Statement], turns: Until | Sweep) -> WholeLoop | Rejection:
+    """Return the end of a loop, or why csgraph does not find it."""
+    finders: tuple[Callable[..., WholeLoop | Rejection], ...] = (_search, _relaxation)
+    if isinstance(turns, Sweep):
+        finders = (_dependencies,)
+    elif turns.empty is None:
+        finders = (_components,)
+    for find in finders:
+        found = find(body, turns)
+        if not isinstance(found, Rejection):
+            return found
+    return BY_ITSELF
+
+
+class WholeLoop:
+    """The end of a loop, which `run` writes; see `FusedLoop`. `last` is the last counter."""
+
+    nbytes = 0
+
+    def __init__(self, name: str, why: str, new: Sequence[tuple[Box, Box]], last: int = 0) -> None:
+        self.name, self.why, self._new, self._last = f"SciPy {name}", why, new, last
+
+    def run(self) -> None:
+        """Give every object its last state: all, or before an interrupt none."""
+        with uninterrupted():
+            for x, new in self._new:
+                x.become(new)
+
+    def count(self) -> Callable[[], int]:
+        """Return what returns the last value of the counter."""
+        return lambda: self._last
+
+
+# --------------------------------------------------------------------------- graphs and vectors
+def _graph(A: Box, by_row: bool) -> Graph | None:
+    """Return the graph of a square matrix; None if it is too large."""
+    n, nvals = A.shape[0], handles.count_entries(A)
+    by_row = by_row or A.symmetric is True
+    if by_row not in A.graphs:
+        if not n or n + nvals >= 2**31 - 1:  # csgraph has indices of 32 bits
+            return None
+        if n + nvals >= _LARGE and 32 * nvals + 128 * n > available_bytes():
+            return None
+        A.graphs = {**A.graphs, by_row: Graph(*(A.gb.to_csr() if by_row else A.gb.to_csc()))}
+    found: Graph = A.graphs[by_row]
+    return found
+
+
+def _entries(x: Box) -> tuple[Array, Array]:
+    indices, values = x.gb.to_coo()
+    return indices.astype(np.int64), values
+
+
+def _vector(dtype: DType, n: int, at: Array, values: Any) -> Box:
+    """Return a vector with values at some vertices, in any order."""
+    dense = np.empty(n, dtype.numpy)
+    dense[at] = values
+    if len(at) == n:
+        return boxed(gb.Vector.from_dense(dense, dtype=dtype.name), dtype)
+    there = np.zeros(n, bool)
+    there[at] = True
+    where = np.flatnonzero(there)
+    return boxed(gb.Vector.from_coo(where, dense[where], dtype.name, size=n), dtype)
+
+
+def _over(x: Box, new: Box) -> Box:
+    """Return a vector with the entries of `new`, and elsewhere with those of `x`."""
+    if not handles.count_entries(x):
+        return new
+    both = boxed(x.gb.dup(), x.dtype)
+    statements.RUN[ops.Assign](both, Descriptor(new), ops.Assign(new))
+    return both
+
+
+def _empty(x: Box) -> tuple[Box, Box]:
+    return x, boxed(handles.made(x.dtype, x.size), x.dtype)
+
+
+# ----------------------------------------------------------------------------------------- searches
+def _search(body: Sequence[Statement], until: Until) -> WholeLoop | Rejection:
+    """Search breadth-first: the mask's vertices are as if they were not there."""
+    found = match_search(body, until.empty)
+    if isinstance(found, Rejection):
+        return found
+    n = found.A.shape[0]
+    if until.times is not None and until.times <= n:
+        return Rejection("it ends after some levels")
+    has_values = any(a.what == VALUE for a in found.assignments)
+    number = _constant(found)
+    follows = found.product.semiring.multiply.positional == "k" and not found.sums
+    counts = found.counts and found.frontier.dtype is FP64
+    if has_values and number is None and not (follows or counts):
+        return Rejection("csgraph does not carry the values")
+    graph = _graph(found.A, found.product.transpose)
+    if graph is None:
+        return Rejection("csgraph does not take so large a matrix")
+    starts, given = _entries(found.frontier)
+    order, parents = ordered(graph, starts, _entries(found.excluded)[0])
+    first = len(starts)
+    ends = level_ends(order, parents, first)
+    level = np.repeat(np.arange(len(ends), dtype=np.int32), np.diff(ends, prepend=0))
+    values = order
+    if has_values:
+        values = parents[order] if number is None else np.full(len(order), number)
+        values = values.astype(found.frontier.dtype.numpy)
+        values[:first] = given
+        if counts:
+            values[first:] = 0
+            steps = graph.kept["steps"] = Steps(graph, order, level)
+            values = steps.solved(values, transpose=True)
+    depth = level + until.done
+    if not found.assigns_first:
+        order, depth, values = order[first:], depth[first:] - 1, values[first:]
+    new = [_empty(found.frontier)]
+    for x, what, number in found.assignments:
+        assigned = depth if what == DEPTH else values if what == VALUE else number
+        new.append((x, _over(x, _vector(x.dtype, n, order, assigned))))
+    found.A.long = True
+    why = f"{len(ends)} levels from iteration {until.done} on"
+    return WholeLoop("breadth_first_order", why, new, until.done + len(ends) - 1)
+
+
+def _constant(found: SearchBody) -> Any:
+    """Return the one value that any product has, as of ``any_pair``; None if it varies."""
+    of = found.product.semiring
+    is_one = of.multiply is binary.pair and (of.monoid.idempotent or not found.sums)
+    return found.frontier.dtype.numpy.type(1) if is_one else None
+
+
+class Steps:
+    """The edges from each level of a search to the next one, by places in an order by level.
+
+    With S their matrix, `matrix` is ``I - S``, upper triangular. Numbers of shortest paths, and
+    Brandes' dependencies, are solutions of ``(I - S') p = e`` and ``(I - S) d = b``.
+    """
+
+    def __init__(self, graph: Graph, order: Array, level: Array) -> None:
+        from scipy.sparse import csr_array
+
+        r, whole = len(order), graph.ptr.dtype.type
+        self.order, self.level = order, level
+        self.level_of = np.full(graph.n, -2, np.int32)
+        place = np.empty(graph.n, np.int32)
+        place[order], self.level_of[order] = np.arange(r, dtype=np.int32), level
+        degree = np.diff(graph.ptr)[order]
+        ends = np.concatenate([[0], np.cumsum(degree)], dtype=np.int32, casting="same_kind")
+        entry = np.arange(ends[-1], dtype=np.int32)
+        entry += np.repeat(graph.ptr[order] - ends[:-1], degree)
+        to = graph.idx[entry]
+        kept = self.level_of[to] == np.repeat(self.level_of[order] + whole(1), degree)
+        count = np.concatenate([[0], np.cumsum(kept)])[ends] + np.arange(r + 1)
+        ptr = count.astype(np.int32)
+        own = np.zeros(ptr[-1], bool)
+        own[ptr[:-1]] = True  # the diagonal comes first in each row
+        idx = np.empty(ptr[-1], np.int32)
+        idx[own], idx[~own] = np.arange(r, dtype=np.int32), place[to[kept]]
+        self.matrix = csr_array((np.where(own, 1.0, -1.0), idx, ptr), shape=(r, r))
+        self.matrix.sort_indices()
+
+    def solved(self, numbers: Array, *, transpose: bool) -> Array:
+        """Return x of ``(I - S) x = b``, or of ``(I - S') x = b``, (r,)."""
+        from scipy.sparse.linalg import spsolve_triangular
+
+        matrix = self.matrix.T if transpose else self.matrix
+        found: Array = spsolve_triangular(matrix, numbers, lower=transpose, unit_diagonal=True)
+        return found
+
+
+# -------------------------------------------------------------------------------------- relaxations
+def _relaxation(body: Sequence[Statement], until: Until) -> WholeLoop | Rejection:
+    """Find distances by Dijkstra's algorithm, in FP64; its order of edges is as good as any."""
+    found = match_relaxation(body, until.empty)
+    if isinstance(found, Rejection):
+        return found
+    A, f, d, worse, product, _ = found
+    n, kind = A.shape[0], f.dtype
+    kinds = {kind, d.dtype, product.domain, product.result}
+    if product.semiring is not semiring.min_plus or len(kinds) > 1 or kind not in (FP64, INT64):
+        return Rejection("csgraph has distances of FP64 and INT64 alone")
+    graph = _graph(A, product.transpose) if until.times is None or until.times > n else None
+    if graph is None or worse.dtype is not BOOL:
+        return Rejection("it is bounded or too large")
+    weights = graph.weights()
+    longest = float(weights.max(initial=0)) * n  # of Python, which overflows without a warning
+    near, known = _dense(f), _dense(d)
+    if not (weights.min(initial=0) >= 0 and longest < np.finfo(float).max / 4 and near.min() >= 0):
+        return Rejection("csgraph takes finite lengths of 0 or more")
+    if not _is_relaxed(graph, near, known, worse):
+        return Rejection("it begins with numbers that are not relaxed")
+    starts = np.flatnonzero(near < known)
+    reached = np.minimum(known, _distances(graph, starts, near[starts]))
+    where = np.flatnonzero(np.isfinite(reached))
+    if kind is INT64 and reached[where].max(initial=0) >= _EXACT:
+        return Rejection("distances are beyond 2**53")
+    A.long = True
+    new = [_empty(f), _empty(worse), (d, _vector(kind, n, where, reached[where]))]
+    return WholeLoop("dijkstra", f"from iteration {until.done} on, {len(starts)} vertices", new)
+
+
+def _dense(x: Box) -> Array:
+    """Return the numbers of a vector, infinite where there is none."""
+    found = np.full(x.size, np.inf)
+    indices, values = _entries(x)
+    found[indices] = values
+    return found
+
+
+def _is_relaxed(graph: Graph, near: Array, known: Array, worse: Box) -> bool:
+    """Whether no edge out of a vertex of `known` gives a number that is in neither vector.
+
+    The marks of `worse` must be those of the numbers that are no better.
+    """
+    marked = np.zeros(graph.n, bool)
+    indices, values = _entries(worse)
+    marked[indices] = values
+    if ((near >= known) != marked)[np.isfinite(near)].any():
+        return False
+    if not np.isfinite(known).any():
+        return True
+    with np.errstate(over="ignore"):  # beyond the largest number they are infinite
+        through = np.repeat(known, np.diff(graph.ptr)) + graph.weights()
+    return bool((through >= np.minimum(near, known)[graph.idx]).all())
+
+
+def _distances(graph: Graph, starts: Array, numbers: Array) -> Array:
+    """Return distances, (n,), from vertices that have numbers of their own."""
+    from scipy.sparse import csgraph
+
+    if len(starts) == 1 and numbers[0] == 0:
+        whole, start = graph.csr(graph.weights()), starts[0]
+    else:
+        whole, start = graph.csr(graph.weights(), numbers, starts), graph.n
+    found: Array = csgraph.dijkstra(whole, indices=[start])[0]
+    return found[: graph.n]
+
+
+# ------------------------------------------------------------------------------------- dependencies
+def _dependencies(body: Sequence[Statement], turns: Sweep) -> WholeLoop | Rejection:
+    """Solve for the dependencies of a source, which the sweep of betweenness adds up."""
+    here, above, found = turns
+    operations: list[Any] = [s.operation for s in body]
+    if list(map(type, operations)) != [ops.Apply, ops.Ewise, Multiply, ops.Ewise]:
+        return BY_ITSELF
+    (share, _, pulled, delta), paths = [s.out for s in body], operations[1].right
+    product, A = operations[2].product, operations[2].matrix
+    expected = [
+        (Descriptor(here, replace=True), ops.Apply(delta, operations[0].function)),
+        (Descriptor(here), ops.Ewise("ewise_mult", share, paths, binary.truediv)),
+        (Descriptor(above, replace=True), operations[2]._replace(operand=share)),
+        (Descriptor(accum=binary.plus), ops.Ewise("ewise_mult", pulled, paths, binary.times)),
+    ]
+    add = operations[0].function
+    fits = (
+        [(s.desc, s.operation) for s in body] == expected
+        and body[1].out is share
+        and len({id(x) for x in (share, pulled, delta, paths)}) == 4
+        and {x.dtype for x in (share, pulled, delta, paths)} == {FP64}
+        and (add.op, add.left, add.right) == (binary.plus, None, 1)
+        and product.semiring.monoid is monoid.plus
+        and product.semiring.multiply is (binary.first if product.flip else binary.second)
+        and (product.kernel or product.policy) is None
+    )
+    levels: Any = found
+    n = delta.size
+    graph = _graph(A, not product.transpose) if fits and A.shape == (n, n) else None
+    if graph is None:
+        return BY_ITSELF
+    level_of = np.full(n, -2, np.int32)
+    level_of[levels.where[0]] = levels.values
+    steps = graph.kept.pop("steps", None)  # of the last search that counted paths
+    if steps is None or not np.array_equal(level_of, steps.level_of):
+        steps = Steps(graph, levels.where[0], levels.values)
+    (at, before), (counted, number) = _entries(delta), _entries(paths)
+    if not np.array_equal(at, np.flatnonzero(level_of >= 0)) or not np.array_equal(at, counted):
+        return Rejection("vectors have entries elsewhere than the levels")
+    place = np.empty(n, np.int32)
+    place[at] = np.arange(len(at), dtype=np.int32)
+    order, level = steps.order, steps.level
+    place = place[order]
+    before, number = before[place], number[place]
+    shares = steps.solved((before + 1) / number, transpose=False)
+    sums = shares - steps.matrix @ shares
+    last, first = level == 1, (level == 0) & (np.diff(steps.matrix.indptr) > 1)
+    new = [
+        (delta, _vector(FP64, n, order, before + sums * number)),
+        (share, _vector(FP64, n, order[last], shares[last])),
+        (pulled, _vector(FP64, n, order[first], sums[first])),
+    ]
+    return WholeLoop("spsolve_triangular", f"{levels.deepest} levels", new)
+
+
+# --------------------------------------------------------------------------------------- components
+def _components(body: Sequence[Statement], until: Until) -> WholeLoop | Rejection:
+    """Label components as FastSV does: by the least vertex of each."""
+    f: Any = until.unchanged
+    if until.times is not None or len(body) != 5 or not isinstance(body[1].operation, Multiply):
+        return BY_ITSELF
+    A, grand, least = body[1].operation.matrix, body[0].out, body[1].out
+    n, kind = A.shape[0], f.dtype
+    if len({id(x) for x in (f, grand, least)}) != 3 or A.shape != (n, n):
+        return BY_ITSELF
+    gather, hook = (_selects(f, u, body[k]) for k, u in ((0, f), (2, least)))
+    product = body[1].operation.product
+    fits = (
+        gather is True
+        and hook is False
+        and _carries(product)
+        and (product.kernel or product.policy) is None
+        and body[1].operation.operand is grand
+        and {grand.dtype, least.dtype} == {kind}
+        and kind.numpy.kind == "i"
+        and np.can_cast(kind.numpy, product.domain.numpy)
+        and all(s.desc.mask is None for s in body)
+        and [s.desc.accum for s in body] == [None, None, *[binary.min] * 3]
+        and [s.out for s in body[2:]] == [f, f, f]
+        and [s.operation for s in body[3:]] == [ops.Assign(least), ops.Assign(grand)]
+    )
+    if not fits or handles.count_entries(f) != n:
+        return BY_ITSELF
+    if A.symmetric is None:
+        A.symmetric = bool(A.gb.isequal(A.gb.T.new()))
+    graph = _graph(A, True) if A.symmetric else None
+    if graph is None:
+        return BY_ITSELF
+    labels = _labels(graph)
+    has, own = f.gb.to_dense(), np.arange(n)
+    if not ((has >= 0).all() and (has <= own).all() and (labels[has] == labels).all()):
+        return Rejection("it does not begin with vertices of the components")
+    joined = np.flatnonzero(np.diff(graph.ptr))
+    new = [(x, _vector(kind, n, own, labels)) for x in (f, grand)]
+    new.append((least, _vector(kind, n, joined, labels[joined])))
+    return WholeLoop("connected_components", f"{(labels == own).sum()} components", new)
+
+
+def _carries(product: ops.Product) -> bool:
+    """Whether a product is the least of the vector's values."""
+    multiply = binary.first if product.flip else binary.second
+    return product.semiring.monoid is monoid.min and product.semiring.multiply is multiply
+
+
+def _selects(f: Box, u: Box, s: Statement) -> bool | None:
+    """Return True if a product with the selection of f gathers `u`, False if it scatters."""
+    operation = s.operation
+    if not isinstance(operation, MultiplySelection) or not _carries(operation.product):
+        return None
+    if operation.indices is not f or operation.operand is not u:
+        return None
+    return operation.product.transpose
+
+
+def _labels(graph: Graph) -> Array:
+    """Return the least vertex of each vertex' component, (n,), of a symmetric graph.
+
+    Most vertices are often in the component of the vertex of most edges, which a search finds in
+    less time; csgraph labels the others.
+    """
+    from scipy.sparse import csgraph
+
+    n = graph.n
+    labels = np.empty(n, np.int64)
+    hub = np.argmax(np.diff(graph.ptr)) if n else 0
+    first = csgraph.breadth_first_order(graph.csr(), int(hub), return_predecessors=False)
+    labels[first] = first.min()
+    apart = np.ones(n, bool)
+    apart[first] = False
+    rest = np.flatnonzero(apart)
+    if len(rest):
+        number, (counts, entries) = np.cumsum(apart) - 1, listed(graph.ptr, rest)
+        part = Graph(np.append(0, np.cumsum(counts)), number[graph.idx[entries]]).csr()
+        # strong: of a symmetric graph they are the same, and the transpose is not made
+        count, found = csgraph.connected_components(part, connection="strong")
+        least = np.empty(count, np.int64)
+        least[found[::-1]] = rest[::-1]
+        labels[rest] = least[found]
+    return labels
