@@ -153,7 +153,7 @@ class RowSlots(NamedTuple):
         """Return the u64 of a window."""
         rows, columns = self.sources // self.own, self.targets // self.own
         words = self.sources + columns * self.own + self.targets + MOST_PEERS
-        words += (rows + columns) * self.room + 8 * value_bytes * self.targets
+        words += (rows + columns) * self.room + (BITS * self.targets if value_bytes else 0)
         return posts_words(pieces) + -(-words // 2)
 
 
@@ -440,7 +440,7 @@ class RowsPiece(PieceSpace):
     Attributes
     ----------
     names : array of INT32 or None
-        The vertex that each source is; the `_Space` sets them, if products read them.
+        The vertex that each source is in another order; the `_Space` sets them, for parents.
     """
 
     def _own_arguments(
@@ -449,7 +449,7 @@ class RowsPiece(PieceSpace):
         xp, slots, own = self._device.xp, cast(RowSlots, self._slots), space.own[self._k]
         system, (alpha, beta) = cast(System, kind.system), _thresholds(space, kind)
         rows, columns = slots.sources // slots.own, slots.targets // slots.own
-        macros |= {"ROWS": str(rows), "SENDS_VALUES": "0"}
+        macros |= {"PEER_ROWS": str(rows), "SENDS_VALUES": "0"}
         macros["LATE"] = str(int(system.parents == "late"))
         shorter = 0 if system.messages == "bitmap" else slots.own
         return {
@@ -645,7 +645,7 @@ class _Space:
                 into.append(_lengths(part))
                 if not whole:
                     rows.append((space.row_lengths(part),))
-                if system is not None and kind.keep:
+                if system is not None and kind.keep and not by.rises:
                     vertices = layout.dims[0].index(layout.parts(p)[0], np.arange(part.shape[0]))
                     space.names = place.device.from_host(vertices.astype(np.int32))
         self._parts = [weakref.ref(part.csc()) for part in A.parts]
