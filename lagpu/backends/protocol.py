@@ -153,10 +153,9 @@ class Capabilities(NamedTuple):
     Attributes
     ----------
     fuses : bool
-        Whether the backend runs some loops as one program; else it rejects every loop, unless it
-        `searches`.
+        Whether the backend, in one piece, runs most loops as one program.
     searches : bool
-        Whether it runs searches from one frontier as one program; it rejects every other loop.
+        Whether it is a grid that runs some loops, searches among them, as one program.
     kernels, policies : tuple of str
         The names that `Product.kernel` and `Product.policy` may have.
     fused_policies : tuple of str

@@ -677,7 +677,7 @@ def sweep(levels: Vector | Matrix) -> Iterator[Pair]:
     queue.flush()
     found = _Levels(levels)
     backend = levels.backend
-    if not backend.capabilities.fuses:
+    if not backend.capabilities.records:
         _require_fused(read_body(sys._getframe(1), "sweep").reason)
         backend.last_loop = BY_ITSELF
         return _iterate_levels(found)

@@ -13,12 +13,18 @@ import scipy.sparse as sp
 
 from lagpu import operations as ops
 from lagpu.algebra.operators import BinaryOp
-from lagpu.backends.gpu.profile import GpuMeter
+from lagpu.backends.gpu.profile import GpuMeter, rows_without_log
 from lagpu.backends.grid import pieces, statements, systems
 from lagpu.backends.grid.comm import Arrays, LocalEngine
 from lagpu.backends.grid.exchange import whole
 from lagpu.backends.grid.partition import GridHandle, Layout, needed
 from lagpu.backends.grid.pieces import Given, GridClusters, Pieces, cluster_size
+from lagpu.backends.grid.program import (
+    GridLevels,
+    GridProgram,
+    plan_on_one,
+    plan_program,
+)
 from lagpu.backends.grid.search import GridLoop, plan_loop, searches
 from lagpu.backends.grid.systems import SystemLoop
 from lagpu.backends.guard import guarded, out_of_memory
@@ -202,10 +208,10 @@ class GridMeter:
         """See `Meter`: a kernel of all pieces has a log on each device."""
         with self._pieces.lock():
             compiled, start = self._compile_ms(), time.perf_counter()
-            loop = plan()
-            if isinstance(loop, Rejection):
-                return loop, None
             with self._watched() as parts:  # it waits for its end
+                loop = plan()
+                if isinstance(loop, Rejection):
+                    return loop, None
                 if isinstance(loop, GridLoop):
                     loop.run([cast(GpuMeter, meter).log() for meter in self._of_piece])
                 else:
@@ -216,6 +222,9 @@ class GridMeter:
         whole = Measured(host_ms=ms - compile_ms, compile_ms=compile_ms)
         if isinstance(loop, SystemLoop):
             rows = functools.partial(loop.rows, parts)
+        elif isinstance(loop, GridProgram):
+            products = [isinstance(s.operation, ops.Multiply) for s in loop.statements]
+            rows = functools.partial(rows_without_log, products, ms - compile_ms)
         else:
             rows, whole = cast(GridLoop, loop).rows, whole._replace(kernel_ms=ms - compile_ms)
         # without rows it had no iteration
@@ -324,11 +333,15 @@ class GridBackend:
 
     # --------------------------------------------------------------------------- statements
     def execute(self, statement: Statement) -> None:
-        """See `Backend`."""
+        """See `Backend`; what reads the indices of a vector, as one kernel where it can be one."""
         out, desc, operation, _ = statement
         if self.pieces.are_one:
             self._execute_whole(statement)
             return
+        if statements.reads_indices(operation) and self.pieces.fuse and not self.pieces.watch:
+            loop = plan_program(self.pieces, [statement], Until(times=1), "")
+            if isinstance(loop, GridProgram):
+                return loop.run()
         localized = statements.LOCALIZED[type(operation)](self.pieces, operation, statement)
         keeps = not desc.is_fresh or (
             isinstance(operation, (ops.Assign, ops.AssignScalar)) and operation.indices is not None
@@ -383,12 +396,28 @@ class GridBackend:
 
     def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> FusedLoop | Rejection:
         """See `Backend`."""
-        return plan_loop(self.pieces, body, turns)
+        if not isinstance(turns, Sweep) and not self.pieces.watch:  # pieces keep logs for a trace
+            one = plan_on_one(self.pieces, body, turns)
+            if one is not None:
+                return one
+        found = plan_loop(self.pieces, body, turns)
+        if not isinstance(found, Rejection) or not self.pieces.one_kernel:
+            return found
+        why = f"no search: {found.why}"
+        if not self.pieces.fuse:
+            other = "other loops are kernels on one column of pieces of one process"
+            return Rejection(f"{why}; {other}")
+        loop = plan_program(self.pieces, body, turns, why)
+        if isinstance(loop, Rejection):
+            return Rejection(f"{why}; no generated loop: {loop.why}")
+        return loop
 
     def batch_size(
         self, A: GridHandle, sources: int, levels: int, live: Sequence[tuple[DType, int]]
     ) -> int:
-        """See `Backend`: a power of two, or all sources."""
+        """See `Backend`: 1 where that is a kernel of all pieces; a power of two, or all sources."""
+        if self.pieces.fuse:
+            return 1
         nvals = self.pieces.nvals(A)
         return sparse_batch_size(self.free_bytes(), A.shape[0], nvals, sources, levels)
 
@@ -412,21 +441,7 @@ class GridBackend:
 
     def vector_from_coo(self, indices: Any, values: Any, dtype: DType, size: int) -> GridHandle:
         """See `Backend`: each piece takes its entries from what every process has."""
-        by, parts = self.pieces.partition(size), []
-        indices, values = pieces.on_host(indices), pieces.on_host(values)
-        for _, p, place in self.pieces:
-            where, own = None, values
-            if indices is not None:
-                mine = np.flatnonzero(by.owner(indices) == p)
-                where = by.position(indices[mine])
-                if not by.rises:
-                    order = np.argsort(where)
-                    mine, where = mine[order], where[order]
-                own = values[mine] if np.ndim(values) else values
-            elif np.ndim(values):
-                own = by.taken(p, values)
-            parts.append(place.vector_from_coo(where, own, dtype, by.count(p)))
-        return self.pieces.handle(parts, dtype, (size,))
+        return self.pieces.vector_of(pieces.on_host(indices), pieces.on_host(values), dtype, size)
 
     def matrix_from_coo(
         self,
@@ -598,8 +613,11 @@ class GridBackend:
         unequal = [not place.isequal(x.parts[k], y.parts[k]) for k, _, place in self.pieces]
         return self.pieces.engine.sum(unequal) == 0
 
-    def levels(self, x: GridHandle) -> None:
-        """See `Backend`: sorted on the host."""
+    def levels(self, x: GridHandle) -> GridLevels | None:
+        """See `Backend`: those of a vector by its pieces, if these may run one kernel."""
+        if len(x.shape) > 1 or not self.pieces.fuse:
+            return None
+        return GridLevels(self.pieces, x)
 
     def is_symmetric(self, A: GridHandle) -> bool:
         """See `Backend`."""

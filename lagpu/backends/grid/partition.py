@@ -394,6 +394,11 @@ class GridHandle:
         self._take(other.parts, other.shape)
 
     @property
+    def size(self) -> int:
+        """Indices of a vector."""
+        return self.shape[0]
+
+    @property
     def made_in(self) -> int:
         """The statement that made it."""
         return self.number >> MADE_BITS

@@ -6,7 +6,7 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -100,6 +100,30 @@ def _collective(method: Callable[..., Any]) -> Callable[..., Any]:
 # ------------------------------------------------------------------------------------------
 
 
+class _Locks:
+    """The locks of several places, one after the other; a search takes them a dozen times."""
+
+    __slots__ = ("_places",)
+
+    def __init__(self, places: Sequence[Backend]) -> None:
+        self._places = places
+
+    def __enter__(self) -> None:
+        taken = 0
+        try:
+            for place in self._places:
+                place.lock.__enter__()
+                taken += 1
+        except BaseException:  # an interrupt
+            for place in self._places[:taken]:
+                place.lock.__exit__(None, None, None)
+            raise
+
+    def __exit__(self, *error: object) -> None:
+        for place in reversed(self._places):
+            place.lock.__exit__(None, None, None)
+
+
 class Pieces:
     """The collectives, and a local backend, its *place*, for each piece of this process.
 
@@ -130,11 +154,14 @@ class Pieces:
         # One place of each lock, in an order that every grid has: so two grids that list devices
         # in another order never wait for each other.
         self._locked = [by for _, by in sorted({id(by.lock): by for by in self.places}.items())]
+        self._locks = _Locks(self._locked)
         self.order = order
         #: Whether there is one piece, which has each index at its own position.
         self.are_one = engine.alone and engine.size == 1 and order is None
         self.one_kernel = False  # whether one kernel may run on all places, once that was found
         self._ranks: dict[int, Ranks] = {}  # by size
+        self.numberings: dict[Partition, Any] = {}  # that programs have used
+        self.windows: dict[str, Any] = {}  # of programs without a matrix
         self._alive: weakref.WeakSet[GridHandle] = weakref.WeakSet()  # in the order of degrees
         self.watch: Callable[[int, Statement], None] | None = None  # a meter's, while it measures
         self._changes: list[Callable[[], object]] | None = None  # of the statement that runs
@@ -144,16 +171,14 @@ class Pieces:
         """Yield (position among the local pieces, number of the piece, place)."""
         return iter(self._each)
 
+    @property
+    def fuse(self) -> bool:
+        """Whether other loops than searches may be one kernel: pieces of one column, all here."""
+        return self.one_kernel and self.engine.alone and self.grid[1] == 1
+
     def lock(self) -> AbstractContextManager[Any]:
         """Return the lock of all places; a forked process replaces theirs, so none is kept."""
-        return self._locked[0].lock if len(self._locked) == 1 else self._all_locks()
-
-    @contextmanager
-    def _all_locks(self) -> Iterator[None]:
-        with ExitStack() as held:
-            for place in self._locked:
-                held.enter_context(place.lock)
-            yield
+        return self._locked[0].lock if len(self._locked) == 1 else self._locks
 
     def layout(self, shape: Shape) -> Layout:
         """Return the ownership of an object of this shape."""
@@ -217,6 +242,23 @@ class Pieces:
         parts = [empty(place, dtype, by.shape(p)) for _, p, place in self]
         return self.handle(parts, dtype, shape)
 
+    def vector_of(self, indices: Any, values: Any, dtype: DType, size: int) -> GridHandle:
+        """Return the vector of entries that every process has; each piece takes its own."""
+        by, parts = self.partition(size), []
+        for _, p, place in self:
+            where, own = None, values
+            if indices is not None:
+                mine = np.flatnonzero(by.owner(indices) == p)
+                where = by.position(indices[mine])
+                if not by.rises:
+                    order = np.argsort(where)
+                    mine, where = mine[order], where[order]
+                own = values[mine] if np.ndim(values) else values
+            elif np.ndim(values):
+                own = by.taken(p, values)
+            parts.append(place.vector_from_coo(where, own, dtype, by.count(p)))
+        return self.handle(parts, dtype, (size,))
+
     def ordered(self, A: GridHandle) -> GridHandle:
         """Return a matrix that was just made, in the order of its vertices' degrees if that is due.
 
@@ -251,9 +293,13 @@ class Pieces:
         before, self._ranks[ranks.size] = self._ranks.get(ranks.size), ranks
         if before is not None:
             before.forget()
+            self.numberings.clear()
 
     def nvals(self, x: GridHandle) -> int:
         """Return the number of entries of the whole."""
+        known: list[Any] = [getattr(part, "known", None) for part in x.parts]
+        if self.engine.alone and None not in known:
+            return sum(known)
         return int(self.engine.sum([place.nvals(x.parts[k]) for k, _, place in self]))
 
     def turned(self, A: GridHandle) -> GridHandle:
@@ -748,8 +794,10 @@ def may_gather(pieces: Pieces, A: GridHandle) -> bool:
     return here and pieces.layout(A.shape).dims[0].whole
 
 
-def on_one_device(pieces: Pieces, A: GridHandle, home: Backend) -> MatrixHandle:
-    """Return the pattern of a matrix that `may_gather` allows, BOOL, on one piece's device.
+def on_one_device(
+    pieces: Pieces, A: GridHandle, home: Backend, pattern: bool = True
+) -> MatrixHandle:
+    """Return a matrix that `may_gather` allows on one piece's device, or its `pattern`, BOOL.
 
     The caller holds the locks of the pieces.
     """
@@ -758,9 +806,12 @@ def on_one_device(pieces: Pieces, A: GridHandle, home: Backend) -> MatrixHandle:
     parts: list[CscMatrix] = [part.csc() for part in A.parts]
     m, n = A.shape
     nvals = sum(part.nvals for part in parts)
+    numbers = {part.number.item() for part in parts if part.nvals}
+    iso = all(part.values is None for part in parts if part.nvals) and len(numbers) < 2
     with device.alone():
         xp = device.xp
         width = parts[0].row_idx.dtype.itemsize
+        width += 0 if pattern or iso else A.dtype.numpy.itemsize
         at_once = 24 * min(_BLOCK, nvals)
         device.require(nvals * width + 32 * n + at_once, "grid: a copy of the graph")
         columns = [device.from_host(by.own(p)) for p in pieces.engine.local]
@@ -770,6 +821,7 @@ def on_one_device(pieces: Pieces, A: GridHandle, home: Backend) -> MatrixHandle:
             col_ptr[own + 1] = xp.diff(ptr)
         col_ptr = xp.cumsum(col_ptr)
         row_idx = xp.empty(nvals, parts[0].row_idx.dtype)
+        values = None if pattern or iso else xp.empty(nvals, A.dtype.numpy)
         for part, own, ptr in zip(parts, columns, offsets, strict=True):
             ahead = col_ptr[own] - ptr[:-1]  # from an entry's place in the part to that in the copy
             for begin in range(0, part.nvals, _BLOCK):
@@ -777,6 +829,18 @@ def on_one_device(pieces: Pieces, A: GridHandle, home: Backend) -> MatrixHandle:
                 at = xp.arange(begin, end)
                 at += ahead[xp.searchsorted(ptr, at, side="right") - 1]
                 row_idx[at] = device.fetched(part.row_idx[begin:end], part.device)
-        made = CscMatrix(device, BOOL, (m, n), col_ptr, row_idx, None, np.True_)
+                if values is not None:
+                    stored = part.values
+                    values[at] = (
+                        part.number
+                        if stored is None
+                        else device.fetched(stored[begin:end], part.device)
+                    )
+        dtype, number = (BOOL, np.True_) if pattern else (A.dtype, A.dtype.zero)
+        if iso and not pattern and numbers:
+            number = A.dtype.numpy.type(*numbers)
+        made = CscMatrix(
+            device, dtype, (m, n), col_ptr, row_idx, values, number if values is None else None
+        )
         made.symmetric = A.symmetric or None
     return MatrixHandle(made)

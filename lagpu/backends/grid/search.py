@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -13,6 +14,7 @@ from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.peers import MOST_PEERS, Peers, posts_words
 from lagpu.backends.gpu.device.protocol import CheckedLaunch, named_error
 from lagpu.backends.gpu.fused import search_grid
+from lagpu.backends.gpu.fused.loop import lasts
 from lagpu.backends.gpu.fused.match import (
     VALUE,
     SearchBody,
@@ -284,7 +286,7 @@ class PieceSpace:
         self.names = None
         if isinstance(slots, Slots) and slots.of_vertex is not None and slots.names is not None:
             self.names = device.from_host(slots.names)
-            self._renumbered = _renumbered(part, slots.of_vertex, slots.words * BITS)
+            self._renumbered = renumbered(part, slots.of_vertex, slots.words * BITS)
         predecessors, successors = self.forms(part)
         self._push, self._pull = push_space(successors), pull_space(predecessors, successors)
         self.degrees: Array = None
@@ -469,18 +471,22 @@ def _lengths(form: CscMatrix) -> Array:
     return form.device.xp.diff(form.col_ptr).astype(np.uint32)
 
 
-def _renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> CscMatrix:
+def renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> CscMatrix:
     """Return a part whose rows are numbered by slots, and rise; it has its form by rows.
 
-    So in the order of degrees a pull looks at the predecessors of most edges first (Hiragushi and
-    Takahashi 2013, section 3.4).
+    It is kept. In the order of degrees a pull looks at the predecessors of most edges first
+    (Hiragushi and Takahashi 2013, section 3.4).
     """
+    return part.kept("by slots", lambda: _renumbered(part, slot_of, slots))
+
+
+def _renumbered(part: CscMatrix, slot_of: np.ndarray[Any, Any], slots: int) -> CscMatrix:
     device, what = part.device, ("rows of the matrix", "")
     rows = device.from_host(slot_of)[part.row_idx]
     unordered = CscMatrix(
         device, part.dtype, (slots, part.shape[1]), part.col_ptr, rows, part.values, part.iso
     )
-    by_rows = transpose(unordered, *what)
+    by_rows = transpose(unordered, *what, rows_rise=False)
     del rows, unordered
     made = transpose(by_rows, *what)
     made.csr = by_rows
@@ -520,9 +526,9 @@ def _kernel_of(
             return Rejection(why)
         pieces.one_kernel = True  # neither places nor links change
     if isinstance(turns, Sweep) or turns.empty is None:
-        return Rejection("the loop has no frontier; on a grid only a search is one kernel")
+        return Rejection("the loop has no frontier")
     if len(turns.empty.shape) > 1:
-        return Rejection("the frontier has several rows; on a grid a search of one is one kernel")
+        return Rejection("the frontier has several rows")
     times = turns.times
     body = match_search(statements, turns.empty) if by_levels is None else by_levels.body
     if isinstance(body, Rejection):
@@ -619,6 +625,8 @@ class _Space:
         The vertices of each local piece.
     degree : float
         The mean entries of a column.
+    lasts : bool
+        Whether a search may take long.
     targets, behind : int, float
         How many vertices edges lead to, and their mean edges that leave them, over all edges.
     """
@@ -628,6 +636,7 @@ class _Space:
         self.kinds: dict[tuple[Any, ...], Kind] = {}
         self.n, self.nvals, self.symmetric = A.shape[0], pieces.nvals(A), bool(A.symmetric)
         self.degree = self.nvals / max(self.n, 1)
+        self.lasts = lasts(self.n, self.nvals, pieces.places[0].device.limits)
         by, engine, layout = pieces.partition(self.n), pieces.engine, pieces.layout(A.shape)
         self.own = {k: by.count(p) for k, p, _ in pieces}
         slots: Slots | RowSlots = (
@@ -677,7 +686,7 @@ class _Space:
         return alpha_of(self.degree, self.n, kind.sums, wide=True)
 
     @staticmethod
-    def of(A: GridHandle, name: str) -> _Space | None:
+    def of(A: GridHandle, name: str = SPACE) -> _Space | None:
         """Return a space of a matrix, if it still has the parts that it was made for."""
         space: _Space | None = A.parts[0].csc().cache.get(name)
         if space is not None:
@@ -759,7 +768,8 @@ class GridLoop:
             launches = [
                 (s.launch, {**s.given, **peers.arguments(k)}) for k, s in enumerate(started)
             ]
-            results = self._launched(peers, launches, [log.words for log in logs])
+            logged = [log.words for log in logs]
+            results = self._launched(peers, launches, logged, space.lasts)
         except Exception as error:
             named = named_error(device, error, "device")
             if named is None:
@@ -777,11 +787,15 @@ class GridLoop:
         pieces.change(lambda: setattr(peers, "ready", True))
         pieces.change(lambda: become_all(new))
 
-    def _launched(self, peers: Peers, launches: Any, logs: Sequence[Array]) -> list[Array]:
+    def _launched(
+        self, peers: Peers, launches: Any, logs: Sequence[Array], lasts: bool
+    ) -> list[Array]:
         """Return what the kernels report; all end where one process is interrupted."""
         stops = [place.device.stop[1] for place in self._pieces.places]
+        # To listen takes as long as a short search, which ends soon by itself.
+        listens = lasts or not self._pieces.engine.alone
         try:
-            with heard(*stops):
+            with heard(*stops) if listens else nullcontext():
                 return peers.run(launches, logs)
         except KeyboardInterrupt:
             if not any(stop[0] for stop in stops):

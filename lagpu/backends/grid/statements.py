@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -168,12 +169,8 @@ def ewise(pieces: Pieces, op: ops.Ewise, s: Statement) -> list[Operation]:
 
 def each_part(pieces: Pieces, op: ops.Apply | ops.Select, s: Statement) -> list[Operation]:
     """Apply a function to each part, or select entries of each part."""
-    function: Any = op.function.op if isinstance(op, ops.Apply) else op.op
     x: GridHandle = op.operand
-    reads_indices = isinstance(function, IndexUnaryOp) and (
-        bool(function.body) or not function.uses_value
-    )
-    if not reads_indices:
+    if not reads_indices(op):
         return [op._replace(operand=part) for part in x.parts]
     by, found = pieces.layout(x.shape), list[Operation]()
     for k, p, place in pieces:  # on the part with its entries at their global indices
@@ -183,6 +180,14 @@ def each_part(pieces: Pieces, op: ops.Apply | ops.Select, s: Statement) -> list[
         entries = by.placed(entries_of(place, made, len(x.shape)))
         found.append(ops.Assign(from_entries(place, entries, s.dtype, by.shape(p))))
     return found
+
+
+def reads_indices(op: Operation) -> bool:
+    """Whether an operation is a function of indices."""
+    if not isinstance(op, (ops.Apply, ops.Select)):
+        return False
+    function: Any = op.function.op if isinstance(op, ops.Apply) else op.op
+    return isinstance(function, IndexUnaryOp) and (bool(function.body) or not function.uses_value)
 
 
 # ------------------------------------------------------------------------------------------
@@ -324,9 +329,12 @@ def reduce(pieces: Pieces, op: ops.Reduce) -> Any:
     )
     if not len(values):
         return None
-    place = pieces.places[0]
-    sums = from_entries(place, (np.arange(len(values)), values), dtype, (len(values),))
-    return place.evaluate(ops.Reduce(sums, op.monoid))
+    if op.monoid.op.of_numbers:
+        place = pieces.places[0]
+        sums = from_entries(place, (np.arange(len(values)), values), dtype, (len(values),))
+        return place.evaluate(ops.Reduce(sums, op.monoid))
+    add = functools.partial(op.monoid.op.evaluate, dtype)
+    return dtype.numpy.type(functools.reduce(add, values)).item()
 
 
 def element(pieces: Pieces, op: ops.ExtractElement) -> Any:

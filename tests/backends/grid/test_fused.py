@@ -41,6 +41,7 @@ from lagpu.backends.gpu.storage.stores import VectorStore, nwords
 from lagpu.backends.grid import search as fused
 from lagpu.errors import GridTimeout
 from lagpu.loops.loop import BY_ITSELF
+from lagpu.operations import Until
 
 SIZES = [1, 2, 31, 32, 33, 257, 385, 1023, 1025, 3000]
 GRAPHS = [
@@ -399,9 +400,7 @@ def test_pieces_that_cannot_run_together(monkeypatch):
     assert not mixed.capabilities.records
     assert last_loop(mixed) == BY_ITSELF
     A = matrix(3, np.arange(2), np.arange(1, 3), mixed)
-    assert (
-        "pieces are on cpu, which has no kernels" in mixed.plan_loop([], (A.data, None, None)).why
-    )
+    assert "pieces are on cpu, which has no kernels" in mixed.plan_loop([], Until(A.data)).why
     one = backends.get("sim")
     assert "two pieces are on one device" in last_loop(grid.make("twice", [one, one]))
     place = sims(2)
@@ -413,11 +412,11 @@ def test_pieces_that_have_some_of_the_rows_alone(monkeypatch):
     place, seen, why = sim_grid(2), [], fused._why_no_search
     monkeypatch.setattr(fused, "_why_no_search", lambda *given: seen.append(given) or why(*given))
     last_loop(place)
-    ((pieces, body, times),) = seen
-    assert why(pieces, body, times) == ""
+    ((pieces, body, times, system),) = seen
+    assert why(pieces, body, times, system) == ""
     parts = [types.SimpleNamespace(shape=(4, part.shape[1])) for part in body.A.parts]
     rows = types.SimpleNamespace(shape=body.A.shape, parts=parts)
-    assert "each piece has some of the rows" in why(pieces, body._replace(A=rows), times)
+    assert "each piece has some of the rows" in why(pieces, body._replace(A=rows), times, system)
 
 
 # -------------------------------------------------------------------------------------- faults

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.gpu
 
 
 @pytest.mark.parametrize("pieces", PIECES)
-@pytest.mark.parametrize(("kind", "n"), [("path", 400), ("both ways", 3000), ("hubs", 70_000)])
+@pytest.mark.parametrize(("kind", "n"), [("path", 400), ("both ways", 3000), ("hubs", 60_000)])
 def test_levels_and_parents(kind, n, pieces):
     place = gpu_grid(pieces)
     i, j = edges_of(kind, n)

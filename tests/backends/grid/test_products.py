@@ -5,7 +5,8 @@ import pytest
 from grids import Few, own_grid
 from samples import sampled
 
-from lagpu import FP64, INT64, Matrix, Vector, binary, monoid, semiring
+import lagpu
+from lagpu import FP64, INT64, Matrix, Vector, binary, generators, monoid, semiring
 
 GRIDS = [(3, 1), (1, 3), (2, 2), (2, 3), (3, 2), (4, 4)]
 SHAPES = [(n, m) for n in (1, 5, 12, 40) for m in (1, 5, 12, 40)]
@@ -144,3 +145,15 @@ def test_sums_over_rows_and_columns(add):
             assert found[0].tolist() == wanted[0].tolist()
             if add != "any":
                 assert found[1].tolist() == wanted[1].tolist()
+
+
+@pytest.mark.parametrize("grid", ["2", "2x2"])
+def test_the_second_product_of_a_part_looks_at_the_entries_of_its_vector(grid):
+    """It makes the form that a push needs; without it each level of a search looks at all."""
+    with lagpu.grid(grid, "sim"):
+        A = generators.grid2d(12, 12)
+    with lagpu.trace() as t:
+        for vertex in (13, 14, 15):
+            u = Vector.from_coo([vertex], True, size=144, backend=A.backend)
+            semiring.any_pair(u @ A).new()
+    assert [row.edges for row in t.rows if row.direction] == [A.nvals, 4, 4]

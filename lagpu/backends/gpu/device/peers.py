@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +18,9 @@ Array = Any
 MOST_PEERS = constant("kMostPeers")
 #: Nanoseconds after which a device that has heard nothing of another one gives up.
 PATIENCE = 10 * 10**9
-_GLANCES, _ROUNDS = 100, 500  # at a report, some milliseconds in all
+_GLANCES, _ROUNDS = 100, 1000  # at a report, some milliseconds in all
+# A sleep of no length lasts as long as a short search.
+_give_way = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
 _RESULTS, _EPOCH, _VERDICT = constant("kResults"), constant("kEpoch"), constant("kVerdict")
 
 
@@ -129,7 +133,7 @@ class Peers:
             for _ in range(_GLANCES):
                 if seen[_EPOCH] != before:
                     return seen
-            time.sleep(0)  # other threads may have work for other devices
+            _give_way()  # other threads may have work for other devices
         with device.alone():
             device.synchronize()
         return seen
@@ -140,10 +144,10 @@ class Peers:
                 device.synchronize()
 
     def clear(self) -> None:
-        """Take back all posts here; no kernel of any process runs, or begins before all have."""
+        """Empty the windows here; no kernel of any process runs, or begins before all have."""
         for device, window in zip(self._devices, self._windows, strict=True):
             with device.alone():
-                window[: posts_words(self.count)] = 0
+                window[:] = 0
         self._wait()
         self._epoch, self.ready = 0, True
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import abc
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -48,6 +48,8 @@ class Run:
         A barrier of the grid that a matrix' workspace has, once an argument needs that workspace.
     numbers : sequence
         The numbers of a batch's statements, in their order.
+    tables : Any
+        What a program on pieces takes of each size's indices.
     """
 
     handles: Sequence[Handle]
@@ -56,6 +58,7 @@ class Run:
     scalars: Any = None
     barrier: Array = None
     numbers: Sequence[Any] = ()
+    tables: Any = None
 
     def room(self, count: int, dtype: Any) -> Array:
         """Return uninitialised memory for `count` numbers."""
@@ -447,18 +450,23 @@ class KernelScalars:
         self._scalars, self._params, self._names = scalars, params, params.scalars
         self._names |= {id(x): f"s{k}" for k, x in enumerate(scalars.all)}
         self._sums = 0  # whose text is written
+        self.words = 0
         self.before: list[str] = []
         if not scalars.all:
             return
         (self._out,) = params.made(["u64*"], lambda run: [run.scalars.room()])
-        words = 2 * max(1, sums) * WORDS  # a place for each of two turns
-        parts = params.made(["u64*"], lambda run: [run.room(words * run.blocks, np.uint64)])
-        self._parts = parts[0]
+        #: u64 of a block's parts of all sums, with a place for each of two turns.
+        self.words = words = 2 * max(1, sums) * WORDS
+        self._parts = self._room(lambda run: run.room(words * run.blocks, np.uint64))
         self.before.append("u64 failed = 0;")
         self.before += [self._load(k, x) for k, x in enumerate(scalars.all)]
 
     def __bool__(self) -> bool:
         return bool(self._names)
+
+    def _room(self, make: Callable[[Run], Array]) -> str:
+        """Add the room for parts of sums; return its name."""
+        return self._params.made(["u64*"], lambda run: [make(run)])[0]
 
     def _load(self, k: int, x: ops.ScalarValue) -> str:
         """Return the line before the loop that makes scalar `k` a variable."""
@@ -491,8 +499,10 @@ class KernelScalars:
         reads this one.
         """
         self._sums += 1
-        which = f"({2 * self._sums - 2} + (turn & 1))"
-        return f"{self._parts} + {which} * {WORDS} * grid_blocks()"
+        return self._parts_at(f"({2 * self._sums - 2} + (turn & 1)) * {WORDS}")
+
+    def _parts_at(self, which: str) -> str:
+        return f"{self._parts} + {which} * grid_blocks()"
 
     def count(self, s: Statement) -> str:
         """Return how many values the scalar has that a statement writes, counted by one thread."""
@@ -548,6 +558,23 @@ class Logged(NamedTuple):
 ProductText = tuple[list[str], Operand, Logged]
 
 
+def sizes_to_hold(
+    statements: Sequence[Statement], unchanged: Any, size_of: Callable[[Any], int], most: int
+) -> set[int]:
+    """Return the sizes, at most `most`, whose vectors every warp may hold; of a matrix it is 0.
+
+    A product reads and writes memory, and so its vectors are not held, nor are those of their
+    sizes, with which they may be combined; nor is a vector that is compared with a copy.
+    """
+    sizes: set[int] = set()
+    others = {0} if unchanged is None else {0, size_of(unchanged)}
+    for s in statements:
+        multiplies = isinstance(s.operation, PRODUCTS)
+        vectors = [*operands_of(s.operation), *([] if s.writes_scalar else [s.out])]
+        (others if multiplies else sizes).update(map(size_of, vectors))
+    return {size for size in sizes - others if size <= most}
+
+
 class Operands:
     """The vectors of a program under their names, its masks, and the lines of its products.
 
@@ -576,6 +603,8 @@ class Operands:
 
     once = False
     counted: VectorStore | None = None
+    scalars_of: type[KernelScalars] = KernelScalars
+    macros: Mapping[str, str] = {}
 
     header = "program/program.cuh"
     most_held = 32  # indices of a vector, one a lane
@@ -600,7 +629,7 @@ class Operands:
         for x in written:
             self.params.vector(x, written=True)
         sums = sum(isinstance(s.operation, ops.Reduce) for s in statements)
-        self.scalars = KernelScalars(scalars, sums, self.params)
+        self.scalars = self.scalars_of(scalars, sums, self.params)
         self.before = list(self.scalars.before)
         self._sizes_held = set() if traced else self._sizes_to_hold()
         self._registers: dict[int, str] = {}  # of vectors held, by `id`
@@ -620,7 +649,7 @@ class Operands:
         """Return a vector in the text; one that is held is loaded before the loop."""
         name, place = self.params.vector(x), self.params.place(x)
         stored = Operand(f"{name}_words", f"{name}_values", f"{name}_iso", x.dtype)
-        if self.holds(x.size):
+        if self.holds(x):
             return stored._replace(held=self._held(x))
         changes = holds(self._written, x)
         if not changes and self.params.ask(lambda handles: handles[place].is_number):
@@ -629,7 +658,35 @@ class Operands:
 
     def space(self, s: Statement) -> Any:
         """Return what two statements have in common if they are over one index space."""
-        return (s.operation.operand if isinstance(s.operation, ops.Reduce) else s.out).size
+        return self.size_of(s.operation.operand if isinstance(s.operation, ops.Reduce) else s.out)
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """Of a program on pieces the u64 of a window, and those of each block that follow them."""
+        return 0, 0
+
+    def size_of(self, x: VectorStore) -> int:
+        """Return the number of a vector's indices, on pieces of those of all; 0 of a matrix."""
+        return x.size if type(x) is VectorStore else 0
+
+    def at(self, x: VectorStore) -> str:
+        """Return the index of the entry at ``at`` in a pass over such vectors."""
+        return "at"
+
+    def synchronised(self) -> list[str]:
+        """Return the lines of a barrier between statements."""
+        return ["grid_sync(barrier);"]
+
+    def begins(self) -> list[str]:
+        """Return the lines of the barrier before the loop."""
+        return ["grid_sync(barrier);"]
+
+    def condition(self) -> tuple[list[str], list[str], list[str]] | None:
+        """Return the lines of the loop's condition where they are not those of one device.
+
+        They stand before the loop, at its top and at its end; those of the body are written.
+        """
+        return None
 
     def filled(self, s: Statement) -> str:
         """Return the bits of word ``k`` that an assigned number gets, of ``all``."""
@@ -639,24 +696,12 @@ class Operands:
         """Return the whole vector that an assigned number is; `source` has each entry."""
         return source
 
-    def holds(self, size: int) -> bool:
-        """Whether every warp holds the vectors of a size in registers, a lane an index."""
-        return size in self._sizes_held
+    def holds(self, x: VectorStore) -> bool:
+        """Whether every warp holds the vectors of this size in registers, a lane an index."""
+        return self.size_of(x) in self._sizes_held
 
     def _sizes_to_hold(self) -> set[int]:
-        """Return the sizes whose vectors every warp may hold.
-
-        A product reads and writes memory, and so its vectors are not held, nor are those of their
-        sizes, with which they may be combined; nor is a vector that is compared with a copy.
-        """
-        sizes: set[int] = set()
-        others = {0} if self.unchanged is None else {0, self.unchanged.size}
-        for s in self.statements:
-            vectors = [x for x in operands_of(s.operation) if type(x) is VectorStore]
-            vectors += [] if s.writes_scalar else [s.out]
-            multiplies = isinstance(s.operation, PRODUCTS)
-            (others if multiplies else sizes).update(x.size for x in vectors)
-        return {size for size in sizes - others if size <= self.most_held}
+        return sizes_to_hold(self.statements, self.unchanged, self.size_of, self.most_held)
 
     def _held(self, x: VectorStore) -> str:
         """Return the registers of a vector, which are loaded before the loop."""
@@ -673,8 +718,8 @@ class Operands:
         stores = [f"store_held({self._registers[id(x)]}, {self._sized(x)});" for x in held]
         return [*stores, *self.scalars.after(), *self._notifying()]
 
-    def notified_by(self) -> list[str]:
-        """Return the kernel's parameters of the notification."""
+    def more_params(self) -> list[str]:
+        """Return the kernel's last parameters: those of the notification."""
         return ["u64* counts", "u64* notification", "u64 serial"] if self.once else []
 
     def _notifying(self) -> list[str]:
@@ -697,6 +742,13 @@ class Operands:
         """Return the size of a vector and where it is, as arguments."""
         entries = self.params.entries(x)
         return f"{self.params.size(x.size)}, {entries}"
+
+    def remembered(self) -> str:
+        """Return `unchanged` and room for a copy of it, as arguments of ``remember``."""
+        x, params = self.unchanged, self.params
+        name, words = params.vector(x), self.new_words(x.size)
+        values = params.room(x.dtype.ctype, x.size, x.dtype.numpy)
+        return f"{params.size(x.size)}, {name}_words, {name}_values, {words}, {values}"
 
     # ------------------------------------------------------------------------------- masks
     def mask_of(self, desc: Descriptor) -> tuple[str, bool]:
@@ -736,8 +788,9 @@ class Operands:
         types = params.ask(lambda handles: index_types(handles[matrix].csc()))
         name = f"Product{len(params.structs)}"
         spec = params.product(product, u.dtype, A.dtype, name, **types)
-        x = params.entries(u)
         lines, mask, sums, result = self._target(s, product, spec)
+        sent, x, size = self.sent(u, product)
+        lines += sent
         first = self.new_counters(3 + self.traced)
         adds_all = s.desc.mask is None and not s.desc.complement and sums_every_entry(product)
         kinds = [
@@ -755,7 +808,7 @@ class Operands:
         pulls = f"const bool pulls{first} = " if self.traced else ""
         lines += [
             f"{pulls}multiply_all<{spec}>({{{incoming}, {outgoing}, {made[-1]}, "
-            f"{{{x}}}, {params.size(u.size)}, {mask}, {sums}, "
+            f"{{{x}}}, {params.size(size)}, {mask}, {sums}, "
             f"{lists}, {made[3]}}}, {whole}, now + {first} * kCounterStride, barrier, later);"
         ]
         one_way = self.traced and None in _both_ways(A.csc(), product)
@@ -763,18 +816,30 @@ class Operands:
         how = f"pulls{first} ? kPulls : kPushes"
         return lines, result, Logged(how, counted(first + 3), out_edges)
 
+    def sent(self, u: VectorStore, product: Product) -> tuple[list[str], str, int]:
+        """Return (lines that make a product's vector ready, where it is, its indices)."""
+        return [], self.params.entries(u), u.size
+
+    def selector(self, f: VectorStore, nrows: int, product: Product) -> tuple[list[str], str, str]:
+        """Return (lines that make it ready, the type of a ``Selector``, what it is made of)."""
+        x, params = self.params.entries(f), self.params
+        made = f"{x}, {params.size(f.size)}, {params.size(nrows)}"
+        return [], f"Selector<{f.dtype.ctype}>", made
+
     def _by_selection(self, s: Statement, operation: ops.MultiplySelection) -> ProductText:
         f, u, product = operation
         params = self.params
         spec = params.product(product, u.dtype, BOOL, f"Product{len(params.structs)}")
         lines, mask, sums, result = self._target(s, product, spec)
+        nrows = self.size_of(u if product.transpose else s.out)
+        prepared, selector, made = self.selector(f, nrows, product)
+        sent, y, _ = self.sent(u, product)
+        lines += [*prepared, *sent]
         count = self.new_counters(int(self.traced))
         looked_at = f"now + {count} * kCounterStride" if self.traced else "(u64*)nullptr"
-        x, y = params.entries(f), params.entries(u)
-        nrows = params.size(u.size if product.transpose else s.out.size)
-        types = f"{spec}, {str(product.transpose).lower()}, {f.dtype.ctype}"
+        types = f"{spec}, {str(product.transpose).lower()}"
         lines.append(
-            f"select_all<{types}>({{{x}, {params.size(f.size)}, {nrows}}}, {{{y}}}, {mask}, "
+            f"select_all<{types}>({selector}{{{made}}}, {{{y}}}, {mask}, "
             f"{sums}, {looked_at}, barrier);"
         )
         how = "kPulls" if product.transpose else "kPushes"

@@ -6,7 +6,7 @@ import abc
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 
-from lagpu.backends.gpu.device.protocol import Device, has_free, named_error
+from lagpu.backends.gpu.device.protocol import Device, Limits, has_free, named_error
 from lagpu.backends.gpu.ops.planner import LONG_SEARCH_DEGREE
 from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore
@@ -24,10 +24,14 @@ def may_last(A: CscMatrix) -> bool:
 
     Elsewhere the host goes on while the search runs, which ends soon by itself.
     """
-    n, limits = A.shape[0], A.device.limits
+    return lasts(A.shape[0], A.nvals, A.device.limits)
+
+
+def lasts(n: int, nvals: int, limits: Limits) -> bool:
+    """Whether a search of a graph of `n` vertices and `nvals` edges may; see `may_last`."""
     if limits.lasts_by_entries:
-        return n + A.nvals > limits.lasts
-    return n > limits.lasts and A.nvals <= LONG_SEARCH_DEGREE * n
+        return n + nvals > limits.lasts
+    return n > limits.lasts and nvals <= LONG_SEARCH_DEGREE * n
 
 
 class KernelLoop(abc.ABC):

@@ -534,7 +534,7 @@ def why_not_in_any_order(body: RelaxationBody, until: Until) -> str:
     lacking = "" if not product.transpose else why_no_csr(A)
     if lacking:
         return f"relaxing edges needs the matrix by rows, and {lacking}"
-    least, largest = values = _values(A)
+    least, largest = values = extreme_values(A)
     if not _ORDERED[product.semiring][1](least, largest):
         return f"a product may be better than its vertex, with values of {least} to {largest}"
     return _why_worse_than_none(body, values)
@@ -554,7 +554,7 @@ def _why_worse_than_none(body: RelaxationBody, values: tuple[Any, Any]) -> str:
     return "" if fits else f"numbers up to {max(map(abs, reached))} may not fit {kind}"
 
 
-def _values(A: CscMatrix) -> tuple[Any, Any]:
+def extreme_values(A: CscMatrix) -> tuple[Any, Any]:
     """Return the least and the largest value; NaN for both if one is not a finite number."""
     if A.dtype.is_bool or not A.nvals:
         return 0, int(A.nvals > 0)

@@ -420,12 +420,12 @@ def policy_of(text: str) -> tuple[str, dict[str, Any]]:
 def _with_forms(A: CscMatrix, u: VectorStore, product: Product, plan: Plan) -> Plan:
     """Return the plan, or another one if the matrix lacks the form that the plan needs.
 
-    The second form of a directed matrix is made when a product follows another one, so that it
+    The second form of a matrix that is not symmetric is made at its second product, so that it
     will be reused.
     """
     if not STRATEGIES[plan.kernel].needs_form or _is_there(A, product, plan.direction):
         return plan
-    if u.stats is not None and may_make_csr(A):
+    if A.multiplied and may_make_csr(A):
         return plan._replace(why=f"{plan.reason}; second form made")
     why = "one product alone does not make it" if may_make_csr(A) else why_no_second_form(A)
     if plan.direction == "push" and not u.nvals * 8 < u.size:

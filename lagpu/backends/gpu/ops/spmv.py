@@ -112,6 +112,7 @@ def write_product(
         If the kernel's lists cannot hold the vector's indices.
     """
     runtime.last.plan = plan = choose(A, u, product, desc)
+    A.multiplied = True
     (mask, complement), is_fresh, device = elementwise.mask_words(desc), desc.is_fresh, w.device
     iso = iso_result(A, u.values is not None, u.number, product)
     strategy, dtype = STRATEGIES[plan.kernel], w.dtype if is_fresh else product.result

@@ -186,14 +186,18 @@ def transpose(
     A: CscMatrix,
     what: str = "transpose",
     remedy: str = "Use A.T in a product instead of A.T.new().",
+    rows_rise: bool = True,
 ) -> CscMatrix:
-    """Return ``A'``: entries sorted by row, columns rising; `what` and `remedy` are for errors."""
+    """Return ``A'``: entries sorted by row, columns rising; `what` and `remedy` are for errors.
+
+    `rows_rise` is whether the rows of each column of A do.
+    """
     device, xp, (nrows, ncols) = A.device, A.device.xp, A.shape
     device.require(_bytes_beside(A), what, remedy)
     shares = _shares(A)
     if shares:
         return _transposed_by_shares(A, shares)
-    if ncols == 1:  # its rows rise
+    if ncols == 1 and rows_rise:
         order = stores.count_up(device, A.nvals, np.int64)
     else:
         order = xp.argsort(A.row_idx, kind="stable")  # columns rise in A, so they rise in each row

@@ -202,6 +202,7 @@ class CscMatrix:
         self.symmetric: bool | None = None  #: whether it equals its transpose, once known
         self.csr: CscMatrix | None = None  #: the transpose by columns, that is, this by rows
         self.may_keep_csr = True  #: whether `csr` may be made
+        self.multiplied = False  #: whether a product has run with it
         self.kernels: dict[Any, Any] = {}  #: launches, by what they were specialised for
         self.cache: dict[str, Any] = {}  #: workspaces that kernels keep between runs, by kind
         self.facts: dict[str, Any] = {}  #: what was computed of the matrix

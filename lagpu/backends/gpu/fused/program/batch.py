@@ -13,14 +13,14 @@ from lagpu.backends.gpu.device.protocol import HostNotification
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared
 from lagpu.backends.gpu.fused.match import distinct
-from lagpu.backends.gpu.fused.program.run import MOST_PROGRAMS, why_no_line
+from lagpu.backends.gpu.fused.program.run import MOST_PROGRAMS, counters_of, why_no_line
 from lagpu.backends.gpu.fused.program.text import (
     Signature,
     signature,
     without_numbers,
     write_program,
 )
-from lagpu.backends.gpu.kernels import GRID_BARRIER, constant
+from lagpu.backends.gpu.kernels import GRID_BARRIER
 from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.stores import Counters, VectorStore
 from lagpu.operations import Statement, Until
@@ -146,17 +146,16 @@ class _Kept:
 
     def _load(self) -> None:
         """Load the program, and fix the arguments that are the same in each run."""
-        device, (kernel, arguments, names, num_counters) = self.device, self.program
+        device, (kernel, arguments, names, num_counters, _) = self.device, self.program
         self.grid = device.max_cooperative_blocks(kernel, self._block)
         vary = {k + j for k, _ in arguments.vectors for j in range(3)}
         vary.update(k for first, end, _ in arguments.made for k in range(first, end))
         self.varying = [(k, names[k]) for k in sorted(vary)]
         fixed = {x: arguments.fixed[k] for k, x in enumerate(names) if k not in vary}
-        count = constant("kTurns") * num_counters * constant("kCounterStride") + 2
         self.barrier = device.xp.zeros(GRID_BARRIER, np.uint32)
         self.launch = device.prepare(
             kernel, self.grid * self._block, block=self._block, cooperative=True, times=1,
-            counters=device.xp.empty(count, np.uint64), stop=None, **fixed,
+            counters=counters_of(device, num_counters), stop=None, **fixed,
         )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import lagpu.operations as ops
 from lagpu.algebra.operators import IndexUnaryOp
-from lagpu.backends.gpu.device.protocol import has_free
+from lagpu.backends.gpu.device.protocol import Device, has_free
 from lagpu.backends.gpu.fused import emit
 from lagpu.backends.gpu.fused.loop import KernelLoop, Prepared, if_fits
 from lagpu.backends.gpu.fused.match import distinct, method
@@ -37,6 +37,19 @@ _FLAGS = 2  # words beside the counters, by which all threads hear that the loop
 MOST_PROGRAMS = 256  # that are kept by signatures; then they are written again
 
 _programs: dict[tuple[Any, ...], list[Program]] = {}
+
+
+def kept_programs(*key: Any) -> list[Program]:
+    """Return where programs of a key are kept."""
+    if len(_programs) >= MOST_PROGRAMS:
+        _programs.clear()
+    return _programs.setdefault(key, [])
+
+
+def counters_of(device: Device, counters: int) -> Any:
+    """Return room for so many counters an iteration, and for the flags beside them."""
+    count = constant("kTurns") * counters * constant("kCounterStride") + _FLAGS
+    return device.xp.empty(count, np.uint64)
 
 
 def generated_loop(
@@ -70,7 +83,7 @@ def why_no_line(s: Statement) -> str:
         elif max(operation.matrix.shape) >= 2**31:
             return "the matrix has more than 2**31 rows or columns"
         return "" if all(sizes) else "the matrix has no rows or no columns"
-    if isinstance(operation, ops.Reduce) and type(operation.operand) is not VectorStore:
+    if isinstance(operation, ops.Reduce) and len(getattr(operation.operand, "shape", ())) > 1:
         return "the operand of reduce is a matrix"
     if isinstance(operation, (ops.Apply, ops.Select, ops.Reduce, ops.Constant, ops.Ewise)):
         return ""
@@ -134,14 +147,13 @@ class GeneratedLoop(KernelLoop):
         rows = None if log is None else self._rows(log)
         for x in self.written:
             x.to_writable()
-        (kernel, arguments, _, num_counters), handles = self._program(log)
+        (kernel, arguments, _, num_counters, _), handles = self._program(log)
         block, xp = self._block, self.device.xp
         grid = self.device.max_cooperative_blocks(kernel, block)
         run = emit.Run(handles, self.device, grid, self._scalars, numbers=self._numbers)
         given = arguments.of(run)
         barrier = xp.zeros(GRID_BARRIER, np.uint32) if run.barrier is None else run.barrier
-        count = constant("kTurns") * num_counters * constant("kCounterStride") + _FLAGS
-        counters = xp.empty(count, np.uint64)
+        counters = counters_of(self.device, num_counters)
         times = NO_LIMIT if self._until.times is None else self._until.times
         for x in self.written:
             x.changes()
@@ -188,9 +200,7 @@ class GeneratedLoop(KernelLoop):
             if not any(s.writes_scalar or s.scalars for s in body):
                 return [], []
             of, handles, self._numbers = signature(body, *self._ends)
-            if len(_programs) >= MOST_PROGRAMS:
-                _programs.clear()
-            return _programs.setdefault((self.device, self._block, of), []), handles
+            return kept_programs(self.device, self._block, of), handles
         places = [None if x is None else body.place_of(x) for x in self._ends]
         if places.count(None) > self._ends.count(
             None

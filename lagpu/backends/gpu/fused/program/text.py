@@ -51,11 +51,11 @@ class Pass(emit.Writer):
     barrier.
     """
 
-    at = "at, 0"
-
-    def __init__(self, operands: emit.Operands, size: int) -> None:
+    def __init__(self, operands: emit.Operands, like: VectorStore) -> None:
         self.params, self._operands = operands.params, operands
-        self._n = operands.params.size(size)
+        self._n = operands.params.size(like.size)
+        self._index = operands.at(like)
+        self.at = f"{self._index}, 0"
         self._entries: dict[int, _Entry] = {}
         self._by_word: list[str] = []  # lines that find where there is something to do: ``work``
         self._by_index: list[str] = []  # lines that do it
@@ -123,7 +123,7 @@ class Pass(emit.Writer):
         self._by_index += [
             "{",
             f"const Entry<{z.ctype}> t = {self._guarded(s, z, t, kept)};",
-            f"write_here<{accum}>(e{w.suffix}, c{w.suffix}, t, {kept}, {replace}, at);",
+            f"write_here<{accum}>(e{w.suffix}, c{w.suffix}, t, {kept}, {replace}, {self._index});",
             "}",
         ]
         w.known = w.known or fresh
@@ -346,9 +346,9 @@ class Passes:
             self._end_pass()
             lines, result, _ = self._operands.product(s)
             self._add_barrier(lines)
-            self._in_pass(s, s.out.size).add(s, result)
+            self._in_pass(s, s.out).add(s, result)
         elif isinstance(s.operation, ops.Reduce):
-            open_pass = self._in_pass(s, s.operation.operand.size)
+            open_pass = self._in_pass(s, s.operation.operand)
             name = f"sum{self._sums}"
             self._sums += 1
             z = open_pass.sum(s, s.operation, name)
@@ -359,7 +359,7 @@ class Passes:
             if refs & self._after_pass.writes:
                 self._end_pass()
                 self._synchronise()
-            self._in_pass(s, s.out.size).add(s)
+            self._in_pass(s, s.out).add(s)
             self._reads |= refs
 
     def _add_constant(self, s: Statement, refs: set[int]) -> None:
@@ -372,13 +372,13 @@ class Passes:
         else:
             self._lines += this.lines
 
-    def _in_pass(self, s: Statement, size: int) -> Pass:
+    def _in_pass(self, s: Statement, like: VectorStore) -> Pass:
         """Return the pass for a statement: the open one if that is over the same index space."""
         space = self._operands.space(s)
         if self._pass is None or space != self._space:
             self._end_pass()
-            held = self._operands.holds(size)
-            self._pass = (HeldPass if held else Pass)(self._operands, size)
+            held = self._operands.holds(like)
+            self._pass = (HeldPass if held else Pass)(self._operands, like)
             self._space = space
         return self._pass
 
@@ -399,7 +399,7 @@ class Passes:
     def _synchronise(self) -> None:
         """Add a barrier before the open pass if lines wait for one."""
         if self._after_barrier.lines:
-            self._add_barrier([BARRIER])
+            self._add_barrier(self._operands.synchronised())
 
     def _add_barrier(self, lines: list[str]) -> None:
         """Add lines with a barrier, and those that wait for one."""
@@ -546,6 +546,7 @@ class Program(NamedTuple):
     arguments: emit.Arguments  #: Those that come first.
     names: list[str]  #: Of these.
     counters: int  #: How many counters an iteration has.
+    window: tuple[int, int]  #: See `Operands`.
 
 
 def write_program(operands: emit.Operands, records: int) -> Program:
@@ -559,7 +560,7 @@ def write_program(operands: emit.Operands, records: int) -> Program:
     log, params = LogLines(len(statements), operands.traced), operands.params
     body = Traced(operands, log) if operands.traced else Passes(operands)
     lines = body.of(statements)
-    before, top, end = _condition(operands, log)
+    before, top, end = operands.condition() or _condition(operands, log)
     after = operands.after()
     counters = f"{operands.counters} * kCounterStride"
     selects = any(isinstance(s.operation, ops.MultiplySelection) for s in statements)
@@ -572,7 +573,7 @@ def write_program(operands: emit.Operands, records: int) -> Program:
             'extern "C" __global__ void __launch_bounds__(LG_BLOCK, LG_BLOCKS)',
             "program(" + ", ".join([*params.text, "u64 times", "u64* counters",
                                     "GridBarrier* barrier", "const u64* stop",
-                                    *log.params(), *operands.notified_by()]) + ") {",
+                                    *log.params(), *operands.more_params()]) + ") {",
             *operands.shared,
             f"u64* const flags = counters + kTurns * {counters};",
             "for (u64* k = counters + global_thread(); k < flags + 2; k += global_threads()) "
@@ -580,7 +581,7 @@ def write_program(operands: emit.Operands, records: int) -> Program:
             *before,
             *operands.before,
             *log.opening(),
-            "grid_sync(barrier);",
+            *operands.begins(),
             "u32 turn = 0;",
             "for (u64 depth = 0; depth != times; ++depth, ++turn) {",
             f"u64* const now = counters + turn % kTurns * {counters};",
@@ -595,12 +596,12 @@ def write_program(operands: emit.Operands, records: int) -> Program:
             "}",
         ]
     )  # fmt: skip
-    macros = {"BLOCK": str(operands.block), "BLOCKS": str(BLOCKS)}
+    macros = {"BLOCK": str(operands.block), "BLOCKS": str(BLOCKS), **operands.macros}
     macros |= {"LOG": str(records)} if operands.traced else {}
     prelude = params.prelude.text
     kernel = from_source(text, "program", file="program.cu", prelude=prelude, **macros)
     names = [declared.split()[-1] for declared in params.text]
-    return Program(kernel, params.arguments, names, operands.counters)
+    return Program(kernel, params.arguments, names, operands.counters, operands.window)
 
 
 def _condition(operands: emit.Operands, log: LogLines) -> tuple[list[str], list[str], list[str]]:
@@ -622,14 +623,14 @@ def _condition(operands: emit.Operands, log: LogLines) -> tuple[list[str], list[
     params, empty, unchanged = operands.params, operands.empty, operands.unchanged
     if operands.once:
         return [], [], []
-    if empty is not None and operands.holds(empty.size):
+    if empty is not None and operands.holds(empty):
         held = operands.named(empty).held
         return [], [f"if (!warp_any({held}.there)) break;", *alone], []
     if empty is not None:
         x = params.vector(empty)
         top = [
             look,
-            f"count_entries({params.size(empty.size)}, {x}_words, now);",
+            f"add_of_block(entries_of_block({params.size(empty.size)}, {x}_words), now);",
             BARRIER,
             *log.at_top(operands.counters),
             "if (load_volatile(now) == 0) break;",
@@ -638,19 +639,16 @@ def _condition(operands: emit.Operands, log: LogLines) -> tuple[list[str], list[
         return [], top, log.pending()
     if unchanged is None:
         return [], alone, [BARRIER, *log.at_end()] if operands.traced else []
-    x, kind = params.vector(unchanged), unchanged.dtype
-    words = operands.new_words(unchanged.size)
-    values = params.room(kind.ctype, unchanged.size, kind.numpy)
-    where = f"{params.size(unchanged.size)}, {x}_words, {x}_values, {words}, {values}"
+    where = operands.remembered()
     end = [
         look,
-        f"remember({where}, now + kCounterStride);",
+        f"add_of_block(remember({where}, false), now + kCounterStride);",
         BARRIER,
         *log.at_end(),
         "if (load_volatile(now + kCounterStride) == 0) break;",
         leave,
     ]
-    return [f"remember({where}, (u64*)nullptr);"], [], end
+    return [f"remember({where}, true);"], [], end
 
 
 # ------------------------------------------------------------------------------- signatures

@@ -11,21 +11,21 @@
 #include "spmv/push.cuh"
 #include "spmv/sums.cuh"
 
-// *total += entries among n.
-LG_DEVICE void count_entries(i64 n, const u32* words, u64* total) {
+// The entries among n that this block counts, on all its threads.
+LG_DEVICE u64 entries_of_block(i64 n, const u32* words) {
   u64 count = 0;
   each_tile(n, [&](i64 k, bool mine) { count += mine ? bit_popc(words[k]) : 0; });
-  count = block_reduce(count, u64(0), LgPlus());
-  if (block_thread() == 0 && count) atomic_add(total, count);
+  return block_reduce(count, u64(0), LgPlus());
 }
 
-// Copy n entries; *changes += those that were not the same before, unless it is null.
+// Copy n entries; returns how many this block finds that were not the same before, on all its
+// threads. At the `first` call none was there.
 template <class X>
-LG_DEVICE void remember(i64 n, const u32* words, const X* values, u32* old_words, X* old_values,
-                        u64* changes) {
+LG_DEVICE u64 remember(i64 n, const u32* words, const X* values, u32* old_words, X* old_values,
+                       bool first) {
   u64 count = 0;
   each_tile(n, [&](i64 k, bool mine) {
-    const u32 now = mine ? words[k] : 0, before = mine && changes ? old_words[k] : 0;
+    const u32 now = mine ? words[k] : 0, before = mine && !first ? old_words[k] : 0;
     count += bit_popc(before & ~now);
     each_word(now, k, [&](u32 from, i64 i) {
       const u32 lane = 1u << lane_id();
@@ -36,9 +36,12 @@ LG_DEVICE void remember(i64 n, const u32* words, const X* values, u32* old_words
     });
     if (mine) old_words[k] = now;
   });
-  if (!changes) return;
-  count = block_reduce(count, u64(0), LgPlus());
-  if (block_thread() == 0 && count) atomic_add(changes, count);
+  return block_reduce(count, u64(0), LgPlus());
+}
+
+// *total += what each block has counted.
+LG_DEVICE void add_of_block(u64 count, u64* total) {
+  if (block_thread() == 0 && count) atomic_add(total, count);
 }
 
 // A vector of n entries, 32 at most, as every warp holds it: a lane has the entry at its own index.

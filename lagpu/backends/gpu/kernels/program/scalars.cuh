@@ -65,15 +65,21 @@ LG_DEVICE void leave_sum(Entry<Z> sum, u64* partial) {
   if (block_thread() == 0) store_scalar(partial + kScalarWords * block_index(), sum);
 }
 
-// The sum of what all blocks have left, on every thread; a barrier of the grid stands between.
+// The sum of so many parts, on every thread.
 template <class Add, class Z>
-LG_DEVICE Entry<Z> sum_of_blocks(const u64* partial) {
+LG_DEVICE Entry<Z> sum_of_parts(const u64* partial, u32 count) {
   Entry<Z> sum{false, Z(0)};
-  for (u32 b = block_thread(); b < grid_blocks(); b += block_threads())
+  for (u32 b = block_thread(); b < count; b += block_threads())
     sum = join<Add>(
         sum, Entry<Z>{load_volatile(partial + kScalarWords * b + 1) != 0,
                       load_volatile(reinterpret_cast<const Z*>(partial + kScalarWords * b))});
   return block_fold<Add>(sum);
+}
+
+// The sum of what all blocks have left, on every thread; a barrier of the grid stands between.
+template <class Add, class Z>
+LG_DEVICE Entry<Z> sum_of_blocks(const u64* partial) {
+  return sum_of_parts<Add, Z>(partial, grid_blocks());
 }
 
 // The sum of a vector's entries on every thread, empty if there are none. A lane takes the indices

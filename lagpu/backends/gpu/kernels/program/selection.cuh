@@ -6,8 +6,8 @@
 
 // Begins and ends with a barrier: it reads what other warps wrote, and they must not write u again
 // before it has. t as multiply_all takes it. *looked_at += entries of P looked at, unless null.
-template <class S, bool gathers, class F>
-LG_DEVICE void select_all(const Selector<F>& f, const Operand<S>& u, const Mask& mask,
+template <class S, bool gathers, class Select>
+LG_DEVICE void select_all(const Select& f, const Operand<S>& u, const Mask& mask,
                           const Sums<typename S::Z>& t, u64* looked_at, GridBarrier* barrier) {
   Tallied tally{};
   if constexpr (!gathers) empty_sums<S>(t, mask.n);

@@ -33,8 +33,8 @@ LG_DEVICE typename S::Z selected(const Operand<S>& u, i64 inner, i64 outer) {
 }
 
 // Write the gathered entries that the mask keeps, and no entry elsewhere.
-template <class S, class F>
-LG_DEVICE void gather_selected(const Selector<F>& f, const Operand<S>& u, const Mask& mask,
+template <class S, class Select>
+LG_DEVICE void gather_selected(const Select& f, const Operand<S>& u, const Mask& mask,
                                const Sums<typename S::Z>& w, Tallied* tally) {
   each_tile(f.n, [&](i64 k, bool mine) {
     const u32 wanted = mine ? mask.bits(k) & entry_bits(f.words, k, f.n) : 0;
@@ -55,8 +55,8 @@ LG_DEVICE void gather_selected(const Selector<F>& f, const Operand<S>& u, const 
 // Add the entries of u to their rows, where the mask keeps them; w has no entry before, and its
 // values are what sums begin with. Many columns may select one row, a hub: the lanes of a warp that
 // select the same row as its first one add theirs before, so that not all wait for one address.
-template <class S, class F>
-LG_DEVICE void scatter_selected(const Selector<F>& f, const Operand<S>& u, const Mask& mask,
+template <class S, class Select>
+LG_DEVICE void scatter_selected(const Select& f, const Operand<S>& u, const Mask& mask,
                                 const Sums<typename S::Z>& w, Tallied* tally) {
   typedef typename S::ADD Add;
   typedef typename S::Z Z;

@@ -1,0 +1,256 @@
+"""A generated loop on the pieces of a grid: one kernel on each device; see program/pieces.cuh."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lagpu.backends.gpu.device.peers import Peers, posts_words
+from lagpu.backends.gpu.device.protocol import CheckedLaunch, Device
+from lagpu.backends.gpu.fused import emit
+from lagpu.backends.gpu.fused.program.run import NO_LIMIT, GeneratedLoop, counters_of, kept_programs
+from lagpu.backends.gpu.fused.program.text import Program, signature
+from lagpu.backends.gpu.kernels import GRID_BARRIER, Kernel
+from lagpu.backends.gpu.storage.stores import VectorStore, nwords
+from lagpu.operations import Handle, Product, Statement, Until
+
+Array = Any
+_MEETS = "if (!meet(&all, {}, turn, stop){}) break;"
+_ANY_FOUND = " || !all.last->found"
+
+
+class Numbering(NamedTuple):
+    """How the indices of one size are numbered on all pieces; see ``Slots`` of the kernel.
+
+    Attributes
+    ----------
+    size, slots : int
+        The indices, and how many slots their numbers take.
+    run : int
+        ``1 << run`` consecutive words of slots are of one piece.
+    has_tables : bool
+        Whether slots are other numbers than indices.
+    """
+
+    size: int
+    slots: int
+    run: int
+    has_tables: bool
+
+
+class Tables(NamedTuple):
+    """What a program takes of a piece: its numberings' arrays by size, and where sums are."""
+
+    of_size: Mapping[int, tuple[Array | None, Array | None]]
+    sums: int = 0
+
+
+class PieceScalars(emit.KernelScalars):
+    """Scalars whose parts are left in every window; see `KernelScalars`."""
+
+    def _room(self, make: Any) -> str:
+        return self._params.made(["i64"], lambda run: [np.int64(run.tables.sums)])[0]
+
+    def _parts_at(self, which: str) -> str:
+        return f"PartsInWindows{{&all, {self._parts} + {which} * LG_PEERS * grid_blocks()}}"
+
+
+class PieceOperands(emit.Operands):
+    """What the statements of a program on pieces name; see `Operands`.
+
+    `numberings` are those of all sizes; `sizes` has the size of each vector of which a piece has a
+    part, by the ``id`` of the part.
+    """
+
+    scalars_of = PieceScalars
+    header = "program/pieces.cuh"
+
+    def __init__(
+        self, pieces: int, numberings: Sequence[Numbering], sizes: Mapping[int, int], *given: Any
+    ) -> None:
+        self._pieces, self._sizes = pieces, sizes
+        self._numberings = {numbering.size: numbering for numbering in numberings}
+        self._named_slots: dict[int, str] = {}
+        self._ghosts = posts_words(pieces)  # u64 of a window
+        self._meetings = 0  # of all devices, in the lines of an iteration
+        self.macros = {"PEERS": str(pieces)}
+        super().__init__(*given)
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """See `Operands`: with a block's parts for each piece."""
+        return self._ghosts, self.scalars.words * self._pieces
+
+    def size_of(self, x: VectorStore) -> int:
+        """See `Operands`."""
+        return self._sizes.get(id(x), 0)
+
+    def at(self, x: VectorStore) -> str:
+        """See `Operands`: the index in the whole vector."""
+        return "at" if self.holds(x) else f"{self._slots(self.size_of(x))}.index_of(at)"
+
+    def synchronised(self) -> list[str]:
+        """See `Operands`: all devices meet."""
+        self._meetings += 1
+        return [_MEETS.format(0, "")]
+
+    def begins(self) -> list[str]:
+        """See `Operands`: all devices meet, so none still runs an earlier kernel."""
+        return [
+            "Together all{{piece, epoch, patience, windows}, nullptr, false};",
+            "if (!meet(&all, 0, 0, stop)) times = 0;",
+        ]
+
+    def condition(self) -> tuple[list[str], list[str], list[str]]:
+        """See `Operands`.
+
+        An iteration has two meetings or more: one between reading a ghost and sending it again.
+        """
+        empty, unchanged, params = self.empty, self.unchanged, self.params
+        if empty is not None and not self.holds(empty):
+            words = f"{params.vector(empty)}_words"
+            count = f"entries_of_block({params.size(empty.size)}, {words})"
+            return [], [_MEETS.format(count, _ANY_FOUND)], []
+        if unchanged is not None:
+            given = self.remembered()
+            end = _MEETS.format(f"remember({given}, false)", _ANY_FOUND)
+            return [f"remember({given}, true);"], [], [end]
+        top = [] if empty is None else [f"if (!warp_any({self.named(empty).held}.there)) break;"]
+        return [], top if self._meetings > 1 else [*top, *self.synchronised()], []
+
+    def product(self, s: Statement) -> emit.ProductText:
+        """See `Operands`: what is sent must have arrived."""
+        (*sent, last), result, logged = super().product(s)
+        return [*sent, *self.synchronised(), last], result, logged
+
+    def sent(self, u: VectorStore, product: Product) -> tuple[list[str], str, int]:
+        """See `Operands`: the ghost of the whole vector, by slots."""
+        reads = product.semiring.multiply.reads
+        line, ghost = self._send(u, reads[0] if product.flip else reads[1])
+        numbering = self._numberings[self.size_of(u)]
+        return [line], ghost, numbering.slots
+
+    def selector(self, f: VectorStore, nrows: int, product: Product) -> tuple[list[str], str, str]:
+        """See `Operands`: a gather has the own columns, a scatter has all."""
+        params, rows = self.params, self._slots(nrows)
+        if product.transpose:
+            lines, columns, count, kind = [], params.entries(f), f.size, "SlotSelector"
+        else:
+            line, columns = self._send(f, True)
+            lines, count = [line], self._numberings[self.size_of(f)].slots
+            kind = "OwnSelector"
+        made = f"{{{columns}, {params.size(count)}, {params.size(nrows)}}}, {rows}"
+        return lines, f"{kind}<{f.dtype.ctype}>", made
+
+    def more_params(self) -> list[str]:
+        """See `Operands`: what a device needs to meet the others, and where it reports."""
+        peers = ["u32 piece", "u32 epoch", "u64 patience", "const u64* windows"]
+        return [*peers, "u64* result"]
+
+    def after(self) -> list[str]:
+        """See `Operands`."""
+        return [*super().after(), "report(all, turn, result);"]
+
+    def _send(self, u: VectorStore, with_values: bool) -> tuple[str, str]:
+        """Return (the line that sends a vector's entries, where its new ghost is)."""
+        params, kind, size = self.params, u.dtype.ctype, self.size_of(u)
+        slots, name = self._slots(size), params.vector(u)
+        words = params.size(self._ghost(4 * nwords(self._numberings[size].slots)))
+        values, read = words, f"(const {kind}*)nullptr"
+        if with_values:
+            nbytes = u.dtype.numpy.itemsize * self._numberings[size].slots
+            values = params.size(self._ghost(nbytes))
+            read = f"all.in_own<const {kind}>({values})"
+        line = (
+            f"send_entries<{str(with_values).lower()}>(&all, {slots}, {params.size(u.size)}, "
+            f"{params.entries(u)}, {words}, {values});"
+        )
+        return line, f"all.in_own<const u32>({words}), {read}, {name}_iso"
+
+    def _ghost(self, nbytes: int) -> int:
+        """Return where a window has so many new bytes, in words of 8."""
+        first = self._ghosts
+        self._ghosts += -(-nbytes // 16) * 2
+        return first
+
+    def _slots(self, size: int) -> str:
+        """Return the name of a numbering, which is defined before the loop."""
+        name = self._named_slots.get(size)
+        if name is None:
+            name = self._named_slots[size] = f"slots{len(self._named_slots)}"
+            run = self.params.add("u32", np.uint32(self._numberings[size].run))
+            made = self.params.made(["const i32*"] * 2, lambda run: run.tables.of_size[size])
+            self.before.append(f"const Slots {name}{{piece, {run}, {', '.join(made)}}};")
+        return name
+
+
+class PieceProgram(GeneratedLoop):
+    """The part of a generated loop that one of several devices runs; see `GeneratedLoop`.
+
+    `statements` and `until` are on the parts of a piece; see `PieceOperands` for the others.
+    """
+
+    name = "generated loop of pieces"
+
+    def __init__(
+        self,
+        statements: Sequence[Statement],
+        until: Until,
+        pieces: int,
+        numberings: Sequence[Numbering],
+        sizes: Mapping[int, int],
+    ) -> None:
+        super().__init__(statements, until, "")
+        self._shared = pieces, tuple(numberings), sizes
+        self._program_of: tuple[Program, Sequence[Handle]] | None = None
+
+    def write(self) -> tuple[int, int, int]:
+        """Write the program; return (blocks that fit, u64 of ghosts, u64 of a block's sums)."""
+        for x in self.written:
+            x.to_writable()
+        self._program_of = self._program(None)
+        program = self._program_of[0]
+        blocks = self.device.max_cooperative_blocks(program.kernel, self._block)
+        return blocks, *program.window
+
+    def start(
+        self, piece: int, peers: Peers, blocks: int, tables: Tables
+    ) -> tuple[CheckedLaunch, dict[str, Any]]:
+        """Return the launch and its arguments, once the program is written."""
+        assert self._program_of is not None
+        (kernel, arguments, names, counters, _), handles = self._program_of
+        run = emit.Run(handles, self.device, blocks, self._scalars, None, self._numbers, tables)
+        given = dict(zip(names, arguments.of(run), strict=True))
+        zeros = functools.partial(self.device.xp.zeros, GRID_BARRIER, np.uint32)
+        for x in self.written:
+            x.changes()
+        return _launch(self.device, kernel, blocks, self._block), given | peers.arguments(piece) | {
+            "times": NO_LIMIT if self._until.times is None else self._until.times,
+            "counters": counters_of(self.device, counters),
+            "barrier": zeros() if run.barrier is None else run.barrier,
+            "stop": self.device.stop[0], "result": peers.results[piece],
+        }  # fmt: skip
+
+    def ran(self) -> None:
+        """Leave the scalars; see `LoopScalars.ran`."""
+        if self._scalars:
+            self._scalars.ran()
+
+    def _kept(self) -> tuple[list[Program], Sequence[Handle]]:
+        """See `GeneratedLoop`: by signature, also without scalars."""
+        pieces, numberings, sizes = self._shared
+        of, handles, self._numbers = signature(self.statements, *self._ends)
+        own = tuple(sizes.get(id(x), 0) for x in handles)
+        return kept_programs(self.device, self._block, of, pieces, numberings, own), handles
+
+    def _named(self, *given: Any) -> emit.Operands:
+        return PieceOperands(*self._shared, *given)
+
+
+@functools.lru_cache(maxsize=256)
+def _launch(device: Device, kernel: Kernel, blocks: int, block: int) -> CheckedLaunch:
+    """Return the launch of a program; all arguments vary."""
+    return device.prepare(kernel, blocks * block, block=block, cooperative=True)

@@ -1,0 +1,453 @@
+"""A loop that runs as one kernel on the device of each piece; see gpu/fused/program/pieces.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from lagpu import operations as ops
+from lagpu.algebra.tables import binary, indexunary, monoid, semiring, unary
+from lagpu.backends.gpu.device.peers import Peers
+from lagpu.backends.gpu.device.protocol import named_error
+from lagpu.backends.gpu.fused import emit
+from lagpu.backends.gpu.fused.match import distinct, holds, match_search
+from lagpu.backends.gpu.fused.program.pieces import Numbering, PieceProgram, Tables
+from lagpu.backends.gpu.fused.program.run import why_not_generated
+from lagpu.backends.gpu.fused.search_grid import extreme_values, match_relaxation
+from lagpu.backends.gpu.ops.planner import LONG_SEARCH_DEGREE
+from lagpu.backends.gpu.profile import LoopLog
+from lagpu.backends.gpu.storage.bitmap import MatrixHandle
+from lagpu.backends.gpu.storage.stores import VectorStore, nwords
+from lagpu.backends.grid.exchange import whole
+from lagpu.backends.grid.partition import GridHandle, Partition, become_all
+from lagpu.backends.grid.pieces import Pieces, from_entries, may_gather, on_one_device
+from lagpu.backends.grid.search import BITS, num_slots, renumbered, slots_of
+from lagpu.backends.grid.statements import reduce
+from lagpu.dtypes import BOOL
+from lagpu.host.interrupt import heard
+from lagpu.operations import Descriptor, Handle, Rejection, Statement, Sweep, Until, operands_of
+
+Array = Any
+Numbered = tuple[Numbering, list[tuple[Array | None, Array | None]]]
+_WINDOW = "program of pieces"  # its place in a part's cache
+_COPY = -1  # of a whole matrix, among the copies of sub-clusters
+#: How far numbers are relaxed together, in units of the largest value over the mean degree.
+STEP = 8.0
+_DEEP = 1 << 16  # vertices of a graph whose searches may be deep
+_MOST_HELD = emit.Operands.most_held
+
+
+def plan_program(
+    pieces: Pieces, body: Sequence[Statement], turns: Until | Sweep, why: str
+) -> GridProgram | Rejection:
+    """Return the generated loop of a body on all pieces, or why there is none.
+
+    The pieces can run one kernel; `why` it is no search.
+    """
+    statements, own = list(body), tuple[Handle, ...]()
+    if isinstance(turns, Sweep):
+        if not isinstance(turns.levels, GridLevels):
+            return Rejection("the levels of a sweep are a matrix")
+        why, own = "the body is a sweep", turns[:2]
+        if any(s.out is x for s in statements for x in own):
+            return Rejection("the body writes a mask of the sweep")
+        statements = [*turns.levels.masks(turns.here, turns.above), *statements]
+        turns = Until(times=turns.levels.deepest)
+    lacking = next(filter(None, map(_why_no_vectors, statements)), "")
+    relaxed = None if lacking or isinstance(turns, Sweep) else _relaxation(pieces, body, turns)
+    if relaxed is not None:
+        return relaxed
+    lacking = lacking or why_not_generated(statements)
+    lacking = lacking or next(filter(None, (_why_not_here(pieces, s) for s in statements)), "")
+    return Rejection(lacking) if lacking else GridProgram(pieces, statements, turns, why, own)
+
+
+def _why_no_vectors(s: Statement) -> str:
+    """Return why a statement is not one on vectors, or an empty string."""
+    operation: Any = s.operation
+    vectors = [*operands_of(operation), *([] if s.writes_scalar else [s.out])]
+    if isinstance(operation, ops.Multiply):
+        vectors = [operation.operand, s.out]
+    return "the body has matrices beside those of products" if any(map(_is_matrix, vectors)) else ""
+
+
+def _is_matrix(x: Any) -> bool:
+    return len(x.shape) > 1
+
+
+def _why_not_here(pieces: Pieces, s: Statement) -> str:
+    """Return why pieces cannot run a statement in one kernel, or an empty string."""
+    if not isinstance(s.operation, emit.PRODUCTS):
+        return ""
+    operation: Any = s.operation
+    product, position = operation.product, operation.product.semiring.multiply.positional
+    if position == ("j" if product.flip else "i"):
+        return "each product is the index of the output, which a piece numbers by position"
+    by = pieces.partition(operation.operand.size)
+    if position and (num_slots(by) != by.size or by.new is not None or by.block % BITS):
+        return "products are indices, which pieces number by slots"
+    sizes = (operation.operand.size, s.out.size)
+    if max(num_slots(pieces.partition(size)) for size in sizes) >= 2**31:
+        return "the words of a vector take 2**31 slots or more"
+    return ""
+
+
+# ------------------------------------------------------------------------------------------
+# Relaxations: the nearest vertices first, as by `delta_stepping`, so that fewer edges are relaxed
+# twice.
+
+
+def _relaxation(pieces: Pieces, body: Sequence[Statement], until: Until) -> GridProgram | None:
+    """Return the program of a relaxation over ``min_plus``, or None if the body is none.
+
+    See `search_grid.why_not_in_any_order` for what allows another order of the edges.
+    """
+    found: Any = match_relaxation(body, until.empty)
+    if isinstance(found, Rejection) or found.product.semiring is not semiring.min_plus:
+        return None
+    A, f, d, worse, product, _ = found
+    dtype, n = f.dtype, A.shape[0]
+    first = [part.number.item() for part in f.parts if part.single >= 0]
+    starts = len(first) == 1 and sum(part.known or 0 for part in f.parts) == 1
+    blank = all(part.known == 0 for x in (d, worse) for part in x.parts)
+    wide = dtype is d.dtype is product.result and dtype.numpy.itemsize >= 4
+    if not (starts and blank and wide) or (until.times is not None and until.times <= n):
+        return None
+    ends = [end for part in A.parts for end in extreme_values(part.csc())]
+    if not min(ends) >= 0 or not 0 <= 2 * (first[0] + n * max(ends)) < dtype.largest:
+        return None
+    step = STEP * float(max(ends)) * n / max(pieces.nvals(A), n)
+    delta = dtype.numpy.type(step if dtype.is_float else max(1, int(step)))
+    waiting = pieces.handle([part.copy(dtype) for part in f.parts], dtype, f.shape)
+    limit = ops.ScalarValue(dtype)
+    upto = ops.ScalarRef(limit, dtype, "limit", limit.get)
+    within = Descriptor(f, True)
+    statements = [
+        Statement(limit, Descriptor(), ops.Reduce(waiting, monoid.min), dtype),
+        Statement(limit, Descriptor(accum=binary.plus), ops.Constant(delta), dtype),
+        Statement(f, Descriptor(), ops.Select(waiting, indexunary.valuele, upto), dtype),
+        Statement(waiting, Descriptor(f, True, True, None, True), ops.Assign(waiting), dtype),
+        Statement(d, within, ops.Assign(f), dtype),
+        *(s for s in (body[2], body[3], body[0], body[1])),
+        Statement(waiting, within, ops.Assign(f), dtype),
+    ]
+    why = "a relaxation may take edges in any order"
+    return GridProgram(pieces, statements, Until(waiting), why, (waiting, worse))
+
+
+class GridLevels:
+    """The entries of an integer vector of a grid, by value; see `lagpu.operations.Levels`."""
+
+    def __init__(self, pieces: Pieces, x: GridHandle) -> None:
+        self._pieces, self._levels = pieces, x
+        ends = (reduce(pieces, ops.Reduce(x, m)) for m in (monoid.min, monoid.max))
+        lowest, deepest = (None if end is None else int(end) for end in ends)
+        self.lowest, self.deepest = (0, -1) if lowest is None else (lowest, deepest or 0)
+
+    def cut(self, d: int) -> GridHandle:
+        """See `lagpu.operations.Levels`."""
+        made = self._pieces.empty(BOOL, self._levels.shape)
+        at = self._levels.dtype.numpy.type(d)
+        for k, _, place in self._pieces:
+            parts = {id(made): made.parts[k], id(self._levels): self._levels.parts[k]}
+            for s in self._of(made, at):
+                place.execute(ops.moved(s, parts))
+        return made
+
+    def masks(self, here: Handle, above: Handle) -> Iterator[Statement]:
+        """Yield the statements that make the masks of an iteration, level after level."""
+        dtype = self._levels.dtype
+        level = ops.ScalarValue(dtype, dtype.numpy.type(self.deepest))
+        at = ops.ScalarRef(level, dtype, "level", level.get)
+        yield from self._of(here, at)
+        less = ops.Constant(dtype.numpy.type(1))
+        yield Statement(level, Descriptor(accum=binary.minus), less, dtype)
+        yield from self._of(above, at)
+
+    def _of(self, mask: Handle, level: Any) -> Iterator[Statement]:
+        """Yield the statements that make the mask of a level."""
+        x = self._levels
+        select = ops.Select(x, indexunary.valueeq, level)
+        yield Statement(mask, Descriptor(), select, x.dtype)
+        one = ops.BoundOperator(unary.one, BOOL, BOOL)
+        yield Statement(mask, Descriptor(), ops.Apply(mask, one), BOOL)
+
+
+class _Window:
+    """The windows of programs on pieces, and the devices' barriers."""
+
+    def __init__(self, pieces: Pieces, nbytes: int) -> None:
+        devices = [place.device for place in pieces.places]
+        windows = pieces.engine.windows(nbytes, devices)
+        self.peers = Peers(devices, [window.own for window in windows])
+        self.nbytes = self.peers.nbytes
+
+
+class GridProgram:
+    """A generated loop on the devices of all pieces together; see `FusedLoop`.
+
+    Like a statement, it makes new parts, which the handles take once all devices have ended. The
+    caller holds the locks of all places. Statements are on handles of the grid; those that the loop
+    has of its `own` stay as they are.
+    """
+
+    name = PieceProgram.name
+
+    def __init__(
+        self,
+        pieces: Pieces,
+        statements: Sequence[Statement],
+        until: Until,
+        why: str,
+        own: Sequence[Handle] = (),
+    ) -> None:
+        self._pieces, self._until, self._own = pieces, until, own
+        self.statements, self.why = statements, f"{why}; {pieces.engine.size} pieces"
+        self._written, self._vectors = _vectors_of(statements, until)
+        self._held = emit.sizes_to_hold(statements, until.unchanged, _size, _MOST_HELD)
+
+    @property
+    def nbytes(self) -> int:
+        """See `FusedLoop`: the new parts."""
+        return sum(part.bytes_to_write for x in self._written for part in x.parts)
+
+    def run(self, logs: Sequence[LoopLog] = ()) -> None:
+        """Run the loop to its end, and wait for it.
+
+        Raises
+        ------
+        GridTimeout
+            If a device has waited too long for another one; nothing was written then.
+        """
+        pieces = self._pieces
+        for s in self.statements:
+            for ref in s.scalars:
+                ref.scalar.get()  # another device may have it
+        of_product = {id(s): self._columns(s) for s in self.statements}
+        held = {id(x): self._whole(x) for x in self._vectors if x.size in self._held}
+        numberings = {size: self._numbering(size) for size in {x.size for x in self._vectors}}
+        shared = [numbering for numbering, _ in numberings.values()]
+        device, programs, made = pieces.places[0].device, [], []
+        try:
+            for k, _, place in pieces:
+                device = place.device
+                if device.enter is not None:
+                    device.enter()
+                parts = {
+                    id(x): held[id(x)][k] if id(x) in held else x.parts[k] for x in self._vectors
+                }
+                new = [parts[id(x)].copy(x.dtype) for x in self._written]
+                made.append(new)
+                parts |= {id(x): part for x, part in zip(self._written, new, strict=True)}
+                sizes = {id(parts[id(x)]): x.size for x in self._vectors}
+                local = [self._local(s, k, of_product[id(s)], parts) for s in self.statements]
+                empty, unchanged = (parts.get(id(x)) for x in self._until[:2])
+                until = Until(empty, unchanged, self._until.times)
+                programs.append(PieceProgram(local, until, len(pieces.places), shared, sizes))
+            self._run(programs, [tables for _, tables in numberings.values()], list(numberings))
+        except Exception as error:
+            named = named_error(device, error, "device")
+            if named is None:
+                raise
+            raise named from error
+        self._take(made)
+        programs[0].ran()
+
+    def _run(
+        self, programs: Sequence[PieceProgram], tables: Sequence[Any], sizes: Sequence[int]
+    ) -> None:
+        """Launch the kernels of all pieces, and wait for them."""
+        pieces = self._pieces
+        written = []
+        for program, (_, _, place) in zip(programs, pieces, strict=True):
+            with place.device.alone():
+                written.append(program.write())
+        blocks = min(fit for fit, _, _ in written)
+        _, ghosts, sums = written[0]
+        window = self._window(8 * (ghosts + sums * blocks))
+        if not window.peers.ready:
+            window.peers.clear()
+        launches = []
+        for program, (k, p, place) in zip(programs, pieces, strict=True):
+            with place.device.alone():
+                own = {size: of[k] for size, of in zip(sizes, tables, strict=True)}
+                launches.append(program.start(p, window.peers, blocks, Tables(own, ghosts)))
+        with heard(*[place.device.stop[1] for place in pieces.places]):
+            window.peers.run(launches)
+
+    def _take(self, made: Sequence[Sequence[VectorStore]]) -> None:
+        """Have the handles take the parts that the kernels have written."""
+        pieces, new = self._pieces, []
+        for x, *parts in zip(self._written, *made, strict=True):
+            if holds(self._own, x):
+                continue
+            if x.size in self._held:
+                found = pieces.places[0].vector_to_coo(parts[0])
+                new.append((x, pieces.vector_of(*found, x.dtype, x.size)))
+            else:
+                new.append((x, GridHandle(parts, x.dtype, x.shape)))
+        become_all(new)
+
+    def _local(self, s: Statement, k: int, A: Sequence[Handle], parts: dict[int, Any]) -> Statement:
+        """Return the part of a statement on a local piece; `A` are the parts of its matrix."""
+        made = ops.moved(s, parts | ({id(s.out): s.out} if s.writes_scalar else {}))
+        if isinstance(made.operation, ops.Multiply):
+            product = made.operation.product._replace(transpose=True)
+            made = made._replace(operation=made.operation._replace(matrix=A[k], product=product))
+        return made
+
+    def _columns(self, s: Statement) -> Sequence[Handle]:
+        """Return the parts of a product's matrix whose columns lead to what the product finds."""
+        if not isinstance(s.operation, ops.Multiply):
+            return ()
+        pieces, A = self._pieces, cast(Any, s.operation.matrix)
+        if not s.operation.product.transpose:
+            A = pieces.turned(A)
+        (_, slots, _, has_tables), _ = self._numbering(A.shape[0])
+        if not has_tables:
+            return cast(Sequence[Handle], A.parts)
+        found = []
+        slot_of: Any = slots_of(pieces.partition(A.shape[0])).of_vertex
+        for k, _, place in pieces:
+            with place.device.alone():
+                found.append(MatrixHandle(renumbered(A.parts[k].csc(), slot_of, slots)))
+        return found
+
+    def _numbering(self, size: int) -> Numbered:
+        """Return the numbering of a size, and its tables on each local piece."""
+        by = self._pieces.partition(size)
+        kept: dict[Partition, Numbered] = self._pieces.numberings
+        if by not in kept:
+            kept[by] = _numbering(self._pieces, by)
+        return kept[by]
+
+    def _whole(self, x: GridHandle) -> list[Handle]:
+        """Return a small vector on each local piece."""
+        entries = self._pieces.collected(x)
+        return [from_entries(place, entries, x.dtype, x.shape) for _, _, place in self._pieces]
+
+    def _window(self, nbytes: int) -> _Window:
+        """Return windows of so many bytes, kept with the first product's matrix."""
+        pieces = self._pieces
+        matrices = (
+            s.operation.matrix for s in self.statements if isinstance(s.operation, ops.Multiply)
+        )
+        first: Any = next(matrices, None)
+        kept = pieces.windows if first is None else first.parts[0].csc().cache
+        found: _Window | None = kept.get(_WINDOW)
+        if found is None or found.nbytes < nbytes * len(pieces.places):
+            kept.pop(_WINDOW, None)  # which frees its memory first
+            found = kept[_WINDOW] = _Window(pieces, nbytes)
+        return found
+
+
+def _vectors_of(
+    statements: Sequence[Statement], until: Until
+) -> tuple[list[GridHandle], list[GridHandle]]:
+    """Return the vectors that a loop writes or watches, and all that it names."""
+    watched = [x for x in until[:2] if x is not None]
+    written = distinct([*(s.out for s in statements if not s.writes_scalar), *watched])
+    read = (x for s in statements for x in (*operands_of(s.operation), s.desc.mask))
+    vectors = [x for x in read if isinstance(x, GridHandle) and not _is_matrix(x)]
+    return written, distinct([*written, *vectors])
+
+
+def _size(x: Any) -> int:
+    return 0 if _is_matrix(x) else int(x.size)
+
+
+def _numbering(pieces: Pieces, by: Partition) -> Numbered:
+    slots, tables = slots_of(by), list[tuple[Array | None, Array | None]]()
+    has_tables = slots.of_vertex is not None
+    for _, _, place in pieces:
+        with place.device.alone():
+            upload: Any = place.device.from_host if has_tables else lambda _: None
+            tables.append((upload(slots.of_vertex), upload(slots.names)))
+    count = slots.words * BITS if has_tables else by.size
+    return Numbering(by.size, count, slots.run, has_tables), tables
+
+
+# ------------------------------------------------------------------------------------------
+# Deep graphs: each of their many levels is shorter than a barrier across devices.
+
+
+def plan_on_one(pieces: Pieces, body: Sequence[Statement], until: Until) -> OnOnePiece | None:
+    """Return a search or a relaxation of a deep graph as a kernel on the first piece's device.
+
+    None where it is another loop, or the graph is not deep, or a copy does not fit there.
+    """
+    if until.empty is None or _is_matrix(until.empty):
+        return None
+    found: Any = match_search(body, until.empty)
+    if isinstance(found, Rejection):
+        found = match_relaxation(body, until.empty)
+    if isinstance(found, Rejection):
+        return None
+    A: GridHandle = found.A
+    if not is_deep(A.shape[0], sum(part.nvals for part in A.parts)) or not may_gather(pieces, A):
+        return None
+    copy, home = A.copies.get(_COPY), pieces.places[0]
+    if copy is None:
+        if 3 * sum(part.csc().nbytes for part in A.parts) > home.free_bytes():
+            return None
+        copy = A.copies[_COPY] = on_one_device(pieces, A, home, pattern=False)
+    loop = OnOnePiece(pieces, list(body), until, A, copy)
+    return None if isinstance(loop.inner, Rejection) else loop
+
+
+def is_deep(n: int, nvals: int) -> bool:
+    """Whether searches of a graph have many short levels."""
+    return n > _DEEP and nvals <= LONG_SEARCH_DEGREE * n
+
+
+class OnOnePiece:
+    """A loop on the first piece's device, whose results are sent to their owners."""
+
+    def __init__(
+        self,
+        pieces: Pieces,
+        statements: Sequence[Statement],
+        until: Until,
+        A: GridHandle,
+        copy: Handle,
+    ) -> None:
+        self._pieces, self.statements = pieces, statements
+        self._written, vectors = _vectors_of(statements, until)
+        self._whole = {id(x): whole(pieces, x, "loop")[0] for x in vectors}
+        of = self._whole | {id(A): copy} | {id(s.out): s.out for s in statements if s.writes_scalar}
+        ends = Until(*(of.get(id(x)) for x in until[:2]), until.times)  # type: ignore[call-arg]
+        place = pieces.places[0]
+        self.inner = place.plan_loop([ops.moved(s, of) for s in statements], ends)
+        if not isinstance(self.inner, Rejection):
+            self.name = self.inner.name
+            self.why = f"{self.inner.why}; of a deep graph, on one of {pieces.engine.size} pieces"
+
+    @property
+    def nbytes(self) -> int:
+        """See `FusedLoop`."""
+        return int(cast(Any, self.inner).nbytes)
+
+    def run(self, logs: Sequence[LoopLog] = ()) -> None:
+        """Run the loop to its end."""
+        cast(Any, self.inner).run()
+        new = [(x, _sent_by_one(self._pieces, self._whole[id(x)], x)) for x in self._written]
+        become_all(new)
+
+
+def _sent_by_one(pieces: Pieces, v: Any, x: GridHandle) -> GridHandle:
+    """Return a vector whose entries are on the first piece's device, as parts like those of `x`."""
+    by, home = pieces.partition(x.size), pieces.places[0]
+    if by.new is not None or by.block % BITS:
+        return pieces.vector_of(*home.vector_to_coo(v), x.dtype, x.size)
+    # Blocks are whole words, which are distributed as their indices are.
+    words, parts = Partition(nwords(by.size), by.pieces, by.block // BITS), list[Handle]()
+    v.to_writable()
+    for k, p, place in pieces:
+        with v.device.alone():
+            own = words.taken(p, v.words), by.taken(p, v.values)
+        with place.device.alone():
+            made = VectorStore(place.device, x.parts[k].counters, x.dtype, by.count(p))
+            bits, values = (place.device.fetched(array, v.device) for array in own)
+            made.set_bitmap(bits, values, None, None)
+        parts.append(made)
+    return GridHandle(parts, x.dtype, x.shape)

@@ -1,0 +1,318 @@
+"""A generated loop of a grid is one kernel on each device, and leaves what the statements leave."""
+
+import threading
+
+import numpy as np
+import pytest
+from nvrtc import ARCHITECTURES, nvrtc_compile
+from pieces_of_search import gpu_grid, sim_grid, sims
+
+import lagpu
+from lagpu import (
+    BOOL,
+    FP32,
+    FP64,
+    INT32,
+    INT64,
+    Matrix,
+    Scalar,
+    Vector,
+    algorithms,
+    backends,
+    binary,
+    indexunary,
+    loop,
+    semiring,
+)
+from lagpu.backends.gpu.fused.program import run as programs
+from lagpu.backends.grid import program
+from lagpu.errors import EmptyObject, GridTimeout
+
+ONE_KERNEL = "generated loop of pieces: "
+SIZES = [1, 2, 4, 5, 31, 33, 1023, 3000]
+GRIDS = ["2", "3", "5", "3-degree", "2-random"]
+CASES = [(grid, n) for grid in GRIDS for n in SIZES]
+
+
+def graph(n, place, weights=None, both=True, seed=0):
+    """Return a graph with self-loops, isolated vertices and hubs, as `weights` one of lengths."""
+    rng = np.random.default_rng(n + seed)
+    i, j = rng.integers(0, n, 3 * n), rng.integers(0, n, 3 * n)
+    i[: n // 3] = n // 2
+    keep = (i % 5 != 1) & (j % 5 != 1)
+    i, j = i[keep], j[keep]
+    w = rng.integers(1, 50, len(i))
+    if both:
+        i, j, w = np.r_[i, j], np.r_[j, i], np.r_[w, w]
+    values, dtype, op = (True, BOOL, binary.any) if weights is None else (w, weights, binary.min)
+    return Matrix.from_coo(i, j, values, dtype, nrows=n, ncols=n, dup_op=op, backend=place)
+
+
+def plain(x):
+    return [part.tolist() for part in x.to_coo()]
+
+
+def scores(A):
+    """A loop with products, sums, tables of indices, a mask by value and a float vector."""
+    n = A.nrows
+    u = Vector.from_scalar(1, n, FP64, like=A)
+    taken, t, most = Vector(BOOL, n, like=A), Vector(FP64, n, like=A), Scalar(FP64, name="most")
+    for depth in loop(times=5):
+        t << semiring.plus_times(u @ A)
+        t(taken.V, accum=binary.plus) << u
+        most << t.reduce("max")
+        u(t.S) << t.apply(binary.truediv, right=most)
+        u(accum=binary.plus) << t.apply(indexunary.rowindex, 3)
+        taken << u.select("valuegt", 2)
+        taken(~taken.S) << depth
+    return u
+
+
+ALGORITHMS = {
+    "components": lambda place, n: algorithms.connected_components(graph(n, place)),
+    "ranks": lambda place, n: algorithms.pagerank(graph(n, place, both=False)),
+    "distances": lambda place, n: algorithms.sssp(graph(n, place, INT64, both=False), n // 2),
+    "float distances": lambda place, n: algorithms.sssp(graph(n, place, FP32), 0),
+    "cores": lambda place, n: algorithms.core_number(graph(n, place)),
+    "strong": lambda place, n: algorithms.strongly_connected_components(
+        graph(n, place, both=False)
+    ),
+    "independent": lambda place, n: algorithms.maximal_independent_set(graph(n, place), seed=7),
+    "scores": lambda place, n: scores(graph(n, place, INT32, both=False)),
+    "betweenness": lambda place, n: betweenness(graph(n, place, both=n % 2)),
+}
+
+
+def betweenness(A):
+    sources = min(A.nrows, 3)
+    pieces = getattr(A.backend, "pieces", None)
+    pieces = None if pieces is None else pieces.engine.size
+    return algorithms.betweenness_centrality(A, sources, seed=2, pieces=pieces)
+
+
+@pytest.mark.each_value
+@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize(("grid", "n"), CASES)
+def test_a_grid_finds_what_cpu_finds(grid, n, name):
+    finds_what_cpu_finds(backends.get(f"grid:{grid}:sim"), n, name)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize(("pieces", "n"), [(2, 33), (2, 60_000), (3, 1023)])
+def test_gpus_find_what_cpu_finds(pieces, n, name):
+    finds_what_cpu_finds(gpu_grid(pieces), n, name)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ["levels", "distances"])
+def test_a_deep_graph_is_searched_on_one_gpu(name):
+    work = ALGORITHMS.get(name) or (lambda x, n: algorithms.bfs_levels(graph(n, x), n // 2))
+    found = work(gpu_grid(2), 70_000)
+    assert "of a deep graph, on one of" in gpu_grid(2).last_loop
+    assert plain(found) == plain(work("cpu", 70_000))
+
+
+def finds_what_cpu_finds(place, n, name):
+    place.last_loop = ""
+    try:
+        found = ALGORITHMS[name](place, n)
+    except EmptyObject:
+        assert name == "scores"
+        with pytest.raises(EmptyObject):
+            ALGORITHMS[name]("cpu", n)
+        return
+    assert place.last_loop.startswith(ONE_KERNEL) or n < 6 or name == "strong"
+    wanted = ALGORITHMS[name]("cpu", n)
+    assert found.to_coo()[0].tolist() == wanted.to_coo()[0].tolist()
+    np.testing.assert_allclose(found.to_coo()[1], wanted.to_coo()[1], rtol=1e-6, atol=1e-12)
+
+
+def count_down(u, A, few, one, total):
+    for _ in loop(until_empty=one):
+        u << semiring.plus_times(u @ A)
+        few << few.apply(binary.minus, right=3)
+        total << few.reduce("plus")
+        one << total
+        one << one.select("valuegt", 0)
+
+
+@pytest.mark.parametrize("pieces", [2, 3])
+def test_pieces_without_vertices_and_small_vectors(pieces):
+    """A vector of 32 indices at most, which no product reads, is whole on each device."""
+    place = sim_grid(pieces)
+    few = Vector.from_coo([0, 2], [5, 9], INT64, size=3, backend=place)
+    one = Vector.from_coo([0], [100], INT64, size=1, backend=place)
+    A, total = graph(2, place), Scalar(INT64, name="total")
+    count_down(Vector.from_scalar(1, 2, INT64, like=A), A, few, one, total)
+    assert place.last_loop.startswith(ONE_KERNEL)
+    assert (plain(few), plain(one), total.value) == ([[0, 2], [-4, 0]], [[], []], -4)
+
+
+def test_a_program_is_written_once():
+    place = sims(2)
+    for _ in range(2):  # the first loop finds that the pieces can run one kernel
+        algorithms.connected_components(graph(100, place))
+    before = sum(map(len, programs._programs.values()))
+    algorithms.connected_components(graph(100, place, seed=3))
+    assert sum(map(len, programs._programs.values())) == before
+
+
+def test_the_windows_are_those_of_the_run_before():
+    place = sims(2)
+    A = graph(100, place)
+    algorithms.pagerank(A)
+    windows = A.data.parts[0].csc().cache[program._WINDOW]
+    algorithms.pagerank(A)
+    assert A.data.parts[0].csc().cache[program._WINDOW] is windows
+
+
+class Loop:
+    """A loop on a grid whose result is known, and vectors that it writes."""
+
+    def __init__(self, place, n=70):
+        self.A = graph(n, place)
+        self.u = Vector.from_scalar(1, n, INT64, like=self.A)
+        self.t = Vector(INT64, n, like=self.A)
+
+    def run(self):
+        for _ in loop(until_unchanged=self.u, times=3):
+            self.t << semiring.plus_times(self.u @ self.A)
+            self.u(self.t.S) << self.t
+        return plain(self.u), plain(self.t)
+
+
+def test_a_device_that_gives_up_leaves_everything(monkeypatch):
+    """What windows have in common is lost then: the next run finds them empty."""
+    place = sims(2)
+    o, wanted = Loop(place), Loop("cpu").run()
+    o.run()
+    window = o.A.data.parts[0].csc().cache[program._WINDOW]
+    o = Loop(place)
+    o.A.data.parts[0].csc().cache[program._WINDOW] = window
+    before = plain(o.u)
+    monkeypatch.setattr(window.peers, "patience", 0)
+    with pytest.raises(GridTimeout):
+        o.run()
+    assert plain(o.u) == before
+    monkeypatch.undo()
+    window.peers._windows[1][:] = 7  # as writes that came too late
+    assert o.run() == wanted
+
+
+def without_end(o, v):
+    for _ in loop(until_empty=v):
+        o.u << semiring.plus_times(v @ o.A)
+
+
+def test_an_interrupt_leaves_everything():
+    place = sims(2)
+    o = Loop(place)
+    v = Vector.from_scalar(1, 70, INT64, like=o.A)
+    stop = place.pieces.places[1].device.stop[1]
+    timer = threading.Timer(0.3, lambda: stop.__setitem__(0, 1))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            without_end(o, v)
+    finally:
+        timer.join()
+        stop[0] = 0
+    assert plain(o.u) == plain(v) == [list(range(70)), [1] * 70]
+
+
+@pytest.mark.parametrize(
+    ("grid", "work", "why"),
+    [
+        ("2x2", lambda o: o.run(), "on one column of pieces"),
+        ("2", lambda o: _by_position(o, semiring.min_secondj), "the index of the output"),
+        ("3", lambda o: _by_position(o, semiring.min_firstj), "number by slots"),
+    ],
+)
+def test_other_loops_run_by_statement(grid, work, why):
+    found = []
+    for place in (backends.get(f"grid:{grid}:sim"), "cpu"):
+        o = Loop(place)
+        work(o)
+        found.append((plain(o.u), plain(o.t)))
+        if place != "cpu":
+            assert place.last_loop.startswith("eager: ")
+            assert why in place.last_loop
+    assert found[0] == found[1]
+
+
+def _by_position(o, op):
+    for _ in loop(times=2):
+        o.t << op(o.u @ o.A)
+        o.u << o.t
+
+
+def test_a_trace_has_a_row_for_each_statement():
+    o = Loop(sims(2))
+    with lagpu.trace() as t:
+        o.run()
+    assert [row.kernel for row in t.rows if row.direction or row.kernel] == ["fused"] * 2
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_nvrtc_compiles_the_programs(arch):
+    kernels = []
+    keep = lambda run: lambda self: (kernels.append(self._program(None)[0].kernel), run(self))[1]  # noqa: E731
+    with pytest.MonkeyPatch.context() as patch:
+        write = program.PieceProgram.write
+        patch.setattr(program.PieceProgram, "write", keep(write))
+        place = sims(3)
+        for name in ("components", "ranks", "distances", "scores", "betweenness"):
+            ALGORITHMS[name](place, 200)
+    assert len(set(kernels)) >= 5
+    for kernel in set(kernels):
+        assert nvrtc_compile(kernel, arch)
+
+
+@pytest.mark.parametrize("n", [4, 5, 7])
+def test_a_piece_of_one_vertex_has_its_rows_in_order(n):
+    """Its column has slots that do not rise: by rows they must, also where there is one column."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        i, j = rng.integers(0, n, 3 * n), rng.integers(0, n, 3 * n)
+        found = [
+            [
+                algorithms.bfs_levels(A, source).to_dense(-1).tolist()
+                for A in [
+                    Matrix.from_coo(i, j, True, nrows=n, ncols=n, dup_op=binary.any, backend=place)
+                ]
+                for source in range(n)
+            ]
+            for place in (sim_grid(3), "cpu")
+        ]
+        assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("grid", ["2", "3", "3-random"])
+@pytest.mark.parametrize("name", ["levels", "distances", "float distances"])
+def test_a_deep_graph_is_searched_on_one_device(grid, name, monkeypatch):
+    monkeypatch.setattr(program, "_DEEP", 0)
+    work = ALGORITHMS.get(name) or (lambda x, n: algorithms.bfs_levels(graph(n, x), n // 2))
+    for n in (5, 33, 700):
+        place = backends.get(f"grid:{grid}:sim")
+        found, wanted = work(place, n), work("cpu", n)
+        assert "of a deep graph, on one of" in place.last_loop
+        assert plain(found) == plain(wanted)
+        assert plain(found.dup()) == plain(wanted)
+
+
+@pytest.mark.parametrize("lengths", [[3, 3], [3, 4]])
+def test_a_copy_of_parts_of_one_value_each(lengths, monkeypatch):
+    monkeypatch.setattr(program, "_DEEP", 0)
+    n, place = 300, sims(2)
+    rng = np.random.default_rng(1)
+    i, j = rng.integers(0, n, 3 * n), rng.integers(0, n, 3 * n)
+    w = np.array(lengths)[place.pieces.partition(n).owner(j)]
+    found = [
+        algorithms.sssp(
+            Matrix.from_coo(i, j, w, INT64, nrows=n, ncols=n, dup_op=binary.min, backend=x), 0
+        )
+        for x in (place, "cpu")
+    ]
+    assert "of a deep graph" in place.last_loop
+    assert plain(found[0]) == plain(found[1])
