@@ -792,13 +792,12 @@ class GridLoop:
     ) -> list[Array]:
         """Return what the kernels report; all end where one process is interrupted."""
         stops = [place.device.stop[1] for place in self._pieces.places]
-        # To listen takes as long as a short search, which ends soon by itself.
-        listens = lasts or not self._pieces.engine.alone
         try:
-            with heard(*stops) if listens else nullcontext():
+            # To listen takes as long as a short search, which ends soon by itself.
+            with heard(*stops) if lasts else nullcontext():
                 return peers.run(launches, logs)
         except KeyboardInterrupt:
-            if not any(stop[0] for stop in stops):
+            if lasts and not any(stop[0] for stop in stops):
                 self._pieces.engine.barrier()  # where that process reports it
             raise
 
