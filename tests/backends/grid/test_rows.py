@@ -68,6 +68,12 @@ def test_levels_and_parents(shape, policy, host):
     assert host == []
 
 
+def test_no_piece_sends_while_another_one_still_pulls(host):
+    """In one column, where nothing is folded, all wait all the same: the frontier is written."""
+    searched(on((2, 1), "bfs2d"), "random", 5000)
+    assert host == []
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_any_order_of_threads(seed, host):
     for policy in ("bfs2d", "hiragushi:parents=late"):
