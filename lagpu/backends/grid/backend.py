@@ -652,7 +652,7 @@ class GridBackend:
 
     def _owner_of(self, v: GridHandle, i: int) -> list[tuple[Backend, Any, int]]:
         """Return (place, part, position) of an index, if its owner is here."""
-        self.pieces.engine.barrier()
+        self.pieces.engine.barrier(last=True)
         by = self.pieces.partition(v.shape[0])
         owner, at = by.owner(i), by.position(i)
         return [(place, v.parts[k], at) for k, p, place in self.pieces if p == owner]

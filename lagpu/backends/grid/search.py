@@ -162,7 +162,7 @@ class RowSlots(NamedTuple):
         """Return the u64 of a window."""
         rows, columns = self.sources // self.own, self.targets // self.own
         words = self.sources + columns * self.own + self.targets + MOST_PEERS
-        words += (rows + columns) * self.room + 8 * value_bytes * self.targets
+        words += (rows + columns) * self.room + (BITS * self.targets if value_bytes else 0)
         return posts_words(pieces) + -(-words // 2)
 
 
@@ -459,7 +459,7 @@ class RowsPiece(PieceSpace):
     Attributes
     ----------
     names : array of INT32 or None
-        The vertex that each source is; the `_Space` sets them, if products read them.
+        The vertex that each source is in another order; the `_Space` sets them, for parents.
     """
 
     def _own_arguments(
@@ -468,7 +468,7 @@ class RowsPiece(PieceSpace):
         xp, slots, own = self._device.xp, cast(RowSlots, self._slots), space.own[self._k]
         system, (alpha, beta) = cast(System, kind.system), _thresholds(space, kind)
         rows, columns = slots.sources // slots.own, slots.targets // slots.own
-        macros |= {"ROWS": str(rows), "SENDS_VALUES": "0"}
+        macros |= {"PEER_ROWS": str(rows), "SENDS_VALUES": "0"}
         macros["LATE"] = str(int(system.parents == "late"))
         shorter = 0 if system.messages == "bitmap" else slots.own
         return {
@@ -671,7 +671,7 @@ class _Space:
                 into.append(_lengths(part))
                 if not whole:
                     rows.append((space.row_lengths(part),))
-                if system is not None and kind.keep:
+                if system is not None and kind.keep and not by.rises:
                     vertices = layout.dims[0].index(layout.parts(p)[0], np.arange(part.shape[0]))
                     space.names = place.device.from_host(vertices.astype(np.int32))
         self._parts = [weakref.ref(part.csc()) for part in A.parts]
@@ -809,13 +809,12 @@ class GridLoop:
     ) -> list[Array]:
         """Return what the kernels report; all end where one process is interrupted."""
         stops = [place.device.stop[1] for place in self._pieces.places]
-        # To listen takes as long as a short search, which ends soon by itself.
-        listens = lasts or not self._pieces.engine.alone
         try:
-            with heard(*stops) if listens else nullcontext():
+            # To listen takes as long as a short search, which ends soon by itself.
+            with heard(*stops) if lasts else nullcontext():
                 return peers.run(launches, logs)
         except KeyboardInterrupt:
-            if not any(stop[0] for stop in stops):
+            if lasts and not any(stop[0] for stop in stops):
                 self._pieces.engine.barrier()  # where that process reports it
             raise
 

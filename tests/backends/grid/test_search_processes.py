@@ -109,6 +109,7 @@ fails(type(space.of_piece[0]), "start", OutOfMemory("none"), (OutOfMemory, OutOf
 fails(SimDevice, "run_together", ValueError("broken"), (ValueError, GridTimeout))
 fails(type(space.peers), "_check", ValueError("seen late"), (ValueError, ProcessFailed))
 right()
+space.lasts = True  # so interrupts are heard
 if rank == 1:
     device.stop[1][0] = 0
     usual = SimDevice.run_together

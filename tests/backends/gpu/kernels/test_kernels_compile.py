@@ -82,6 +82,7 @@ SPECIAL = [
     ("search/peers.cu", "peers_search", VALUES | {"SUM": "0"}),
     ("search/peers.cu", "peers_search", COUNTS | {"PEERS": "2", "SENDS_VALUES": "1"}),
     ("search/rows.cu", "rows_search", ROWS | {"PEERS": "6", "ROWS": "2"}),
+    ("search/rows.cu", "rows_search", ROWS | {"PEERS": "6", "PEER_ROWS": "2"}),
     ("search/rows.cu", "rows_search", ROWS | {"PEERS": "2", "LATE": "0"}),
 ]
 

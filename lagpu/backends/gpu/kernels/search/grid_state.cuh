@@ -108,6 +108,9 @@ struct Search {
   u32* counts;  // the frontier's values by ranks, 0 for others; the last: whether one is no count
 #endif
 
+#ifdef LG_PEER_ROWS
+  const struct Places* places;
+#endif
 #ifdef LG_PEERS
   // f_values has the values of all vertices, and these are the piece's own, by position.
   LG_F* own_values;
@@ -204,11 +207,18 @@ LG_DEVICE void end_level(const Search& s, u64 found, u64 edges) {
 }
 #endif
 
+#ifdef LG_PEER_ROWS
+// Keep the source by which a target was found, for its owner; see search/rows.cu.
+LG_DEVICE void keep_source(const Search& s, i32 v, i32 source);
+#endif
+
 // Vertex v enters the frontier of level `depth` with value z.
 LG_DEVICE void discover(const Search& s, i32 v, u32 depth, LG_F z) {
   LG_LOGGED(count_new(s, v, depth);)
+#ifdef LG_PEER_ROWS  // whose owners assign
+  if (LG_KEEP) keep_source(s, v, i32(z));
+#else
   if (LG_KEEP && !LG_SUM) s.kept()[v] = z;
-#ifndef LG_ROWS  // whose owners assign
   assign<LG_X0>(s.x0, v, depth, z);
   assign<LG_X1>(s.x1, v, depth, z);
   assign<LG_X2>(s.x2, v, depth, z);
@@ -218,6 +228,9 @@ LG_DEVICE void discover(const Search& s, i32 v, u32 depth, LG_F z) {
 LG_DEVICE LG_Z product(const Search& s, const LG_A* values, i64 entry, i32 inner, i32 outer) {
 #ifdef LG_PEERS
   if (s.names) inner = load_ro(&s.names[inner]);
+#endif
+#ifdef LG_PEER_ROWS
+  if (LG_KEEP) return LG_Z(inner);  // owners multiply
 #endif
   if (LG_SENDS_VALUES && !s.f_values) __builtin_unreachable();  // so there is one copy of each loop
   return multiply<Chosen>(LG_SENDS_VALUES ? s.f_values : nullptr, s.f_iso, values, s.a_iso, entry,
