@@ -24,7 +24,7 @@ from lagpu.backends.gpu.fused.match import (
 )
 from lagpu.backends.gpu.fused.search_grid import block_of, form_arguments
 from lagpu.backends.gpu.kernels import constant, kernel
-from lagpu.backends.gpu.ops.planner import alpha_of, beta_of, gamma_of
+from lagpu.backends.gpu.ops.planner import LONG_SEARCH_DEGREE, alpha_of, beta_of, gamma_of
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.profile import (
     RECORD,
@@ -36,7 +36,14 @@ from lagpu.backends.gpu.profile import (
 )
 from lagpu.backends.gpu.storage.forms import csr_of, transpose, why_no_csr
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, nwords
-from lagpu.backends.gpu.storage.workspaces import SEARCH_COUNTERS, pull_space, push_space
+from lagpu.backends.gpu.storage.workspaces import (
+    SEARCH_COUNTERS,
+    Ranked,
+    near_words,
+    pull_space,
+    push_space,
+    ranked,
+)
 from lagpu.backends.grid.partition import GridHandle, Partition, become_all, needed
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.grid.systems import (
@@ -385,8 +392,18 @@ class PieceSpace:
         macros, prelude = search_grid.search_macros(body, predecessors, iso, sums, kind.keep)
         macros |= {"BLOCK": str(self._block), "PEERS": str(space.peers.count)} | logs
         own, name = self._own_arguments(space, kind, macros)
+        if name == "peers":
+            looks = sums and space.degree > LONG_SEARCH_DEGREE
+            ranks = Ranked(None, None, None)
+            if looks and body.counts:  # a pull adds up by a table
+                ranks = ranked(predecessors, successors, search_grid.RANKED_BYTES)
+                macros |= {} if ranks.idx is None else {"RANKS": "1"}
+            near = near_words(device, predecessors.shape[0]) if looks else 0
+            own |= {"near": near, "ranked_idx": ranks.idx, "rank": ranks.rank}
+            own["counts"] = ranks.words
         made = kernel(f"search/{name}.cu", f"{name}_search", prelude=prelude, **macros)
-        shared = search_grid.pull_room(self._block, sums)
+        room = search_grid.pull_room(self._block, sums)
+        shared = max(room, 4 * (own.get("near", 0) + 1))
         grid = device.max_cooperative_blocks(made, self._block, shared)
         reads_matrix = not iso and body.reads[1]
         unhinted = sums or (reads_matrix and part.values is not None)

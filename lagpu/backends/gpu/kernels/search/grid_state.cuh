@@ -117,6 +117,7 @@ struct Search {
   u32* found_words;  // of the piece's own vertices
   const i32* names;  // the vertex of each slot; null: slots are vertices
   bool claimed;      // a pull is into the vertices of found_words alone
+  i64 slots;         // of all vertices
 #endif
 
   LG_DEVICE u32* frontier() const { return words_turned ? words_b : words_a; }
@@ -132,6 +133,15 @@ struct Search {
   LG_DEVICE u64* chunks() const { return lists_turned ? chunks_b : chunks_a; }
   LG_DEVICE u64* next_chunks() const { return lists_turned ? chunks_a : chunks_b; }
 };
+
+// The vertices that a frontier may have.
+LG_DEVICE i64 frontier_size(const Search& s) {
+#ifdef LG_PEERS
+  return s.slots;
+#else
+  return s.n;
+#endif
+}
 
 LG_DEVICE u64* counter(const Search& s, u32 turn, Counter which) {
   return s.counters + (turn % kTurns * kCounters + which) * kCounterStride;
@@ -298,10 +308,14 @@ const u32 kMostCount = (1 << 24) - 1;  // sums of the counts of a warp's lanes f
 
 // Keep the value of a vertex of the frontier by its rank.
 LG_DEVICE void keep_count(const Search& s, i32 v) {
+#ifdef LG_PEERS
+  const LG_F value = load_cg(&s.f_values[s.names ? load_ro(&s.names[v]) : v]);
+#else
   const LG_F value = s.f_values[v];
+#endif
   const bool fits = value >= LG_F(1) && value <= LG_F(kMostCount);
   const u32 count = fits ? u32(value) : 0;
-  if (!fits || LG_F(count) != value) s.counts[s.n] = 1;
+  if (!fits || LG_F(count) != value) s.counts[frontier_size(s)] = 1;
   s.counts[s.rank[v]] = count;
 }
 #else
