@@ -125,8 +125,8 @@ class LocalEngine:
         where = [device.address(array) for device, array in zip(devices, own, strict=True)]
         return [Window(array, where) for array in own]
 
-    def barrier(self) -> None:
-        """Return when every process has called it."""
+    def barrier(self, last: bool = False) -> None:
+        """Return when every process has called it; after the `last` each ends a statement alone."""
 
     def all(self, holds: bool) -> bool:
         """Return, when every process has called it, whether something holds in each of them."""
@@ -277,13 +277,13 @@ class MpiEngine(LocalEngine):
             users.append(weakref.ref(found[-1]))
         return found
 
-    def barrier(self) -> None:
+    def barrier(self, last: bool = False) -> None:
         """See `LocalEngine`."""
-        self._processes.agree()
+        self._processes.agree(last)
 
     def all(self, holds: bool) -> bool:
         """See `LocalEngine`."""
-        return all(of[0] for of in self._processes.gather(np.array([holds], np.uint8)))
+        return self._processes.all(holds)
 
     def group(self, pieces: int) -> MpiEngine:
         """Return the engine of so many pieces that follow each other, for use inside `inside`.

@@ -200,7 +200,7 @@ class Processes:
         self._chunk = chunk
         self._step = max(8, chunk // self.size // 8 * 8)  # of one process to another in one call
         self._patience = patience
-        self.turn = self._call = 0
+        self.turn = self._call = self._last = 0
         self._method = ""
         self._given: Mapping[str, Any] = {}
         self._checksum = 0
@@ -222,7 +222,7 @@ class Processes:
         It is compared in the first statements: a program whose processes differ mostly does soon,
         and the checksum takes 3 us of each.
         """
-        self.turn, self._call, self._method = self.turn + 1, 0, method
+        self.turn, self._call, self._last, self._method = self.turn + 1, 0, 0, method
         self._given = given or {}
         if not given or self.turn > self._compared:
             self._checksum = 0
@@ -234,18 +234,26 @@ class Processes:
         """Whether nothing has been sent in this statement, and its arguments are not compared.
 
         If it changes nothing either, its end needs no synchronization: an error is reported at
-        the next one.
+        the next one. So it is after what `agree` has called the last.
         """
-        return self._call == 0 and self._checksum == 0 and self.turn > self._compared
+        return self._call == self._last and self.turn > self._compared
 
-    def agree(self) -> None:
+    def all(self, holds: bool) -> bool:
+        """Return whether something holds in every process."""
+        rows = self._synchronize(np.array([holds], np.uint8))
+        return bool(rows[:, -_INLINE].all())
+
+    def agree(self, last: bool = False) -> None:
         """Return when no process has failed in this statement; else raise the error of one.
 
         It has the same class if it is lagpu's, or memory was short, so that a program that goes on
-        after it goes on everywhere; else it is `ProcessFailed`, as if the arguments differ.
+        after it goes on everywhere; else it is `ProcessFailed`, as if the arguments differ. After
+        the `last` call of a statement each process ends by itself.
         """
         self._synchronize()
         self._given = {}  # which may be large
+        if last:
+            self._last = self._call
 
     def fail(self, error: BaseException) -> None:
         """Report to the others that this statement has failed here, unless they know."""

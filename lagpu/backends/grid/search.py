@@ -17,7 +17,7 @@ from lagpu.backends.gpu.fused import search_grid
 from lagpu.backends.gpu.fused.loop import lasts
 from lagpu.backends.gpu.fused.search_grid import block_of, form_arguments
 from lagpu.backends.gpu.kernels import constant, kernel
-from lagpu.backends.gpu.ops.planner import alpha_of, beta_of, gamma_of
+from lagpu.backends.gpu.ops.planner import LONG_SEARCH_DEGREE, alpha_of, beta_of, gamma_of
 from lagpu.backends.gpu.ops.spmv import iso_result
 from lagpu.backends.gpu.profile import (
     RECORD,
@@ -29,7 +29,14 @@ from lagpu.backends.gpu.profile import (
 )
 from lagpu.backends.gpu.storage.forms import csr_of, transpose, why_no_csr
 from lagpu.backends.gpu.storage.stores import CscMatrix, VectorStore, nwords
-from lagpu.backends.gpu.storage.workspaces import SEARCH_COUNTERS, pull_space, push_space
+from lagpu.backends.gpu.storage.workspaces import (
+    SEARCH_COUNTERS,
+    Ranked,
+    near_words,
+    pull_space,
+    push_space,
+    ranked,
+)
 from lagpu.backends.grid.partition import GridHandle, Partition, become_all, needed
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.grid.systems import (
@@ -155,7 +162,7 @@ class RowSlots(NamedTuple):
         """Return the u64 of a window."""
         rows, columns = self.sources // self.own, self.targets // self.own
         words = self.sources + columns * self.own + self.targets + MOST_PEERS
-        words += (rows + columns) * self.room + 8 * value_bytes * self.targets
+        words += (rows + columns) * self.room + (BITS * self.targets if value_bytes else 0)
         return posts_words(pieces) + -(-words // 2)
 
 
@@ -386,8 +393,18 @@ class PieceSpace:
         macros, prelude = search_grid.search_macros(body, predecessors, iso, sums, kind.keep)
         macros |= {"BLOCK": str(self._block), "PEERS": str(space.peers.count)} | logs
         own, name = self._own_arguments(space, kind, macros)
+        if name == "peers":
+            looks = sums and space.degree > LONG_SEARCH_DEGREE
+            ranks = Ranked(None, None, None)
+            if looks and body.counts:  # a pull adds up by a table
+                ranks = ranked(predecessors, successors, search_grid.RANKED_BYTES)
+                macros |= {} if ranks.idx is None else {"RANKS": "1"}
+            near = near_words(device, predecessors.shape[0]) if looks else 0
+            own |= {"near": near, "ranked_idx": ranks.idx, "rank": ranks.rank}
+            own["counts"] = ranks.words
         made = kernel(f"search/{name}.cu", f"{name}_search", prelude=prelude, **macros)
-        shared = search_grid.pull_room(self._block, sums)
+        room = search_grid.pull_room(self._block, sums)
+        shared = max(room, 4 * (own.get("near", 0) + 1))
         grid = device.max_cooperative_blocks(made, self._block, shared)
         reads_matrix = not iso and body.reads[1]
         unhinted = sums or (reads_matrix and part.values is not None)
@@ -443,7 +460,7 @@ class RowsPiece(PieceSpace):
     Attributes
     ----------
     names : array of INT32 or None
-        The vertex that each source is; the `_Space` sets them, if products read them.
+        The vertex that each source is in another order; the `_Space` sets them, for parents.
     """
 
     def _own_arguments(
@@ -452,7 +469,7 @@ class RowsPiece(PieceSpace):
         xp, slots, own = self._device.xp, cast(RowSlots, self._slots), space.own[self._k]
         system, (alpha, beta) = cast(System, kind.system), _thresholds(space, kind)
         rows, columns = slots.sources // slots.own, slots.targets // slots.own
-        macros |= {"ROWS": str(rows), "SENDS_VALUES": "0"}
+        macros |= {"PEER_ROWS": str(rows), "SENDS_VALUES": "0"}
         macros["LATE"] = str(int(system.parents == "late"))
         shorter = 0 if system.messages == "bitmap" else slots.own
         return {
@@ -655,7 +672,7 @@ class _Space:
                 into.append(_lengths(part))
                 if not whole:
                     rows.append((space.row_lengths(part),))
-                if system is not None and kind.keep:
+                if system is not None and kind.keep and not by.rises:
                     vertices = layout.dims[0].index(layout.parts(p)[0], np.arange(part.shape[0]))
                     space.names = place.device.from_host(vertices.astype(np.int32))
         self._parts = [weakref.ref(part.csc()) for part in A.parts]
@@ -793,13 +810,12 @@ class GridLoop:
     ) -> list[Array]:
         """Return what the kernels report; all end where one process is interrupted."""
         stops = [place.device.stop[1] for place in self._pieces.places]
-        # To listen takes as long as a short search, which ends soon by itself.
-        listens = lasts or not self._pieces.engine.alone
         try:
-            with heard(*stops) if listens else nullcontext():
+            # To listen takes as long as a short search, which ends soon by itself.
+            with heard(*stops) if lasts else nullcontext():
                 return peers.run(launches, logs)
         except KeyboardInterrupt:
-            if not any(stop[0] for stop in stops):
+            if lasts and not any(stop[0] for stop in stops):
                 self._pieces.engine.barrier()  # where that process reports it
             raise
 

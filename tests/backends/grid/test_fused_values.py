@@ -7,6 +7,7 @@ from pieces_of_search import (
     RUNS,
     Paths,
     edges_of,
+    matrix,
     sim_grid,
     sims,
     without,
@@ -18,6 +19,7 @@ from lagpu import FP64, INT64, Matrix, Vector, algorithms, binary, loop, semirin
 from lagpu.backends import grid
 from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.device.sim import SimDevice
+from lagpu.backends.grid import search
 from lagpu.backends.grid.partition import block_cyclic
 from lagpu.errors import GridTimeout
 
@@ -144,3 +146,24 @@ def test_a_piece_that_never_comes_to_a_sum(pieces, monkeypatch):
     assert search.state() == search.before
     search.run()
     assert search.state() == whole.state()
+
+
+@pytest.mark.parametrize("grid", ["2", "3", "2-degree"])
+def test_counts_of_skewed_graphs_are_added_up_by_ranks(grid, monkeypatch):
+    """Few vertices have most edges, so the first pull reads their counts from a table."""
+    made = []
+
+    def kernel(file, name, **macros):
+        made.append(macros.get("RANKS"))
+        return inner(file, name, **macros)
+
+    inner = search.kernel
+    monkeypatch.setattr(search, "kernel", kernel)
+    for n in (700, 3000):
+        rng = np.random.default_rng(n)
+        i, j = ((n * rng.random(20 * n) ** 3).astype(int) for _ in range(2))
+        A, B = (matrix(n, np.r_[i, j], np.r_[j, i], x) for x in (f"grid:{grid}:sim", "cpu"))
+        for source in (0, n - 1):
+            mine, theirs = (algorithms.count_shortest_paths(M, source) for M in (A, B))
+            assert [x.tolist() for x in mine.to_coo()] == [x.tolist() for x in theirs.to_coo()]
+    assert set(made) == {"1"}

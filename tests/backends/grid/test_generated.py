@@ -20,9 +20,11 @@ from lagpu import (
     algorithms,
     backends,
     binary,
+    generators,
     indexunary,
     loop,
     semiring,
+    sweep,
 )
 from lagpu.backends.gpu.fused.program import run as programs
 from lagpu.backends.grid import program
@@ -316,3 +318,19 @@ def test_a_copy_of_parts_of_one_value_each(lengths, monkeypatch):
     ]
     assert "of a deep graph" in place.last_loop
     assert plain(found[0]) == plain(found[1])
+
+
+@pytest.mark.parametrize("grid", ["2", "3-random"])
+def test_levels_are_cut_on_the_pieces(grid):
+    place = backends.get(f"grid:{grid}:sim")
+    A = generators.grid2d(9, 9, backend=place)
+    levels = algorithms.bfs_levels(A, 0)
+    at, depth = levels.to_dense(), 16
+    for here, above in sweep(levels):
+        for mask, level in ((here, depth), (above, depth - 1)):
+            assert mask.to_coo()[0].tolist() == np.flatnonzero(at == level).tolist()
+            assert mask.to_coo()[1].all()
+        depth -= 1
+    assert depth == 0
+    assert place.levels(levels.data).deepest == 16
+    assert place.levels(Vector(INT32, 9, backend=place).data).deepest == -1

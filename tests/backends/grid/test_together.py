@@ -333,5 +333,5 @@ def test_a_host_holds_an_operand_for_each_of_its_processes(monkeypatch):
         semiring.plus_times(o.A @ o.B).new()
         return o.A.nvals * 56
 
-    one, two = on_grids(1, program), on_grids(2, program, beside=2)
-    assert asked == [*one, 2 * two[0], 2 * two[0]]
+    apart, beside = on_grids(2, program), on_grids(2, program, beside=2)
+    assert asked == [*apart, *(2 * nbytes for nbytes in beside)]

@@ -31,7 +31,7 @@ from lagpu.operations import RecordedBody, Rejection, Statement, Until
 NO_LIMIT = np.uint32(2**32 - 1)
 _LEFT = constant("kLeft")
 NEW_LOG = constant("kNewLog")  # beside the bits of outputs that are blank
-_RANKED_BYTES = 8  # a vertex: 4 that the search uses, and 4 in all
+RANKED_BYTES = 8  # a vertex: 4 that the search uses, and 4 in all
 _GROUP_BYTES = constant("kGroupBytes")  # of shared memory for each warp of a pull
 PLACED = constant("kPlaced")  # vertices of a list that have places
 
@@ -377,7 +377,7 @@ class GridSearch(KernelLoop):
         looks = self.sums and space.degree > planner.LONG_SEARCH_DEGREE
         ranks = Ranked(None, None, None)
         if looks and predecessors is not None and body.counts:  # a pull adds up by a table
-            ranks = workspaces.ranked(predecessors, successors, _RANKED_BYTES)
+            ranks = workspaces.ranked(predecessors, successors, RANKED_BYTES)
         made = self._kernel(space, logs, ranks.idx is not None)
         near = workspaces.near_words(device, n) if looks else 0
         shared = max(space.shared, 4 * (near + 1), pull_room(space.block, self.sums))

@@ -80,7 +80,9 @@ SPECIAL = [
     ("search/relax.cu", "relax", RELAXED | {"ADD": "Min", "MUL": "Plus", "STEPS": "1"}),
     ("search/peers.cu", "peers_search", VALUES | {"ADD": "Plus", "SUM": "1", "LOG": "64"}),
     ("search/peers.cu", "peers_search", VALUES | {"SUM": "0"}),
+    ("search/peers.cu", "peers_search", COUNTS | {"PEERS": "2", "SENDS_VALUES": "1"}),
     ("search/rows.cu", "rows_search", ROWS | {"PEERS": "6", "ROWS": "2"}),
+    ("search/rows.cu", "rows_search", ROWS | {"PEERS": "6", "PEER_ROWS": "2"}),
     ("search/rows.cu", "rows_search", ROWS | {"PEERS": "2", "LATE": "0"}),
 ]
 

@@ -35,9 +35,6 @@
 #include "search/grid_push.cuh"
 
 const u32 kSmallTurns = 2;  // turns with a small frontier before one block goes on alone
-// A pull that sums copies the frontier's bits where it looks at more than such a part of all
-// entries.
-const f32 kMostLeft = 16;
 
 // Under another rule than kByEdges: whether a frontier of `found` of n vertices is pulled, if the
 // one before was pushed, or `pulled`.

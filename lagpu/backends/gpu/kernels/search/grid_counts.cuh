@@ -21,7 +21,7 @@ typedef unsigned char Byte;
 // what is not wanted. Ends with a barrier of the block.
 LG_DEVICE void copy_counts(const Search& s) {
   LG_DYNAMIC_SHARED(Byte, table);
-  const u32 together = 8, most = 4 * s.near.most, n = u32(s.n);
+  const u32 together = 8, most = 4 * s.near.most, n = u32(frontier_size(s));
   for (u32 r0 = block_thread(); r0 < most; r0 += together * block_threads()) {
     u32 count[together];
     for (u32 q = 0; q < together; ++q) {
@@ -42,7 +42,7 @@ LG_DEVICE void copy_counts(const Search& s) {
 // warp calls it.
 LG_DEVICE void sum_counts(const Search& s, LG_PTR begin, u32 count, bool* hit, LG_Z* sum) {
   LG_DYNAMIC_SHARED(Byte, table);
-  const u32 most = 4 * s.near.most, n = u32(s.n);
+  const u32 most = 4 * s.near.most, n = u32(frontier_size(s));
   const LG_PTR first = begin / 4;
   const Quads quads(first, count ? quads_end(begin + LG_PTR(count)) : first);
   if (!quads.total) return;

@@ -108,12 +108,16 @@ struct Search {
   u32* counts;  // the frontier's values by ranks, 0 for others; the last: whether one is no count
 #endif
 
+#ifdef LG_PEER_ROWS
+  const struct Places* places;
+#endif
 #ifdef LG_PEERS
   // f_values has the values of all vertices, and these are the piece's own, by position.
   LG_F* own_values;
   u32* found_words;  // of the piece's own vertices
   const i32* names;  // the vertex of each slot; null: slots are vertices
   bool claimed;      // a pull is into the vertices of found_words alone
+  i64 slots;         // of all vertices
 #endif
 
   LG_DEVICE u32* frontier() const { return words_turned ? words_b : words_a; }
@@ -129,6 +133,15 @@ struct Search {
   LG_DEVICE u64* chunks() const { return lists_turned ? chunks_b : chunks_a; }
   LG_DEVICE u64* next_chunks() const { return lists_turned ? chunks_a : chunks_b; }
 };
+
+// The vertices that a frontier may have.
+LG_DEVICE i64 frontier_size(const Search& s) {
+#ifdef LG_PEERS
+  return s.slots;
+#else
+  return s.n;
+#endif
+}
 
 LG_DEVICE u64* counter(const Search& s, u32 turn, Counter which) {
   return s.counters + (turn % kTurns * kCounters + which) * kCounterStride;
@@ -194,11 +207,18 @@ LG_DEVICE void end_level(const Search& s, u64 found, u64 edges) {
 }
 #endif
 
+#ifdef LG_PEER_ROWS
+// Keep the source by which a target was found, for its owner; see search/rows.cu.
+LG_DEVICE void keep_source(const Search& s, i32 v, i32 source);
+#endif
+
 // Vertex v enters the frontier of level `depth` with value z.
 LG_DEVICE void discover(const Search& s, i32 v, u32 depth, LG_F z) {
   LG_LOGGED(count_new(s, v, depth);)
+#ifdef LG_PEER_ROWS  // whose owners assign
+  if (LG_KEEP) keep_source(s, v, i32(z));
+#else
   if (LG_KEEP && !LG_SUM) s.kept()[v] = z;
-#ifndef LG_ROWS  // whose owners assign
   assign<LG_X0>(s.x0, v, depth, z);
   assign<LG_X1>(s.x1, v, depth, z);
   assign<LG_X2>(s.x2, v, depth, z);
@@ -208,6 +228,9 @@ LG_DEVICE void discover(const Search& s, i32 v, u32 depth, LG_F z) {
 LG_DEVICE LG_Z product(const Search& s, const LG_A* values, i64 entry, i32 inner, i32 outer) {
 #ifdef LG_PEERS
   if (s.names) inner = load_ro(&s.names[inner]);
+#endif
+#ifdef LG_PEER_ROWS
+  if (LG_KEEP) return LG_Z(inner);  // owners multiply
 #endif
   if (LG_SENDS_VALUES && !s.f_values) __builtin_unreachable();  // so there is one copy of each loop
   return multiply<Chosen>(LG_SENDS_VALUES ? s.f_values : nullptr, s.f_iso, values, s.a_iso, entry,
@@ -285,10 +308,14 @@ const u32 kMostCount = (1 << 24) - 1;  // sums of the counts of a warp's lanes f
 
 // Keep the value of a vertex of the frontier by its rank.
 LG_DEVICE void keep_count(const Search& s, i32 v) {
+#ifdef LG_PEERS
+  const LG_F value = load_cg(&s.f_values[s.names ? load_ro(&s.names[v]) : v]);
+#else
   const LG_F value = s.f_values[v];
+#endif
   const bool fits = value >= LG_F(1) && value <= LG_F(kMostCount);
   const u32 count = fits ? u32(value) : 0;
-  if (!fits || LG_F(count) != value) s.counts[s.n] = 1;
+  if (!fits || LG_F(count) != value) s.counts[frontier_size(s)] = 1;
   s.counts[s.rank[v]] = count;
 }
 #else

@@ -10,10 +10,13 @@
 #include "search/grid_counts.cuh"
 #if LG_SUM
 
+// A pull copies the frontier's bits where it looks at more than such a part of all entries.
+const f32 kMostLeft = 16;
+
 // Copy the bits of the frontier to shared memory; ends with a barrier of the block.
 LG_DEVICE void copy_frontier(const Search& s) {
   LG_DYNAMIC_SHARED(u32, near);
-  const u32 together = 8, nwords = u32((s.n + 31) / 32), most = s.near.most;
+  const u32 together = 8, nwords = u32((frontier_size(s) + 31) / 32), most = s.near.most;
   for (u32 fold = 0; fold < nwords; fold += most)
     for (u32 w0 = block_thread(); w0 < most; w0 += together * block_threads()) {
       u32 bits[together];

@@ -47,8 +47,10 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
                  u32* f_words, u32 shift, u32 times, u32 num_targets, u32 symmetric, f32 alpha,
                  f32 beta, f32 gamma, u32* visited, u32* found_words, u32* words_a, u32* words_b,
                  i32* vertex, LG_PTR* start, u32* degree, u64* chunks, u64* counters,
-                 GridBarrier* barrier, u32 run, i64 words, u32 room, u32 piece, u32 epoch,
-                 u64 patience, const u64* windows, const u64* stop, u64* result) {
+                 GridBarrier* barrier, u32 run, i64 words, u32 room, u32 near,
+                 const LG_IDX* __restrict__ ranked_idx, const i32* __restrict__ rank, u32* counts,
+                 u32 piece, u32 epoch, u64 patience, const u64* windows, const u64* stop,
+                 u64* result) {
   Pieces all{Peers{piece, epoch, patience, windows}, run, words, room};
   const Vertices lists{vertex, start, degree};
   Search s{reach,  out_ptr, in_ptr,   out_idx, in_idx,  out_values, in_values,
@@ -60,8 +62,13 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   s.found_words = found_words;
   s.names = names;
   s.claimed = false;
+  s.slots = names ? words * 32 : n;
 #if LG_SUM
   s.nvals = u64(load_ro(&in_ptr[own]));
+  s.near = Near{near, near >= u32((s.slots + 31) / 32), false, false};
+  s.ranked_idx = ranked_idx;
+  s.rank = rank;
+  s.counts = counts;
 #endif
   LG_SHARED(Shared, block, 1);
   LG_SHARED(u32, makes, 1);  // what a push makes of what it finds
@@ -86,6 +93,8 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     if (LG_X2 && (blank & 4)) x2_words[w] = 0;
   }
   for (i64 w = global_thread(); w < words; w += global_threads()) s.frontier()[w] = 0;
+  if (LG_RANKS)
+    for (i64 v = global_thread(); v <= s.slots; v += global_threads()) counts[v] = 0;
   if (block_index() == 0)
     for (u32 k = block_thread(); k < kTurns * kCounters * kCounterStride; k += block_threads())
       counters[k] = 0;
@@ -118,6 +127,9 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
   u32 turn = 0, depth = 0;
   bool listed = true;  // in lists, with its edges counted; else in words
   bool wide = false;   // words that a push has found
+#if LG_RANKS
+  bool first_pull = true;  // later ones would find counts of vertices before
+#endif
   f32 unexplored = f32(nvals_a);
   LG_LOGGED(note_arrival(s, 0);)
   edges = block_reduce(edges, u64(0), LgPlus());
@@ -163,6 +175,15 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       else
         slots_to_words(s, all, turn, barrier);
       listed = false;
+#if LG_SUM
+      s.near.copied = near && unexplored * kMostLeft > f32(nvals_a);
+#if LG_RANKS
+      s.near.counts = s.near.copied && first_pull && !load_cg(&counts[s.slots]);
+      if (s.near.counts) copy_counts(s);
+      first_pull = false;
+#endif
+      if (s.near.copied && !s.near.counts) copy_frontier(s);
+#endif
     }
     const bool few =
         listed && !placed && !kClaims && !wide && now.found <= kFew && now.edges < kFewEdges;
@@ -200,6 +221,9 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
         pull(s, depth, block, &tally, leave);
         pull_deferred(s, depth, block, &tally, leave);
       }
+#if LG_SUM
+      s.near.copied = s.near.counts = false;
+#endif
       if (few_left) tally.edges = send_found(s, all, turn + 1, degrees);
       if (kClaims) grid_sync(barrier);
     }

@@ -150,7 +150,9 @@ LG_DEVICE void follow_few(const Search& s, const Pieces& all, u32 turn, Follow f
 // The frontier's presence words; they are empty before. Ends with a barrier.
 LG_DEVICE void slots_to_words(const Search& s, const Pieces& all, u32 turn, GridBarrier* barrier) {
   each_listed(all, turn, [&](bool there, i32 v) {
-    if (there) atomic_or(&s.frontier()[v / 32], 1u << (v % 32));
+    if (!there) return;
+    atomic_or(&s.frontier()[v / 32], 1u << (v % 32));
+    keep_count(s, v);
   });
   grid_sync(barrier);
 }

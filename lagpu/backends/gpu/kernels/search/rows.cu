@@ -2,9 +2,9 @@
 //
 // Sources: Bisson and others 2016, algorithm 2; Bernaschi and others 2018, section 3.
 //
-// Device i + LG_ROWS * j is in row i and column j. It has the edges from its sources, the vertices
-// that column j owns, to its targets, those that row i owns. In both, the vertices of one owner
-// fill runs of words, the owners' by turns, so a word has one owner. A level is:
+// Device i + LG_PEER_ROWS * j is in row i and column j. It has the edges from its sources, the
+// vertices that column j owns, to its targets, those that row i owns. In both, the vertices of one
+// owner fill runs of words, the owners' by turns, so a word has one owner. A level is:
 //
 //   expansion  each device follows the edges from the frontier's sources to targets that it has not
 //              visited, by a push or by a pull, whichever it chooses;
@@ -17,18 +17,18 @@
 // then. A barrier of all devices (common/peers.cuh) ends the fold, and another one the level; the
 // latter sums the vertices of the next frontier and the edges that leave it.
 //
-// With LG_KEEP a device keeps the source by which it has found each target, as the product's value:
-// parents are read from there, as their vertices come (LG_LATE 0) or at the end.
+// With LG_KEEP the source by which each target was found is kept: sent to the owner's window with
+// the vertex (LG_LATE 0), or in the finder's own, from where the owner reads it at the end.
 #include "common/peers.cuh"
 #include "search/peers_push.cuh"
-#ifndef LG_ROWS  // devices of a column
-#define LG_ROWS 1
+#ifndef LG_PEER_ROWS  // devices of a column
+#define LG_PEER_ROWS 1
 #endif
 #ifndef LG_LATE
 #define LG_LATE 1
 #endif
 
-const u32 kRows = LG_ROWS, kColumns = LG_PEERS / LG_ROWS;
+const u32 kRows = LG_PEER_ROWS, kColumns = LG_PEERS / LG_PEER_ROWS;
 const bool kLate = LG_KEEP && LG_LATE;
 const i32 kGiven = -1;  // a source, whose value is known
 
@@ -58,7 +58,17 @@ struct Places {
   LG_DEVICE i32* expanded(u32 at, u32 from) const {
     return folded(at, kColumns) + u64(from) * room;
   }
-  LG_DEVICE LG_F* values(u32 at) const { return reinterpret_cast<LG_F*>(expanded(at, kRows)); }
+  // The sources by which targets were found: of a device itself, or sent from a column.
+  LG_DEVICE i32* sources_of(u32 at, u32 from) const {
+    return expanded(at, kRows) + u64(from) * u64(own) * 32;
+  }
+  // The vertex that is a source of a column, where vertices have no other order.
+  LG_DEVICE i32 vertex_of(i32 source, u32 of_column) const {
+    const u32 bits = run + 5;
+    const i64 block = source >> bits, row = block % kRows;
+    return i32((block / kRows * LG_PEERS + of_column * kRows + row) << bits |
+               (source & ((i64(1) << bits) - 1)));
+  }
   // Where word w of an owner is among `owners` of them, and back.
   LG_DEVICE i64 among(i64 w, u32 owner, u32 owners) const {
     return ((w >> run) * owners + owner) << run | (w & ((i64(1) << run) - 1));
@@ -72,6 +82,16 @@ struct Places {
     return i32(among(v / 32, column(), kColumns) * 32) + v % 32;
   }
 };
+
+LG_DEVICE void keep_source(const Search& s, i32 v, i32 source) {
+  const Places& all = *s.places;
+  if (kLate) {
+    all.sources_of(all.peers.piece, 0)[v] = source;
+  } else {
+    const u32 owner = all.in_row(all.column_of(v / 32));
+    all.sources_of(owner, all.column())[all.of_owner(v / 32) * 32 + v % 32] = source;
+  }
+}
 
 // Room in a list for the lanes that are `there`, of a counter; a warp asks once.
 LG_DEVICE u32 place_in(u64* count, bool there) {
@@ -91,9 +111,13 @@ struct Owner {
   u32 found;
   u64 edges;
 
-  // The value of an own vertex that a column has found.
+  // The value of an own vertex that a column has found: the product from the vertex of its source.
   LG_DEVICE LG_F value(i32 v, u32 from) const {
-    return load_cg(&all.values(all.in_row(from))[all.target_of(v)]);
+    const i32* const kept = kLate ? &all.sources_of(all.in_row(from), 0)[all.target_of(v)]
+                                  : &all.sources_of(all.peers.piece, from)[v];
+    const i32 source = load_cg(kept), vertex = s.names ? source : all.vertex_of(source, from);
+    return cast<LG_F>(
+        multiply<Chosen>(nullptr, s.f_iso, s.in_values, s.a_iso, i64(0), i64(vertex), i64(v)));
   }
   LG_DEVICE void take(i32 v, u32 from, u32 degree) {
     LG_LOGGED(count_new(s, v, depth);)
@@ -143,10 +167,14 @@ LG_DEVICE void each_of(const i32* list, u32 count, Each each) {
 
 // Send what is in found_words to the owners, and forget it here: words, or lists, whose lengths are
 // counted in `sent`.
+LG_DEVICE void fold_word(const Places& all, i64 w, u32 bits) {
+  all.inbox(all.in_row(all.column_of(w)), all.column())[all.of_owner(w)] = bits;
+}
+
 LG_DEVICE void fold_words(const Search& s, const Places& all) {
   for (i64 w = global_thread(); w < (s.n + 31) / 32; w += global_threads()) {
     const u32 bits = load_cg(&s.found_words[w]);
-    all.inbox(all.in_row(all.column_of(w)), all.column())[all.of_owner(w)] = bits;
+    fold_word(all, w, bits);
     if (bits) s.found_words[w] = 0;
   }
 }
@@ -249,7 +277,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
            a_iso,   f_iso,   hint,     nullptr,  x0,       x1,         x2,
            shift,   visited, nullptr,  frontier, frontier, lists,      lists,
            chunks,  chunks,  counters, 0,        nullptr,  false,      false};
-  s.own_values = all.values(piece);
+  s.places = &all;
   s.found_words = found_words;
   s.names = names;
   s.claimed = false;
@@ -369,7 +397,10 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     if (listed || (pulls && share)) grid_sync(barrier);
     if (looks(turn) && global_thread() == 0 && is_stopped(stop)) *stops = kStops;
     if (pulls) {
-      const auto leave = [&](u32 w, u32 found) { s.found_words[w] = found; };
+      const auto leave = [&](u32 w, u32 found) {
+        s.found_words[w] = found;
+        if (!lists_now) fold_word(all, w, found);  // at once
+      };
       pull(s, depth, block, &tally, leave);
       pull_deferred(s, depth, block, &tally, leave);
     } else {
@@ -384,9 +415,10 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     if (block_thread() == 0 && visits) atomic_add(open, u64(0) - visits);
     if (lists_now)
       fold_lists(s, all, turn, sent, barrier);
-    else
+    else if (!pulls)
       fold_words(s, all);
     LG_LOGGED(note_arrival(s, 0);)
+    // Also in one column, where nothing is sent: frontiers are written next.
     barrier_of_all(&all.peers, *stops, 0, true);
     if (now.verdict) break;
     LG_LOGGED(if (logs()) {
@@ -398,6 +430,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       update_lists(&owner, all, seen, counter(s, turn + 1, kLevel));
     else
       update_words(&owner, all, own, seen, share != 0);
+    if (pulls && !lists_now) clear_found(s);
     // Words that a pull has read are the last frontier's.
     if (lists_now && pulls)
       for (i64 w = global_thread(); w < source_words; w += global_threads()) frontier[w] = 0;
