@@ -222,27 +222,52 @@ def test_batches_alike_on_other_objects(place):
 
 def test_the_same_scalar_without_its_value(place):
     u, w, s = full(place), Vector(FP64, 70, backend=place), Scalar(FP64)
+    none = Vector(FP64, 70, backend=place)
 
     def body():
-        w << u + 1
-        w << w * s
+        s(accum=binary.plus) << none.reduce(monoid.plus)
+        w << u * s
         return w.get(2)
 
-    def filled(number):
-        u << u
-        s << number
-
-    for number in (2, 3, 4):
-        filled(number)
-        assert body() == 3 * number
-    empty = Vector(FP64, 70, backend=place)
-    for turn in range(3):
-        s << empty.reduce(monoid.plus)
+    for number in (2, None, 3, 4, None, None, 5):
+        s.clear()
+        if number is not None:
+            s.value = number
+            assert body() == 2 * number
+            continue
         with pytest.raises(EmptyObject):
             body()
-        assert w.get(2) == 3
-        filled(5 + turn)
-        assert body() == 3 * (5 + turn)
+
+
+def test_lines_that_differ_in_one_thing(place):
+    """Each is the first line of a batch that is the same otherwise."""
+
+    def body(w, u, write, call):
+        write(w) << call(u)
+        w << w + 1
+        return w.nvals
+
+    def m(w):
+        return Vector.from_coo([1, 5, 40], [0.0, 2.0, 3.0], size=70, backend=w.backend)
+
+    writes = [
+        *(lambda w: w(m(w).S), lambda w: w(~m(w).S), lambda w: w(m(w).V), lambda w: w(~m(w).V)),
+        *(lambda w: w(m(w).S, replace=True), lambda w: w(m(w).S, accum=binary.plus)),
+        *(lambda w: w(m(w).S, accum=binary.times), lambda w: w(accum=binary.plus), lambda w: w()),
+    ]
+    calls = [
+        *(lambda u: u.apply(binary.minus, left=3), lambda u: u.apply(binary.minus, right=3)),
+        *(lambda u: u.apply(binary.plus, left=3), lambda u: u.select("valuegt", 3)),
+        *(lambda u: u.select("valuelt", 3.5), lambda u: u.ewise_add(u, binary.plus)),
+        *(lambda u: u.ewise_mult(u, binary.plus), lambda u: u.ewise_union(u, "plus", 1, 2)),
+    ]
+    for write, call in ((w, c) for w in writes for c in calls if w is writes[0] or c is calls[0]):
+        for _ in range(2):
+            ours, theirs = full(place, start=2), full("cpu", start=2)
+            u, v = full(place), full("cpu")
+            body(ours, u, write, call)
+            body(theirs, v, write, call)
+            assert ours.to("cpu").isequal(theirs)
 
 
 def test_only_the_last_program_keeps_its_rooms(place, monkeypatch):
