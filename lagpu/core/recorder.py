@@ -225,6 +225,8 @@ class Queue:
             self._lines.append(line)
             sites[place] = sites.get(place, 0) + 1
             self._room -= _ROOM // _MOST + 8 * getattr(s.out, "size", 0)
+            if line[-1]:
+                self.flush()
         return True
 
     def _opens(self, joins: bool, place: Any, backend: Backend) -> bool:

@@ -271,8 +271,10 @@ def test_lines_that_differ_in_one_thing(place):
 
 
 def test_only_the_last_program_keeps_its_rooms(place, monkeypatch):
+    monkeypatch.setattr(program_batch, "_MOST_WITH_ROOMS", 1)
     A, u, w = graph(place), full(place), Vector(FP64, 70, backend=place)
     batches = place.capabilities.batches
+    monkeypatch.setattr(batches, "_latest", [])
 
     def one():
         w << semiring.plus_second(u @ A)
@@ -288,7 +290,7 @@ def test_only_the_last_program_keeps_its_rooms(place, monkeypatch):
     for body in (one, one, other, other):
         body()
         expected.append(w.to_coo()[1].tolist())
-    kept = batches._latest
+    kept = batches._latest[-1]
     rooms = list(kept.rooms)
     assert rooms
     other()
@@ -296,12 +298,12 @@ def test_only_the_last_program_keeps_its_rooms(place, monkeypatch):
     assert w.to_coo()[1].tolist() == expected[3]
     one()
     assert not kept.rooms
-    assert batches._latest.rooms
+    assert batches._latest[-1].rooms
     assert w.to_coo()[1].tolist() == expected[1]
     monkeypatch.setattr(program_batch, "_MOST_ROOM", 8)
     for _ in range(2):
         one()
-        assert batches._latest.rooms is None
+        assert batches._latest[-1].rooms is None
         assert w.to_coo()[1].tolist() == expected[1]
 
 
@@ -324,6 +326,71 @@ def test_a_program_enters_its_device(place, monkeypatch):
         other.join()
     assert names[-1:] == ["program"]
     assert entered == [other.ident]
+
+
+def test_a_long_product_ends_a_batch(place, monkeypatch):
+    """So the device works while the statements after it wait; a scalar may stay there."""
+    monkeypatch.setattr(program_batch, "_LONG", 10)
+    A, x, y, s = graph(place), full(place), Vector(FP64, 70, backend=place), Scalar(FP64)
+    B, u, v, t = graph("cpu"), full("cpu"), Vector(FP64, 70, backend="cpu"), Scalar(FP64)
+
+    def body(A, x, y, s):
+        waiting = []
+        for _ in range(5):
+            s << x.reduce(monoid.max)
+            y << semiring.plus_second(A @ x)
+            waiting.append(len(recorder.queue.statements))
+            y << y / s
+            x << y + 1
+            waiting.append(len(recorder.queue.statements))
+            assert x.nvals
+        return waiting
+
+    for _ in range(2):
+        with launches(place) as names:
+            assert body(A, x, y, s) == [0, 2] * 5
+        body(B, u, v, t)
+        assert x.to("cpu").isclose(u)
+        assert s.value == pytest.approx(t.value)
+    assert names.count("program") == 10
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_scalar_of_what_is_no_statement(place, waits):
+    """Its number is needed at once, whether the statement waits that writes it or has run."""
+    u, w = full(place), Vector(FP64, 70, backend=place)
+    uses = (
+        *(lambda s: Scalar(FP64, s).value == 70, lambda s: Scalar.from_value(s).value == 70),
+        lambda s: Vector.from_coo([1, 2], s, size=5, backend=place).get(2) == 70,
+        lambda s: Vector.from_scalar(s, 5, FP64, backend=place).get(4) == 70,
+        *(lambda s: s + 1 == 71, lambda s: s.dup().value == 70, lambda s: s == 70),
+    )
+    for use in uses:
+        for _ in range(2):
+            s = Scalar(FP64)
+            w << u + 1
+            s << w.reduce(monoid.max)
+            if not waits:
+                recorder.queue.flush()
+            assert use(s)
+            w[3] = s
+            assert w.get(3) == 70
+
+
+def test_a_scalar_that_another_device_has(place):
+    other = GpuBackend("sim", SimDevice())
+    u, v, w = full(place), full(other), full(other)
+    s, held = Scalar(FP64), []
+    for k in range(4):
+        u << u + 1
+        s << u.reduce(monoid.max)
+        recorder.queue.flush()
+        held.append(s.data.holder is place.device)
+        w << v * s
+        s(accum=binary.plus) << v.reduce(monoid.min)
+        assert w.get(2) == 2 * (70 + k)
+        assert s.value == 70 + k
+    assert held[2:] == [True, True]
 
 
 def test_a_read_runs_what_waits(place):
