@@ -333,7 +333,7 @@ class Vector(Collection):
             if type(value) is OUTPUTS[0] and value.is_empty:
                 del self[i]
                 return
-            number = arguments.scalar_value(value, self.dtype, f"{self.name}[{i}]", now=True)
+            number = arguments.scalar_value(value, self.dtype, f"{self.name}[{i}]")
             work = partial(self._flushed().vector_set, self.data, i, number)
             observer = current_observer()
             if observer is None:

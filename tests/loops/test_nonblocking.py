@@ -341,14 +341,17 @@ def test_a_long_product_ends_a_batch(place, monkeypatch):
             y << semiring.plus_second(A @ x)
             waiting.append(len(recorder.queue.statements))
             y << y / s
+            held.append(s.data.holder)
             x << y + 1
             waiting.append(len(recorder.queue.statements))
             assert x.nvals
         return waiting
 
     for _ in range(2):
+        held = []
         with launches(place) as names:
             assert body(A, x, y, s) == [0, 2] * 5
+        assert held[2:] == [place.device] * 3
         body(B, u, v, t)
         assert x.to("cpu").isclose(u)
         assert s.value == pytest.approx(t.value)
@@ -387,6 +390,7 @@ def test_a_scalar_that_another_device_has(place):
         recorder.queue.flush()
         held.append(s.data.holder is place.device)
         w << v * s
+        assert s.data.location is None  # the other device cannot read it there
         s(accum=binary.plus) << v.reduce(monoid.min)
         assert w.get(2) == 2 * (70 + k)
         assert s.value == 70 + k
