@@ -203,9 +203,9 @@ class Queue:
         assert backend is not None
         batches = backend.capabilities.batches
         place: Any = None
-        line = None
+        line: Any = None
         if batches is not None and not (self._is_shared or blocking.get()):
-            place = site if type(site) is int else self._hot(site)
+            place = site if isinstance(site, int) else self._hot(site)
             if place is not None:
                 line = batches.line(s)
         if line is None and not self.statements:

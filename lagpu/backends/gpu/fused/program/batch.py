@@ -64,12 +64,14 @@ class Batches:
 
     def line(self, statement: Statement) -> BatchLine | None:
         """See `protocol.Batches`: it writes a vector or a scalar, as lines of a kernel do."""
-        _, desc, operation, _ = statement
-        kind = type(operation)
+        operation: Any = statement.operation
+        kind, nvals = type(operation), 0
         if kind is ops.AssignScalar and operation.indices and not _has_one_index(statement):
             return None
-        if kind is ops.Multiply and desc.mask and operation.matrix.nvals > _MOST_ENTRIES:
-            return None
+        if kind is ops.Multiply:
+            nvals = operation.matrix.nvals
+            if nvals > _MOST_ENTRIES and statement.desc.mask is not None:
+                return None
         line = line_of(statement)
         if line is None:
             return None
@@ -87,8 +89,7 @@ class Batches:
             for x in handles:
                 if type(x) is ops.ScalarValue and x.holder is not None and x.holder is not device:
                     x.get()  # this device cannot read the other one's memory
-        is_long = kind is ops.Multiply and operation.matrix.nvals > _LONG
-        return (number, handles, numbers, is_long) if number else None
+        return (number, handles, numbers, nvals > _LONG) if number else None
 
     def plan(
         self, statements: Sequence[Statement], lines: Sequence[BatchLine], counted: Any

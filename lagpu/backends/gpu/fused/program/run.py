@@ -188,7 +188,7 @@ class GeneratedLoop(KernelLoop):
         if not isinstance(body, RecordedBody):
             if not any(s.writes_scalar or s.scalars for s in body):
                 return [], []
-            of, handles, self._numbers = signature([line_of(s) for s in body], *self._ends)
+            of, handles, self._numbers = signature([*filter(None, map(line_of, body))], *self._ends)
             if len(_programs) >= MOST_PROGRAMS:
                 _programs.clear()
             return _programs.setdefault((self.device, self._block, of), []), handles
