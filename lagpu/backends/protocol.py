@@ -203,7 +203,11 @@ class Batches(Protocol):
     """Runs statements in a row as one program, once it has one for statements like these."""
 
     def line(self, statement: ops.Statement) -> Any:
-        """Return what `plan` needs of a statement, or None if it cannot be one of a batch."""
+        """Return what `plan` needs of a statement, or None if it cannot be one of a batch.
+
+        The last element says whether the batch ends with it, as the device takes longer for it than
+        the host for what follows.
+        """
 
     def plan(
         self, statements: Sequence[ops.Statement], lines: Sequence[Any], counted: Handle | None

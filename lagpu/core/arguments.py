@@ -17,7 +17,7 @@ from lagpu.algebra.operators import SIGNS, BinaryOp, IndexUnaryOp, Monoid, Param
 from lagpu.algebra.tables import binary, indexunary, unary
 from lagpu.backends.protocol import Backend
 from lagpu.core.hints import NoArithmetic, how_to_enter, is_operand, name_of, object_of
-from lagpu.core.recorder import current_recorder, queue
+from lagpu.core.recorder import current_observer, current_recorder, queue
 from lagpu.dtypes import BOOL, FP64, INT64, UINT64, DType, cast, lookup, unify
 from lagpu.host.columns import all_distinct
 from lagpu.operations import (
@@ -181,11 +181,12 @@ Array = np.ndarray[Any, Any]
 MAX_SIZE = 2**60  # GraphBLAS' own limit
 
 
-def scalar_value(value: Any, dtype: DType, what: str) -> Any:
+def scalar_value(value: Any, dtype: DType, what: str, *, now: bool = False) -> Any:
     """Return `value` as a NumPy scalar of `dtype`.
 
     While a loop's body is recorded, a `Scalar` and the loop's counter become references, which are
-    read when the statement runs.
+    read when the statement runs; so does a `Scalar` that a statement is still to write. Of what is
+    no statement the number is needed `now`.
     """
     if type(value) in _INTEGERS:  # counters of loops and sources of searches: the fast path
         number = _integer_scalar(value, dtype)
@@ -195,9 +196,11 @@ def scalar_value(value: Any, dtype: DType, what: str) -> Any:
         return np.float64(value)
     if type(value) is Counter:
         found = scalar_value(value.first, dtype, what)  # raises if it does not fit
-        now = functools.partial(scalar_value, dtype=dtype, what=what)
-        return found if current_recorder() is None else CounterRef(dtype, value.formula, now)
-    return _scalar(value, dtype, what)
+        if now or current_recorder() is None:
+            return found
+        read = functools.partial(scalar_value, dtype=dtype, what=what)
+        return CounterRef(dtype, value.formula, read)
+    return _scalar(value, dtype, what, now)
 
 
 _INTEGERS = frozenset((int, bool))
@@ -212,11 +215,12 @@ def _integer_scalar(value: int, dtype: DType) -> Any:
         return None
 
 
-def _scalar(value: Any, dtype: DType, what: str) -> Any:
+def _scalar(value: Any, dtype: DType, what: str, now: bool = False) -> Any:
     scalar_dtype(value, dtype, what)  # raises unless it is a number
     data = getattr(value, "data", None)
-    if type(data) is ScalarValue and (current_recorder() is not None or queue.writes(data)):
-        return ScalarRef(data, dtype, value.name, functools.partial(_scalar, value, dtype, what))
+    if not now and type(data) is ScalarValue and _is_read_later(data):
+        read = functools.partial(_scalar, value, dtype, what, True)
+        return ScalarRef(data, dtype, value.name, read)
     number = getattr(value, "value", value)
     if number is None:
         raise errors.EmptyObject(
@@ -238,6 +242,13 @@ def _scalar(value: Any, dtype: DType, what: str) -> Any:
         instead = dtype.instead_for(number)
         raise errors.DomainMismatch(f"{what}: {number} does not fit {dtype}. {instead}")
     return dtype.numpy.type(number)
+
+
+def _is_read_later(x: ScalarValue) -> bool:
+    """Whether the next statement refers to a scalar, as the host has no value yet."""
+    if current_recorder() is not None or queue.writes(x):
+        return True
+    return x.location is not None and current_observer() is None
 
 
 def as_fill(value: Any, dtype: DType) -> Any:
@@ -375,7 +386,7 @@ def as_values(values: Any, dtype: Any, count: int, what: str) -> tuple[Any, DTyp
     """Return (values as an array or a NumPy scalar, their type)."""
     if np.ndim(values) == 0:
         kind = lookup(dtype) if dtype is not None else scalar_dtype(values, INT64, what)
-        return scalar_value(values, kind, what), kind
+        return scalar_value(values, kind, what, now=True), kind
     on_device = hasattr(values, "__cuda_array_interface__")
     array = values if on_device else np.asarray(values)
     if array.shape != (count,):

@@ -204,7 +204,7 @@ class Queue:
         assert backend is not None
         batches = backend.capabilities.batches
         place: Any = None
-        line = None
+        line: Any = None
         if batches is not None and not (self._is_shared or blocking.get()):
             place = site if isinstance(site, int) else self._hot(site)
             if place is not None:
@@ -226,6 +226,8 @@ class Queue:
             self._lines.append(line)
             sites[place] = sites.get(place, 0) + 1
             self._room -= _ROOM // _MOST + 8 * getattr(s.out, "size", 0)
+            if line[-1]:
+                self.flush()
         return True
 
     def _opens(self, joins: bool, place: Any, backend: Backend) -> bool:

@@ -67,7 +67,7 @@ class Scalar(NoArithmetic):
         if like is not None:
             backends.choose(like, None)  # raises unless it has a backend
         self.name: str = name or _UNNAMED
-        number = None if value is None else scalar_value(value, self.dtype, "Scalar")
+        number = None if value is None else scalar_value(value, self.dtype, "Scalar", now=True)
         self.data = operations.ScalarValue(self.dtype, number)
 
     @classmethod

@@ -222,32 +222,59 @@ def test_batches_alike_on_other_objects(place):
 
 def test_the_same_scalar_without_its_value(place):
     u, w, s = full(place), Vector(FP64, 70, backend=place), Scalar(FP64)
+    none = Vector(FP64, 70, backend=place)
 
     def body():
-        w << u + 1
-        w << w * s
+        s(accum=binary.plus) << none.reduce(monoid.plus)
+        w << u * s
         return w.get(2)
 
-    def filled(number):
-        u << u
-        s << number
-
-    for number in (2, 3, 4):
-        filled(number)
-        assert body() == 3 * number
-    empty = Vector(FP64, 70, backend=place)
-    for turn in range(3):
-        s << empty.reduce(monoid.plus)
+    for number in (2, None, 3, 4, None, None, 5):
+        s.clear()
+        if number is not None:
+            s.value = number
+            assert body() == 2 * number
+            continue
         with pytest.raises(EmptyObject):
             body()
-        assert w.get(2) == 3
-        filled(5 + turn)
-        assert body() == 3 * (5 + turn)
+
+
+def test_lines_that_differ_in_one_thing(place):
+    """Each is the first line of a batch that is the same otherwise."""
+
+    def body(w, u, write, call):
+        write(w) << call(u)
+        w << w + 1
+        return w.nvals
+
+    def m(w):
+        return Vector.from_coo([1, 5, 40], [0.0, 2.0, 3.0], size=70, backend=w.backend)
+
+    writes = [
+        *(lambda w: w(m(w).S), lambda w: w(~m(w).S), lambda w: w(m(w).V), lambda w: w(~m(w).V)),
+        *(lambda w: w(m(w).S, replace=True), lambda w: w(m(w).S, accum=binary.plus)),
+        *(lambda w: w(m(w).S, accum=binary.times), lambda w: w(accum=binary.plus), lambda w: w()),
+    ]
+    calls = [
+        *(lambda u: u.apply(binary.minus, left=3), lambda u: u.apply(binary.minus, right=3)),
+        *(lambda u: u.apply(binary.plus, left=3), lambda u: u.select("valuegt", 3)),
+        *(lambda u: u.select("valuelt", 3.5), lambda u: u.ewise_add(u, binary.plus)),
+        *(lambda u: u.ewise_mult(u, binary.plus), lambda u: u.ewise_union(u, "plus", 1, 2)),
+    ]
+    for write, call in ((w, c) for w in writes for c in calls if w is writes[0] or c is calls[0]):
+        for _ in range(2):
+            ours, theirs = full(place, start=2), full("cpu", start=2)
+            u, v = full(place), full("cpu")
+            body(ours, u, write, call)
+            body(theirs, v, write, call)
+            assert ours.to("cpu").isequal(theirs)
 
 
 def test_only_the_last_program_keeps_its_rooms(place, monkeypatch):
+    monkeypatch.setattr(program_batch, "_MOST_WITH_ROOMS", 1)
     A, u, w = graph(place), full(place), Vector(FP64, 70, backend=place)
     batches = place.capabilities.batches
+    monkeypatch.setattr(batches, "_latest", [])
 
     def one():
         w << semiring.plus_second(u @ A)
@@ -263,7 +290,7 @@ def test_only_the_last_program_keeps_its_rooms(place, monkeypatch):
     for body in (one, one, other, other):
         body()
         expected.append(w.to_coo()[1].tolist())
-    kept = batches._latest
+    kept = batches._latest[-1]
     rooms = list(kept.rooms)
     assert rooms
     other()
@@ -271,12 +298,12 @@ def test_only_the_last_program_keeps_its_rooms(place, monkeypatch):
     assert w.to_coo()[1].tolist() == expected[3]
     one()
     assert not kept.rooms
-    assert batches._latest.rooms
+    assert batches._latest[-1].rooms
     assert w.to_coo()[1].tolist() == expected[1]
     monkeypatch.setattr(program_batch, "_MOST_ROOM", 8)
     for _ in range(2):
         one()
-        assert batches._latest.rooms is None
+        assert batches._latest[-1].rooms is None
         assert w.to_coo()[1].tolist() == expected[1]
 
 
@@ -299,6 +326,75 @@ def test_a_program_enters_its_device(place, monkeypatch):
         other.join()
     assert names[-1:] == ["program"]
     assert entered == [other.ident]
+
+
+def test_a_long_product_ends_a_batch(place, monkeypatch):
+    """So the device works while the statements after it wait; a scalar may stay there."""
+    monkeypatch.setattr(program_batch, "_LONG", 10)
+    A, x, y, s = graph(place), full(place), Vector(FP64, 70, backend=place), Scalar(FP64)
+    B, u, v, t = graph("cpu"), full("cpu"), Vector(FP64, 70, backend="cpu"), Scalar(FP64)
+
+    def body(A, x, y, s):
+        waiting = []
+        for _ in range(5):
+            s << x.reduce(monoid.max)
+            y << semiring.plus_second(A @ x)
+            waiting.append(len(recorder.queue.statements))
+            y << y / s
+            held.append(s.data.holder)
+            x << y + 1
+            waiting.append(len(recorder.queue.statements))
+            assert x.nvals
+        return waiting
+
+    for _ in range(2):
+        held = []
+        with launches(place) as names:
+            assert body(A, x, y, s) == [0, 2] * 5
+        assert held[2:] == [place.device] * 3
+        body(B, u, v, t)
+        assert x.to("cpu").isclose(u)
+        assert s.value == pytest.approx(t.value)
+    assert names.count("program") == 10
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_scalar_of_what_is_no_statement(place, waits):
+    """Its number is needed at once, whether the statement waits that writes it or has run."""
+    u, w = full(place), Vector(FP64, 70, backend=place)
+    uses = (
+        *(lambda s: Scalar(FP64, s).value == 70, lambda s: Scalar.from_value(s).value == 70),
+        lambda s: Vector.from_coo([1, 2], s, size=5, backend=place).get(2) == 70,
+        lambda s: Vector.from_scalar(s, 5, FP64, backend=place).get(4) == 70,
+        *(lambda s: s + 1 == 71, lambda s: s.dup().value == 70, lambda s: s == 70),
+    )
+    for use in uses:
+        for _ in range(2):
+            s = Scalar(FP64)
+            w << u + 1
+            s << w.reduce(monoid.max)
+            if not waits:
+                recorder.queue.flush()
+            assert use(s)
+            w[3] = s
+            assert w.get(3) == 70
+
+
+def test_a_scalar_that_another_device_has(place):
+    other = GpuBackend("sim", SimDevice())
+    u, v, w = full(place), full(other), full(other)
+    s, held = Scalar(FP64), []
+    for k in range(4):
+        u << u + 1
+        s << u.reduce(monoid.max)
+        recorder.queue.flush()
+        held.append(s.data.holder is place.device)
+        w << v * s
+        assert s.data.location is None  # the other device cannot read it there
+        s(accum=binary.plus) << v.reduce(monoid.min)
+        assert w.get(2) == 2 * (70 + k)
+        assert s.value == 70 + k
+    assert held[2:] == [True, True]
 
 
 def test_a_read_runs_what_waits(place):

@@ -411,13 +411,11 @@ class LoopScalars:
     leaves the number of the first that did, from 1, or 0.
     """
 
-    unsure: list[tuple[int, ops.ScalarRef]]
-
     def __init__(self, statements: Sequence[Statement], device: Device) -> None:
         read = [x for s in statements for x in s.scalars_read]
         written = distinct(s.out for s in statements if s.writes_scalar)
-        self._set(device, written, distinct([*written, *read]))
-        self.unsure = _unsure(statements, self.all)
+        found = distinct([*written, *read])
+        self._set(device, written, found, _unsure(statements, found))
 
     @classmethod
     def sure(
@@ -425,14 +423,17 @@ class LoopScalars:
     ) -> LoopScalars:
         """Return the scalars of statements that are known to find all values they read."""
         made = cls.__new__(cls)
-        made._set(device, written, found)
+        made._set(device, written, found, [])
         return made
 
     def _set(
-        self, device: Device, written: list[ops.ScalarValue], found: list[ops.ScalarValue]
+        self,
+        device: Device,
+        written: list[ops.ScalarValue],
+        found: list[ops.ScalarValue],
+        unsure: list[tuple[int, ops.ScalarRef]],
     ) -> None:
-        self._device, self.written, self.all = device, written, found
-        self.unsure = []
+        self._device, self.written, self.all, self.unsure = device, written, found, unsure
         self._out: Array = None  # of the run between `room` and `ran`
 
     def room(self) -> Array:

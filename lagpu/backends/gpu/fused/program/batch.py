@@ -22,7 +22,6 @@ from lagpu.backends.gpu.fused.program.run import (
     why_no_line,
 )
 from lagpu.backends.gpu.fused.program.text import (
-    Line,
     has_number,
     line_of,
     signature,
@@ -39,8 +38,14 @@ _KEY, _HANDLES, _NUMBERS = map(operator.itemgetter, range(3))  # of a `Line`
 AFTER = 2  # batches alike that run statement by statement; then a program is made
 WAITS = False  # whether the program is made at once, not in the background: for tests
 _MOST_KEPT = 4  # programs of batches alike
-_MOST_ROOM = 1 << 26  # bytes that a program keeps between two runs
+_MOST_WITH_ROOMS, _MOST_ROOM = 4, 1 << 25  # programs that keep rooms, and bytes of each
 _MOST_LINES = 4096  # whose keys are kept; then they get new numbers
+#: Of a matrix whose products take the device longer than the host takes for the next batch.
+_LONG = 1 << 23
+
+
+#: A `Line` with a number for its key, and whether the device takes long for the statement.
+BatchLine = tuple[int, tuple[Any, ...], tuple[Any, ...], bool]
 
 
 class Batches:
@@ -53,36 +58,45 @@ class Batches:
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
         self._numbers = itertools.count(1)
-        self._lines: dict[Any, int] = {}  # by their keys; 0 where the statement cannot join
+        #: By their keys: a number, 0 where the statement cannot join, and whether it has scalars.
+        self._lines: dict[Any, tuple[int, bool]] = {}
         self._known: dict[tuple[Any, ...], _Known] = {}
-        self._latest: _Kept | None = None  # the one that keeps its rooms
+        self._latest: list[_Kept] = []  # those that keep their rooms
         #: The last batch of such lines, with the ``id`` of each of its handles: no other one of the
         #: same objects needs its signature made.
         self._last: dict[tuple[Any, ...], tuple[list[int], _Known]] = {}
 
-    def line(self, statement: Statement) -> Line | None:
+    def line(self, statement: Statement) -> BatchLine | None:
         """See `protocol.Batches`: it writes a vector or a scalar, as lines of a kernel do."""
-        desc = statement.desc
         operation: Any = statement.operation
-        kind = type(operation)
+        kind, nvals = type(operation), 0
         if kind is ops.AssignScalar and operation.indices and not has_one_index(statement):
             return None
-        if kind is ops.Multiply and desc.mask and operation.matrix.nvals > MOST_ENTRIES:
-            return None
+        if kind is ops.Multiply:
+            nvals = operation.matrix.nvals
+            if nvals > MOST_ENTRIES and statement.desc.mask is not None:
+                return None
         line = line_of(statement)
         if line is None:
             return None
         key, handles, numbers = line
-        number = self._lines.get(key)
-        if number is None:
+        found = self._lines.get(key)
+        if found is None:
             if len(self._lines) >= _MOST_LINES:
                 self._lines.clear()
             number = next(self._numbers) if _is_line(statement) else 0
-            self._lines[key] = number
-        return (number, handles, numbers) if number else None
+            has_scalars = any(type(x) is ops.ScalarValue for x in handles)
+            found = self._lines[key] = number, has_scalars
+        number, has_scalars = found
+        if number and has_scalars:
+            device = self._counters.device
+            for x in handles:
+                if type(x) is ops.ScalarValue and x.holder is not None and x.holder is not device:
+                    x.get()  # this device cannot read the other one's memory
+        return (number, handles, numbers, nvals > _LONG) if number else None
 
     def plan(
-        self, statements: Sequence[Statement], lines: Sequence[Line], counted: Any
+        self, statements: Sequence[Statement], lines: Sequence[BatchLine], counted: Any
     ) -> Batch | None:
         """See `protocol.Batches`."""
         if counted is not None and all(s.out is not counted for s in statements):
@@ -100,10 +114,10 @@ class Batches:
             if kept.program.arguments.fit(handles):
                 if not kept.is_ready():
                     return None
-                if kept is not self._latest:
-                    if self._latest is not None and self._latest.rooms:
-                        self._latest.rooms = []
-                    self._latest = kept
+                if kept not in self._latest:
+                    self._latest.append(kept)
+                    if len(self._latest) > _MOST_WITH_ROOMS and (gone := self._latest.pop(0)).rooms:
+                        gone.rooms = []
                 return Batch(known, kept, statements, lines, named, handles, counted)
         if len(known.kept) < _MOST_KEPT:
             known.kept.append(_Kept(self._counters, statements, handles, counted))
@@ -112,7 +126,7 @@ class Batches:
     def _of(
         self,
         statements: Sequence[Statement],
-        lines: Sequence[Line],
+        lines: Sequence[BatchLine],
         named: list[Any],
         counted: Any,
     ) -> _Known:
@@ -258,7 +272,7 @@ class Batch(KernelLoop):
         known: _Known,
         kept: _Kept,
         statements: Sequence[Statement],
-        lines: Sequence[Line],
+        lines: Sequence[BatchLine],
         named: Sequence[Any],
         handles: Sequence[Any],
         counted: Any,

@@ -826,13 +826,15 @@ class Signature(NamedTuple):
     numbers: list[Any]
 
 
-def signature(lines: Sequence[Line], *ends: Handle | None) -> Signature:
+def signature(lines: Sequence[tuple[Any, ...]], *ends: Handle | None) -> Signature:
     """Return the signature of the lines of a body and of what its condition is on.
+
+    Each begins as a `Line` does.
 
     By it the programs of batches are kept, and of loops with scalars, whose bodies are not kept as
     records: to write the text takes longer than a short loop runs.
     """
-    named = [x for _, handles, _ in lines for x in handles]
+    named = [x for line in lines for x in line[1]]
     named += [x for x in ends if x is not None]
     found = {id(x): x for x in named}
     places = {of: k for k, of in enumerate(found)}
@@ -841,7 +843,7 @@ def signature(lines: Sequence[Line], *ends: Handle | None) -> Signature:
     kinds = [None if x is None else x.kind for x in ends]
     key = (*[line[0] for line in lines], *kinds, pattern, scalars)
     handles = [x for x in found.values() if type(x) is not ops.ScalarValue]
-    return Signature(key, handles, [x for *_, numbers in lines for x in numbers])
+    return Signature(key, handles, [x for line in lines for x in line[2]])
 
 
 def has_number(x: ops.ScalarValue) -> bool:
