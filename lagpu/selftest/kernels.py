@@ -101,11 +101,11 @@ def selected(
         A = graph.matrix(BOOL, place)
         yield _MULTI, functools.partial(algorithms.bfs_levels_multi, A, _MANY)
         if kind != "road":  # whose levels are many
+            central = functools.partial(algorithms.betweenness_centrality, seed=1)
             for k in _BATCHES:
-                yield (
-                    _BETWEENNESS,
-                    functools.partial(algorithms.betweenness_centrality, A, k, seed=1),
-                )
+                yield _BETWEENNESS, functools.partial(central, A, k)
+            B = small.matrix(BOOL, place)  # a batch of half of the vertices, and one vertex
+            yield _BETWEENNESS, functools.partial(central, B, B.nrows // 2 + 1, endpoints=True)
 
 
 def _call(row: Algorithm, inputs: Inputs) -> Callable[[], Any]:

@@ -196,7 +196,7 @@ def search_again(body: RecordedBody, frontier: Any, times: int | None) -> GridSe
     of = body.record.found.get((match.match_search, body.place_of(frontier)))
     if type(of) is not SearchBody or type(frontier) is not VectorStore:
         return None
-    handle: Any = body.handles[of.A.number]  # type: ignore[attr-defined]
+    handle: Any = body.handles[of.A.number]
     A = handle.csc()
     plan = A.kernels.get(_key(of, frontier, times))
     return None if plan is None else GridSearch(of.on(body, A), times, None, plan)
