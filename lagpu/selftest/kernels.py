@@ -33,6 +33,8 @@ TYPES: Mapping[str, tuple[DType, ...]] = {
 }
 _SIZES = {"hubs": (7, 5), "directed": (7, 5), "road": (12, 5)}  # and for what takes long
 _MULTI = next(row.key for row in ALGORITHMS if row.name == "bfs_levels_multi")
+_BETWEENNESS = next(row.key for row in ALGORITHMS if row.name == "betweenness_centrality")
+_BATCHES = (64, 32)  # sources that a batch takes, where levels are few
 _EDGES = next(row.key for row in ALGORITHMS if row.name == "edge_betweenness_centrality")
 _MANY = list(range(64))  # sources, which take other kernels than a few
 _ROOM = 25_000  # bytes of shared memory: tables fit, and bits of all vertices do not
@@ -98,6 +100,12 @@ def selected(
                     yield row.key, _call(row, few if long else inputs)
         A = graph.matrix(BOOL, place)
         yield _MULTI, functools.partial(algorithms.bfs_levels_multi, A, _MANY)
+        if kind != "road":  # whose levels are many
+            central = functools.partial(algorithms.betweenness_centrality, seed=1)
+            for k in _BATCHES:
+                yield _BETWEENNESS, functools.partial(central, A, k)
+            B = small.matrix(BOOL, place)  # a batch of half of the vertices, and one vertex
+            yield _BETWEENNESS, functools.partial(central, B, B.nrows // 2 + 1, endpoints=True)
 
 
 def _call(row: Algorithm, inputs: Inputs) -> Callable[[], Any]:

@@ -23,7 +23,6 @@ from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, bytes_of, require, s
 from lagpu.backends.gpu.storage.forms import csr_of, is_symmetric, why_no_csr
 from lagpu.backends.gpu.storage.stores import Counters, CscMatrix, VectorStore, nwords
 from lagpu.backends.match import MAX_ASSIGNMENTS, Assignment, SearchBody
-from lagpu.backends.policies import sparse_batch_size
 from lagpu.dtypes import BOOL, FP64, INT32, DType
 from lagpu.operations import Product, Rejection
 
@@ -117,12 +116,12 @@ def batch_size(A: CscMatrix, sources: int, levels: int, live: Sequence[tuple[DTy
     """Return how many sources to take at once; see `Backend.batch_size`.
 
     With few levels 64 or 32, with many levels a power of two from 128 to 4 if the matrix allows
-    per-source execution; the largest that the sources fill and whose matrices fit, else 1. If k x n
-    matrices are too large for a bitmap, as many as half of the free memory takes.
+    per-source execution; the largest that the sources fill and whose matrices fit, else 1. A
+    bitmap matrix is wide, so of a small matrix half of the rows at most.
     """
     device, n = A.device, A.shape[0]
     if bytes_of(FP64, (_SHALLOW[-1], n)) is None:
-        return sparse_batch_size(device.free_bytes(), n, A.nvals, sources, levels)
+        return max(1, min(sources, n // 2))
     shallow = levels <= _MOST_SHALLOW_LEVELS
     choices = _SHALLOW if shallow else () if why_not_per_source(A, 2) else _DEEP
     free = device.free_bytes()

@@ -1,5 +1,7 @@
 """Which matrices allow per-source execution: one thread block for each source."""
 
+import pytest
+
 from lagpu import BOOL, FP64, generators
 from lagpu.backends.gpu.fused import search_many as policy
 from lagpu.backends.gpu.fused.search_many import why_not_per_source
@@ -62,3 +64,13 @@ def test_matrices_count_twice_and_four_of_the_widest_besides():
     assert not policy._fit(live, k, n, needed - 1, per_source=False)
     assert not policy._fit(live, k, n, needed, per_source=True)
     assert not policy._fit([(FP64, 1)], k, 2 * k - 1, 1 << 40, per_source=False)  # not wide
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 34, 63])
+def test_batches_of_a_small_matrix_are_wide(place, n):
+    """Half of its rows: products of sparse matrices take what CuPy compiles, for seconds."""
+    A = generators.path(n, backend=place)
+    rows = policy.batch_size(A.data.store, n, 3, [(FP64, 2)])
+    assert rows == max(1, n // 2)
+    assert n == 1 or bitmap.fits(place.device, FP64, (rows, n))
+    assert policy.batch_size(A.data.store, 1, 3, [(FP64, 2)]) == 1
