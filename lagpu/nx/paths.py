@@ -259,6 +259,7 @@ def has_path(G: Graph, source: Any, target: Any) -> bool:
 def average_shortest_path_length(G: Graph) -> float:
     """Return the mean distance of two nodes."""
     n, total = len(G), 0
+    levels: Any
     if n == 1:
         return 0
     A = G.matrix()
@@ -291,8 +292,9 @@ def _distances(
     if nearest and values is not None and values.size and values.min() < 0:
         raise NotImplementedError("lagpu: Dijkstra's algorithm with negative weights")
     A = G.matrix(weight, "min", back=back)
+    bounded = nearest and cutoff is not None and cutoff >= 0
     try:
-        found = algorithms.bellman_ford(A, start)
+        found = algorithms.bellman_ford(A, start, limit=float(cutoff) if bounded else None)
     except CycleFound as error:
         raise nx.NetworkXUnbounded("Negative cycle detected.") from error
     reached, distances = found.to_coo()
