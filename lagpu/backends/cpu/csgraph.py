@@ -267,7 +267,7 @@ def _relaxation(body: Sequence[Statement], until: Until) -> WholeLoop | Rejectio
         return Rejection("csgraph takes finite lengths of 0 or more")
     if not _is_relaxed(graph, near, known, worse, limit):
         return Rejection("it begins with numbers that are not relaxed")
-    starts = np.flatnonzero((near < known) & (near <= limit))
+    starts = np.flatnonzero(near < known)
     reached = np.minimum(known, _distances(graph, starts, near[starts], limit))
     where = np.flatnonzero(np.isfinite(reached))
     if kind is INT64 and reached[where].max(initial=0) >= _EXACT:
