@@ -60,7 +60,7 @@ TARGETS = {
         "--backend=sim",
     ),
     "fusing": (
-        "lagpu/backends/gpu/fused/match.py lagpu/backends/gpu/fused/plan.py "
+        "lagpu/backends/match.py lagpu/backends/gpu/fused/plan.py "
         "lagpu/backends/gpu/fused/search_many.py lagpu/backends/gpu/fused/emit.py "
         "lagpu/backends/gpu/fused/program/run.py lagpu/backends/gpu/fused/program/text.py",
         "tests/backends/gpu/fused/program/test_program.py tests/backends/gpu/fused/test_plan.py "
@@ -68,7 +68,7 @@ TARGETS = {
         "tests/backends/gpu/fused/program/test_program_kept.py "
         "tests/backends/gpu/fused/test_policy.py "
         "tests/backends/gpu/fused/test_sweep_vector.py "
-        "tests/backends/gpu/fused/test_policy_depth.py tests/backends/gpu/fused/test_match.py "
+        "tests/backends/gpu/fused/test_policy_depth.py tests/backends/test_match.py "
         "tests/backends/gpu/fused/test_search_grid_values.py "
         "tests/backends/gpu/profile/test_log_rows.py tests/core/test_views.py "
         "tests/loops --backend=sim",
@@ -95,7 +95,7 @@ TARGETS = {
         "tests/core/test_matrix.py tests/backends/gpu/ops/test_spmv.py --backend=sim",
     ),
     "cpu": (
-        "lagpu/backends/cpu/statements.py "
+        "lagpu/backends/cpu/statements.py lagpu/backends/cpu/csgraph.py lagpu/host/ordered.py "
         "lagpu/backends/cpu/handles.py lagpu/backends/cpu/workarounds.py",
         "tests/backends/cpu tests/algebra/test_operators_logic.py "
         "tests/algebra/test_operators_table.py tests/core/test_vector.py "

@@ -20,7 +20,9 @@ from lagpu.loops.loop import loop
 _WIDTH = 8  # default delta, in units of the largest weight over the mean degree
 
 
-def sssp(A: Matrix, source: int, *, delta: float | None = None) -> Vector:
+def sssp(
+    A: Matrix, source: int, *, delta: float | None = None, limit: float | None = None
+) -> Vector:
     """Return each vertex's distance from `source` over the weights of `A`.
 
     Parameters
@@ -29,6 +31,8 @@ def sssp(A: Matrix, source: int, *, delta: float | None = None) -> Vector:
         As in `bellman_ford`.
     delta : float, optional
         Step of `delta_stepping`; by default the algorithm is `bellman_ford`.
+    limit : float, optional
+        Largest distance, as in `bellman_ford`, which takes no `delta`.
 
     Returns
     -------
@@ -46,10 +50,14 @@ def sssp(A: Matrix, source: int, *, delta: float | None = None) -> Vector:
     >>> sssp(A, 0).to_dense().tolist()
     [0, 1, 3]
     """
-    return bellman_ford(A, source) if delta is None else delta_stepping(A, source, delta)
+    if delta is None:
+        return bellman_ford(A, source, limit=limit)
+    if limit is not None:
+        raise InvalidValue("sssp: delta-stepping has no limit. Leave out delta.")
+    return delta_stepping(A, source, delta)
 
 
-def bellman_ford(A: Matrix, source: int) -> Vector:
+def bellman_ford(A: Matrix, source: int, *, limit: float | None = None) -> Vector:
     """Return each vertex's distance from `source`; weights may be negative, but not cycles.
 
     Parameters
@@ -58,11 +66,13 @@ def bellman_ford(A: Matrix, source: int) -> Vector:
         Entry (i, j) is the length of the edge i -> j; True counts 1.
     source : int
         ``0 <= source < n``.
+    limit : float, optional
+        Largest distance, 0 or more, of lengths of 0 or more: the search goes no farther.
 
     Returns
     -------
     Vector, (n,), INT64, or FP64 if the weights are floats
-        0 at the source; a vertex that cannot be reached has no entry.
+        0 at the source; a vertex that cannot be reached, or is beyond the limit, has no entry.
 
     Raises
     ------
@@ -70,9 +80,10 @@ def bellman_ford(A: Matrix, source: int) -> Vector:
         If a cycle of negative length can be reached, or a cycle that rounding makes negative; the
         error has the vertices as ``cycle``.
     InvalidValue
-        If a weight is NaN or infinite, or integer lengths may exceed 64 bits.
+        If a weight is NaN or infinite, integer lengths may exceed 64 bits, or there is a limit and
+        it or a weight is negative.
     DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, or `source` is not a vertex.
+        If `A` is not square, `source` is not a vertex, or `limit` is not a number.
 
     Notes
     -----
@@ -95,6 +106,14 @@ def bellman_ford(A: Matrix, source: int) -> Vector:
     nearer = Vector(kind, A.nrows, like=A, name="nearer")
     worse = Vector(BOOL, A.nrows, like=A, name="worse")
     nearer[source] = 0
+    if limit is not None and (most := _most(A, limit)) is not None:
+        for _ in loop(until_empty=nearer):
+            nearer(~worse.V, replace=True) << nearer
+            nearer << nearer.select("valuele", most)
+            distances(nearer.S) << nearer
+            nearer << semiring.min_plus(nearer @ A)
+            worse << nearer.ewise_mult(distances, binary.ge)
+        return distances
     for _ in loop(until_empty=nearer, times=A.nrows + 1):
         nearer(~worse.V, replace=True) << nearer
         distances(nearer.S) << nearer
@@ -147,9 +166,7 @@ def delta_stepping(A: Matrix, source: int, delta: float | None = None) -> Vector
     """
     source = source_vertex(A, source)
     A = _lengths(A, "delta_stepping")
-    least = A.reduce("min").new().value
-    if least is not None and least < 0:
-        raise InvalidValue(f"delta_stepping: a weight is {least} < 0. Use bellman_ford.")
+    _require_no_negative(A, "delta_stepping")
     delta = _step(A, delta)
     kind = FP64 if A.dtype.is_float else INT64
     distances = Vector(kind, A.nrows, like=A, name="distances")
@@ -170,6 +187,22 @@ def delta_stepping(A: Matrix, source: int, delta: float | None = None) -> Vector
         distances(nearer.S) << nearer
         waiting(nearer.S) << nearer
     return distances
+
+
+def _most(A: Matrix, limit: Any) -> Any:
+    """Return a limit as an int or a float like the weights; None if it is infinite."""
+    if not number(limit, "bellman_ford: limit") >= 0:
+        raise InvalidValue(f"bellman_ford: limit {limit} is not 0 or more.")
+    _require_no_negative(A, "bellman_ford: with a limit")
+    if A.dtype.is_float or limit == math.inf:
+        return None if limit == math.inf else float(limit)
+    return min(math.floor(limit), 2**63 - 1)
+
+
+def _require_no_negative(A: Matrix, what: str) -> None:
+    least = A.reduce("min").new().value
+    if least is not None and least < 0:
+        raise InvalidValue(f"{what}: a weight is {least} < 0. Use bellman_ford without a limit.")
 
 
 def _lengths(A: Matrix, name: str) -> Matrix:

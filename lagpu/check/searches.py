@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -416,7 +417,7 @@ DISTANCE_RULES = (
 )
 
 
-def check_distances(A: Any, source: int, distances: Any) -> CheckReport:
+def check_distances(A: Any, source: int, distances: Any, limit: float = math.inf) -> CheckReport:
     """Prove that distances are the lengths of shortest paths from a source, or raise.
 
     Parameters
@@ -427,6 +428,8 @@ def check_distances(A: Any, source: int, distances: Any) -> CheckReport:
         ``0 <= source < n``.
     distances : result, (n,)
         Distance of each reached vertex.
+    limit : float
+        Largest distance: a vertex that is farther away must have none.
 
     Returns
     -------
@@ -443,14 +446,19 @@ def check_distances(A: Any, source: int, distances: Any) -> CheckReport:
     proof = Proof("check_distances", DISTANCE_RULES, A, source, values=True)
     distance, present = proof.at_source(distances, "distances", "distance", 0)
     edges = proof.edges
-    begun = edges.at_ends(lambda e: present[e.begin], np.logical_or, False)
-    proof.refuse(1, begun & ~present, lambda v: "no distance")
 
     def through(e: Edges) -> Array:
         return np.asarray(distance[e.begin] + e.lengths)
 
+    def is_begun(e: Edges) -> Array:
+        return present[e.begin] & (through(e) <= limit)
+
+    begun = edges.at_ends(is_begun, np.logical_or, False)
+    proof.refuse(1, begun & ~present, lambda v: "no distance")
+    proof.refuse(3, present & (distance > limit), lambda v: f"{distance[v]} is beyond the limit")
+
     def is_short(e: Edges) -> Array:
-        return present[e.begin] & ~(distance[e.end] <= through(e))
+        return is_begun(e) & ~(distance[e.end] <= through(e))
 
     def shortcut(v: int) -> str:
         u = edges.first(lambda e: is_short(e) & (e.end == v))[v]

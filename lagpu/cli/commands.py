@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import math
 import random
 import re
 from collections.abc import Callable, Mapping
@@ -501,8 +502,12 @@ _SOURCE = value(str, REQUIRED, "Vertex to start from.", "--source", "-s", metava
 _SEED = option(int, "Seed of a generated graph, and of the algorithm.", min=0)
 
 
-@_algorithm(source=_SOURCE, delta=option(float, "Step of delta-stepping; without it Bellman-Ford."))
-def sssp(source: str, delta: float | None) -> Job:
+@_algorithm(
+    source=_SOURCE,
+    delta=option(float, "Step of delta-stepping; without it Bellman-Ford."),
+    limit=option(float, "Go no farther than this; of lengths of 0 or more."),
+)
+def sssp(source: str, delta: float | None, limit: float | None) -> Job:
     """Find the distances from one vertex over the weights of a graph.
 
     The shorter of two lengths counts for an edge that the file gives twice.
@@ -511,8 +516,11 @@ def sssp(source: str, delta: float | None) -> Job:
     def facts(found: Vector, start: int) -> dict[str, Any]:
         return {"source": start, "reached": found.nvals, "farthest": ranking(found)}
 
-    vertices = {"--source": source}
-    return Job("sssp", facts, {"delta": delta}, vertices, dup_op=SHORTEST)
+    def prove(checkers: Any, A: Matrix, start: int, found: Vector) -> Any:
+        return checkers.check_distances(A, start, found, math.inf if limit is None else limit)
+
+    more = {"delta": delta, "limit": limit}
+    return Job("sssp", facts, more, {"--source": source}, prove=prove, dup_op=SHORTEST)
 
 
 @_algorithm(

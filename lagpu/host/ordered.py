@@ -74,7 +74,7 @@ def ordered(graph: Graph, starts: Array, gone: Array = NONE) -> tuple[Array, Arr
     from scipy.sparse import csgraph
 
     if len(gone):
-        graph = graph.without(np.concatenate([gone, starts]))
+        graph = graph.without(gone)
     elif len(starts) == 1:
         order, parents = csgraph.breadth_first_order(graph.csr(), int(starts[0]))
         return order, parents

@@ -38,19 +38,13 @@ def _steps(limit: Any) -> int | None:
     return max(0, found)
 
 
-def levels_from(
-    G: Graph, sources: Sequence[int], limit: Any = None, *, back: bool = False
-) -> Array:
-    """Return the distance of each vertex from the nearest source, (n,), -1 if not reached."""
-    if not sources:
-        return np.full(len(G), -1)
+def levels_from(G: Graph, source: int, limit: Any = None, *, back: bool = False) -> Array:
+    """Return the distance of each vertex from a source, (n,), -1 if not reached."""
     A, most = G.matrix(back=back), _steps(limit)
-    if most is not None:
-        found = algorithms.neighborhood(A, list(sources), most)
-    elif len(sources) == 1:
-        found = algorithms.bfs_levels(A, sources[0])
+    if most is None:
+        found = algorithms.bfs_levels(A, source)
     else:
-        found = algorithms.bfs_levels_joint(A, list(sources))
+        found = algorithms.neighborhood(A, source, most)
     levels: Array = found.to_dense(-1)
     return levels
 
@@ -169,7 +163,7 @@ def bfs_layers(G: Graph, sources: Any) -> Iterator[list[Any]]:
 def descendants_at_distance(G: Graph, source: Any, distance: Any) -> set[Any]:
     """Return the nodes of one distance from a node."""
     start = require(G, source, _UNKNOWN, nx.NetworkXError)
-    return G.where((distance >= 0) & (levels_from(G, [start], distance) == distance))
+    return G.where((distance >= 0) & (levels_from(G, start, distance) == distance))
 
 
 @answers(quick=True)
@@ -187,7 +181,7 @@ def ancestors(G: Graph, source: Any) -> set[Any]:
 def _reached(G: Graph, source: Any, back: bool) -> set[Any]:
     kind = "digraph" if G.is_directed() else "graph"
     start = require(G, source, f"The node {{}} is not in the {kind}.", nx.NetworkXError)
-    return G.where(levels_from(G, [start], back=back) > 0)
+    return G.where(levels_from(G, start, back=back) > 0)
 
 
 def _lengths(G: Graph, start: int, cutoff: Any, *, back: bool = False) -> dict[Any, int]:
@@ -259,6 +253,7 @@ def has_path(G: Graph, source: Any, target: Any) -> bool:
 def average_shortest_path_length(G: Graph) -> float:
     """Return the mean distance of two nodes."""
     n, total = len(G), 0
+    levels: Any
     if n == 1:
         return 0
     A = G.matrix()
@@ -291,8 +286,9 @@ def _distances(
     if nearest and values is not None and values.size and values.min() < 0:
         raise NotImplementedError("lagpu: Dijkstra's algorithm with negative weights")
     A = G.matrix(weight, "min", back=back)
+    bounded = nearest and cutoff is not None and cutoff >= 0
     try:
-        found = algorithms.bellman_ford(A, start)
+        found = algorithms.bellman_ford(A, start, limit=float(cutoff) if bounded else None)
     except CycleFound as error:
         raise nx.NetworkXUnbounded("Negative cycle detected.") from error
     reached, distances = found.to_coo()

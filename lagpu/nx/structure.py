@@ -53,13 +53,13 @@ def number_connected_components(G: Graph) -> int:
 @answers(quick=True, not_for=("directed",))
 def is_connected(G: Graph) -> bool:
     """Return True if there is one component."""
-    return bool((levels_from(G, [0]) >= 0).all())
+    return bool((levels_from(G, 0) >= 0).all())
 
 
 @answers(quick=True, not_for=("directed",))
 def node_connected_component(G: Graph, n: Any) -> set[Any]:
     """Return the component of a node."""
-    return G.where(levels_from(G, [G.index[n]]) >= 0)
+    return G.where(levels_from(G, G.index[n]) >= 0)
 
 
 @answers(quick=True)
@@ -101,7 +101,7 @@ def number_strongly_connected_components(G: Graph) -> int:
 @answers(quick=True)
 def is_strongly_connected(G: Graph) -> bool:
     """Return True if there is one strong component."""
-    return all((levels_from(G, [0], back=back) >= 0).all() for back in (False, True))
+    return all((levels_from(G, 0, back=back) >= 0).all() for back in (False, True))
 
 
 @answers(by_level=True, not_for=("multigraph",))

@@ -259,3 +259,35 @@ def test_wrong_distances_are_refused(faults, message):
 def test_the_report_of_right_distances():
     report = check_distances(A, 0, (np.array(list(RIGHT)), np.array(list(RIGHT.values()))))
     assert (report.reached, report.depth, report.edges) == (4, 2, 5)
+
+
+@pytest.mark.parametrize("dtype", ["INT64", "FP64", "BOOL"])
+@pytest.mark.parametrize("limit", [0, 2.5, 7, 10**30, math.inf])
+def test_a_limit_leaves_out_what_is_farther(backend, dtype, limit):
+    rng = np.random.default_rng(3)
+    rows, cols = rng.integers(0, 40, (2, 90))
+    weights = rng.integers(0, 5, 90)
+    A = Matrix.from_coo(
+        rows, cols, weights, dtype, nrows=40, ncols=40, dup_op=lagpu.binary.min, backend=backend
+    )
+    found, whole = sssp(A, 3, limit=limit), sssp(A, 3)
+    assert found.isequal(whole.select("valuele", min(limit, 2**40)).new())
+    assert check_distances(A, 3, found, limit)
+    if limit == 2.5:
+        with pytest.raises(CheckFailed, match="no distance"):
+            check_distances(A, 3, found)
+        with pytest.raises(CheckFailed, match="beyond the limit"):
+            check_distances(A, 3, whole, limit)
+
+
+def test_limits_that_are_refused(backend):
+    A = Matrix.from_coo([0, 1], [1, 2], [1, -2], nrows=3, ncols=3, backend=backend)
+    for limit in (-1, math.nan):
+        with pytest.raises(InvalidValue, match="is not 0 or more"):
+            bellman_ford(A, 0, limit=limit)
+    with pytest.raises(InvalidValue, match="a weight is -2 < 0"):
+        sssp(A, 0, limit=5)
+    with pytest.raises(InvalidValue, match="has no limit"):
+        sssp(A, 0, limit=5, delta=1)
+    with pytest.raises(DomainMismatch, match="is not a number"):
+        sssp(A, 0, limit="5")

@@ -23,6 +23,7 @@ ACYCLIC = "0 1\n1 2\n0 2\n3 0\n"
 COMMANDS = {
     "sssp": (["-s", 1], {"algorithm": "sssp", "source": 1}),
     "sssp delta": (["-s", 1, "--delta", 2], {"algorithm": "sssp"}),
+    "sssp limit": (["-s", 1, "--limit", 2], {"algorithm": "sssp"}),
     "components": ([], {"algorithm": "connected_components"}),
     "components bfs": (["--method", "bfs"], {"algorithm": "connected_components"}),
     "components strong": (["--strong"], {"algorithm": "strongly_connected_components"}),
@@ -340,6 +341,7 @@ WRONG = {
     "no source": (["sssp", "path:3"], "Missing option '--source'"),
     "source too large": (["sssp", "path:3", "-s", 3], "index 3 is outside 0 .. 2"),
     "delta is a word": (["sssp", "path:3", "-s", 0, "--delta", "x"], "--delta"),
+    "negative limit": (["sssp", "path:3", "-s", 0, "--limit", -1], "limit -1.0 is not 0 or more"),
     "negative delta": (["sssp", "path:3", "-s", 0, "--delta", -1], "delta -1.0 is not above 0"),
     "unknown method": (["components", "path:3", "--method", "dfs"], "--method"),
     "alpha": (["pagerank", "path:3", "--alpha", 2], "alpha 2.0 is not a probability"),

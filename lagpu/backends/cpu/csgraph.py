@@ -6,13 +6,14 @@ that they would leave at its end, or why it cannot.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from lagpu import operations as ops
-from lagpu.algebra.tables import binary, monoid, semiring
+from lagpu.algebra.tables import binary, indexunary, monoid, semiring
 from lagpu.backends.cpu import handles, statements
 from lagpu.backends.cpu.handles import LOCK, Box, gb
 from lagpu.backends.cpu.workarounds import boxed
@@ -242,11 +243,17 @@ class Steps:
 # -------------------------------------------------------------------------------------- relaxations
 def _relaxation(body: Sequence[Statement], until: Until) -> WholeLoop | Rejection:
     """Find distances by Dijkstra's algorithm, in FP64; its order of edges is as good as any."""
+    f: Any = until.empty
+    limit = math.inf
+    if len(body) == 5 and body[1][:2] == (f, Descriptor()) and not body[1].scalars:
+        kept = body[1].operation
+        if isinstance(kept, ops.Select) and (kept.operand, kept.op) == (f, indexunary.valuele):
+            body, limit = [body[0], *body[2:]], float(kept.thunk)
     found = match_relaxation(body, until.empty)
     if isinstance(found, Rejection):
         return found
-    A, f, d, worse, product, _ = found
-    n, kind = A.shape[0], f.dtype
+    A, _, d, worse, product, _ = found
+    n, kind = A.shape[0], found.frontier.dtype
     kinds = {kind, d.dtype, product.domain, product.result}
     if product.semiring is not semiring.min_plus or len(kinds) > 1 or kind not in (FP64, INT64):
         return Rejection("csgraph has distances of FP64 and INT64 alone")
@@ -258,10 +265,10 @@ def _relaxation(body: Sequence[Statement], until: Until) -> WholeLoop | Rejectio
     near, known = _dense(f), _dense(d)
     if not (weights.min(initial=0) >= 0 and longest < np.finfo(float).max / 4 and near.min() >= 0):
         return Rejection("csgraph takes finite lengths of 0 or more")
-    if not _is_relaxed(graph, near, known, worse):
+    if not _is_relaxed(graph, near, known, worse, limit):
         return Rejection("it begins with numbers that are not relaxed")
     starts = np.flatnonzero(near < known)
-    reached = np.minimum(known, _distances(graph, starts, near[starts]))
+    reached = np.minimum(known, _distances(graph, starts, near[starts], limit))
     where = np.flatnonzero(np.isfinite(reached))
     if kind is INT64 and reached[where].max(initial=0) >= _EXACT:
         return Rejection("distances are beyond 2**53")
@@ -278,8 +285,8 @@ def _dense(x: Box) -> Array:
     return found
 
 
-def _is_relaxed(graph: Graph, near: Array, known: Array, worse: Box) -> bool:
-    """Whether no edge out of a vertex of `known` gives a number that is in neither vector.
+def _is_relaxed(graph: Graph, near: Array, known: Array, worse: Box, limit: float) -> bool:
+    """Whether no edge out of a vertex of `known` gives a number that neither vector has.
 
     The marks of `worse` must be those of the numbers that are no better.
     """
@@ -292,10 +299,10 @@ def _is_relaxed(graph: Graph, near: Array, known: Array, worse: Box) -> bool:
         return True
     with np.errstate(over="ignore"):  # beyond the largest number they are infinite
         through = np.repeat(known, np.diff(graph.ptr)) + graph.weights()
-    return bool((through >= np.minimum(near, known)[graph.idx]).all())
+    return bool(((through >= np.minimum(near, known)[graph.idx]) | (through > limit)).all())
 
 
-def _distances(graph: Graph, starts: Array, numbers: Array) -> Array:
+def _distances(graph: Graph, starts: Array, numbers: Array, limit: float) -> Array:
     """Return distances, (n,), from vertices that have numbers of their own."""
     from scipy.sparse import csgraph
 
@@ -303,7 +310,7 @@ def _distances(graph: Graph, starts: Array, numbers: Array) -> Array:
         whole, start = graph.csr(graph.weights()), starts[0]
     else:
         whole, start = graph.csr(graph.weights(), numbers, starts), graph.n
-    found: Array = csgraph.dijkstra(whole, indices=[start])[0]
+    found: Array = csgraph.dijkstra(whole, indices=[start], limit=limit)[0]
     return found[: graph.n]
 
 

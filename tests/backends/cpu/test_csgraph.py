@@ -203,6 +203,33 @@ def test_relaxations(kind):
     assert entries(algorithms.sssp(A, 3)) == entries(expected)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("limit", [0, 2.5, 20, 45])
+def test_relaxations_with_a_limit(kind, limit):
+    A = graph(kind)
+    most = limit if kind == "floats" else int(limit)
+
+    def program():
+        distances, nearer = (Vector(FP64 if A.dtype.is_float else INT64, N, like=A) for _ in "dn")
+        worse = Vector(BOOL, N, like=A)
+        nearer[12] = 0
+        for _ in loop(until_empty=nearer):
+            nearer(~worse.V, replace=True) << nearer
+            nearer << nearer.select("valuele", most)
+            distances(nearer.S) << nearer
+            nearer << semiring.min_plus(nearer @ A)
+            worse << nearer.ewise_mult(distances, binary.ge)
+        return distances, nearer, worse
+
+    found = program()
+    with lagpu.eager():
+        assert [*map(entries, found)] == [*map(entries, program())]
+        expected = algorithms.sssp(A, 12).select("valuele", most).new()
+    if limit > 10:
+        as_statements(program, "dijkstra")
+    assert entries(algorithms.sssp(A, 12, limit=limit)) == entries(expected)
+
+
 def test_what_no_relaxation_has_left_is_left_to_the_statements(least):
     """A number that was not relaxed, or a mark that does not fit, changes what a loop finds."""
     A = graph("directed")
@@ -217,6 +244,20 @@ def test_what_no_relaxation_has_left_is_left_to_the_statements(least):
 
 def test_what_csgraph_cannot_runs_by_statements():
     A = graph("directed")
+
+    def one_statement():
+        v = Vector.from_dense(np.arange(N), like=A)
+        for _ in loop(until_empty=v, times=30):
+            v << semiring.max_first(v @ A)
+        return (v,)
+
+    def ewise():
+        v, w = Vector.from_dense(np.arange(N), like=A), Vector(INT64, N, like=A)
+        for _ in loop(until_unchanged=v):
+            w << semiring.min_first(v @ A)
+            v(accum=binary.min) << w
+        return v, w
+
     negative = A.dup()
     negative << A.apply("minus", right=4)
     negative = negative.select("triu", 1).new()
@@ -230,6 +271,8 @@ def test_what_csgraph_cannot_runs_by_statements():
         relax(A, [(2, 0)], times=7),
         lambda: (algorithms.neighborhood(A, 2, 9),),
         lambda: (algorithms.delta_stepping(A, 2),),
+        one_statement,
+        ewise,
     ):
         found = program()
         assert PLACE.last_loop == BY_ITSELF
@@ -336,7 +379,7 @@ def test_sweeps(kind, count, program, at):
     levels, paths = count(A, at)
     for _ in range(2):
         as_statements(lambda: program(A, levels, paths), "spsolve_triangular", rounded=True)
-    count(A, at[::-1])
+    count(A, [20, 50])
     as_statements(lambda: program(A, levels, paths), "spsolve_triangular", rounded=True)
 
 

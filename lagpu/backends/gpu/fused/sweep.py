@@ -240,7 +240,7 @@ def _match(
 ) -> SweepBody | Rejection:
     """Match a body whose matrix has the form that the product needs."""
     body = match_sweep(statements, here, above)
-    if isinstance(body, Rejection) or not body.multiply.product.transpose:
+    if isinstance(body, Rejection) or body.multiply.product.transpose:
         return body
     lacking = why_no_csr(body.multiply.matrix.csc())
     return Rejection(f"a sweep needs the matrix by rows too, and {lacking}") if lacking else body

@@ -3,7 +3,9 @@
 import pytest
 
 from lagpu import BOOL, INT32, Matrix, Scalar, Vector, binary, loop, semiring
+from lagpu.backends import match
 from lagpu.backends.gpu.fused import plan
+from lagpu.backends.gpu.kernels import constant
 from lagpu.operations import Rejection
 
 # ---- loops: functions of their own, without assert, so that pytest leaves their code alone
@@ -279,3 +281,8 @@ def test_which_value_every_product_has(place, monkeypatch, ring, values, weight,
     with pytest.raises(Planned) as caught:
         forwards(A, F, Matrix(INT32, 2, 9, like=A), semiring[ring])
     assert caught.value.args == (constant,)
+
+
+def test_assignments_have_the_numbers_of_the_kernels():
+    numbers = [constant(name) for name in ("kDepth", "kValue", "kNumber")]
+    assert numbers == [match.DEPTH, match.VALUE, match.NUMBER]
