@@ -259,7 +259,7 @@ def average_shortest_path_length(G: Graph) -> float:
     A = G.matrix()
     for some in betweenness.batches(A, list(range(n)), None):
         if len(some) == 1:
-            levels: Any = algorithms.bfs_levels(A, some[0])
+            levels = algorithms.bfs_levels(A, some[0])
         else:
             levels = algorithms.bfs_levels_multi(A, some)
         if levels.nvals < len(some) * n:
