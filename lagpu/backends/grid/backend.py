@@ -433,7 +433,9 @@ class GridBackend:
     # ------------------------------------------------------------------- objects: made, read
     def vector(self, dtype: DType, size: int) -> GridHandle:
         """See `Backend`."""
-        return self.pieces.empty(dtype, (size,))
+        made = self.pieces.empty(dtype, (size,))
+        made.count = 0
+        return made
 
     def matrix(self, dtype: DType, shape: tuple[int, int]) -> GridHandle:
         """See `Backend`."""
@@ -642,8 +644,10 @@ class GridBackend:
     # ----------------------------------------------------------------------- objects: changed
     def vector_set(self, v: GridHandle, i: int, value: Any) -> None:
         """See `Backend`: in place, so all processes synchronize first."""
+        before = v.count
         for place, part, at in self._owner_of(v, i):
             place.vector_set(part, at, value)
+        v.count = 1 if before == 0 else None
 
     def vector_remove(self, v: GridHandle, i: int) -> None:
         """See `Backend`: in place, as `vector_set`."""
@@ -653,6 +657,7 @@ class GridBackend:
     def _owner_of(self, v: GridHandle, i: int) -> list[tuple[Backend, Any, int]]:
         """Return (place, part, position) of an index, if its owner is here."""
         self.pieces.engine.barrier(last=True)
+        v.count = None
         by = self.pieces.partition(v.shape[0])
         owner, at = by.owner(i), by.position(i)
         return [(place, v.parts[k], at) for k, p, place in self.pieces if p == owner]

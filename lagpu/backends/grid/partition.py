@@ -368,13 +368,15 @@ class GridHandle:
         The transpose, once an operation has needed it.
     degrees : list of array or None
         The entries in the row of each vertex of each local piece, once a search has needed them.
+    count : int or None
+        The entries of the whole where that needs no message: of a new vector, and of one entry.
     copies : dict
         The copy on each sub-cluster of one device, by its number, where there was room to keep it.
     """
 
     __slots__ = (
-        "__weakref__", "copies", "degrees", "dtype", "number", "parts", "shape", "symmetric",
-        "turned",
+        "__weakref__", "copies", "count", "degrees", "dtype", "number", "parts", "shape",
+        "symmetric", "turned",
     )  # fmt: skip
 
     def __init__(self, parts: Sequence[Handle], dtype: DType, shape: tuple[int, ...]) -> None:
@@ -383,6 +385,7 @@ class GridHandle:
         self._take(list(parts), shape)
 
     def _take(self, parts: list[Handle], shape: tuple[int, ...]) -> None:
+        self.count: int | None = None
         self.symmetric: bool | None = None
         self.turned: GridHandle | None = None
         self.degrees: list[Array] | None = None

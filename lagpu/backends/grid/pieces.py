@@ -297,6 +297,8 @@ class Pieces:
 
     def nvals(self, x: GridHandle) -> int:
         """Return the number of entries of the whole."""
+        if x.count is not None:
+            return x.count
         known: list[Any] = [getattr(part, "known", None) for part in x.parts]
         if self.engine.alone and None not in known:
             return sum(known)

@@ -201,6 +201,24 @@ def test_as_on_cpu_in_pieces_on_devices(name):
     assert plain(PROGRAMS[name](Few("grid:2:sim", 33))) == wanted
 
 
+def test_the_entries_of_a_new_vector_are_known():
+    v = Vector(INT64, 9, backend=backends.get("grid:3:cpu"))
+    counts = [v.nvals]
+    for change in (
+        lambda: v.__setitem__(3, 1),
+        lambda: v.__setitem__(3, 2),
+        lambda: v.__setitem__(4, 2),
+        lambda: v.__delitem__(3),
+        v.clear,
+        lambda: v.__setitem__(5, 2),
+        lambda: v(v.S) << 7,
+        lambda: v << 7,
+    ):
+        change()
+        counts.append(v.nvals)
+    assert counts == [0, 1, 1, 2, 1, 0, 1, 1, 9]
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_one_piece_is_its_place(name):
     """It runs whole statements, in place; facts about a matrix of before do not hold then."""

@@ -67,6 +67,13 @@ assert rows(t) and rows(t) == rows(u)
 pieces = {p.name for r in t.rows for p in r.phases or ()}
 assert pieces == {f"piece {p}" for p in range(size)}, pieces
 
+processes, calls = engine._processes, []
+processes._compared, usual = 0, processes._synchronize
+processes._synchronize = lambda *a, **k: calls.append(processes._method) or usual(*a, **k)
+al.bfs_levels(A, 3)
+assert calls == ["vector_set", "search", "search"], calls  # its launch and its end
+del processes._synchronize
+
 held = engine._windows
 count = len(held)
 del A, alone, t, u, one

@@ -167,10 +167,14 @@ LG_DEVICE void each_of(const i32* list, u32 count, Each each) {
 
 // Send what is in found_words to the owners, and forget it here: words, or lists, whose lengths are
 // counted in `sent`.
+LG_DEVICE void fold_word(const Places& all, i64 w, u32 bits) {
+  all.inbox(all.in_row(all.column_of(w)), all.column())[all.of_owner(w)] = bits;
+}
+
 LG_DEVICE void fold_words(const Search& s, const Places& all) {
   for (i64 w = global_thread(); w < (s.n + 31) / 32; w += global_threads()) {
     const u32 bits = load_cg(&s.found_words[w]);
-    all.inbox(all.in_row(all.column_of(w)), all.column())[all.of_owner(w)] = bits;
+    fold_word(all, w, bits);
     if (bits) s.found_words[w] = 0;
   }
 }
@@ -393,7 +397,10 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     if (listed || (pulls && share)) grid_sync(barrier);
     if (looks(turn) && global_thread() == 0 && is_stopped(stop)) *stops = kStops;
     if (pulls) {
-      const auto leave = [&](u32 w, u32 found) { s.found_words[w] = found; };
+      const auto leave = [&](u32 w, u32 found) {
+        s.found_words[w] = found;
+        if (!lists_now) fold_word(all, w, found);  // at once
+      };
       pull(s, depth, block, &tally, leave);
       pull_deferred(s, depth, block, &tally, leave);
     } else {
@@ -408,9 +415,10 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
     if (block_thread() == 0 && visits) atomic_add(open, u64(0) - visits);
     if (lists_now)
       fold_lists(s, all, turn, sent, barrier);
-    else
+    else if (!pulls)
       fold_words(s, all);
     LG_LOGGED(note_arrival(s, 0);)
+    // Also in one column, where nothing is sent: frontiers are written next.
     barrier_of_all(&all.peers, *stops, 0, true);
     if (now.verdict) break;
     LG_LOGGED(if (logs()) {
@@ -422,6 +430,7 @@ extern "C" __global__ void __launch_bounds__(LG_BLOCK, 1)
       update_lists(&owner, all, seen, counter(s, turn + 1, kLevel));
     else
       update_words(&owner, all, own, seen, share != 0);
+    if (pulls && !lists_now) clear_found(s);
     // Words that a pull has read are the last frontier's.
     if (lists_now && pulls)
       for (i64 w = global_thread(); w < source_words; w += global_threads()) frontier[w] = 0;
