@@ -111,7 +111,7 @@ def test_gpus_find_what_cpu_finds(pieces, n, name):
 def test_a_deep_graph_is_searched_on_one_gpu(name):
     work = ALGORITHMS.get(name) or (lambda x, n: algorithms.bfs_levels(graph(n, x), n // 2))
     found = work(gpu_grid(2), 70_000)
-    assert "of a deep graph, on one of" in gpu_grid(2).last_loop
+    assert ", which is faster" in gpu_grid(2).last_loop
     assert plain(found) == plain(work("cpu", 70_000))
 
 
@@ -124,7 +124,7 @@ def finds_what_cpu_finds(place, n, name):
         with pytest.raises(EmptyObject):
             ALGORITHMS[name]("cpu", n)
         return
-    assert place.last_loop.startswith(ONE_KERNEL) or n < 6 or name == "strong"
+    assert place.last_loop.startswith(ONE_KERNEL) or n < 6 or name in ("strong", "betweenness")
     wanted = ALGORITHMS[name]("cpu", n)
     assert found.to_coo()[0].tolist() == wanted.to_coo()[0].tolist()
     np.testing.assert_allclose(found.to_coo()[1], wanted.to_coo()[1], rtol=1e-6, atol=1e-12)
@@ -291,21 +291,25 @@ def test_a_piece_of_one_vertex_has_its_rows_in_order(n):
 
 
 @pytest.mark.parametrize("grid", ["2", "3", "3-random"])
-@pytest.mark.parametrize("name", ["levels", "distances", "float distances"])
+@pytest.mark.parametrize("name", ["levels", "distances", "float distances", "paths"])
 def test_a_deep_graph_is_searched_on_one_device(grid, name, monkeypatch):
-    monkeypatch.setattr(program, "_DEEP", 0)
+    monkeypatch.setattr(program, "_LARGE", 0)
     work = ALGORITHMS.get(name) or (lambda x, n: algorithms.bfs_levels(graph(n, x), n // 2))
+    if name == "paths":
+        work = lambda x, n: algorithms.count_shortest_paths(graph(n, x), n // 2)  # noqa: E731
     for n in (5, 33, 700):
         place = backends.get(f"grid:{grid}:sim")
         found, wanted = work(place, n), work("cpu", n)
-        assert "of a deep graph, on one of" in place.last_loop
+        assert ", which is faster" in place.last_loop
+        kernel = {"levels": "grid search", "paths": "grid search"}.get(name, "relaxation")
+        assert place.last_loop.startswith(kernel)
         assert plain(found) == plain(wanted)
         assert plain(found.dup()) == plain(wanted)
 
 
 @pytest.mark.parametrize("lengths", [[3, 3], [3, 4]])
 def test_a_copy_of_parts_of_one_value_each(lengths, monkeypatch):
-    monkeypatch.setattr(program, "_DEEP", 0)
+    monkeypatch.setattr(program, "_LARGE", 0)
     n, place = 300, sims(2)
     rng = np.random.default_rng(1)
     i, j = rng.integers(0, n, 3 * n), rng.integers(0, n, 3 * n)
@@ -316,7 +320,7 @@ def test_a_copy_of_parts_of_one_value_each(lengths, monkeypatch):
         )
         for x in (place, "cpu")
     ]
-    assert "of a deep graph" in place.last_loop
+    assert ", which is faster" in place.last_loop
     assert plain(found[0]) == plain(found[1])
 
 
