@@ -297,7 +297,7 @@ class Batch(KernelLoop):
                 x.to_writable()
         scalars = self._scalars()
         given = self._handles, device, kept.grid, scalars, None, self._numbers
-        run = emit.Run(*given, kept.rooms)
+        run = emit.Run(*given, rooms=kept.rooms)
         values = kept.program.arguments.of(run)
         if kept.rooms and sum(x.nbytes for x in kept.rooms) > _MOST_ROOM:
             kept.rooms = None
