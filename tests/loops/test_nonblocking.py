@@ -328,6 +328,28 @@ def test_a_program_enters_its_device(place, monkeypatch):
     assert entered == [other.ident]
 
 
+@pytest.mark.parametrize("n", [14, 70])
+def test_a_mask_by_values_that_the_batch_writes(place, n):
+    """Before, it has no entries, or one value for all, which no mask of the program may rely on."""
+    u = Vector.from_dense(np.arange(n) % 3, dtype=INT64, backend=place)
+    one = Vector.from_scalar(1, n, INT64, backend=place)
+
+    def kept(m, complement):
+        w = Vector(INT64, n, backend=place)
+        m << u.ewise_mult(one, binary.eq)
+        w(~m.V if complement else m.V) << 5
+        return w.to_coo()[0].tolist()
+
+    where = [i for i in range(n) if i % 3 == 1]
+    others = [i for i in range(n) if i % 3 != 1]
+    for _ in range(3):
+        new, full_one = Vector(BOOL, n, backend=place), Vector(BOOL, n, backend=place)
+        full_one << True
+        recorder.queue.flush()
+        assert [kept(new, False), kept(full_one, False)] == [where] * 2
+        assert kept(Vector(BOOL, n, backend=place), True) == others
+
+
 def test_a_long_product_ends_a_batch(place, monkeypatch):
     """So the device works while the statements after it wait; a scalar may stay there."""
     monkeypatch.setattr(program_batch, "_LONG", 10)

@@ -852,6 +852,8 @@ class Operands:
         m: VectorStore | None = desc.mask
         if m is None or desc.structure:
             return mask_bits(desc)
+        if holds(self._written, m):  # it has values by then, whatever it has now
+            return "values", desc.complement
         place, rest = self.params.place(m), desc[1:]
         return self.params.ask(lambda handles: mask_bits(Descriptor(handles[place], *rest)))
 
