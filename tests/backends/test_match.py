@@ -197,7 +197,7 @@ WHY = {
     assigned_twice: "a vector or matrix is assigned twice",
     applied: f"apply {NEITHER}",
     assigned_another: f"assign {NEITHER}",
-    assigned_a_scalar: "assign_scalar assigns a scalar of the loop",
+    assigned_a_scalar: "assign_scalar assigns a scalar, or what the counter computes",
     into_the_matrix: "the matrix is not square, or the body writes it",
 }
 

@@ -69,6 +69,10 @@ for depth in loop(times=3):
     x *= 2
     x += 0.5 * x
 """,
+    "counter in arithmetic": """
+for depth in loop(times=3):
+    x << x * (depth + 1)
+""",
     "matrices": """
 for depth in loop(until_empty=Q):
     L(Q.S) << depth
@@ -81,10 +85,10 @@ for depth in loop(times=3):
 """,
     "read inside": """
 for depth in loop(times=3):
-    x << x * (depth + 1)
+    x << x * max(depth, 1)
 """,
 }
-FUSED = tuple(LOOPS)[:7]
+FUSED = tuple(LOOPS)[:8]
 
 
 def run(tmp_path, loop, backend, seed=3):

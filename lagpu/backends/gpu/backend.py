@@ -98,7 +98,7 @@ class GpuBackend:
             if entries is None:
                 return elementwise.reduce_matrix(x.csc(), operation.monoid)
             return elementwise.reduce_entries(entries, operation.monoid)
-        i, j = (*operation.position, 0)[:2]
+        i, j = map(int, (*operation.position, 0)[:2])  # CuPy takes no number of NumPy's
         if entries is None:
             return forms.entry(x.csc(), i, j)
         return entries.get(j * bitmap.stride(x.shape[0]) + i)

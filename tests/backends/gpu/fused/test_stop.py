@@ -45,6 +45,7 @@ def stopped(monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(fused_loop, "heard", already)
             patch.setattr(fused, "heard", already)
+            patch.setattr(GeneratedLoop, "may_run_on", False)
             with pytest.raises(KeyboardInterrupt):
                 work()
 
