@@ -4,9 +4,11 @@ import numpy as np
 
 import lagpu
 from lagpu import (
+    BOOL,
     FP64,
     INT64,
     Matrix,
+    Scalar,
     Vector,
     backends,
     binary,
@@ -48,14 +50,14 @@ if has_sim:
 def settled(A, enough):
     """Return an eigenvector whose largest entry is 1.   x = x (A + I), scaled"""
     x = Vector.from_dense(np.ones(A.nrows), like=A, name="x")
-    moved, apart = x.dup(), Vector.from_dense([1.0], like=A)
-    for _ in loop(until_empty=apart, times=100):  # until no share moves by more
+    moved, change, close = x.dup(), Scalar(FP64), Scalar(BOOL)
+    for _ in loop(until=close, times=100):  # until no share moves by more
         moved << x
         x << x + semiring.plus_times(x @ A)
         x << x / x.reduce("max")
         moved << abs(x - moved)
-        apart << moved.reduce("max")
-        apart << apart.select("valuege", enough)
+        change << moved.reduce("max")
+        close << (change < enough)
     return x
 
 

@@ -472,15 +472,13 @@ class ExtractElement(NamedTuple):
     position: tuple[int, ...]
 
 
-def of_scalars(operation: Any, backend: Any = None) -> Any:
-    """Return the number that an operation makes, or None; `backend` evaluates one of vectors.
+def of_scalars(operation: Any) -> Any:
+    """Return the number that an operation on scalars makes, or None.
 
     A scalar counts as a vector of one index, with an entry where it has a value.
     """
     if isinstance(operation, Constant):
         return operation.value
-    if not isinstance(operation, (Apply, Select, Ewise)):
-        return backend.evaluate(operation)
     numbers = [x.get() for x in operands_of(operation)]
     if isinstance(operation, Ewise):
         kinds, op = (operation.left.dtype, operation.right.dtype), operation.op

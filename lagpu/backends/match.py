@@ -20,7 +20,7 @@ from lagpu.operations import (
     operands_of,
 )
 
-DEPTH, VALUE, NUMBER = 1, 2, 3  # what an assignment of a search writes, as kernels number it
+DEPTH, VALUE, NUMBER = 1, 2, 3  # what an assignment of a search writes
 MAX_ASSIGNMENTS = 3  # of a search whose kernel makes the assignments itself
 
 

@@ -15,11 +15,15 @@ from lagpu.backends.protocol import Backend
 from lagpu.errors import OutOfMemory
 from lagpu.host.interrupt import uninterrupted
 from lagpu.operations import (
+    Apply,
     Assign,
+    Constant,
+    Ewise,
     FusedLoop,
     Handle,
     Rejection,
     ScalarValue,
+    Select,
     Statement,
     of_scalars,
     resolved,
@@ -334,7 +338,11 @@ def run_statement(backend: Backend | None, s: Statement, depth: int = 0) -> None
         s = s._replace(operation=Assign(none, operation.indices))
     operation = resolved(s.operation, depth)
     if type(s.out) is ScalarValue:
-        number = of_scalars(operation, backend)
+        if isinstance(operation, (Constant, Apply, Select, Ewise)):
+            number = of_scalars(operation)
+        else:
+            assert backend is not None
+            number = backend.evaluate(operation)
         s.out.write(s.desc.accum, s.dtype, number)
     else:
         assert backend is not None

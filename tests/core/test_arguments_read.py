@@ -340,7 +340,11 @@ FIXED = (
 
 def unloaded(function):
     """Return the parameters of a function that its body never loads, unless it has no body."""
-    body = [s for s in function.body if not isinstance(getattr(s, "value", None), ast.Constant)]
+    body = [
+        s
+        for s in function.body
+        if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
+    ]
     if all(isinstance(s, (ast.Raise, ast.Pass)) for s in body):
         return set()
     loads = (n for s in body for n in ast.walk(s) if isinstance(n, ast.Name))

@@ -168,9 +168,7 @@ def pair(size=70):
     ],
 )
 def test_a_planted_fault_is_found(right, wrong, text):
-    place, device = with_kernels(
-        right, wrong, "const Selector<F>& f" if "row" not in right else None
-    )
+    place, device = with_kernels(right, wrong, "const Select& f" if "row" not in right else None)
     found = difference(hook, *pair(), faulty=place)
     assert device.changed, "the fault is not in this text any more"
     assert found.place.line == line_of(hook, text)

@@ -33,6 +33,12 @@ _LEFT = constant("kLeft")
 NEW_LOG = constant("kNewLog")  # beside the bits of outputs that are blank
 RANKED_BYTES = 8  # a vertex: 4 that the search uses, and 4 in all
 _GROUP_BYTES = constant("kGroupBytes")  # of shared memory for each warp of a pull
+#: What an assignment writes, as kernels number it.
+WHAT = {
+    match.DEPTH: str(constant("kDepth")),
+    match.VALUE: str(constant("kValue")),
+    match.NUMBER: str(constant("kNumber")),
+}
 PLACED = constant("kPlaced")  # vertices of a list that have places
 
 #: Vectors, and the values that they had before a search.
@@ -487,7 +493,7 @@ def search_macros(
     elif not f.is_bool:
         macros["U"] = f.ctype
     for k, assignment in enumerate(body.assignments):
-        macros |= {f"X{k}": str(assignment.what), f"X{k}_T": assignment.target.dtype.ctype}
+        macros |= {f"X{k}": WHAT[assignment.what], f"X{k}_T": assignment.target.dtype.ctype}
     macros |= {"F": f.ctype, "SUM": str(int(sums)), "KEEP": str(int(keep))}
     return macros, prelude.text
 

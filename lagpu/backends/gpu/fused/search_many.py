@@ -451,7 +451,7 @@ class PerSourceSearch(ManySources):
         if self._keep:
             macros["U"] = self._body.frontier.dtype.ctype
         for q, a in enumerate(self._body.assignments):
-            macros |= {f"X{q}": str(a.what), f"X{q}_T": a.target.dtype.ctype}
+            macros |= {f"X{q}": search_grid.WHAT[a.what], f"X{q}_T": a.target.dtype.ctype}
         return kernel("search/per_source.cu", "per_source_write", **macros)
 
     def _shared(self) -> tuple[int, int]:

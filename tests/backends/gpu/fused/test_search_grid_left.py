@@ -75,7 +75,7 @@ def test_what_is_left_keeps_its_entries(backend, search, op, there):
     runs = {"cpu": "", "sim": "grid search: ", "gpu": "grid search: "}
     places = {backend.name: runs[backend.name]}
     if backend.name == "sim":
-        places["grid:2:sim"] = "eager: " if search is after else RUNS
+        places["grid:2:sim"] = "generated loop of pieces: " if search is after else RUNS
     for times in (1, 2, 4):
         want = found("cpu", search, op, times, there)
         for place, name in places.items():

@@ -48,6 +48,9 @@ _LONG = 1 << 23
 BatchLine = tuple[int, tuple[Any, ...], tuple[Any, ...], bool]
 
 
+_OUTPUTS = (VectorStore, ops.ScalarValue)
+
+
 class Batches:
     """The programs of statements in a row that came again and again; see `protocol.Batches`.
 
@@ -70,6 +73,8 @@ class Batches:
         """See `protocol.Batches`: it writes a vector or a scalar, as lines of a kernel do."""
         operation: Any = statement.operation
         kind, nvals = type(operation), 0
+        if type(statement.out) not in _OUTPUTS:  # of a grid, or a matrix
+            return None
         if kind is ops.AssignScalar and operation.indices and not has_one_index(statement):
             return None
         if kind is ops.Multiply:
@@ -166,8 +171,6 @@ def _operators(s: Statement) -> list[Any]:
 
 def _is_line(s: Statement) -> bool:
     """Whether a statement with these operations and sizes may be one of a batch."""
-    if type(s.out) is not VectorStore and type(s.out) is not ops.ScalarValue:
-        return False
     if why_no_line(s):
         return False
     if any(op.of_numbers and not op.body for op in _operators(s)):
