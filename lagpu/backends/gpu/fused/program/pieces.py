@@ -61,8 +61,8 @@ class PieceScalars(emit.KernelScalars):
 class PieceOperands(emit.Operands):
     """What the statements of a program on pieces name; see `Operands`.
 
-    `numberings` are those of all sizes; `sizes` has the size of each vector of which a piece has a
-    part, by the ``id`` of the part.
+    `numberings` are those of all sizes; `sizes` has the size of each distributed vector, by the
+    ``id`` of its part.
     """
 
     scalars_of = PieceScalars
