@@ -60,8 +60,8 @@ def plan_program(
         return relaxed
     if isinstance(turns, Until) and turns.holds is not None:
         lacking = lacking or "a scalar ends the loop"
-    lacking = lacking or why_not_generated(statements)
     lacking = lacking or next(filter(None, (_why_not_here(pieces, s) for s in statements)), "")
+    lacking = lacking or why_not_generated(statements)
     return Rejection(lacking) if lacking else GridProgram(pieces, statements, turns, why, own)
 
 
@@ -85,7 +85,9 @@ def _why_not_here(pieces: Pieces, s: Statement) -> str:
     if isinstance(operation, ops.ExtractElement) or (
         isinstance(operation, ops.AssignScalar) and operation.indices is not None
     ):
-        return "one index of a vector is on one piece"
+        return "an index of a vector is on one piece alone"
+    if any(type(x) is ops.ScalarValue for x in operands_of(operation)):
+        return "it computes with scalars"
     if not isinstance(operation, emit.PRODUCTS):
         return ""
     product, position = operation.product, operation.product.semiring.multiply.positional

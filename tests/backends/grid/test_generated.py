@@ -229,6 +229,10 @@ def test_an_interrupt_leaves_everything():
         ("2x2", lambda o: o.run(), "on one column of pieces"),
         ("2", lambda o: _by_position(o, semiring.min_secondj), "the index of the output"),
         ("3", lambda o: _by_position(o, semiring.min_firstj), "number by slots"),
+        ("2", lambda o: _with_scalars(o), "computes with scalars"),
+        ("3", lambda o: _gathered(o), "computes with scalars"),
+        ("2", lambda o: _until(o), "a scalar ends the loop"),
+        ("3", lambda o: _of_one_index(o), "is on one piece alone"),
     ],
 )
 def test_other_loops_run_by_statement(grid, work, why):
@@ -247,6 +251,33 @@ def _by_position(o, op):
     for _ in loop(times=2):
         o.t << op(o.u @ o.A)
         o.u << o.t
+
+
+def _with_scalars(o):
+    s = Scalar(INT64, 1)
+    for _ in loop(times=3):
+        s << s * 2 + 1
+        o.u << o.u + s
+
+
+def _gathered(o):
+    back = Vector.from_dense(np.arange(70)[::-1], like=o.A)
+    for _ in loop(times=3):
+        o.t << o.u[back]
+        o.u << o.t + back
+
+
+def _until(o):
+    enough = Scalar(BOOL)
+    for _ in loop(until=enough, times=9):
+        o.u << o.u * 2
+        enough << (o.u.reduce("max") > 20)
+
+
+def _of_one_index(o):
+    for _ in loop(times=2):
+        o.u[3] << 7
+        o.u << o.u * 2
 
 
 def test_a_trace_has_a_row_for_each_statement():
