@@ -163,7 +163,10 @@ def _search(body: Sequence[Statement], until: Until) -> WholeLoop | Rejection:
     number = _constant(found)
     follows = found.product.semiring.multiply.positional == "k" and not found.sums
     counts = found.counts and found.frontier.dtype is FP64
-    if has_values and number is None and not (follows or counts):
+    cast = found.frontier.dtype.is_float and any(  # GraphBLAS' cast, which NumPy's is not
+        a.what == VALUE and not a.target.dtype.is_float for a in found.assignments
+    )
+    if has_values and number is None and (cast or not (follows or counts)):
         return Rejection("csgraph does not carry the values")
     graph = _graph(found.A, found.product.transpose)
     if graph is None:

@@ -154,6 +154,27 @@ def test_parents_are_one_level_above(kind, back):
             assert entries(algorithms.bfs_levels(A, source)) == entries(levels)
 
 
+def test_numbers_of_paths_beyond_integers_are_cast_by_statements():
+    """A ladder of 64 steps has 2**64 paths to its last step."""
+    steps = np.arange(64)
+    rows = np.r_[3 * steps, 3 * steps, 3 * steps + 1, 3 * steps + 2]
+    cols = np.r_[3 * steps + 1, 3 * steps + 2, 3 * steps + 3, 3 * steps + 3]
+    A = Matrix.from_coo(rows, cols, True, nrows=193, ncols=193, backend="cpu")
+
+    def counted():
+        counts, frontier = Vector(INT64, 193, like=A), Vector(FP64, 193, like=A)
+        frontier[0] = 1
+        for _ in loop(until_empty=frontier):
+            counts(frontier.S) << frontier
+            frontier(~counts.S, replace=True) << semiring.plus_first(frontier @ A)
+        return entries(counts)
+
+    found = counted()
+    assert found[1][-1] == 2**63 - 1
+    with lagpu.eager():
+        assert counted() == found
+
+
 def test_the_counter_is_kept():
     A, last = graph("directed"), {}
     text = (
