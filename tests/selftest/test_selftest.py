@@ -170,6 +170,7 @@ def test_the_report(tmp_path, monkeypatch, capsys, every):
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.ci
 def test_processes_share_the_cases_of_a_run():
     alone, shared = (selftest.run("cpu", quick=True, jobs=jobs) for jobs in (1, 2))
     assert alone["totals"]["failed"] == 0
