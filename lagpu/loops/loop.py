@@ -119,7 +119,7 @@ class Counted:
     ) -> FusedLoop | Rejection:
         """Return the plan of a loop that counts its iterations, unless the counter is ``_``."""
         statements = recorder.statements
-        loop = backend.plan_loop(statements, turns)
+        loop = _planned(backend, statements, turns)
         if isinstance(loop, Rejection) or self._name == "_":
             return loop
         if hasattr(loop, "count"):
@@ -347,7 +347,7 @@ def loop(
         body = read_body(frame)
         _require_fused(body.reason)
         backend.last_loop = BY_ITSELF
-        may = not ends.is_over and isinstance(ends.watched, Vector)
+        may = until is None and not ends.is_over and isinstance(ends.watched, Vector)
         patience = _patience(backend, ends.handles(), body, frame) if may else None
         if patience is None:
             return _iterate(ends)
@@ -520,7 +520,7 @@ def _run_known(backend: Backend, until: _Until, body: RecordedBody) -> None:
     elif blocking.get():
         _run_eagerly(backend, _INSIDE)
         replay(backend, body, until)
-    elif not _run_whole(backend, lambda: backend.plan_loop(body, turns)):
+    elif not _run_whole(backend, partial(_planned, backend, body, turns)):
         replay(backend, body, until)
 
 
@@ -613,7 +613,7 @@ def run_recorded(recorder: Recorder, turns: Until | Sweep, counted: Counted | No
     """
     backend = recorder.backend
     _fetch_scalars(recorder.statements, backend.device)
-    plan = partial(backend.plan_loop, recorder.statements, turns)
+    plan = partial(_planned, backend, recorder.statements, turns)
     if counted is not None:
         plan = partial(counted.plan, backend, recorder, turns)
     try:
@@ -638,6 +638,16 @@ def _fetch_scalars(statements: Sequence[Statement], device: Any) -> None:
         for x in [*scalars, s.out] if s.writes_scalar else scalars:
             if x.holder is not None and x.holder is not device:
                 x.get()
+
+
+def _planned(
+    backend: Backend, body: Sequence[Statement], turns: Until | Sweep
+) -> FusedLoop | Rejection:
+    """Return the program of a loop; see `Backend.plan_loop`, which need not read other scalars."""
+    ends = None if isinstance(turns, Sweep) else turns.holds
+    if ends is not None and all(s.out is not ends for s in body):
+        return Rejection("the body does not write the scalar of until=")
+    return backend.plan_loop(body, turns)
 
 
 def _run_whole(backend: Backend, plan: Callable[[], FusedLoop | Rejection]) -> bool:

@@ -13,6 +13,7 @@ from nvrtc import ARCHITECTURES, nvrtc_compile
 
 import lagpu
 from lagpu import BOOL, FP32, FP64, INT64, Matrix, Scalar, Vector, backends, loop
+from lagpu.backends.cpu import csgraph
 from lagpu.backends.gpu.fused.program import run, text
 from lagpu.backends.gpu.kernels import from_source
 from lagpu.errors import DomainMismatch, IndexOutOfBound, InvalidValue
@@ -164,6 +165,18 @@ def test_until_is_tested_after_an_iteration():
         done += 1
         s << (x.reduce("plus").get() * done > 5)
     assert done == 2
+
+
+@pytest.mark.parametrize("place", ["cpu", "sim", "grid:2:sim"])
+def test_a_scalar_that_the_body_does_not_write_ends_a_search(place, monkeypatch):
+    monkeypatch.setattr(csgraph, "SMALL", 0)
+    monkeypatch.setattr(csgraph, "LEAST", 0)
+    A = graph(backends.get(place))
+    for true, reached in ((False, 40), (True, 1)):
+        levels, frontier = Vector(INT64, 40, like=A), Vector(BOOL, 40, like=A)
+        frontier[0] = True
+        author_bodies.levels_until(A, levels, frontier, Scalar(BOOL, true))
+        assert levels.nvals == reached
 
 
 @pytest.mark.parametrize("after", [0, 1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -171,9 +172,18 @@ def test_the_report(tmp_path, monkeypatch, capsys, every):
 
 
 @pytest.mark.ci
-def test_processes_share_the_cases_of_a_run():
+def test_processes_share_the_cases_of_a_run(monkeypatch):
+    pools = []
+
+    class Pool(ProcessPoolExecutor):
+        def __init__(self, jobs, **how):
+            pools.append(jobs)
+            super().__init__(jobs, **how)
+
+    monkeypatch.setattr(runner, "ProcessPoolExecutor", Pool)
     alone, shared = (selftest.run("cpu", quick=True, jobs=jobs) for jobs in (1, 2))
     assert alone["totals"]["failed"] == 0
+    assert pools == [2]
     left_out = {"ms", "seconds"}
     for one, two in zip(
         [*alone["rows"], alone["totals"]], [*shared["rows"], shared["totals"]], strict=True

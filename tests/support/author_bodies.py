@@ -447,3 +447,9 @@ REFUSED = {
     unwritten: "the body does not write the scalar of until=",
     own_aggregator: "norm is neither a lagpu object nor a number",
 }
+
+
+def levels_until(A, levels, frontier, ends):
+    for depth in loop(until_empty=frontier, until=ends):
+        levels(frontier.S) << depth
+        frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)

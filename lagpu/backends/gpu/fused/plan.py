@@ -36,8 +36,6 @@ def plan_loop(
             return per_source_sweep(counters, body, turns)
         swept = vector_sweep(body, turns)
         return generated_sweep(body, turns, swept.why) if isinstance(swept, Rejection) else swept
-    if turns.holds is not None and all(s.out is not turns.holds for s in body):
-        return Rejection("the body does not write the scalar of until=")
     why = "the loop has no frontier"
     if turns.empty is not None:
         if isinstance(body, RecordedBody):
