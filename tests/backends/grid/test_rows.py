@@ -63,7 +63,8 @@ def searched(place, kind, n, sources=()):
 @pytest.mark.parametrize("shape", GRIDS)
 def test_levels_and_parents(shape, policy, host):
     place = on(shape, policy)
-    for kind, n in (("hubs", 700), ("both ways", 1025), ("path", 120)):
+    least = 128 * place.pieces.grid[0] * place.pieces.grid[1]  # whole lines of words
+    for kind, n in (("hubs", least + 100), ("both ways", 1025), ("path", least + 1)):
         searched(place, kind, n)
     assert host == []
 
