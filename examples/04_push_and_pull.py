@@ -67,7 +67,7 @@ def search(A, source, policy):
 
 
 if has_sim:  # cpu has two of these policies, and push and pull
-    for policy in ("turbobfs", "bfs2d", "beamer", "hiragushi", "auto"):
+    for policy in ("density", "bfs2d", "beamer", "hiragushi", "auto"):
         with trace() as traced:
             assert search(B, SOURCE, policy).isequal(found)
         looked_at = [row.edges for row in traced.rows if row.method == "mxv"]

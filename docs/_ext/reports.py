@@ -1,14 +1,15 @@
 """Reports of ``lagpu paper NNN --json`` in the page of the paper.
 
 A line ``<!-- reports 003 -->`` of a page becomes the paper's experiments, each with the rows that
-were measured, by the tables that `lagpu paper` prints; an experiment without any says so.
+were measured, by the tables that `lagpu paper` prints, and what they say of its claims; an
+experiment without any says so.
 """
 
 import json
 import re
 from pathlib import Path
 
-from lagpu.papers.experiments import paper_of
+from lagpu.papers.experiments import UNKNOWN, paper_of, sentence
 from lagpu.papers.run import lines_of, table_of
 
 FOLDER = Path(__file__).parents[1] / "benchmarks" / "papers"
@@ -27,7 +28,10 @@ def with_reports(page, folder=FOLDER):
 
 def markdown(number, folder=FOLDER):
     """Yield the lines of a paper's experiments, from the reports in `folder`, the oldest first."""
-    reports = [json.loads(file.read_text("utf-8")) for file in sorted(folder.glob("*.json"))]
+    reports = [
+        json.loads(file.read_text("utf-8")) | {"file": file.name}
+        for file in sorted(folder.glob("*.json"))
+    ]
     of_paper = [one for one in reports if one["paper"]["number"] == number and not one["quick"]]
     of_paper.sort(key=lambda report: report["date"])
     for experiment in paper_of(number).experiments:
@@ -41,16 +45,32 @@ def markdown(number, folder=FOLDER):
         ]
         for report, part in measured:
             yield from _part(report, part, command)
-        if not measured:
+        if measured:
+            yield from (f"- {_plain(line)}" for line in _says(experiment, measured))
+            yield ""
+        else:
             yield f"Not measured yet; {command} does.\n"
+
+
+def _says(experiment, measured):
+    """Return what the rows of all reports say of a paper's claims, by today's rules."""
+    newest = {(x["graph"], x["variant"]): x for _, part in measured for x in part["rows"]}
+    return [
+        sentence(claim, [*newest.values()])
+        or f"{UNKNOWN}: not measured here. The paper: {claim['paper']}."
+        for claim in experiment.claims
+    ]
 
 
 def _part(report, experiment, command):
     """Yield the rows of an experiment, and what is to be read below them."""
     device = report["machine"].get("device", report["machine"]["cpu"])
-    when = f"{report['date'][:10]}, commit {str(report['commit'])[:7]}"
+    # The history lacks the trees that were squashed after they were measured.
+    commit = f"commit {report['commit'][:7]}" if report["commit"] else "a commit that is gone"
+    when = f"{report['date'][:10]}, {commit}"
     theirs = f"; the paper on {experiment['measured_on']}" if experiment["measured_on"] else ""
-    yield f"{command} on {_plain(device)}, {when}{theirs}.\n"
+    file = f"docs/benchmarks/papers/{report['file']}"
+    yield f"{command} on {_plain(device)}, {when}{theirs}; `{file}`.\n"
     columns = {str(column.header): column for column in table_of(experiment).columns}
     shown = [column for name, column in columns.items() if name not in _LEFT_OUT]
     yield _row(column.header for column in shown)
@@ -66,7 +86,7 @@ def _part(report, experiment, command):
     wrong = [f"{x['graph']}, {x['variant']}" for x in experiment["rows"] if x["checked"] is False]
     proved = f"Not proved: {_plain('; '.join(wrong))}" if wrong else "Each row's result is proved"
     yield f"- {proved}."
-    yield from (f"- {_plain(line)}" for line in lines_of(experiment))
+    yield from (f"- {_plain(line)}" for line in lines_of(experiment | {"says": []}))
     yield ""
 
 

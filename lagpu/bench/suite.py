@@ -279,7 +279,8 @@ class Searched(NamedTuple):
 
     `mode` is how they ran, ``peer`` for a library; `refusal` says why results are not proved;
     `parts` are the milliseconds of each search by part of its time, `edges` those that a search
-    traverses, by its root, and `joules` the energy of a search, where these are known.
+    traverses, by its root, `joules` the energy of a search, and `kernel_ms` the time of the
+    kernels of each search, where these are known.
     """
 
     mode: str
@@ -291,6 +292,7 @@ class Searched(NamedTuple):
     parts: Mapping[str, list[float]] = {}
     edges: Mapping[int, int] = {}
     joules: float | None = None
+    kernel_ms: Sequence[float] = ()
 
 
 def searched(tested: Tested, A: Matrix, mode: str, output: str, before: int = 0) -> Searched:

@@ -404,7 +404,8 @@ row(
     quick=flag("--quick", "Small graphs and few searches."),
     files=option(
         list[str],
-        "The file of the paper's graph of this name; repeatable.",
+        "The file of the paper's graph of this name, or a folder of files by their names in the "
+        "SuiteSparse collection; repeatable.",
         "--graph",
         metavar="NAME=FILE",
     ),

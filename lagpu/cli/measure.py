@@ -13,7 +13,7 @@ from lagpu.cli.commands import Forms, Output
 from lagpu.cli.console import busy, print_written, show
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.host.files import require_writable, write_json
-from lagpu.papers.experiments import experiments_of, paper_of
+from lagpu.papers.experiments import PaperGraph, experiments_of, files_in, paper_of
 from lagpu.papers.run import Request, lines_of, run, table_of
 
 Report = dict[str, Any]
@@ -143,13 +143,13 @@ def run_paper(
     **how: Any,
 ) -> None:
     """Run experiments of a paper, print their tables, and write the report after each graph."""
-    sources = _files_of(files or ())
+    paper = paper_of(name)
+    experiments = experiments_of(paper, table=table, figure=figure, section=section)
+    sources = _files_of(files or (), [graph for one in experiments for graph in one.graphs])
     if memory is not None and not 0 < memory < 1e9:
         raise InvalidValue(f"--memory: {memory:g} GB. Give more than 0, as 12.")
     limit = None if memory is None else int(memory * 1e9)
     request = Request(files=sources, only=tuple(only or ()), memory=limit, **how)
-    paper = paper_of(name)
-    experiments = experiments_of(paper, table=table, figure=figure, section=section)
 
     def show_tables(found: Report) -> None:
         show(f"{paper.number}: {paper.title}. {paper.where}")
@@ -165,12 +165,19 @@ def run_paper(
     _measure("paper", json_file, lambda *how: run(paper, experiments, request, *how), show_tables)
 
 
-def _files_of(given: Sequence[str]) -> dict[str, str]:
-    """Return the files of ``--graph NAME=FILE`` by name."""
+def _files_of(given: Sequence[str], graphs: Sequence[PaperGraph]) -> dict[str, str]:
+    """Return the files of ``--graph NAME=FILE`` and ``--graph FOLDER`` by the paper's name."""
     found = {}
     for text in given:
         name, equals, file = text.partition("=")
-        if not (name and equals and file):
-            raise InvalidValue(f"--graph: {text!r} does not have the form NAME=FILE.")
-        found[name] = file
+        if Path(text).is_dir():
+            here = files_in(Path(text), graphs)
+            if not here:
+                names = ", ".join(dict.fromkeys(graph.file for graph in graphs))
+                raise InvalidValue(f"--graph: {text} has no file of {names}.")
+            found.update(here)
+        elif name and equals and file:
+            found[name] = file
+        else:
+            raise InvalidValue(f"--graph: {text!r} is no folder, and no NAME=FILE.")
     return found

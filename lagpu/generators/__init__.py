@@ -6,11 +6,13 @@ paths and cycles, symmetric: each edge is two entries. Matrices are BOOL and sto
 """
 
 from lagpu.generators.graphs import (
+    chains,
     complete,
     cycle,
     delaunay,
     gnm,
     grid2d,
+    hubs,
     kronecker,
     mycielskian,
     path,
@@ -21,12 +23,14 @@ from lagpu.generators.graphs import (
 from lagpu.generators.load import from_spec, is_spec
 
 __all__ = [
+    "chains",
     "complete",
     "cycle",
     "delaunay",
     "from_spec",
     "gnm",
     "grid2d",
+    "hubs",
     "is_spec",
     "kronecker",
     "mycielskian",

@@ -274,19 +274,91 @@ def _keys(edges: Edges, draws: int) -> Array:
     return keys
 
 
-def road(k: int, *, seed: int = 1, backend: Place = None) -> Matrix:
+def road(k: int, chain: int = 1, *, seed: int = 1, backend: Place = None) -> Matrix:
     """Return a road-like graph: a k x k grid from which a random fifth of the links is removed.
 
     Parameters
     ----------
     k : int
         Side of the grid, at least 1.
+    chain : int
+        Mean number of edges of a link. From 2 on each link is a chain of random length, as between
+        the junctions of a real road network, so that few pairs have many shortest paths.
     seed, backend
         As in `kronecker`, with the same errors.
     """
+    mean = count("road", "chain", chain, 1)
+    _require_chains("road", count("road", "k", k, 1) ** 2, 2 * _KEPT, mean, backend)
     u, v = grid_links("road", k, k, backend)
-    keep = np.random.default_rng(seed).random(len(u)) < _KEPT
-    return undirected(u[keep], v[keep], k * k).matrix(backend)
+    draw = np.random.default_rng(seed)
+    keep = draw.random(len(u)) < _KEPT
+    return _chained(u[keep], v[keep], k * k, mean, draw).matrix(backend)
+
+
+def chains(scale: int, chain: int = 16, *, seed: int = 1, backend: Place = None) -> Matrix:
+    """Return a uniform random graph of degree 4 with a chain of random length in place of an edge.
+
+    As a graph of k-mers it has vertices of degree 2 almost everywhere, and thousands of levels
+    where chains are long.
+
+    Parameters
+    ----------
+    scale : int
+        There are ``2**scale`` junctions, 0 <= scale <= 31, and two chains for each.
+    chain : int
+        Mean number of edges of a chain, at least 1.
+    seed, backend
+        As in `kronecker`, with the same errors.
+    """
+    mean = count("chains", "chain", chain, 1)
+    n, draws = _random_size("chains", scale, 2)
+    _require_chains("chains", n, 2, mean, backend)
+    u, v = drawing.endpoints(np, UniformEdges(scale, seed), 0, draws, _CHUNK)
+    draw = np.random.default_rng(seed)
+    return _chained(u, v, n, mean, draw).matrix(backend)
+
+
+def hubs(n: int, hubs: int = 8, *, seed: int = 1, backend: Place = None) -> Matrix:
+    """Return a path of hubs, each with half as many leaves as the hub before, in random order.
+
+    Nearly all edges are at a few vertices, as in a trace of a network's packets.
+
+    Parameters
+    ----------
+    n, hubs : int
+        Vertices, and those on the path, 1 <= hubs <= n; the hubs are vertices 0, 1, ...
+    seed, backend
+        As in `kronecker`, with the same errors.
+    """
+    n = count("hubs", "n", n, 1)
+    hubs = count("hubs", "hubs", hubs, 1, n)
+    require("hubs", n, n, extra=16 * n, backend=backend)
+    path = np.arange(hubs - 1, dtype=np.int32)
+    leaves = np.arange(hubs, n, dtype=np.int32)
+    of = np.minimum(np.random.default_rng(seed).geometric(0.5, len(leaves)), hubs) - 1
+    u = np.concatenate([path, of.astype(np.int32)])
+    return undirected(u, np.concatenate([path + 1, leaves]), n).matrix(backend)
+
+
+def _require_chains(what: str, n: int, links: float, mean: int, backend: Place) -> None:
+    """Ask for the memory of `links` chains a junction, before any is drawn."""
+    edges = int(n * links * mean)
+    vertices = n + edges - int(n * links)
+    require(what, vertices, edges, extra=40 * edges, backend=backend)
+    drawing.require_numbers(what, vertices)
+
+
+def _chained(u: Array, v: Array, n: int, mean: int, draw: np.random.Generator) -> CSC:
+    """Return the graph in which each link is a chain of `mean` edges on average, at least one."""
+    if mean > 1:
+        length = draw.geometric(1 / mean, len(u))
+        of = np.repeat(np.arange(len(u)), length)
+        step = np.arange(len(of)) - np.repeat(np.cumsum(length) - length, length)
+        inner = n + np.arange(len(of)) - of  # the vertex at the end of a step, but of the last one
+        u = np.where(step == 0, u[of], inner - 1).astype(np.int32)
+        v = np.where(step == length[of] - 1, v[of], inner).astype(np.int32)
+        n += len(of) - len(length)
+    return undirected(u, v, n)
 
 
 def delaunay(scale: int, *, seed: int = 1, backend: Place = None) -> Matrix:

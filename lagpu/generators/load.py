@@ -4,7 +4,9 @@
 ``kron:S``, ``kron:S:E``    `kronecker`, scale S, edge factor E
 ``urand:S``, ``urand:S:E``  `uniform`
 ``gnm:N:M``                 `gnm`, directed
-``road:K``                  `road`
+``road:K``, ``road:K:L``    `road`, L edges a link
+``chains:S``, ``chains:S:L``  `chains`, L edges a chain
+``hubs:N``, ``hubs:N:H``    `hubs`
 ``grid:RxC``                `grid2d`
 ``delaunay:S``              `delaunay`
 ``mycielskian:K``           `mycielskian`
@@ -51,7 +53,9 @@ _KINDS = {
     "kron": _Kind(graphs.kronecker, _DRAWN, "kron:S or kron:S:E", "kron:16", True),
     "urand": _Kind(graphs.uniform, _DRAWN, "urand:S or urand:S:E", "urand:16", True),
     "gnm": _Kind(graphs.gnm, "([0-9]+):([0-9]+)", "gnm:N:M", "gnm:128:2874", True),
-    "road": _Kind(graphs.road, _ONE, "road:K", "road:512", True),
+    "road": _Kind(graphs.road, _DRAWN, "road:K or road:K:L", "road:512", True),
+    "chains": _Kind(graphs.chains, _DRAWN, "chains:S or chains:S:L", "chains:12", True),
+    "hubs": _Kind(graphs.hubs, _DRAWN, "hubs:N or hubs:N:H", "hubs:1000", True),
     "grid": _Kind(graphs.grid2d, "([0-9]+)x([0-9]+)", "grid:RxC", "grid:30x40"),
     "delaunay": _Kind(graphs.delaunay, _ONE, "delaunay:S", "delaunay:16", True),
     "mycielskian": _Kind(graphs.mycielskian, _ONE, "mycielskian:K", "mycielskian:11"),

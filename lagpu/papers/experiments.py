@@ -7,6 +7,7 @@ figure may be a quotient.
 from __future__ import annotations
 
 import csv
+import math
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -57,7 +58,8 @@ class PaperGraph:
     only a file gives the graph; `why` is how the graph that is made differs from the paper's, if it
     does. `kind` has the paper's classes of it, with commas; `reported` the paper's figures in the
     metric, by variant or for `BEST`; `size` the paper's vertices and stored entries; `pieces` the
-    rows and columns of the grid that holds it, such as ``2x2``.
+    rows and columns of the grid that holds it, such as ``2x2``; `file` its name in the SuiteSparse
+    collection.
     """
 
     name: str
@@ -68,6 +70,7 @@ class PaperGraph:
     reported: Mapping[str, float] = field(default_factory=dict)
     size: tuple[float, float] | None = None
     pieces: str = ""
+    file: str = ""
 
 
 class Measured(NamedTuple):
@@ -131,122 +134,230 @@ def metric(name: str, over: str = "") -> Metric:
 
 
 Claim = Mapping[str, Any]  # `says` is the kind of its sentence, the rest that kind's arguments
+Range = tuple[float, float]  # the least and the greatest that a number may be
+
+HELD, NOT_HELD, UNKNOWN = "Held", "Not held", "Cannot be told"
+#: Two runs of one row, on two days, differed by this factor at most before rows were repeated.
+ONE_RUN = 2.8
+#: What two runs in one call do not show of another day, as a factor of a value.
+ANOTHER_DAY = 1.02
+#: One choice suits all graphs if it is nowhere worse than the best by more than this factor.
+CLOSE = 1.1
+_MEANS: dict[str, Callable[[Sequence[float]], float]] = {
+    "geometric mean": geometric_mean, "mean": fmean, "least": min
+}  # fmt: skip
 
 
 def sentence(claim: Claim, rows: Sequence[Row]) -> str:
-    """Return a claim of a paper with our figures beside the paper's; empty without any."""
-    given = {name: x for name, x in claim.items() if name != "says"}
-    return _SENTENCES[claim["says"]](rows, **given)
+    """Return a claim of a paper with our figures beside the paper's; empty without any.
+
+    It begins with `HELD`, `NOT_HELD` or `UNKNOWN`, if the claim can be judged. Rows that do not
+    run by what the paper proposes, or on graphs that have only the size of the paper's, judge
+    nothing; they are shown where there are no others.
+    """
+    given = {name: x for name, x in claim.items() if name not in ("says", "paper")}
+    proved = [row for row in rows if row["value"] is not None and row["checked"]]
+    fit = [row for row in proved if row.get("own", True) and not row.get("size_only")]
+    word, text = _SENTENCES[claim["says"]](fit, **given)
+    if not text:
+        word, text = _SENTENCES[claim["says"]](proved, **given)
+        word = word and UNKNOWN
+    if not text:
+        return ""
+    runs, roots = (min(of(row) for row in fit or proved) for of in (_num_runs, _num_roots))
+    by = f"{runs} run{'s' * (runs > 1)} of {roots} root{'s' * (roots > 1)}"
+    said = f"{text} The paper: {claim['paper']}. By {by}."
+    return f"{word}: {said}" if word else said
 
 
-def _is_proved(row: Row) -> bool:
-    return row["value"] is not None and row["checked"]
+def _num_runs(row: Row) -> int:
+    return len(row.get("runs", "1"))
 
 
-def _merit(row: Row) -> float:
-    return float(row["value"]) if row["more"] else -float(row["value"])
+def _num_roots(row: Row) -> int:
+    return int(row["roots"])
+
+
+def _range(row: Row) -> Range:
+    """Return what a row's value may be, by its runs."""
+    runs = row.get("runs", [row["value"]])
+    by = ANOTHER_DAY if len(runs) > 1 else math.sqrt(ONE_RUN)
+    return min(runs) / by, max(runs) * by
+
+
+def _merit(row: Row) -> Range:
+    """Return the range of a number that is greater for a better row."""
+    low, high = _range(row)
+    return (low, high) if row["more"] else (-high, -low)
 
 
 def _by_graph(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
-    """Return the rows that have a proved value, by graph and variant."""
+    """Return the rows by graph and variant."""
     found: dict[str, dict[str, Row]] = {}
     for row in rows:
-        if _is_proved(row):
-            found.setdefault(row["graph"], {})[row["variant"]] = row
+        found.setdefault(row["graph"], {})[row["variant"]] = row
     return found
 
 
 def _of_variant(rows: Sequence[Row], name: str) -> list[Row]:
     """Return the rows of a variant, the least value first."""
-    found = [by_name[name] for by_name in _by_graph(rows).values() if name in by_name]
-    return sorted(found, key=lambda row: float(row["value"]))
+    return sorted((row for row in rows if row["variant"] == name), key=lambda row: row["value"])
 
 
-def _better(row: Row, other: Row) -> float:
-    """Return how many times better a row's value is."""
+def _better(row: Row, other: Row) -> tuple[float, Range]:
+    """Return how many times better a row's value is, and what that may be."""
     ratio = float(row["value"]) / float(other["value"])
-    return ratio if row["more"] else 1 / ratio
+    (low, high), (least, most) = _range(row), _range(other)
+    bounds = low / most, high / least
+    return (ratio, bounds) if row["more"] else (1 / ratio, (1 / bounds[1], 1 / bounds[0]))
+
+
+def _judged(bounds: Range, least: float) -> str:
+    """Return whether a number is `least` or more."""
+    return HELD if bounds[0] >= least else NOT_HELD if bounds[1] < least else UNKNOWN
+
+
+def _by_most(words: Sequence[str]) -> str:
+    """Return the word that most graphs have."""
+    for word in (HELD, NOT_HELD):
+        if 2 * words.count(word) > len(words):
+            return word
+    return UNKNOWN
 
 
 def _some(count: int, kind: str) -> str:
     return f"{count} {f'{kind} ' if kind else ''}graph{'' if count == 1 else 's'}"
 
 
+def _is_of(row: Row, kind: str) -> bool:
+    return kind in ("", *row["kind"].split(", "))
+
+
 def best_of(rows: Sequence[Row]) -> Row | None:
     """Return the best of the paper's variants on one graph; None if there is none."""
-    own = (row for row in rows if row["of_paper"] and _is_proved(row))
-    return max(own, key=_merit, default=None)
+    own = (row for row in rows if row["of_paper"] and row["value"] is not None and row["checked"])
+    return max(own, key=lambda row: row["value"] if row["more"] else -row["value"], default=None)
 
 
-def _ratio(rows: Sequence[Row], of: str, to: str, least: float, paper: str, kind: str = "") -> str:
+def _equally_good(rows: Sequence[Row]) -> list[str]:
+    """Return the variants that no other one is better than for certain."""
+    most = max(_merit(row)[0] for row in rows)
+    return [row["variant"] for row in rows if _merit(row)[1] >= most]
+
+
+def _close(rows: Sequence[Row]) -> list[str]:
+    """Return the variants that are for certain as good as the best, or nearly so."""
+    return [
+        row["variant"]
+        for row in rows
+        if all(_better(row, other)[1][0] * CLOSE >= 1 for other in rows if other is not row)
+    ]
+
+
+def _named(best: Sequence[str], rows: Sequence[Row]) -> str:
+    all_are = 1 < len(best) == len(rows)
+    return "no difference seen" if all_are else " or ".join(best)
+
+
+def _ratio(
+    rows: Sequence[Row],
+    of: str,
+    to: str,
+    least: float,
+    kind: str = "",
+    mean: str = "geometric mean",
+) -> tuple[str, str]:
     """Say how many times better one variant, maybe `BEST`, is than another."""
-    values = []
+    found = []
     for by_name in _by_graph(rows).values():
         one = best_of([*by_name.values()]) if of == BEST else by_name.get(of)
-        if one is not None and to in by_name and kind in ("", *one["kind"].split(", ")):
-            values.append(_better(one, by_name[to]))
-    if not values:
-        return ""
-    holds = sum(value >= least for value in values)
-    ratio = f"{geometric_mean(values):.2f}x"
+        if one is not None and to in by_name and _is_of(one, kind):
+            found.append(_better(one, by_name[to]))
+    if not found:
+        return "", ""
+    values, bounds = zip(*found, strict=True)
+    low, high = (_MEANS[mean](ends) for ends in zip(*bounds, strict=True))
+    ratio = f"{_MEANS[mean](values):.2f}x"
     if len(values) > 1:
-        ratio = f"{min(values):.2f}x to {max(values):.2f}x, geometric mean {ratio}"
-    return (
-        f"{'The best variant' if of == BEST else of} over {to} on {_some(len(values), kind)}: "
-        f"{ratio}. The paper: {paper}. {least:g}x or more here on {holds} of {len(values)}."
+        ratio = f"{min(values):.2f}x to {max(values):.2f}x, {mean} {ratio}"
+    who = "The best variant" if of == BEST else of
+    return _judged((low, high), least), (
+        f"{who} over {to} on {_some(len(values), kind)}: {ratio} "
+        f"(by the spread of the runs {low:.2f}x to {high:.2f}x); the claim is {least:g}x or more."
     )
 
 
-def _best(rows: Sequence[Row], kind: str, expected: Sequence[str], paper: str) -> str:
-    """Say whether some variants are the best on the graphs of a kind, or on all."""
-    best = [best_of([*by_name.values()]) for by_name in _by_graph(rows).values()]
-    mine = [row["variant"] for row in best if row and kind in ("", *row["kind"].split(", "))]
-    if not mine:
-        return ""
-    counts = ", ".join(f"{name} on {n}" for name, n in Counter(mine).most_common())
-    holds = sum(name in expected for name in mine)
-    either = " or ".join(filter(None, (", ".join(expected[:-1]), expected[-1])))
-    return (
-        f"Best on {_some(len(mine), kind)}: {counts}. The paper: {paper}. "
-        f"{either} is best here on {holds} of {len(mine)}."
-    )
+def _best(rows: Sequence[Row], kind: str, expected: Sequence[str]) -> tuple[str, str]:
+    """Say whether some variants are the best on most graphs of a kind, or of all."""
+    mine = [row for row in rows if row["of_paper"] and _is_of(row, kind)]
+    rivals = [[*by_name.values()] for by_name in _by_graph(mine).values()]
+    best = [_equally_good(some) for some in rivals]
+    if not best:
+        return "", ""
+    counts = Counter(map(_named, best, rivals))
+    text = ", ".join(f"{names} on {n}" for names, n in counts.most_common())
+    word = _by_most([_expected(names, expected) for names in best])
+    return word, f"Best on {_some(len(best), kind)}: {text}."
 
 
-def _choice(rows: Sequence[Row], of: Sequence[str], paper: str) -> str:
-    """Say which of several variants is the best, graph by graph."""
-    found = []
-    for graph, by_name in _by_graph(rows).items():
-        mine = [by_name[name] for name in of if name in by_name]
-        if len(mine) < 2:
-            continue
-        best = max(mine, key=_merit)
-        worst = min(mine, key=_merit)
-        times = f"{_better(best, worst):.2f}x {worst['variant']}"
-        found.append(f"{graph}: {best['variant']}, {times}")
-    return f"Best on {'; '.join(found)}. The paper: {paper}." if found else ""
+def _expected(names: Sequence[str], expected: Sequence[str]) -> str:
+    """Return whether the best variant, one of `names`, is an expected one."""
+    hits = sum(name in expected for name in names)
+    return HELD if hits == len(names) else UNKNOWN if hits else NOT_HELD
 
 
-def _peak(rows: Sequence[Row], of: str, least: float, paper: str) -> str:
+def _choice(
+    rows: Sequence[Row], of: Sequence[str], expected: Sequence[str] = ()
+) -> tuple[str, str]:
+    """Say which of several variants is the best: an expected one, or another on each graph."""
+    mine = _by_graph([row for row in rows if row["variant"] in of])
+    several = {graph: [*names.values()] for graph, names in mine.items() if len(names) > 1}
+    if not several:
+        return "", ""
+    best = [_equally_good(some) for some in several.values()]
+    texts = []
+    for (graph, some), names in zip(several.items(), best, strict=True):
+        first = max(some, key=_merit)
+        last = min(some, key=_merit)
+        ratio = _better(first, last)[0]
+        texts.append(f"{graph}: {_named(names, some)}, {ratio:.2f}x {last['variant']}")
+    if expected:
+        word = _by_most([_expected(names, expected) for names in best])
+    elif len(best) == 1:
+        word = UNKNOWN
+    elif not set(of).intersection(*best):
+        word = HELD
+    else:
+        everywhere = set(of).intersection(*map(_close, several.values()))
+        word = NOT_HELD if everywhere else UNKNOWN
+    return word, f"Best on {'; '.join(texts)}."
+
+
+def _peak(rows: Sequence[Row], of: str, least: float) -> tuple[str, str]:
     """Say whether a variant reaches a value somewhere."""
     mine = _of_variant(rows, of)
     if not mine:
-        return ""
+        return "", ""
     best = mine[-1]
-    reaches = "reaches" if best["value"] >= least else "does not reach"
-    return (
-        f"{of} has {best['value']:.4g} {best['unit']} at most, on {best['graph']}. "
-        f"The paper: {paper}. It {reaches} {least:g} here."
+    return _judged(_range(best), least), (
+        f"{of} has {best['value']:.4g} {best['unit']} at most, on {best['graph']}; "
+        f"the claim is {least:g} or more."
     )
 
 
-def _values(rows: Sequence[Row], of: str, paper: str) -> str:
-    """Say the values of a variant, from the least to the greatest."""
+def _values(rows: Sequence[Row], of: str, most: float | None = None) -> tuple[str, str]:
+    """Say the values of a variant, from the least to the greatest, maybe `most` of all."""
     mine = _of_variant(rows, of)
     values = ", ".join(f"{row['graph']} {row['value']:.3g}" for row in mine)
-    return f"{of}, {mine[0]['unit']}: {values}. The paper: {paper}." if mine else ""
+    text = f"{of}, {mine[0]['unit']}: {values}." if mine else ""
+    if most is None or not mine:
+        return "", text
+    words = [_judged((-high, -low), -most) for low, high in map(_range, mine)]
+    word = HELD if {*words} == {HELD} else NOT_HELD if NOT_HELD in words else UNKNOWN
+    return word, text
 
 
-_SENTENCES: dict[str, Callable[..., str]] = {
+_SENTENCES: dict[str, Callable[..., tuple[str, str]]] = {
     "Ratio": _ratio, "BestOf": _best, "Choice": _choice, "Peak": _peak, "Values": _values
 }  # fmt: skip
 
@@ -284,6 +395,20 @@ class Paper:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
+def files_in(folder: Path, graphs: Sequence[PaperGraph]) -> dict[str, str]:
+    """Return the files in a folder, by the paper's name of the graph.
+
+    A file is known by its name in the SuiteSparse collection, in any folder below, up to its first
+    dot; ``-`` and ``_`` are the same.
+    """
+    found = {_key(file.name.partition(".")[0]): str(file) for file in sorted(folder.rglob("*.*"))}
+    return {graph.name: found[_key(graph.file)] for graph in graphs if _key(graph.file) in found}
+
+
+def _key(name: str) -> str:
+    return name.casefold().replace("_", "-")
+
+
 def _read_graphs(file: Path) -> dict[str, list[PaperGraph]]:
     """Return the graphs of each group."""
     found: dict[str, list[PaperGraph]] = {}
@@ -295,7 +420,7 @@ def _read_graphs(file: Path) -> dict[str, list[PaperGraph]]:
             reported[name] = float(number) / float(divisor or 1)
         size = (float(row["vertices"]), float(row["entries"])) if row["vertices"] else None
         texts = row["name"], row["made"] or None, row["why"], row["quick"] or None, row["kind"]
-        graph = PaperGraph(*texts, reported, size, row["pieces"])
+        graph = PaperGraph(*texts, reported, size, row["pieces"], row["file"] or row["name"])
         found.setdefault(row["group"], []).append(graph)
     return found
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import gc
+import itertools
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from statistics import fmean, median
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from lagpu.papers import experiments as data
 from lagpu.papers.experiments import Experiment, Paper, PaperGraph, Variant
 
 _QUICK_ROOTS = 2
+_TURNS = 2  # of all variants of a graph: the spread of one row's runs is that of our clocks
 _LAGPU = Variant("lagpu", ours=True)
 _BLOCK = 1 << 26  # entries looked at together
 #: The counter of energy moves some ten times a second, so searches are repeated for so long.
@@ -91,11 +93,33 @@ def searches(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched
     """Search from every root, as `lagpu bench` does."""
     variant, place = runner.variant, runner.place
     if place is not None:
-        return searched(tested, placed_on(A, place), runner.mode, variant.output, before)
+        A = placed_on(A, place)
+        found = searched(tested, A, runner.mode, variant.output, before)
+        search = functools.partial(ALGORITHMS[variant.output], A)
+        return found._replace(kernel_ms=_kernel_ms(tested, place, found.mode, search))
     name, most = str(variant.peer), peers.PEERS[str(variant.peer)].most_searched
     if tested.host.facts.entries > most:
         raise errors.LimitExceeded(f"{name}: takes at most {most:g} entries")
     return searched_by(tested, name)
+
+
+def _kernel_ms(
+    tested: Tested, place: Backend, mode: str, search: Callable[[int], object]
+) -> list[float]:
+    """Return the time of the kernels of each search, without the host's time between them.
+
+    That is what a paper's C program takes. A loop that is one kernel has no such time.
+    """
+    if place.device is None or mode != "eager":
+        return []
+    clock = Clock(place)
+
+    def once(run: Callable[[], object]) -> tuple[float, object]:
+        with trace(fuse=False) as traced:
+            result = run()
+        return traced.totals().kernel_ms, result
+
+    return [median(clock.repeat(once, functools.partial(search, root))[0]) for root in tested.roots]
 
 
 def by_part(tested: Tested, A: Matrix, runner: Runner, before: int) -> Searched:
@@ -142,7 +166,8 @@ def accumulations(tested: Tested, A: Matrix, runner: Runner, before: int) -> Sea
             samples.append(Sample(ms, ms))
     refusal = _wrong_dependencies(tested, *(x.to_coo() for x in found))
     nbytes = used_bytes(place) - before if place.device else None
-    return Searched(runner.mode, "dependencies", samples, refusal, nbytes=nbytes)
+    done = Searched(runner.mode, "dependencies", samples, refusal, nbytes=nbytes)
+    return done._replace(kernel_ms=_kernel_ms(tested, place, runner.mode, round_of))
 
 
 def _wrong_dependencies(tested: Tested, *found: tuple[Array, Array]) -> str:
@@ -378,16 +403,19 @@ class _Work:
         if is_spec(source) and not is_random(source):  # made on the host; a copy takes less time
             columns = CSC(A.nrows, A.ncols, *host.columns, symmetric=host.facts.symmetric or None)
             again = functools.partial(columns.matrix, place)
-        for runner in runners:
+        found: dict[Runner, list[Searched]] = {runner: [] for runner in runners}
+        for turn, runner in itertools.product(range(_TURNS), runners):
             who = f"{graph.name}, {runner.variant.name}"
-            self._say(who.replace(",", ":"))
+            if len(found[runner]) < turn:
+                continue  # it failed in the turn before
+            self._say(f"{who.replace(',', ':')}, turn {turn + 1} of {_TURNS}")
             if memory is not None and runner.place is not None:
                 del A  # with what the variants before have left at it, which would count
                 gc.collect()
                 A = again()
             try:
                 with nullcontext() if memory is None else self._place.device.limited(memory):
-                    found = self._measured(graph, tested, A, runner, before)
+                    one = self._measured(graph, tested, A, runner, before, turn)
             except (errors.OutOfMemory, NotSupported, errors.LimitExceeded) as error:
                 self.missing.setdefault(f"{who}: {error}")
             except LagpuError as error:  # the other rows stay
@@ -397,9 +425,12 @@ class _Work:
                     raise
                 self.missing.setdefault(f"{who}: {harness.one_line(error)}")  # another library
             else:
-                if found.refusal:
-                    self.refusals.append(f"{who}: {found.refusal}")
-                yield self._row(graph, tested, runner, found)
+                if one.refusal:
+                    self.refusals.append(f"{who}: {one.refusal}")
+                found[runner].append(one)
+        for runner, turns in found.items():
+            if turns:
+                yield self._row(graph, tested, runner, turns)
 
     def _runners(self, place: Backend) -> list[Runner]:
         runners = []
@@ -417,13 +448,19 @@ class _Work:
         return runners
 
     def _measured(
-        self, graph: PaperGraph, tested: Tested, A: Matrix, runner: Runner, before: int
+        self,
+        graph: PaperGraph,
+        tested: Tested,
+        A: Matrix,
+        runner: Runner,
+        before: int,
+        turn: int,
     ) -> Searched:
         """Measure a variant, unless it was measured in this run beside the same other variants."""
         variant, place, kind = runner.variant, runner.place, self._experiment.kind
         variants = frozenset((v.kernel, v.policy, v.peer) for v in self._experiment.variants)
         of = (kind, self._source(graph), graph.pieces, len(tested.roots), variants)
-        key = (*of, runner.runs_as, variant.output, variant.fused)
+        key = (*of, runner.runs_as, variant.output, variant.fused, turn)
         if key not in self._known:
             found = WAYS[kind](tested, A, runner, before)
             self._known[key] = found._replace(edges=tested.edges)
@@ -435,15 +472,32 @@ class _Work:
             found = self._known[key] = found._replace(joules=joules)
         return found
 
-    def _row(self, graph: PaperGraph, tested: Tested, runner: Runner, found: Searched) -> Row:
-        """Return the row of a variant."""
+    def _row(
+        self, graph: PaperGraph, tested: Tested, runner: Runner, turns: Sequence[Searched]
+    ) -> Row:
+        """Return the row of a variant that was measured in some turns."""
         variant, place = runner.variant, runner.place
         facts, degree = tested.host.facts, tested.host.facts.out_degree
-        ms = tuple(sample.device_ms for sample in found.samples)
-        edges = tuple(found.edges[root] for root in tested.roots)
-        metric = self._experiment.metric
-        parts = tuple(found.parts.get(variant.part, [0.0] * len(ms)))
-        measured = data.Measured(ms, edges, facts.entries, facts.symmetric, found.joules, parts)
+        last, metric = turns[-1], self._experiment.metric
+        edges = tuple(last.edges[root] for root in tested.roots)
+        none = [0.0] * len(edges)
+        runs = [
+            data.Measured(
+                tuple(one.kernel_ms or (sample.device_ms for sample in one.samples)),
+                edges,
+                facts.entries,
+                facts.symmetric,
+                one.joules,
+                tuple(one.parts.get(variant.part, none)),
+            )
+            for one in turns
+        ]
+        whole = runs[0]._replace(
+            ms=_means([run.ms for run in runs]),
+            parts=_means([run.parts for run in runs]),
+            joules=None if last.joules is None else fmean(cast(float, x.joules) for x in turns),
+        )
+        span = _means([[sample.device_ms for sample in one.samples] for one in turns])
         why = "a small graph, since --quick is given" if self._request.quick else graph.why
         return {
             "graph": graph.name,
@@ -459,20 +513,29 @@ class _Work:
             "runs_as": runner.runs_as,
             "note": variant.note,
             "backend": runner.runs_as if place is None else place.name,
-            "mode": found.mode,
-            "output": found.output,
-            "roots": len(ms),
-            "value": metric.of(measured),
+            "own": runner.runs_as == (variant.kernel or variant.policy or runner.runs_as),
+            "size_only": self._request.quick or "size only" in why,
+            "mode": last.mode,
+            "output": last.output,
+            "roots": len(edges),
+            "value": metric.of(whole),
+            "runs": [metric.of(run) for run in runs],
             "unit": metric.unit,
             "more": metric.more,
             "reported": graph.reported.get(variant.name),
-            "median_ms": median(ms),
-            "mean_ms": fmean(ms),
-            "gteps": harness.harmonic_gteps(ms, edges),
-            "bytes": found.nbytes,
-            "joules": found.joules,
-            "checked": not found.refusal,
+            "median_ms": median(span),
+            "mean_ms": fmean(span),
+            "kernel_ms": median(whole.ms) if last.kernel_ms else None,
+            "gteps": harness.harmonic_gteps(whole.ms, edges),
+            "bytes": last.nbytes,
+            "joules": whole.joules,
+            "checked": not any(one.refusal for one in turns),
         }
+
+
+def _means(of_turns: Sequence[Sequence[float]]) -> tuple[float, ...]:
+    """Return the mean of the turns, root by root."""
+    return tuple(map(fmean, zip(*of_turns, strict=True)))
 
 
 def _grid_of(graph: PaperGraph, place: Backend) -> Backend:
@@ -491,10 +554,14 @@ def _complete(experiment: Experiment, rows: Sequence[Row]) -> None:
     for graph in experiment.graphs:
         mine = [row for row in rows if row["graph"] == graph.name]
         if experiment.metric.over:
-            base = {row["variant"]: row["value"] for row in mine}.get(experiment.metric.over)
+            base = next((row for row in mine if row["variant"] == experiment.metric.over), None)
+            over = None if base is None else [base["value"], *base["runs"]]
             for row in mine:
-                known = base is not None and row["value"] is not None
-                row["value"] = row["value"] / base if known else None
+                known = over is not None and None not in over and row["value"] is not None
+                of = [row["value"], *row["runs"]]
+                row["value"], *row["runs"] = (
+                    [x / by for x, by in zip(of, over, strict=False)] if known else [None]
+                )
         best = data.best_of(mine)
         if best is not None and data.BEST in graph.reported:
             best["reported"] = graph.reported[data.BEST]
@@ -518,7 +585,9 @@ def table_of(experiment: Report) -> FittingTable:
         ("degrees", lambda row: "/".join(f"{x:.0f}" for x in row["degrees"])),
         (experiment["metric"], lambda row: _digits(row["value"])),
         ("paper", lambda row: _digits(row["reported"])),
+        ("spread", _spread),
         ("median ms", "{median_ms:,.3f}"),
+        ("kernel ms", lambda row: _digits(row.get("kernel_ms"))),
         ("GTEPS", lambda row: _digits(row["gteps"], 3)),
         ("checked", harness.checked),
     ]
@@ -526,6 +595,12 @@ def table_of(experiment: Report) -> FittingTable:
         del numbers[3]
     title = f"{experiment['part']}: {experiment['title']}"
     return harness.table(rows, texts, numbers, title=title, spare=_SPARE)
+
+
+def _spread(row: Row) -> str:
+    """Return the greatest over the least value of a row's runs."""
+    runs = row.get("runs", [])
+    return f"{max(runs) / min(runs):.2f}x" if len(runs) > 1 and min(runs) > 0 else "-"
 
 
 def _digits(x: float | None, digits: int = 4) -> str:

@@ -304,7 +304,7 @@ def test_what_is_long_runs_once(run, monkeypatch):
 
 
 def test_kernels_can_be_chosen(run):
-    for more in (["--kernel", "pull_scalar"], ["--policy", "turbobfs"]):
+    for more in (["--kernel", "pull_scalar"], ["--policy", "density"]):
         args = ["components", "grid:3x4", "-b", "sim", *more, "--check", "--json"]
         assert json.loads(run(*args)[1])["checked"] is True
 

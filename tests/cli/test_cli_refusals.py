@@ -52,7 +52,7 @@ WRONG_ARGUMENTS = {
     "unknown output": (["bfs", "path:3", "-s", "0", "--output", "x"], "--output"),
     "unknown backend": (["bfs", "path:3", "-s", "0", "-b", "tpu"], "auto, cpu, gpu, sim"),
     "unknown kernel": (["bfs", "path:3", "-s", "0", "-b", "sim", "--kernel", "x"], "push_edge"),
-    "unknown policy": (["bfs", "path:3", "-s", "0", "-b", "sim", "--policy", "x"], "turbobfs"),
+    "unknown policy": (["bfs", "path:3", "-s", "0", "-b", "sim", "--policy", "x"], "density"),
     "kernel on cpu": (["bfs", "path:3", "-s", "0", "-b", "cpu", "--kernel", "x"], "cpu backend"),
     "kernel and policy": (
         ["bfs", "path:3", "-s", "0", "-b", "sim", "--kernel", "push_edge", "--policy", "auto"],

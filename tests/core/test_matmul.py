@@ -238,8 +238,8 @@ def test_what_the_cpu_backend_does_not_offer_is_refused():
     w = Vector.from_dense([True], backend="cpu")
     with pytest.raises(NotSupported, match="chooses its own"):
         w << semiring.any_pair(u @ A, kernel="pull_warp")
-    with pytest.raises(InvalidValue, match=r"'turbobfs' here\. Use auto, beamer, push or pull"):
-        w << semiring.any_pair(u @ A, policy="turbobfs")
+    with pytest.raises(InvalidValue, match=r"'density' here\. Use auto, beamer, push or pull"):
+        w << semiring.any_pair(u @ A, policy="density")
     assert w.get(0) is True
 
 

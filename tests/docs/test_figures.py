@@ -24,7 +24,7 @@ FIGURE = re.compile(
 )
 RULE = "a threshold of the code"
 PLAN = "minutes of a lecture, which its teacher plans"
-CLAIM = "a paper's own figure, in the title of a claim"
+CLAIM = "a paper's own figure"
 #: Numbers with units that no data file has: page, words, reason.
 SAID = [
     ("algorithms.md", "more than 8 times the mean", RULE),
@@ -35,14 +35,8 @@ SAID = [
     ("index.md", "For a lecture of 90 minutes", PLAN),
     ("bfs.md", "A lecture of 90 minutes", PLAN),
     *(("bfs.md", f"# Exercise {k} ({m} minutes)", PLAN) for k, m in enumerate((5, 8, 8, 7, 6), 1)),
-    ("bfs2d.md", "**Bottom-up gains 2 times at edge factor 16 and 5 at 256:", CLAIM),
-    ("bfs2d.md", "**More than 200 GTEPS on one GPU:", CLAIM),
-    ("hiragushi.md", "**Up to 29 times as fast as Merrill:", CLAIM),
-    ("kepler.md", "**Atomics beat scatter and compact 2 times:", CLAIM),
-    ("turbobfs.md", "**1.8 times gunrock on average:", CLAIM),
-    ("turbobfs.md", "**5.8 times GraphBLAST:", CLAIM),
-    ("turbobfs.md", "**40 GTEPS:", CLAIM),
-    ("turbobfs.md", "**SuiteSparse:GraphBLAS is 11.7 times slower on regular graphs", CLAIM),
+    ("turbobfs.md", "the paper's 1.8 times gunrock", CLAIM),
+    ("turbobfs.md", "its 5.8 times GraphBLAST", CLAIM),
 ]
 
 

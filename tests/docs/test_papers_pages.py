@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -45,10 +46,12 @@ def test_a_report_is_shown_and_what_lacks_one_says_so(reports, report, tmp_path)
     table = shown[shown.index("### Table 4") : shown.index("### Figure 8")]
     rows = report["experiments"][0]["rows"]
     assert table.count("\n| ") == len(rows) + 2  # the headings, and the line below them
-    assert f"| roadNet-PA: road:8\\* | {rows[0]['variant']} |" in table
+    assert f"| roadNet-PA: road:6:2\\* | {rows[0]['variant']} |" in table
     assert "- Each row's result is proved." in table
-    commit = str(report["commit"])[:7]
-    assert f"{report['date'][:10]}, commit {commit}; the paper on one P100." in table
+    commit = f"commit {report['commit'][:7]}" if report["commit"] else "a commit that is gone"
+    assert f"{report['date'][:10]}, {commit}; the paper on one P100; `docs/" in table
+    assert "`docs/benchmarks/papers/any-name.json`." in table
+    assert table.count("\n- Cannot be told: MGBC over OPT-OFF") == 2
     assert "`--graph NAME=FILE` gives the paper's" in table
     assert "Not measured yet" not in table
     others = shown.replace(table, "").count("Not measured yet; `lagpu paper 002 --")
@@ -64,14 +67,14 @@ def test_quick_reports_and_those_of_other_papers_are_not_shown(reports, report, 
 def test_text_of_a_report_is_no_markup(reports, report, tmp_path):
     report = json.loads(json.dumps(report)) | {"commit": "0123456789"}  # a copy has none
     experiment = report["experiments"][0]
-    experiment["says"] = ["a*b|c by --only", "% of x"]
+    experiment["notes"] = ["a*b|c by --only", "% of x"]
     experiment["measured_on"] = ""
     experiment["rows"][0]["made_from"] = "some/folder/graph.mtx"
     (tmp_path / "x.json").write_text(json.dumps(report), "utf-8")
     shown = [*reports.markdown("002", tmp_path)]
     assert "- a\\*b\\|c by `--only`" in shown
     assert "- \\% of x" in shown
-    assert any(line.endswith("commit 0123456.\n") for line in shown)
+    assert any("commit 0123456; `docs/benchmarks/papers/x.json`.\n" in line for line in shown)
     assert any(": graph.mtx" in line for line in shown)
     assert "folder" not in "".join(shown)
 
@@ -101,3 +104,23 @@ def test_names_in_a_page_are_there(page):
     command = r"lagpu paper (\d{3}) --(table|figure|section) (\S+?)[`\s]"
     for number, kind, which in re.findall(command, text):
         assert experiments_of(paper_of(number), **{kind: which})
+
+
+def test_the_commits_of_reports_are_in_the_history():
+    """A report of a tree that is gone says so."""
+    history = subprocess.run(
+        ["git", "rev-list", "--all"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split()
+    if len(history) < 100:
+        pytest.skip("a copy without the history")
+    for file in [*(ROOT / "docs").rglob("*.json")]:
+        report = json.loads(file.read_text("utf-8"))
+        commit = report.get("commit") if isinstance(report, dict) else None
+        assert commit is None or any(one.startswith(commit) for one in history), file
+
+
+def test_a_claim_without_rows_is_not_measured(reports):
+    shown = "\n".join(reports.markdown("000"))
+    assert "- Cannot be told: not measured here. The paper: up to 29x over Merrill's" in shown or (
+        "Held" in shown
+    )

@@ -31,6 +31,7 @@ SHAPES = {
     "mycielskian:5": nx.mycielski_graph(5),
 }
 RANDOM = ["kron:8", "kron:9:4", "urand:8", "urand:9:3", "road:20", "delaunay:7"]
+RANDOM += ["road:20:4", "chains:6:5", "hubs:300:5"]
 
 
 @pytest.mark.parametrize("spec", SHAPES)
@@ -111,6 +112,62 @@ def test_uniform_has_nearly_all_its_edges():
     assert 0.98 * 2 * 8 * 4096 < A.nvals <= 2 * 8 * 4096
 
 
+def contracted(graph):
+    """Return a graph with an edge in place of each chain between vertices of other degrees."""
+    graph = nx.MultiGraph(graph)
+    for v in [v for v, degree in graph.degree if degree == 2]:
+        neighbours = [other for _, other in graph.edges(v)]
+        if v not in neighbours and len(neighbours) == 2:
+            graph.remove_node(v)
+            graph.add_edge(*neighbours)
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("short", "long"), [("road:12", "road:12:6"), ("chains:5:1", "chains:5:7")]
+)
+def test_chains_take_the_place_of_links(short, long):
+    """Between vertices of degree 3 and more the graph is the same; chains have random lengths."""
+    short, long = (
+        to_networkx(from_spec(spec, seed=3, backend="cpu"), directed=False)
+        for spec in (short, long)
+    )
+    links = short.number_of_edges()
+    assert 4 < long.number_of_edges() / links < 9
+    high = [v for v in short if short.degree(v) > 2]
+    assert all(long.degree(v) >= short.degree(v) for v in high)
+    assert {v for v in long if long.degree(v) > 2} <= {*short}
+    assert max(dict(contracted(long).degree).values()) == max(dict(long.degree).values())
+
+
+def test_chains_of_a_road_keep_its_junctions():
+    short, long = (
+        to_networkx(generators.road(15, chain, seed=5, backend="cpu"), directed=False)
+        for chain in (1, 5)
+    )
+    for v in short:
+        assert long.degree(v) == short.degree(v)
+    assert nx.number_connected_components(long) == nx.number_connected_components(short)
+    one, other = contracted(short), contracted(long)
+    assert sorted(one.edges()) == sorted(other.edges())
+
+
+def test_hubs_have_half_of_the_leaves_each():
+    A = generators.hubs(800, 6, backend="cpu")
+    graph = to_networkx(A, directed=False)
+    assert nx.is_tree(graph)
+    degrees = [graph.degree(v) for v in range(6)]
+    assert all(1.4 < one / other < 2.9 for one, other in pairwise(degrees[:3]))
+    assert max(graph.degree(v) for v in range(6, 800)) == 1
+    assert max(nx.single_source_shortest_path_length(graph, 0).values()) == 6
+    assert (
+        to_networkx(generators.hubs(5, 5, backend="cpu"), directed=False).edges
+        == nx.path_graph(5).edges
+    )
+    with pytest.raises(InvalidValue, match="hubs"):
+        generators.hubs(3, 4)
+
+
 def test_road_is_a_grid_without_a_fifth_of_its_links():
     grid, road = generators.grid2d(60, 60, backend="cpu"), generators.road(60, backend="cpu")
     links = to_scipy(grid) > to_scipy(road)
@@ -158,6 +215,9 @@ def test_wrong_specs(spec, message):
         "kron:31:1000000",
         "urand:40",
         "road:10000000",
+        "road:30000:9",
+        "chains:27:90",
+        "hubs:90000000000",
         "gnm:99999999:999999999999",
         "gnm:9999999:9999999999999",
         "grid:99999999x99999999",

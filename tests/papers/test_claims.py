@@ -1,17 +1,19 @@
-"""The sentences are those of the figures."""
+"""The sentences are those of the figures, and judge no more than the runs show."""
 
-from lagpu.papers.experiments import BEST, best_of, sentence
+import pytest
+
+from lagpu.papers.experiments import ANOTHER_DAY, BEST, ONE_RUN, best_of, sentence
 
 
 def says(what, rows, **given):
-    return sentence({"says": what} | given, rows)
+    return sentence({"says": what, "paper": "-"} | given, rows)
 
 
-def row(graph, variant, value, kind="regular", more=True, of_paper=True, checked=True):
+def row(graph, variant, value, kind="regular", **more):
     return {
-        "graph": graph, "variant": variant, "value": value, "kind": kind, "more": more,
-        "of_paper": of_paper, "checked": checked, "unit": "GTEPS",
-    }  # fmt: skip
+        "graph": graph, "variant": variant, "value": value, "runs": [value, value], "kind": kind,
+        "more": True, "of_paper": True, "checked": True, "unit": "GTEPS", "roots": 50,
+    } | more  # fmt: skip
 
 
 ROWS = [
@@ -24,59 +26,134 @@ ROWS = [
 ]
 
 
+def with_runs(rows, by):
+    """Return rows of two runs, the greater one `by` times the other."""
+    return [one | {"runs": [one["value"] / by**0.5, one["value"] * by**0.5]} for one in rows]
+
+
 def test_ratios():
     assert says("Ratio", ROWS, of="bu", to="td", least=2.0, paper="twice") == (
-        "bu over td on 2 graphs: 0.75x to 3.00x, geometric mean 1.50x. The paper: twice. "
-        "2x or more here on 1 of 2."
+        "Not held: bu over td on 2 graphs: 0.75x to 3.00x, geometric mean 1.50x (by the spread of "
+        "the runs 1.44x to 1.56x); the claim is 2x or more. The paper: twice. "
+        "By 2 runs of 50 roots."
     )
-    assert says("Ratio", ROWS, of="bu", to="td", least=1.0, paper="-", kind="star") == (
-        "bu over td on 1 star graph: 0.75x. The paper: -. 1x or more here on 0 of 1."
+    assert says("Ratio", ROWS, of="bu", to="td", least=1.0, kind="star") == (
+        "Not held: bu over td on 1 star graph: 0.75x (by the spread of the runs 0.72x to 0.78x); "
+        "the claim is 1x or more. The paper: -. By 2 runs of 50 roots."
     )
-    best = says("Ratio", ROWS, of=BEST, to="lagpu", least=1.0, paper="-")
-    assert best.startswith("The best variant over lagpu on 2 graphs: 0.06x to 4.00x")
+    best = says("Ratio", ROWS, of=BEST, to="lagpu", least=1.0)
+    assert best.startswith("Not held: The best variant over lagpu on 2 graphs: 0.06x to 4.00x")
+
+
+@pytest.mark.parametrize(
+    ("mean", "value", "word"),
+    [
+        ("geometric mean", "1.50x", "Not held"),
+        ("mean", "1.88x", "Held"),  # of 0.75 and 3
+        ("least", "0.75x", "Not held"),
+    ],
+)
+def test_means_are_of_the_papers_kind(mean, value, word):
+    said = says("Ratio", ROWS, of="bu", to="td", least=1.7, mean=mean)
+    assert said.startswith(f"{word}: bu over td on 2 graphs: 0.75x to 3.00x, {mean} {value}")
+
+
+@pytest.mark.parametrize(
+    ("spread", "word"), [(1.0, "Held"), (1.17, "Held"), (1.22, "Cannot be told"), (9, "Cannot")]
+)
+def test_nothing_is_judged_below_the_spread(spread, word):
+    rows = with_runs(ROWS[3:5], spread)  # 4 / 3, of two rows that spread
+    by = spread * ANOTHER_DAY**2
+    assert (4 / 3 / by >= 1.09) is (word == "Held")
+    assert says("Ratio", rows, of="td", to="bu", least=1.09).startswith(f"{word}")
+
+
+def test_one_run_judges_by_the_spread_that_was_seen():
+    single = [{k: x for k, x in one.items() if k != "runs"} for one in ROWS[:2]]
+    said = says("Ratio", single, of="bu", to="td", least=1.0)
+    assert 3 / ONE_RUN > 1
+    assert said.startswith("Held: bu over td")
+    assert said.endswith("By 1 run of 50 roots.")
+    assert says("Ratio", single, of="bu", to="td", least=1.2).startswith("Cannot be told")
+    assert says("Ratio", single, of="bu", to="td", least=9.0).startswith("Not held")
+
+
+@pytest.mark.parametrize("of", [{"own": False}, {"size_only": True}])
+def test_rows_that_are_not_the_papers_judge_nothing(of):
+    rows = [ROWS[0], ROWS[1] | of, *ROWS[3:5]]
+    assert says("Ratio", rows, of="bu", to="td", least=0.5).startswith(
+        "Held: bu over td on 1 graph: 0.75x"
+    )
+    said = says("Ratio", rows[:2], of="bu", to="td", least=0.5)
+    assert said.startswith("Cannot be told: bu over td on 1 graph: 3.00x")
+    assert says("Values", [ROWS[1] | of], of="bu").startswith("bu, GTEPS: a 6.")
 
 
 def test_less_time_is_better():
     rows = [one | {"more": False} for one in ROWS]
-    assert "0.33x to 1.33x" in says("Ratio", rows, of="bu", to="td", least=1.0, paper="-")
+    assert "0.33x to 1.33x" in says("Ratio", rows, of="bu", to="td", least=1.0)
     assert best_of(rows[:3])["variant"] == "td"
+    assert "Best on 1 graph: td on 1." in says("BestOf", rows[:2], kind="", expected=["td"])
 
 
 def test_the_best():
     assert best_of(ROWS[:3])["variant"] == "bu"
     assert best_of(ROWS[2:3]) is None
     assert says("BestOf", ROWS, kind="", expected=("td", "xx"), paper="td") == (
-        "Best on 2 graphs: bu on 1, td on 1. The paper: td. td or xx is best here on 1 of 2."
+        "Cannot be told: Best on 2 graphs: bu on 1, td on 1. The paper: td. By 2 runs of 50 roots."
     )
-    said = says("BestOf", ROWS, kind="regular", expected=("td",), paper="-")
-    assert said.endswith("td is best here on 0 of 1.")
+    assert says("BestOf", ROWS, kind="regular", expected=("td",)).startswith("Not held: ")
+    assert says("BestOf", ROWS, kind="star", expected=("td", "bu")).startswith("Held: ")
+
+
+def test_the_best_of_equals():
+    rows = with_runs(ROWS[3:5], 1.3)
+    said = says("BestOf", rows, kind="", expected=("td",))
+    assert said.startswith("Cannot be told: Best on 1 graph: no difference seen on 1.")
+    assert says("BestOf", rows, kind="", expected=("td", "bu")).startswith("Held: ")
+    assert says("BestOf", rows, kind="", expected=("xx",)).startswith("Not held: ")
 
 
 def test_values():
     assert says("Peak", ROWS, of="bu", least=5.0, paper="more than 5") == (
-        "bu has 6 GTEPS at most, on a. The paper: more than 5. It reaches 5 here."
+        "Held: bu has 6 GTEPS at most, on a; the claim is 5 or more. The paper: more than 5. "
+        "By 2 runs of 50 roots."
     )
-    assert says("Peak", ROWS, of="bu", least=7.0, paper="-").endswith("It does not reach 7 here.")
+    assert says("Peak", ROWS, of="bu", least=7.0).startswith("Not held: ")
+    assert says("Peak", ROWS, of="bu", least=6.1).startswith("Cannot be told: ")
     assert says("Values", ROWS, of="bu", paper="less is better") == (
-        "bu, GTEPS: b 3, a 6. The paper: less is better."
+        "bu, GTEPS: b 3, a 6. The paper: less is better. By 2 runs of 50 roots."
     )
+    for most, word in ((7, "Held"), (6.05, "Cannot be told"), (4, "Not held")):
+        assert says("Values", ROWS, of="bu", most=most).startswith(f"{word}: bu, GTEPS: b 3")
 
 
 def test_choices():
-    assert says("Choice", ROWS, of=("td", "bu"), paper="either") == (
-        "Best on a: bu, 3.00x td; b: td, 1.33x bu. The paper: either."
+    chosen = {"of": ["td", "bu"]}
+    assert says("Choice", ROWS, **chosen, paper="either") == (
+        "Held: Best on a: bu, 3.00x td; b: td, 1.33x bu. The paper: either. By 2 runs of 50 roots."
     )
-    assert says("Choice", ROWS, of=("td", "xx"), paper="-") == ""
+    assert says("Choice", with_runs(ROWS, 1.3), **chosen).startswith(
+        "Cannot be told: Best on a: bu, 3.00x td; b: no difference seen, 1.33x bu."
+    )
+    close = [*ROWS[:2], row("b", "td", 4.0), row("b", "bu", 3.95)]
+    assert says("Choice", close, **chosen).startswith("Not held: Best on a: bu")
+    single = [one | {"runs": one["runs"][:1]} for one in close]  # as close, but who knows
+    assert says("Choice", single, **chosen).startswith("Cannot be told: ")
+    assert says("Choice", ROWS[:2], **chosen).startswith("Cannot be told: ")  # one graph alone
+    assert says("Choice", ROWS[:2], **chosen, expected=["bu"]).startswith("Held: ")
+    assert says("Choice", ROWS[:2], **chosen, expected=["td"]).startswith("Not held: ")
+    assert says("Choice", ROWS, of=("td", "xx")) == ""
 
 
 def test_what_is_not_proved_or_not_there_says_nothing():
     wrong = [one | {"checked": False} for one in ROWS]
     none = [one | {"value": None} for one in ROWS]
     for rows in (wrong, none, [], ROWS[:1]):
-        assert says("Ratio", rows, of="bu", to="td", least=1.0, paper="-") == ""
+        assert says("Ratio", rows, of="bu", to="td", least=1.0) == ""
     for rows in (wrong, none, []):
-        assert says("Choice", rows, of=("td", "bu"), paper="-") == ""
-        assert says("Peak", rows, of="bu", least=1.0, paper="-") == ""
-        assert says("Values", rows, of="bu", paper="-") == ""
-        assert says("BestOf", rows, kind="", expected=("td",), paper="-") == ""
-    assert says("BestOf", ROWS, kind="mesh", expected=("td",), paper="-") == ""
+        assert says("Choice", rows, of=("td", "bu")) == ""
+        assert says("Peak", rows, of="bu", least=1.0) == ""
+        assert says("Values", rows, of="bu") == ""
+        assert says("BestOf", rows, kind="", expected=("td",)) == ""
+    assert says("BestOf", ROWS, kind="mesh", expected=("td",)) == ""

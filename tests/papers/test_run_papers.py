@@ -23,6 +23,7 @@ ROW = {
     "graph", "kind", "made_from", "stand_in", "vertices", "entries", "paper_size", "degrees",
     "variant", "of_paper", "runs_as", "note", "backend", "mode", "output", "roots", "value",
     "unit", "more", "reported", "median_ms", "mean_ms", "gteps", "bytes", "joules", "checked",
+    "own", "size_only", "runs", "kernel_ms",
 }  # fmt: skip
 PART = {
     "part", "title", "metric", "definition", "measured_on", "notes", "missing", "says", "rows",
@@ -69,7 +70,9 @@ def test_turbobfs_on_cpu(run, tmp_path):
     assert best[0]["of_paper"]
     assert "table 2: the variants on irregular graphs" in out
     assert "a small graph, since --quick is given" in out
-    assert any(text.startswith("tdveCSC over tdscCSC on 3 graphs:") for text in part["says"])
+    told = "Cannot be told: tdveCSC over tdscCSC on 3 graphs: "  # by the kernels of cpu
+    assert any(text.startswith(told) for text in part["says"])
+    assert not any(text.startswith(("Held", "Not held")) for text in part["says"])
 
 
 def test_hiragushi_on_cpu(run, tmp_path):
@@ -113,7 +116,7 @@ def test_kepler_on_a_grid(run, tmp_path):
     for row in part["rows"]:
         by_graph[row["graph"]] = by_graph.get(row["graph"], 0) + row["value"]
     assert [*by_graph.values()] == [pytest.approx(100), pytest.approx(100)]
-    assert part["says"][0].startswith("update, % of the time: ")
+    assert part["says"][0].startswith("Cannot be told: update, % of the time: ")
 
 
 def test_searches_beyond_the_limit_of_memory_are_missing(sim):
@@ -148,7 +151,7 @@ def test_under_a_limit_each_variant_begins_with_the_graph_alone(sim, monkeypatch
     monkeypatch.setitem(runs.WAYS, "searches", searches)
     request = Request("sim", True, 1, only=["mycielski12"], memory=memory)
     found, _ = run_paper(TURBOBFS, TURBOBFS.experiments[1:2], request)
-    assert len(found["experiments"][0]["rows"]) == len(left) >= 9
+    assert 2 * len(found["experiments"][0]["rows"]) == len(left) >= 18
     assert any(left) is kept
     assert len(loads) == 1  # the host makes such a graph once
 
@@ -248,6 +251,24 @@ def test_a_file_takes_the_place_of_a_graph(tmp_path):
         found, _ = run_paper(ONE, ONE.experiments, request)
         row = found["experiments"][0]["rows"][0]
         assert (row["entries"], row["stand_in"]) == (entries, why)
+
+
+def test_files_are_found_in_a_folder(run, tmp_path):
+    folder = tmp_path / "real" / "below"
+    folder.mkdir(parents=True)
+    (folder / "mawi-201512012345.txt").write_text("0 1\n1 0\n")
+    (folder / "mawi_201512012345_b.txt").write_text("0 1\n")
+    found, _ = record(
+        run, tmp_path, "003", "--table", 2, "-b", "cpu", "--graph", tmp_path / "real",
+        "--only", "mawi-12345",
+    )  # fmt: skip
+    (part,) = found["experiments"]
+    assert {row["entries"] for row in part["rows"]} == {2}
+    assert {row["stand_in"] for row in part["rows"]} == {""}
+    (folder / "mawi-201512012345.txt").unlink()
+    code, _, err = run("paper", "003", "--table", 2, "--graph", folder)
+    assert code == 2
+    assert f"--graph: {folder} has no file of mycielskian12, " in err
 
 
 def test_a_graph_without_a_file_is_named():
@@ -362,9 +383,14 @@ PUSHED = Variant("a", kernel="push_edge")
 def test_experiments_that_compare_the_same_variants_measure_them_once(ran):
     two = PUSHED, Variant("b", kernel="push_queue")
     rows = run_parts(one=(PATH, two, {}), again=(PATH, two, {}), fewer=(PATH, two[:1], {}))
-    assert [name for *_, name in ran] == ["a", "b", "a"]  # a figure's variants side by side
+    assert [name for *_, name in ran] == [*"abab", *"aa"]  # a figure's variants, by turns
     ms = [[row["median_ms"] for row in part] for part in rows]
     assert ms[0] == ms[1]
+    for row in rows[0]:
+        assert len(row["runs"]) == 2
+        assert row["value"] == pytest.approx(sum(row["runs"]) / 2)  # of mean times, one root
+        assert row["value"] == pytest.approx(row["kernel_ms"])
+        assert 0 < row["kernel_ms"] <= row["median_ms"] * 20  # without the host's time
 
 
 @pytest.mark.parametrize("words", [("--only", "nope"), ("--graph", "nope=a.mtx")])
@@ -383,9 +409,8 @@ def test_variants_that_differ_are_measured_each(ran):
         parts=(PATH, itself, {"kind": "parts"}),
     )
     assert ran == [
-        ("searches", "sim", "a"),
-        ("searches", "sim", "fused"),
-        ("searches", "sim", "lagpu"),
-        ("searches", "grid:1x2:sim", "lagpu"),
-        ("parts", "sim", "lagpu"),
+        *[("searches", "sim", "a"), ("searches", "sim", "fused")] * 2,
+        *[("searches", "sim", "lagpu")] * 2,
+        *[("searches", "grid:1x2:sim", "lagpu")] * 2,
+        *[("parts", "sim", "lagpu")] * 2,
     ]

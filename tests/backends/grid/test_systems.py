@@ -217,7 +217,7 @@ def test_arguments():
     assert system_of("bfs2d:ratio=0.5,share=no").ratio == 0.5
     assert system_of("hiragushi").alpha == 48
     assert system_of("hiragushi").beta == 20
-    assert system_of("turbobfs") is None
+    assert system_of("density") is None
     assert system_of(None) is None
 
 

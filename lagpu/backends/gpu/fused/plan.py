@@ -79,7 +79,7 @@ SEARCH_RULES: dict[str, Callable[..., tuple[Any, ...] | str] | str] = {
     "beamer": lambda alpha, beta: ("kByEdges", alpha, beta),
     "hiragushi": _hiragushi,
     "bfs2d": lambda ratio: ("kByUnvisited", ratio),
-    "turbobfs": lambda threshold: ("kByDensity", threshold),
+    "density": lambda threshold: ("kByDensity", threshold),
     "tdbu": "its first steps pull by all entries of a column, which no fused search does",
     "vbfs": "its groups of entries are not those of a fused search",
     "active": "its lists of active edges are not those of a fused loop",

@@ -33,8 +33,8 @@ _WIDE_COST, _LIST_COST, _PULLED_AT_ONCE = 8.0, 32.0, 16384
 # Of the mean degree behind an edge: what a pushed one finds in Kronecker graphs (2026-11-26).
 _FOUND_BEHIND = 0.3
 
-#: Frontier density from which ``turbobfs`` pulls (Artiles and Saeed 2021, section III C).
-TURBOBFS_DENSITY = 0.10
+#: Frontier density from which ``density`` pulls (Artiles and Saeed 2021, section III C).
+PULL_DENSITY = 0.10
 #: Frontier over unvisited vertices from which ``bfs2d`` pulls (Bernaschi and others 2018 leave it
 #: to the user to find, section 3.3).
 BFS2D_RATIO = 0.05
@@ -277,7 +277,7 @@ def _density(x: Numbers, threshold: float) -> tuple[bool, str]:
     return density >= threshold, f"density {density:.2%} {sign} {100 * threshold:g}%"
 
 
-def _turbobfs(x: Numbers, threshold: float) -> Plan:
+def _by_density(x: Numbers, threshold: float) -> Plan:
     """Push while the frontier is sparse; from the threshold on pull, and never push again."""
     dense, why = _density(x, threshold)
     if not dense:
@@ -394,13 +394,13 @@ def _kernel_of(direction: str, default: str) -> Argument:
 
 
 _KERNELS = {"push": _kernel_of("push", "queue"), "pull": _kernel_of("pull", "bitmap")}
-_THRESHOLD = {"threshold": number(TURBOBFS_DENSITY)}
+_THRESHOLD = {"threshold": number(PULL_DENSITY)}
 _TDBU = {"kernel": choice("length", "length", *_TDBU_KERNELS), **_THRESHOLD}
 
 #: All policies by name, with the arguments that they take.
 POLICIES: dict[str, Policy] = {
     "auto": Policy(_auto),
-    "turbobfs": Policy(_turbobfs, _THRESHOLD),
+    "density": Policy(_by_density, _THRESHOLD),
     "tdbu": Policy(_tdbu, _TDBU, "kernel"),
     "beamer": Policy(_by_edges, _alpha_beta(*BEAMER)),
     "hiragushi": Policy(_hiragushi, {**_alpha_beta(*HIRAGUSHI), **_KERNELS}),

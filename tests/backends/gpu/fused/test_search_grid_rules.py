@@ -18,7 +18,7 @@ POLICIES = (
     "beamer:alpha=3,beta=9",
     "hiragushi",
     "bfs2d:ratio=0.3",
-    "turbobfs:threshold=0.2",
+    "density:threshold=0.2",
 )
 
 
@@ -106,8 +106,8 @@ RULES = {
     "hiragushi": edges_rule(48, 20),
     "bfs2d:ratio=0.3": lambda k, n, _a, _l, left, _p: not left or k / left >= 0.3,
     "bfs2d:ratio=0": lambda *_: True,
-    "turbobfs:threshold=0.2": lambda k, n, _a, _l, _u, pulled: pulled or k / n >= 0.2,
-    "turbobfs:threshold=2": lambda *_: False,
+    "density:threshold=0.2": lambda k, n, _a, _l, _u, pulled: pulled or k / n >= 0.2,
+    "density:threshold=2": lambda *_: False,
 }
 
 

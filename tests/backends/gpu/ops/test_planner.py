@@ -125,9 +125,9 @@ def test_a_product_of_another_type_tells_the_next_one_too(place):
     assert not any("about" in row.reason for row in products[2:]), products
 
 
-def test_turbobfs_never_pushes_again(place):
+def test_density_never_pushes_again(place):
     A = hub_graph(1023, place, True)
-    _, products = search(A, 5, policy="turbobfs")
+    _, products = search(A, 5, policy="density")
     directions = [p.direction for p in products]
     assert directions == sorted(directions, reverse=True)
     assert {"push_edge"} == {p.kernel for p in products if p.direction == "push"}
@@ -219,7 +219,7 @@ def test_without_room_for_the_second_form(place, monkeypatch):
 def test_explain_says_what_would_run_and_runs_nothing(place):
     A = hub_graph(33, place, True)
     u = Vector.from_coo([0], True, size=33, backend=place, name="u")
-    call = semiring.any_pair(u @ A, policy="turbobfs")
+    call = semiring.any_pair(u @ A, policy="density")
     lines = lagpu.explain(call).splitlines()
     assert lines[0] == f"u any_pair A on {place.name}"
     assert lines[1] == "push, push_edge: density 3.03% < 10%"

@@ -18,15 +18,15 @@ USUAL = Numbers(1000, 10, 50, True, 5000, 990, 8.0, False)
 @pytest.mark.parametrize(
     ("policy", "changes", "kernel", "why"),
     [
-        ("turbobfs", {"nvals": 99}, "push_edge", "density 9.90% < 10%"),
+        ("density", {"nvals": 99}, "push_edge", "density 9.90% < 10%"),
         (
-            "turbobfs",
+            "density",
             {"nvals": 100},
             "pull_scalar",
             "density 10.00% >= 10%; column length 8.0 < 16",
         ),
-        ("turbobfs", {"nvals": 1, "pulled": True}, "pull_scalar", "pulled before; column length"),
-        ("turbobfs", {"nvals": 100, "length": 16.0}, "pull_warp", "column length 16.0 >= 16"),
+        ("density", {"nvals": 1, "pulled": True}, "pull_scalar", "pulled before; column length"),
+        ("density", {"nvals": 100, "length": 16.0}, "pull_warp", "column length 16.0 >= 16"),
         ("bfs2d", {"nvals": 49, "unvisited": 1000}, "push_active", "unvisited 0.049 < 0.05"),
         ("bfs2d", {"nvals": 50, "unvisited": 1000}, "pull_scalar", "unvisited 0.05 >= 0.05"),
         ("bfs2d", {"unvisited": 0}, "pull_scalar", "unvisited inf >= 0.05"),
@@ -36,7 +36,7 @@ USUAL = Numbers(1000, 10, 50, True, 5000, 990, 8.0, False)
         ("beamer", {"pulled": True, "nvals": 41}, "push_queue", "vertices 41 < 1000 / 24"),
         ("beamer", {"pulled": True, "nvals": 42}, "pull_bitmap", "vertices 42 >= 1000 / 24"),
         ("beamer", {"pulled": True, "size": 960, "nvals": 40}, "pull_bitmap", "40 >= 960 / 24"),
-        ("turbobfs:threshold=0.5", {"nvals": 499}, "push_edge", "density 49.90% < 50%"),
+        ("density:threshold=0.5", {"nvals": 499}, "push_edge", "density 49.90% < 50%"),
         ("beamer:alpha=100", {"frontier_edges": 51}, "pull_bitmap", "51 > unexplored 5000 / 100"),
         ("beamer:beta=25", {"pulled": True, "nvals": 40}, "pull_bitmap", "40 >= 1000 / 25"),
         ("hiragushi", {"frontier_edges": 105}, "pull_bitmap", "105 > unexplored 5000 / 48"),
@@ -173,7 +173,7 @@ def test_the_columns_of_a_directed_graph_serve_one_direction_of_each_product(pla
     rows = np.arange(99)
     A = Matrix.from_coo(rows, rows + 1, nrows=100, ncols=100, backend=place)
     many, one = (Vector.from_coo(np.arange(k), True, size=100, backend=place) for k in (90, 1))
-    for pulls, u, policy in ((True, many, "turbobfs"), (False, one, "beamer")):
+    for pulls, u, policy in ((True, many, "density"), (False, one, "beamer")):
         for along, call in ((True, semiring.any_pair(u @ A, policy=policy)),
                             (False, semiring.any_pair(A @ u, policy=policy))):  # fmt: skip
             line = lagpu.explain(call).splitlines()[1]
