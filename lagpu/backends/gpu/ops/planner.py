@@ -243,6 +243,8 @@ def _numbers(A: CscMatrix, u: VectorStore, product: Product) -> Numbers:
     frontier_edges = None
     if stats is not None and stats.matrix() is A:  # made by a product with this matrix
         visited, explored, frontier_edges = stats.visited, stats.explored, u.frontier_edges
+    elif product.policy is not None:  # the rules of papers take exact numbers
+        frontier_edges = u.frontier_edges = _edges_from(A, u, product)
     exact = frontier_edges is not None or nvals in (0, size)
     if frontier_edges is None:
         frontier_edges = A.nvals * nvals // max(size, 1)
@@ -251,6 +253,15 @@ def _numbers(A: CscMatrix, u: VectorStore, product: Product) -> Numbers:
     length = A.nvals / max(A.shape[1 if product.transpose else 0], 1)
     pulled = stats is not None and stats.pulled
     return Numbers(size, nvals, frontier_edges, exact, unexplored, unvisited, length, pulled)
+
+
+def _edges_from(A: CscMatrix, u: VectorStore, product: Product) -> int | None:
+    """Count the edges that leave a frontier, or return None if the form that has them is missing."""
+    form = A if not product.transpose or A.symmetric else A.csr
+    if form is None:
+        return None
+    where, _ = u.listed()
+    return int((form.col_ptr[where + 1] - form.col_ptr[where]).sum())
 
 
 def _with_mask(

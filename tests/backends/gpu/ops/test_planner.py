@@ -17,6 +17,7 @@ from lagpu import (
     Vector,
     algorithms,
     binary,
+    generators,
     loop,
     semiring,
     sweep,
@@ -123,6 +124,18 @@ def test_a_product_of_another_type_tells_the_next_one_too(place):
     products = [row for row in t.rows if row.method == "mxv"]
     assert len(products) > 3
     assert not any("about" in row.reason for row in products[2:]), products
+
+
+@pytest.mark.parametrize("policy", ["hiragushi:push=merrill,pull=gather", "beamer:alpha=48"])
+def test_the_edges_of_the_first_frontier_are_exact(place, policy):
+    """All edges of a star leave its hub, 150 times the mean."""
+    A = generators.star(300, backend=place)
+    _, products = search(A, 0, policy=policy)
+    assert products[0].direction == "pull"
+    assert products[0].reason.startswith("edges 299 > unexplored 299")
+    _, products = search(A, 7, policy=policy)  # a leaf, then the hub
+    assert products[0].reason.startswith("edges 1 <= unexplored 597")
+    assert products[1].reason.startswith("edges 299 > unexplored 298")
 
 
 def test_density_never_pushes_again(place):
