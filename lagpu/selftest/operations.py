@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from lagpu import io
 from lagpu.algebra.operators import Operator, Semiring
 from lagpu.algebra.tables import binary, indexunary, monoid, semiring, unary
 from lagpu.backends.protocol import Backend
@@ -17,7 +18,7 @@ from lagpu.core.expr import Call
 from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT32, UINT64, DType
 from lagpu.generators import from_spec
 from lagpu.loops.loop import eager, loop
-from lagpu.selftest.case import Case, Difference, Results, agree
+from lagpu.selftest.case import Case, Difference, Results, agree, difference
 from lagpu.selftest.data import GRAPHS, Graph, vector
 
 Op = TypeVar("Op", bound=Operator)
@@ -88,6 +89,7 @@ def products(kernels: tuple[str, ...]) -> Iterator[Case]:
                 name = f"{kernel or 'product'} {op.name} {dtype}{width}"
                 yield Case("products", name, every, few)
         yield Case("products", f"{kernel or 'product'} any_secondi", _any_is_one_of(kernel))
+        yield Case("products", f"{kernel or 'product'} by a library", _as_the_library(kernel))
 
 
 def _chosen_kernel(kernel: str, place: Backend) -> dict[str, str]:
@@ -131,6 +133,32 @@ def _any_is_one_of(kernel: str) -> Any:
                 if (i, j) not in known:
                     raise Difference(f"{graph.name}: {i} is not an in-neighbour of {j}")
         return f"{len(GRAPHS)} graphs hold"
+
+    return run
+
+
+def _as_the_library(kernel: str) -> Any:
+    """Return a run that compares products with those of cupyx on a GPU, elsewhere of SciPy.
+
+    They are a second oracle, which shares nothing with python-graphblas.
+    """
+
+    def run(place: Backend, oracle: Backend) -> str:
+        on_gpu = place.device is not None and place.device.xp is not np
+        library = io.to_cupyx if on_gpu else io.to_scipy
+        for graph in GRAPHS:
+            A = graph.matrix(FP64, place)
+            u = vector(graph.n, FP64, place, share=0.5, seed=9)
+            S, x = library(A), u.to_dense(0.0)
+            for way, call, of in (("A @ u", A @ u, S), ("u @ A", u @ A, S.T)):
+                found = semiring.plus_times(call, **_chosen_kernel(kernel, place)).new()
+                wanted = of @ place.device.xp.asarray(x) if on_gpu else of @ x
+                differs = difference(
+                    found.to_dense(0.0), wanted.get() if on_gpu else wanted, rounded=True
+                )
+                if differs:
+                    raise Difference(f"{way} on {graph.name}: {differs}")
+        return f"{2 * len(GRAPHS)} products agree with {library.__name__.removeprefix('to_')}"
 
     return run
 

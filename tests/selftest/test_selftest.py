@@ -249,6 +249,17 @@ def test_a_product_that_ignores_its_mask_is_found(monkeypatch):
 
 
 @pytest.mark.ci
+def test_a_library_is_another_oracle(monkeypatch):
+    cases = chosen(operations.products(("pull_scalar",)), "by a library")
+    assert len(cases) == 1
+    assert failing(cases) == []
+    with_products(
+        monkeypatch, lambda s: with_product(s, transpose=not s.operation.product.transpose)
+    )
+    assert len(failing(cases)) == 1
+
+
+@pytest.mark.ci
 def test_exchanged_operands_are_found(monkeypatch):
     with_products(monkeypatch, lambda s: with_product(s, flip=not s.operation.product.flip))
     assert failing(chosen(operations.products(("pull_warp",)), "plus_minus"))

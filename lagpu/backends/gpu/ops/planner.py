@@ -256,7 +256,7 @@ def _numbers(A: CscMatrix, u: VectorStore, product: Product) -> Numbers:
 
 
 def _edges_from(A: CscMatrix, u: VectorStore, product: Product) -> int | None:
-    """Count the edges that leave a frontier, or return None if the form that has them is missing."""
+    """Count the edges from a frontier, or return None if the form that has them is missing."""
     form = A if not product.transpose or A.symmetric else A.csr
     if form is None:
         return None
