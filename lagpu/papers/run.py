@@ -555,10 +555,10 @@ def _complete(experiment: Experiment, rows: Sequence[Row]) -> None:
         mine = [row for row in rows if row["graph"] == graph.name]
         if experiment.metric.over:
             base = next((row for row in mine if row["variant"] == experiment.metric.over), None)
-            over = None if base is None else [base["value"], *base["runs"]]
+            over = [None] if base is None else [base["value"], *base["runs"]]
             for row in mine:
-                known = over is not None and None not in over and row["value"] is not None
                 of = [row["value"], *row["runs"]]
+                known = None not in (*over, *of)
                 row["value"], *row["runs"] = (
                     [x / by for x, by in zip(of, over, strict=False)] if known else [None]
                 )
