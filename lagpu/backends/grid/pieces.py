@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import inspect
+import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -16,9 +18,9 @@ from lagpu.backends.gpu import GpuBackend
 from lagpu.backends.gpu.storage.bitmap import MatrixHandle
 from lagpu.backends.gpu.storage.stores import CscMatrix
 from lagpu.backends.grid import partition
-from lagpu.backends.grid.comm import Arrays, LocalEngine, MpiEngine
+from lagpu.backends.grid.comm import Arrays, LocalEngine, Messages, MpiEngine
 from lagpu.backends.grid.partition import GridHandle, Layout, Need, Partition, Ranks, Shuffle
-from lagpu.backends.protocol import Backend
+from lagpu.backends.protocol import Backend, Phase, Sent
 from lagpu.dtypes import BOOL, DType
 from lagpu.errors import BackendMismatch, InvalidValue, LagpuError
 from lagpu.host.interrupt import uninterrupted
@@ -164,6 +166,9 @@ class Pieces:
         self.windows: dict[str, Any] = {}  # of programs without a matrix
         self._alive: weakref.WeakSet[GridHandle] = weakref.WeakSet()  # in the order of degrees
         self.watch: Callable[[int, Statement], None] | None = None  # a meter's, while it measures
+        self.phases: list[Phase] = []  # of the statement that it measures
+        self.since = 0.0  # the last one's end
+        self._sent: dict[str, list[int]] = collections.defaultdict(list)  # bytes by form, in this
         self._changes: list[Callable[[], object]] | None = None  # of the statement that runs
         self._made = 0  # objects, in this statement
 
@@ -218,6 +223,23 @@ class Pieces:
             change()
         else:
             self._changes.append(change)
+
+    def note(self, given: Messages, bits: Any) -> None:
+        """Count messages for a meter; bitmaps among them have the type `bits`."""
+        for p, messages in zip(self.engine.local, given if self.watch else (), strict=False):
+            for d, arrays in messages.items():
+                nbytes = sum(array.nbytes for array in arrays)
+                if d != p and nbytes:
+                    self._sent["bitmap" if arrays[0].dtype == bits else "list"].append(nbytes)
+
+    def mark(self, name: str, only_if_sent: bool = False) -> None:
+        """End a phase of a statement, for a meter."""
+        if self.watch is None or (only_if_sent and not self._sent):
+            return
+        sent = [Sent(form, len(of), sum(of)) for form, of in sorted(self._sent.items())]
+        self._sent.clear()
+        before, self.since = self.since, time.perf_counter()
+        self.phases.append(Phase(name, (self.since - before) * 1e3, tuple(sent)))
 
     def execute(self, k: int, statement: Statement) -> None:
         """Run the part of a grid's statement on the place of a local piece."""
@@ -482,12 +504,11 @@ def order_by_degree(parts: Sequence[Any], by: Layout) -> Ranks:
         xp, degrees = device.xp, counts[0]
         for part, others in zip(parts[1:], counts[1:], strict=True):
             degrees += device.fetched(others, part.csc().device)
-        used = int(xp.count_nonzero(degrees))
         keys = -degrees << 32  # they rise where degrees fall, and then where vertices rise
         keys |= xp.arange(n, dtype=np.int64)
         keys.sort()
         keys &= _LOW
-        return Ranks(device.to_host(keys), used)
+        return Ranks(device.to_host(keys))
 
 
 def redistributed(pieces: Pieces, A: GridHandle, after: Layout) -> list[Handle]:

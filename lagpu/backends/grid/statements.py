@@ -14,7 +14,15 @@ from lagpu.algebra.tables import binary
 from lagpu.backends.grid.exchange import folded, spread, whole
 from lagpu.backends.grid.partition import GridHandle, Layout, needed
 from lagpu.backends.grid.pieces import Entries, Pieces, computed, entries_of, from_entries, on_host
-from lagpu.backends.grid.systems import require_no_system
+from lagpu.backends.grid.systems import (
+    System,
+    kernel_of,
+    policies_with_systems,
+    pulls_by_edges,
+    pulls_by_ratio,
+    system_of,
+)
+from lagpu.backends.policies import require_policy
 from lagpu.dtypes import BOOL, INT64, DType
 from lagpu.operations import Handle, Operation, Statement
 
@@ -37,11 +45,29 @@ def multiply(pieces: Pieces, op: ops.Multiply, s: Statement) -> list[Operation]:
     A product of two matrices whose result is cut by rows is made where it belongs: each piece
     collects the rows of the left operand and the columns of the right one.
     """
-    require_no_system(pieces.places[0], op.product.policy)
+    policy = op.product.policy
+    if policy is not None:
+        require_policy(policies_with_systems(pieces.places[0]), policy)
+    system = system_of(policy) if len(op.operand.shape) == 1 else None
+    form, pulls = "shorter", [False] * len(pieces.places)
+    if system is not None:
+        op = op._replace(product=op.product._replace(policy=None))
+        if system.rule == "edges" and op.matrix.shape[0] == op.matrix.shape[1]:
+            A = op.matrix if op.product.transpose else pieces.turned(op.matrix)
+            pulls = [pulls_by_edges(pieces, system, A, op.operand, s)] * len(pieces.places)
+        form = system.messages
+        if form == "direction":
+            form = "bitmap" if pulls[0] else "list"
     if _is_cut_by_rows(pieces, s.out.shape):
         return _of_collected(pieces, op, s.out)
-    A, inner, products = local_products(pieces, op)
+    A, inner, products = local_products(pieces, op, form)
     layout = pieces.layout(A.shape)
+    share = None
+    if system is not None:
+        if system.rule == "ratio":
+            pulls = pulls_by_ratio(pieces, system, products, s)
+        share = system.share == "yes" and pieces.engine.sum(pulls) > 0
+        products = _by_kernels(pieces, system, products, pulls, layout)
     if layout.dims[inner].whole:
         return list(products)
     semiring = op.product.semiring
@@ -51,10 +77,28 @@ def multiply(pieces: Pieces, op: ops.Multiply, s: Statement) -> list[Operation]:
     ]
     width = 0 if semiring.multiply.name == "pair" else s.dtype.numpy.itemsize
     need = needed(layout, 1 - inner)
-    return folded(pieces, products, need, semiring.monoid, s, expected, width)
+    return folded(pieces, products, need, semiring.monoid, s, expected, width, form, share)
 
 
-def local_products(pieces: Pieces, op: ops.Multiply) -> tuple[GridHandle, int, list[ops.Multiply]]:
+def _by_kernels(
+    pieces: Pieces,
+    system: System,
+    products: Sequence[ops.Multiply],
+    pulls: Sequence[bool],
+    layout: Layout,
+) -> list[ops.Multiply]:
+    """Return the local products by the kernels of a system."""
+    found = []
+    for (_, p, place), local, pull in zip(pieces, products, pulls, strict=True):
+        nvals = place.nvals(local.matrix)
+        kernel = kernel_of(system, pull, place, nvals, layout.shape(p)[1])
+        found.append(local._replace(product=local.product._replace(kernel=kernel)))
+    return found
+
+
+def local_products(
+    pieces: Pieces, op: ops.Multiply, form: str = "shorter"
+) -> tuple[GridHandle, int, list[ops.Multiply]]:
     """Return (the matrix, its dimension that is summed over, the product of each local piece)."""
     A, product = op.matrix, op.product
     if not product.transpose and not _is_cut_by_rows(pieces, A.shape[::-1]):
@@ -67,7 +111,8 @@ def local_products(pieces: Pieces, op: ops.Multiply) -> tuple[GridHandle, int, l
     elif position == "k" and not layout.dims[inner].whole:
         product, numbered = _taking(product, of_matrix=False), -1
     # `spread` numbers by dimension 0 or 1 of what it returns: the last one is that of the sum.
-    left = spread(pieces, op.operand, needed(layout, inner), "mxm", -1, op.transposed, numbered)
+    need = needed(layout, inner)
+    left = spread(pieces, op.operand, need, "mxm", -1, op.transposed, numbered, form)
     return A, inner, [ops.Multiply(parts[k], left[k], product) for k, _, _place in pieces]
 
 
