@@ -224,17 +224,16 @@ def masks_for(
     need: Need,
     expected: Sequence[float],
     width: int,
-    share: bool | None = None,
+    share: bool,
 ) -> list[Descriptor]:
     """Return, for each local piece, how its partial result is written under the result's mask.
 
-    All masks are sent or none if `share` says so. Else between devices all are, where they can be
-    put together there, and through the host each owner decides by itself whether it sends the
-    positions of its mask; without them none of its results is left out. See `folded` for the
-    arguments.
+    None is sent unless they `share` it. Between devices all masks are sent, where they can be put
+    together there. Through the host each owner decides by itself whether it sends the positions of
+    its mask; without them none of its results is left out. See `folded` for the arguments.
     """
     desc, shape = s.desc, s.out.shape
-    if desc.mask is None or share is False:
+    if desc.mask is None or not share:
         return [Descriptor() for _ in pieces]
     parts = collected(pieces, cast(GridHandle, desc.mask), need)
     if parts is not None:
@@ -249,7 +248,7 @@ def masks_for(
         count = place.nvals(mask) if at is None else len(at[0])
         left_out = count if desc.complement else here - count
         messages: dict[int, Arrays] = {}
-        if share or pays(count, left_out, here, expected[k] / len(need.group(p)), width):
+        if pays(count, left_out, here, expected[k] / len(need.group(p)), width):
             at = entries_of(place, mask, len(shape))[:-1] if at is None else at
             message = to_message(own.shape(p), at, np.empty(0, bool))
             messages = dict.fromkeys(need.group(p), message)
@@ -301,7 +300,7 @@ def folded(
     expected: Sequence[float],
     width: int,
     form: str = "shorter",
-    share: bool | None = None,
+    share: bool = True,
 ) -> list[Operation]:
     """Return, for each local piece, the assignment of its part of the sum of partial results.
 

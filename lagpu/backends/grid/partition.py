@@ -354,10 +354,6 @@ class GridHandle:
         Whether the matrix equals its transpose, once known.
     turned : GridHandle or None
         The transpose, once an operation has needed it.
-    degrees : list of array or None
-        The entries in the row of each vertex of each local piece, once a search has needed them.
-    pulled : bool
-        Whether the last product by `systems.pulls_by_edges` was a pull.
     count : int or None
         The entries of the whole where that needs no message: of a new vector, and of one entry.
     copies : dict
@@ -365,8 +361,8 @@ class GridHandle:
     """
 
     __slots__ = (
-        "__weakref__", "copies", "count", "degrees", "dtype", "number", "parts", "pulled",
-        "shape", "symmetric", "turned",
+        "__weakref__", "copies", "count", "dtype", "number", "parts", "shape", "symmetric",
+        "turned",
     )  # fmt: skip
 
     def __init__(self, parts: Sequence[Handle], dtype: DType, shape: tuple[int, ...]) -> None:
@@ -378,8 +374,6 @@ class GridHandle:
         self.count: int | None = None
         self.symmetric: bool | None = None
         self.turned: GridHandle | None = None
-        self.degrees: list[Array] | None = None
-        self.pulled = False
         self.copies: dict[int, Handle] = {}
         self.parts, self.shape = parts, shape
 

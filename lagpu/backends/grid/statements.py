@@ -11,17 +11,10 @@ import numpy as np
 from lagpu import operations as ops
 from lagpu.algebra.operators import IndexUnaryOp, Semiring
 from lagpu.algebra.tables import binary
-from lagpu.backends.grid.exchange import folded, spread, whole
+from lagpu.backends.grid.exchange import FORMS, folded, spread, whole
 from lagpu.backends.grid.partition import GridHandle, Layout, needed
 from lagpu.backends.grid.pieces import Entries, Pieces, computed, entries_of, from_entries, on_host
-from lagpu.backends.grid.systems import (
-    System,
-    kernel_of,
-    policies_with_systems,
-    pulls_by_edges,
-    pulls_by_ratio,
-    system_of,
-)
+from lagpu.backends.grid.systems import on_one_piece, policies_with_systems, system_of
 from lagpu.backends.policies import require_policy
 from lagpu.dtypes import BOOL, INT64, DType
 from lagpu.operations import Handle, Operation, Statement
@@ -48,26 +41,16 @@ def multiply(pieces: Pieces, op: ops.Multiply, s: Statement) -> list[Operation]:
     policy = op.product.policy
     if policy is not None:
         require_policy(policies_with_systems(pieces.places[0]), policy)
-    system = system_of(policy) if len(op.operand.shape) == 1 else None
-    form, pulls = "shorter", [False] * len(pieces.places)
+    system = system_of(policy)
+    form, share = "shorter", True
     if system is not None:
-        op = op._replace(product=op.product._replace(policy=None))
-        if system.rule == "edges" and op.matrix.shape[0] == op.matrix.shape[1]:
-            A = op.matrix if op.product.transpose else pieces.turned(op.matrix)
-            pulls = [pulls_by_edges(pieces, system, A, op.operand, s)] * len(pieces.places)
-        form = system.messages
-        if form == "direction":
-            form = "bitmap" if pulls[0] else "list"
+        op = op._replace(product=on_one_piece(system, pieces.places[0], op.product))
+        form = system.messages if system.messages in FORMS else form
+        share = system.share == "yes"
     if _is_cut_by_rows(pieces, s.out.shape):
         return _of_collected(pieces, op, s.out)
     A, inner, products = local_products(pieces, op, form)
     layout = pieces.layout(A.shape)
-    share = None
-    if system is not None:
-        if system.rule == "ratio":
-            pulls = pulls_by_ratio(pieces, system, products, s)
-        share = system.share == "yes" and pieces.engine.sum(pulls) > 0
-        products = _by_kernels(pieces, system, products, pulls, layout)
     if layout.dims[inner].whole:
         return list(products)
     semiring = op.product.semiring
@@ -78,22 +61,6 @@ def multiply(pieces: Pieces, op: ops.Multiply, s: Statement) -> list[Operation]:
     width = 0 if semiring.multiply.name == "pair" else s.dtype.numpy.itemsize
     need = needed(layout, 1 - inner)
     return folded(pieces, products, need, semiring.monoid, s, expected, width, form, share)
-
-
-def _by_kernels(
-    pieces: Pieces,
-    system: System,
-    products: Sequence[ops.Multiply],
-    pulls: Sequence[bool],
-    layout: Layout,
-) -> list[ops.Multiply]:
-    """Return the local products by the kernels of a system."""
-    found = []
-    for (_, p, place), local, pull in zip(pieces, products, pulls, strict=True):
-        nvals = place.nvals(local.matrix)
-        kernel = kernel_of(system, pull, place, nvals, layout.shape(p)[1])
-        found.append(local._replace(product=local.product._replace(kernel=kernel)))
-    return found
 
 
 def local_products(

@@ -1,26 +1,20 @@
-"""The papers' systems of many GPUs: their arguments, and their rules for one product."""
+"""The papers' systems of many GPUs: their arguments, and which searches they are for."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from lagpu import operations as ops
 from lagpu.backends.gpu.ops import planner
 from lagpu.backends.grid.exchange import FORMS
-from lagpu.backends.grid.partition import GridHandle, needed
-from lagpu.backends.grid.pieces import Pieces, entries_of
 from lagpu.backends.match import SearchBody
 from lagpu.backends.policies import choice, number, read_arguments, require_policy
 from lagpu.backends.protocol import Backend
 from lagpu.errors import InvalidValue
 from lagpu.operations import Multiply, Statement
 
-Array = np.ndarray[Any, Any]
 SPACE = "search of pieces"  # what a search that names no system is called
 
 
@@ -55,8 +49,7 @@ class System:
     share : str
         ``"yes"``: before it pulls, a row of pieces gets the vertices that the owners have visited.
     kernels : tuple of str
-        The kernels for a push and for a pull of few and of many entries a column, where the places
-        offer a choice.
+        The kernels for a push and for a pull of few and of many entries a column.
     """
 
     rule: str
@@ -119,63 +112,17 @@ def system_of(policy: str | None) -> System | None:
     return found
 
 
-# ------------------------------------------------------------------------------------------
-# One product by a system, where no kernel runs the search as a whole.
-
-
-def degrees_of(pieces: Pieces, A: GridHandle) -> list[Array]:
-    """Return the entries in the row of each local piece's own vertices; the matrix keeps them."""
-    if A.degrees is None:
-        counts, layout = [], pieces.layout(A.shape)
-        for k, p, place in pieces:
-            rows = entries_of(place, A.parts[k], 2)[0]
-            counts.append((np.bincount(rows, minlength=layout.shape(p)[0]),))
-        sums = pieces.own_sums(counts, needed(layout, 0), np.add)
-        found = [of[0] if of else np.zeros(0, np.int64) for of in sums]
-        pieces.change(lambda: setattr(A, "degrees", found))
-        return found
-    return A.degrees
-
-
-def pulls_by_edges(pieces: Pieces, system: System, A: GridHandle, f: Any, s: Statement) -> bool:
-    """Whether all pieces pull, by the edges of the frontier and of the unvisited vertices.
-
-    A complemented mask has the visited ones. The matrix remembers the direction for the next level.
-    """
-    numbers = []
-    visited = s.desc.mask if s.desc.complement else None
-    for (k, _, place), degrees in zip(pieces, degrees_of(pieces, A), strict=True):
-        front = place.vector_to_coo(f.parts[k])[0]
-        seen = front if visited is None else place.vector_to_coo(visited.parts[k])[0]
-        numbers.append((np.array([len(front), degrees[front].sum(), degrees[seen].sum()]),))
-    nvals, edges, explored = sum(of for (of,) in pieces.engine.gather(numbers)).tolist()
-    left = pieces.nvals(A) - explored
-    alpha, beta = system.alpha, system.beta
-    found = planner.pulls_by_edges(nvals, f.size, edges, left, A.pulled, alpha, beta)
-    pieces.change(lambda: setattr(A, "pulled", found))
-    return found
-
-
-def pulls_by_ratio(
-    pieces: Pieces, system: System, local: Sequence[Multiply], s: Statement
-) -> list[bool]:
-    """Return whether each local piece pulls, by its frontier over its unvisited vertices."""
-    mask, found = s.desc.mask, []
-    for (k, p, place), product in zip(pieces, local, strict=True):
-        own = pieces.layout(s.out.shape).shape(p)[-1]
-        known = 0 if mask is None else place.nvals(mask.parts[k])
-        unvisited = (own - known if s.desc.complement else known) * pieces.grid[1]
-        found.append(place.nvals(product.operand) >= system.ratio * unvisited)
-    return found
-
-
-def kernel_of(system: System, pulls: bool, place: Backend, nvals: int, ncols: int) -> str | None:
-    """Return a system's kernel for so many entries and columns, where the place has kernels."""
-    if not place.capabilities.kernels:
-        return None
-    push, few, many = system.kernels
-    is_long = nvals >= planner.WARP_LENGTH * ncols
-    return (many if is_long else few) if pulls else push
+def on_one_piece(system: System, place: Backend, product: ops.Product) -> ops.Product:
+    """Return a system's product of one piece, which chooses its direction by itself."""
+    push, *_ = system.kernels
+    policy, kernel = None, None
+    if place.capabilities.kernels and system.rule == "push":
+        kernel = push
+    elif place.capabilities.kernels and system.rule == "ratio":
+        policy = f"bfs2d:ratio={system.ratio}"
+    elif place.capabilities.kernels:
+        policy = f"hiragushi:alpha={system.alpha},beta={system.beta}"
+    return product._replace(policy=policy, kernel=kernel)
 
 
 # ------------------------------------------------------------------------------------------
