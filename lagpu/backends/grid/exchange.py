@@ -75,7 +75,7 @@ def length(count: float, size: int) -> float:
 def exchanged(pieces: Pieces, given: Messages, need: Need, on_devices: bool = False) -> Received:
     """Exchange messages among the pieces with the same need; a trace counts them by form."""
     pieces.note(given, np.uint32 if on_devices else np.uint8)
-    return pieces.engine.exchange(given, on_devices)
+    return pieces.engine.exchange(given, on_devices, need.groups)
 
 
 def _number(size: int) -> np.dtype[Any]:

@@ -387,7 +387,7 @@ class Pieces:
             parts.append(to)
         return [
             tuple(functools.reduce(ufunc, of) for of in zip(*lists.values(), strict=True))
-            for lists in self.engine.exchange(parts)
+            for lists in self.engine.exchange(parts, among=need.groups)
         ]
 
     def reduced(self, given: Sequence[Arrays], need: Need, ufunc: np.ufunc) -> list[Array]:
