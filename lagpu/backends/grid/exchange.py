@@ -72,10 +72,12 @@ def length(count: float, size: int) -> float:
     return min(count * _number(size).itemsize, -(-size // 8))
 
 
-def exchanged(pieces: Pieces, given: Messages, need: Need, on_devices: bool = False) -> Received:
-    """Exchange messages among the pieces with the same need; a trace counts them by form."""
+def exchanged(
+    pieces: Pieces, given: Messages, need: Need | None, on_devices: bool = False
+) -> Received:
+    """Exchange messages, among pieces with the same `need` alone; a trace counts them by form."""
     pieces.note(given, np.uint32 if on_devices else np.uint8)
-    return pieces.engine.exchange(given, on_devices, need.groups)
+    return pieces.engine.exchange(given, on_devices, None if need is None else need.groups)
 
 
 def _number(size: int) -> np.dtype[Any]:
@@ -196,7 +198,7 @@ def spread(
             given.append({q: messages[part] for q, part in enumerate(need.part)})
         else:
             given.append(dict.fromkeys(need.group(p), messages[0]))
-    received = exchanged(pieces, given, need)
+    received = exchanged(pieces, given, None if is_cut else need)
     shape = x.shape[::-1] if transposed else x.shape
 
     def made(k: int, place: Backend, part: int) -> Handle:
