@@ -36,11 +36,11 @@ class Sent:
 
 @dataclass(frozen=True)
 class Phase:
-    """A phase of a level of a search on a grid, or the part that one piece has in a level.
+    """A phase of a product on a grid, or the part that one piece has in a level of a search.
 
-    The name is ``"expand"``, ``"share"``, ``"expansion"``, ``"sort"``, ``"fold"``, ``"update"``,
-    ``"agree"``; after the last level ``"parents"``. Or it is a piece, ``"piece 0"``. The time is of
-    all pieces of this process together; of a piece until it waits for the others.
+    The name is ``"expand"``, ``"share"``, ``"expansion"``, ``"fold"``, ``"update"``. Or it is a
+    piece, ``"piece 0"``. The time is of all pieces of this process together; of a piece until it
+    waits for the others.
     """
 
     name: str
@@ -69,8 +69,7 @@ class Measured(NamedTuple):
     bytes : int or None
         Memory that the kernels moved, estimated (docs/design/trace.md).
     phases : tuple of Phase
-        Of a level of a search by a grid's policy (docs/design/grid.md), its phases; of a search of
-        pieces, the pieces.
+        Of a product on a grid (docs/design/grid.md) its phases; of a search of pieces, the pieces.
     """
 
     kernel_ms: float = 0.0
@@ -161,7 +160,7 @@ class Capabilities(NamedTuple):
     fused_policies : tuple of str
         Those of the policies by which a loop may still run as one program.
     systems : tuple of str
-        Those of the policies by which a search runs as a whole, instead of product by product.
+        Those of the policies by which a search may run as one program.
     sources_hash : str
         Identifies the sources of the kernels; an empty string if the backend has no kernels of its
         own.

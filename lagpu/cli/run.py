@@ -278,7 +278,7 @@ def _writing(option: str, file: Path) -> Iterator[None]:
 Level = dict[str, Any]
 _FIRST, _LAST = 24, 8  # rows of a long table
 _WORDS = ("direction", "kernel")
-_PHASES = ("expand", "share", "expansion", "sort", "fold", "update", "agree", "parents")
+_PHASES = ("expand", "share", "expansion", "fold", "update")
 
 
 class Search(Command):

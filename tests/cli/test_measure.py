@@ -226,14 +226,13 @@ def test_interrupt_leaves_no_file(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_system_of_a_grid_is_measured_as_a_whole(run, tmp_path):
-    """A policy of whole searches is no policy of products, which bench runs eagerly."""
+def test_a_system_of_a_grid_is_measured(run, tmp_path):
     report = tmp_path / "report.json"
     args = ["bench", "path:9", "-b", "grid:2x2:cpu", "--policy", "kepler", "--roots", 2]
     code, _, err = run(*args, "--json", report)
     assert code == 0, err
     (row,) = json.loads(report.read_text())["rows"]
-    assert (row["mode"], row["policy"], row["checked"]) == ("fused", "kepler", True)
+    assert (row["mode"], row["policy"], row["checked"]) == ("eager", "kepler", True)
 
 
 def test_all_policies_beside_the_fused_loop(run, tmp_path):

@@ -57,9 +57,7 @@ def draw_product(draw, backend):
 def test_product(backend, draw):
     A, u, w, how, op, flip, transpose = draw_product(draw, backend)
     chosen = "kernel" if backend.capabilities.kernels else "policy"
-    systems = backend.capabilities.systems  # of whole searches: they refuse a product by itself
-    policies = [name for name in backend.capabilities.policies if name not in systems]
-    choices = KERNELS if chosen == "kernel" else [None, *policies]
+    choices = KERNELS if chosen == "kernel" else [None, *backend.capabilities.policies]
     choice = {chosen: draw(st.sampled_from(choices), label=chosen)}
     names = {"A": matrix(A, backend), "u": vector(u, backend), "w": vector(w, backend)}
     mask = how.mask and vector(how.mask, backend)

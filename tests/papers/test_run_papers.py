@@ -50,7 +50,7 @@ def prove(found):
         for row in part["rows"]:
             assert row.keys() == ROW
             assert row["checked"] is True
-            assert row["value"] is None or row["value"] > 0
+            assert row["value"] is None or row["value"] >= 0  # a phase that one piece has not
 
 
 def test_turbobfs_on_cpu(run, tmp_path):

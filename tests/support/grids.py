@@ -52,11 +52,15 @@ class Checked(LocalEngine):
             self.partners[s].update(d for d in self.local if d != s)
         return super().gather(parts)
 
-    def exchange(self, parts, on_devices=False):
+    def exchange(self, parts, on_devices=False, among=None):
         for s, given in enumerate(parts):
             sent = [d for d, arrays in given.items() if d != s and any(map(len, arrays))]
             self.partners[s].update(sent)
-        return super().exchange(parts, on_devices)
+        groups = [{*group} for group in among or [self.local]]
+        assert all(
+            {s, *given} <= next(of for of in groups if s in of) for s, given in enumerate(parts)
+        )
+        return super().exchange(parts, on_devices, among)
 
 
 def own_grid(pieces, order=None):

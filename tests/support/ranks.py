@@ -3,7 +3,9 @@
 A thread waits without the lock of the cpu backend, which it may hold as it meets the others.
 """
 
+import collections
 import threading
+import types
 
 import numpy as np
 
@@ -22,10 +24,14 @@ class Room:
     def __init__(self, size):
         self.size, self.aborted = size, []
         self.condition = threading.Condition(LOCK)
-        self.brought, self.round, self.found = {}, 0, None
+        self.brought, self.round, self.found = {}, 0, {}
         self.groups = {}
 
     def meet(self, rank, call, value):
+        return self.wait(call, self.bring(rank, call, value))
+
+    def bring(self, rank, call, value):
+        """Bring a value to a call, and return its round."""
         with self.condition:
             assert rank not in self.brought
             self.brought[rank] = call, value
@@ -33,20 +39,32 @@ class Room:
             if len(self.brought) == self.size:
                 calls = {name for name, _ in self.brought.values()}
                 assert len(calls) == 1, f"MPI would hang: {calls}"
-                self.found = [self.brought[r][1] for r in range(self.size)]
+                self.found[mine] = [self.brought[r][1] for r in range(self.size)]
+                self.found.pop(mine - 8, None)
                 self.brought, self.round = {}, mine + 1
                 self.condition.notify_all()
-                return self.found
+            return mine
+
+    def wait(self, call, mine):
+        with self.condition:
             found = self.condition.wait_for(lambda: self.round > mine, SECONDS)
             assert found, f"{call}: the others did not come"
-            return self.found
+            return self.found[mine]
 
 
 class Comm:
     """The calls of mpi4py's communicator that a grid needs."""
 
-    def __init__(self, room, rank):
+    def __init__(self, room, rank, counts=None):
         self.room, self.rank, self.most = room, rank, 0
+        self.size = room.size
+        # Messages of this rank to others, by call, and their bytes; also by what it is split into.
+        self.counts = collections.Counter() if counts is None else counts
+
+    def count(self, call, nbytes):
+        """Count a message to each other rank, of so many bytes together."""
+        self.counts[call] += self.size - 1
+        self.counts["bytes"] += nbytes
 
     def Get_size(self):
         return self.room.size
@@ -61,11 +79,20 @@ class Comm:
         found = self.room.meet(self.rank, "Split", (color, key, self.rank))
         mine = sorted((k, r) for c, k, r in found if c == color)
         with self.room.condition:
-            room = self.room.groups.setdefault((color, len(mine)), Room(len(mine)))
-        return Comm(room, mine.index((key, self.rank)))
+            room = self.room.groups.setdefault(tuple(mine), Room(len(mine)))
+        return Comm(room, mine.index((key, self.rank)), self.counts)
 
     def Allgather(self, send, receive):
-        receive[:] = np.stack(self.room.meet(self.rank, "Allgather", send.copy()))
+        self.Iallgather(send, receive).Wait()
+
+    def Iallgather(self, send, receive):
+        self.count("Allgather", (self.size - 1) * send.nbytes)
+        mine = self.room.bring(self.rank, "Allgather", send.copy())
+
+        def wait():
+            receive.reshape(self.size, -1)[:] = np.stack(self.room.wait("Allgather", mine))
+
+        return types.SimpleNamespace(Wait=wait)
 
     def Allgatherv(self, send, receive):
         buffer, counts = receive
@@ -75,9 +102,11 @@ class Comm:
         buffer[:] = np.concatenate(found)
 
     def Alltoall(self, send, receive):
+        self.count("Alltoall", (self.size - 1) * send.itemsize)
         receive[:] = [x[self.rank] for x in self.room.meet(self.rank, "Alltoall", send.copy())]
 
     def Alltoallv(self, send, receive):
+        self.count("Alltoallv", len(send[0]) - send[1][self.rank])
         cut = np.split(send[0].copy(), np.cumsum(send[1])[:-1])
         buffer, counts = receive
         found = [x[self.rank] for x in self.room.meet(self.rank, "Alltoallv", cut)]

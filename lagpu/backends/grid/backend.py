@@ -26,7 +26,6 @@ from lagpu.backends.grid.program import (
     plan_program,
 )
 from lagpu.backends.grid.search import GridLoop, plan_loop, searches
-from lagpu.backends.grid.systems import SystemLoop
 from lagpu.backends.guard import guarded, out_of_memory
 from lagpu.backends.policies import sparse_batch_size
 from lagpu.backends.protocol import Backend, LoopMeasured, LoopRow, Measured, Meter, ProductPlan
@@ -174,17 +173,22 @@ class GridMeter:
     ) -> Callable[[], Measured]:
         """Run one statement to its end, and time it; other threads' bytes do not count."""
         engine = self._pieces.engine
-        with self._pieces.lock():
+        pieces = self._pieces
+        with pieces.lock():
             before, start = engine.sent, time.perf_counter()
+            pieces.phases, pieces.since = [], start
             with self._watched() as parts:
                 work()
-            if out is not None:
-                for k, _, place in self._pieces:
-                    place.wait(out.parts[k])
+                if out is not None:
+                    for k, _, place in pieces:
+                        place.wait(out.parts[k])
+                pieces.mark("update" if pieces.phases else "expansion")
             ms = (time.perf_counter() - start) * 1e3
             exchanged = f"{engine.size} pieces; {engine.sent - before} bytes sent"
-        said = exchanged if isinstance(operation, (ops.Multiply, ops.MultiplySelection)) else ""
-        return lambda: _together([part() for part in parts], ms, said)
+        if not isinstance(operation, (ops.Multiply, ops.MultiplySelection)):
+            return lambda: _together([part() for part in parts], ms, "")
+        phases = tuple(pieces.phases)
+        return lambda: _together([part() for part in parts], ms, exchanged)._replace(phases=phases)
 
     @contextmanager
     def _watched(self) -> Iterator[list[Callable[[], Measured]]]:
@@ -208,7 +212,7 @@ class GridMeter:
         """See `Meter`: a kernel of all pieces has a log on each device."""
         with self._pieces.lock():
             compiled, start = self._compile_ms(), time.perf_counter()
-            with self._watched() as parts:  # it waits for its end
+            with self._watched():  # it waits for its end
                 loop = plan()
                 if isinstance(loop, Rejection):
                     return loop, None
@@ -220,9 +224,7 @@ class GridMeter:
             compile_ms = self._compile_ms() - compiled
         rows: Callable[[], list[LoopRow]] | None
         whole = Measured(host_ms=ms - compile_ms, compile_ms=compile_ms)
-        if isinstance(loop, SystemLoop):
-            rows = functools.partial(loop.rows, parts)
-        elif isinstance(loop, GridProgram):
+        if isinstance(loop, GridProgram):
             products = [isinstance(s.operation, ops.Multiply) for s in loop.statements]
             rows = functools.partial(rows_without_log, products, ms - compile_ms)
         else:
@@ -313,7 +315,7 @@ class GridBackend:
             fuses=False,
             policies=systems.policies_with_systems(places[0]),
             searches=searches(self.pieces),
-            systems=tuple(systems.SYSTEMS),
+            systems=tuple(systems.SYSTEMS) if searches(self.pieces) else (),
             parts=Parts(self.pieces),
             clusters=self._clusters,
             patience=None,
@@ -397,7 +399,8 @@ class GridBackend:
 
     def plan_loop(self, body: Sequence[Statement], turns: Until | Sweep) -> FusedLoop | Rejection:
         """See `Backend`."""
-        if not isinstance(turns, Sweep) and not self.pieces.watch:  # pieces keep logs for a trace
+        named = systems.without_system(body)[1] is not None
+        if not (named or isinstance(turns, Sweep) or self.pieces.watch):  # a trace has pieces' logs
             one = plan_on_one(self.pieces, body, turns)
             if one is not None:
                 return one
@@ -405,6 +408,8 @@ class GridBackend:
         if not isinstance(found, Rejection) or not self.pieces.one_kernel:
             return found
         why = f"no search: {found.why}"
+        if named:
+            return Rejection(why)
         if not self.pieces.fuse:
             other = "other loops are kernels on one column of pieces of one process"
             return Rejection(f"{why}; {other}")

@@ -32,6 +32,8 @@ Arrays = tuple[Any, ...]
 """What one piece sends to another: arrays of one dimension."""
 Messages = Sequence[Mapping[int, Arrays]]
 """For each local piece its messages, by receiver."""
+Groups = Sequence[Sequence[int]]
+"""Pieces that send messages to each other alone, as those of a row or of a column."""
 Received = list[dict[int, Arrays]]
 """For each local piece what it receives, by sender."""
 
@@ -98,8 +100,10 @@ class LocalEngine:
         total: float = functools.reduce(operator.add, self.gather_objects(numbers))
         return total
 
-    def exchange(self, parts: Messages, on_devices: bool = False) -> Received:
-        """Send messages from piece to piece.
+    def exchange(
+        self, parts: Messages, on_devices: bool = False, among: Groups | None = None
+    ) -> Received:
+        """Send messages from piece to piece; `among` are groups, outside of which none is sent.
 
         With `on_devices` arrays are on the pieces' devices, and stay there; only `between_devices`.
         Messages are received in the order of the pieces.
@@ -226,22 +230,46 @@ class MpiEngine(LocalEngine):
         """See `LocalEngine`."""
         return [x for of in self._processes.gather_objects(list(given)) for x in of]
 
-    def exchange(self, parts: Messages, on_devices: bool = False) -> Received:
-        """See `LocalEngine`: one message to each process; from piece to piece, it may be empty."""
+    def exchange(
+        self, parts: Messages, on_devices: bool = False, among: Groups | None = None
+    ) -> Received:
+        """See `LocalEngine`: a message to each process of a group; to a piece it may be empty."""
         assert not on_devices
-        pieces = self._pieces
+        pieces, processes = self._pieces, self._processes
+        ranks, line = self._line(None if among is None else tuple(map(tuple, among)))
         messages = [
-            to_bytes([to.get(d, ()) for to in parts for d in range(first, first + pieces)])
-            for first in range(0, self.size, pieces)
+            to_bytes([to.get(rank * pieces + d, ()) for to in parts for d in range(pieces)])
+            for rank in ranks
         ]
-        rank = self._processes.rank
-        self.sent += sum(len(message) for p, message in enumerate(messages) if p != rank)
-        lists = [from_bytes(message) for message in self._processes.exchange(messages)]
-        found = []
-        for d in range(pieces):
-            given = enumerate(of for one in lists for of in one[d::pieces])
-            found.append({s: arrays for s, arrays in given if arrays})
-        return found
+        if len(ranks) > 1:
+            sizes = zip(ranks, map(len, messages), strict=True)
+            self.sent += sum(size for rank, size in sizes if rank != processes.rank)
+            messages = processes.exchange(messages, line)
+        lists = dict(zip(ranks, map(from_bytes, messages), strict=True))
+        return [
+            {
+                rank * pieces + s: arrays
+                for rank, one in lists.items()
+                for s, arrays in enumerate(one[d::pieces])
+                if arrays
+            }
+            for d in range(pieces)
+        ]
+
+    def _line(self, among: tuple[tuple[int, ...], ...] | None) -> tuple[Sequence[int], Any]:
+        """Return the processes whose pieces are in groups with those here, and their communicator.
+
+        That is None for all processes, and for one.
+        """
+        processes = self._processes
+        colours = [0 if among is None else rank for rank in range(processes.size)]
+        for group in among or ():
+            joined = {colours[p // self._pieces] for p in group}
+            colours = [min(joined) if of in joined else of for of in colours]
+        ranks = [rank for rank, of in enumerate(colours) if of == colours[processes.rank]]
+        kinds = len(set(colours))
+        alone = kinds == processes.size or kinds == 1
+        return ranks, None if alone else processes.line(tuple(colours))
 
     def windows(self, nbytes: int, devices: Sequence[Device]) -> list[Window]:
         """See `LocalEngine`; memory that no process uses any more is freed now.
@@ -348,14 +376,16 @@ class NcclEngine(MpiEngine):
         self._nccl.groupEnd()
         self._communicators = made
 
-    def exchange(self, parts: Messages, on_devices: bool = False) -> Received:
+    def exchange(
+        self, parts: Messages, on_devices: bool = False, among: Groups | None = None
+    ) -> Received:
         """See `LocalEngine`: all gather lengths, allocate and synchronize, then send.
 
         If another process does not send or receive in time it raises `GridTimeout`; no array of a
         device can be sent after that.
         """
         if not on_devices:
-            return super().exchange(parts)
+            return super().exchange(parts, among=among)
         if not self._communicators:
             raise GridTimeout("grid: NCCL was given up before. Start the processes again.")
         mine = [[(d, _kinds(arrays)) for d, arrays in to.items()] for to in parts]

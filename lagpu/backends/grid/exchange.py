@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import collections
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -16,7 +15,7 @@ from lagpu.backends.gpu.kernels import kernel
 from lagpu.backends.gpu.storage import bitmap
 from lagpu.backends.gpu.storage.bitmap import BitmapMatrix, MatrixHandle
 from lagpu.backends.gpu.storage.stores import VectorStore, bytes_of, nwords
-from lagpu.backends.grid.comm import Arrays
+from lagpu.backends.grid.comm import Arrays, Messages, Received
 from lagpu.backends.grid.partition import GridHandle, Need, Partition, needed
 from lagpu.backends.grid.pieces import (
     Pieces,
@@ -27,7 +26,7 @@ from lagpu.backends.grid.pieces import (
     from_entries,
     joined,
 )
-from lagpu.backends.protocol import Backend, Sent
+from lagpu.backends.protocol import Backend
 from lagpu.dtypes import BOOL, INT64, DType
 from lagpu.host.memory import require
 from lagpu.operations import Assign, Descriptor, Ewise, Handle, Operation, Statement
@@ -47,63 +46,43 @@ _COLLECTED = 40  # bytes of an entry without its values, as it is received, sort
 # Messages on the host: a set of positions, and their values, or the one value of all.
 
 
-def packed(vertices: Array, size: int, form: str = "shorter", used: int | None = None) -> Array:
-    """Return a set of positions as a message.
+def packed(vertices: Array, size: int, form: str = "shorter") -> Array:
+    """Return a set of positions as a message: a list, or a bitmap up to the last one, of bytes.
 
-    Numbers of a list and words of a bitmap are u32, or u64 if there are more than 2**32 positions.
-    The shorter form is a list only if it is shorter than the bitmap, so the length of a message
-    decides which it is. A bitmap has a bit for each position of the part, or for the first `used`
-    ones if no vertex is after them.
+    Numbers of a list are u32, or u64 if there are more than 2**32 positions.
     """
     number = _number(size)
-    words = _words(size if used is None else used, number)
-    if form == "list" or (form == "shorter" and len(vertices) < words):
+    end = int(vertices.max()) + 1 if len(vertices) else 0
+    if form == "list" or (form == "shorter" and length(len(vertices), size) < -(-end // 8)):
         return np.sort(vertices).astype(number)
-    bits = 8 * number.itemsize
-    if len(vertices) and vertices.max() >= words * bits:
-        words = _words(size, number)
-    there = np.zeros(words * bits, bool)
+    there = np.zeros(end, bool)
     there[vertices] = True
-    return np.packbits(there, bitorder="little").view(number)
+    return np.packbits(there, bitorder="little")
 
 
-def unpacked(message: Array, size: int, form: str = "shorter", used: int | None = None) -> Array:
+def unpacked(message: Array) -> Array:
     """Return the positions of a message of `packed`, rising."""
-    if form_of(message, size, form, used) == "list":
+    if message.dtype != np.uint8:
         return message.astype(np.int64)
-    return np.flatnonzero(np.unpackbits(message.view(np.uint8), bitorder="little"))
+    return np.flatnonzero(np.unpackbits(message, bitorder="little"))
 
 
 def length(count: float, size: int) -> float:
-    """Return the bytes of the shorter message of so many positions."""
-    number = _number(size)
-    return min(count, _words(size, number)) * number.itemsize
+    """Return the most bytes of the shorter message of so many positions."""
+    return min(count * _number(size).itemsize, -(-size // 8))
 
 
-def summed(messages: Iterable[tuple[str, int]]) -> tuple[Sent, ...]:
-    """Return the messages of a phase by form, from the (form, bytes) of each."""
-    found = collections.defaultdict(list)
-    for form, nbytes in messages:
-        if nbytes:
-            found[form].append(nbytes)
-    return tuple(Sent(form, len(of), sum(of)) for form, of in sorted(found.items()))
-
-
-def form_of(message: Array, size: int, form: str, used: int | None = None) -> str:
-    """Return whether a message of `packed` is a ``"list"`` or a ``"bitmap"``."""
-    if form != "shorter":
-        return form
-    words = _words(size if used is None else used, _number(size))
-    return "bitmap" if size and len(message) >= words else "list"
+def exchanged(
+    pieces: Pieces, given: Messages, need: Need | None, on_devices: bool = False
+) -> Received:
+    """Exchange messages, among pieces with the same `need` alone; a trace counts them by form."""
+    pieces.note(given, np.uint32 if on_devices else np.uint8)
+    return pieces.engine.exchange(given, on_devices, None if need is None else need.groups)
 
 
 def _number(size: int) -> np.dtype[Any]:
-    """Return the type of a number in a list, and of a word."""
+    """Return the type of a number in a list."""
     return np.dtype(np.uint32 if size <= _NARROW else np.uint64)
-
-
-def _words(size: int, number: np.dtype[Any]) -> int:
-    return -(-size // (8 * number.itemsize))
 
 
 def to_numbers(shape: tuple[int, ...], at: Arrays) -> Array:
@@ -121,7 +100,7 @@ def from_numbers(shape: tuple[int, ...], numbers: Array) -> Arrays:
     return rows, columns
 
 
-def to_message(shape: tuple[int, ...], at: Arrays, values: Array) -> Arrays:
+def to_message(shape: tuple[int, ...], at: Arrays, values: Array, form: str = "shorter") -> Arrays:
     """Return entries of a part of this shape as a message: distinct positions, and their values.
 
     There is a value for each, or none. Values that are all the same bits are sent once.
@@ -137,7 +116,7 @@ def to_message(shape: tuple[int, ...], at: Arrays, values: Array) -> Arrays:
         elif (np.diff(numbers) < 0).any():
             order = np.argsort(numbers)
             numbers, values = numbers[order], values[order]
-    return packed(numbers, size), values
+    return packed(numbers, size, form), values
 
 
 def from_message(shape: tuple[int, ...], message: Arrays) -> Arrays:
@@ -145,7 +124,7 @@ def from_message(shape: tuple[int, ...], message: Arrays) -> Arrays:
     size = math.prod(shape)
     if size >= _NUMBERED:
         return message
-    numbers, values = unpacked(message[0], size), message[1]
+    numbers, values = unpacked(message[0]), message[1]
     if len(values) == 1:
         values = np.repeat(values, len(numbers))
     return (*from_numbers(shape, numbers), values)
@@ -177,13 +156,15 @@ def spread(
     dim: int = -1,
     transposed: bool = False,
     numbered: int | None = None,
+    form: str = "shorter",
 ) -> list[Handle]:
     """Return, for each local piece, a handle of all that it needs of a vector or matrix.
 
     The handle is never written. `need` is of dimension `dim` of `x`, or of its transpose if
     `transposed`: indices there are positions in the part that the piece needs, those in the other
     dimension are global. The value of an entry is its index in dimension `numbered`, if given.
-    `what` is the operation, for `OutOfMemory`: if the host has no room for a matrix.
+    `what` is the operation, for `OutOfMemory`: if the host has no room for a matrix. `form` is that
+    of positions, one of `FORMS`.
     """
     own = pieces.layout(x.shape)
     as_vector = not transposed and own.dims[dim] == pieces.partition(x.shape[dim])
@@ -210,18 +191,14 @@ def spread(
             owner = need.by.owner(own.index(p, *where)[along])
             lists = cut(lists[0], owner, need.by.pieces)
         messages = [
-            to_message(own.shape(p), tuple(at), of if numbered is None else of[:0])
+            to_message(own.shape(p), tuple(at), of if numbered is None else of[:0], form)
             for *at, of in lists
         ]
         if is_cut:
             given.append({q: messages[part] for q, part in enumerate(need.part)})
         else:
             given.append(dict.fromkeys(need.group(p), messages[0]))
-    if need.by.pieces == 1:
-        every = dict(enumerate(pieces.engine.gather([messages[0] for messages in given])))
-        received = [every] * len(given)
-    else:
-        received = pieces.engine.exchange(given)
+    received = exchanged(pieces, given, None if is_cut else need)
     shape = x.shape[::-1] if transposed else x.shape
 
     def made(k: int, place: Backend, part: int) -> Handle:
@@ -244,16 +221,21 @@ def spread(
 
 
 def masks_for(
-    pieces: Pieces, s: Statement, need: Need, expected: Sequence[float], width: int
+    pieces: Pieces,
+    s: Statement,
+    need: Need,
+    expected: Sequence[float],
+    width: int,
+    share: bool,
 ) -> list[Descriptor]:
     """Return, for each local piece, how its partial result is written under the result's mask.
 
-    Between devices all masks are sent, where they can be put together there. Through the host each
-    owner decides by itself whether it sends the positions of its mask; without them none of its
-    results is left out. See `folded` for the arguments.
+    None is sent unless they `share` it. Between devices all masks are sent, where they can be put
+    together there. Through the host each owner decides by itself whether it sends the positions of
+    its mask; without them none of its results is left out. See `folded` for the arguments.
     """
     desc, shape = s.desc, s.out.shape
-    if desc.mask is None:
+    if desc.mask is None or not share:
         return [Descriptor() for _ in pieces]
     parts = collected(pieces, cast(GridHandle, desc.mask), need)
     if parts is not None:
@@ -273,7 +255,7 @@ def masks_for(
             message = to_message(own.shape(p), at, np.empty(0, bool))
             messages = dict.fromkeys(need.group(p), message)
         given.append(messages)
-    received = pieces.engine.exchange(given)
+    received = exchanged(pieces, given, need)
 
     def made(k: int, place: Backend, part: int) -> Descriptor:
         if not received[k]:
@@ -319,6 +301,8 @@ def folded(
     s: Statement,
     expected: Sequence[float],
     width: int,
+    form: str = "shorter",
+    share: bool = True,
 ) -> list[Operation]:
     """Return, for each local piece, the assignment of its part of the sum of partial results.
 
@@ -327,14 +311,18 @@ def folded(
     several values `any` takes that of the first one. Without a mask the result of each local piece
     has about `expected` entries, of `width` bytes each as they are sent: 0 if all are the same.
     """
-    descs = masks_for(pieces, s, need, expected, width)
+    pieces.mark("expand")
+    descs = masks_for(pieces, s, need, expected, width, share)
+    pieces.mark("share", only_if_sent=True)
     found, shape, dtype = [], s.out.shape, s.dtype
     for k, p, place in pieces:
         found.append(empty(place, dtype, (*shape[:-1], need.by.count(need.part[p]))))
         pieces.execute(k, Statement(found[-1], descs[k], local[k], dtype))
+    pieces.mark("expansion")
     terms = terms_on_devices(pieces, found, shape, need, dtype)
     if terms is None:
-        terms = _terms_on_host(pieces, found, shape, need, dtype)
+        terms = _terms_on_host(pieces, found, shape, need, dtype, form)
+    pieces.mark("fold")
     op = binary.first if monoid.op.name == "any" else monoid.op
     own = pieces.layout(shape)
     sums: list[Operation] = []
@@ -347,7 +335,12 @@ def folded(
 
 
 def _terms_on_host(
-    pieces: Pieces, found: Sequence[Handle], shape: tuple[int, ...], need: Need, dtype: DType
+    pieces: Pieces,
+    found: Sequence[Handle],
+    shape: tuple[int, ...],
+    need: Need,
+    dtype: DType,
+    form: str,
 ) -> list[list[Handle]]:
     """Return, for each local piece, what each of its group has found of its entries, if any."""
     own, given = pieces.layout(shape), []
@@ -359,9 +352,9 @@ def _terms_on_host(
         for d in need.group(p):
             *at, mine = lists[d]
             if len(mine):
-                messages[d] = to_message(own.shape(d), own.position(*at), mine)
+                messages[d] = to_message(own.shape(d), own.position(*at), mine, form)
         given.append(messages)
-    received = pieces.engine.exchange(given)
+    received = exchanged(pieces, given, need)
     return [
         [
             from_entries(place, from_message(own.shape(p), message), dtype, own.shape(p))
@@ -446,7 +439,7 @@ def collected(
         dict.fromkeys(need.group(p), message.arrays)
         for p, message in zip(pieces.engine.local, own, strict=True)
     ]
-    received = pieces.engine.exchange(given, on_devices=True)
+    received = exchanged(pieces, given, need, on_devices=True)
     found: list[Handle] = []
     for k, p, _ in pieces:
         device, count = parts[k].device, need.by.count(need.part[p])
@@ -546,7 +539,7 @@ def terms_on_devices(
             given.append(dict(zip(group, cuts, strict=True)))
     headers = _headers(pieces, messages, True, dtype)
     assert headers is not None
-    received = pieces.engine.exchange(given, on_devices=True)
+    received = exchanged(pieces, given, need, on_devices=True)
     terms: list[list[Handle]] = []
     for k, p, _ in pieces:
         device, counters, count = partial[k].device, partial[k].counters, own.count(p)

@@ -31,11 +31,6 @@ class Shuffle:
 
     size: int
 
-    @property
-    def used(self) -> int:
-        """See `Ranks`: nothing is known."""
-        return self.size
-
     def number(self, indices: Any) -> Any:
         """Return the new number of each index."""
         return self._walked(indices, _permutation(self.size).forward)
@@ -68,11 +63,11 @@ class Ranks:
     """The vertices in the order of their degrees, those without an edge last.
 
     The tables `indices`, the vertex of each new number, and `numbers`, the new number of each
-    vertex, have 4 bytes an entry, or 8 from 2**31 vertices on. The first `used` have edges.
+    vertex, have 4 bytes an entry, or 8 from 2**31 vertices on.
     """
 
-    def __init__(self, order: Array, used: int) -> None:
-        self.size, self.used = len(order), used
+    def __init__(self, order: Array) -> None:
+        self.size = len(order)
         kind = np.int32 if self.size < 2**31 else np.int64
         self.indices: Any = order.astype(kind)
         self.numbers: Any = np.empty_like(self.indices)
@@ -81,7 +76,7 @@ class Ranks:
     @classmethod
     def of(cls, degrees: Array) -> Ranks:
         """Return the order by these degrees; vertices of the same one stay in their order."""
-        return cls(np.argsort(-degrees, kind="stable"), int(np.count_nonzero(degrees)))
+        return cls(np.argsort(-degrees, kind="stable"))
 
     def number(self, indices: Any) -> Any:
         """Return the new number of each index."""
@@ -94,7 +89,7 @@ class Ranks:
     def on(self, device: Any) -> Ranks:
         """Return a copy whose tables are on a device."""
         copy = object.__new__(Ranks)
-        copy.size, copy.used = self.size, self.used
+        copy.size = self.size
         copy.indices, copy.numbers = map(device.from_host, (self.indices, self.numbers))
         return copy
 
@@ -159,14 +154,7 @@ class Partition:
 
     def count(self, piece: int) -> int:
         """Return the number of indices that a piece has."""
-        return self._count(piece, self.size)
-
-    def used(self, piece: int) -> int:
-        """Return how many of a piece's first positions may have vertices with edges."""
-        return self._count(piece, self.size if self.new is None else self.new.used)
-
-    def _count(self, piece: int, size: int) -> int:
-        blocks, rest = divmod(size, self.block)
+        blocks, rest = divmod(self.size, self.block)
         whole = len(range(piece, blocks, self.pieces)) * self.block
         return whole + (rest if blocks % self.pieces == piece else 0)
 
@@ -366,8 +354,6 @@ class GridHandle:
         Whether the matrix equals its transpose, once known.
     turned : GridHandle or None
         The transpose, once an operation has needed it.
-    degrees : list of array or None
-        The entries in the row of each vertex of each local piece, once a search has needed them.
     count : int or None
         The entries of the whole where that needs no message: of a new vector, and of one entry.
     copies : dict
@@ -375,8 +361,8 @@ class GridHandle:
     """
 
     __slots__ = (
-        "__weakref__", "copies", "count", "degrees", "dtype", "number", "parts", "shape",
-        "symmetric", "turned",
+        "__weakref__", "copies", "count", "dtype", "number", "parts", "shape", "symmetric",
+        "turned",
     )  # fmt: skip
 
     def __init__(self, parts: Sequence[Handle], dtype: DType, shape: tuple[int, ...]) -> None:
@@ -388,7 +374,6 @@ class GridHandle:
         self.count: int | None = None
         self.symmetric: bool | None = None
         self.turned: GridHandle | None = None
-        self.degrees: list[Array] | None = None
         self.copies: dict[int, Handle] = {}
         self.parts, self.shape = parts, shape
 

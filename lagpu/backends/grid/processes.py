@@ -171,6 +171,12 @@ class Processes:
     statement that it runs, or the state *failed*. So a process that fails reports that at its next
     synchronization, and all others raise there. A process whose program ends reports that too.
 
+    After the first synchronization in a statement some may exchange by a communicator of their own,
+    a *line*, such as a column: these alone synchronize then. Which lines a statement uses follows
+    from its arguments, which are compared there. A process that fails or learns of a failure sends
+    a header on every line, without waiting for one after the other, and then on all: so every one
+    that waits learns of it, and each line has had as many calls in all of its processes.
+
     Parameters
     ----------
     comm : mpi4py.MPI.Comm
@@ -213,21 +219,19 @@ class Processes:
         self._among = among
         self._first = 0 if among is None else among.rank - self.rank  # its number in the job
         self._groups: dict[int, Processes] = {}  # by their size
+        self._lines: dict[tuple[int, ...], Any] = {}  # communicators, by the colours of all
+        self._failed = 0  # the last statement whose failure this process has sent on the lines
         self._within: Processes | None = None  # the group whose work runs
 
     # ------------------------------------------------------------------------------- a statement
     def begin(self, method: str, given: Mapping[str, Any] | None = None) -> None:
         """Start a statement of this name; what is `given` to it must be the same everywhere.
 
-        It is compared in the first statements: a program whose processes differ mostly does soon,
-        and the checksum takes 3 us of each.
+        It is compared where the statement synchronizes, as the first ones always do: a program
+        whose processes differ mostly does soon.
         """
         self.turn, self._call, self._last, self._method = self.turn + 1, 0, 0, method
         self._given = given or {}
-        if not given or self.turn > self._compared:
-            self._checksum = 0
-        else:
-            self._checksum = checksum(tuple(given.values())) % 2**64
 
     @property
     def is_silent(self) -> bool:
@@ -315,19 +319,34 @@ class Processes:
         text = _to_json(given).encode()
         return [json.loads(one.tobytes()) for one in self.gather(np.frombuffer(text, np.uint8))]
 
-    def exchange(self, messages: Sequence[Bytes]) -> list[Bytes]:
-        """Return the message of every process to this one; `messages` has those of this one."""
+    def line(self, colours: tuple[int, ...]) -> Any:
+        """Return the communicator of the processes of the same colour as this one; a collective."""
+        if colours not in self._lines:
+            with uninterrupted():
+                self._synchronize()
+                made: list[Any] = []
+                self._mpi(lambda: made.append(self._comm.Split(colours[self.rank], self.rank)))
+                self._lines[colours] = made[0]
+        return self._lines[colours]
+
+    def exchange(self, messages: Sequence[Bytes], line: Any = None) -> list[Bytes]:
+        """Return the message of each process to this one; `messages` has those of this one.
+
+        They are of all processes, or of those of a line, in their order.
+        """
+        comm = line or self._comm
         with uninterrupted():
-            headers = _headers(self._synchronize(longest=max(map(len, messages))))
-            coming = np.empty(self.size, np.int64)
-            self._mpi(self._comm.Alltoall, np.array([len(m) for m in messages]), coming)
+            longest = max(map(len, messages))
+            headers = _headers(self._synchronize(longest=longest, line=line))
+            coming = np.empty(len(messages), np.int64)
+            self._mpi(comm.Alltoall, np.array([len(m) for m in messages]), coming)
             most = int(headers["nbytes"].max())
 
             def send(start: int, found: Any) -> None:
                 cut = [message[start : start + self._step] for message in messages]
-                self._comm.Alltoallv([np.concatenate(cut), list(map(len, cut))], found)
+                comm.Alltoallv([np.concatenate(cut), list(map(len, cut))], found)
 
-            return self._received(send, coming, most, most * self.size)
+            return self._received(send, coming, most, most * len(messages), line)
 
     def _collected(self, message: Bytes, headers: Any) -> list[Bytes]:
         """Return the messages whose lengths are in the headers, one of them the own."""
@@ -342,7 +361,7 @@ class Processes:
         return self._received(send, sizes, most, int(sizes.sum()))
 
     def _received(
-        self, send: Callable[[int, Any], None], sizes: Any, most: int, total: int
+        self, send: Callable[[int, Any], None], sizes: Any, most: int, total: int, line: Any = None
     ) -> list[Bytes]:
         """Return messages of these sizes; the longest in any process has `most` bytes.
 
@@ -355,7 +374,7 @@ class Processes:
                 require(needed * self.beside, "grid", _REMEDY)
             received = [np.empty(size, np.uint8) for size in sizes]
         if total > _SMALL:
-            self._synchronize()
+            self._synchronize(line=line)
 
         def step(start: int) -> None:
             counts = np.clip(sizes - start, 0, self._step)
@@ -369,25 +388,64 @@ class Processes:
         return received
 
     # --------------------------------------------------------------------------- synchronization
-    def _synchronize(self, message: Bytes = _NOTHING, state: int = _GOING, longest: int = 0) -> Any:
-        """Return the headers of all processes as bytes: they run one statement without an error."""
+    def _synchronize(
+        self, message: Bytes = _NOTHING, state: int = _GOING, longest: int = 0, line: Any = None
+    ) -> Any:
+        """Return the headers of all processes, or those of a line: they run one statement."""
         if self._within is not None:  # left without a report, as by an interrupt at a bad time
             said = message if state else _text(ProcessFailed("grid: it has left its sub-cluster."))
             self._within._leave(said, _ENDED)
         if self._over is not None:
             raise self._over
+        if not self._call:
+            given = tuple(self._given.values())
+            self._checksum = checksum(given) % 2**64 if given else 0
+            if line is not None:
+                self._synchronize()
+        on_lines = self._on_lines() if state and self._call else []
         self._call += 1
         method, nbytes = self._method.encode(), longest or len(message)
         inline = message[:_INLINE].tobytes()  # a longer message follows
         packed = _PACK(state, self.turn, self._call, method, self._checksum, nbytes, inline)
-        mine, rows = np.frombuffer(packed, np.uint8), np.empty((self.size, len(packed)), np.uint8)
+        comm = line or self._comm
+        mine, rows = np.frombuffer(packed, np.uint8), np.empty((comm.size, len(packed)), np.uint8)
         with uninterrupted():
-            self._mpi(self._comm.Allgather, mine, rows)
+            self._mpi(comm.Allgather, mine, rows)
+            self._wait(on_lines)
             found, same = rows.tobytes(), packed[:_ALIKE]
             alike = all(found.startswith(same, at) for at in range(0, len(found), len(packed)))
             if state != _GOING or not alike:
+                on_lines = self._on_lines(line) if self._call > 1 else []
+                try:
+                    if line is not None:
+                        self._synchronize()  # where the process that failed reports its error
+                finally:
+                    self._wait(on_lines)
                 self._compare(_headers(rows), message, state)
         return rows
+
+    def _on_lines(self, seen: Any = None) -> list[Any]:
+        """Send, once in a statement, a failure on the lines but one where it was seen."""
+        if self._failed == self.turn:
+            return []
+        self._failed, found = self.turn, []
+        packed = _PACK(_FAILED, self.turn, 0, b"", 0, 0, b"")
+        for line in self._lines.values():
+            if line is not seen:
+                mine, rows = (
+                    np.frombuffer(packed, np.uint8),
+                    np.empty(line.size * len(packed), "u1"),
+                )
+                self._mpi(
+                    lambda to=line, mine=mine, rows=rows: found.append(
+                        (to.Iallgather(mine, rows), mine, rows)
+                    )
+                )
+        return found
+
+    def _wait(self, requests: Sequence[Any]) -> None:
+        for request, *_ in requests:
+            self._mpi(request.Wait)
 
     def _compare(self, headers: Any, message: Bytes, state: int) -> None:
         """Take the error of a process; without one, raise that statements differ.

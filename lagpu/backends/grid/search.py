@@ -41,10 +41,10 @@ from lagpu.backends.grid.partition import GridHandle, Partition, become_all, nee
 from lagpu.backends.grid.pieces import Pieces
 from lagpu.backends.grid.systems import (
     AUTO,
+    SPACE,
     System,
-    SystemLoop,
-    plan_system,
     why_no_system_search,
+    without_system,
 )
 from lagpu.backends.match import (
     VALUE,
@@ -63,7 +63,6 @@ _LINE = 32  # words of a line of a GPU's memory
 _STRIDE = constant("kCounterStride")
 _PULLS, _FINDS_NOTHING = constant("kPulls"), constant("kFindsNothing")
 LEFT, _BARRIER = constant("kLeft"), constant("kWaitsForAll")
-SPACE = "search of pieces"  # its place in a part's cache
 Count = Callable[[], int]
 
 
@@ -523,21 +522,10 @@ def searches(pieces: Pieces) -> bool:
 def plan_loop(
     pieces: Pieces, statements: Sequence[Statement], turns: Until | Sweep
 ) -> FusedLoop | Rejection:
-    """Return the kernel that runs a loop on all pieces, or why there is none.
+    """Return the search that runs a loop on all pieces as one kernel, or why there is none.
 
-    A search whose product names a paper's system runs by that, on pieces of any kind.
+    The product may name a paper's system.
     """
-    by_levels = plan_system(pieces, statements, turns)
-    found = _kernel_of(pieces, statements, turns, by_levels)
-    return by_levels if by_levels is not None and isinstance(found, Rejection) else found
-
-
-def _kernel_of(
-    pieces: Pieces,
-    statements: Sequence[Statement],
-    turns: Until | Sweep,
-    by_levels: SystemLoop | None,
-) -> FusedLoop | Rejection:
     if not pieces.one_kernel:
         why = _why_apart(pieces) or pieces.run("devices", lambda: _why_no_link(pieces))
         if why:
@@ -548,18 +536,19 @@ def _kernel_of(
     if len(turns.empty.shape) > 1:
         return Rejection("the frontier has several rows")
     times = turns.times
-    body = match_search(statements, turns.empty) if by_levels is None else by_levels.body
+    name, system, statements = without_system(statements)
+    body = match_search(statements, turns.empty)
     if isinstance(body, Rejection):
         return body
-    if by_levels is None and pieces.grid[1] > 1:
+    if system is None and pieces.grid[1] > 1:
+        system = AUTO
+    if system is not None:
         why = why_no_system_search(body)
         if why:
             return Rejection(f"{why}; such a search of pieces in rows and columns is no kernel")
-        by_levels = SystemLoop(pieces, body, AUTO, "search of pieces", times)
-    loop = GridLoop(pieces, body, times, by_levels)
+    loop = GridLoop(pieces, body, times, system, name)
     if loop.known:
         return loop
-    system = loop.system
     why = pieces.run("plan", lambda: _why_no_search(pieces, body, times, system))
     return Rejection(why) if why else loop
 
@@ -609,8 +598,8 @@ def _why_not_here(
     pieces: Pieces, body: SearchBody, times: int | None, system: System | None
 ) -> str:
     multiply = body.product.semiring.multiply
-    if system is not None and (times is not None or system.claims != "atomic"):
-        return "levels are bounded, or claims are not atomic"
+    if system is not None and times is not None:
+        return "the number of levels is bounded"
     if system is not None and pieces.partition(body.frontier.shape[0]).block % BITS:
         return "the vertices of a piece do not fill words"
     if multiply.positional == ("j" if body.product.flip else "i"):
@@ -727,15 +716,13 @@ class GridLoop:
         pieces: Pieces,
         body: SearchBody,
         times: int | None,
-        by_levels: SystemLoop | None = None,
+        system: System | None = None,
+        name: str = SPACE,
     ) -> None:
         self._pieces, self._body, self._times = pieces, body, times
-        self.system = None if by_levels is None else by_levels.system
-        self.name = SPACE if by_levels is None else by_levels.name
-        self.statements = body.statements
-        self.why = f"the body is a search from one frontier; {pieces.engine.size} pieces"
-        if by_levels is not None:
-            self.why = by_levels.why
+        self.system, self.name, self.statements = system, name, body.statements
+        count = pieces.engine.size if system is None else " x ".join(map(str, pieces.grid))
+        self.why = f"the body is a search from one frontier; {count} pieces"
         self.rows: Callable[[], list[LoopRow]] | None = None
         self.known = self._find()
 

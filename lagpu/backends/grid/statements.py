@@ -11,10 +11,11 @@ import numpy as np
 from lagpu import operations as ops
 from lagpu.algebra.operators import IndexUnaryOp, Semiring
 from lagpu.algebra.tables import binary
-from lagpu.backends.grid.exchange import folded, spread, whole
+from lagpu.backends.grid.exchange import FORMS, folded, spread, whole
 from lagpu.backends.grid.partition import GridHandle, Layout, needed
 from lagpu.backends.grid.pieces import Entries, Pieces, computed, entries_of, from_entries, on_host
-from lagpu.backends.grid.systems import require_no_system
+from lagpu.backends.grid.systems import on_one_piece, policies_with_systems, system_of
+from lagpu.backends.policies import require_policy
 from lagpu.dtypes import BOOL, INT64, DType
 from lagpu.operations import Handle, Operation, Statement
 
@@ -37,10 +38,18 @@ def multiply(pieces: Pieces, op: ops.Multiply, s: Statement) -> list[Operation]:
     A product of two matrices whose result is cut by rows is made where it belongs: each piece
     collects the rows of the left operand and the columns of the right one.
     """
-    require_no_system(pieces.places[0], op.product.policy)
+    policy = op.product.policy
+    if policy is not None:
+        require_policy(policies_with_systems(pieces.places[0]), policy)
+    system = system_of(policy)
+    form, share = "shorter", True
+    if system is not None:
+        op = op._replace(product=on_one_piece(system, pieces.places[0], op.product))
+        form = system.messages if system.messages in FORMS else form
+        share = system.share == "yes"
     if _is_cut_by_rows(pieces, s.out.shape):
         return _of_collected(pieces, op, s.out)
-    A, inner, products = local_products(pieces, op)
+    A, inner, products = local_products(pieces, op, form)
     layout = pieces.layout(A.shape)
     if layout.dims[inner].whole:
         return list(products)
@@ -51,10 +60,12 @@ def multiply(pieces: Pieces, op: ops.Multiply, s: Statement) -> list[Operation]:
     ]
     width = 0 if semiring.multiply.name == "pair" else s.dtype.numpy.itemsize
     need = needed(layout, 1 - inner)
-    return folded(pieces, products, need, semiring.monoid, s, expected, width)
+    return folded(pieces, products, need, semiring.monoid, s, expected, width, form, share)
 
 
-def local_products(pieces: Pieces, op: ops.Multiply) -> tuple[GridHandle, int, list[ops.Multiply]]:
+def local_products(
+    pieces: Pieces, op: ops.Multiply, form: str = "shorter"
+) -> tuple[GridHandle, int, list[ops.Multiply]]:
     """Return (the matrix, its dimension that is summed over, the product of each local piece)."""
     A, product = op.matrix, op.product
     if not product.transpose and not _is_cut_by_rows(pieces, A.shape[::-1]):
@@ -67,7 +78,8 @@ def local_products(pieces: Pieces, op: ops.Multiply) -> tuple[GridHandle, int, l
     elif position == "k" and not layout.dims[inner].whole:
         product, numbered = _taking(product, of_matrix=False), -1
     # `spread` numbers by dimension 0 or 1 of what it returns: the last one is that of the sum.
-    left = spread(pieces, op.operand, needed(layout, inner), "mxm", -1, op.transposed, numbered)
+    need = needed(layout, inner)
+    left = spread(pieces, op.operand, need, "mxm", -1, op.transposed, numbered, form)
     return A, inner, [ops.Multiply(parts[k], left[k], product) for k, _, _place in pieces]
 
 

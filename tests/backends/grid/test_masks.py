@@ -112,7 +112,7 @@ def test_a_search_sends_less_where_masks_are_sent(grid, monkeypatch):
 @pytest.mark.parametrize("grid", [(2, 3), (3, 1)])
 def test_a_search_sends_less_than_lists(search, times, grid, monkeypatch):
     shorter = bytes_of_search(search, grid)
-    monkeypatch.setattr(exchange, "to_message", lambda _, at, values: (*at, values))
+    monkeypatch.setattr(exchange, "to_message", lambda _, at, values, form="": (*at, values))
     monkeypatch.setattr(exchange, "from_message", lambda _, message: message)
     assert times * shorter < bytes_of_search(search, grid)
 

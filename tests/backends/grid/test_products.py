@@ -74,7 +74,7 @@ def test_what_a_product_sends(grid):
     w = semiring.plus_times(o.full @ o.A).new()
     sent = engine.sent - before
     own = [place.pieces.partition(900).count(p) for p in range(engine.size)]
-    expanded = (rows - 1) * sum(4 * -(-count // 32) + 8 * count for count in own)
+    expanded = (rows - 1) * sum(-(-count // 8) + 8 * count for count in own)
     folded_at_most = 12 * w.nvals * (columns - 1)
     assert expanded + (columns > 1) <= sent <= expanded + folded_at_most
 

@@ -290,6 +290,45 @@ def test_sub_clusters_of_two_processes_each():
     assert said(err) == ["lagpu: process 2 of 4 ended the job: LimitExceeded: too many"], err
 
 
+ON_LINES = """
+import numpy as np
+from test_lines import N, WANT, matrix, product
+from lagpu import backends
+from lagpu.backends.grid import exchange
+from lagpu.errors import OutOfMemory
+from lagpu.host.job import launched
+
+place = backends.get("grid:2x2:cpu")
+A, usual = matrix(place), exchange._terms_on_host
+assert len(place.pieces.engine._processes._lines) == 0
+assert product(A).to_dense(0).tolist() == WANT
+assert len(place.pieces.engine._processes._lines) == 2
+for failing in ((0,), (1, 2), (0, 1, 2, 3)):
+
+    def fail(*args):
+        raise OutOfMemory("full")
+
+    exchange._terms_on_host = fail if launched().rank in failing else usual
+    try:
+        product(A)
+    except OutOfMemory as error:
+        assert (error.process is None) == (launched().rank in failing)
+    else:
+        raise AssertionError("it did not fail")
+    exchange._terms_on_host = usual
+    assert product(A).to_dense(0).tolist() == WANT
+print("right", flush=True)
+"""
+
+
+@real
+@pytest.mark.ci
+def test_a_process_that_fails_on_a_line():
+    """Between expand and fold, of one or two processes and of all."""
+    code, out, err = Job(4, ON_LINES).ended()
+    assert (code, out.splitlines()) == (0, ["right"] * 4), err
+
+
 COMMANDS = """
 import sys
 from lagpu.cli import main
