@@ -26,6 +26,7 @@ from lagpu.operations import (
     CounterRef,
     ScalarRef,
     ScalarValue,
+    new,
 )
 
 _DLPACK_HOST = (1, 3)  # kDLCPU, kDLCUDAHost: memory that NumPy reads
@@ -263,6 +264,8 @@ def scalar_dtype(value: Any, like: DType, what: str) -> DType:
 
     Python numbers are weak, as in NumPy 2: an ``int`` with INT32 is INT32 if it fits.
     """
+    if type(value) is float:
+        return like if like.is_float else FP64
     value = value.first if type(value) is Counter else value
     if isinstance(value, (bool, np.bool_)):
         return BOOL
@@ -491,17 +494,19 @@ def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperato
     """Return the operator of `apply` with its bound operand, for entries of type `dtype`."""
     if type(op) is not BinaryOp:
         op = _applied(op, left is None and right is None)
-    if isinstance(op, UnaryOp):
-        if left is not None or right is not None:
-            raise errors.DomainMismatch(
-                f"apply: {op!r} takes one operand. Leave out left= and right=."
-            )
-        return _of_one(op, dtype)
-    if isinstance(op, IndexUnaryOp):
-        if left is not None:
-            raise errors.DomainMismatch(f"apply: {op!r} takes no left=. Give the thunk as right=.")
-        _, thunk, domain = selected(dtype, op, 0 if right is None else right, applies=True)
-        return BoundOperator(op, domain, op.result(domain), None, thunk)
+        if isinstance(op, UnaryOp):
+            if left is not None or right is not None:
+                raise errors.DomainMismatch(
+                    f"apply: {op!r} takes one operand. Leave out left= and right=."
+                )
+            return _of_one(op, dtype)
+        if isinstance(op, IndexUnaryOp):
+            if left is not None:
+                raise errors.DomainMismatch(
+                    f"apply: {op!r} takes no left=. Give the thunk as right=."
+                )
+            _, thunk, domain = selected(dtype, op, 0 if right is None else right, applies=True)
+            return BoundOperator(op, domain, op.result(domain), None, thunk)
     op = binary_operator(op)
     if (left is None) == (right is None):
         raise errors.DomainMismatch(
@@ -510,7 +515,8 @@ def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperato
     bound = right if left is None else left
     domain, result = op.types(dtype, scalar_dtype(bound, dtype, "apply"))
     number = scalar_value(bound, domain, "apply")
-    return BoundOperator(op, domain, result, *((None, number) if left is None else (number, None)))
+    left, right = (None, number) if left is None else (number, None)
+    return new(BoundOperator, (op, domain, result, left, right))
 
 
 def with_defaults(
@@ -536,7 +542,7 @@ def selected(
 ) -> tuple[IndexUnaryOp, Any, DType]:
     """Return an index-unary operator, its thunk as a NumPy scalar, and its domain."""
     found = indexunary.lookup(op)
-    if not applies and found.result(found.domain(dtype)) is not BOOL:
+    if not applies and found.types(dtype)[1] is not BOOL:
         raise errors.DomainMismatch(f"select: {found!r} has no BOOL result. Use apply.")
     if not found.uses_value:
         return found, scalar_value(thunk, INT64, found.name), INT64

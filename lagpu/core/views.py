@@ -28,6 +28,7 @@ from lagpu.operations import (
     ExtractColumn,
     ExtractElement,
     ScalarRef,
+    new,
 )
 
 Array = np.ndarray[Any, Any]
@@ -370,12 +371,19 @@ def _is_one(index: Any) -> bool:
     return not isinstance(index, slice) and np.ndim(index) == 0
 
 
+_NUMBERS = frozenset((int, float, Counter))
+
+
 def assignment(out: Any, value: Any, indices: Any) -> Call:
     """Return the call that assigns the right side of ``<<`` to an object, or to a part of it."""
     if indices is None and type(value) is type(out):  # assignments in loops: the fast path
-        return Call(Assign(value.data), (value,), value.dtype, value.shape, (value,))
-    if indices is None and (type(value) is int or type(value) is Counter):
-        return _number_assignment(out, value, None)
+        whole = new(Assign, (value.data, None, False))
+        return Call(whole, (value,), value.dtype, value.shape, (value,))
+    if indices is None and type(value) in _NUMBERS:
+        number = arguments.scalar_value(value, out.dtype, out.name)
+        shown = value if type(value) is Counter else number
+        filled = new(AssignScalar, (number, None))
+        return Call(filled, (out,), out.dtype, out.shape, (shown,))
     if listed := isinstance(value, (list, tuple, np.ndarray)):
         value = _from_array(value, out, indices)
     value = _right_side(out, value)

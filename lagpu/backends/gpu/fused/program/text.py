@@ -701,6 +701,9 @@ def _condition(operands: emit.Operands, log: LogLines) -> tuple[list[str], list[
 _Parts = tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]
 
 
+_REFERENCES = ops.ScalarRef, ops.CounterRef
+
+
 def _of_product(x: Any) -> _Parts:
     return x[2:], x[:2], ()
 
@@ -731,10 +734,11 @@ def _of_vector(x: Any) -> _Parts:
 
 
 def _of_assigned(x: ops.AssignScalar) -> _Parts:
-    where = x.indices
+    value, where = x
     if where is None:
-        return _of_number(x)
-    kind, scalars, numbers = _number(x.value)
+        kind = type(value)
+        return _of_number(x) if kind in _REFERENCES else ((kind, True), (), (value,))
+    kind, scalars, numbers = _number(value)
     return (kind, False), (*where, *scalars), numbers
 
 
