@@ -241,9 +241,7 @@ KINDS = ("line", "statement", "known", "loop", "body", "first")
 @app.command()
 def main(
     graph: Annotated[str, typer.Argument(help="Of `known` and `loop`.")] = "kron20e16",
-    backend: Annotated[list[str], typer.Option("--backend", "-b", help="Such as cpu, gpu.")] = [
-        "gpu"
-    ],  # noqa: B006, E501
+    backend: Annotated[list[str], typer.Option("--backend", "-b")] = ["gpu"],  # noqa: B006
     what: Annotated[list[str], typer.Option(help="Kinds of rows.")] = [*KINDS],  # noqa: B006
     size: Annotated[list[int], typer.Option(help="Sizes of the vectors of lines.")] = [10],  # noqa: B006
     turns: Annotated[int, typer.Option(help="Turns of each measurement.")] = 101,
