@@ -26,7 +26,6 @@ from lagpu.operations import (
     CounterRef,
     ScalarRef,
     ScalarValue,
-    new,
 )
 
 _DLPACK_HOST = (1, 3)  # kDLCPU, kDLCUDAHost: memory that NumPy reads
@@ -490,23 +489,38 @@ def _applied(op: Any, alone: bool) -> Any:
     return op.op if isinstance(getattr(op, "op", None), IndexUnaryOp) else op  # `lagpu.select`
 
 
+#: Types of numbers that mean the same each time. What is made of one is kept, but not of zeros,
+#: which are equal and have two signs.
+PLAIN = frozenset((int, float))
+
+
 def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperator:
     """Return the operator of `apply` with its bound operand, for entries of type `dtype`."""
+    number = right if left is None else left
+    if (
+        type(op) is BinaryOp
+        and type(number) in PLAIN
+        and number
+        and (left is None or right is None)
+    ):
+        return _bound_once(dtype, op, left, right)
+    return _bound(dtype, op, left, right)
+
+
+def _bound(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperator:
     if type(op) is not BinaryOp:
         op = _applied(op, left is None and right is None)
-        if isinstance(op, UnaryOp):
-            if left is not None or right is not None:
-                raise errors.DomainMismatch(
-                    f"apply: {op!r} takes one operand. Leave out left= and right=."
-                )
-            return _of_one(op, dtype)
-        if isinstance(op, IndexUnaryOp):
-            if left is not None:
-                raise errors.DomainMismatch(
-                    f"apply: {op!r} takes no left=. Give the thunk as right=."
-                )
-            _, thunk, domain = selected(dtype, op, 0 if right is None else right, applies=True)
-            return BoundOperator(op, domain, op.result(domain), None, thunk)
+    if isinstance(op, UnaryOp):
+        if left is not None or right is not None:
+            raise errors.DomainMismatch(
+                f"apply: {op!r} takes one operand. Leave out left= and right=."
+            )
+        return _of_one(op, dtype)
+    if isinstance(op, IndexUnaryOp):
+        if left is not None:
+            raise errors.DomainMismatch(f"apply: {op!r} takes no left=. Give the thunk as right=.")
+        _, thunk, domain = selected(dtype, op, 0 if right is None else right, applies=True)
+        return BoundOperator(op, domain, op.result(domain), None, thunk)
     op = binary_operator(op)
     if (left is None) == (right is None):
         raise errors.DomainMismatch(
@@ -515,8 +529,10 @@ def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperato
     bound = right if left is None else left
     domain, result = op.types(dtype, scalar_dtype(bound, dtype, "apply"))
     number = scalar_value(bound, domain, "apply")
-    left, right = (None, number) if left is None else (number, None)
-    return new(BoundOperator, (op, domain, result, left, right))
+    return BoundOperator(op, domain, result, *((None, number) if left is None else (number, None)))
+
+
+_bound_once = functools.lru_cache(maxsize=1024, typed=True)(_bound)
 
 
 def with_defaults(
@@ -541,6 +557,12 @@ def selected(
     dtype: DType, op: Any, thunk: Any, *, applies: bool = False
 ) -> tuple[IndexUnaryOp, Any, DType]:
     """Return an index-unary operator, its thunk as a NumPy scalar, and its domain."""
+    if type(thunk) in PLAIN and thunk and type(op) in (IndexUnaryOp, str):
+        return _selected_once(dtype, op, thunk, applies)
+    return _selected(dtype, op, thunk, applies)
+
+
+def _selected(dtype: DType, op: Any, thunk: Any, applies: bool) -> tuple[IndexUnaryOp, Any, DType]:
     found = indexunary.lookup(op)
     if not applies and found.types(dtype)[1] is not BOOL:
         raise errors.DomainMismatch(f"select: {found!r} has no BOOL result. Use apply.")
@@ -548,6 +570,9 @@ def selected(
         return found, scalar_value(thunk, INT64, found.name), INT64
     domain, _ = found.types(dtype, scalar_dtype(thunk, dtype, found.name))
     return found, scalar_value(thunk, domain, found.name), domain
+
+
+_selected_once = functools.lru_cache(maxsize=1024, typed=True)(_selected)
 
 
 # ------------------------------------------------------------------------------------------

@@ -599,7 +599,6 @@ WAYS = {
     **dict.fromkeys(("*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">="), "ewise_mult"),
 }
 UNARY = {"-": "ainv", "abs()": "abs", "~": "lnot"}
-_PLAIN = frozenset((int, float))
 _LOGIC = {"|": "lor", "^": "lxor", "&": "land"}
 _ACCUMULATED = {"+": "plus", "|": "lor", "^": "lxor"}
 
@@ -656,11 +655,12 @@ class Arithmetic(NoTruth):
             if isinstance(other, Mask) and sign != "@":
                 return other._infix(sign, self)
             return _paired(sign, *((other, self) if reflected else (self, other)))
-        op, other = operator_of(sign), object_of(other)
+        op, plain = operator_of(sign), type(other) in arguments.PLAIN
+        other = other if plain else object_of(other)
         if sign == "^":
             self._require_bool(sign, self)
             self._require_bool(sign, other)
-        if type(other) in _PLAIN or getattr(other, "ndim", 0) == 0:
+        if plain or getattr(other, "ndim", 0) == 0:
             call = self.apply(op, left=other) if reflected else self.apply(op, other)
             return call._written_in(author(2))
         left, right = (other, self) if reflected else (self, other)

@@ -206,7 +206,8 @@ class Queue:
             backend = self.backend
             if backend is None or not waits:
                 return False
-        batches, line, place = backend.capabilities.batches, None, site
+        batches, place = backend.capabilities.batches, site
+        line: Any = None
         if not (batches is None or self._is_shared or blocking.get()):
             if type(site) is not int:
                 place = id(site.f_code), site.f_lasti, 0
@@ -219,13 +220,15 @@ class Queue:
         with self._lock:
             waits, sites = self.statements, self._sites
             joins = line is not None and waits and place not in sites
-            if not (joins and backend is self.backend and self._thread == get_ident()):
-                if not self._opens(line is not None, place, backend):
-                    return False
+            if joins and backend is self.backend and self._thread == get_ident():
+                sites[place] = 1
+            elif self._opens(line is not None, place, backend):
                 waits = self.statements
+                sites[place] = sites.get(place, 0) + 1
+            else:
+                return False
             waits.append(s)
             self._lines.append(line)
-            sites[place] = sites.get(place, 0) + 1
             self._room -= line[-1]
             if self._room <= 0:
                 self.flush()

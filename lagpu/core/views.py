@@ -380,10 +380,7 @@ def assignment(out: Any, value: Any, indices: Any) -> Call:
         whole = new(Assign, (value.data, None, False))
         return Call(whole, (value,), value.dtype, value.shape, (value,))
     if indices is None and type(value) in _NUMBERS:
-        number = arguments.scalar_value(value, out.dtype, out.name)
-        shown = value if type(value) is Counter else number
-        filled = new(AssignScalar, (number, None))
-        return Call(filled, (out,), out.dtype, out.shape, (shown,))
+        return _number_assignment(out, value, None)
     if listed := isinstance(value, (list, tuple, np.ndarray)):
         value = _from_array(value, out, indices)
     value = _right_side(out, value)
@@ -451,7 +448,8 @@ def _number_assignment(
     if lists is not None and any(x is not None for x in lists):
         where = tuple(None if x is None else distinct(x) for x in lists)
     shown = value if type(value) is Counter else number
-    return Call(AssignScalar(number, where), (out,), out.dtype, out.shape, (shown,))
+    filled = new(AssignScalar, (number, where))
+    return Call(filled, (out,), out.dtype, out.shape, (shown,))
 
 
 def _from_array(array: Any, like: Any, indices: Any) -> Any:

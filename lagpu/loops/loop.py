@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from types import CodeType, FrameType, FunctionType, NoneType
+from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -311,17 +311,33 @@ def loop(
         If a condition is on neither a `Vector` nor a `Matrix`, `until` is not a `Scalar`, `times`
         is not an integer, or an argument is not given by name.
     """
-    unusual = bool(unnamed) or until is not None or until_unchanged is not None
-    if unusual or type(until_empty) is not Vector:
-        _check_conditions(unnamed, until_empty, until_unchanged, times, until)
+    if unnamed:
+        name = "until_empty" if isinstance(unnamed[0], (Vector, Matrix)) else "times"
+        name = "until" if isinstance(unnamed[0], Scalar) else name
+        raise DomainMismatch(
+            f"loop: {name_of(unnamed[0])} is given without a name. "
+            f"Write loop({name}={name_of(unnamed[0])})."
+        )
+    if until_empty is not None and until_unchanged is not None:
+        raise InvalidValue("loop: give one of until_empty= and until_unchanged=, not both.")
+    if until_empty is None and until_unchanged is None and times is None and until is None:
+        raise InvalidValue("loop: give until_empty=, until_unchanged=, until= or times=.")
+    for vector in (until_empty, until_unchanged):
+        if vector is not None and not isinstance(vector, (Vector, Matrix)):
+            kind = type(vector).__name__
+            if kind in ("Vector", "Matrix") and hasattr(vector, "gb_obj"):  # of python-graphblas
+                return _iterate(_Until(until_empty, until_unchanged, times, until))
+            raise DomainMismatch(f"loop: {kind} is neither a Vector nor a Matrix. Give one.")
+    if until is not None and not isinstance(until, Scalar):
+        raise DomainMismatch(
+            f"loop: until= is a {kind_of(until)}, not a Scalar. Write s = Scalar(BOOL) before the "
+            "loop, until=s, and s << (change < 1e-6) in the body."
+        )
     if times is not None:
         times = integer(times, "loop: times", 0)
-    if queue.statements:
-        queue.flush()
+    queue.flush()
     ends = _Until(until_empty, until_unchanged, times, until)
-    watched = until_unchanged if until_empty is None else until_empty
-    if not isinstance(watched, (Vector, Matrix, NoneType)):  # of python-graphblas
-        return _iterate(ends)
+    watched = ends.watched
     frame = sys._getframe(1)
     backend = backend_of(read_body(frame), frame) if watched is None else watched.backend
     if backend is None:
@@ -353,34 +369,6 @@ def loop(
         body = LoopBody(reason=why)
     learn = partial(keep_known, frame, frame.f_lineno, backend, body)
     return _record_and_run(backend, ends, body, not blocking.get(), _counted(body, frame), learn)
-
-
-def _check_conditions(
-    unnamed: tuple[Any, ...], until_empty: Any, until_unchanged: Any, times: Any, until: Any
-) -> None:
-    """Raise what is wrong with the conditions of a loop."""
-    if unnamed:
-        name = "until_empty" if isinstance(unnamed[0], (Vector, Matrix)) else "times"
-        name = "until" if isinstance(unnamed[0], Scalar) else name
-        raise DomainMismatch(
-            f"loop: {name_of(unnamed[0])} is given without a name. "
-            f"Write loop({name}={name_of(unnamed[0])})."
-        )
-    if until_empty is not None and until_unchanged is not None:
-        raise InvalidValue("loop: give one of until_empty= and until_unchanged=, not both.")
-    if until_empty is None and until_unchanged is None and times is None and until is None:
-        raise InvalidValue("loop: give until_empty=, until_unchanged=, until= or times=.")
-    for vector in (until_empty, until_unchanged):
-        if vector is not None and not isinstance(vector, (Vector, Matrix)):
-            kind = type(vector).__name__
-            if kind in ("Vector", "Matrix") and hasattr(vector, "gb_obj"):  # of python-graphblas
-                return
-            raise DomainMismatch(f"loop: {kind} is neither a Vector nor a Matrix. Give one.")
-    if until is not None and not isinstance(until, Scalar):
-        raise DomainMismatch(
-            f"loop: until= is a {kind_of(until)}, not a Scalar. Write s = Scalar(BOOL) before the "
-            "loop, until=s, and s << (change < 1e-6) in the body."
-        )
 
 
 def _counted(body: LoopBody, frame: FrameType) -> Counted | None:

@@ -192,7 +192,8 @@ def grid_search(
         return Rejection(why)
     if rule is None and body.on_places is not None:
         A.kernels[_key(body.on_places, body.frontier, times)] = made.plan
-        made.statements.record.found[search_again] = body.on_places
+        recorded: Any = body.statements
+        recorded.record.found[search_again] = body.on_places
     return made
 
 

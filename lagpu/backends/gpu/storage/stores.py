@@ -579,10 +579,8 @@ class VectorStore:
 
     def arguments(self, prefix: str = "") -> dict[str, Any]:
         """Return what `readable` does as kernels name it: ``words``, ``values`` and ``iso``."""
-        if self.form == "sparse":
-            self.to_bitmap()
-        iso = self.dtype.zero if self.iso is None else self.iso
-        return {f"{prefix}words": self.words, f"{prefix}values": self.values, f"{prefix}iso": iso}
+        words, values, number = self.readable()
+        return {f"{prefix}words": words, f"{prefix}values": values, f"{prefix}iso": number}
 
     @property
     def is_number(self) -> bool:

@@ -308,7 +308,8 @@ class Batch(KernelLoop):
         numbers = [*itertools.chain.from_iterable(map(_NUMBERS, self._lines))]
         run = emit.Run(self._handles, device, kept.grid, scalars, None, numbers, None, kept.rooms)
         values = kept.program.arguments.of(run)
-        if rooms < len(kept.rooms or ()) and sum(x.nbytes for x in kept.rooms) > _MOST_ROOM:
+        made = kept.rooms or ()
+        if rooms < len(made) and sum(x.nbytes for x in made) > _MOST_ROOM:
             kept.rooms = None
         heard, counts = device.notification(), kept.counters.take(3)
         barrier = kept.barrier if run.barrier is None else run.barrier
