@@ -1,18 +1,13 @@
-"""Loops as authors write them: how each runs, and what statements cost that Python runs.
-
-python docs/benchmarks/authors.py kron20e16 -b gpu --json authors.json
-"""
+"""Loops as authors write them, and how each runs; `statements.py` measures them."""
 
 from __future__ import annotations
 
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 
 import lagpu
 from lagpu import (
@@ -23,20 +18,13 @@ from lagpu import (
     Scalar,
     Vector,
     algorithms,
-    backends,
     binary,
     loop,
     monoid,
     semiring,
     unary,
 )
-from lagpu.backends.gpu.fused.program import batch
-from lagpu.backends.protocol import Backend
-from lagpu.bench.harness import Report, Row, envelope
-from lagpu.generators.load import load
-from lagpu.host.files import require_writable, write_json
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+from lagpu.bench.harness import Row
 
 # ---- bodies that authors write; each returns what it computes. A is (n, n), FP64, with columns
 # ---- that add up to at most 1.
@@ -245,7 +233,7 @@ def scaled(A: Matrix) -> Matrix:
 
 
 # ---- how each runs
-class _Launches:
+class Launches:
     """Counts the kernels that a device launches; see `Device`."""
 
     def __init__(self, device: Any) -> None:
@@ -266,7 +254,7 @@ class _Launches:
 def _run(A: Matrix, body: Callable[[Matrix], Any]) -> tuple[list[str], str]:
     """Return the kernels that a body launches, and how its loop ran."""
     place: Any = A.backend
-    seen, place.last_loop = _Launches(place.device), ""
+    seen, place.last_loop = Launches(place.device), ""
     place.device.observer = seen
     try:
         body(A).wait()
@@ -284,7 +272,7 @@ def bodies(A: Matrix) -> Iterator[Row]:
         programs = names.count("program")
         one_each = programs > 1 and len(names) - programs < 8
         way = "one kernel" if fused else "one launch an iteration" if one_each else "statements"
-        ms = _median_ms(lambda body=body: body(A).wait(), 10)
+        ms = median_ms(lambda body=body: body(A).wait(), 10)
         yield {"what": "body", "name": body.__name__, "runs": way, "launches": len(names),
                "programs": programs, "ms": ms, "loop": how}  # fmt: skip
 
@@ -330,7 +318,7 @@ def python_levels(A: Matrix, source: int) -> Vector:
     return levels
 
 
-def _median_ms(run: Callable[[], Any], count: int = 30) -> float:
+def median_ms(run: Callable[[], Any], count: int = 30) -> float:
     times = []
     for _ in range(count):
         begun = time.perf_counter()
@@ -352,75 +340,8 @@ def whole(A: Matrix, name: str) -> Iterator[Row]:
             python()
         fused()
         same = ways[0]().isclose(ways[1](), rel_tol=1e-3)
-        by = {"python_ms": _median_ms(python), "fused_ms": _median_ms(fused)}
+        by = {"python_ms": median_ms(python), "fused_ms": median_ms(fused)}
         with lagpu.eager():
-            by["eager_ms"] = _median_ms(python, 10)
+            by["eager_ms"] = median_ms(python, 10)
         yield {"what": what, "graph": name, **by, "ratio": by["python_ms"] / by["fused_ms"],
                "same": same}  # fmt: skip
-
-
-def statements(place: Backend, n: int = 1000) -> Iterator[Row]:
-    """Yield the host time of a statement outside of a fused loop, in microseconds."""
-    u, w, x = (Vector.from_scalar(float(k), n, FP64, backend=place) for k in (1, 2, 3))
-    few = Vector.from_coo(np.arange(0, n, 3), 1.0, FP64, size=n, backend=place)
-
-    def union() -> None:
-        for _ in range(50):
-            w << u.ewise_add(x, binary.plus)
-            w << u.ewise_add(w, binary.plus)
-            w << w.ewise_add(x, binary.plus)
-            w << u.ewise_add(x, binary.plus)
-
-    def numbers() -> None:
-        for k in range(50):
-            w << u * k
-            w << w + 1.0
-            w << 0.5 * x
-            w << w / 3.0
-
-    def masks() -> None:
-        for _ in range(50):
-            w(few.S) << x
-            w(~few.S) << u
-            w(few.S, accum=binary.plus) << x
-            w(few.S, replace=True) << u
-
-    def calls() -> None:
-        for _ in range(50):
-            w << u.select("valuegt", 0.5)
-            w << u.apply(unary.ainv)
-            w(accum=binary.plus) << 3.0
-            w << u.ewise_mult(x, binary.times)
-
-    for lines in (union, numbers, masks, calls):
-        for _ in range(6):
-            lines()
-            w.wait()
-        us = {"us": 5 * _median_ms(lines, 20)}
-        with lagpu.eager():
-            us["eager_us"] = 5 * _median_ms(lines, 20)
-        yield {"what": "statement", "name": lines.__name__} | us
-
-
-@app.command()
-def main(
-    graph: Annotated[str, typer.Argument(help="Such as kron20e16.")] = "kron20e16",
-    backend: Annotated[str, typer.Option("-b", help="gpu or sim.")] = "gpu",
-    small: Annotated[str, typer.Option(help="The graph of the bodies.")] = "kron:12:8",
-    json: Annotated[Path | None, typer.Option(help="Write the report here.")] = None,
-) -> None:
-    """Measure loops that authors write."""
-    require_writable(json, "bench")
-    batch.WAITS = True  # programs are made at once, and later runs have them
-    place = backends.get(backend)
-    found: Report = envelope([place], {}) | {"rows": []}
-    A = load(graph, place)
-    for row in (*whole(A, graph), *statements(place), *bodies(scaled(load(small, place)))):
-        print(row, flush=True)
-        found["rows"].append(row)
-        if json is not None:
-            write_json(found, json, "bench")
-
-
-if __name__ == "__main__":
-    app()

@@ -109,11 +109,11 @@ class SearchBody(NamedTuple):
         """
         A, frontier, excluded, product, assignments, assigns_first, _, _ = self
         at: Any = body.handles
-        return SearchBody(
-            form or at[A.number], at[frontier.number], at[excluded.number], product,
-            tuple([Assignment(at[x.number], what, number) for x, what, number in assignments]),
+        made = [ops.new(Assignment, (at[x.number], what, n)) for x, what, n in assignments]
+        return ops.new(SearchBody, (
+            form or at[A.number], at[frontier.number], at[excluded.number], product, tuple(made),
             assigns_first, body, self,
-        )  # fmt: skip
+        ))  # fmt: skip
 
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -204,8 +204,8 @@ class Batches(Protocol):
     def line(self, statement: ops.Statement) -> Any:
         """Return what `plan` needs of a statement, or None if it cannot be one of a batch.
 
-        The last element says whether the batch ends with it, as the device takes longer for it than
-        the host for what follows.
+        The last element is the share of a batch that it fills: as the device takes long for it, or
+        its output is large. The batch ends with the statement by which it is full.
         """
 
     def plan(

@@ -263,6 +263,8 @@ def scalar_dtype(value: Any, like: DType, what: str) -> DType:
 
     Python numbers are weak, as in NumPy 2: an ``int`` with INT32 is INT32 if it fits.
     """
+    if type(value) is float:
+        return like if like.is_float else FP64
     value = value.first if type(value) is Counter else value
     if isinstance(value, (bool, np.bool_)):
         return BOOL
@@ -487,8 +489,25 @@ def _applied(op: Any, alone: bool) -> Any:
     return op.op if isinstance(getattr(op, "op", None), IndexUnaryOp) else op  # `lagpu.select`
 
 
+#: Types of numbers that mean the same each time. What is made of one is kept, but not of zeros,
+#: which are equal and have two signs.
+PLAIN = frozenset((int, float))
+
+
 def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperator:
     """Return the operator of `apply` with its bound operand, for entries of type `dtype`."""
+    number = right if left is None else left
+    if (
+        type(op) is BinaryOp
+        and type(number) in PLAIN
+        and number
+        and (left is None or right is None)
+    ):
+        return _bound_once(dtype, op, left, right)
+    return _bound(dtype, op, left, right)
+
+
+def _bound(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperator:
     if type(op) is not BinaryOp:
         op = _applied(op, left is None and right is None)
     if isinstance(op, UnaryOp):
@@ -513,6 +532,9 @@ def bound_operator(dtype: DType, op: Any, left: Any, right: Any) -> BoundOperato
     return BoundOperator(op, domain, result, *((None, number) if left is None else (number, None)))
 
 
+_bound_once = functools.lru_cache(maxsize=1024, typed=True)(_bound)
+
+
 def with_defaults(
     op: Any, left: DType, right: DType, defaults: tuple[Any, Any]
 ) -> tuple[BinaryOp, tuple[Any, Any]]:
@@ -535,13 +557,22 @@ def selected(
     dtype: DType, op: Any, thunk: Any, *, applies: bool = False
 ) -> tuple[IndexUnaryOp, Any, DType]:
     """Return an index-unary operator, its thunk as a NumPy scalar, and its domain."""
+    if type(thunk) in PLAIN and thunk and type(op) in (IndexUnaryOp, str):
+        return _selected_once(dtype, op, thunk, applies)
+    return _selected(dtype, op, thunk, applies)
+
+
+def _selected(dtype: DType, op: Any, thunk: Any, applies: bool) -> tuple[IndexUnaryOp, Any, DType]:
     found = indexunary.lookup(op)
-    if not applies and found.result(found.domain(dtype)) is not BOOL:
+    if not applies and found.types(dtype)[1] is not BOOL:
         raise errors.DomainMismatch(f"select: {found!r} has no BOOL result. Use apply.")
     if not found.uses_value:
         return found, scalar_value(thunk, INT64, found.name), INT64
     domain, _ = found.types(dtype, scalar_dtype(thunk, dtype, found.name))
     return found, scalar_value(thunk, domain, found.name), domain
+
+
+_selected_once = functools.lru_cache(maxsize=1024, typed=True)(_selected)
 
 
 # ------------------------------------------------------------------------------------------

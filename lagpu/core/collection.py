@@ -23,7 +23,7 @@ from lagpu.core.recorder import current_recorder, flush, why_unreadable
 from lagpu.core.views import MaskedInput, assignment
 from lagpu.dtypes import DType, lookup
 from lagpu.errors import DomainMismatch, InvalidValue, NotSupported
-from lagpu.operations import Apply, Handle, Reduce, Select
+from lagpu.operations import Apply, Handle, Reduce, Select, new
 
 
 @dataclass(frozen=True)
@@ -510,8 +510,7 @@ class Collection(Arithmetic):
 
     __lshift__ = update
 
-    def _call_for(self, value: Any, to: Updater) -> Call:
-        return assignment(self, value, to.indices)
+    _call_for = assignment
 
     def __delitem__(self, where: Any) -> None:
         """Delete the entries at indices, as ``w[I] << Scalar(dtype)`` does."""
@@ -531,10 +530,12 @@ class Collection(Arithmetic):
         if left is not None or right is not None:
             left, right = object_of(left), object_of(right)
         function = arguments.bound_operator(self.dtype, op, left, right)
-        before = () if left is None else (function.left, ", ")
-        after = () if right is None else (", ", function.right)
-        formula = (function.op.name, "(", *before, self, *after, ")")
-        operation = Apply(self.data, function)
+        formula: tuple[Any, ...] = (function.op.name, "(", self, ")")
+        if left is not None:
+            formula = (function.op.name, "(", function.left, ", ", self, ")")
+        elif right is not None:
+            formula = (function.op.name, "(", self, ", ", function.right, ")")
+        operation = new(Apply, (self.data, function))
         return Call(operation, (self,), function.result, self.shape, formula, _getframe(1))
 
     def select(self, op: IndexUnaryOp | str, thunk: Any = None) -> Call:
@@ -557,7 +558,7 @@ class Collection(Arithmetic):
             return self._where(op)._written_in(_getframe(1))
         op, number, _ = arguments.selected(self.dtype, op, 0 if thunk is None else thunk)
         formula = (op.name, "(", self, f", {number})")
-        operation = Select(self.data, op, number)
+        operation = new(Select, (self.data, op, number))
         return Call(operation, (self,), self.dtype, self.shape, formula, _getframe(1))
 
     def _where(self, x: Any) -> Call:

@@ -18,11 +18,18 @@ from lagpu.backends.protocol import Backend
 from lagpu.core import hints
 from lagpu.core.arguments import binary_operator
 from lagpu.core.hints import Deferred, NoArithmetic, NoTruth, is_operand, name_of, object_of
-from lagpu.core.recorder import current_observer, current_recorder, queue, run_statement
+from lagpu.core.recorder import (
+    current_observer,
+    current_recorder,
+    observed,
+    queue,
+    recording,
+    run_statement,
+)
 from lagpu.dtypes import BOOL, DType, lookup
 from lagpu.host import display
 from lagpu.host.source import drops_an_error, expression_at, is_notation, operation_at, taken_by
-from lagpu.operations import Assign, AssignScalar, Descriptor, Operation, Statement
+from lagpu.operations import Assign, AssignScalar, Descriptor, Operation, Statement, new
 
 _warned: dict[str, dict[Any, Any]] = {}  # by file, the registry by which Python warns once a line
 
@@ -209,8 +216,23 @@ class Expression(Deferred):
         name: str | None = None,
         is_cscalar: bool | None = None,
     ) -> Any:
-        """Return the result as a new object; see `Call.new`."""
-        return self.call().new(dtype, mask=mask, name=name)
+        """Return the result as a new object of type `dtype`, by default the result's own type.
+
+        `is_cscalar` is accepted as in python-graphblas; there is one kind of scalar.
+        """
+        call = self.call()
+        call.__class__ = _UsedCall
+        out = OUTPUTS[len(call.shape)](
+            call.dtype if dtype is None else lookup(dtype),
+            *call.shape,
+            name=name,
+            **({"backend": call.backend} if call.shape else {}),
+        )
+        if mask is None:
+            write(out, call)
+        else:
+            assign(Updater(out, mask), call)
+        return out
 
 
 class Call(Unassigned, Expression):
@@ -329,29 +351,6 @@ class Call(Unassigned, Expression):
         """Return the call itself, as other expressions return their call."""
         return self
 
-    def new(
-        self,
-        dtype: Any = None,
-        *,
-        mask: Mask | None = None,
-        name: str | None = None,
-        is_cscalar: bool | None = None,
-    ) -> Any:
-        """Return the result as a new object of type `dtype`, by default the call's type.
-
-        `is_cscalar` is accepted as in python-graphblas; there is one kind of scalar.
-        """
-        self.__class__ = _UsedCall
-        wanted = self.dtype if dtype is None else lookup(dtype)
-        make = OUTPUTS[len(self.shape)]
-        where = {"backend": self.backend} if self.shape else {}
-        out = make(wanted, *self.shape, name=name, **where)
-        if mask is None:
-            write(out, self)
-        else:
-            assign(Updater(out, mask), self)
-        return out
-
 
 def temporary(call: Call, dtype: Any = None) -> Any:
     """Return the result of a call as an object that no statement of the author's names."""
@@ -428,21 +427,19 @@ def mask_does_not_fit(mask: Mask, out: Any) -> errors.LagpuError:
 def assign(to: Updater, value: Any) -> None:
     """Check one statement, then record it, or run it as a whole on the output's backend."""
     to.__class__ = _UsedUpdater
-    out = to.out
-    call = value
+    out, mask, call, desc = to.out, to.mask, value, _WHOLE
     if type(value) is not Call or to.indices is not None or len(value.shape) < out.ndim:
         if type(value) is Call:
             value.__class__ = _UsedCall  # if it does not fit, one error is enough
-        call = out._call_for(value, to)
-    call.__class__ = _UsedCall
-    mask = to.mask
-    if mask is None:
-        desc = _WHOLE if to.accum is None else Descriptor(accum=to.accum)
-    else:
-        vector = mask.vector
-        if vector.shape != out.shape:  # one of them was resized since the mask was given
+        call = out._call_for(value, to.indices)
+    if mask is not None:
+        m = mask.vector
+        if m.shape != out.shape:  # one of them was resized since the mask was given
+            call.__class__ = _UsedCall
             raise mask_does_not_fit(mask, out)
-        desc = Descriptor(vector.data, mask.structure, mask.complement, to.accum, to.replace)
+        desc = new(Descriptor, (m.data, mask.structure, mask.complement, to.accum, to.replace))
+    elif to.accum is not None:
+        desc = Descriptor(accum=to.accum)
     write(out, call, desc, to)
 
 
@@ -462,10 +459,12 @@ def write(out: Any, call: Call, desc: Descriptor = _WHOLE, to: Updater | None = 
             f"{call.method}: {name_of(out)} has shape {out.shape} != {call.shape} of {call!r}."
         )
     backend = call.backend
-    if backend is not out.backend and call.shape:
+    if call.shape and backend is not out.backend:
         raise mixed_backends(call.method, (out, *call.inputs))
-    s = Statement(out.data, desc, call.operation, call.dtype)
-    recorder, observer = current_recorder(), current_observer()
+    s = new(Statement, (out.data, desc, call.operation, call.dtype))
+    recorder = observer = None
+    if recording.get() is not None or observed.get() is not None:
+        recorder, observer = current_recorder(), current_observer()
     if recorder is None and observer is None:
         if not queue.takes(s, backend, sys._getframe(2)):
             run_statement(backend, s)
@@ -495,15 +494,14 @@ class Updater(Unassigned, NoArithmetic):
         replace: bool = False,
         indices: Any = None,
     ) -> None:
-        if mask is not None and not isinstance(mask, Mask):
-            mask = as_mask(out, mask)
-        if mask is not None and (
-            mask.vector.backend is not out.backend or mask.vector.shape != out.shape
-        ):
-            lines = out.shape if out.ndim == 2 and mask.vector.backend is out.backend else ()
-            if mask.vector.ndim == 2 or mask.vector.size not in lines:  # A(v.S)[i, :] may follow
-                raise mask_does_not_fit(mask, out)
-        if replace and mask is None:
+        if mask is not None:
+            mask = mask if type(mask) is Mask else as_mask(out, mask)
+            vector = mask.vector
+            if vector.backend is not out.backend or vector.shape != out.shape:
+                lines = out.shape if out.ndim == 2 and vector.backend is out.backend else ()
+                if vector.ndim == 2 or vector.size not in lines:  # A(v.S)[i, :] may follow
+                    raise mask_does_not_fit(mask, out)
+        elif replace:
             raise errors.DomainMismatch(
                 f"{name_of(out)}(...): replace deletes what a mask leaves out, and there is no "
                 "mask. Give one, or leave out replace."

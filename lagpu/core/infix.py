@@ -19,7 +19,7 @@ from lagpu.dtypes import BOOL, DType, unify
 from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
 from lagpu.host import display
 from lagpu.host.source import author
-from lagpu.operations import Ewise, Kronecker, Multiply, MultiplySelection, Product
+from lagpu.operations import Ewise, Kronecker, Multiply, MultiplySelection, Product, new
 
 
 class Pair(Unassigned, Expression):
@@ -302,8 +302,11 @@ class MatMul(Pair):
 
     def times(self, semiring: Semiring, by: FrameType | None, **options: Any) -> Call:
         """Return the deferred product over `semiring`, written in the frame `by`."""
-        chosen = options if self.ndim_of_result == 1 else {}
-        left, right, semiring = self._operands(semiring, **chosen)
+        left, right = self.left, self.right
+        if isinstance(left, Pair) or isinstance(right, Pair):
+            chosen = options if self.ndim_of_result == 1 else {}
+            left, right, semiring = self._operands(semiring, **chosen)
+        self._mark_used()
         if left.ndim == right.ndim:
             if options and by is not None:  # they are for the products of a vector in a chain
                 raise InvalidValue(f"mxm: takes no {', '.join(options)}. Leave it out.")
@@ -316,6 +319,8 @@ class MatMul(Pair):
 
 def _side(x: Any, other: Any) -> tuple[Any, int]:
     """Return an operand of ``@``, and the dimensions of the object that it is or will be."""
+    if isinstance(x, Arithmetic):
+        return x, x.ndim  # type: ignore[attr-defined]  # a vector, a matrix or a view
     if isinstance(x, MatMul):
         x._mark_used()
         return x, x.ndim_of_result
@@ -384,13 +389,14 @@ def vector_product(
         op = "vxm" if flip else "mxv"
         raise InvalidValue(f"{op}: give one of kernel={kernel!r} and policy={policy!r}, not both.")
     left, right = (u, A) if flip else (A, u)
-    stored = A.stored
+    stored = A if usual else A.stored
     product = _algebra(semiring, left.dtype, right.dtype, flip is (A is stored), flip)
     if kernel is not None or policy is not None:
         product = product._replace(kernel=kernel, policy=policy)
     operation: Multiply | MultiplySelection
-    if isinstance(stored, OUTPUTS[2]):
-        source, operation = stored, Multiply(stored.data, u.data, product)
+    if usual or isinstance(stored, OUTPUTS[2]):
+        source = stored
+        operation = new(Multiply, (stored.data, u.data, product, False))
     else:
         source = stored.operand  # the vector of a selection
         operation = MultiplySelection(source.data, u.data, product)
@@ -568,7 +574,7 @@ def _ewise(
     if x.shape != y.shape:
         raise _unlike(kind, x, y)
     left, right, transposed = (x, y, (False, False)) if x.ndim == 1 else _stored(x, y)
-    operation = Ewise(kind, left.data, right.data, found, defaults, transposed)
+    operation = new(Ewise, (kind, left.data, right.data, found, defaults, transposed))
     formula = (found.name, "(", x, sign, y, ")")
     return Call(operation, (left, right), found.types(x.dtype, y.dtype)[1], x.shape, formula, by)
 
@@ -645,22 +651,23 @@ class Arithmetic(NoTruth):
         if other is None and sign in ("==", "!="):
             word = "is" if sign == "==" else "is not"
             self.refuse(f"has no {sign} with None", f"Write {name_of(self)} {word} None.")
-        left, right = (other, self) if reflected else (self, other)
         if sign in "@|&":
             if isinstance(other, Mask) and sign != "@":
                 return other._infix(sign, self)
-            return _paired(sign, left, right)
-        op, way = operator_of(sign), WAYS[sign]
-        left, right = object_of(left), object_of(right)
+            return _paired(sign, *((other, self) if reflected else (self, other)))
+        op, plain = operator_of(sign), type(other) in arguments.PLAIN
+        other = other if plain else object_of(other)
         if sign == "^":
-            for x in (left, right):
-                self._require_bool(sign, x)
-        if getattr(left if reflected else right, "ndim", 0) == 0:
-            call = self.apply(op, left=left) if reflected else self.apply(op, right)
-        elif way == "ewise_union":
+            self._require_bool(sign, self)
+            self._require_bool(sign, other)
+        if plain or getattr(other, "ndim", 0) == 0:
+            call = self.apply(op, left=other) if reflected else self.apply(op, other)
+            return call._written_in(author(2))
+        left, right = (other, self) if reflected else (self, other)
+        if WAYS[sign] == "ewise_union":
             call = left.ewise_union(right, op, False, False)
         else:
-            call = getattr(left, way)(right, op)
+            call = getattr(left, WAYS[sign])(right, op)
         return call._written_in(author(2))
 
     def _inplace(self: Any, sign: str, other: Any) -> Any:

@@ -78,15 +78,15 @@ class Recorder:
         """Take the statements of this thread or task from now on."""
         queue.flush()
         self.is_open = True
-        _current.set(self)
+        recording.set(self)
         if self._observer is not None:
             self._observer.level = 0  # of statements that run by themselves after all
 
     def close(self) -> None:
         """Take no more."""
         self.is_open = False
-        if _current.get() is self:  # the context may differ from the one that opened it
-            _current.set(None)
+        if recording.get() is self:  # the context may differ from the one that opened it
+            recording.set(None)
 
     def takes(self, s: Statement, ndim: int, backend: Backend | None) -> bool:
         """Take a statement and return True, or return False if it is to run now.
@@ -121,12 +121,13 @@ class Recorder:
                 self._observer.replay(k, partial(run_statement, self.backend, s))
 
 
-_current: ContextVar[Recorder | None] = ContextVar("lagpu_recorder", default=None)
+#: None if `current_recorder` is None, most of the time.
+recording: ContextVar[Recorder | None] = ContextVar("lagpu_recorder", default=None)
 
 
 def current_recorder() -> Recorder | None:
     """Return the recorder that takes the statements of this thread or task, or None."""
-    found = _current.get()
+    found = recording.get()
     return found if found is not None and found.is_open else None
 
 
@@ -157,7 +158,6 @@ def why_unreadable(x: Any) -> str:
 
 
 HOT = 3  # times that a line runs its statement at once; from then on it is taken for a loop's
-_MOST, _ROOM = 64, 1 << 28  # statements that wait, and bytes of their outputs
 _REPEATED = 3  # times that a line may come again, if others have come before it
 _AGAIN = 64  # times that a line which has waited alone runs its statement at once again
 _MOST_SITES = 4096  # that are counted; then all counts begin again
@@ -188,49 +188,49 @@ class Queue:
         self._lock = RLock()
         self._thread = 0
         self._is_shared = False
-        self._room = 0  # bytes that outputs may still have, where each statement counts as some
+        self._room = 1.0  # the share of a batch that is left
         self._first: Any = None  # the line of the first one
         self._alone: Any = None  # the line of the last ones that ran, if that was one
         self._sites: dict[Any, int] = {}  # how often each line has come since
         self._seen: dict[Any, int] = {}  # how often each line's statement has come
         self._ours: set[int] = set()  # the functions of lagpu that lines call, by ``id``
 
-    def takes(self, s: Statement, backend: Backend | None, site: FrameType | int) -> bool:
+    def takes(self, s: Statement, backend: Backend | None, site: Any) -> bool:
         """Take a statement and return True; or return False, when all before it have run.
 
         `site` is the caller's frame, or that of a function of lagpu that the author's line has
         called; or a number that is the same for each run of a statement known to be repeated.
         """
+        waits = self.statements
         if backend is None:  # a number for a scalar
             backend = self.backend
-            if not self.statements:
+            if backend is None or not waits:
                 return False
-        assert backend is not None
-        batches = backend.capabilities.batches
-        place: Any = None
+        batches, place = backend.capabilities.batches, site
         line: Any = None
-        if batches is not None and not (self._is_shared or blocking.get()):
-            place = site if isinstance(site, int) else self._hot(site)
+        if not (batches is None or self._is_shared or blocking.get()):
+            if type(site) is not int:
+                place = id(site.f_code), site.f_lasti, 0
+                if self._seen.get(place, -1) < HOT:
+                    place = self._hot(site)
             if place is not None:
                 line = batches.line(s)
-        if line is None and not self.statements:
+        if line is None and not waits:
             return False
         with self._lock:
-            sites = self._sites
-            if (
-                line is None
-                or place in sites
-                or self._room < 0
-                or backend is not self.backend
-                or self._thread != get_ident()
-                or not self.statements
-            ) and not self._opens(line is not None, place, backend):
+            waits, sites = self.statements, self._sites
+            joins = line is not None and waits and place not in sites
+            if joins and backend is self.backend and self._thread == get_ident():
+                sites[place] = 1
+            elif self._opens(line is not None, place, backend):
+                waits = self.statements
+                sites[place] = sites.get(place, 0) + 1
+            else:
                 return False
-            self.statements.append(s)
+            waits.append(s)
             self._lines.append(line)
-            sites[place] = sites.get(place, 0) + 1
-            self._room -= _ROOM // _MOST + 8 * getattr(s.out, "size", 0)
-            if line[-1]:
+            self._room -= line[-1]
+            if self._room <= 0:
                 self.flush()
         return True
 
@@ -240,7 +240,7 @@ class Queue:
             came = self._sites.get(place, 0)
             others = backend is not self.backend or self._thread != get_ident()
             again = came == _REPEATED or (came > 0 and place == self._first)
-            if not joins or again or others or self._room < 0:
+            if not joins or again or others:
                 self.flush()
         if not joins or self._is_shared:
             return False
@@ -250,7 +250,7 @@ class Queue:
                     self._seen[place] = HOT - _AGAIN
                 return False
             self.backend, self._thread, self._first = backend, get_ident(), place
-            self._room = _ROOM
+            self._room = 1.0
             self._sites.clear()
         return True
 
@@ -404,7 +404,8 @@ class Observer:
         """Forget the recorded statements: the loop is over, or goes on without them."""
 
 
-_current_observer: ContextVar[Observer | None] = ContextVar("lagpu_observer", default=None)
+#: None if `current_observer` is None, most of the time.
+observed: ContextVar[Observer | None] = ContextVar("lagpu_observer", default=None)
 
 
 def current_observer() -> Observer | None:
@@ -413,7 +414,7 @@ def current_observer() -> Observer | None:
     `asyncio.to_thread` copies the context of a task into another thread, which the observer does
     not see: its level and its recorded statements are those of one thread.
     """
-    observer = _current_observer.get()
+    observer = observed.get()
     if observer is None or observer.thread == get_ident():
         return observer
     return None
@@ -424,7 +425,7 @@ def set_observer(observer: Observer | None) -> None:
     queue.flush()
     if observer is not None:
         observer.thread = get_ident()
-    _current_observer.set(observer)
+    observed.set(observer)
 
 
 @contextmanager

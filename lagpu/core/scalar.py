@@ -190,8 +190,8 @@ class Scalar(NoArithmetic):
 
     __lshift__ = update
 
-    def _call_for(self, value: Any, to: Updater) -> Call:
-        if to.indices is not None:
+    def _call_for(self, value: Any, indices: Any) -> Call:
+        if indices is not None:
             raise NotSupported(f"{self.name}[...]: a scalar has no indices.")
         if isinstance(value, Expression):
             return value.call()

@@ -20,7 +20,7 @@ from lagpu.core.hints import object_of
 from lagpu.core.infix import inner_product, outer_product, require_vector, vector_product
 from lagpu.core.recorder import current_observer, current_recorder
 from lagpu.core.views import Gather, IndexExpr, SelectionMatrix, VectorIndex
-from lagpu.dtypes import INT64, cast, lookup
+from lagpu.dtypes import INT64, DType, cast, lookup
 from lagpu.errors import DimensionMismatch
 from lagpu.host import display
 from lagpu.operations import Assign, AssignScalar, Descriptor, ExtractElement, Statement
@@ -70,10 +70,11 @@ class Vector(Collection):
         backend: str | Backend | None = None,
         name: str | None = None,
     ) -> None:
-        self.dtype = kind = arguments.dtype_for(dtype, "Vector")
+        kind = dtype if type(dtype) is DType else arguments.dtype_for(dtype, "Vector")
         n = arguments.as_size(size, "Vector")
-        self.shape = (n,)
-        self.backend = place = backends.choose(like, backend)
+        usual = backend is None and isinstance(like, Collection)
+        place = like.backend if usual else backends.choose(like, backend)
+        self.dtype, self.shape, self.backend = kind, (n,), place
         self.name = name or self._unnamed
         self.data = place.vector(kind, n)
 
@@ -333,7 +334,7 @@ class Vector(Collection):
             and not isinstance(value, (Call, IndexExpr, Vector))
             and current_recorder() is None
         ):
-            i = arguments.single_index(indices, self.size, self.name)
+            i = arguments.single_index(indices, self.shape[0], self.name)
             if type(value) is OUTPUTS[0] and value.is_empty:
                 del self[i]
                 return

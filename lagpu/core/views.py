@@ -28,6 +28,7 @@ from lagpu.operations import (
     ExtractColumn,
     ExtractElement,
     ScalarRef,
+    new,
 )
 
 Array = np.ndarray[Any, Any]
@@ -370,11 +371,15 @@ def _is_one(index: Any) -> bool:
     return not isinstance(index, slice) and np.ndim(index) == 0
 
 
+_NUMBERS = frozenset((int, float, Counter))
+
+
 def assignment(out: Any, value: Any, indices: Any) -> Call:
     """Return the call that assigns the right side of ``<<`` to an object, or to a part of it."""
     if indices is None and type(value) is type(out):  # assignments in loops: the fast path
-        return Call(Assign(value.data), (value,), value.dtype, value.shape, (value,))
-    if indices is None and (type(value) is int or type(value) is Counter):
+        whole = new(Assign, (value.data, None, False))
+        return Call(whole, (value,), value.dtype, value.shape, (value,))
+    if indices is None and type(value) in _NUMBERS:
         return _number_assignment(out, value, None)
     if listed := isinstance(value, (list, tuple, np.ndarray)):
         value = _from_array(value, out, indices)
@@ -443,7 +448,8 @@ def _number_assignment(
     if lists is not None and any(x is not None for x in lists):
         where = tuple(None if x is None else distinct(x) for x in lists)
     shown = value if type(value) is Counter else number
-    return Call(AssignScalar(number, where), (out,), out.dtype, out.shape, (shown,))
+    filled = new(AssignScalar, (number, where))
+    return Call(filled, (out,), out.dtype, out.shape, (shown,))
 
 
 def _from_array(array: Any, like: Any, indices: Any) -> Any:

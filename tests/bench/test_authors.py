@@ -1,4 +1,4 @@
-"""What `docs/benchmarks/authors.py` measures: bodies mean the same, and run as it says."""
+"""The bodies of `docs/benchmarks/authors.py` mean the same everywhere, and run as it says."""
 
 import importlib.util
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_a_body_means_the_same_and_runs_as_the_page_says(body):
 
 
 def test_the_loops_of_python_give_the_answer_of_the_kernels(monkeypatch):
-    monkeypatch.setattr(authors, "_median_ms", lambda run, count=1: (run(), 1.0)[1])
+    monkeypatch.setattr(authors, "median_ms", lambda run, count=1: (run(), 1.0)[1])
     A = load("kron:6:4", backends.get("sim"))
     assert isinstance(A, Matrix)
     for row in authors.whole(A, "kron:6:4"):

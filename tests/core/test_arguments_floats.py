@@ -97,6 +97,25 @@ def test_a_whole_float_fits(backend, write):
     write(pair(backend)[0], 4.0)
 
 
+def test_numbers_that_are_equal_are_not_taken_for_each_other(backend):
+    """What is made of a number is kept: not of a zero, and with the number's type."""
+    u = Vector.from_dense([1.0, 2.0], backend=backend)
+    i = Vector.from_dense([1, 2], dtype=INT32, backend=backend)
+    for zero, sign in ((0.0, False), (-0.0, True), (0, False), (0.0, False)):
+        assert np.signbit((u * zero).new().to_dense()).tolist() == [sign] * 2
+        assert (u > zero).new().to_dense().tolist() == [True] * 2
+    for one, dtype in ((1, INT32), (1.0, FP64), (True, INT32), (1, INT32), (2**40, INT64)):
+        assert (i + one).new().dtype is dtype
+        assert (one + i).new().dtype is dtype
+        assert i.select("valuege", one).new().nvals == (0 if one == 2**40 else 2)
+    for left, right in ((2.0, None), (None, 2.0), (2.0, None)):
+        found = u.apply(binary.minus, left=left, right=right).new()
+        assert found.to_dense().tolist() == ([-1.0, 0.0] if left is None else [1.0, 0.0])
+    for _ in range(2):
+        with pytest.raises(DomainMismatch, match=r"Give one of left= and right="):
+            u.apply(binary.minus, left=2.0, right=2.0)
+
+
 def test_a_scalar_has_a_type_of_its_own(backend):
     """Its value is cast as a result is, here and on the device."""
     u = pair(backend)[0]

@@ -2,6 +2,7 @@
 
 import contextlib
 
+import graphblas
 import numpy as np
 import pytest
 from graphs import matrix
@@ -30,7 +31,7 @@ from scalar_loops import (
 import lagpu
 from lagpu import FP64, INT32, INT64, Scalar, Vector, loop
 from lagpu.core.recorder import Recorder, current_recorder
-from lagpu.errors import DimensionMismatch, EmptyObject
+from lagpu.errors import DimensionMismatch, DomainMismatch, EmptyObject
 from lagpu.operations import Rejection
 
 # --------------------------------------------------------------------------------- without a value
@@ -168,6 +169,26 @@ def test_a_number_that_may_not_fit_is_not_cast_on_the_device(place):
     assert w.to_dense().tolist() == [10] * 5
     with pytest.raises(lagpu.errors.DomainMismatch, match=r"5000000000 does not fit INT32"):
         wide(v.dup().apply("times", right=500_000_000).new(), w, Scalar(INT64))
+
+
+def outgrown(v):
+    for k in loop(times=3):
+        v << v * (k * 2**62 + 1)
+
+
+def test_a_number_of_the_counter_that_outgrows_its_type(backend):
+    """It has the type of its first value where the body is recorded, else one of its own."""
+    v = Vector.from_dense(np.ones(3, np.int64), backend=backend)
+    if backend.capabilities.fuses:
+        with pytest.raises(DomainMismatch, match=rf"{2**63 + 1} does not fit INT64"):
+            outgrown(v)
+        assert v.to_dense().tolist() == [2**62 + 1] * 3  # as if the program had ended there
+    else:
+        outgrown(v)
+        assert v.to_dense().tolist() == [2**63 - 1] * 3
+    theirs = graphblas.Vector.from_dense(np.ones(3, np.int64))
+    with pytest.raises(OverflowError):
+        (theirs * (2**63 + 1)).new()
 
 
 def test_a_sum_of_a_matrix_is_no_piece(place):

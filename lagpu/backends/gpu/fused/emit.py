@@ -34,7 +34,7 @@ WORDS = constant("kScalarWords")
 UNASKED = 1 << 17  # numbers, for whose memory the device is not asked before
 
 
-@dataclass
+@dataclass(slots=True)
 class Run:
     """One run of a kernel: what its arguments are made of.
 
@@ -67,10 +67,11 @@ class Run:
 
     def room(self, count: int, dtype: Any) -> Array:
         """Return memory for `count` numbers: that of an earlier run, or uninitialised."""
-        if self.rooms is not None:
+        rooms = self.rooms
+        if rooms is not None:
             self._taken += 1
-            if self._taken <= len(self.rooms):
-                return self.rooms[self._taken - 1]
+            if self._taken <= len(rooms):
+                return rooms[self._taken - 1]
         if count > UNASKED:  # of less, the pool knows best
             self.device.require(count * np.dtype(dtype).itemsize, "fused loop")
         made = self.device.xp.empty(count, dtype)
@@ -113,7 +114,10 @@ class Arguments:
         """Return the arguments of a run."""
         found, handles = list(self.fixed), run.handles
         for first, place in self.vectors:
-            found[first : first + 3] = handles[place].readable()
+            x = handles[place]
+            if x.form == "sparse":
+                x.to_bitmap()
+            found[first], found[first + 1], found[first + 2] = x.words, x.values, x.number
         for first, end, make in self.made:
             found[first:end] = make(run)
         return found
@@ -883,7 +887,8 @@ class Operands:
     def _by_matrix(self, s: Statement, operation: ops.Multiply) -> ProductText:
         A, u, product = operation.matrix, operation.operand, operation.product
         params, matrix = self.params, self.params.place(operation.matrix)
-        types = params.ask(lambda handles: index_types(handles[matrix].csc()))
+        types = index_types(A.csc())
+        params.ask(lambda handles: handles[matrix].csc().widths)
         name = f"Product{len(params.structs)}"
         spec = params.product(product, u.dtype, A.dtype, name, **types)
         lines, mask, sums, result = self._target(s, product, spec)
@@ -969,17 +974,23 @@ def _on_forms(matrix: int, product: Product, u: DType, warps: int, run: Run) -> 
     has any `warps`, and the number of entries.
     """
     A = run.handles[matrix].csc()
-    incoming, outgoing = _both_ways(A, product)
-    lists: tuple[Any, ...] = (None,) * 4
-    if outgoing is not None:
-        space = push_space(outgoing)
-        lists = space.vertex, space.start, space.degree, space.chunks
-        run.barrier = space.barrier
-    given = [*lists, *columns_of(incoming, A.dtype), *columns_of(outgoing, A.dtype)]
-    if warps:
-        parts = run.room(run.blocks * warps, product.result.numpy)
-        given += whole_sums(incoming, outgoing, u, parts)
-    return [*given, np.uint64(A.nvals)]
+    given = None if warps else A.kernels.get((_on_forms, product))
+    if given is None:
+        incoming, outgoing = _both_ways(A, product)
+        lists: tuple[Any, ...] = (None,) * 5
+        if outgoing is not None:
+            space = push_space(outgoing)
+            lists = space.barrier, space.vertex, space.start, space.degree, space.chunks
+        given = [*lists, *columns_of(incoming, A.dtype), *columns_of(outgoing, A.dtype)]
+        if warps:
+            parts = run.room(run.blocks * warps, product.result.numpy)
+            given += whole_sums(incoming, outgoing, u, parts)
+        given.append(np.uint64(A.nvals))
+        if not (warps or incoming is None or outgoing is None):  # the other form may come later
+            A.kernels[_on_forms, product] = given
+    if given[0] is not None:
+        run.barrier = given[0]
+    return given[1:]
 
 
 def _both_ways(A: CscMatrix, product: Product) -> tuple[CscMatrix | None, CscMatrix | None]:

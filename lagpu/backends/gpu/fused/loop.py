@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from typing import Any
 
 from lagpu.backends.gpu.device.protocol import Device, Limits, has_free, named_error
 from lagpu.backends.gpu.ops.planner import LONG_SEARCH_DEGREE
@@ -96,48 +97,52 @@ class KernelLoop(abc.ABC):
         OutOfMemory, KernelCompileError, KernelLaunchError
             Before the kernel ran; the vectors are what they were.
         """
-        device = self.device
+        device, waits = self.device, False
+        steps: Prepared | None = None
         before = [(x, x.state()) for x in self._outputs()]
-        prepared = launched = ended = False
-        runs_on = self.stops and self.may_run_on and device.returns_early
-        runs_on = runs_on and log is None and device.observer is None and raises_by_default()
-        waits = self.stops and not runs_on
-
-        def restore() -> None:
-            for x, state in before:
-                x.restore(state)
-
-        def end() -> None:
-            if waits:
-                device.wait_in_loop()
-            if settle():
-                restore()
-
+        launched = ended = False
         try:
-            steps = self._prepare(log)
-            if steps is None:
+            prepared = self._prepare(log)
+            if prepared is None:
                 return
-            launch, settle = steps
             device.began = False
-            prepared = True
-            if runs_on:
-                device.let_run()
-            elif waits:
-                device.rearm()
+            steps = prepared
+            if self.stops:
+                waits = log is not None or not self._may_run_on()
+                (device.rearm if waits else device.let_run)()
             with heard(device.stop[1]) if waits else _UNHEARD:
-                launch()
+                steps[0]()
                 launched = True
-                end()
+                _end(device if waits else None, steps[1], before)
                 ended = True
         except BaseException as error:
-            if not (prepared and device.began):
-                restore()
+            if steps is None or not device.began:
+                _restore(before)
             elif not ended and not (launched and isinstance(error, LagpuError)):
-                end()
+                _end(device if waits else None, steps[1], before)
             named = named_error(device, error, self.name) if isinstance(error, Exception) else None
             if named is None:
                 raise
             raise named from error
+
+    def _may_run_on(self) -> bool:
+        """Whether the host may go on while the kernel of a loop without a log runs."""
+        device = self.device
+        may = self.may_run_on and device.returns_early and device.observer is None
+        return may and raises_by_default()
+
+
+def _restore(before: list[tuple[VectorStore, Any]]) -> None:
+    for x, state in before:
+        x.restore(state)
+
+
+def _end(waited: Device | None, settle: Any, before: list[tuple[VectorStore, Any]]) -> None:
+    """Take the results over when a loop has ended, for which the host waits on a device."""
+    if waited is not None:
+        waited.wait_in_loop()
+    if settle():
+        _restore(before)
 
 
 def if_fits(loop: KernelLoop, what: str = "") -> KernelLoop | Rejection:

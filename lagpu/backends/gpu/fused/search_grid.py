@@ -192,16 +192,17 @@ def grid_search(
         return Rejection(why)
     if rule is None and body.on_places is not None:
         A.kernels[_key(body.on_places, body.frontier, times)] = made.plan
+        recorded: Any = body.statements
+        recorded.record.found[search_again] = body.on_places
     return made
 
 
 def search_again(body: RecordedBody, frontier: Any, times: int | None) -> GridSearch | None:
     """Return the search of a recorded body that has been found on its matrix, or None."""
-    of = body.record.found.get((match.match_search, body.place_of(frontier)))
-    if type(of) is not SearchBody or type(frontier) is not VectorStore:
+    of, at = body.record.found.get(search_again), body.handles
+    if of is None or at[of.frontier.number] is not frontier:
         return None
-    handle: Any = body.handles[of.A.number]
-    A = handle.csc()
+    A = at[of.A.number].csc()
     plan = A.kernels.get(_key(of, frontier, times))
     return None if plan is None else GridSearch(of.on(body, A), times, None, plan)
 

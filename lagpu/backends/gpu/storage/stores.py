@@ -214,6 +214,11 @@ class CscMatrix:
         return self.dtype.zero if self.iso is None else self.iso
 
     @property
+    def widths(self) -> tuple[int, int]:
+        """Bytes of an offset and of a row."""
+        return self.col_ptr.itemsize, self.row_idx.itemsize
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the column form."""
         values = 0 if self.values is None else self.values.nbytes
@@ -356,7 +361,7 @@ class VectorStore:
         self.device, self.counters, self.dtype, self.size = device, counters, dtype, size
         self.kind = dtype, size
         self.spare: dict[str, Array] = {}
-        self.set_empty()
+        self.restore(("sparse", None, None, None, dtype.zero, 0, *_PLAIN))
 
     def state(self) -> tuple[Any, ...]:
         """Return all that `restore` needs, as long as no kernel writes to the arrays."""
@@ -574,10 +579,8 @@ class VectorStore:
 
     def arguments(self, prefix: str = "") -> dict[str, Any]:
         """Return what `readable` does as kernels name it: ``words``, ``values`` and ``iso``."""
-        if self.form == "sparse":
-            self.to_bitmap()
-        iso = self.dtype.zero if self.iso is None else self.iso
-        return {f"{prefix}words": self.words, f"{prefix}values": self.values, f"{prefix}iso": iso}
+        words, values, number = self.readable()
+        return {f"{prefix}words": words, f"{prefix}values": values, f"{prefix}iso": number}
 
     @property
     def is_number(self) -> bool:

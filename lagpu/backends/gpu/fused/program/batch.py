@@ -31,12 +31,14 @@ from lagpu.backends.gpu.fused.program.text import (
 from lagpu.backends.gpu.kernels import GRID_BARRIER
 from lagpu.backends.gpu.profile import LoopLog
 from lagpu.backends.gpu.storage.stores import Counters, VectorStore
-from lagpu.backends.match import distinct
+from lagpu.backends.match import distinct, holds
 from lagpu.operations import Statement, Until
 
 _KEY, _HANDLES, _NUMBERS = map(operator.itemgetter, range(3))  # of a `Line`
+_OUT = operator.attrgetter("out")  # of a `Statement`
 AFTER = 2  # batches alike that run statement by statement; then a program is made
 WAITS = False  # whether the program is made at once, not in the background: for tests
+_MOST, _MOST_INDICES = 64, 1 << 25  # statements of a batch, and indices of their outputs
 _MOST_KEPT = 4  # programs of batches alike
 _MOST_WITH_ROOMS, _MOST_ROOM = 4, 1 << 25  # programs that keep rooms, and bytes of each
 _MOST_LINES = 4096  # whose keys are kept; then they get new numbers
@@ -44,8 +46,8 @@ _MOST_LINES = 4096  # whose keys are kept; then they get new numbers
 _LONG = 1 << 23
 
 
-#: A `Line` with a number for its key, and whether the device takes long for the statement.
-BatchLine = tuple[int, tuple[Any, ...], tuple[Any, ...], bool]
+#: A `Line` with a number for its key, and the share of a batch that the statement fills.
+BatchLine = tuple[int, tuple[Any, ...], tuple[Any, ...], float]
 
 
 _OUTPUTS = (VectorStore, ops.ScalarValue)
@@ -61,8 +63,9 @@ class Batches:
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
         self._numbers = itertools.count(1)
-        #: By their keys: a number, 0 where the statement cannot join, and whether it has scalars.
-        self._lines: dict[Any, tuple[int, bool]] = {}
+        #: By their keys: a number, 0 where the statement cannot join, whether its matrix and its
+        #: scalars are looked at, and the share.
+        self._lines: dict[Any, tuple[int, bool, float]] = {}
         self._known: dict[tuple[Any, ...], _Known] = {}
         self._latest: list[_Kept] = []  # those that keep their rooms
         #: The last batch of such lines, with the ``id`` of each of its handles: no other one of the
@@ -72,15 +75,9 @@ class Batches:
     def line(self, statement: Statement) -> BatchLine | None:
         """See `protocol.Batches`: it writes a vector or a scalar, as lines of a kernel do."""
         operation: Any = statement.operation
-        kind, nvals = type(operation), 0
-        if type(statement.out) not in _OUTPUTS:  # of a grid, or a matrix
-            return None
+        kind = type(operation)
         if kind is ops.AssignScalar and operation.indices and not has_one_index(statement):
             return None
-        if kind is ops.Multiply:
-            nvals = operation.matrix.nvals
-            if nvals > MOST_ENTRIES and statement.desc.mask is not None:
-                return None
         line = line_of(statement)
         if line is None:
             return None
@@ -90,26 +87,33 @@ class Batches:
             if len(self._lines) >= _MOST_LINES:
                 self._lines.clear()
             number = next(self._numbers) if _is_line(statement) else 0
-            has_scalars = any(type(x) is ops.ScalarValue for x in handles)
-            found = self._lines[key] = number, has_scalars
-        number, has_scalars = found
-        if number and has_scalars:
+            asks = kind is ops.Multiply or any(type(x) is ops.ScalarValue for x in handles)
+            share = 1 / _MOST + getattr(statement.out, "size", 0) / _MOST_INDICES
+            found = self._lines[key] = number, asks, share
+        number, asks, share = found
+        if asks:
+            if kind is ops.Multiply:
+                nvals = operation.matrix.nvals
+                if nvals > MOST_ENTRIES and statement.desc.mask is not None:
+                    return None
+                if nvals > _LONG:
+                    share = 1.0
             device = self._counters.device
-            for x in handles:
+            for x in handles if number else ():
                 if type(x) is ops.ScalarValue and x.holder is not None and x.holder is not device:
                     x.get()  # this device cannot read the other one's memory
-        return (number, handles, numbers, nvals > _LONG) if number else None
+        return (number, handles, numbers, share) if number else None
 
     def plan(
         self, statements: Sequence[Statement], lines: Sequence[BatchLine], counted: Any
     ) -> Batch | None:
         """See `protocol.Batches`."""
-        if counted is not None and all(s.out is not counted for s in statements):
+        if counted is not None and not holds(map(_OUT, statements), counted):
             counted = None
         named = [*itertools.chain.from_iterable(map(_HANDLES, lines))]
         known = self._of(statements, lines, named, counted)
         known.came += 1
-        if not known.written or known.came <= AFTER:
+        if not known.writes or known.came <= AFTER:
             return None
         enter = self._counters.device.enter
         if enter is not None:  # it runs in this thread
@@ -117,7 +121,7 @@ class Batches:
         handles = known.handles(named)
         for kept in known.kept:
             if kept.program.arguments.fit(handles):
-                if not kept.is_ready():
+                if kept.launch is None and not kept.is_ready():
                     return None
                 if kept not in self._latest:
                     self._latest.append(kept)
@@ -171,7 +175,7 @@ def _operators(s: Statement) -> list[Any]:
 
 def _is_line(s: Statement) -> bool:
     """Whether a statement with these operations and sizes may be one of a batch."""
-    if why_no_line(s):
+    if type(s.out) not in _OUTPUTS or why_no_line(s):  # of a matrix
         return False
     if any(op.of_numbers and not op.body for op in _operators(s)):
         return False  # it raises: only cpu runs Python functions
@@ -205,8 +209,9 @@ class _Known:
         self._asked = [first[of] for of in first if of in scalars]
         self._there = [has_number(named[k]) for k in self._asked]
         outs = distinct(s.out for s in statements if not s.writes_scalar)
-        #: The places, among those handles, of the vectors that they write.
-        self.written = [places.index(first[id(x)]) for x in outs]
+        #: Returns the vectors that they write, of those handles.
+        self.written = _several([places.index(first[id(x)]) for x in outs])
+        self.writes = bool(outs)
         made = emit.LoopScalars(statements, device)
         self.scalars = [first[id(x)] for x in made.all]
         self.scalars_written, self.is_sure = len(made.written), not made.unsure
@@ -254,7 +259,9 @@ class _Kept:
         self.grid = device.max_cooperative_blocks(kernel, self._block)
         vary = {k + j for k, _ in arguments.vectors for j in range(3)}
         vary.update(k for first, end, _ in arguments.made for k in range(first, end))
-        self.names = [x for k, x in enumerate(names) if k in vary]  # that each run has its own of
+        more = "barrier", "counts", "notification", "serial"
+        #: The arguments that each run has of its own.
+        self.names = [*(x for k, x in enumerate(names) if k in vary), *more]
         self.varying = _several(sorted(vary))
         fixed = {x: arguments.fixed[k] for k, x in enumerate(names) if k not in vary}
         self.barrier = device.xp.zeros(GRID_BARRIER, np.uint32)
@@ -281,10 +288,9 @@ class Batch(KernelLoop):
         counted: Any,
     ) -> None:
         self.statements, self.device = statements, kept.device
-        self.written = [handles[k] for k in known.written]
+        self.written = known.written(handles)
         self._known, self._kept, self._counted = known, kept, counted
-        self._named, self._handles = named, handles
-        self._numbers = [*itertools.chain.from_iterable(map(_NUMBERS, lines))]
+        self._named, self._handles, self._lines = named, handles, lines
 
     @property
     def nbytes(self) -> int:
@@ -298,16 +304,17 @@ class Batch(KernelLoop):
                 if x.size > emit.UNASKED:
                     device.require(x.bytes_to_write, "batch")
                 x.to_writable()
-        scalars = self._scalars()
-        given = self._handles, device, kept.grid, scalars, None, self._numbers
-        run = emit.Run(*given, rooms=kept.rooms)
+        scalars, rooms = self._scalars(), len(kept.rooms or ())
+        numbers = [*itertools.chain.from_iterable(map(_NUMBERS, self._lines))]
+        run = emit.Run(self._handles, device, kept.grid, scalars, None, numbers, None, kept.rooms)
         values = kept.program.arguments.of(run)
-        if kept.rooms and sum(x.nbytes for x in kept.rooms) > _MOST_ROOM:
+        made = kept.rooms or ()
+        if rooms < len(made) and sum(x.nbytes for x in made) > _MOST_ROOM:
             kept.rooms = None
         heard, counts = device.notification(), kept.counters.take(3)
-        new = dict(zip(kept.names, kept.varying(values), strict=True))
-        new["barrier"] = kept.barrier if run.barrier is None else run.barrier
-        new |= {"counts": counts, "notification": heard.memory, "serial": heard.serial}
+        barrier = kept.barrier if run.barrier is None else run.barrier
+        more = barrier, counts, heard.memory, heard.serial
+        new = dict(zip(kept.names, (*kept.varying(values), *more), strict=True))
         for x in self.written:
             x.changes()
         return partial(kept.launch, new), partial(self._settle, scalars, heard, counts)
@@ -329,4 +336,4 @@ class Batch(KernelLoop):
         if scalars is not None:
             scalars.ran(heard if x is None else None)
         if x is not None:
-            x.counted(counts, heard._replace(counts_edges=False))
+            x.counted(counts, ops.new(HostNotification, (*heard[:3], False)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
@@ -754,6 +755,8 @@ def _of_reduce(x: ops.Reduce) -> _Parts:
 def _number(x: Any) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
     """Return the kind of a number, the scalar that has it, and the number itself."""
     kind = type(x)
+    if kind not in _NO_NUMBERS:
+        return kind, (), (x,)
     if kind is ops.ScalarRef:
         return x.dtype, (x.scalar,), ()
     if kind is ops.CounterRef:
@@ -762,9 +765,10 @@ def _number(x: Any) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
     if kind is ops.Formula:
         (one, _, numbers), (other, _, more) = map(_number, x[1:])
         return (x.sign, one, other), (), numbers + more
-    return (kind, (), ()) if x is None else (kind, (), (x,))
+    return kind, (), ()
 
 
+_NO_NUMBERS = {ops.ScalarRef, ops.CounterRef, ops.Formula, type(None)}
 #: For each operation that a program may have.
 PARTS: dict[Any, Callable[[Any], _Parts]] = {
     ops.Multiply: _of_product,
@@ -787,17 +791,20 @@ PARTS: dict[Any, Callable[[Any], _Parts]] = {
 Line = tuple[Any, tuple[Handle, ...], tuple[Any, ...]]
 
 
+_KIND = operator.attrgetter("kind")
+
+
 def line_of(statement: Statement) -> Line | None:
     """Return the line of a statement, or None if no program has such operations."""
     out, desc, operation, dtype = statement
-    kind, mask = type(operation), desc.mask
+    kind, mask = type(operation), desc[0]
     parts = PARTS.get(kind)
     if parts is None:
         return None
     what, handles, numbers = parts(operation)
     handles = (out, *handles) if mask is None else (out, mask, *handles)
     try:
-        kinds = [x.kind for x in handles]
+        kinds = [*map(_KIND, handles)]
     except AttributeError:  # of index lists
         kinds = [getattr(x, "kind", None) or (x.dtype, len(x), "indices") for x in handles]
     return (kind, dtype, desc[1:], what, *kinds), handles, numbers
