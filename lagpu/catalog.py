@@ -55,8 +55,8 @@ class Algorithm:
     options : mapping
         Keyword arguments.
     graph : str
-        The matrix: ``pattern``, ``undirected``, ``weighted``, ``acyclic``, or ``FP32``, weighted in
-        that type.
+        The matrix: ``pattern``, ``undirected``, ``weighted``, ``positive`` (weights above 0),
+        ``acyclic``, or ``FP32``, weighted in that type.
     read : callable
         Makes an `Answer` of the result.
     rule : str
@@ -145,19 +145,31 @@ def _check_sides(A: Any, found: Any) -> Any:
     return check.check_odd_cycle(A, cycle or []) if sides is None else check.check_sides(A, sides)
 
 
-def _remoteness(of: Any) -> Callable[..., Any]:
+def _check_length(A: Any, source: int, target: int, found: Any) -> None:
+    distances = algorithms.sssp(A, source)
+    check.check_distances(A, source, distances)
+    if found != distances.get(target):
+        raise CheckFailed(f"path_weight: {found}, but distance {distances.get(target)}.")
+
+
+def _remoteness(of: Any, weight: bool = False) -> Callable[..., Any]:
     """Return a checker of all vertices, or of some."""
 
     def prove(A: Any, *vertices_and_found: Any) -> Any:
         *vertices, found = vertices_and_found
-        return check.check_remoteness(A, found, of, vertices=vertices[0] if vertices else None)
+        some = vertices[0] if vertices else None
+        return check.check_remoteness(A, found, of, vertices=some, weight=weight)
 
     return prove
 
 
-def _check_sampled(A: Any, k: int, found: Any, error: Any = None) -> None:
-    sources = random.Random(SEED).sample(range(A.nrows), k)
-    check.check_betweenness(A, found, directed=is_directed(A), sources=sources, error=error)
+def _drawn(A: Any, k: int) -> list[int]:
+    return random.Random(SEED).sample(range(A.nrows), k)
+
+
+def _check_sampled(A: Any, k: int, found: Any, error: Any = None, *, weight: bool = False) -> None:
+    how: dict[str, Any] = {"directed": is_directed(A), "sources": _drawn(A, k), "weight": weight}
+    check.check_betweenness(A, found, error=error, **how)
 
 
 # ---- readers of results, and facts of answers
@@ -211,6 +223,15 @@ def _route(route: list[int]) -> Answer:
     return Answer(np.array([len(route)]), (None, route))
 
 
+def _hubs(found: Any) -> Answer:
+    return Answer(found[0].to_coo()[0], True)
+
+
+def _tree_by_lengths(found: Any) -> Answer:
+    distances, parents = found
+    return Answer(distances.to_dense(-1), (None, parents.to_coo()))
+
+
 def _levels_of_each(levels: Matrix) -> Answer:
     rows, cols, values = levels.to_coo()
     found = np.full(levels.shape, -1, values.dtype)
@@ -258,6 +279,11 @@ def _ranks_of_gap(A: Matrix, facts: Any) -> Any:
     return algorithms.pagerank(A, tol=RANK_ERROR / facts.vertices, max_iter=1000, weight=False)
 
 
+def _length_of_route(A: Matrix, facts: Any) -> Any:
+    route = algorithms.shortest_path(A, facts.source, facts.target, weight=True)
+    return algorithms.path_weight(A, route)
+
+
 #: Questions that users ask, and the semirings in the loops of the algorithms that answer.
 TOPICS = {
     "levels": ("how many edges away? from whom?", "`any_pair`, `any_secondi`"),
@@ -265,7 +291,7 @@ TOPICS = {
     "each": ("from each of several vertices, all at once?", "`any_pair`, `any_secondi`"),
     "paths": ("along how many shortest paths?", "`plus_first`"),
     "route": ("on which path?", "`any_secondi`"),
-    "weights": ("how far, by weights?", "`min_plus`"),
+    "weights": ("how far, by weights?", "`min_plus`, `any_secondi`"),
     "across": ("how large is the graph across?", "those of `bfs_levels`"),
     "parts": ("which vertices are connected?", "`min_first`, `min_second`, `any_pair`"),
     "central": ("which vertices are central?", "`plus_first`, `plus_second`, `plus_times`"),
@@ -309,6 +335,21 @@ ALGORITHMS = (
               measured_as="pagerank", option="pagerank", command="pagerank", topic="central"),
     Algorithm("pagerank", (), lambda A, x: check.check_pagerank(A, x, tol=RANK_ERROR, weight=False),
               read=dense(0), rule="sum", call=_ranks_of_gap),
+    Algorithm("pagerank", (),
+              lambda A, x: check.check_pagerank(A, x, tol=None, dangling=False, max_iter=10),
+              "of 10 steps", {"tol": None, "dangling": False, "max_iter": 10}, rule="sum",
+              measured_as="pagerank"),
+    Algorithm("eigenvector_centrality", (), check.check_eigenvector, rule="sum",
+              measured_as="pagerank", topic="central"),
+    Algorithm("katz_centrality", (),
+              lambda A, x: check.check_katz(A, x, 0.01, weight=False), "by 0.01",
+              {"alpha": 0.01, "weight": False}, rule="sum", measured_as="pagerank",
+              topic="central"),
+    Algorithm("hits", (), check.check_hits, options={"max_iter": 1000}, read=_hubs,
+              measured_as="pagerank", topic="central"),
+    *(Algorithm(f"{kind}degree_centrality".removeprefix("all"), (),
+                lambda A, x, kind=kind: check.check_degree_centrality(A, x, kind.strip("_")),
+                measured_as="pagerank", topic="central") for kind in ("all", "in_", "out_")),
     Algorithm("connected_components", (), check.check_components, "fastsv", read=dense(-1),
               option="components", command="components", topic="parts"),
     Algorithm("connected_components", (), check.check_components, "bfs", {"method": "bfs"},
@@ -335,6 +376,10 @@ ALGORITHMS = (
               rule="close", rounds=_searches),
     Algorithm("eccentricity", _SOME, _remoteness("eccentricity"), _OF_FEW, graph="undirected",
               read=_entries, why_not=_unconnected, rounds=_searches, topic="across"),
+    *(Algorithm(name, _SOME, _remoteness(name.split("_")[0], True), "by lengths", {option: True},
+                "weighted", measured_as=name)
+      for name, option in (("closeness_centrality", "distance"), ("eccentricity", "weight"),
+                           ("harmonic_centrality", "distance"))),
     *(Algorithm(name, graph="undirected", measured_as="eccentricity", slow=True, topic="across")
       for name in ("radius", "center", "periphery")),
     Algorithm("betweenness_centrality", (),
@@ -357,6 +402,13 @@ ALGORITHMS = (
               topic="central"),
     Algorithm("edge_betweenness_centrality", ("sampled",), None, _OF_SAMPLE, _DRAWN,
               read=lambda A: Answer(A.to_csc()[2]), rule="close", rounds=_sampled),
+    Algorithm("betweenness_centrality", ("sampled",),
+              lambda A, k, x: _check_sampled(A, k, x, weight=True), f"by lengths, {_OF_SAMPLE}",
+              _DRAWN | {"weight": True}, "positive", measured_as="betweenness_centrality"),
+    Algorithm("edge_betweenness_centrality", ("sampled",),
+              lambda A, k, x: check.check_edge_betweenness(A, x, weight=True, sources=_drawn(A, k)),
+              f"by lengths, {_OF_SAMPLE}", _DRAWN | {"weight": True, "directed": True}, "positive",
+              measured_as="edge_betweenness_centrality"),
     Algorithm("topological_levels", (), check.check_topological_levels, graph="acyclic",
               read=dense(-1), rounds=_deepest, option="order", command="order", topic="order"),
     Algorithm("topological_order", (), check.check_topological_order, graph="acyclic",
@@ -367,6 +419,20 @@ ALGORITHMS = (
               topic="weights"),
     Algorithm("delta_stepping", _ONE, check.check_distances, graph="weighted", read=dense(-1),
               topic="weights"),
+    Algorithm("sssp_parents", _ONE, lambda A, s, x: check.check_sssp_parents(A, s, *x),
+              graph="weighted", read=_tree_by_lengths, measured_as="bellman_ford", topic="weights"),
+    Algorithm("sssp_parents", _MANY, lambda A, s, x: check.check_sssp_parents(A, s, *x),
+              f"from {SOURCES} at once", graph="weighted", read=_tree_by_lengths,
+              measured_as="bellman_ford"),
+    Algorithm("shortest_path", ("source", "target"),
+              lambda A, s, t, x: check.check_route(A, s, t, x, weight=True), "by weights",
+              {"weight": True}, "weighted", read=_route, measured_as="shortest_path"),
+    Algorithm("path_weight", ("source", "target"), _check_length, graph="weighted", read=_number,
+              call=_length_of_route, measured_as="bellman_ford", topic="route"),
+    Algorithm("find_negative_cycle", (), check.check_negative_cycle, graph="weighted",
+              measured_as="bellman_ford", topic="weights"),
+    Algorithm("floyd_warshall", (), check.check_floyd_warshall, graph="weighted", slow=True,
+              measured_as="bellman_ford", topic="weights"),
     *(Algorithm("delta_stepping", _ONE, check.check_distances, f"by {delta}", {"delta": delta},
                 "weighted", measured_as="delta_stepping") for delta in (2, 0.75)),
     Algorithm("triangle_count", (), check.check_triangle_count, graph="undirected", read=_number,
@@ -375,12 +441,20 @@ ALGORITHMS = (
               measured_as="triangle_count", command="triangles", topic="triangles"),
     Algorithm("clustering", (), check.check_clustering, graph="undirected", read=dense(0),
               rule="close", why_not=directed, option="clustering", topic="triangles"),
+    Algorithm("clustering", (), lambda A, x: check.check_clustering(A, x, weight=True),
+              "directed, by weights", {"weight": True}, "positive", measured_as="clustering"),
+    Algorithm("triangle_centrality", (), check.check_triangle_centrality, graph="undirected",
+              measured_as="clustering", topic="triangles"),
+    Algorithm("square_clustering", (), check.check_square_clustering, graph="undirected",
+              measured_as="clustering", topic="triangles"),
     Algorithm("average_clustering", graph="undirected", measured_as="clustering",
               topic="triangles"),
     Algorithm("transitivity", (), check.check_transitivity, graph="undirected",
               measured_as="clustering", topic="triangles"),
     Algorithm("diameter", (), check.check_diameter, graph="undirected", read=_number,
               why_not=_unconnected, slow=True, command="diameter", topic="across"),
+    Algorithm("diameter", (), lambda A, x: check.check_diameter(A, x, weight=True), "by lengths",
+              {"weight": True}, "weighted", measured_as="diameter", slow=True),
 )  # fmt: skip
 
 #: The searches from one vertex, by the name of what they find.
