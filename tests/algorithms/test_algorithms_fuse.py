@@ -44,6 +44,8 @@ def graphs_for(name):
         return [TREE]
     if name in ("sssp", "bellman_ford", "delta_stepping"):
         return [WEIGHTED, WEIGHTED.dup(FP64), HUBS]
+    if name in ("k_truss", "minimum_spanning_forest"):
+        return [HUBS, SPARSE, WEIGHTED]
     undirected = {
         "maximal_independent_set",
         "bipartite_sides",
