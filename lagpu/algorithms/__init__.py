@@ -32,6 +32,12 @@ from lagpu.algorithms.centrality import (
     radius,
 )
 from lagpu.algorithms.communities import contraction, label_propagation, louvain, modularity
+from lagpu.algorithms.similarity import (
+    laplacian_matrix,
+    overall_reciprocity,
+    reciprocity,
+    similarity,
+)
 from lagpu.algorithms.sssp import bellman_ford, delta_stepping, has_path, shortest_path, sssp
 from lagpu.algorithms.structure import (
     average_clustering,
@@ -49,7 +55,14 @@ from lagpu.algorithms.structure import (
     triangle_count,
     triangles,
 )
-from lagpu.algorithms.subgraphs import k_truss, maximal_matching, minimum_spanning_forest
+from lagpu.algorithms.subgraphs import (
+    ego_graph,
+    k_hop_sizes,
+    k_truss,
+    largest_component,
+    maximal_matching,
+    minimum_spanning_forest,
+)
 
 __all__ = [
     "average_clustering",
@@ -74,24 +87,31 @@ __all__ = [
     "diameter",
     "eccentricity",
     "edge_betweenness_centrality",
+    "ego_graph",
     "harmonic_centrality",
     "has_path",
     "is_bipartite",
     "k_core",
     "k_hop",
+    "k_hop_sizes",
     "k_truss",
     "label_propagation",
+    "laplacian_matrix",
+    "largest_component",
     "louvain",
     "maximal_independent_set",
     "maximal_matching",
     "minimum_spanning_forest",
     "modularity",
     "neighborhood",
+    "overall_reciprocity",
     "pagerank",
     "periphery",
     "pseudo_diameter",
     "radius",
+    "reciprocity",
     "shortest_path",
+    "similarity",
     "sssp",
     "strongly_connected_components",
     "topological_levels",

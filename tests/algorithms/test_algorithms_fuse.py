@@ -24,6 +24,7 @@ SWEEP = "eager: no per-source sweep: "
 #: Algorithms without a loop of products: one or two statements. Loops of communities make matrices.
 NO_LOOP = {"triangles", "triangle_count", "clustering", "average_clustering", "transitivity"}
 NO_LOOP |= {"contraction", "modularity", "label_propagation", "louvain"}
+NO_LOOP |= {"similarity", "reciprocity", "overall_reciprocity", "laplacian_matrix"}
 
 
 @pytest.fixture
