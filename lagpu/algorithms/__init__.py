@@ -37,6 +37,13 @@ from lagpu.algorithms.centrality import (
     pseudo_diameter,
     radius,
 )
+from lagpu.algorithms.communities import contraction, label_propagation, louvain, modularity
+from lagpu.algorithms.similarity import (
+    laplacian_matrix,
+    overall_reciprocity,
+    reciprocity,
+    similarity,
+)
 from lagpu.algorithms.sssp import (
     bellman_ford,
     delta_stepping,
@@ -66,6 +73,14 @@ from lagpu.algorithms.structure import (
     triangle_count,
     triangles,
 )
+from lagpu.algorithms.subgraphs import (
+    ego_graph,
+    k_hop_sizes,
+    k_truss,
+    largest_component,
+    maximal_matching,
+    minimum_spanning_forest,
+)
 
 __all__ = [
     "average_clustering",
@@ -83,6 +98,7 @@ __all__ = [
     "closeness_centrality",
     "clustering",
     "connected_components",
+    "contraction",
     "core_number",
     "count_shortest_paths",
     "degree_centrality",
@@ -90,6 +106,7 @@ __all__ = [
     "diameter",
     "eccentricity",
     "edge_betweenness_centrality",
+    "ego_graph",
     "eigenvector_centrality",
     "find_negative_cycle",
     "floyd_warshall",
@@ -100,16 +117,28 @@ __all__ = [
     "is_bipartite",
     "k_core",
     "k_hop",
+    "k_hop_sizes",
+    "k_truss",
     "katz_centrality",
+    "label_propagation",
+    "laplacian_matrix",
+    "largest_component",
+    "louvain",
     "maximal_independent_set",
+    "maximal_matching",
+    "minimum_spanning_forest",
+    "modularity",
     "neighborhood",
     "out_degree_centrality",
+    "overall_reciprocity",
     "pagerank",
     "path_weight",
     "periphery",
     "pseudo_diameter",
     "radius",
+    "reciprocity",
     "shortest_path",
+    "similarity",
     "square_clustering",
     "sssp",
     "sssp_parents",

@@ -28,6 +28,12 @@ from lagpu.check.centrality import (
     check_pagerank,
     check_remoteness,
 )
+from lagpu.check.communities import (
+    check_communities,
+    check_contraction,
+    check_label_propagation,
+    check_modularity,
+)
 from lagpu.check.graph import CheckReport, Pattern
 from lagpu.check.searches import (
     check_distances,
@@ -42,6 +48,14 @@ from lagpu.check.searches import (
     check_paths,
     check_route,
     check_sssp_parents,
+)
+from lagpu.check.similarity import (
+    check_ego_graph,
+    check_k_hop_sizes,
+    check_laplacian,
+    check_largest_component,
+    check_reciprocity,
+    check_similarity,
 )
 from lagpu.check.structure import (
     check_clustering,
@@ -59,37 +73,51 @@ from lagpu.check.structure import (
     check_triangle_count,
     check_triangles,
 )
+from lagpu.check.subgraphs import check_k_truss, check_matching, check_spanning_forest
 
 __all__ = [
     "CheckReport",
     "Pattern",
     "check_betweenness",
     "check_clustering",
+    "check_communities",
     "check_components",
+    "check_contraction",
     "check_core_numbers",
     "check_degree_centrality",
     "check_diameter",
     "check_distances",
     "check_edge_betweenness",
+    "check_ego_graph",
     "check_eigenvector",
     "check_floyd_warshall",
     "check_hits",
     "check_independent_set",
     "check_k_core",
     "check_k_hop",
+    "check_k_hop_sizes",
+    "check_k_truss",
     "check_katz",
+    "check_label_propagation",
+    "check_laplacian",
+    "check_largest_component",
     "check_levels",
     "check_levels_joint",
     "check_levels_multi",
+    "check_matching",
+    "check_modularity",
     "check_negative_cycle",
     "check_odd_cycle",
     "check_pagerank",
     "check_parents",
     "check_parents_multi",
     "check_paths",
+    "check_reciprocity",
     "check_remoteness",
     "check_route",
     "check_sides",
+    "check_similarity",
+    "check_spanning_forest",
     "check_square_clustering",
     "check_sssp_parents",
     "check_topological_levels",
