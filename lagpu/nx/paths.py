@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import networkx as nx
@@ -16,7 +15,8 @@ from lagpu.dtypes import INT64
 from lagpu.errors import CycleFound, NoPath
 from lagpu.host.columns import listed
 from lagpu.host.ordered import NONE, level_ends, ordered
-from lagpu.nx.answers import answers
+from lagpu.host.ordered import Graph as Ordered
+from lagpu.nx.answers import answers, by_text
 from lagpu.nx.graph import Graph
 
 Array = np.ndarray[Any, Any]
@@ -118,34 +118,13 @@ def _edges(G: Graph, source: Any, depth_limit: Any, reverse: bool) -> list[tuple
     return [(nodes[u], nodes[v]) for u, v in ends]
 
 
-@answers(quick=True, iterator=True)
+@answers(quick=True, iterator=True, text=("sort_neighbors",))
 def bfs_edges(G: Graph, source: Any, reverse: bool, depth_limit: Any) -> Iterator[tuple[Any, Any]]:
     """Return an iterator over (parent, child) of a breadth-first tree."""
     return iter(_edges(G, source, depth_limit, reverse))
 
 
-@answers(quick=True)
-def bfs_tree(G: Graph, source: Any, reverse: bool, depth_limit: Any) -> Any:
-    """Return a breadth-first tree as a NetworkX graph."""
-    edges = _edges(G, source, depth_limit, reverse)
-    T: Any = nx.DiGraph()
-    T.add_node(source)
-    T.add_edges_from(edges)
-    return T
-
-
-@answers(quick=True, iterator=True)
-def bfs_predecessors(G: Graph, source: Any, depth_limit: Any) -> Iterator[tuple[Any, Any]]:
-    """Return an iterator over (child, parent) of a breadth-first tree."""
-    return iter([(v, u) for u, v in _edges(G, source, depth_limit, False)])
-
-
-@answers(quick=True, iterator=True)
-def bfs_successors(G: Graph, source: Any, depth_limit: Any) -> Iterator[tuple[Any, list[Any]]]:
-    """Return an iterator over (parent, list of children) of a breadth-first tree."""
-    edges = _edges(G, source, depth_limit, False)
-    groups = itertools.groupby(edges, key=lambda edge: edge[0])
-    return iter([(u, [v for _, v in group]) for u, group in groups] or [(source, [])])
+by_text("bfs_tree", "bfs_predecessors", "bfs_successors", quick=True)
 
 
 @answers(quick=True, iterator=True)
@@ -192,11 +171,9 @@ def _lengths(G: Graph, start: int, cutoff: Any, *, back: bool = False) -> dict[A
 def _paths(G: Graph, start: int, cutoff: Any, *, back: bool = False) -> dict[Any, list[Any]]:
     """Return the nodes of a shortest path from `start` to each node, or back to it."""
     order, parents, _ = visited(G, [start], cutoff, back=back)
-    nodes, found = G.nodes, {G.nodes[start]: [G.nodes[start]]}
-    for v, parent in zip(order[1:].tolist(), parents[1:].tolist(), strict=True):
-        before = found[nodes[parent]]
-        found[nodes[v]] = [nodes[v], *before] if back else [*before, nodes[v]]
-    return found
+    above = np.full(len(G), -1)
+    above[order] = parents
+    return _followed(G, order, above, back)
 
 
 @answers(quick=True)
@@ -209,12 +186,6 @@ def single_source_shortest_path_length(G: Graph, source: Any, cutoff: Any) -> di
 def single_target_shortest_path_length(G: Graph, target: Any, cutoff: Any) -> dict[Any, int]:
     """Return the distance of each node to a node."""
     return _lengths(G, require(G, target, "Target {} is not in G"), cutoff, back=True)
-
-
-@answers()
-def all_pairs_shortest_path_length(G: Graph, cutoff: Any) -> Iterator[tuple[Any, dict[Any, int]]]:
-    """Return an iterator over each node with the distances from it."""
-    return ((node, _lengths(G, v, cutoff)) for v, node in enumerate(G.nodes))
 
 
 @answers(quick=True)
@@ -249,7 +220,7 @@ def has_path(G: Graph, source: Any, target: Any) -> bool:
     return algorithms.has_path(G.matrix(), start, end)
 
 
-@answers(method=(None, "unweighted"))
+@answers(method=(None, "unweighted"), text=("method", "weight"))
 def average_shortest_path_length(G: Graph) -> float:
     """Return the mean distance of two nodes."""
     n, total = len(G), 0
@@ -273,41 +244,152 @@ _NOT_FOUND, _NO_SOURCE = "Node {} not found in graph", "Source {} not in G"
 
 
 def _distances(
-    G: Graph, start: int, weight: Any, *, cutoff: Any = None, nearest: bool, back: bool = False
-) -> dict[Any, Any]:
-    """Return the distance of each node that is reached, the vertex itself first, then ascending.
+    G: Graph, start: int, weight: Any, *, cutoff: Any = None, nearest: bool
+) -> tuple[Array, Array]:
+    """Return the vertices that are reached, the first one first, and their distances, ascending.
 
     Of parallel edges the shortest counts. `nearest`: no length may be negative, as for Dijkstra's
-    algorithm; `back`: search against the edges.
+    algorithm.
     """
     values = G.weights(weight)
     if values is not None and values.dtype.kind == "f" and np.isnan(values).any():
         raise NotImplementedError("lagpu: lengths that are NaN")  # min would pass over them
     if nearest and values is not None and values.size and values.min() < 0:
         raise NotImplementedError("lagpu: Dijkstra's algorithm with negative weights")
-    A = G.matrix(weight, "min", back=back)
     bounded = nearest and cutoff is not None and cutoff >= 0
     try:
-        found = algorithms.bellman_ford(A, start, limit=float(cutoff) if bounded else None)
+        limit = float(cutoff) if bounded else None
+        found = algorithms.bellman_ford(G.matrix(weight, "min"), start, limit=limit)
     except CycleFound as error:
         raise nx.NetworkXUnbounded("Negative cycle detected.") from error
     reached, distances = found.to_coo()
+    kept = reached != start
     if cutoff is not None and cutoff != math.inf:
-        kept = (distances <= cutoff) | (reached == start)
-        reached, distances = reached[kept], distances[kept]
+        kept &= distances <= cutoff
+    reached, distances = reached[kept], distances[kept]
     order = np.argsort(distances, kind="stable")
-    named = G.named(distances[order].tolist(), reached[order].tolist())
-    named.pop(G.nodes[start])
-    return {G.nodes[start]: 0} | named
+    zero = np.zeros(1, distances.dtype)
+    return np.append(start, reached[order]), np.append(zero, distances[order])
+
+
+def _by_nodes(G: Graph, reached: Array, distances: Array) -> dict[Any, Any]:
+    return G.named(distances.tolist(), reached.tolist()) | {G.nodes[reached[0]]: 0}
+
+
+def _routes(
+    G: Graph, weight: Any, reached: Array, distances: Array, target: int | None = None
+) -> dict[Any, list[Any]]:
+    """Return the nodes of a shortest path to each vertex, or to one, with the fewest edges.
+
+    A breadth-first search takes the edges (u, v) with d[u] + w = d[v].
+    """
+    (rows, cols), values, n = G.along(), G.weights(weight), len(G)
+    values = np.ones(len(rows), np.int64) if values is None else values
+    values = values.astype(np.int64) if values.dtype.kind == "b" else values
+    d, known = np.zeros(n, distances.dtype), np.full(n, False)
+    d[reached], known[reached] = distances, True
+    on = known[rows] & known[cols] & (d[rows] + values == d[cols])
+    ptr = np.append(0, np.cumsum(np.bincount(rows[on], minlength=n)))
+    order, parents = ordered(Ordered(ptr, cols[on]), reached[:1])
+    if len(order) < len(reached):
+        raise NotImplementedError("lagpu: distances that no path has")
+    return _followed(G, order if target is None else _back(parents, target), parents)
+
+
+def _back(parents: Array, target: int) -> Array:
+    """Return the vertices of a path in a tree, the root first."""
+    path = [target]
+    while parents[path[-1]] >= 0:
+        path.append(int(parents[path[-1]]))
+    return np.array(path[::-1])
+
+
+def _followed(G: Graph, order: Array, parents: Array, back: bool = False) -> dict[Any, list[Any]]:
+    """Return the nodes of the path to each vertex, or back; a parent comes before its child."""
+    nodes, first = G.nodes, G.nodes[order[0]]
+    found = {first: [first]}
+    for v, parent in zip(order[1:].tolist(), parents[order[1:]].tolist(), strict=True):
+        before = found[nodes[parent]]
+        found[nodes[v]] = [nodes[v], *before] if back else [*before, nodes[v]]
+    return found
+
+
+def _lengths_and_routes(
+    G: Graph,
+    start: int,
+    target: Any,
+    weight: Any,
+    nearest: bool,
+    unreached: str,
+    cutoff: Any = None,
+) -> Any:
+    """Return distances and paths from a vertex by nodes, or those of one node."""
+    reached, distances = _distances(G, start, weight, cutoff=cutoff, nearest=nearest)
+    if target is None:
+        return _by_nodes(G, reached, distances), _routes(G, weight, reached, distances)
+    end = G.find(target)
+    at = np.flatnonzero(reached == end) if end is not None else reached[:0]
+    if not at.size:
+        raise nx.NetworkXNoPath(unreached)
+    path = _routes(G, weight, reached, distances, end)[target]
+    return distances[at[0]].item(), path
+
+
+def _only(G: Graph, sources: Any) -> int:
+    """Return the vertex of the one source."""
+    if not sources:
+        raise ValueError("sources must not be empty")
+    starts = [require(G, node, _NOT_FOUND) for node in sources]
+    if len(starts) > 1:
+        raise NotImplementedError("lagpu: distances from several nodes over weights")
+    return starts[0]
 
 
 @answers()
-def single_source_dijkstra_path_length(
-    G: Graph, source: Any, cutoff: Any, weight: Any
+def multi_source_dijkstra_path_length(
+    G: Graph, sources: Any, cutoff: Any, weight: Any
 ) -> dict[Any, Any]:
-    """Return the distance of each node from a node, over weights that are not negative."""
-    start = require(G, source, _NOT_FOUND)
-    return _distances(G, start, weight, cutoff=cutoff, nearest=True)
+    """Return the distance of each node from the nearest of some, over weights that are >= 0."""
+    return _by_nodes(G, *_distances(G, _only(G, sources), weight, cutoff=cutoff, nearest=True))
+
+
+@answers()
+def multi_source_dijkstra(G: Graph, sources: Any, target: Any, cutoff: Any, weight: Any) -> Any:
+    """Return distance and path of each node, or of one, from the nearest of some."""
+    start = _only(G, sources)
+    if target in sources:
+        return 0, [target]
+    return _lengths_and_routes(
+        G, start, target, weight, True, f"No path to {target}.", cutoff=cutoff
+    )
+
+
+@answers()
+def bidirectional_dijkstra(G: Graph, source: Any, target: Any, weight: Any) -> Any:
+    """Return distance and path of two nodes."""
+    start = require(G, source, "Source {} is not in G")
+    require(G, target, "Target {} is not in G")
+    if source == target:
+        return 0, [source]
+    none = f"No path between {source} and {target}."
+    return _lengths_and_routes(G, start, target, weight, True, none)
+
+
+@answers()
+def single_source_bellman_ford(G: Graph, source: Any, target: Any, weight: Any) -> Any:
+    """Return distance and path of each node, or of one."""
+    if source == target:
+        require(G, source, "Node {} is not found in the graph")
+        return 0, [source]
+    start = require(G, source, _NO_SOURCE)
+    none = f"Node {target} not reachable from {source}"
+    return _lengths_and_routes(G, start, target, weight, False, none)
+
+
+@answers()
+def single_source_bellman_ford_path_length(G: Graph, source: Any, weight: Any) -> dict[Any, Any]:
+    """Return the distance of each node from a node."""
+    return _by_nodes(G, *_distances(G, require(G, source, _NO_SOURCE), weight, nearest=False))
 
 
 @answers()
@@ -315,20 +397,6 @@ def dijkstra_path_length(G: Graph, source: Any, target: Any, weight: Any) -> Any
     """Return the distance of two nodes over weights that are not negative."""
     start = require(G, source, _NOT_FOUND)
     return _between(G, start, source, target, weight, True, "Node {} not reachable from {}")
-
-
-@answers(iterator=True)
-def all_pairs_dijkstra_path_length(
-    G: Graph, cutoff: Any, weight: Any
-) -> Iterator[tuple[Any, dict[Any, Any]]]:
-    """Return an iterator over each node with the distances from it."""
-    return _of_each(G, lambda v: _distances(G, v, weight, cutoff=cutoff, nearest=True))
-
-
-@answers()
-def single_source_bellman_ford_path_length(G: Graph, source: Any, weight: Any) -> dict[Any, Any]:
-    """Return the distance of each node from a node."""
-    return _distances(G, require(G, source, _NO_SOURCE), weight, nearest=False)
 
 
 @answers()
@@ -344,68 +412,18 @@ def _between(
     """Return the distance of two nodes, or raise with NetworkX' words, which differ."""
     if source == target:
         return 0
-    found = _distances(G, start, weight, nearest=nearest)
+    found = _by_nodes(G, *_distances(G, start, weight, nearest=nearest))
     if target not in G or target not in found:
         raise nx.NetworkXNoPath(unreached.format(target, source))
     return found[target]
 
 
-@answers(iterator=True)
-def all_pairs_bellman_ford_path_length(
-    G: Graph, weight: Any
-) -> Iterator[tuple[Any, dict[Any, Any]]]:
-    """Return an iterator over each node with the distances from it."""
-    return _of_each(G, lambda v: _distances(G, v, weight, nearest=False))
-
-
-def _of_each(G: Graph, of: Callable[[int], Any]) -> Iterator[tuple[Any, Any]]:
-    """Return an iterator over each node with what `of` gives for it, the first one at once.
-
-    Weights that lagpu refuses are refused before anything is taken from the iterator.
-    """
-    pairs = ((node, of(v)) for v, node in enumerate(G.nodes))
-    return itertools.chain(list(itertools.islice(pairs, 1)), pairs)
-
-
-_METHODS = ("dijkstra", "bellman-ford")
-
-
-@answers(quick=True, method=_METHODS)
-def shortest_path(G: Graph, source: Any, target: Any) -> Any:
-    """Return a shortest path in edges between two nodes, or by nodes from or to one."""
-    if source is None and target is None:
-        raise NotImplementedError("lagpu: shortest paths of all pairs")
-    if source is None:
-        return single_target_shortest_path(G, target)
-    if target is None:
-        return single_source_shortest_path(G, source)
-    return bidirectional_shortest_path(G, source, target)
-
-
-@answers(quick=True, method=_METHODS)
-def shortest_path_length(G: Graph, source: Any, target: Any, weight: Any, method: str) -> Any:
-    """Return the distance of two nodes, or by nodes from or to one, or of all pairs."""
-    nearest = method == "dijkstra"
-    missing = _NOT_FOUND if nearest else _NO_SOURCE
-    if weight is None:
-        return _in_edges(G, source, target)
-    if source is not None and target is not None:
-        one = dijkstra_path_length if nearest else bellman_ford_path_length
-        return one(G, source, target, weight)
-    if source is not None or target is not None:
-        back = source is None
-        start = require(G, target if back else source, missing)
-        return _distances(G, start, weight, nearest=nearest, back=back)
-    every = all_pairs_dijkstra_path_length if nearest else all_pairs_bellman_ford_path_length
-    return every(G, weight=weight)
-
-
-def _in_edges(G: Graph, source: Any, target: Any) -> Any:
-    """Return lengths in edges."""
-    if source is not None and target is not None:
-        return len(bidirectional_shortest_path(G, source, target)) - 1
-    if source is not None:
-        return single_source_shortest_path_length(G, source)
-    if target is not None:
-        return single_target_shortest_path_length(G, target)
-    return all_pairs_shortest_path_length(G)
+by_text(
+    *("single_source_dijkstra", "single_source_dijkstra_path", "multi_source_dijkstra_path"),
+    *("single_source_dijkstra_path_length", "dijkstra_path"),
+    *("all_pairs_dijkstra", "all_pairs_dijkstra_path", "all_pairs_dijkstra_path_length"),
+    *("single_source_bellman_ford_path", "bellman_ford_path"),
+    *("all_pairs_bellman_ford_path", "all_pairs_bellman_ford_path_length"),
+    *("all_pairs_shortest_path", "all_pairs_shortest_path_length", "global_efficiency"),
+)
+by_text("shortest_path", "shortest_path_length", "efficiency", "generic_bfs_edges", quick=True)

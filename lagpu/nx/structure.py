@@ -267,7 +267,7 @@ def edge_betweenness_centrality(
     return {(nodes[u], nodes[v]): value for u, v, value in ends}
 
 
-@answers()
+@answers(text=("distance",))
 def closeness_centrality(G: Graph, u: Any, wf_improved: bool) -> Any:
     """Return the reciprocal of the mean distance to a node, or by nodes to each."""
     chosen = None if u is None else require(G, u, "Source {} is not in G")
@@ -275,7 +275,7 @@ def closeness_centrality(G: Graph, u: Any, wf_improved: bool) -> Any:
     return G.named(found.to_dense().tolist()) if chosen is None else found.get(chosen)
 
 
-@answers()
+@answers(text=("distance",))
 def harmonic_centrality(G: Graph, nbunch: Any, sources: Any) -> dict[Any, float]:
     """Return the sum of the reciprocals of the distances to each node."""
     wanted = [G.nodes[v] for v in G.bunch(nbunch)]
@@ -324,7 +324,7 @@ def _error(G: Graph) -> nx.NetworkXError:
     return nx.NetworkXError(f"Found infinite path length because the {kind}")
 
 
-@answers()
+@answers(text=("sp", "weight"))
 def eccentricity(G: Graph, v: Any) -> Any:
     """Return the distance from a node, or by nodes from each, to the farthest node."""
     chosen = G.bunch(v)
@@ -337,7 +337,7 @@ def eccentricity(G: Graph, v: Any) -> Any:
     return _of(G, found.to_dense(-1).tolist(), v)
 
 
-@answers()
+@answers(text=("e", "weight"))
 def diameter(G: Graph, usebounds: bool) -> int:
     """Return the largest eccentricity."""
     try:
@@ -346,19 +346,19 @@ def diameter(G: Graph, usebounds: bool) -> int:
         raise _error(G) from error
 
 
-@answers()
+@answers(text=("e", "weight"))
 def radius(G: Graph, usebounds: bool) -> int:
     """Return the least eccentricity."""
     return int(min(eccentricity(G).values()))
 
 
-@answers()
+@answers(text=("e", "weight"))
 def center(G: Graph, usebounds: bool) -> list[Any]:
     """Return the nodes of the least eccentricity."""
     return _extreme(G, min)
 
 
-@answers()
+@answers(text=("e", "weight"))
 def periphery(G: Graph, usebounds: bool) -> list[Any]:
     """Return the nodes of the largest eccentricity."""
     return _extreme(G, max)
