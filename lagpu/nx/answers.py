@@ -14,7 +14,7 @@ import networkx as nx
 from networkx.utils.backends import _registered_algorithms
 
 from lagpu import backends, errors
-from lagpu.nx.graph import Graph, empty_like
+from lagpu.nx.graph import WEIGHED, Graph, empty_like
 
 #: The version of NetworkX, as (3, 6).
 NETWORKX = tuple(int(number) for number in nx.__version__.split(".")[:2])
@@ -122,6 +122,10 @@ def answers(
                 given[rules.graphs[0]] = empty_like(graph)
                 return cast(R, theirs(**given, backend="networkx"))
             try:
+                for x in ("weight", "distance"):
+                    if callable(given.get(x)):
+                        given[rules.graphs[0]] = graph.weighed(given[x])
+                        given[x] = WEIGHED
                 if rules.restricted(given):
                     return cast(R, _started(theirs.orig_func(**given)))
                 return cast(R, _started(function(**{name: given[name] for name in own})))
@@ -207,8 +211,6 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
         if argument not in rules.text:
             values = " or ".join(map(repr, rules.only[argument]))
             return f"{name} of lagpu takes {argument}={values} alone."
-    if callable(given.get("weight")):
-        return f"{name} of lagpu takes the name of an edge attribute, not a function, as weight."
     return True
 
 
@@ -221,6 +223,8 @@ def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
         return True
     if rules.short or any(given.get(x) is not None for x in _RESULTS):
         return f"{name} of NetworkX takes less time than a call of a backend."
+    if callable(given.get("weight")) or callable(given.get("distance")):
+        return "a function as weight is called for all edges, by NetworkX for those it meets."
     why = _ends_early(given)
     if why:
         return f"{name} of NetworkX ends early {why}."

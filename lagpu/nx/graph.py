@@ -6,8 +6,8 @@ NetworkX keeps the converted graph in ``G.__networkx_cache__`` until `G` changes
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import networkx as nx
@@ -18,9 +18,10 @@ from lagpu.backends.processes import in_step
 from lagpu.core import Matrix
 from lagpu.errors import LagpuError
 from lagpu.host.ordered import Graph as Ordered
-from lagpu.io.networkx_graphs import Adjacency, adjacency
+from lagpu.io.networkx_graphs import Adjacency, adjacency, numbers
 
 Array = np.ndarray[Any, Any]
+WEIGHED = "what the function gives"
 
 
 class Graph:
@@ -185,6 +186,35 @@ class Graph:
         edges = Adjacency(self.nodes, ptr, rows, values, self._directed)
         self._turned = Graph(edges, directed=self._directed, multigraph=self._multigraph)
         return self._turned
+
+    def to_undirected(self) -> Graph:
+        """Return the graph of edges in both directions, each once, without weights."""
+        if not self._directed:
+            return self
+        (rows, cols), n = self.along(), len(self)
+        keys = np.unique(np.append(rows * n + cols, cols * n + rows))
+        rows, cols = np.divmod(keys, n)
+        ptr = np.append(0, np.cumsum(np.bincount(rows, minlength=n)))
+        edges = Adjacency(self.nodes, ptr, cols, {}, False)
+        return Graph(edges, directed=False, multigraph=False)
+
+    def nbunch_iter(self, nbunch: Any = None) -> Iterator[Any]:
+        """Return an iterator over the nodes that an argument such as ``nodes=`` selects."""
+        return iter([self.nodes[v] for v in self.bunch(nbunch, once=False)])
+
+    def weighed(self, function: Callable[[Any, Any, Any], Any]) -> Graph:
+        """Return the graph with what a function of both nodes and the attributes gives each edge.
+
+        The attribute is `WEIGHED`, and the two directions of an undirected edge may differ.
+        """
+        if self.whole is None or self._multigraph:
+            raise NotImplementedError("lagpu: a function as weight, without attributes")
+        try:
+            of = [function(u, v, x) for u, near in self.whole.adjacency() for v, x in near.items()]
+        except Exception as error:  # which NetworkX may not meet
+            raise NotImplementedError(f"lagpu: a function as weight raised {error!r}") from error
+        edges = replace(self.edges, values={WEIGHED: numbers(of, WEIGHED)}, directed=True)
+        return Graph(edges, directed=self._directed, multigraph=False)
 
     def numbers(self, weight: Any) -> Array:
         """Return an edge attribute whose values can be added up, (m,), INT64 or FP64.

@@ -183,7 +183,7 @@ def color(G: Graph) -> dict[Any, int]:
     return G.named(np.where(alone, 0, same).tolist())
 
 
-@answers(by_level=True, quick=True)
+@answers(by_level=True, quick=True, text=("top_nodes",))
 def sets(G: Graph) -> tuple[set[Any], set[Any]]:
     """Return the two sides of a connected bipartite graph."""
     if algorithms.connected_components(G.matrix()).to_dense().any():
