@@ -145,6 +145,13 @@ def _check_sides(A: Any, found: Any) -> Any:
     return check.check_odd_cycle(A, cycle or []) if sides is None else check.check_sides(A, sides)
 
 
+def _check_length(A: Any, source: int, target: int, found: Any) -> None:
+    distances = algorithms.sssp(A, source)
+    check.check_distances(A, source, distances)
+    if found != distances.get(target):
+        raise CheckFailed(f"path_weight: {found}, but distance {distances.get(target)}.")
+
+
 def _remoteness(of: Any) -> Callable[..., Any]:
     """Return a checker of all vertices, or of some."""
 
@@ -211,6 +218,11 @@ def _route(route: list[int]) -> Answer:
     return Answer(np.array([len(route)]), (None, route))
 
 
+def _tree_by_lengths(found: Any) -> Answer:
+    distances, parents = found
+    return Answer(distances.to_dense(-1), (None, parents.to_coo()))
+
+
 def _levels_of_each(levels: Matrix) -> Answer:
     rows, cols, values = levels.to_coo()
     found = np.full(levels.shape, -1, values.dtype)
@@ -256,6 +268,11 @@ def _sampled(facts: Any, _answer: Answer) -> int:
 
 def _ranks_of_gap(A: Matrix, facts: Any) -> Any:
     return algorithms.pagerank(A, tol=RANK_ERROR / facts.vertices, max_iter=1000, weight=False)
+
+
+def _length_of_route(A: Matrix, facts: Any) -> Any:
+    route = algorithms.shortest_path(A, facts.source, facts.target, weight=True)
+    return algorithms.path_weight(A, route)
 
 
 #: Questions that users ask, and the semirings in the loops of the algorithms that answer.
@@ -367,6 +384,20 @@ ALGORITHMS = (
               topic="weights"),
     Algorithm("delta_stepping", _ONE, check.check_distances, graph="weighted", read=dense(-1),
               topic="weights"),
+    Algorithm("sssp_parents", _ONE, lambda A, s, x: check.check_sssp_parents(A, s, *x),
+              graph="weighted", read=_tree_by_lengths, measured_as="bellman_ford", topic="weights"),
+    Algorithm("sssp_parents", _MANY, lambda A, s, x: check.check_sssp_parents(A, s, *x),
+              f"from {SOURCES} at once", graph="weighted", read=_tree_by_lengths,
+              measured_as="bellman_ford"),
+    Algorithm("shortest_path", ("source", "target"),
+              lambda A, s, t, x: check.check_route(A, s, t, x, weight=True), "by weights",
+              {"weight": True}, "weighted", read=_route, measured_as="shortest_path"),
+    Algorithm("path_weight", ("source", "target"), _check_length, graph="weighted", read=_number,
+              call=_length_of_route, measured_as="bellman_ford", topic="route"),
+    Algorithm("find_negative_cycle", (), check.check_negative_cycle, graph="weighted",
+              measured_as="bellman_ford", topic="weights"),
+    Algorithm("floyd_warshall", (), check.check_floyd_warshall, graph="weighted", slow=True,
+              measured_as="bellman_ford", topic="weights"),
     *(Algorithm("delta_stepping", _ONE, check.check_distances, f"by {delta}", {"delta": delta},
                 "weighted", measured_as="delta_stepping") for delta in (2, 0.75)),
     Algorithm("triangle_count", (), check.check_triangle_count, graph="undirected", read=_number,

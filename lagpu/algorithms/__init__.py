@@ -31,7 +31,17 @@ from lagpu.algorithms.centrality import (
     pseudo_diameter,
     radius,
 )
-from lagpu.algorithms.sssp import bellman_ford, delta_stepping, has_path, shortest_path, sssp
+from lagpu.algorithms.sssp import (
+    bellman_ford,
+    delta_stepping,
+    find_negative_cycle,
+    floyd_warshall,
+    has_path,
+    path_weight,
+    shortest_path,
+    sssp,
+    sssp_parents,
+)
 from lagpu.algorithms.structure import (
     average_clustering,
     bipartite_sides,
@@ -71,6 +81,8 @@ __all__ = [
     "diameter",
     "eccentricity",
     "edge_betweenness_centrality",
+    "find_negative_cycle",
+    "floyd_warshall",
     "harmonic_centrality",
     "has_path",
     "is_bipartite",
@@ -79,11 +91,13 @@ __all__ = [
     "maximal_independent_set",
     "neighborhood",
     "pagerank",
+    "path_weight",
     "periphery",
     "pseudo_diameter",
     "radius",
     "shortest_path",
     "sssp",
+    "sssp_parents",
     "strongly_connected_components",
     "topological_levels",
     "topological_order",

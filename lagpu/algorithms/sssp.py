@@ -10,10 +10,18 @@ import numpy as np
 
 from lagpu.algebra.tables import binary, semiring
 from lagpu.algorithms.bfs import bfs_levels, bfs_parents
-from lagpu.algorithms.inputs import index_type, number, require_finite, source_vertex
+from lagpu.algorithms.inputs import (
+    index_type,
+    number,
+    require_finite,
+    require_square,
+    source_vertex,
+    source_vertices,
+)
 from lagpu.algorithms.structure import cycle_of
 from lagpu.core import Matrix, Scalar, Vector
-from lagpu.dtypes import BOOL, FP64, INT64
+from lagpu.core.arguments import index_array
+from lagpu.dtypes import BOOL, FP64, INT64, DType
 from lagpu.errors import CycleFound, InvalidValue, NoPath
 from lagpu.loops.loop import loop
 
@@ -21,18 +29,22 @@ _WIDTH = 8  # default delta, in units of the largest weight over the mean degree
 
 
 def sssp(
-    A: Matrix, source: int, *, delta: float | None = None, limit: float | None = None
+    A: Matrix,
+    source: Any,
+    *,
+    delta: float | None = None,
+    limit: float | None = None,
+    target: Any = None,
 ) -> Vector:
     """Return each vertex's distance from `source` over the weights of `A`.
 
     Parameters
     ----------
-    A, source
+    A, source, limit, target
         As in `bellman_ford`.
     delta : float, optional
-        Step of `delta_stepping`; by default the algorithm is `bellman_ford`.
-    limit : float, optional
-        Largest distance, as in `bellman_ford`, which takes no `delta`.
+        Step of `delta_stepping`, which takes no limit and no target; by default the algorithm is
+        `bellman_ford`.
 
     Returns
     -------
@@ -51,28 +63,33 @@ def sssp(
     [0, 1, 3]
     """
     if delta is None:
-        return bellman_ford(A, source, limit=limit)
-    if limit is not None:
-        raise InvalidValue("sssp: delta-stepping has no limit. Leave out delta.")
+        return bellman_ford(A, source, limit=limit, target=target)
+    if limit is not None or target is not None:
+        raise InvalidValue("sssp: delta-stepping has no limit and no target. Leave out delta.")
     return delta_stepping(A, source, delta)
 
 
-def bellman_ford(A: Matrix, source: int, *, limit: float | None = None) -> Vector:
+def bellman_ford(
+    A: Matrix, source: Any, *, limit: float | None = None, target: Any = None
+) -> Vector:
     """Return each vertex's distance from `source`; weights may be negative, but not cycles.
 
     Parameters
     ----------
     A : Matrix, (n, n)
         Entry (i, j) is the length of the edge i -> j; True counts 1.
-    source : int
-        ``0 <= source < n``.
+    source : int or list of int
+        Vertices ``0 .. n-1``; the distance from several is that from the nearest of them.
     limit : float, optional
         Largest distance, 0 or more, of lengths of 0 or more: the search goes no farther.
+    target : int or list of int, optional
+        The search of lengths of 0 or more goes no farther than the nearest of these vertices.
 
     Returns
     -------
     Vector, (n,), INT64, or FP64 if the weights are floats
-        0 at the source; a vertex that cannot be reached, or is beyond the limit, has no entry.
+        0 at the source; a vertex that cannot be reached, or is beyond the limit or farther than the
+        target, has no entry.
 
     Raises
     ------
@@ -80,10 +97,10 @@ def bellman_ford(A: Matrix, source: int, *, limit: float | None = None) -> Vecto
         If a cycle of negative length can be reached, or a cycle that rounding makes negative; the
         error has the vertices as ``cycle``.
     InvalidValue
-        If a weight is NaN or infinite, integer lengths may exceed 64 bits, or there is a limit and
-        it or a weight is negative.
+        If a weight is NaN or infinite, integer lengths may exceed 64 bits, there is no source or
+        one is given twice, or there is a limit or a target and the limit or a weight is negative.
     DimensionMismatch, DomainMismatch, IndexOutOfBound
-        If `A` is not square, `source` is not a vertex, or `limit` is not a number.
+        If `A` is not square, `source` or `target` is not a vertex, or `limit` is not a number.
 
     Notes
     -----
@@ -99,20 +116,26 @@ def bellman_ford(A: Matrix, source: int, *, limit: float | None = None) -> Vecto
     >>> bellman_ford(A, 0).to_dense().tolist()
     [0, 3, 5]
     """
-    source = source_vertex(A, source)
+    sources = source_vertices(A, source, "source")
+    goals = [] if target is None else source_vertices(A, target, "target")
     A = _lengths(A, "bellman_ford")
     kind = FP64 if A.dtype.is_float else INT64
     distances = Vector(kind, A.nrows, like=A, name="distances")
     nearer = Vector(kind, A.nrows, like=A, name="nearer")
     worse = Vector(BOOL, A.nrows, like=A, name="worse")
-    nearer[source] = 0
-    if limit is not None and (most := _most(A, limit)) is not None:
+    nearer[sources] = 0
+    if goals or limit not in (None, math.inf):
+        most = _most(A, kind, math.inf if limit is None else limit)
+        ahead = Vector.from_coo(goals, most.value, kind, size=A.nrows, like=A, name="ahead")
         for _ in loop(until_empty=nearer):
             nearer(~worse.V, replace=True) << nearer
             nearer << nearer.select("valuele", most)
             distances(nearer.S) << nearer
+            ahead(ahead.S, accum=binary.min) << distances
+            most(accum=binary.min) << ahead.reduce("min")
             nearer << semiring.min_plus(nearer @ A)
             worse << nearer.ewise_mult(distances, binary.ge)
+        distances << distances.select("valuele", most)
         return distances
     for _ in loop(until_empty=nearer, times=A.nrows + 1):
         nearer(~worse.V, replace=True) << nearer
@@ -127,7 +150,7 @@ def bellman_ford(A: Matrix, source: int, *, limit: float | None = None) -> Vecto
     return distances
 
 
-def delta_stepping(A: Matrix, source: int, delta: float | None = None) -> Vector:
+def delta_stepping(A: Matrix, source: Any, delta: float | None = None) -> Vector:
     """Return each vertex's distance from `source`, the nearest vertices first.
 
     Parameters
@@ -146,8 +169,8 @@ def delta_stepping(A: Matrix, source: int, delta: float | None = None) -> Vector
     Raises
     ------
     InvalidValue
-        If a weight is negative, NaN or infinite, integer lengths may exceed 64 bits, or `delta` is
-        not above 0.
+        If a weight is negative, NaN or infinite, integer lengths may exceed 64 bits, there is no
+        source or one is given twice, or `delta` is not above 0.
     DimensionMismatch, DomainMismatch, IndexOutOfBound
         If `A` is not square, `source` is not a vertex, or `delta` is not a number.
 
@@ -164,7 +187,7 @@ def delta_stepping(A: Matrix, source: int, delta: float | None = None) -> Vector
     >>> delta_stepping(A, 0, delta=2).to_dense().tolist()
     [0, 1, 3]
     """
-    source = source_vertex(A, source)
+    sources = source_vertices(A, source, "source")
     A = _lengths(A, "delta_stepping")
     _require_no_negative(A, "delta_stepping")
     delta = _step(A, delta)
@@ -174,8 +197,8 @@ def delta_stepping(A: Matrix, source: int, delta: float | None = None) -> Vector
     nearer = Vector(kind, A.nrows, like=A, name="nearer")
     worse = Vector(BOOL, A.nrows, like=A, name="worse")
     limit = Scalar(kind, name="limit")
-    distances[source] = 0
-    waiting[source] = 0
+    distances[sources] = 0
+    waiting[sources] = 0
     for _ in loop(until_empty=waiting):
         limit << waiting.reduce("min")
         limit(accum=binary.plus) << delta
@@ -189,14 +212,234 @@ def delta_stepping(A: Matrix, source: int, delta: float | None = None) -> Vector
     return distances
 
 
-def _most(A: Matrix, limit: Any) -> Any:
-    """Return a limit as an int or a float like the weights; None if it is infinite."""
+# ---- trees of shortest paths: a breadth-first search along edges that shortest paths may take
+#
+# Edge (i, j) is tight if ``d(i) + A(i, j) = d(j)``. With D the diagonal matrix of d::
+#
+#     T = (D (min.+) A) (any.==) D
+#
+# A search of T visits a vertex once, so edges of length 0 close no cycle of parents.
+
+
+def sssp_parents(
+    A: Matrix,
+    source: Any,
+    *,
+    delta: float | None = None,
+    limit: float | None = None,
+    target: Any = None,
+) -> tuple[Vector, Vector]:
+    """Return distances and parents of a tree of shortest paths from `source` over the weights.
+
+    Parameters
+    ----------
+    A, source, delta, limit, target
+        As in `sssp`.
+
+    Returns
+    -------
+    distances : Vector, (n,), INT64, or FP64 if the weights are floats
+        As `sssp` returns it.
+    parents : Vector, (n,), INT32, or INT64 if n > 2**31
+        The vertex before each vertex on a shortest path, of these one with fewest edges; a source
+        is its own parent. Exactly the vertices with a distance have one.
+
+    Raises
+    ------
+    CycleFound, DimensionMismatch, DomainMismatch, IndexOutOfBound
+        As `sssp`.
+    InvalidValue
+        As `sssp`; or if negative lengths are rounded so that no path is as long as its distance.
+
+    Notes
+    -----
+    After `sssp`, two products of matrices with as many entries as `A` and a breadth-first search,
+    one kernel on `gpu` and `sim`: O(m) work and memory for m edges. Float distances are rounded
+    sums from the source on, so a tight edge is found exactly.
+    Source: Gallo and Pallottino 1986 (optimality); Davis, SuiteSparse:GraphBLAS, any_secondi.
+
+    Examples
+    --------
+    >>> A = Matrix.from_coo([0, 0, 1], [1, 2, 2], [1, 5, 2], nrows=3, backend="cpu")
+    >>> distances, parents = sssp_parents(A, 0)
+    >>> distances.to_dense().tolist(), parents.to_dense().tolist()
+    ([0, 1, 3], [0, 0, 1])
+    """
+    distances = sssp(A, source, delta=delta, limit=limit, target=target)
+    sources = source_vertices(A, source, "source")
+    T = tight_edges(_lengths(A, "sssp"), distances)
+    parents = Vector(index_type(A), A.nrows, like=A, name="parents")
+    frontier = Vector(index_type(A), A.nrows, like=A, name="frontier")
+    frontier[sources] = sources
+    for _ in loop(until_empty=frontier):
+        parents(frontier.S) << frontier
+        frontier(~parents.S, replace=True) << semiring.any_secondi(frontier @ T)
+    if parents.nvals < distances.nvals:
+        v = int(distances.apply("one").new(mask=~parents.S).to_coo()[0][0])
+        raise InvalidValue(
+            f"sssp_parents: rounded lengths, some of which are negative, leave no path to vertex "
+            f"{v} that is as long as its distance. Give integer lengths."
+        )
+    return distances, parents
+
+
+def tight_edges(A: Matrix, distances: Vector) -> Matrix:
+    """Return True for each edge on a shortest path: its length is the distances' difference."""
+    D = distances.diag()
+    through = semiring.min_plus(D @ A).new(distances.dtype, name="through")
+    tight = semiring.any_eq(through @ D).new(BOOL, name="tight")
+    T: Matrix = tight.select("valueeq", True).new(name="T")
+    return T
+
+
+def path_weight(A: Matrix, path: Any) -> int | float:
+    """Return the length of a path over the weights of `A`.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) is the length of the edge i -> j; True counts 1.
+    path : list of int
+        Vertices, each joined to the next one; a vertex and an edge may occur again.
+
+    Returns
+    -------
+    int, or float if the weights are floats
+        The sum from the first edge to the last one, rounded as in `sssp`; 0 for fewer than two
+        vertices.
+
+    Raises
+    ------
+    NoPath
+        If there is no edge between two consecutive vertices.
+    DimensionMismatch, DomainMismatch, IndexOutOfBound
+        If `A` is not square, or the path has something that is not a vertex.
+
+    Notes
+    -----
+    One copy of the path's entries of `A`.
+
+    Examples
+    --------
+    >>> A = Matrix.from_coo([0, 0, 1], [1, 2, 2], [1, 5, 2], nrows=3, backend="cpu")
+    >>> path_weight(A, [0, 1, 2])
+    3
+    """
+    require_square(A)
+    chosen = index_array(path, A.nrows, "path_weight: path", from_end=False)
+    steps = list(itertools.pairwise(range(A.nrows) if chosen is None else chosen.tolist()))
+    total: int | float = 0.0 if A.dtype.is_float else 0
+    if not steps:
+        return total
+    begin, end = zip(*set(steps), strict=True)
+    taken = Matrix.from_coo(begin, end, True, BOOL, nrows=A.nrows, ncols=A.nrows, like=A)
+    lengths = A.ewise_mult(taken, binary.first).new()
+    found = {(i, j): x for i, j, x in zip(*(x.tolist() for x in lengths.to_coo()), strict=True)}
+    for u, v in steps:
+        if (u, v) not in found:
+            raise NoPath(f"path_weight: there is no edge {u} -> {v}.")
+        total += found[u, v]
+    return total
+
+
+def find_negative_cycle(A: Matrix, source: Any = None) -> list[int] | None:
+    """Return the vertices of a cycle of negative length, or None if there is none.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) is the length of the edge i -> j.
+    source : int or list of int, optional
+        Only cycles that these vertices reach count; by default all do.
+
+    Returns
+    -------
+    list of int, or None
+        Each vertex once; an edge leads from the last one to the first. A negative self-loop is a
+        cycle of one vertex.
+
+    Raises
+    ------
+    CycleFound
+        If rounding makes a cycle negative whose length is 0 or more.
+    InvalidValue, DimensionMismatch, DomainMismatch, IndexOutOfBound
+        As `bellman_ford`.
+
+    Notes
+    -----
+    Bellman-Ford from all sources at once, at most n + 1 products; if distances still decrease, the
+    cycle is found from parents on the host. Source: Cherkassky and Goldberg 1999.
+
+    Examples
+    --------
+    >>> A = Matrix.from_coo([0, 1, 2], [1, 2, 1], [4, -3, 2], nrows=3, backend="cpu")
+    >>> sorted(find_negative_cycle(A))
+    [1, 2]
+    """
+    if not require_square(A):
+        return None
+    try:
+        bellman_ford(A, list(range(A.nrows)) if source is None else source)
+    except CycleFound as error:
+        if _around(A, error.cycle) < 0:
+            return error.cycle
+        raise
+    return None
+
+
+def floyd_warshall(A: Matrix) -> Matrix:
+    """Return the distance between each two vertices; for small graphs.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) is the length of the edge i -> j, which may be negative; True counts 1.
+
+    Returns
+    -------
+    Matrix, (n, n), INT64, or FP64 if the weights are floats
+        Entry (i, j) is the distance from i to j, 0 on the diagonal; no entry without a path.
+
+    Raises
+    ------
+    CycleFound
+        If there is a cycle of negative length.
+    InvalidValue, DimensionMismatch, DomainMismatch
+        As `bellman_ford`.
+
+    Notes
+    -----
+    Step k allows paths through vertex k: ``D = D min (D[:, k] (outer.+) D[k, :])``. n steps,
+    O(n**3) work, n**2 entries of memory. Float distances may differ from those of `sssp` by
+    rounding, as their sums have another order.
+    Source: Floyd 1962; Warshall 1962.
+
+    Examples
+    --------
+    >>> A = Matrix.from_coo([0, 0, 1], [1, 2, 2], [1, 5, 2], nrows=3, ncols=3, backend="cpu")
+    >>> floyd_warshall(A).to_coo()[2].tolist()
+    [0, 1, 3, 0, 2, 0]
+    """
+    require_square(A)
+    A = _lengths(A, "floyd_warshall")
+    kind = FP64 if A.dtype.is_float else INT64
+    least = A.reduce("min").new().value
+    if least is not None and least < 0:
+        bellman_ford(A, list(range(A.nrows)))  # raises if there is a negative cycle
+    D: Matrix = Vector.from_scalar(0, A.nrows, kind, like=A).diag(name="D")
+    D(accum=binary.min) << A
+    for k in range(A.nrows):
+        D(accum=binary.min) << D[:, k].new().outer(D[k, :].new(), "plus")
+    return D
+
+
+def _most(A: Matrix, kind: DType, limit: Any) -> Scalar:
+    """Return a limit as a scalar of the distances' type, the largest value for an infinite one."""
     if not number(limit, "bellman_ford: limit") >= 0:
         raise InvalidValue(f"bellman_ford: limit {limit} is not 0 or more.")
-    _require_no_negative(A, "bellman_ford: with a limit")
-    if A.dtype.is_float or limit == math.inf:
-        return None if limit == math.inf else float(limit)
-    return min(math.floor(limit), 2**63 - 1)
+    _require_no_negative(A, "bellman_ford: with a limit or a target")
+    most = limit if kind is FP64 else min(2**63 - 1, limit if limit == math.inf else int(limit))
+    return Scalar(kind, most, name="most")
 
 
 def _require_no_negative(A: Matrix, what: str) -> None:
@@ -257,11 +500,15 @@ def _relax_further(A: Matrix, distances: Vector) -> tuple[Any, list[int]]:
     return dense, cycle
 
 
+def _around(A: Matrix, cycle: list[int]) -> int | float:
+    """Return the length of a cycle, rounded once if at all."""
+    lengths = [A.get(u, v) for u, v in zip(cycle, [*cycle[1:], cycle[0]], strict=True)]
+    return math.fsum(lengths) if A.dtype.is_float else sum(lengths)
+
+
 def _cycle_message(A: Matrix, cycle: list[int]) -> str:
     """Return the message of the error for a cycle that shortens paths."""
-    ends = [*cycle, cycle[0]]
-    lengths = [A.get(u, v) for u, v in itertools.pairwise(ends)]
-    length = math.fsum(lengths) if A.dtype.is_float else sum(lengths)
+    ends, length = [*cycle, cycle[0]], _around(A, cycle)
     around = f"bellman_ford: the cycle {' -> '.join(map(str, ends))} has"
     if length < 0:
         return f"{around} negative length, so there is no shortest path. Remove one of its edges."
@@ -286,7 +533,9 @@ _METHODS = ("bidirectional", "single")
 _STEPS = 64  # steps of a path that are read one by one, before all parents are copied
 
 
-def shortest_path(A: Matrix, source: int, target: int, *, method: str | None = None) -> list[int]:
+def shortest_path(
+    A: Matrix, source: int, target: int, *, weight: bool = False, method: str | None = None
+) -> list[int]:
     """Return the vertices of a shortest path, `source` and `target` included.
 
     Parameters
@@ -294,6 +543,9 @@ def shortest_path(A: Matrix, source: int, target: int, *, method: str | None = N
     A : Matrix, (n, n)
     source, target : int
         Vertices ``0 .. n-1``.
+    weight : bool
+        Whether values are lengths, as in `bellman_ford`; else each edge counts 1. `path_weight`
+        returns the length of the path.
     method : str, optional
         ``"bidirectional"``, searches from both ends, or ``"single"``, one search of all vertices
         that the source reaches; by default ``"single"`` on backends that fuse loops.
@@ -301,21 +553,26 @@ def shortest_path(A: Matrix, source: int, target: int, *, method: str | None = N
     Returns
     -------
     list of int
-        One of the paths with fewest edges; ``[source]`` if it is the target.
+        One of the paths with fewest edges, or with `weight` of least length; ``[source]`` if it is
+        the target.
 
     Raises
     ------
     NoPath
         If there is no path.
     InvalidValue
-        If there is no such method.
+        If there is no such method, or a method although there are weights, which always take one
+        search; and as `sssp_parents`.
+    CycleFound
+        If a cycle of negative length can be reached.
     DimensionMismatch, DomainMismatch, IndexOutOfBound
         If `A` is not square, or an end is not a vertex.
 
     Notes
     -----
     In a graph that widens evenly, two searches visit about the square root of the vertices that one
-    search visits, but Python decides after each level which search goes on.
+    search visits, but Python decides after each level which search goes on. With weights the cost
+    is that of `sssp_parents`; without negative ones the search goes no farther than the target.
     Source: Pohl 1971.
 
     Examples
@@ -325,7 +582,13 @@ def shortest_path(A: Matrix, source: int, target: int, *, method: str | None = N
     [2, 3, 4, 5]
     """
     source, target = source_vertex(A, source), source_vertex(A, target, "target")
-    if _is_single(A, method):
+    if weight and method is not None:
+        raise InvalidValue("shortest_path: weights take one search. Leave method out.")
+    if weight:
+        least = A.reduce("min").new().value or 0
+        before = sssp_parents(A, source, target=target if least >= 0 else None)[1]
+        after, middle = before, target if before.get(target) is not None else None
+    elif _is_single(A, method):
         before = bfs_parents(A, source)
         after, middle = before, target if before.get(target) is not None else None
     else:

@@ -417,15 +417,15 @@ DISTANCE_RULES = (
 )
 
 
-def check_distances(A: Any, source: int, distances: Any, limit: float = math.inf) -> CheckReport:
+def check_distances(A: Any, source: Any, distances: Any, limit: float = math.inf) -> CheckReport:
     """Prove that distances are the lengths of shortest paths from a source, or raise.
 
     Parameters
     ----------
     A : Matrix or SciPy sparse array, (n, n)
         Entries are lengths, zero included.
-    source : int
-        ``0 <= source < n``.
+    source : int or list of int
+        Vertices ``0 .. n-1``; the distances from several are those from the nearest of them.
     distances : result, (n,)
         Distance of each reached vertex.
     limit : float
@@ -443,8 +443,21 @@ def check_distances(A: Any, source: int, distances: Any, limit: float = math.inf
     large, and no reachable vertex is left out. A sum of floats is rounded once, and compared
     exactly.
     """
-    proof = Proof("check_distances", DISTANCE_RULES, A, source, values=True)
-    distance, present = proof.at_source(distances, "distances", "distance", 0)
+    proof = Proof("check_distances", DISTANCE_RULES, A, values=True)
+    return _prove_distances(proof, _sources(proof, source), distances, limit)[0]
+
+
+def _sources(proof: Proof, source: Any) -> Array:
+    return proof.vertices(np.atleast_1d(source), f"source {source} is outside")
+
+
+def _prove_distances(
+    proof: Proof, sources: Array, distances: Any, limit: float = math.inf
+) -> tuple[CheckReport, Array, Array]:
+    """Return the report, the distances, and which vertices have one, or raise."""
+    distance, present = proof.dense(distances, "distances")
+    for s in sources[~present[sources] | (distance[sources] != 0)]:
+        proof.fail(0, f"distance[{s}] is {distance[s] if present[s] else 'none'}, not 0")
     edges = proof.edges
 
     def through(e: Edges) -> Array:
@@ -472,42 +485,219 @@ def check_distances(A: Any, source: int, distances: Any, limit: float = math.inf
 
     proof.refuse(2, edges.at_ends(is_short, np.logical_or, False), shortcut)
     tight = edges.along(lambda e: present[e.begin] & (distance[e.end] == through(e)))
-    steps = tight.search(np.array([proof.source]))
+    steps = tight.search(sources)
+    begin = ", ".join(map(str, sources))
     proof.refuse(
         3,
         present & (steps == proof.unreached),
-        lambda v: f"distance {distance[v]}, but no path from {source} is that long",
+        lambda v: f"distance {distance[v]}, but no path from {begin} is that long",
     )
     reached = edges.total(lambda e: present[e.begin])
-    return CheckReport(DISTANCE_RULES, int(present.sum()), int(steps[present].max()), reached)
+    depth = int(steps[present].max())
+    return CheckReport(proof.rules, int(present.sum()), depth, reached), distance, present
+
+
+TREE_RULES = (
+    *DISTANCE_RULES,
+    "a source is its own parent, and exactly the vertices with a distance have a parent",
+    "a parent is a vertex, joined to its child by an edge as long as their distances differ",
+    "the chain of parents of each vertex ends at a source",
+)
+
+
+def check_sssp_parents(
+    A: Any, source: Any, distances: Any, parents: Any, limit: float = math.inf
+) -> CheckReport:
+    """Prove that distances are right and parents a tree of shortest paths, or raise.
+
+    Parameters
+    ----------
+    A, source, distances, limit
+        As in `check_distances`.
+    parents : result, (n,)
+        Parent of each vertex with a distance.
+
+    Notes
+    -----
+    The rules of `TREE_RULES` suffice: by the last two a chain of parents, read backward, is a path
+    from a source whose length is the distance, which the first four prove. Without the last one
+    edges of length 0 could close a cycle of parents.
+    """
+    proof = Proof("check_sssp_parents", TREE_RULES, A, values=True)
+    sources = _sources(proof, source)
+    report, distance, reached = _prove_distances(proof, sources, distances, limit)
+    parent, present = proof.dense(parents, "parents")
+    proof.refuse(4, present != reached, lambda v: "a parent" if present[v] else "no parent")
+    is_source = np.zeros(proof.n, bool)
+    is_source[sources] = True
+    proof.refuse(4, is_source & (parent != np.arange(proof.n)), lambda v: f"parent {parent[v]}")
+    inside = np.asarray(proof.are_vertices(parent))
+    parent = np.where(present & inside, parent, -1).astype(np.int64)
+
+    def is_link(e: Edges) -> Array:
+        tight = distance[e.begin] + e.lengths == distance[e.end]
+        return np.asarray((e.begin == parent[e.end]) & tight)
+
+    linked = proof.edges.at_ends(is_link, np.logical_or, False) & reached[parent]
+    proof.refuse(5, present & ~is_source & ~linked, lambda v: f"parent {parent[v]}")
+    jump = np.where(present, parent, np.arange(proof.n))
+    for _ in range(proof.n.bit_length()):
+        jump = jump[jump]
+    proof.refuse(6, present & ~is_source[jump], lambda v: f"its chain comes to {jump[v]}")
+    return report
+
+
+FLOYD_RULES = ("a row has the distances from its vertex, and no other entry",)
+
+
+def check_floyd_warshall(A: Any, distances: Any, *, rel_tol: float = 1e-9) -> tuple[str, ...]:
+    """Prove that a matrix has the distances between all vertices, or raise.
+
+    Parameters
+    ----------
+    A : Matrix or SciPy sparse array, (n, n)
+        As in `check_distances`; small, since each row takes a relaxation.
+    distances : Matrix, (n, n)
+        The distances; a stored zero is one.
+    rel_tol : float
+        Tolerance of float lengths, over the largest of the row: sums depend on their order.
+        Distances of integers must be exact.
+
+    Notes
+    -----
+    Plain relaxation over all edges computes each row.
+    """
+    proof = Proof("check_floyd_warshall", FLOYD_RULES, A, values=True)
+    found = np.full((proof.n, proof.n), np.inf)
+    rows, cols, values = distances.to_coo()
+    found[rows, cols] = values
+    for v in range(proof.n):
+        begin = np.full(proof.n, np.inf)
+        begin[v] = 0
+        wanted = _relaxed(proof, begin)
+        largest = np.abs(wanted[np.isfinite(wanted)]).max()
+        slack = rel_tol * largest if values.dtype.kind == "f" else 0
+        bad = np.flatnonzero(~np.isclose(found[v], wanted, rtol=0, atol=slack))
+        if bad.size:
+            proof.fail(0, f"from {v} to {bad[0]}: {found[v, bad[0]]}, not {wanted[bad[0]]}")
+    return FLOYD_RULES
+
+
+CYCLE_RULES = (
+    "consecutive vertices of the cycle, which are distinct, are joined by an edge",
+    "the cycle has a negative length",
+    "without a cycle the vertices have potentials, by which no edge has a negative length",
+)
+
+
+def check_negative_cycle(A: Any, cycle: list[int] | None) -> tuple[str, ...]:
+    """Prove that a cycle has a negative length, or for None that there is none, or raise.
+
+    Parameters
+    ----------
+    A : Matrix or SciPy sparse array, (n, n)
+        Entries are lengths.
+    cycle : list of int, or None
+        Vertices, each once; an edge leads from the last one to the first.
+
+    Notes
+    -----
+    Around a cycle potentials cancel, so if each edge's length is at least the difference of its
+    ends' potentials, no cycle is negative (Johnson 1977). Plain relaxation from all vertices finds
+    potentials within n rounds if there are some.
+    """
+    proof = Proof("check_negative_cycle", CYCLE_RULES, A, values=True)
+    if cycle is None:
+        potential = _relaxed(proof, np.zeros(proof.n))
+        lower = proof.edges.at_ends(
+            lambda e: potential[e.begin] + e.lengths < potential[e.end], np.logical_or, False
+        )
+        proof.refuse(2, lower, lambda v: "its distance still decreases after n rounds")
+        return CYCLE_RULES[2:]
+    if len({*cycle}) != len(cycle):
+        proof.fail(0, f"{cycle} has a vertex twice")
+    length = math.fsum(_lengths_along(proof, [*cycle, *cycle[:1]], 0))
+    if not length < 0:
+        proof.fail(1, f"{cycle} has length {length:g}")
+    return CYCLE_RULES[:2]
+
+
+def _relaxed(proof: Proof, distance: Array) -> Array:
+    """Return distances, inf where there is none, after up to n rounds over all edges."""
+
+    def through(e: Edges) -> Array:
+        return np.asarray(distance[e.begin] + e.lengths)
+
+    for _ in range(proof.n):
+        further = np.minimum(distance, proof.edges.at_ends(through, np.minimum, np.inf))
+        if np.array_equal(further, distance):
+            break
+        distance = further
+    return distance
+
+
+def _lengths_along(proof: Proof, route: list[int], rule: int) -> list[float]:
+    """Return the lengths of the edges between consecutive vertices, or raise if one is missing."""
+    vertices = proof.vertices(route, f"{route} is not within")
+    begin, end = vertices[:-1], vertices[1:]
+    keys = np.unique(begin * proof.n + end)
+
+    def wanted(own: Slice) -> tuple[Array, ...]:
+        found = [(e.begin.astype(np.int64) * proof.n + e.end, e.lengths) for e in own.blocks()]
+        key, length = (np.concatenate(x) for x in zip(*found, strict=True))
+        kept = np.isin(key, keys)
+        return key[kept], length[kept]
+
+    known = {
+        k: x
+        for key, length in proof.edges.gather(wanted)
+        for k, x in zip(key.tolist(), length.tolist(), strict=True)
+    }
+    for u, v in zip(begin.tolist(), end.tolist(), strict=True):
+        if u * proof.n + v not in known:
+            proof.fail(rule, f"there is no edge {u} -> {v}")
+    return [known[k] for k in (begin * proof.n + end).tolist()]
 
 
 ROUTE_RULES = (
     "the path begins at the source and ends at the target",
     "consecutive vertices are joined by an edge",
-    "the number of edges is the distance",
+    "the number of edges, or with weights their length, is the distance",
 )
 
 
-def check_route(A: Any, source: int, target: int, route: list[int]) -> tuple[str, ...]:
+def check_route(
+    A: Any, source: int, target: int, route: list[int], *, weight: bool = False
+) -> tuple[str, ...]:
     """Prove that vertices are a shortest path, or raise.
 
     Parameters
     ----------
     A : graph, (n, n)
+        With `weight` as in `check_distances`.
     source, target : int
         The ends of the path.
     route : list of int
         The vertices of the path.
+    weight : bool
+        Whether values are lengths, which are summed from the source on; else each edge counts 1.
 
     Notes
     -----
-    A plain search computes the distance.
+    A plain search, or plain relaxation over all edges, computes the distance.
     """
-    proof = Proof("check_route", ROUTE_RULES, A, source)
+    proof = Proof("check_route", ROUTE_RULES, A, source, values=weight)
     vertices = proof.vertices(route, f"{route} is not within")
     if not route or (route[0], route[-1]) != (source, target):
         proof.fail(0, f"{route}, not {source} to {target}")
+    if weight:
+        begin = np.full(proof.n, np.inf)
+        begin[source] = 0
+        distance = _relaxed(proof, begin)[target]
+        length = sum(_lengths_along(proof, route, 1))
+        if length != distance:
+            proof.fail(2, f"length {length:g}, but distance {distance:g}")
+        return ROUTE_RULES
     u, v = vertices[:-1], vertices[1:]
     joined = proof.edges.have(u, v)
     if not joined.all():

@@ -664,13 +664,28 @@ def diameter(pseudo: bool, source: str | None) -> Job:
     save=False,
     source=_SOURCE,
     target=value(str, REQUIRED, "Vertex to reach.", "--target", "-t", metavar="VERTEX"),
+    weight=flag("--weight", "The path of least length over the weights, as sssp has them."),
 )
-def path(source: str, target: str) -> Job:
-    """Find a path with fewest edges between two vertices."""
+def path(source: str, target: str, weight: bool) -> Job:
+    """Find a path with fewest edges, or of least length, between two vertices."""
+    vertices = {"--source": source, "--target": target}
+
+    def call(A: Matrix, *ends: int) -> tuple[float, list[int]]:
+        route = algorithms.shortest_path(A, *ends, weight=True)
+        return algorithms.path_weight(A, route), route
+
+    def facts(found: tuple[float, list[int]], *_: int) -> dict[str, Any]:
+        return {"length": found[0], "edges_of_path": len(found[1]) - 1, "path": found[1]}
+
+    def prove(check: Any, A: Matrix, start: int, end: int, found: Any) -> None:
+        check.check_route(A, start, end, found[1], weight=True)
+
+    if weight:
+        return Job("shortest_path", facts, {}, vertices, call, prove, dup_op=SHORTEST)
     return Job(
         "shortest_path",
         lambda found, *_: {"length": len(found) - 1, "path": found},
-        vertices={"--source": source, "--target": target},
+        vertices=vertices,
     )
 
 

@@ -78,6 +78,9 @@ def test_facts(run, tmp_path):
     found = facts("diameter", "path:5", "--pseudo", "--source", 2)
     assert (found["pseudo_diameter"], {found["begin"], found["end"]}) == (4, {0, 4})
     assert facts("path", "path:5", "-s", 4, "-t", 2)["path"] == [4, 3, 2]
+    found = facts("path", weighted, "-s", 0, "-t", 2, "--weight")
+    assert (found["length"], found["edges_of_path"], found["path"]) == (1.75, 2, [0, 1, 2])
+    assert facts("path", weighted, "-s", 0, "-t", 2)["path"] == [0, 2]
     found = facts("bipartite", "grid:3x4")
     assert (found["bipartite"], found["side_0"], found["side_1"]) == (True, 6, 6)
     assert facts("bipartite", "cycle:3")["odd_cycle"] == [0, 1, 2]

@@ -22,7 +22,15 @@ from soak.__main__ import app, soak
 from soak.statements import Program
 
 #: Algorithms that refuse a graph in parts.
-MAY_REFUSE = ("diameter", "radius", "center", "periphery", "eccentricity", "shortest_path")
+MAY_REFUSE = (
+    "diameter",
+    "radius",
+    "center",
+    "periphery",
+    "eccentricity",
+    "shortest_path",
+    "path_weight",
+)
 KINDS = ("statements", "waiting", "loops", "searches", "graphs")
 
 
