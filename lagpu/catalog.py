@@ -290,6 +290,8 @@ TOPICS = {
     "order": ("what depends on what?", "`plus_pair`"),
     "core": ("which vertices are in the dense core?", "`plus_pair`"),
     "triangles": ("whose friends are friends?", "`plus_pair`"),
+    "forest": ("the cheapest edges that connect?", "`min_first`, `min_second`, `lor_second`"),
+    "pairs": ("a choice of edges without a common end?", "`min_first`, `min_second`"),
     "apart": ("a largest possible choice without two neighbours?", "`max_first`, `any_pair`"),
 }
 _ONE, _MANY, _SOME = ("source",), ("sources",), ("few",)
@@ -410,6 +412,15 @@ ALGORITHMS = (
               topic="triangles"),
     Algorithm("transitivity", (), check.check_transitivity, graph="undirected",
               measured_as="clustering", topic="triangles"),
+    Algorithm("k_truss", (), lambda A, x: check.check_k_truss(A, x, 4), "4", {"k": 4},
+              "undirected", measured_as="triangle_count", topic="core"),
+    Algorithm("minimum_spanning_forest", (), check.check_spanning_forest, graph="undirected",
+              measured_as="connected_components", topic="forest"),
+    Algorithm("minimum_spanning_forest", (),
+              lambda A, x: check.check_spanning_forest(A, x, maximum=True), "of largest weight",
+              {"maximum": True}, "undirected", measured_as="connected_components"),
+    Algorithm("maximal_matching", (), check.check_matching, f"seed {SEED}", _DRAWN,
+              measured_as="maximal_independent_set", topic="pairs"),
     Algorithm("diameter", (), check.check_diameter, graph="undirected", read=_number,
               why_not=_unconnected, slow=True, command="diameter", topic="across"),
 )  # fmt: skip

@@ -58,6 +58,7 @@ from lagpu.algorithms.structure import (
     triangle_count,
     triangles,
 )
+from lagpu.algorithms.subgraphs import k_truss, maximal_matching, minimum_spanning_forest
 
 __all__ = [
     "average_clustering",
@@ -88,7 +89,10 @@ __all__ = [
     "is_bipartite",
     "k_core",
     "k_hop",
+    "k_truss",
     "maximal_independent_set",
+    "maximal_matching",
+    "minimum_spanning_forest",
     "neighborhood",
     "pagerank",
     "path_weight",

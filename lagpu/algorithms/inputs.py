@@ -108,3 +108,22 @@ def where_any(v: Vector, name: str) -> Vector:
     """Return True at each entry of a vector."""
     found: Vector = v.apply("one").new(BOOL, name=name)
     return found
+
+
+def simple(A: Matrix, name: str) -> Matrix:
+    """Return 1 for each entry of `A` off the diagonal, or raise if the graph is directed."""
+    require_square(A)
+    A = A.select("offdiag").new().apply("one").new(INT64, name="A")
+    if not A.is_symmetric:
+        raise InvalidValue(
+            f"{name}: an edge has no reverse, so the graph is directed. "
+            "Give the undirected one, as A.ewise_add(A.T, 'max').new()."
+        )
+    return A
+
+
+def numbered(A: Matrix, name: str, size: int | None = None) -> Vector:
+    """Return the vector 0, 1, 2, ...: of the vertex numbers of `A`, or of a size in INT64."""
+    kind, size = (index_type(A), A.nrows) if size is None else (INT64, size)
+    made: Vector = Vector.from_scalar(True, size, BOOL, like=A).apply("index").new(kind, name=name)
+    return made

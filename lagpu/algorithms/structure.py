@@ -9,7 +9,7 @@ import numpy as np
 from lagpu.algebra.tables import binary, indexunary, semiring
 from lagpu.algorithms import inputs
 from lagpu.algorithms.bfs import bfs_levels_joint, bfs_parents
-from lagpu.algorithms.inputs import require_square, undirected
+from lagpu.algorithms.inputs import require_square, simple, undirected
 from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.arguments import integer
 from lagpu.dtypes import BOOL, FP64, INT32, INT64
@@ -62,7 +62,7 @@ def connected_components(A: Matrix, *, method: str = "fastsv") -> Vector:
 
 def _hook_and_shortcut(A: Matrix) -> Vector:
     """Return labels by FastSV: at the end every tree is a star, and no edge joins two trees."""
-    parents = _numbered(A, "parents")
+    parents = inputs.numbered(A, "parents")
     P = parents.selection()
     grand = parents.dup(name="grand")
     least = Vector(parents.dtype, A.nrows, like=A, name="least")
@@ -73,13 +73,6 @@ def _hook_and_shortcut(A: Matrix) -> Vector:
         parents(accum=binary.min) << least
         parents(accum=binary.min) << grand
     return parents
-
-
-def _numbered(A: Matrix, name: str) -> Vector:
-    """Return the vector of vertex numbers."""
-    full = Vector.from_scalar(True, A.nrows, BOOL, like=A)
-    made: Vector = full.apply("index").new(inputs.index_type(A), name=name)
-    return made
 
 
 def _one_by_one(A: Matrix) -> Vector:
@@ -126,7 +119,7 @@ def strongly_connected_components(A: Matrix) -> Vector:
     n, kind = A.nrows, inputs.index_type(A)
     A = A.select("offdiag").new(name="A")
     rest = Vector.from_scalar(True, n, BOOL, like=A, name="rest")
-    own = _numbered(A, "own")
+    own = inputs.numbered(A, "own")
     labels = Vector(kind, n, like=A, name="labels")
     entered = Vector(BOOL, n, like=A, name="entered")
     while rest.nvals:
@@ -601,7 +594,7 @@ def triangle_count(A: Matrix) -> int:
     >>> triangle_count(complete(5, backend="cpu"))
     10
     """
-    return _count(_simple(A, "triangle_count"))
+    return _count(simple(A, "triangle_count"))
 
 
 def triangles(A: Matrix, nodes: Any = None) -> Vector:
@@ -631,7 +624,7 @@ def triangles(A: Matrix, nodes: Any = None) -> Vector:
     >>> triangles(A).to_dense().tolist()
     [1, 1, 1, 0]
     """
-    A = _simple(A, "triangles")
+    A = simple(A, "triangles")
     count = Vector.from_scalar(0, A.nrows, INT64, like=A, name="triangles")
     count(accum=binary.plus) << _of_each(A)
     return _of(A, count, nodes, "triangles: nodes")
@@ -667,7 +660,7 @@ def clustering(A: Matrix, nodes: Any = None) -> Vector:
     >>> clustering(complete(3, backend="cpu")).to_dense().tolist()
     [1.0, 1.0, 1.0]
     """
-    A = _simple(A, "clustering")
+    A = simple(A, "clustering")
     share = Vector.from_scalar(0, A.nrows, FP64, like=A, name="share")
     twice = _of_each(A).apply(binary.times, right=2).new()
     share(twice.S) << twice.ewise_mult(_ordered_pairs(A), binary.truediv)
@@ -734,21 +727,9 @@ def transitivity(A: Matrix) -> float:
     >>> transitivity(complete(4, backend="cpu")), transitivity(star(4, backend="cpu"))
     (1.0, 0.0)
     """
-    A = _simple(A, "transitivity")
+    A = simple(A, "transitivity")
     pairs = _ordered_pairs(A).reduce("plus").new().value
     return 6 * _count(A) / pairs if pairs else 0.0
-
-
-def _simple(A: Matrix, name: str) -> Matrix:
-    """Return 1 for each entry of `A` off the diagonal, or raise if the graph is directed."""
-    require_square(A)
-    A = A.select("offdiag").new().apply("one").new(INT64, name="A")
-    if not A.is_symmetric:
-        raise InvalidValue(
-            f"{name}: an edge has no reverse, so the graph is directed. "
-            "Give the undirected one, as A.ewise_add(A.T, 'max').new()."
-        )
-    return A
 
 
 def _of(A: Matrix, numbers: Vector, nodes: Any, what: str) -> Vector:

@@ -53,6 +53,7 @@ from lagpu.check.structure import (
     check_triangle_count,
     check_triangles,
 )
+from lagpu.check.subgraphs import check_k_truss, check_matching, check_spanning_forest
 
 __all__ = [
     "CheckReport",
@@ -68,9 +69,11 @@ __all__ = [
     "check_independent_set",
     "check_k_core",
     "check_k_hop",
+    "check_k_truss",
     "check_levels",
     "check_levels_joint",
     "check_levels_multi",
+    "check_matching",
     "check_negative_cycle",
     "check_odd_cycle",
     "check_pagerank",
@@ -80,6 +83,7 @@ __all__ = [
     "check_remoteness",
     "check_route",
     "check_sides",
+    "check_spanning_forest",
     "check_sssp_parents",
     "check_topological_levels",
     "check_topological_order",

@@ -46,6 +46,8 @@ def graphs_for(row):
         return [TREE]
     if row.graph == "weighted":
         return [WEIGHTED, WEIGHTED.dup(FP64), HUBS]
+    if name in ("k_truss", "minimum_spanning_forest"):
+        return [HUBS, SPARSE, WEIGHTED]
     undirected = {
         "maximal_independent_set",
         "bipartite_sides",

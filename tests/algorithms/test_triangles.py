@@ -16,6 +16,7 @@ from lagpu.algorithms import (
     triangle_count,
     triangles,
 )
+from lagpu.algorithms.inputs import simple
 from lagpu.backends.gpu.storage import forms
 from lagpu.check import (
     check_clustering,
@@ -82,7 +83,7 @@ def test_hubs_are_the_last_vertices(backend, shift):
     hubs = [(u, v) for u in range(3) for v in range(u + 1, 100)]
     moved = ((np.array(hubs + random_edges(100, 60, 5)) + shift) % 100).tolist()
     A = matrix(100, both_ways([tuple(edge) for edge in moved]), backend)
-    whole = triangles_module._simple(A, "")
+    whole = simple(A, "")
     degree = np.diff(whole.to_csc()[0])
     assert degree.max() * whole.nrows > triangles_module._HUB * whole.nvals
     rows, cols, _ = triangles_module._upward(whole).to_coo()

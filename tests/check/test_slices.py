@@ -129,6 +129,10 @@ CHECKS = {
         lambda A: algorithms.maximal_independent_set(A.ewise_add(A.T, "lor").new(), seed=1),
         members, check.check_independent_set,
     ),
+    "a matching of directed edges": (
+        ONE_WAY, {}, lambda A: algorithms.maximal_matching(A, order="rows"), near,
+        check.check_matching,
+    ),
 }  # fmt: skip
 
 #: Proofs that look at all edges many times, so that on a grid a few faults must do.
