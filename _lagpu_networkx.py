@@ -12,6 +12,8 @@ _SIMPLE = "For undirected graphs without parallel edges; weights are left to Net
 _ORDER = "The order is NetworkX'. Functions that sort neighbours are left to NetworkX."
 _ANY_PATH = "Of several shortest paths it may be another one."
 _ONE_EACH = "Without parallel edges."
+_ANY_PATH = "Of several shortest paths it may be another one."
+_ONE_EACH = "Without parallel edges."
 _ASCENDING = "Nodes of equal distance come in the order of the graph."
 _FUNCTIONS = {
     "adjacency_matrix": "",
@@ -65,6 +67,7 @@ _FUNCTIONS = {
     "ego_graph": "Without ``undirected=True``.",
     "fast_could_be_isomorphic": "",
     "faster_could_be_isomorphic": "",
+    "find_negative_cycle": "Of several cycles it may be another one.",
     "floyd_warshall": "Cycles of negative length are left to NetworkX.",
     "floyd_warshall_numpy": "",
     "floyd_warshall_predecessor_and_distance": "Cycles of negative length are left to NetworkX.",
@@ -97,15 +100,22 @@ _FUNCTIONS = {
     "is_weakly_connected": "",
     "isolates": "",
     "k_core": "The core numbers alone are lagpu's.",
+    "k_truss": "For undirected graphs without parallel edges.",
     "laplacian_matrix": "",
     "lowest_common_ancestor": "Of several lowest ones it may be another one.",
     "maximal_independent_set": "With a seed the set is the one that NetworkX draws.",
+    "maximal_matching": "",
+    "maximum_spanning_edges": "By Kruskal's algorithm, the default. " + _SIMPLE,
+    "maximum_spanning_tree": "By Kruskal's algorithm, the default. " + _SIMPLE,
+    "minimum_spanning_edges": "By Kruskal's algorithm, the default. " + _SIMPLE,
+    "minimum_spanning_tree": "By Kruskal's algorithm, the default. " + _SIMPLE,
     "mixing_expansion": "",
     "modularity_matrix": "",
-    "multi_source_dijkstra": "From one node. " + _ANY_PATH,
-    "multi_source_dijkstra_path": "From one node. " + _ANY_PATH,
-    "multi_source_dijkstra_path_length": "From one node. " + _ASCENDING,
+    "multi_source_dijkstra": _ANY_PATH,
+    "multi_source_dijkstra_path": _ANY_PATH,
+    "multi_source_dijkstra_path_length": _ASCENDING,
     "mutual_weight": _ONE_EACH,
+    "negative_edge_cycle": "",
     "node_boundary": "",
     "node_connected_component": "",
     "node_expansion": "",

@@ -321,6 +321,22 @@ class Degrees:
         return found[self.ends, weight]
 
 
+def once(G: Graph, *others: Array) -> tuple[Array, ...]:
+    """Return rows and columns of the edges, and entries of other arrays, an undirected edge once.
+
+    They come in the order of ``G.edges`` of NetworkX.
+    """
+    rows, cols = G.along()
+    kept = np.full(len(rows), True) if G.is_directed() else rows <= cols
+    return tuple(x[kept] for x in (rows, cols, *others))
+
+
+def pairs(G: Graph, rows: Array, cols: Array) -> Iterator[tuple[Any, Any]]:
+    """Return an iterator over the nodes of rows and columns."""
+    nodes = G.nodes
+    return ((nodes[u], nodes[v]) for u, v in zip(rows.tolist(), cols.tolist(), strict=True))
+
+
 def convert_from_nx(
     graph: Any,
     *,

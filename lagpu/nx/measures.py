@@ -6,6 +6,7 @@ Where lagpu has the parts, the rest is NetworkX' own text over them.
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -13,11 +14,14 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from lagpu import algorithms
 from lagpu.algebra.tables import semiring
+from lagpu.errors import CycleFound
 from lagpu.host import memory
 from lagpu.host.columns import listed
 from lagpu.nx.answers import answers, by_text
-from lagpu.nx.graph import Graph, empty_like
+from lagpu.nx.graph import Graph, empty_like, once, pairs
+from lagpu.nx.paths import lengths_matrix
 
 Array = np.ndarray[Any, Any]
 
@@ -116,15 +120,8 @@ def reciprocity(G: Graph, nodes: Any) -> Any:
 def s_metric(G: Graph) -> float:
     """Return the sum over all edges of the product of the degrees of their ends."""
     degree = np.array([d for _, d in G.degree])
-    rows, cols = _once(G)
+    rows, cols = once(G)
     return float(degree[rows] @ degree[cols])
-
-
-def _once(G: Graph, *others: Array) -> tuple[Array, ...]:
-    """Return rows and columns of each edge, and entries of other arrays, each edge once."""
-    rows, cols = G.along()
-    kept = np.full(len(rows), True) if G.is_directed() else rows <= cols
-    return tuple(x[kept] for x in (rows, cols, *others))
 
 
 @answers(not_for=("directed", "multigraph"))
@@ -181,7 +178,7 @@ def edge_boundary(
     if data not in (False, None):
         found = G.weights(data)
         values = [] if found is None else found[places[kept]].tolist()
-    ends = _named(G, rows[kept], cols[kept])
+    ends = pairs(G, rows[kept], cols[kept])
     if data is False:
         return ends
     return ((*pair, value) for pair, value in zip(ends, values, strict=False))
@@ -209,7 +206,7 @@ def inter_community_edges(G: Graph, partition: Any) -> int:
     label = np.empty(len(G), np.int64)
     for k, part in enumerate(parts):
         label[[G.index[node] for node in part]] = k
-    rows, cols = _once(G)
+    rows, cols = once(G)
     return int((label[rows] != label[cols]).sum())
 
 
@@ -239,7 +236,7 @@ def _places(G: Graph, nodelist: Any) -> Array:
 
 def _between(G: Graph, places: Array, weight: Any) -> tuple[Array, Array, Array]:
     """Return row, column and weight of each edge that joins nodes with a place, once."""
-    rows, cols, values = _once(G, _weights(G, weight))
+    rows, cols, values = once(G, _weights(G, weight))
     rows, cols = places[rows], places[cols]
     kept = (rows >= 0) & (cols >= 0)
     return rows[kept], cols[kept], _some(values, kept)
@@ -379,7 +376,15 @@ def to_numpy_array(
 @answers(quick=True)
 def floyd_warshall(G: Graph, weight: Any) -> dict[Any, dict[Any, Any]]:
     """Return the distances of all pairs of nodes, infinite if there is no path."""
-    return floyd_warshall_predecessor_and_distance(G, weight)[1]
+    try:
+        found = algorithms.floyd_warshall(lengths_matrix(G, weight))
+    except CycleFound as error:
+        raise NotImplementedError("lagpu: a cycle of negative length") from error
+    n, (rows, cols, values) = len(G), found.to_coo()
+    lengths = [dict.fromkeys(G.nodes, math.inf) for _ in range(n)]
+    for u, v, x in zip(rows.tolist(), cols.tolist(), values.tolist(), strict=True):
+        lengths[u][G.nodes[v]] = x
+    return G.named(lengths)
 
 
 @answers(quick=True)
@@ -428,11 +433,6 @@ def _made(G: Graph, nodes: Iterable[Any], edges: Iterable[Any]) -> Any:
     return R
 
 
-def _named(G: Graph, rows: Array, cols: Array) -> Iterator[tuple[Any, Any]]:
-    nodes = G.nodes
-    return ((nodes[u], nodes[v]) for u, v in zip(rows.tolist(), cols.tolist(), strict=True))
-
-
 @answers(quick=True)
 def complement(G: Graph) -> Any:
     """Return the graph of the edges that are not there, without self-loops."""
@@ -441,7 +441,7 @@ def complement(G: Graph) -> Any:
     free = np.full((n, n), True)
     np.fill_diagonal(free, False)
     free[G.along()] = False
-    return _made(G, G.nodes, _named(G, *np.nonzero(free)))
+    return _made(G, G.nodes, pairs(G, *np.nonzero(free)))
 
 
 def _shared(G: Graph, H: Graph) -> tuple[Array, Array]:
@@ -459,16 +459,16 @@ def _shared(G: Graph, H: Graph) -> tuple[Array, Array]:
 @answers(quick=True, not_for=("multigraph",))
 def difference(G: Graph, H: Graph) -> Any:
     """Return the graph of the edges of `G` that are not in `H`."""
-    rows, cols, both = _once(G, _shared(G, H)[0])
-    return _made(G, G.nodes, _named(G, rows[~both], cols[~both]))
+    rows, cols, both = once(G, _shared(G, H)[0])
+    return _made(G, G.nodes, pairs(G, rows[~both], cols[~both]))
 
 
 @answers(quick=True, not_for=("multigraph",))
 def symmetric_difference(G: Graph, H: Graph) -> Any:
     """Return the graph of the edges of one of two graphs alone."""
     R = difference(G, H)
-    rows, cols, both = _once(H, _shared(G, H)[1])
-    R.add_edges_from(_named(H, rows[~both], cols[~both]))
+    rows, cols, both = once(H, _shared(G, H)[1])
+    R.add_edges_from(pairs(H, rows[~both], cols[~both]))
     return R
 
 
@@ -477,6 +477,6 @@ def intersection(G: Graph, H: Graph) -> Any:
     """Return the graph of the nodes and edges that two graphs share."""
     if G.is_directed() != H.is_directed():
         raise nx.NetworkXError("All graphs must be directed or undirected.")
-    theirs = set(_named(H, *H.along()))
-    edges = (edge for edge in _named(G, *_once(G)) if edge in theirs)
+    theirs = set(pairs(H, *H.along()))
+    edges = (edge for edge in pairs(G, *once(G)) if edge in theirs)
     return _made(G, [node for node in G.nodes if node in H], edges)

@@ -11,6 +11,7 @@ import numpy as np
 
 from lagpu import algorithms
 from lagpu.algorithms import betweenness
+from lagpu.core import Matrix
 from lagpu.dtypes import INT64
 from lagpu.errors import CycleFound, NoPath
 from lagpu.host.columns import listed
@@ -173,7 +174,7 @@ def _paths(G: Graph, start: int, cutoff: Any, *, back: bool = False) -> dict[Any
     order, parents, _ = visited(G, [start], cutoff, back=back)
     above = np.full(len(G), -1)
     above[order] = parents
-    return _followed(G, order, above, back)
+    return _followed(G, [start], order, above, back=back)
 
 
 @answers(quick=True)
@@ -243,41 +244,58 @@ def average_shortest_path_length(G: Graph) -> float:
 _NOT_FOUND, _NO_SOURCE = "Node {} not found in graph", "Source {} not in G"
 
 
-def _distances(
-    G: Graph, start: int, weight: Any, *, cutoff: Any = None, nearest: bool
-) -> tuple[Array, Array]:
-    """Return the vertices that are reached, the first one first, and their distances, ascending.
-
-    Of parallel edges the shortest counts. `nearest`: no length may be negative, as for Dijkstra's
-    algorithm.
-    """
+def lengths_matrix(G: Graph, weight: Any) -> Matrix:
+    """Return the matrix of lengths, of parallel edges the shortest."""
     values = G.weights(weight)
     if values is not None and values.dtype.kind == "f" and np.isnan(values).any():
         raise NotImplementedError("lagpu: lengths that are NaN")  # min would pass over them
+    return G.matrix(weight, "min")
+
+
+def _distances(
+    G: Graph,
+    starts: list[int],
+    weight: Any,
+    *,
+    cutoff: Any = None,
+    target: int | None = None,
+    nearest: bool,
+) -> tuple[Array, Array]:
+    """Return the vertices that are reached, the first ones first, and their distances, ascending.
+
+    `nearest`: no length may be negative, as for Dijkstra's algorithm, which ends at a target.
+    """
+    A, values = lengths_matrix(G, weight), G.weights(weight)
     if nearest and values is not None and values.size and values.min() < 0:
         raise NotImplementedError("lagpu: Dijkstra's algorithm with negative weights")
     bounded = nearest and cutoff is not None and cutoff >= 0
     try:
-        limit = float(cutoff) if bounded else None
-        found = algorithms.bellman_ford(G.matrix(weight, "min"), start, limit=limit)
+        limit, goal = float(cutoff) if bounded else None, target if nearest else None
+        found = algorithms.bellman_ford(A, starts, limit=limit, target=goal)
     except CycleFound as error:
         raise nx.NetworkXUnbounded("Negative cycle detected.") from error
     reached, distances = found.to_coo()
-    kept = reached != start
+    kept = ~np.isin(reached, starts)
     if cutoff is not None and cutoff != math.inf:
         kept &= distances <= cutoff
     reached, distances = reached[kept], distances[kept]
     order = np.argsort(distances, kind="stable")
-    zero = np.zeros(1, distances.dtype)
-    return np.append(start, reached[order]), np.append(zero, distances[order])
+    zeros = np.zeros(len(starts), distances.dtype)
+    return np.append(starts, reached[order]), np.append(zeros, distances[order])
 
 
-def _by_nodes(G: Graph, reached: Array, distances: Array) -> dict[Any, Any]:
-    return G.named(distances.tolist(), reached.tolist()) | {G.nodes[reached[0]]: 0}
+def _by_nodes(G: Graph, starts: list[int], reached: Array, distances: Array) -> dict[Any, Any]:
+    found = G.named(distances.tolist(), reached.tolist())
+    return found | {G.nodes[v]: 0 for v in starts}
 
 
 def _routes(
-    G: Graph, weight: Any, reached: Array, distances: Array, target: int | None = None
+    G: Graph,
+    starts: list[int],
+    weight: Any,
+    reached: Array,
+    distances: Array,
+    target: int | None = None,
 ) -> dict[Any, list[Any]]:
     """Return the nodes of a shortest path to each vertex, or to one, with the fewest edges.
 
@@ -290,25 +308,30 @@ def _routes(
     d[reached], known[reached] = distances, True
     on = known[rows] & known[cols] & (d[rows] + values == d[cols])
     ptr = np.append(0, np.cumsum(np.bincount(rows[on], minlength=n)))
-    order, parents = ordered(Ordered(ptr, cols[on]), reached[:1])
+    order, parents = ordered(Ordered(ptr, cols[on]), np.array(starts))
     if len(order) < len(reached):
         raise NotImplementedError("lagpu: distances that no path has")
-    return _followed(G, order if target is None else _back(parents, target), parents)
+    if target is not None:
+        order = np.array(_up(parents, starts, target))
+        starts = order[:1].tolist()
+    return _followed(G, starts, order, parents)
 
 
-def _back(parents: Array, target: int) -> Array:
-    """Return the vertices of a path in a tree, the root first."""
+def _up(parents: Array, starts: list[int], target: int) -> list[int]:
+    """Return the vertices of the path in a tree, the root first."""
     path = [target]
-    while parents[path[-1]] >= 0:
+    while path[-1] not in starts:
         path.append(int(parents[path[-1]]))
-    return np.array(path[::-1])
+    return path[::-1]
 
 
-def _followed(G: Graph, order: Array, parents: Array, back: bool = False) -> dict[Any, list[Any]]:
-    """Return the nodes of the path to each vertex, or back; a parent comes before its child."""
-    nodes, first = G.nodes, G.nodes[order[0]]
-    found = {first: [first]}
-    for v, parent in zip(order[1:].tolist(), parents[order[1:]].tolist(), strict=True):
+def _followed(
+    G: Graph, starts: list[int], order: Array, parents: Array, *, back: bool = False
+) -> dict[Any, list[Any]]:
+    """Return the nodes of the path to each vertex, or back; the first ones come first in order."""
+    nodes, rest = G.nodes, order[len(starts) :]
+    found = {nodes[v]: [nodes[v]] for v in starts}
+    for v, parent in zip(rest.tolist(), parents[rest].tolist(), strict=True):
         before = found[nodes[parent]]
         found[nodes[v]] = [nodes[v], *before] if back else [*before, nodes[v]]
     return found
@@ -316,33 +339,33 @@ def _followed(G: Graph, order: Array, parents: Array, back: bool = False) -> dic
 
 def _lengths_and_routes(
     G: Graph,
-    start: int,
+    starts: list[int],
     target: Any,
     weight: Any,
     nearest: bool,
     unreached: str,
     cutoff: Any = None,
 ) -> Any:
-    """Return distances and paths from a vertex by nodes, or those of one node."""
-    reached, distances = _distances(G, start, weight, cutoff=cutoff, nearest=nearest)
-    if target is None:
-        return _by_nodes(G, reached, distances), _routes(G, weight, reached, distances)
-    end = G.find(target)
-    at = np.flatnonzero(reached == end) if end is not None else reached[:0]
+    """Return distances and paths by nodes, or those of one node."""
+    end = None if target is None else G.find(target)
+    if target is not None and end is None:
+        raise nx.NetworkXNoPath(unreached)
+    reached, distances = _distances(G, starts, weight, cutoff=cutoff, target=end, nearest=nearest)
+    if end is None:
+        lengths = _by_nodes(G, starts, reached, distances)
+        return lengths, _routes(G, starts, weight, reached, distances)
+    at = np.flatnonzero(reached == end)
     if not at.size:
         raise nx.NetworkXNoPath(unreached)
-    path = _routes(G, weight, reached, distances, end)[target]
+    path = _routes(G, starts, weight, reached, distances, end)[target]
     return distances[at[0]].item(), path
 
 
-def _only(G: Graph, sources: Any) -> int:
-    """Return the vertex of the one source."""
+def _starts(G: Graph, sources: Any) -> list[int]:
+    """Return the vertices of sources."""
     if not sources:
         raise ValueError("sources must not be empty")
-    starts = [require(G, node, _NOT_FOUND) for node in sources]
-    if len(starts) > 1:
-        raise NotImplementedError("lagpu: distances from several nodes over weights")
-    return starts[0]
+    return list(dict.fromkeys(require(G, node, _NOT_FOUND) for node in sources))
 
 
 @answers()
@@ -350,18 +373,18 @@ def multi_source_dijkstra_path_length(
     G: Graph, sources: Any, cutoff: Any, weight: Any
 ) -> dict[Any, Any]:
     """Return the distance of each node from the nearest of some, over weights that are >= 0."""
-    return _by_nodes(G, *_distances(G, _only(G, sources), weight, cutoff=cutoff, nearest=True))
+    starts = _starts(G, sources)
+    return _by_nodes(G, starts, *_distances(G, starts, weight, cutoff=cutoff, nearest=True))
 
 
 @answers()
 def multi_source_dijkstra(G: Graph, sources: Any, target: Any, cutoff: Any, weight: Any) -> Any:
     """Return distance and path of each node, or of one, from the nearest of some."""
-    start = _only(G, sources)
+    starts = _starts(G, sources)
     if target in sources:
         return 0, [target]
-    return _lengths_and_routes(
-        G, start, target, weight, True, f"No path to {target}.", cutoff=cutoff
-    )
+    none = f"No path to {target}."
+    return _lengths_and_routes(G, starts, target, weight, True, none, cutoff)
 
 
 @answers()
@@ -372,7 +395,7 @@ def bidirectional_dijkstra(G: Graph, source: Any, target: Any, weight: Any) -> A
     if source == target:
         return 0, [source]
     none = f"No path between {source} and {target}."
-    return _lengths_and_routes(G, start, target, weight, True, none)
+    return _lengths_and_routes(G, [start], target, weight, True, none)
 
 
 @answers()
@@ -383,13 +406,14 @@ def single_source_bellman_ford(G: Graph, source: Any, target: Any, weight: Any) 
         return 0, [source]
     start = require(G, source, _NO_SOURCE)
     none = f"Node {target} not reachable from {source}"
-    return _lengths_and_routes(G, start, target, weight, False, none)
+    return _lengths_and_routes(G, [start], target, weight, False, none)
 
 
 @answers()
 def single_source_bellman_ford_path_length(G: Graph, source: Any, weight: Any) -> dict[Any, Any]:
     """Return the distance of each node from a node."""
-    return _by_nodes(G, *_distances(G, require(G, source, _NO_SOURCE), weight, nearest=False))
+    starts = [require(G, source, _NO_SOURCE)]
+    return _by_nodes(G, starts, *_distances(G, starts, weight, nearest=False))
 
 
 @answers()
@@ -412,10 +436,36 @@ def _between(
     """Return the distance of two nodes, or raise with NetworkX' words, which differ."""
     if source == target:
         return 0
-    found = _by_nodes(G, *_distances(G, start, weight, nearest=nearest))
-    if target not in G or target not in found:
-        raise nx.NetworkXNoPath(unreached.format(target, source))
-    return found[target]
+    end, none = G.find(target), unreached.format(target, source)
+    if end is None:
+        raise nx.NetworkXNoPath(none)
+    reached, distances = _distances(G, [start], weight, target=end, nearest=nearest)
+    for v, distance in zip(reached.tolist(), distances.tolist(), strict=True):
+        if v == end:
+            return distance
+    raise nx.NetworkXNoPath(none)
+
+
+@answers()
+def find_negative_cycle(G: Graph, source: Any, weight: Any) -> list[Any]:
+    """Return the nodes of a cycle of negative length that a node reaches, the first one twice."""
+    start = require(G, source, _NO_SOURCE)
+    try:
+        found = algorithms.find_negative_cycle(lengths_matrix(G, weight), start)
+    except CycleFound as error:
+        raise NotImplementedError(f"lagpu: {error}") from error
+    if found is None:
+        raise nx.NetworkXError("No negative cycles detected.")
+    return [G.nodes[v] for v in (*found, found[0])]
+
+
+@answers()
+def negative_edge_cycle(G: Graph, weight: Any, heuristic: bool) -> bool:
+    """Return True if there is a cycle of negative length."""
+    try:
+        return algorithms.find_negative_cycle(lengths_matrix(G, weight)) is not None
+    except CycleFound as error:
+        raise NotImplementedError(f"lagpu: {error}") from error
 
 
 by_text(

@@ -16,10 +16,11 @@ from lagpu.backends.processes import of_all
 from lagpu.core import Matrix
 from lagpu.errors import CycleFound, NoPath, NotConverged
 from lagpu.nx.answers import NETWORKX, answers
-from lagpu.nx.graph import Graph
+from lagpu.nx.graph import Graph, once, pairs
 from lagpu.nx.paths import generations, levels_from, require
 
 Array = np.ndarray[Any, Any]
+_SIMPLE = ("directed", "multigraph")
 
 
 def _labels(G: Graph) -> Array:
@@ -128,6 +129,94 @@ def k_core(G: Graph, k: Any, core_number: Any) -> Any:
 
 
 _core_number = core_number  # the function; an argument of `k_core` hides its name
+
+
+@answers(not_for=_SIMPLE)
+def k_truss(G: Graph, k: Any) -> Any:
+    """Return the k-truss as a NetworkX graph with all attributes."""
+    if G.has_loops:
+        raise nx.NetworkXNotImplemented(
+            "Input graph has self loops which is not permitted; "
+            "Consider using G.remove_edges_from(nx.selfloop_edges(G))."
+        )
+    found = algorithms.k_truss(G.matrix(), max(0, k)).to_coo()
+    rows, cols = once(G)
+    gone = ~np.isin(rows * len(G) + cols, found[0] * len(G) + found[1])
+    H = G.whole.copy()
+    H.remove_edges_from(pairs(G, rows[gone], cols[gone]))
+    H.remove_nodes_from(list(nx.isolates(H)))
+    return H
+
+
+def _ranked(G: Graph, keys: Array) -> tuple[Matrix, Array, Array]:
+    """Return the matrix of the places of edges in the order of keys, and their rows and columns.
+
+    Equal keys keep NetworkX' order, so NetworkX' greedy algorithm has the same result.
+    """
+    rows, cols, keys = once(G, keys)
+    order = np.argsort(keys, kind="stable")
+    rows, cols = rows[order], cols[order]
+    place, n, kept = np.arange(len(rows)), len(G), rows != cols
+    ends = np.r_[rows[kept], cols[kept]], np.r_[cols[kept], rows[kept]]
+    places = np.r_[place[kept], place[kept]]
+    A = Matrix.from_coo(*ends, places, nrows=n, ncols=n, dup_op="min", like=G.matrix())
+    return A, rows, cols
+
+
+@answers(not_for=_SIMPLE)
+def maximal_matching(G: Graph) -> set[tuple[Any, Any]]:
+    """Return edges without a common end, to which none can be added, as NetworkX takes them."""
+    A, rows, cols = _ranked(G, np.zeros(len(G.edges.cols)))
+    mates = algorithms.maximal_matching(A.apply("ainv").new(), order="weight").to_dense(-1)
+    kept = mates[rows] == cols
+    return set(pairs(G, rows[kept], cols[kept]))
+
+
+def _spanning(G: Graph, weight: Any, sign: int) -> tuple[Array, Array]:
+    """Return (row, column) of the edges of a spanning forest, in Kruskal's order."""
+    values = G.numbers(weight)
+    if np.isnan(values).any():
+        raise NotImplementedError("lagpu: weights that are NaN")
+    A, rows, cols = _ranked(G, sign * values)
+    at = np.unique(algorithms.minimum_spanning_forest(A).to_coo()[2])
+    return rows[at], cols[at]
+
+
+def _spanning_edges(G: Graph, weight: Any, data: Any, sign: int) -> Iterator[Any]:
+    ends = pairs(G, *_spanning(G, weight, sign))
+    return iter([(u, v, G.whole[u][v]) for u, v in ends] if data else list(ends))
+
+
+def _spanning_tree(G: Graph, weight: Any, sign: int) -> Any:
+    T = G.whole.__class__()
+    T.graph.update(G.whole.graph)
+    T.add_nodes_from(G.whole.nodes.items())
+    T.add_edges_from(_spanning_edges(G, weight, True, sign))
+    return T
+
+
+@answers(not_for=_SIMPLE, algorithm=("kruskal",), data=(True, False), iterator=True)
+def minimum_spanning_edges(G: Graph, weight: Any, data: bool) -> Iterator[Any]:
+    """Return an iterator over the edges of a spanning forest of least weight, ascending."""
+    return _spanning_edges(G, weight, data, 1)
+
+
+@answers(not_for=_SIMPLE, algorithm=("kruskal",), data=(True, False), iterator=True)
+def maximum_spanning_edges(G: Graph, weight: Any, data: bool) -> Iterator[Any]:
+    """Return an iterator over the edges of a spanning forest of largest weight, descending."""
+    return _spanning_edges(G, weight, data, -1)
+
+
+@answers(not_for=_SIMPLE, algorithm=("kruskal",))
+def minimum_spanning_tree(G: Graph, weight: Any) -> Any:
+    """Return a spanning forest of least weight as a NetworkX graph with all attributes."""
+    return _spanning_tree(G, weight, 1)
+
+
+@answers(not_for=_SIMPLE, algorithm=("kruskal",))
+def maximum_spanning_tree(G: Graph, weight: Any) -> Any:
+    """Return a spanning forest of largest weight as a NetworkX graph with all attributes."""
+    return _spanning_tree(G, weight, -1)
 
 
 @answers(not_for=("directed",))
@@ -368,9 +457,6 @@ def _extreme(G: Graph, extreme: Callable[[Iterable[int]], int]) -> list[Any]:
     found = eccentricity(G)
     wanted = extreme(found.values())
     return [node for node, value in found.items() if value == wanted]
-
-
-_SIMPLE = ("directed", "multigraph")
 
 
 def _of(G: Graph, values: list[Any], nodes: Any) -> Any:

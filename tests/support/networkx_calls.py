@@ -52,7 +52,10 @@ ANY_ORDER = {
     "generalized_degree": [(), (NODE,), (SOME,)],
     "single_target_shortest_path_length": [(NODE,), (NODE, 1), (OTHER,)],
     "single_source_dijkstra_path_length": [(NODE, None, "w"), (NODE, 3, "w"), (OTHER, None, "w")],
-    "multi_source_dijkstra_path_length": [([NODE], None, "w"), ([], None, "w"), ([OTHER], 2, "w")],
+    "multi_source_dijkstra_path_length": [
+        *[([NODE], None, "w"), ([], None, "w"), ([OTHER], 2, "w"), (SOME, None, "w")],
+        *[(SOME, 2, "w"), (SOME, -1, "w")],
+    ],
     "all_pairs_dijkstra_path_length": [(None, "w")],
     "dijkstra_path_length": [(NODE, OTHER, "w"), (NODE, NODE, "w"), (OTHER, NODE, "w")],
     "single_source_bellman_ford_path_length": [(NODE, "w"), (NODE, "sign"), (OTHER, "w")],
@@ -149,6 +152,13 @@ ANY_ORDER = {
     "bethe_hessian_matrix": [(), (1.5, ALL)],
     "modularity_matrix": [(), (ALL, "w")],
     "directed_modularity_matrix": [(), (ALL, "w")],
+    "negative_edge_cycle": [(), ("w",), ("sign",)],
+    "k_truss": [(0,), (2,), (3,), (4,), (2.5,)],
+    "maximal_matching": [()],
+    "minimum_spanning_edges": [("kruskal", "w"), ("kruskal", "w", True, False), ("prim", "w")],
+    "maximum_spanning_edges": [("kruskal", "w"), ("kruskal", "sign", True, False)],
+    "minimum_spanning_tree": [("w",), ("sign",), ("w", "boruvka")],
+    "maximum_spanning_tree": [("w",), ("sign",)],
     "google_matrix": [(), (0.5, None, ALL, "w"), (0.85, {NODE: 1}), (0.85, {OTHER: 0})],
 }
 #: Of several shortest paths it may be another one: what is left when each path is its length.
@@ -164,7 +174,7 @@ PATHS = {
     "single_source_dijkstra": [(NODE, None, None, "w"), (NODE, OTHER, 2, "w"), (OTHER,)],
     "single_source_dijkstra_path": [(NODE, None, "w"), (NODE, 2, "w"), (NODE, -1, "w"), (OTHER,)],
     "multi_source_dijkstra": [([NODE], None, None, "w"), ([NODE], OTHER, None, "w"), ([],)],
-    "multi_source_dijkstra_path": [([NODE], None, "w"), ([OTHER],), ([],)],
+    "multi_source_dijkstra_path": [([NODE], None, "w"), ([OTHER],), ([],), ([NODE, NODE],)],
     "bidirectional_dijkstra": [(NODE, OTHER, "w"), (NODE, NODE, "w"), (OTHER, NODE, "w")],
     "dijkstra_path": [(NODE, OTHER, "w"), (NODE, NODE, "w"), (OTHER, NODE, "w")],
     "all_pairs_dijkstra": [(None, "w"), (2, "w")],
@@ -177,6 +187,7 @@ PATHS = {
 #: These choose among several right results, for which there are tests of their own.
 OTHERS = {
     "all_pairs_lowest_common_ancestor",
+    "find_negative_cycle",
     "lowest_common_ancestor",
     "maximal_independent_set",
     "strongly_connected_components",
