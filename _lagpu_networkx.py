@@ -11,11 +11,16 @@ _EDGES = "Edges count 1: weights are left to NetworkX."
 _SIMPLE = "For undirected graphs without parallel edges; weights are left to NetworkX."
 _ORDER = "The order is NetworkX'. Functions that sort neighbours are left to NetworkX."
 _ANY_PATH = "Of several shortest paths it may be another one."
+_KRUSKAL = "By Kruskal's algorithm, for undirected graphs without parallel edges."
+_SIMILAR = "Without self-loops."
 _ONE_EACH = "Without parallel edges."
 _ANY_PATH = "Of several shortest paths it may be another one."
+_KRUSKAL = "By Kruskal's algorithm, for undirected graphs without parallel edges."
+_SIMILAR = "Without self-loops."
 _ONE_EACH = "Without parallel edges."
 _ASCENDING = "Nodes of equal distance come in the order of the graph."
 _FUNCTIONS = {
+    "adamic_adar_index": _SIMILAR,
     "adjacency_matrix": "",
     "all_pairs_bellman_ford_path": _ANY_PATH,
     "all_pairs_bellman_ford_path_length": _ASCENDING,
@@ -98,6 +103,7 @@ _FUNCTIONS = {
     "is_tree": "",
     "is_triad": "",
     "is_weakly_connected": "",
+    "jaccard_coefficient": _SIMILAR,
     "isolates": "",
     "k_core": "The core numbers alone are lagpu's.",
     "k_truss": "For undirected graphs without parallel edges.",
@@ -105,10 +111,14 @@ _FUNCTIONS = {
     "lowest_common_ancestor": "Of several lowest ones it may be another one.",
     "maximal_independent_set": "With a seed the set is the one that NetworkX draws.",
     "maximal_matching": "",
-    "maximum_spanning_edges": "By Kruskal's algorithm, the default. " + _SIMPLE,
-    "maximum_spanning_tree": "By Kruskal's algorithm, the default. " + _SIMPLE,
-    "minimum_spanning_edges": "By Kruskal's algorithm, the default. " + _SIMPLE,
-    "minimum_spanning_tree": "By Kruskal's algorithm, the default. " + _SIMPLE,
+    "maximum_spanning_edges": "By Kruskal's algorithm, the default. For undirected graphs. "
+    + _ONE_EACH,
+    "maximum_spanning_tree": "By Kruskal's algorithm, the default. For undirected graphs. "
+    + _ONE_EACH,
+    "minimum_spanning_edges": "By Kruskal's algorithm, the default. For undirected graphs. "
+    + _ONE_EACH,
+    "minimum_spanning_tree": "By Kruskal's algorithm, the default. For undirected graphs. "
+    + _ONE_EACH,
     "mixing_expansion": "",
     "modularity_matrix": "",
     "multi_source_dijkstra": _ANY_PATH,
@@ -130,8 +140,10 @@ _FUNCTIONS = {
     "overall_reciprocity": "",
     "pagerank": "It stops at a change of ``min(n * tol, 1e-3)``, not of ``n * tol``.",
     "periphery": "",
+    "preferential_attachment": _SIMILAR,
     "radius": "",
     "reciprocity": "",
+    "resource_allocation_index": _SIMILAR,
     "s_metric": "",
     "score_sequence": "",
     "sets": "",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import networkx as nx
@@ -16,6 +16,7 @@ import numpy as np
 
 from lagpu import algorithms
 from lagpu.algebra.tables import semiring
+from lagpu.core import Matrix, Vector
 from lagpu.errors import CycleFound
 from lagpu.host import memory
 from lagpu.host.columns import listed
@@ -142,6 +143,75 @@ def generalized_degree(G: Graph, nodes: Any) -> Any:
 
 def _counted(triangles: list[int], zeros: int) -> Counter[int]:
     return Counter(triangles + [0] * zeros)
+
+
+# ------------------------------------------------------------------------------------------
+# Similarity of nodes, for the prediction of edges.
+
+
+def _similar(
+    G: Graph, ebunch: Any, each: Array | None, of: Callable[[Array, Array, Array], Array]
+) -> Iterator[Any]:
+    """Return an iterator over pairs of nodes, all without an edge by default, with a number each.
+
+    ``of(common, u, v)`` gives the numbers of pairs of vertices, where `common` is the sum of `each`
+    (n,), 1 by default, over the neighbours that they share: ``C<pairs> = A D A'``.
+    """
+    if G.has_loops:
+        raise NotImplementedError("lagpu: similarity in a graph with self-loops")
+    wanted = nx.non_edges(G) if ebunch is None else ebunch
+    ends = [(u, v) for u, v in wanted]
+    for node in itertools.chain.from_iterable(ends):
+        if node not in G:
+            raise nx.NodeNotFound(f"Node {node} not in G.")
+    u, v = (np.array([G.index[pair[k]] for pair in ends], np.int64) for k in (0, 1))
+    A, n = G.matrix(), len(G)
+    D = Vector.from_dense(np.ones(n) if each is None else each, like=A).diag()
+    mask = Matrix.from_coo(u, v, True, nrows=n, ncols=n, dup_op="lor", like=A)
+    common = Matrix(D.dtype, n, n, like=A, name="common")
+    common(mask.S) << semiring.plus_second(A @ semiring.plus_first(D @ A).new())
+    i, j, values = common.to_coo()
+    keys, order = i * n + j, np.argsort(i * n + j)
+    at = np.searchsorted(keys[order], u * n + v)
+    shared = np.append(keys[order], -1)[at] == u * n + v
+    sums = np.where(shared, np.append(values[order], 0)[at], 0)
+    numbers = of(sums, u, v).tolist()
+    return ((*pair, x) for pair, x in zip(ends, numbers, strict=True))
+
+
+def _degrees(G: Graph) -> Array:
+    return np.array([d for _, d in G.degree])
+
+
+@answers(not_for=("directed", "multigraph"))
+def jaccard_coefficient(G: Graph, ebunch: Any) -> Iterator[Any]:
+    """Return an iterator over pairs of nodes with the share of neighbours that are common."""
+    degree = _degrees(G)
+
+    def of(common: Array, u: Array, v: Array) -> Array:
+        both = np.where(u == v, degree[u], degree[u] + degree[v] - common)
+        return common / np.maximum(both, 1)
+
+    return _similar(G, ebunch, None, of)
+
+
+@answers(not_for=("directed", "multigraph"))
+def preferential_attachment(G: Graph, ebunch: Any) -> Iterator[Any]:
+    """Return an iterator over pairs of nodes with the product of their degrees."""
+    degree = _degrees(G)
+    return _similar(G, ebunch, None, lambda _, u, v: degree[u] * degree[v])
+
+
+@answers(not_for=("directed", "multigraph"))
+def resource_allocation_index(G: Graph, ebunch: Any) -> Iterator[Any]:
+    """Return an iterator over pairs with the sum of 1 / degree over common neighbours."""
+    return _similar(G, ebunch, 1 / np.maximum(_degrees(G), 1), lambda common, u, v: common)
+
+
+@answers(not_for=("directed", "multigraph"))
+def adamic_adar_index(G: Graph, ebunch: Any) -> Iterator[Any]:
+    """Return an iterator over pairs with the sum of 1 / log(degree) over common neighbours."""
+    return _similar(G, ebunch, 1 / np.log(np.maximum(_degrees(G), 2)), lambda common, u, v: common)
 
 
 # ------------------------------------------------------------------------------------------

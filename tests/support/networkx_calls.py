@@ -45,6 +45,10 @@ IN_ORDER = {
         *[(SOME,), (SOME, ALL), (SOME, [NODE, OTHER]), (SOME, None, "w"), (SOME, ALL, "w", False)],
         *[(SOME, None, None, False, 7), ([NODE, OTHER],), (SOME, None, True)],
     ],
+    "jaccard_coefficient": [(), ([(NODE, OTHER), (NODE, NODE)],), ([],)],
+    "preferential_attachment": [(), ([(NODE, OTHER), (NODE, NODE)],)],
+    "resource_allocation_index": [(), ([(NODE, OTHER)],)],
+    "adamic_adar_index": [(), ([(NODE, OTHER)],)],
     "to_dict_of_lists": [(), (SOME,)],
 }
 #: The keys or items come in some order.
