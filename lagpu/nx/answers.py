@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import networkx as nx
-from networkx.utils.backends import _registered_algorithms
+from networkx.utils import backends as dispatch
 
 from lagpu import backends, errors
 from lagpu.nx.graph import WEIGHED, Graph, empty_like
@@ -141,10 +141,8 @@ def answers(
                 raise
 
         signature = inspect.Signature(parameters)
-        rules = Declared(
-            *(call, signature, tuple(theirs.graphs), fixed | only),
-            *(not_for, text, quick, short, by_level),
-        )
+        graphs, only_these = tuple(theirs.graphs), fixed | only
+        rules = Declared(call, signature, graphs, only_these, not_for, text, quick, short, by_level)
         _DECLARED[known] = rules
         return call
 
@@ -153,7 +151,8 @@ def answers(
 
 def registered(name: str) -> Any:
     """Return NetworkX' own function by the name with which it calls a backend."""
-    return _registered_algorithms[name]
+    algorithms: Any = dispatch
+    return algorithms._registered_algorithms[name]
 
 
 def by_text(*names: str, **rules: Any) -> None:

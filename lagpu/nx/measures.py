@@ -66,9 +66,7 @@ def is_negatively_weighted(G: Graph, weight: Any) -> bool:
 @answers(short=True)
 def is_forest(G: Graph) -> bool:
     """Return True if no component has more edges than a tree."""
-    directed = G.is_directed()
-    count = nx.number_weakly_connected_components if directed else nx.number_connected_components
-    parts: int = count(G)
+    parts = len(np.unique(algorithms.connected_components(G.matrix()).to_dense()))
     return len(G) - parts == G.number_of_edges()
 
 
@@ -159,7 +157,8 @@ def _similar(
     """
     if G.has_loops:
         raise NotImplementedError("lagpu: similarity in a graph with self-loops")
-    wanted = nx.non_edges(G) if ebunch is None else ebunch
+    whole: Any = G
+    wanted = nx.non_edges(whole) if ebunch is None else ebunch
     ends = [(u, v) for u, v in wanted]
     for node in itertools.chain.from_iterable(ends):
         if node not in G:
