@@ -27,16 +27,23 @@ WEIGHED = "what the function gives"
 class Graph:
     """A NetworkX graph as arrays, and as matrices on the backends that use it.
 
-    `whole` is the graph itself, where a function returns a subgraph with all attributes.
+    `whole` is the graph itself, where a function returns a subgraph with all attributes; `origin`
+    is the graph itself in any case, for an attribute that NetworkX did not declare.
     """
 
     __networkx_backend__ = "lagpu"
 
     def __init__(
-        self, edges: Adjacency, *, directed: bool, multigraph: bool, whole: Any = None
+        self,
+        edges: Adjacency,
+        *,
+        directed: bool,
+        multigraph: bool,
+        whole: Any = None,
+        origin: Any = None,
     ) -> None:
         self.edges = edges
-        self.whole = whole
+        self.whole, self.origin = whole, origin
         self._directed, self._multigraph = directed, multigraph
         self._matrices: dict[Any, Matrix] = {}
         self._ordered: dict[bool, Ordered] = {}
@@ -44,8 +51,8 @@ class Graph:
         self.degrees: dict[Any, list[Any]] = {}  # what `Degrees` has counted
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the matrices, which belong to this process and its device."""
-        return {**self.__dict__, "_matrices": {}}
+        """Leave out the matrices, which belong to this process and its device, and the origin."""
+        return {**self.__dict__, "_matrices": {}, "origin": None}
 
     def is_directed(self) -> bool:
         """Return True for a graph of directed edges."""
@@ -246,9 +253,12 @@ class Graph:
         if name is None:
             return None
         if name not in self.edges.values:
-            if self.whole is None:
+            if self.origin is None:
                 raise NotImplementedError(f"the attribute {name!r} was not converted")
-            self.edges.values.update(adjacency(self.whole, {name: 1}).values)
+            now = adjacency(self.origin, {name: 1})
+            if not np.array_equal(now.cols, self.edges.cols):
+                raise NotImplementedError("the graph has changed since it was converted")
+            self.edges.values.update(now.values)
         values: Array = self.edges.values[name]
         return values
 
@@ -363,7 +373,7 @@ def convert_from_nx(
         raise NotImplementedError(str(error)) from error
     whole = graph if preserve_edge_attrs or preserve_node_attrs else None
     directed, multigraph = graph.is_directed(), graph.is_multigraph()
-    return Graph(edges, directed=directed, multigraph=multigraph, whole=whole)
+    return Graph(edges, directed=directed, multigraph=multigraph, whole=whole, origin=graph)
 
 
 def empty_like(graph: Any) -> Any:

@@ -234,8 +234,8 @@ def edge_boundary(
     G: Graph, nbunch1: Any, nbunch2: Any, data: Any, keys: bool, default: Any
 ) -> Iterator[Any]:
     """Return an iterator over the edges from some nodes to others, or to all others."""
-    if data is True:
-        raise NotImplementedError("lagpu: edges with their attributes")
+    if data is True and G.is_multigraph():
+        raise NotImplementedError("lagpu: parallel edges with their attributes")
     ones = {n for n in nbunch1 if n in G}
     others = set(G) - ones if nbunch2 is None else set(nbunch2)
     rows, cols, places = _leaving(G, [G.index[n] for n in ones])
@@ -250,6 +250,8 @@ def edge_boundary(
     ends = pairs(G, rows[kept], cols[kept])
     if data is False:
         return ends
+    if data is True:
+        return ((u, v, G.whole[u][v]) for u, v in ends)
     return ((*pair, value) for pair, value in zip(ends, values, strict=False))
 
 

@@ -447,19 +447,6 @@ def _between(
 
 
 @answers()
-def find_negative_cycle(G: Graph, source: Any, weight: Any) -> list[Any]:
-    """Return the nodes of a cycle of negative length that a node reaches, the first one twice."""
-    start = require(G, source, _NO_SOURCE)
-    try:
-        found = algorithms.find_negative_cycle(lengths_matrix(G, weight), start)
-    except CycleFound as error:
-        raise NotImplementedError(f"lagpu: {error}") from error
-    if found is None:
-        raise nx.NetworkXError("No negative cycles detected.")
-    return [G.nodes[v] for v in (*found, found[0])]
-
-
-@answers()
 def negative_edge_cycle(G: Graph, weight: Any, heuristic: bool) -> bool:
     """Return True if there is a cycle of negative length."""
     try:

@@ -191,7 +191,6 @@ PATHS = {
 #: These choose among several right results, for which there are tests of their own.
 OTHERS = {
     "all_pairs_lowest_common_ancestor",
-    "find_negative_cycle",
     "lowest_common_ancestor",
     "maximal_independent_set",
     "strongly_connected_components",
