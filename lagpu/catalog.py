@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from lagpu import algorithms, check
 from lagpu.algorithms.betweenness import is_directed
-from lagpu.core import Matrix
+from lagpu.core import Matrix, Vector
 from lagpu.errors import CheckFailed
 
 Array = np.ndarray[Any, Any]
@@ -275,6 +275,11 @@ def _length_of_route(A: Matrix, facts: Any) -> Any:
     return algorithms.path_weight(A, route)
 
 
+def _in_five(A: Matrix) -> Vector:
+    """Return five labels that alternate."""
+    return Vector.from_dense(np.arange(A.nrows) % 5, like=A)
+
+
 #: Questions that users ask, and the semirings in the loops of the algorithms that answer.
 TOPICS = {
     "levels": ("how many edges away? from whom?", "`any_pair`, `any_secondi`"),
@@ -290,6 +295,7 @@ TOPICS = {
     "order": ("what depends on what?", "`plus_pair`"),
     "core": ("which vertices are in the dense core?", "`plus_pair`"),
     "triangles": ("whose friends are friends?", "`plus_pair`"),
+    "communities": ("which vertices belong together?", "`plus_first`, `plus_second`, `any_eq`"),
     "forest": ("the cheapest edges that connect?", "`min_first`, `min_second`, `lor_second`"),
     "pairs": ("a choice of edges without a common end?", "`min_first`, `min_second`"),
     "apart": ("a largest possible choice without two neighbours?", "`max_first`, `any_pair`"),
@@ -421,6 +427,21 @@ ALGORITHMS = (
               {"maximum": True}, "undirected", measured_as="connected_components"),
     Algorithm("maximal_matching", (), check.check_matching, f"seed {SEED}", _DRAWN,
               measured_as="maximal_independent_set", topic="pairs"),
+    Algorithm("louvain", (), check.check_communities, f"seed {SEED}", _DRAWN, "undirected",
+              measured_as="connected_components", slow=True, topic="communities"),
+    Algorithm("label_propagation", (),
+              lambda A, x: check.check_label_propagation(A, x, max_iter=9), "of 9 rounds",
+              {"max_iter": 9}, measured_as="connected_components", topic="communities"),
+    Algorithm("label_propagation", (),
+              lambda A, x: check.check_label_propagation(A, x, _in_five(A)), "by colours",
+              call=lambda A, _: algorithms.label_propagation(A, _in_five(A)),
+              measured_as="connected_components"),
+    Algorithm("modularity", (), lambda A, x: check.check_modularity(A, _in_five(A), x),
+              call=lambda A, _: algorithms.modularity(A, _in_five(A)),
+              measured_as="connected_components", topic="communities"),
+    Algorithm("contraction", (), lambda A, x: check.check_contraction(A, _in_five(A), *x),
+              call=lambda A, _: algorithms.contraction(A, _in_five(A)),
+              measured_as="connected_components", topic="communities"),
     Algorithm("diameter", (), check.check_diameter, graph="undirected", read=_number,
               why_not=_unconnected, slow=True, command="diameter", topic="across"),
 )  # fmt: skip

@@ -31,6 +31,7 @@ from lagpu.algorithms.centrality import (
     pseudo_diameter,
     radius,
 )
+from lagpu.algorithms.communities import contraction, label_propagation, louvain, modularity
 from lagpu.algorithms.sssp import (
     bellman_ford,
     delta_stepping,
@@ -76,6 +77,7 @@ __all__ = [
     "closeness_centrality",
     "clustering",
     "connected_components",
+    "contraction",
     "core_number",
     "count_shortest_paths",
     "delta_stepping",
@@ -90,9 +92,12 @@ __all__ = [
     "k_core",
     "k_hop",
     "k_truss",
+    "label_propagation",
+    "louvain",
     "maximal_independent_set",
     "maximal_matching",
     "minimum_spanning_forest",
+    "modularity",
     "neighborhood",
     "pagerank",
     "path_weight",

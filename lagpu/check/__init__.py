@@ -24,6 +24,12 @@ from lagpu.check.centrality import (
     check_pagerank,
     check_remoteness,
 )
+from lagpu.check.communities import (
+    check_communities,
+    check_contraction,
+    check_label_propagation,
+    check_modularity,
+)
 from lagpu.check.graph import CheckReport, Pattern
 from lagpu.check.searches import (
     check_distances,
@@ -60,7 +66,9 @@ __all__ = [
     "Pattern",
     "check_betweenness",
     "check_clustering",
+    "check_communities",
     "check_components",
+    "check_contraction",
     "check_core_numbers",
     "check_diameter",
     "check_distances",
@@ -70,10 +78,12 @@ __all__ = [
     "check_k_core",
     "check_k_hop",
     "check_k_truss",
+    "check_label_propagation",
     "check_levels",
     "check_levels_joint",
     "check_levels_multi",
     "check_matching",
+    "check_modularity",
     "check_negative_cycle",
     "check_odd_cycle",
     "check_pagerank",

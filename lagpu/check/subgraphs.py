@@ -34,7 +34,8 @@ def whole(proof: Proof) -> sp.csr_array:
 
     def own(part: Any) -> tuple[Array, ...]:
         begin, end = both_ends(part)
-        return begin, end, np.ones(len(begin), int) if part.values is None else part.values
+        values = np.ones(len(begin), int) if part.values is None else part.values
+        return begin, end, values if values.dtype.kind == "f" else values.astype(np.int64)
 
     begin, end, values = map(np.concatenate, zip(*proof.edges.gather(own), strict=True))
     return sp.csr_array((values, (begin, end)), shape=(proof.n, proof.n))

@@ -22,8 +22,9 @@ WEIGHTED = matrix(30, both_ways([(u, v, 1 + (u * v) % 7) for u, v in random_edge
 #: What a sweep over blocks is where rows share their work: few levels, each of large products.
 SWEEP = "eager: no per-source sweep: "
 #: Algorithms without a loop of products: one or two statements.
-NO_LOOP = {"triangles", "triangle_count", "clustering", "average_clustering", "transitivity",
-           "floyd_warshall"}  # fmt: skip
+#: Algorithms without a loop of products: one or two statements. Loops of communities make matrices.
+NO_LOOP = {"triangles", "triangle_count", "clustering", "average_clustering", "transitivity"}
+NO_LOOP |= {"floyd_warshall", "contraction", "modularity", "label_propagation", "louvain"}
 
 
 @pytest.fixture

@@ -1,0 +1,371 @@
+"""Communities: sets of vertices with many edges inside, as a label of each vertex.
+
+For labels c, P has an entry (c(v), v) for each vertex. So ``A P'`` adds the edges from a vertex to
+a community, and ``P A P'`` those between communities.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lagpu.algebra.tables import binary, semiring
+from lagpu.algorithms.inputs import (
+    index_type,
+    number,
+    numbered,
+    random_seed,
+    require_finite,
+    require_square,
+)
+from lagpu.core import Matrix, Vector
+from lagpu.core.arguments import integer
+from lagpu.dtypes import FP64, INT64, UINT64
+from lagpu.errors import DimensionMismatch, DomainMismatch, InvalidValue
+
+_ROUNDED = 1e-9  # of a vertex' weight: a gain that may be due to rounding
+
+
+def contraction(A: Matrix, labels: Vector, op: str = "plus") -> tuple[Matrix, Vector]:
+    """Return the quotient graph: a vertex for each label, joined as the vertices of the labels are.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+    labels : Vector, (n,), of an integer type
+        The label of each vertex.
+    op : str
+        The monoid that combines the values of parallel edges.
+
+    Returns
+    -------
+    quotient : Matrix, (k, k), FP64 or INT64
+        Entry (a, b) combines the entries of `A` from the a-th label to the b-th; those within a
+        label are on the diagonal. True counts 1.
+    names : Vector, (k,)
+        The label of each vertex of the quotient, rising.
+
+    Raises
+    ------
+    DimensionMismatch, DomainMismatch, InvalidValue
+        If `A` is not square, or `labels` has another size or type or no value for some vertex.
+    UnknownOperator
+        If there is no such monoid.
+
+    Notes
+    -----
+    ``P A P'``: two products in work O(m). Source: Kepner and Gilbert 2011, chapter 6.
+
+    Examples
+    --------
+    >>> from lagpu.generators import path
+    >>> labels = Vector.from_coo(range(4), [7, 7, 3, 3], backend="cpu")
+    >>> quotient, names = contraction(path(4, backend="cpu"), labels)
+    >>> names.to_dense().tolist(), [x.tolist() for x in quotient.to_coo()]
+    ([3, 7], [[0, 0, 1, 1], [0, 1, 0, 1], [2, 1, 1, 2]])
+    """
+    require_square(A)
+    place, names = _places(A, labels, "contraction")
+    P = place.selection(nrows=names.size).new(name="P")
+    kind = FP64 if A.dtype.is_float or A.dtype is UINT64 else INT64
+    rows = semiring[f"{op}_second"](P @ A.dup(kind)).new(name="rows")
+    quotient: Matrix = semiring[f"{op}_first"](rows @ P.T).new(name="quotient")
+    return quotient, names
+
+
+def _places(A: Matrix, labels: Any, what: str) -> tuple[Vector, Vector]:
+    """Return the place of each vertex' label in their order, and the labels in order."""
+    if not isinstance(labels, Vector) or labels.dtype.is_float or labels.dtype.is_bool:
+        raise DomainMismatch(f"{what}: labels is not a Vector of integers.")
+    if labels.size != A.nrows:
+        raise DimensionMismatch(f"{what}: labels.size {labels.size} != {A.nrows} vertices.")
+    if labels.nvals != A.nrows:
+        raise InvalidValue(f"{what}: {A.nrows - labels.nvals} vertices have no label.")
+    names, place = np.unique(labels.to_dense(), return_inverse=True)
+    found = (place.astype(index_type(A).numpy), names)
+    return tuple(Vector.from_dense(x, like=A) for x in found)  # type: ignore[return-value]
+
+
+def modularity(A: Matrix, labels: Vector, *, weight: bool = True, resolution: float = 1) -> float:
+    """Return by how much more weight lies within communities than edges at random would have there.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) is the edge i -> j and its weight; True counts 1. The two entries of an edge of
+        a symmetric matrix are one edge.
+    labels : Vector, (n,), of an integer type
+        The community of each vertex.
+    weight : bool
+        Whether values are weights; otherwise each edge counts 1.
+    resolution : float
+        Weight of the expected part: larger for smaller communities.
+
+    Returns
+    -------
+    float
+        For ``resolution=1`` less than 1; 0 if all is one community.
+
+    Raises
+    ------
+    InvalidValue
+        If a weight is NaN or infinite, they sum to 0, or a vertex has no label.
+    DimensionMismatch, DomainMismatch
+        If `A` is not square, or `labels` or `resolution` do not fit.
+
+    Notes
+    -----
+    With the quotient C = P B P' and its sum t: ``tr(C) / t - resolution * (C 1)' (C' 1) / t**2``. B
+    is `A`, where the self-loops of a symmetric matrix count twice. Work O(m + n log n).
+    Source: Newman 2004; Leicht and Newman 2008 (directed).
+
+    Examples
+    --------
+    >>> from lagpu.generators import path
+    >>> labels = Vector.from_coo(range(4), [0, 0, 1, 1], backend="cpu")
+    >>> round(modularity(path(4, backend="cpu"), labels), 6)
+    0.166667
+    """
+    B = _weights(A, weight, "modularity")
+    if not B.reduce("plus").new().value:
+        raise InvalidValue("modularity: the weights of all edges sum to 0.")
+    return _quality(B, labels, number(resolution, "modularity: resolution"))
+
+
+def _weights(A: Matrix, weight: bool, what: str) -> Matrix:
+    """Return the weights in FP64, the diagonal doubled if the graph is undirected."""
+    require_square(A)
+    B: Matrix = (A if weight else A.apply("one").new()).dup(FP64, name="B")
+    require_finite(B, what)
+    if B.is_symmetric:
+        B(accum=binary.plus) << B.select("diag")
+    return B
+
+
+def _quality(B: Matrix, labels: Vector, resolution: float) -> float:
+    """Return the modularity."""
+    C, _ = contraction(B, labels)
+    inside, out, into = C.diag(), C.reduce_rowwise("plus").new(), C.reduce_columnwise("plus").new()
+    total = C.reduce("plus").new().value
+    expected = out.ewise_mult(into, binary.times).new().reduce("plus").new().value or 0.0
+    within = inside.reduce("plus").new().value or 0.0
+    return float(within / total - resolution * expected / total**2)
+
+
+def louvain(
+    A: Matrix,
+    *,
+    weight: bool = True,
+    resolution: float = 1,
+    threshold: float = 1e-7,
+    max_level: int | None = None,
+    seed: int | None = None,
+) -> Vector:
+    """Return communities of large modularity.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entries (i, j) and (j, i) of one value >= 0 are the edge between i and j and its weight;
+        True counts 1.
+    weight, resolution
+        As in `modularity`.
+    threshold : float
+        A level ends when no gain above this is found.
+    max_level : int, optional
+        Most levels, 1 or more; by default as many as gain something.
+    seed : int, optional
+        Seed of the order in which vertices move.
+
+    Returns
+    -------
+    Vector, (n,), INT32, or INT64 if n > 2**31
+        The least vertex of each vertex's community. The same on every backend for one seed, if sums
+        of weights are exact.
+
+    Raises
+    ------
+    InvalidValue
+        If an entry has no reverse of the same value, a weight is negative, NaN or infinite, or
+        `max_level` or `seed` is negative.
+    DimensionMismatch, DomainMismatch
+        If `A` is not square, or a number is none.
+
+    Notes
+    -----
+    In a level, random parts of the vertices move in turn: all of a part at once, each to the
+    neighbouring community of most gain. If a round does not raise the modularity, the next one has
+    twice as many parts. The communities are the vertices of the next level. A part takes some
+    twenty statements; a round work O(m + parts n), and memory of six times its edges. NetworkX
+    moves one vertex after another, so its communities are others of about the same modularity.
+    Source: Blondel and others 2008; Lu, Halappanavar and Kalyanaraman 2015 (parts).
+
+    Examples
+    --------
+    >>> A = Matrix.from_coo([0, 0, 1, 3, 3, 4, 2], [1, 2, 2, 4, 5, 5, 3], 1, nrows=6, ncols=6,
+    ...                     backend="cpu")
+    >>> louvain(A.ewise_add(A.T, "max").new(), seed=1).to_dense().tolist()
+    [0, 0, 0, 3, 3, 3]
+    """
+    B = _weights(A, weight, "louvain")
+    if not B.is_symmetric or (B.reduce("min").new().value or 0) < 0:
+        raise InvalidValue(
+            "louvain: a weight is negative, or an entry has no reverse of the same value. "
+            "Give an undirected graph, as A.ewise_add(A.T, 'plus').new()."
+        )
+    most = A.nrows if max_level is None else integer(max_level, "louvain: max_level", 1)
+    options = (number(resolution, "louvain: resolution"), number(threshold, "louvain: threshold"))
+    drawn = np.random.default_rng(random_seed(seed, "louvain", A))
+    own = numbered(A, "own")
+    labels = own.dup(name="labels")
+    for _ in range(most if B.reduce("plus").new().value else 0):
+        found = _level(B, *options, drawn)
+        place, names = _places(B, found, "louvain")
+        if names.size == B.nrows:
+            break
+        labels << semiring.min_first(place @ labels.selection(nrows=B.nrows))
+        B, _ = contraction(B, found)
+    P = labels.selection()
+    least = semiring.min_second(P @ own).new(name="least")
+    labels << semiring.min_first(least @ P)
+    return labels
+
+
+def _level(B: Matrix, resolution: float, threshold: float, drawn: np.random.Generator) -> Vector:
+    """Return the communities after moves of single vertices."""
+    n, total = B.nrows, B.reduce("plus").new().value
+    weight = Vector.from_scalar(0, n, FP64, like=B, name="weight")
+    weight(accum=binary.plus) << B.reduce_rowwise("plus")
+    others = B.select("offdiag").new(name="others")
+    labels = numbered(B, "labels")
+    quality, parts = _quality(B, labels, resolution), 2
+    while parts <= 4 * n:
+        part_of, tried, gain = drawn.integers(0, parts, n), labels.dup(), 0.0
+        for part in range(parts):
+            movers = np.flatnonzero(part_of == part)
+            D = Matrix.from_coo(movers, movers, True, nrows=n, ncols=n, like=B)
+            moves, gains = _moves(
+                semiring.any_second(D @ others).new(), tried, weight, resolution / total
+            )
+            tried(moves.S) << moves
+            gain += 2 * (gains.reduce("plus").new().value or 0.0) / total
+        if gain <= threshold:
+            break
+        found = _quality(B, tried, resolution)
+        if found - quality <= threshold:
+            parts *= 2
+        if found > quality:
+            quality, labels = found, tried
+    return labels
+
+
+def _moves(E: Matrix, labels: Vector, weight: Vector, factor: float) -> tuple[Vector, Vector]:
+    """Return the best other label of each vertex with an edge in E that gains by it, and the gain.
+
+    A vertex v with weight w(v) belongs to a label c by ``(E P')(v, c) - factor w(v) t(c)``, where t
+    is the weight of the label without v.
+    """
+    P = labels.selection().new(name="P")
+    K = semiring.plus_first(E @ P.T).new(name="K")
+    inside = K.ewise_mult(P.T, binary.first).new().reduce_rowwise("plus").new(name="inside")
+    totals = semiring.plus_second(P @ weight).new(name="totals")
+    without = semiring.min_first(totals @ labels.selection()).new(name="without")
+    without << without.ewise_mult(weight, binary.minus)
+    without << without.ewise_mult(weight, binary.times)
+    inside << inside.ewise_union(
+        without.apply(binary.times, right=factor).new(), binary.minus, 0.0, 0.0
+    )
+    expected = semiring.any_first(weight.diag() @ K).new()
+    expected << semiring.any_times(expected @ totals.diag())
+    expected << expected.apply(binary.times, right=factor)
+    worth = Matrix(FP64, *K.shape, like=K, name="worth")
+    worth(~P.T.S) << K.ewise_mult(expected, binary.minus)
+    best = worth.reduce_rowwise("max").new(name="best")
+    gains = best.ewise_mult(inside, binary.minus).new(name="gains")
+    share = gains.ewise_mult(weight, binary.truediv).new().select("valuegt", _ROUNDED).new()
+    gains(share.S, replace=True) << gains
+    moves = _places_of(worth, best).reduce_rowwise("min").new(labels.dtype, name="moves")
+    moves(gains.S, replace=True) << moves
+    return moves, gains
+
+
+def _places_of(K: Matrix, best: Vector) -> Matrix:
+    """Return the column number of each entry of K that is the best of its row."""
+    E = semiring.any_eq(best.diag() @ K).new().select("valueeq", True).new()
+    found: Matrix = E.apply("colindex").new(name="places")
+    return found
+
+
+def label_propagation(
+    A: Matrix, colors: Vector | None = None, *, max_iter: int = 100, weight: bool = False
+) -> Vector:
+    """Return communities in which most neighbours of a vertex have its label.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) >= 0 joins i and j; in a graph that is not symmetric both directions count. A
+        self-loop makes a vertex its own neighbour.
+    colors : Vector, (n,), of an integer type, optional
+        Vertices of one colour change their labels together, colour after colour (semi-synchronous);
+        no edge should join two of one colour. By default all change together (synchronous).
+    max_iter : int
+        Most rounds, 1 or more; synchronous labels may change forever.
+    weight : bool
+        Whether values are weights; otherwise each edge counts 1.
+
+    Returns
+    -------
+    Vector, (n,), INT32, or INT64 if n > 2**31
+        Labels, each the number of a vertex that had it first. The same on every backend, if sums of
+        weights are exact.
+
+    Raises
+    ------
+    InvalidValue
+        If `max_iter` is less than 1, a weight is NaN or infinite, or a vertex has no colour.
+    DimensionMismatch, DomainMismatch
+        If `A` is not square, or `colors` is no vector of n integers.
+
+    Notes
+    -----
+    Each vertex takes the label of most weight among its neighbours: of several the least, which is
+    CDLP of LDBC Graphalytics; with colours its own or else the largest, which is
+    ``label_propagation_communities`` of NetworkX, where ``greedy_color`` makes the colours. A round
+    is a product ``A P'`` of work O(m) for each colour; memory of two matrices.
+    Source: Raghavan, Albert and Kumara 2007; Cordasco and Gargano 2012 (colours); Iosup and others
+    2016 (CDLP).
+
+    Examples
+    --------
+    >>> A = Matrix.from_coo([0, 1, 1, 2, 0, 2], [1, 0, 2, 1, 2, 0], 1, nrows=4, ncols=4,
+    ...                     backend="cpu")
+    >>> label_propagation(A).to_dense().tolist()
+    [0, 0, 0, 3]
+    """
+    require_square(A)
+    B: Matrix = (A if weight else A.apply("one").new()).dup(FP64, name="B")
+    require_finite(B, "label_propagation")
+    if not B.is_symmetric:
+        B = B.ewise_add(B.T, binary.plus).new(name="B")
+    rounds, parts = integer(max_iter, "label_propagation: max_iter", 1), [B]
+    if colors is not None:
+        place, names = _places(A, colors, "label_propagation")
+        some = (place.select("valueeq", k).new() for k in range(names.size))
+        parts = [semiring.any_second(v.diag() @ B).new() for v in some]
+    labels = numbered(A, "labels")
+    for _ in range(rounds):
+        before = labels.dup()
+        for E in parts:
+            P = labels.selection().new(name="P")
+            K = semiring.plus_first(E @ P.T).new(name="K")
+            places = _places_of(K, K.reduce_rowwise("max").new())
+            chosen = places.reduce_rowwise("min" if colors is None else "max").new(labels.dtype)
+            if colors is not None:
+                kept = places.ewise_mult(P.T, binary.pair).new().reduce_rowwise("any").new()
+                chosen(~kept.S, replace=True) << chosen
+            labels(chosen.S) << chosen
+        if labels.isequal(before):
+            break
+    return labels
