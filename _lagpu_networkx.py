@@ -106,7 +106,9 @@ _FUNCTIONS = {
     "isolates": "",
     "k_core": "The core numbers alone are lagpu's.",
     "k_truss": "For undirected graphs without parallel edges.",
+    "label_propagation_communities": "",
     "laplacian_matrix": "",
+    "louvain_communities": "Without a seed, for undirected graphs; the communities are lagpu's.",
     "lowest_common_ancestor": "Of several lowest ones it may be another one.",
     "maximal_independent_set": "With a seed the set is the one that NetworkX draws.",
     "maximal_matching": "",
@@ -119,6 +121,7 @@ _FUNCTIONS = {
     "minimum_spanning_tree": "By Kruskal's algorithm, the default. For undirected graphs. "
     + _ONE_EACH,
     "mixing_expansion": "",
+    "modularity": "",
     "modularity_matrix": "",
     "multi_source_dijkstra": _ANY_PATH,
     "multi_source_dijkstra_path": _ANY_PATH,

@@ -21,7 +21,7 @@ from lagpu.errors import CycleFound
 from lagpu.host import memory
 from lagpu.host.columns import listed
 from lagpu.nx.answers import answers, by_text
-from lagpu.nx.graph import Graph, empty_like, once, pairs
+from lagpu.nx.graph import Graph, empty_like, labels_of, once, pairs
 from lagpu.nx.paths import lengths_matrix
 
 Array = np.ndarray[Any, Any]
@@ -270,13 +270,7 @@ def intra_community_edges(G: Graph, partition: Any) -> int:
 @answers(quick=True, not_for=("multigraph",))
 def inter_community_edges(G: Graph, partition: Any) -> int:
     """Return the number of edges with ends in two parts."""
-    given = partition.values() if isinstance(partition, dict) else partition
-    parts = [set(part) for part in given]
-    if sum(map(len, parts)) != len(G) or set().union(*parts) != set(G):
-        raise NotImplementedError("lagpu: parts that are no partition of the nodes")
-    label = np.empty(len(G), np.int64)
-    for k, part in enumerate(parts):
-        label[[G.index[node] for node in part]] = k
+    label = labels_of(G, partition.values() if isinstance(partition, dict) else partition)
     rows, cols = once(G)
     return int((label[rows] != label[cols]).sum())
 

@@ -13,10 +13,10 @@ from networkx.utils import create_py_random_state
 from lagpu import algorithms
 from lagpu.algorithms.centrality import MOST
 from lagpu.backends.processes import of_all
-from lagpu.core import Matrix
+from lagpu.core import Matrix, Vector
 from lagpu.errors import CycleFound, NoPath, NotConverged
-from lagpu.nx.answers import NETWORKX, answers
-from lagpu.nx.graph import Graph, once, pairs
+from lagpu.nx.answers import NETWORKX, answers, registered
+from lagpu.nx.graph import Graph, labels_of, once, pairs
 from lagpu.nx.paths import generations, levels_from, require
 
 Array = np.ndarray[Any, Any]
@@ -219,14 +219,18 @@ def maximum_spanning_tree(G: Graph, weight: Any) -> Any:
     return _spanning_tree(G, weight, -1)
 
 
+def _require_no_seed(seed: Any) -> None:
+    if seed is not create_py_random_state(None):
+        raise NotImplementedError("lagpu: a seed stands for the result that NetworkX draws")
+
+
 @answers(not_for=("directed",))
 def maximal_independent_set(G: Graph, nodes: Any, seed: Any) -> Any:
     """Return nodes that no edge joins, and to which none can be added.
 
     They are a list that begins with `nodes`, and a set from NetworkX 3.7 on.
     """
-    if seed is not create_py_random_state(None):
-        raise NotImplementedError("lagpu: a seed stands for the set that NetworkX draws")
+    _require_no_seed(seed)
     if G.has_loops:
         raise NotImplementedError("lagpu: an independent set of a graph with self-loops")
     # Each process of a grid has a generator of its own: what the first has drawn is all others'.
@@ -318,6 +322,42 @@ def is_directed_acyclic_graph(G: Graph) -> bool:
     except CycleFound:
         return False
     return True
+
+
+@answers(not_for=("directed",))
+def label_propagation_communities(G: Graph) -> Any:
+    """Return the communities of semi-synchronous label propagation, colour after colour."""
+    text: Any = registered("greedy_color").orig_func
+    colors = text(G)
+    by_vertex = Vector.from_dense(np.array([colors[node] for node in G.nodes]), like=G.matrix())
+    found = algorithms.label_propagation(G.matrix(), by_vertex, max_iter=10**9)
+    clusters: dict[int, set[Any]] = {}
+    for node, label in zip(G.nodes, found.to_dense().tolist(), strict=True):
+        clusters.setdefault(label, set()).add(node)
+    return clusters.values()
+
+
+@answers(not_for=("directed",))
+def louvain_communities(
+    G: Graph, weight: Any, resolution: Any, threshold: Any, max_level: Any, seed: Any
+) -> list[set[Any]]:
+    """Return communities of large modularity."""
+    _require_no_seed(seed)
+    A = G.matrix(weight, counted=True)
+    number = int(of_all(A.backend, seed.randint(0, 2**31 - 1))[0][0])
+    labels = algorithms.louvain(
+        A, resolution=resolution, threshold=threshold, max_level=max_level, seed=number
+    )
+    return list(_sets(G, labels.to_dense()))
+
+
+@answers()
+def modularity(G: Graph, communities: Any, weight: Any, resolution: Any) -> float:
+    """Return by how much more weight lies within communities than random edges would have."""
+    labels, A = labels_of(G, communities), G.matrix(weight, counted=True)
+    if G.is_directed() and G.has_loops:
+        raise NotImplementedError("lagpu: modularity of a directed graph with self-loops")
+    return algorithms.modularity(A, Vector.from_dense(labels, like=A), resolution=resolution)
 
 
 # ------------------------------------------------------------------------------------------

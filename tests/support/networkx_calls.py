@@ -156,6 +156,8 @@ ANY_ORDER = {
     "bethe_hessian_matrix": [(), (1.5, ALL)],
     "modularity_matrix": [(), (ALL, "w")],
     "directed_modularity_matrix": [(), (ALL, "w")],
+    "label_propagation_communities": [()],
+    "modularity": [(PARTS,), (PARTS, "w"), (PARTS, "w", 0.5), ([SOME],), (PARTS, None)],
     "negative_edge_cycle": [(), ("w",), ("sign",)],
     "k_truss": [(0,), (2,), (3,), (4,), (2.5,)],
     "maximal_matching": [()],
@@ -191,6 +193,7 @@ PATHS = {
 #: These choose among several right results, for which there are tests of their own.
 OTHERS = {
     "all_pairs_lowest_common_ancestor",
+    "louvain_communities",
     "lowest_common_ancestor",
     "maximal_independent_set",
     "strongly_connected_components",
@@ -226,7 +229,7 @@ def outcome(call):
     """Return what a call gives, iterators as lists, or the kind of its error."""
     try:
         found = call()
-        if isinstance(found, itertools.chain) or hasattr(found, "__next__"):
+        if isinstance(found, (itertools.chain, type({}.values()))) or hasattr(found, "__next__"):
             found = list(found)
         return found
     except NotImplementedError:
