@@ -224,7 +224,7 @@ def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
         return f"{name} of NetworkX takes less time than a call of a backend."
     if callable(given.get("weight")) or callable(given.get("distance")):
         return "a function as weight is called for all edges, by NetworkX for those it meets."
-    why = _ends_early(given)
+    why = _ends_early(G, given)
     if why:
         return f"{name} of NetworkX ends early {why}."
     settings: Any = nx.config.backends["lagpu"]
@@ -255,14 +255,13 @@ def _is_node(G: Any, x: Any) -> bool:
         return False
 
 
-def _ends_early(given: Mapping[str, Any]) -> str:
+def _ends_early(G: Any, given: Mapping[str, Any]) -> str:
     """Return what ends NetworkX' own function before it has seen the graph, or an empty string."""
     for bound in ("cutoff", "depth_limit", "distance"):
         if given.get(bound) not in (None, math.inf):
             return f"at its {bound}"
     if given.get("source") is not None and given.get("target") is not None:
         return "at its target"
-    G = next(iter(given.values()))
     return "with one node" if _is_node(G, given.get("nodes")) else ""
 
 

@@ -320,7 +320,7 @@ def _weights(G: Graph, weight: Any) -> Array:
 def _some(values: Array, kept: Array) -> Array:
     """Return some weights, of which it must be clear whether they are integers in NetworkX."""
     found = values[kept]
-    if found.dtype.kind == "f" and len(found) < len(values) and (found % 1 == 0).all():
+    if found.dtype.kind == "f" and len(found) < len(values) and (np.floor(found) == found).all():
         raise NotImplementedError("lagpu: integers among other weights")
     return found
 
