@@ -262,6 +262,8 @@ def _ends_early(G: Any, given: Mapping[str, Any]) -> str:
             return f"at its {bound}"
     if given.get("source") is not None and given.get("target") is not None:
         return "at its target"
+    if given.get("ebunch") is not None:
+        return "with some pairs of nodes"
     return "with one node" if _is_node(G, given.get("nodes")) else ""
 
 

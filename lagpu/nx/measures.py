@@ -34,10 +34,10 @@ by_text(
     *("is_dominating_set", "is_simple_path", "node_boundary", "to_dict_of_lists"),
     *("cut_size", "volume", "conductance", "normalized_cut_size"),
     *("boundary_expansion", "edge_expansion", "mixing_expansion", "node_expansion"),
-    *("all_pairs_lowest_common_ancestor", "lowest_common_ancestor"),
+    *("all_pairs_lowest_common_ancestor", "lowest_common_ancestor", "ego_graph"),
     short=True,
 )
-by_text("fast_could_be_isomorphic", "bipartite_betweenness_centrality", "ego_graph")
+by_text("fast_could_be_isomorphic", "bipartite_betweenness_centrality")
 by_text(
     *("adjacency_matrix", "laplacian_matrix", "normalized_laplacian_matrix"),
     *("bethe_hessian_matrix", "modularity_matrix", "directed_modularity_matrix"),

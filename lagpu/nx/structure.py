@@ -163,7 +163,7 @@ def _ranked(G: Graph, keys: Array) -> tuple[Matrix, Array, Array]:
     return A, rows, cols
 
 
-@answers(not_for=_SIMPLE)
+@answers(short=True, not_for=_SIMPLE)
 def maximal_matching(G: Graph) -> set[tuple[Any, Any]]:
     """Return edges without a common end, to which none can be added, as NetworkX takes them."""
     A, rows, cols = _ranked(G, np.zeros(len(G.edges.cols)))
@@ -195,25 +195,25 @@ def _spanning_tree(G: Graph, weight: Any, sign: int) -> Any:
     return T
 
 
-@answers(not_for=_SIMPLE, algorithm=("kruskal",), data=(True, False), iterator=True)
+@answers(by_level=True, not_for=_SIMPLE, algorithm=("kruskal",), data=(True, False), iterator=True)
 def minimum_spanning_edges(G: Graph, weight: Any, data: bool) -> Iterator[Any]:
     """Return an iterator over the edges of a spanning forest of least weight, ascending."""
     return _spanning_edges(G, weight, data, 1)
 
 
-@answers(not_for=_SIMPLE, algorithm=("kruskal",), data=(True, False), iterator=True)
+@answers(by_level=True, not_for=_SIMPLE, algorithm=("kruskal",), data=(True, False), iterator=True)
 def maximum_spanning_edges(G: Graph, weight: Any, data: bool) -> Iterator[Any]:
     """Return an iterator over the edges of a spanning forest of largest weight, descending."""
     return _spanning_edges(G, weight, data, -1)
 
 
-@answers(not_for=_SIMPLE, algorithm=("kruskal",))
+@answers(by_level=True, not_for=_SIMPLE, algorithm=("kruskal",))
 def minimum_spanning_tree(G: Graph, weight: Any) -> Any:
     """Return a spanning forest of least weight as a NetworkX graph with all attributes."""
     return _spanning_tree(G, weight, 1)
 
 
-@answers(not_for=_SIMPLE, algorithm=("kruskal",))
+@answers(by_level=True, not_for=_SIMPLE, algorithm=("kruskal",))
 def maximum_spanning_tree(G: Graph, weight: Any) -> Any:
     """Return a spanning forest of largest weight as a NetworkX graph with all attributes."""
     return _spanning_tree(G, weight, -1)
