@@ -55,8 +55,8 @@ class Algorithm:
     options : mapping
         Keyword arguments.
     graph : str
-        The matrix: ``pattern``, ``undirected``, ``weighted``, ``acyclic``, or ``FP32``, weighted in
-        that type.
+        The matrix: ``pattern``, ``undirected``, ``weighted``, ``positive`` (weights above 0),
+        ``acyclic``, or ``FP32``, weighted in that type.
     read : callable
         Makes an `Answer` of the result.
     rule : str
@@ -152,19 +152,24 @@ def _check_length(A: Any, source: int, target: int, found: Any) -> None:
         raise CheckFailed(f"path_weight: {found}, but distance {distances.get(target)}.")
 
 
-def _remoteness(of: Any) -> Callable[..., Any]:
+def _remoteness(of: Any, weight: bool = False) -> Callable[..., Any]:
     """Return a checker of all vertices, or of some."""
 
     def prove(A: Any, *vertices_and_found: Any) -> Any:
         *vertices, found = vertices_and_found
-        return check.check_remoteness(A, found, of, vertices=vertices[0] if vertices else None)
+        some = vertices[0] if vertices else None
+        return check.check_remoteness(A, found, of, vertices=some, weight=weight)
 
     return prove
 
 
-def _check_sampled(A: Any, k: int, found: Any, error: Any = None) -> None:
-    sources = random.Random(SEED).sample(range(A.nrows), k)
-    check.check_betweenness(A, found, directed=is_directed(A), sources=sources, error=error)
+def _drawn(A: Any, k: int) -> list[int]:
+    return random.Random(SEED).sample(range(A.nrows), k)
+
+
+def _check_sampled(A: Any, k: int, found: Any, error: Any = None, *, weight: bool = False) -> None:
+    how: dict[str, Any] = {"directed": is_directed(A), "sources": _drawn(A, k), "weight": weight}
+    check.check_betweenness(A, found, error=error, **how)
 
 
 # ---- readers of results, and facts of answers
@@ -216,6 +221,10 @@ def _number(x: Any) -> Answer:
 
 def _route(route: list[int]) -> Answer:
     return Answer(np.array([len(route)]), (None, route))
+
+
+def _hubs(found: Any) -> Answer:
+    return Answer(found[0].to_coo()[0], True)
 
 
 def _tree_by_lengths(found: Any) -> Answer:
@@ -334,6 +343,21 @@ ALGORITHMS = (
               measured_as="pagerank", option="pagerank", command="pagerank", topic="central"),
     Algorithm("pagerank", (), lambda A, x: check.check_pagerank(A, x, tol=RANK_ERROR, weight=False),
               read=dense(0), rule="sum", call=_ranks_of_gap),
+    Algorithm("pagerank", (),
+              lambda A, x: check.check_pagerank(A, x, tol=None, dangling=False, max_iter=10),
+              "of 10 steps", {"tol": None, "dangling": False, "max_iter": 10}, rule="sum",
+              measured_as="pagerank"),
+    Algorithm("eigenvector_centrality", (), check.check_eigenvector, rule="sum",
+              measured_as="pagerank", topic="central"),
+    Algorithm("katz_centrality", (),
+              lambda A, x: check.check_katz(A, x, 0.01, weight=False), "by 0.01",
+              {"alpha": 0.01, "weight": False}, rule="sum", measured_as="pagerank",
+              topic="central"),
+    Algorithm("hits", (), check.check_hits, options={"max_iter": 1000}, read=_hubs,
+              measured_as="pagerank", topic="central"),
+    *(Algorithm(f"{kind}degree_centrality".removeprefix("all"), (),
+                lambda A, x, kind=kind: check.check_degree_centrality(A, x, kind.strip("_")),
+                measured_as="pagerank", topic="central") for kind in ("all", "in_", "out_")),
     Algorithm("connected_components", (), check.check_components, "fastsv", read=dense(-1),
               option="components", command="components", topic="parts"),
     Algorithm("connected_components", (), check.check_components, "bfs", {"method": "bfs"},
@@ -360,6 +384,10 @@ ALGORITHMS = (
               rule="close", rounds=_searches),
     Algorithm("eccentricity", _SOME, _remoteness("eccentricity"), _OF_FEW, graph="undirected",
               read=_entries, why_not=_unconnected, rounds=_searches, topic="across"),
+    *(Algorithm(name, _SOME, _remoteness(name.split("_")[0], True), "by lengths", {option: True},
+                "weighted", measured_as=name)
+      for name, option in (("closeness_centrality", "distance"), ("eccentricity", "weight"),
+                           ("harmonic_centrality", "distance"))),
     *(Algorithm(name, graph="undirected", measured_as="eccentricity", slow=True, topic="across")
       for name in ("radius", "center", "periphery")),
     Algorithm("betweenness_centrality", (),
@@ -382,6 +410,13 @@ ALGORITHMS = (
               topic="central"),
     Algorithm("edge_betweenness_centrality", ("sampled",), None, _OF_SAMPLE, _DRAWN,
               read=lambda A: Answer(A.to_csc()[2]), rule="close", rounds=_sampled),
+    Algorithm("betweenness_centrality", ("sampled",),
+              lambda A, k, x: _check_sampled(A, k, x, weight=True), f"by lengths, {_OF_SAMPLE}",
+              _DRAWN | {"weight": True}, "positive", measured_as="betweenness_centrality"),
+    Algorithm("edge_betweenness_centrality", ("sampled",),
+              lambda A, k, x: check.check_edge_betweenness(A, x, weight=True, sources=_drawn(A, k)),
+              f"by lengths, {_OF_SAMPLE}", _DRAWN | {"weight": True, "directed": True}, "positive",
+              measured_as="edge_betweenness_centrality"),
     Algorithm("topological_levels", (), check.check_topological_levels, graph="acyclic",
               read=dense(-1), rounds=_deepest, option="order", command="order", topic="order"),
     Algorithm("topological_order", (), check.check_topological_order, graph="acyclic",
@@ -444,6 +479,8 @@ ALGORITHMS = (
               measured_as="connected_components", topic="communities"),
     Algorithm("diameter", (), check.check_diameter, graph="undirected", read=_number,
               why_not=_unconnected, slow=True, command="diameter", topic="across"),
+    Algorithm("diameter", (), lambda A, x: check.check_diameter(A, x, weight=True), "by lengths",
+              {"weight": True}, "weighted", measured_as="diameter", slow=True),
 )  # fmt: skip
 
 #: The searches from one vertex, by the name of what they find.

@@ -15,7 +15,8 @@ import numpy as np
 
 from lagpu.algebra.tables import binary, semiring
 from lagpu.algorithms.bfs import bfs_levels
-from lagpu.algorithms.inputs import random_seed, require_square
+from lagpu.algorithms.inputs import random_seed, require_square, source_vertices
+from lagpu.algorithms.sssp import bellman_ford, lengths_of, tight_edges
 from lagpu.algorithms.structure import connected_components
 from lagpu.backends.processes import of_all, require_alike
 from lagpu.backends.protocol import Clusters
@@ -33,9 +34,13 @@ Array = np.ndarray[Any, Any]
 _LIVE = ((FP64, 5), (INT32, 2), (BOOL, 2))
 
 
-def sample(A: Matrix, k: int | None, seed: Any) -> list[int]:
-    """Return all vertices, or `k` random ones, the same as NetworkX chooses."""
+def sample(A: Matrix, k: int | None, seed: Any, sources: Any = None) -> list[int]:
+    """Return all vertices, some given ones, or `k` random ones, the same as NetworkX chooses."""
     require_square(A)
+    if sources is not None:
+        if k is not None:
+            raise InvalidValue("betweenness: k is a number of random sources. Give it or sources.")
+        return source_vertices(A, sources, "betweenness: sources")
     if k is None:
         return list(range(A.nrows))
     k = integer(k, "betweenness: k")
@@ -84,6 +89,11 @@ def count_paths(A: Matrix, sources: list[int]) -> tuple[Any, Any]:
         levels(frontier.S) << depth
         paths(frontier.S) << frontier
         frontier(~levels.S, replace=True) << semiring.plus_first(frontier @ A)
+    _require_countable(paths, sources)
+    return levels, paths
+
+
+def _require_countable(paths: Any, sources: list[int]) -> None:
     if math.isinf(paths.reduce("max").new().value):
         named = f"one of {len(sources)} vertices" if len(sources) > 1 else f"vertex {sources[0]}"
         raise LimitExceeded(
@@ -91,7 +101,60 @@ def count_paths(A: Matrix, sources: list[int]) -> tuple[Any, Any]:
             "vertex, which do not fit FP64. Choose other sources with k and seed, or leave out the "
             "part of the graph that multiplies the paths."
         )
-    return levels, paths
+
+
+def count_weighted_paths(A: Matrix, source: int) -> tuple[Matrix, Vector, Vector]:
+    """Return the tight edges, levels among these, and the numbers of paths of least length.
+
+    Edges of lengths above 0 that lie on such paths close no cycle, so a vertex has its number of
+    paths once all its tight edges in are settled, as in a topological order. Its level is the
+    largest number of edges of such a path: a tight edge may skip levels.
+    """
+    T = tight_edges(A, bellman_ford(A, source))
+    frontier, paths, came = (Vector(FP64, A.nrows, like=A, name=x) for x in ("frontier", "p", "q"))
+    levels = Vector(INT32, A.nrows, like=A, name="levels")
+    waiting, settled, ready = (
+        Vector(INT64, A.nrows, like=A, name=name) for name in ("waiting", "settled", "ready")
+    )
+    waiting << T.apply("one").new(INT64).reduce_columnwise("plus")
+    frontier[source] = 1
+    paths[source] = 1
+    for depth in loop(until_empty=frontier):
+        levels(frontier.S) << depth
+        came << semiring.plus_first(frontier @ T)
+        paths(accum=binary.plus) << came
+        settled << semiring.plus_pair(frontier @ T)
+        waiting(accum=binary.minus) << settled
+        ready << waiting.select("valueeq", 0)
+        waiting(~ready.S, replace=True) << waiting
+        frontier(ready.S, replace=True) << paths
+    _require_countable(paths, [source])
+    return T, levels, paths
+
+
+def weighted_dependencies(T: Matrix, levels: Vector, paths: Vector) -> Vector:
+    """Do as `dependencies` for the results of `count_weighted_paths`."""
+    delta, share, pulled = (
+        Vector(FP64, paths.size, like=T, name=name) for name in ("delta", "share", "pulled")
+    )
+    delta(paths.S) << 0
+    for here, _ in sweep(levels):
+        share(here.S, replace=True) << delta.apply(binary.plus, right=1)
+        share(here.S) << share.ewise_mult(paths, binary.truediv)
+        pulled << semiring.plus_first(share @ T.T)
+        delta(accum=binary.plus) << pulled.ewise_mult(paths, binary.times)
+    return delta
+
+
+def require_above_0(A: Matrix) -> Matrix:
+    """Return the lengths of the edges of `A`, or raise unless all are above 0."""
+    least = A.reduce("min").new().value
+    if least is not None and not least > 0:
+        raise InvalidValue(
+            f"betweenness: a weight is {least}, but paths of least length are counted, and with "
+            "edges of length 0 there may be any number. Give lengths above 0."
+        )
+    return lengths_of(A, "betweenness")
 
 
 def dependencies(A: Matrix, levels: Any, paths: Any, held: Matrix | None = None) -> Any:
@@ -330,8 +393,10 @@ def betweenness_centrality(
     k: int | None = None,
     normalized: bool = True,
     *,
+    weight: bool = False,
     endpoints: bool = False,
     directed: bool | None = None,
+    sources: Any = None,
     seed: int | random.Random | None = None,
     batch: int | None = None,
     one_degree: bool = False,
@@ -346,11 +411,15 @@ def betweenness_centrality(
         Estimate from this many sources chosen at random, 1 to n; by default all are used.
     normalized : bool
         Divide by the number of pairs of vertices that count; else a pair counts 1.
+    weight : bool
+        Whether values are lengths above 0; else each edge counts 1.
     endpoints : bool
         Whether a path leads through its own ends.
     directed : bool, optional
         If False, (s, t) and (t, s) are one pair, which matters only without `normalized`; by
         default True if the pattern is not symmetric.
+    sources : int or list of int, optional
+        Distinct vertices whose paths count, in place of `k`; scaled as an estimate from these.
     seed : int or random.Random, optional
         Seed of the choice of sources, or what draws them; NetworkX chooses the same for vertices
         ``0 .. n-1``.
@@ -375,10 +444,11 @@ def betweenness_centrality(
     Raises
     ------
     InvalidValue
-        If `k` is not 1 to n, `seed` is negative, `batch` is below 1, `pieces` are not there, or an
-        edge has no reverse although ``directed=False`` or `one_degree`, which takes no `k`.
-    DimensionMismatch, DomainMismatch
-        If `A` is not square, or `k`, `seed` or `batch` is not an integer.
+        If `k` is not 1 to n, `sources` are none, given twice or beside `k`, `seed` is negative,
+        `batch` is below 1, `pieces` are not there, a length is not above 0, or an edge has no
+        reverse although ``directed=False`` or `one_degree`, which takes all sources and no weights.
+    DimensionMismatch, DomainMismatch, IndexOutOfBound
+        If `A` is not square, `k`, `seed` or `batch` is not an integer, or a source is no vertex.
     LimitExceeded
         If there are more than 1.8e308 shortest paths to a vertex.
 
@@ -386,6 +456,10 @@ def betweenness_centrality(
     -----
     Two products for each level and batch; memory does not depend on the number of levels. On `gpu`
     the search and the sweep of a single source are one kernel each.
+    With lengths sources come one by one: each takes a `bellman_ford`, the matrix of edges on paths
+    of least length, and a search and a sweep of as many products as such a path has edges at most;
+    O(m) work after the distances, and m more entries of memory. Float lengths are compared as
+    rounded sums, so paths whose lengths differ by rounding count as different, as in NetworkX.
     The sum over s and t of (paths from s to t through v) / (paths from s to t), in floating point;
     scaled as in NetworkX 3.6.
     Source: Brandes 2001; Brandes and Pich 2007 (samples); Kepner and Gilbert 2011, chapter 6
@@ -397,16 +471,34 @@ def betweenness_centrality(
     >>> betweenness_centrality(star(4, backend="cpu")).to_dense().tolist()
     [1.0, 0.0, 0.0, 0.0]
     """
-    sources = sample(A, k, seed)
+    chosen = sample(A, k, seed, sources)
     require_reverses(A, directed)
     if one_degree:
-        if k is not None:
-            raise InvalidValue("betweenness: one_degree counts all sources. Leave out k.")
+        if k is not None or sources is not None or weight:
+            raise InvalidValue(
+                "betweenness: one_degree counts all sources, without weights. Leave out the others."
+            )
         require_reverses(A, False, "one_degree=True")
         total = _of_folded(A, endpoints, batch, pieces)
+    elif weight:
+        total = _weighted_sum(require_above_0(A), chosen, endpoints)
     else:
-        (total,) = _sums(A, sources, endpoints, batch, pieces, squares=False)
-    _scale(total, sources, scale(A, sources, normalized, endpoints, directed))
+        (total,) = _sums(A, chosen, endpoints, batch, pieces, squares=False)
+    _scale(total, chosen, scale(A, chosen, normalized, endpoints, directed))
+    return total
+
+
+def _weighted_sum(A: Matrix, sources: list[int], endpoints: bool) -> Vector:
+    """Return the sum of the dependencies over the sources, by lengths above 0."""
+    total = Vector.from_scalar(0, A.nrows, FP64, like=A, name="total")
+    for source in sources:
+        T, levels, paths = count_weighted_paths(A, source)
+        delta = weighted_dependencies(T, levels, paths)
+        if endpoints:
+            delta(levels.V, accum=binary.plus) << 1
+        else:
+            delta(levels.V, replace=True) << delta
+        total(accum=binary.plus) << delta
     return total
 
 
@@ -553,14 +645,16 @@ def edge_betweenness_centrality(
     k: int | None = None,
     normalized: bool = True,
     *,
+    weight: bool = False,
     directed: bool | None = None,
+    sources: Any = None,
     seed: int | random.Random | None = None,
 ) -> Matrix:
     """Return the share of shortest paths that lead along each edge.
 
     Parameters
     ----------
-    A, k, normalized, directed, seed
+    A, k, normalized, weight, directed, sources, seed
         As in `betweenness_centrality`. In an undirected graph both entries of an edge have the sum
         of both directions.
 
@@ -577,7 +671,8 @@ def edge_betweenness_centrality(
     Notes
     -----
     Each source takes the search and the sweep of `betweenness_centrality`, and one product of two
-    matrices with an entry for each vertex, under the mask of the edges.
+    matrices with an entry for each vertex, under the mask of the edges; with lengths the outer
+    product of paths and shares under the mask of the edges on paths of least length.
     Source: Brandes 2008 (edges).
 
     Examples
@@ -586,21 +681,29 @@ def edge_betweenness_centrality(
     >>> edge_betweenness_centrality(path(3, backend="cpu")).get(0, 1)
     0.6666666666666666
     """
-    sources = sample(A, k, seed)
+    chosen = sample(A, k, seed, sources)
     require_reverses(A, directed)
     directed = is_directed(A) if directed is None else directed
+    if weight:
+        A = require_above_0(A)
     flow = Matrix(FP64, *A.shape, like=A, name="betweenness")
     flow(A.S) << 0
     each = Vector.from_dense(np.arange(A.nrows + 1), like=A)
     zeros = Vector.from_scalar(0, A.nrows, INT32, like=A)
-    for source in sources:
+    for source in chosen:
+        if weight:
+            T, levels, paths = count_weighted_paths(A, source)
+            share = weighted_dependencies(T, levels, paths).apply(binary.plus, right=1).new()
+            share << share.ewise_mult(paths, binary.truediv)
+            flow(T.S, accum=binary.plus) << paths.outer(share, "times")
+            continue
         levels, paths = count_paths(A, [source])
         share = dependencies(A, levels, paths).apply(binary.plus, right=1).new(name="share")
         share << share.ewise_mult(paths, binary.truediv)
         above = levels.apply(binary.plus, right=1).new(name="above")
         P, S = (_by_level(each, zeros, *x) for x in ((above, paths), (levels, share)))
         flow(A.S, accum=binary.plus) << semiring.plus_times(P.T @ S)
-    factor, _ = scale(A, sources, normalized, True, directed)
+    factor, _ = scale(A, chosen, normalized, True, directed)
     flow << flow.apply(binary.times, right=factor)
     return flow if directed else flow.ewise_add(flow.T, binary.plus).new()  # both ways
 

@@ -42,6 +42,13 @@ def require_finite(A: Matrix, what: str) -> None:
         )
 
 
+def require_no_negative(A: Matrix, what: str, advice: str) -> None:
+    """Raise `InvalidValue` if a value of `A` is negative."""
+    least = A.reduce("min").new().value
+    if least is not None and least < 0:
+        raise InvalidValue(f"{what}: a weight is {least} < 0. {advice}")
+
+
 def source_vertex(A: Any, source: Any, what: str = "source") -> int:
     """Return `source` as an int that is a vertex of the square matrix `A`, or raise."""
     return single_index(source, _some_vertices(A, what), what, from_end=False)

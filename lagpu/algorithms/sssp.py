@@ -14,6 +14,7 @@ from lagpu.algorithms.inputs import (
     index_type,
     number,
     require_finite,
+    require_no_negative,
     require_square,
     source_vertex,
     source_vertices,
@@ -25,6 +26,7 @@ from lagpu.dtypes import BOOL, FP64, INT64, DType
 from lagpu.errors import CycleFound, InvalidValue, NoPath
 from lagpu.loops.loop import loop
 
+_WITHOUT = "Use bellman_ford without a limit."
 _WIDTH = 8  # default delta, in units of the largest weight over the mean degree
 
 
@@ -118,7 +120,7 @@ def bellman_ford(
     """
     sources = source_vertices(A, source, "source")
     goals = [] if target is None else source_vertices(A, target, "target")
-    A = _lengths(A, "bellman_ford")
+    A = lengths_of(A, "bellman_ford")
     kind = FP64 if A.dtype.is_float else INT64
     distances = Vector(kind, A.nrows, like=A, name="distances")
     nearer = Vector(kind, A.nrows, like=A, name="nearer")
@@ -188,8 +190,8 @@ def delta_stepping(A: Matrix, source: Any, delta: float | None = None) -> Vector
     [0, 1, 3]
     """
     sources = source_vertices(A, source, "source")
-    A = _lengths(A, "delta_stepping")
-    _require_no_negative(A, "delta_stepping")
+    A = lengths_of(A, "delta_stepping")
+    require_no_negative(A, "delta_stepping", _WITHOUT)
     delta = _step(A, delta)
     kind = FP64 if A.dtype.is_float else INT64
     distances = Vector(kind, A.nrows, like=A, name="distances")
@@ -267,7 +269,7 @@ def sssp_parents(
     """
     distances = sssp(A, source, delta=delta, limit=limit, target=target)
     sources = source_vertices(A, source, "source")
-    T = tight_edges(_lengths(A, "sssp"), distances)
+    T = tight_edges(lengths_of(A, "sssp"), distances)
     parents = Vector(index_type(A), A.nrows, like=A, name="parents")
     frontier = Vector(index_type(A), A.nrows, like=A, name="frontier")
     frontier[sources] = sources
@@ -421,7 +423,7 @@ def floyd_warshall(A: Matrix) -> Matrix:
     [0, 1, 3, 0, 2, 0]
     """
     require_square(A)
-    A = _lengths(A, "floyd_warshall")
+    A = lengths_of(A, "floyd_warshall")
     kind = FP64 if A.dtype.is_float else INT64
     least = A.reduce("min").new().value
     if least is not None and least < 0:
@@ -437,18 +439,12 @@ def _most(A: Matrix, kind: DType, limit: Any) -> Scalar:
     """Return a limit as a scalar of the distances' type, the largest value for an infinite one."""
     if not number(limit, "bellman_ford: limit") >= 0:
         raise InvalidValue(f"bellman_ford: limit {limit} is not 0 or more.")
-    _require_no_negative(A, "bellman_ford: with a limit or a target")
+    require_no_negative(A, "bellman_ford: with a limit or a target", _WITHOUT)
     most = limit if kind is FP64 else min(2**63 - 1, limit if limit == math.inf else int(limit))
     return Scalar(kind, most, name="most")
 
 
-def _require_no_negative(A: Matrix, what: str) -> None:
-    least = A.reduce("min").new().value
-    if least is not None and least < 0:
-        raise InvalidValue(f"{what}: a weight is {least} < 0. Use bellman_ford without a limit.")
-
-
-def _lengths(A: Matrix, name: str) -> Matrix:
+def lengths_of(A: Matrix, name: str) -> Matrix:
     """Return `A` with weights whose sums fit their type, or raise `InvalidValue`."""
     require_finite(A, name)
     if A.dtype.is_float:

@@ -1,8 +1,8 @@
-"""Check what follows from all distances: eccentricities, closeness, betweenness; and PageRank."""
+"""Check centralities: of all distances, of eigenvectors and of degrees; and eccentricities."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -32,6 +32,7 @@ def check_remoteness(
     *,
     vertices: Any = None,
     wf_improved: bool = True,
+    weight: bool = False,
     rel_tol: float = 1e-9,
 ) -> tuple[str, ...]:
     """Prove eccentricities, closeness or harmonic centralities, or raise.
@@ -49,14 +50,17 @@ def check_remoteness(
         The requested vertices; by default all. Others may have a value.
     wf_improved : bool
         As given to ``closeness_centrality``.
+    weight : bool
+        Whether values of `A` are lengths; else each edge counts 1.
     rel_tol : float
         Relative tolerance of the values.
 
     Notes
     -----
-    Plain searches, many at a time, count the vertices at each distance.
+    Plain searches, many at a time, count the vertices at each distance; with lengths, plain
+    relaxation over all edges from each vertex.
     """
-    proof = Proof("check_remoteness", REMOTENESS_RULES, A)
+    proof = Proof("check_remoteness", REMOTENESS_RULES, A, values=weight)
     value, present = proof.dense(values, of)
     n, given = proof.n, np.flatnonzero(present)
     wanted_of = np.arange(n) if vertices is None else vertices
@@ -64,16 +68,15 @@ def check_remoteness(
     proof.refuse(0, np.isin(np.arange(n), chosen) & ~present, lambda v: "no value")
     edges = proof.edges if of == "eccentricity" else proof.edges.turned
     wanted = np.zeros(n)
-    for v, counts in zip(given, _spheres(edges, given), strict=True):
-        others, distance = counts[1:], np.arange(1, len(counts))
-        reaching = int(others.sum())
+    for v, (distance, others) in zip(given, _distances(edges, given, weight), strict=True):
+        reaching, total = int(others.sum()) - 1, float(others @ distance)
+        far = distance > 0
         if of == "eccentricity":
-            wanted[v] = len(others) if reaching == n - 1 else np.inf
+            wanted[v] = distance.max() if reaching == n - 1 else np.inf
         elif of == "harmonic":
-            wanted[v] = np.sum(others / distance)
-        elif reaching:
-            wanted[v] = reaching / (others @ distance)
-            wanted[v] *= reaching / (n - 1) if wf_improved else 1
+            wanted[v] = np.sum(others[far] / distance[far])
+        elif total:
+            wanted[v] = reaching / total * (reaching / (n - 1) if wf_improved else 1)
     proof.refuse(
         1,
         present & _differ(value.astype(float), wanted, rel_tol, 0),
@@ -82,28 +85,46 @@ def check_remoteness(
     return REMOTENESS_RULES
 
 
-def check_diameter(A: Any, diameter: int) -> tuple[str, ...]:
+def _distances(edges: Slices, sources: Array, weight: bool) -> Iterator[tuple[Array, Array]]:
+    """Yield, for each source, distances, and how many vertices lie at each of them."""
+    if not weight:
+        for counts in _spheres(edges, sources):
+            yield np.arange(len(counts)), counts
+        return
+    for source in sources:
+        begin = np.full(edges.n, np.inf)
+        begin[source] = 0
+        distance = edges.relaxed(begin)
+        distance = distance[distance < np.inf]
+        yield distance, np.ones(len(distance))
+
+
+def check_diameter(A: Any, diameter: float, *, weight: bool = False) -> tuple[str, ...]:
     """Prove that a number is the diameter of a graph, or raise.
 
     Parameters
     ----------
     A : graph, (n, n)
-    diameter : int
-        The number.
+    diameter : int or float
+        The number; of float lengths up to 1e-9 of it.
+    weight : bool
+        Whether values of `A` are lengths; else each edge counts 1.
 
     Notes
     -----
-    Plain searches from all vertices count the vertices at each distance.
+    Plain searches from all vertices count the vertices at each distance, as in `check_remoteness`.
     """
-    proof = Proof("check_diameter", DIAMETER_RULES, A)
+    proof = Proof("check_diameter", DIAMETER_RULES, A, values=weight)
     largest, source = -1.0, 0
-    for v, counts in enumerate(_spheres(proof.edges, np.arange(proof.n))):
-        farthest = len(counts) - 1 if counts.sum() == proof.n else np.inf
+    found = _distances(proof.edges, np.arange(proof.n), weight)
+    for v, (distance, others) in enumerate(found):
+        farthest = float(distance.max()) if others.sum() == proof.n else np.inf
         if farthest > largest:
             largest, source = farthest, v
-    if largest != diameter:
+    if largest != diameter and (not weight or _differ(np.array(diameter), largest, 1e-9)):
         target = int(np.argmax(proof.edges.search(np.array([source]))))
-        proof.fail(0, f"{diameter}, but from {source} to {target} it is {largest:g}")
+        where = "" if weight else f" to {target}"
+        proof.fail(0, f"{diameter}, but from {source}{where} it is {largest:g}")
     return DIAMETER_RULES
 
 
@@ -163,6 +184,7 @@ def check_betweenness(
     normalized: bool = True,
     endpoints: bool = False,
     directed: bool = True,
+    weight: bool = False,
     sources: Any = None,
     error: Any = None,
     rel_tol: float = 1e-9,
@@ -175,7 +197,7 @@ def check_betweenness(
         See the module; small, since all pairs take ``n**3`` steps.
     centrality : result, (n,)
         Centrality of each vertex.
-    normalized, endpoints, directed
+    normalized, endpoints, directed, weight
         As given to `lagpu.algorithms.betweenness_centrality`.
     sources : list of int, optional
         The sources of an estimate; by default all vertices.
@@ -194,22 +216,25 @@ def check_betweenness(
     -----
     A shortest path from s to t leads through v if dist(s, v) + dist(v, t) = dist(s, t), and
     paths(s, v) * paths(v, t) of the paths do. Plain searches from some vertices at a time give
-    distances and paths; nothing is accumulated backward.
+    distances and paths; nothing is accumulated backward. With lengths, plain relaxation gives
+    distances, and paths are counted along edges between them until no count changes; sums of float
+    lengths may differ by `rel_tol`.
     """
-    proof = Proof("check_betweenness", BETWEENNESS_RULES, A)
+    proof = Proof("check_betweenness", BETWEENNESS_RULES, A, values=weight)
     found, n = proof.full(centrality, "centrality", "centrality"), proof.n
     chosen = np.arange(n) if sources is None else np.asarray(sources, int)
     total, counted, spread = np.zeros(n), np.zeros(n), np.zeros(n)
     require(16 * n * len(chosen), "check: distances and paths from the sources")
-    t, from_sources = np.arange(n)[None, :], [*_rows(proof.edges, chosen)]
-    for vertices in _rows(proof.edges, np.arange(n)):
+    t, from_sources = np.arange(n)[None, :], [*_rows(proof.edges, chosen, weight)]
+    slack = rel_tol if weight else 0
+    for vertices in _rows(proof.edges, np.arange(n), weight):
         each = [np.zeros((len(vertices[0]), 0))]  # the sum of each source at each of the vertices
         for of_sources in from_sources:
             s = of_sources[0][:, None]
             here = np.zeros((len(vertices[0]), len(s)))
             for k, (v, further, onward) in enumerate(zip(*vertices, strict=True)):
                 counts = (s != t) if endpoints else (s != t) & (s != v) & (t != v)
-                here[k] = _through(of_sources, v, further, onward, counts)
+                here[k] = _through(of_sources, v, further, onward, counts, slack)
                 counted[v] += counts.sum()
             each.append(here)
         for v, of_source in zip(vertices[0], np.concatenate(each, axis=1), strict=True):
@@ -238,6 +263,7 @@ def check_edge_betweenness(
     *,
     normalized: bool = True,
     directed: bool = True,
+    weight: bool = False,
     sources: Any = None,
     rel_tol: float = 1e-9,
 ) -> tuple[str, ...]:
@@ -249,27 +275,29 @@ def check_edge_betweenness(
         See `check_betweenness`.
     centrality : Matrix or SciPy sparse array, (n, n)
         Centrality of each entry of `A`.
-    normalized, directed, sources, rel_tol
+    normalized, directed, weight, sources, rel_tol
         As in `check_betweenness`.
 
     Notes
     -----
-    A shortest path from s to t leads along u -> v if dist(s, u) + 1 + dist(v, t) = dist(s, t).
+    A shortest path from s to t leads along u -> v if dist(s, u) + 1 + dist(v, t) = dist(s, t), or
+    with the edge's length in place of 1.
     """
-    proof = Proof("check_edge_betweenness", BETWEENNESS_RULES, A)
+    proof = Proof("check_edge_betweenness", BETWEENNESS_RULES, A, values=weight)
     edges, n = proof.edges, proof.n
     values = _values(edges, centrality, proof.name)
     chosen = np.arange(n) if sources is None else np.asarray(sources, int)
     ends = {own: both_ends(own) for own in values}
+    lengths = {own: own.values if weight else np.ones(len(found)) for own, found in values.items()}
     total = {own: np.zeros(len(found)) for own, found in values.items()}
     require(16 * n * len(chosen), "check: distances and paths from the sources")
-    from_sources = [*_rows(edges, chosen)]
-    for vertices in _rows(edges, np.arange(n)):
+    from_sources = [*_rows(edges, chosen, weight)]
+    slack = rel_tol if weight else 0
+    for vertices in _rows(edges, np.arange(n), weight):
         for of_sources in from_sources:
             for own, (begin, end) in ends.items():
-                _add_along(total[own], begin, end, of_sources, vertices)
-                if not directed:
-                    _add_along(total[own], end, begin, of_sources, vertices)
+                for ways in ((begin, end), (end, begin))[: 1 if directed else 2]:
+                    _add_along(total[own], *ways, lengths[own], of_sources, vertices, slack)
 
     def wrong(own: Slice) -> tuple[Array, ...]:
         counted = np.full(len(total[own]), len(chosen) * (n - 1))
@@ -288,13 +316,13 @@ def check_edge_betweenness(
     return BETWEENNESS_RULES[:2]
 
 
-def _rows(edges: Slices, vertices: Array) -> Iterator[Rows]:
+def _rows(edges: Slices, vertices: Array, weight: bool) -> Iterator[Rows]:
     """Yield the rows of some vertices, as many at a time as all of them may take."""
     step = max(1, _CHUNK // max(edges.n, 1))
     require(48 * edges.n * min(step, edges.n), "check: distances and paths of pairs")
     for first in range(0, len(vertices), step):
         some = vertices[first : first + step]
-        yield some, *_searched(edges, some)
+        yield some, *(_relaxed(edges, some) if weight else _searched(edges, some))
 
 
 def _searched(edges: Slices, sources: Array) -> tuple[Array, Array]:
@@ -312,25 +340,55 @@ def _searched(edges: Slices, sources: Array) -> tuple[Array, Array]:
     return np.ascontiguousarray(distance.T), np.ascontiguousarray(paths.T)
 
 
-def _through(of_sources: Rows, u: int, further: Array, onward: Array, counts: Array) -> Array:
+def _relaxed(edges: Slices, sources: Array) -> tuple[Array, Array]:
+    """Do as `_searched` by lengths above 0."""
+    found = []
+    for source in sources:
+        begin, first = np.full(edges.n, np.inf), np.arange(edges.n) == source
+        begin[source] = 0
+        distance, paths = edges.relaxed(begin), first.astype(float)
+
+        def along(e: Edges, d: Array = distance) -> Array:
+            return np.asarray((d[e.begin] + e.lengths == d[e.end]) & (d[e.end] < np.inf))
+
+        tight = edges.along(along)
+        while not np.array_equal(new := tight.sums(paths[:, None])[:, 0] + first, paths):
+            paths = new
+        found.append((np.where(distance < np.inf, distance, np.nan), paths))
+    distances, counts = zip(*found, strict=True)
+    return np.array(distances), np.array(counts)
+
+
+def _through(
+    of_sources: Rows, u: int, further: Array, onward: Array, counts: Array, slack: float
+) -> Array:
     """Return, for each source, the sum over targets of the share of shortest paths through u, (k,).
 
     From u on, `onward` paths are `further` long; `counts` says which pairs count.
     """
     _, distance, paths = of_sources
-    on = counts & (distance[:, u, None] + further == distance)
+    on = counts & (np.abs(distance[:, u, None] + further - distance) <= slack * distance)
     through = paths[:, u, None] * onward
     share = np.divide(through, paths, out=np.zeros(paths.shape), where=on)
     return np.asarray(share.sum(axis=1))
 
 
-def _add_along(total: Array, begin: Array, end: Array, of_sources: Rows, vertices: Rows) -> None:
+def _add_along(
+    total: Array,
+    begin: Array,
+    end: Array,
+    lengths: Any,
+    of_sources: Rows,
+    vertices: Rows,
+    slack: float,
+) -> None:
     """Add to each edge that ends at some of the vertices the sum over pairs of some sources."""
     v, further, onward = vertices
     counts = of_sources[0][:, None] != np.arange(further.shape[1])
     for e in np.flatnonzero((end >= v[0]) & (end <= v[-1])):
         k = end[e] - v[0]
-        total[e] += _through(of_sources, begin[e], further[k] + 1, onward[k], counts).sum()
+        distances = further[k] + lengths[e]
+        total[e] += _through(of_sources, begin[e], distances, onward[k], counts, slack).sum()
 
 
 def _values(edges: Slices, B: Any, name: str) -> dict[Slice, Array]:
@@ -376,7 +434,7 @@ def _spread(each: Array, population: int) -> float:
     return float(m * np.std(each, ddof=1) / np.sqrt(m) * np.sqrt(1 - m / population))
 
 
-def _differ(found: Array, wanted: Array, rel_tol: float, atol: float = 1e-15) -> Array:
+def _differ(found: Array, wanted: Any, rel_tol: float, atol: float = 1e-15) -> Array:
     return np.asarray(~np.isclose(found, wanted, rtol=rel_tol, atol=atol, equal_nan=True))
 
 
@@ -386,6 +444,7 @@ PAGERANK_RULES = (
     "every vertex has a rank, a number >= 0",
     "the sum of the ranks is 1",
     "a further step changes the ranks by less than min(n * tol, 0.001) in sum",
+    "the ranks are those after so many steps",
 )
 
 
@@ -395,9 +454,10 @@ def check_pagerank(
     alpha: float = 0.85,
     *,
     personalization: Any = None,
-    tol: float = 1e-6,
+    tol: float | None = 1e-6,
     weight: bool = True,
     dangling: Any = None,
+    max_iter: int = 100,
 ) -> tuple[str, ...]:
     """Prove that ranks are PageRanks up to a tolerance, or raise.
 
@@ -407,17 +467,19 @@ def check_pagerank(
         Entries are weights >= 0.
     ranks : result, (n,)
         Rank of each vertex.
-    alpha, personalization, tol, weight, dangling
+    alpha, personalization, tol, weight, dangling, max_iter
         As given to `lagpu.algorithms.pagerank`.
 
     Notes
     -----
-    The rules suffice: a step contracts distances by alpha, so by Banach's theorem ranks that one
-    step moves by r lie within ``r / (1 - alpha)`` of the true ranks, the only ones with sum 1.
+    Without a tolerance the steps are made again from equal ranks, and may differ by rounding.
+    With one the rules suffice: a step contracts distances by alpha, so by Banach's theorem ranks
+    that one step moves by r lie within ``r / (1 - alpha)`` of the true ranks, the only ones with
+    sum 1.
     """
     proof = Proof("check_pagerank", PAGERANK_RULES, A, values=True)
     rank, n = proof.full(ranks, "ranks", "rank", lambda x: x >= 0), proof.n
-    if n and not abs(rank.sum() - 1) < 1e-9:
+    if n and dangling is not False and not abs(rank.sum() - 1) < 1e-9:
         proof.fail(1, f"the sum is {rank.sum()}")
     edges = proof.edges
 
@@ -428,23 +490,205 @@ def check_pagerank(
     largest[largest == 0] = 1  # weights over the largest: so no sum overflows, and no quotient
     out = edges.turned.at_ends(lambda e: weights(e) / largest[e.end], np.add, 0.0)
     jump = _probabilities(proof, personalization, np.full(n, 1 / max(n, 1)))
-    lost_to = _probabilities(proof, dangling, jump)
+    lost_to = np.zeros(n) if dangling is False else _probabilities(proof, dangling, jump)
     stays = out > 0
-    share = np.divide(rank, out, out=np.zeros(n), where=stays)
-    stepped = edges.at_ends(lambda e: weights(e) / largest[e.begin] * share[e.begin], np.add, 0.0)
-    further = alpha * (stepped + rank[~stays].sum() * lost_to) + (1 - alpha) * jump
-    moved = np.abs(further - rank).sum()
+
+    def step(rank: Array) -> Array:
+        share = np.divide(rank, out, out=np.zeros(n), where=stays)
+
+        def along(e: Edges) -> Array:
+            return np.asarray(weights(e) / largest[e.begin] * share[e.begin])
+
+        moved = edges.at_ends(along, np.add, 0.0) + rank[~stays].sum() * lost_to
+        return np.asarray(alpha * moved + (1 - alpha) * jump)
+
+    if tol is None:
+        wanted = np.full(n, 1 / max(n, 1))
+        for _ in range(max_iter):
+            wanted = step(wanted)
+        proof.refuse(3, _differ(rank, wanted, 1e-9), lambda v: f"{rank[v]}, not {wanted[v]}")
+        return PAGERANK_RULES
+    moved = np.abs(step(rank) - rank).sum()
     enough = min(n * tol, 1e-3)  # ranks with sum 1 differ by at most 2 in sum
     if n and not moved < enough + 1e-12:
         proof.fail(2, f"by {moved}, not below {enough}")
-    return PAGERANK_RULES
+    return PAGERANK_RULES[:3]
+
+
+def _numbers(proof: Proof, given: Any) -> Array:
+    """Return numbers of vertices, a result or a dict, as an array, 0 without an entry."""
+    if isinstance(given, Mapping):
+        given = (np.array(list(given), int), np.array(list(given.values()), float))
+    return proof.dense(given, "weights")[0]
 
 
 def _probabilities(proof: Proof, weights: Any, default: Array) -> Array:
     if weights is None:
         return default
-    if isinstance(weights, Mapping):
-        weights = (np.array(list(weights), int), np.array(list(weights.values()), float))
-    values, _ = proof.dense(weights, "weights")
+    values = _numbers(proof, weights)
     values = values / values.max()  # so that the sum does not overflow
     return np.asarray(values / values.sum())
+
+
+# ---- prove eigenvector and Katz centralities, hubs and authorities, and degrees
+
+VECTOR_RULES = (
+    "every vertex has a number",
+    "their length, or with hubs and authorities their sum, is 1",
+    "a further step changes the numbers by no more than the tolerance allows",
+)
+
+
+def check_eigenvector(
+    A: Any, centrality: Any, *, tol: float = 1e-6, weight: bool = True
+) -> tuple[str, ...]:
+    """Prove that numbers are an eigenvector of unit length up to a tolerance, or raise.
+
+    Parameters
+    ----------
+    A : Matrix or SciPy sparse array, (n, n)
+        Entries are weights.
+    centrality : result, (n,)
+        Number of each vertex.
+    tol, weight
+        As given to `lagpu.algorithms.eigenvector_centrality`.
+
+    Notes
+    -----
+    A vector that one step ``x + x A``, over its length, does not move is an eigenvector. In a
+    strongly connected graph of positive weights only that of the largest eigenvalue has no sign
+    change (Perron and Frobenius). The step after one that moves the vector by r moves it by at most
+    ``2 r`` times the norm of the step.
+    """
+    proof = Proof("check_eigenvector", VECTOR_RULES, A, values=True)
+    x, n = proof.full(centrality, "centrality", "centrality"), proof.n
+    step, norm = _products(proof.edges, weight)
+    moved = x + step(x)
+    length = float(np.linalg.norm(moved))
+    if n and not abs(np.linalg.norm(x) - 1) < 1e-9:
+        proof.fail(1, f"it is {np.linalg.norm(x)}")
+    _refuse_moved(proof, moved / (length or 1) - x, 2 * n * tol * (1 + norm) / (length or 1))
+    return VECTOR_RULES
+
+
+def check_katz(
+    A: Any,
+    centrality: Any,
+    alpha: float = 0.1,
+    *,
+    beta: Any = 1.0,
+    tol: float = 1e-6,
+    normalized: bool = True,
+    weight: bool = True,
+) -> tuple[str, ...]:
+    """Prove that numbers are Katz centralities up to a tolerance, or raise.
+
+    Parameters
+    ----------
+    A, centrality
+        As in `check_eigenvector`.
+    alpha, beta, tol, normalized, weight
+        As given to `lagpu.algorithms.katz_centrality`.
+
+    Notes
+    -----
+    ``x - alpha x A`` must be beta, or a multiple of it where lengths are made 1: this system has
+    one solution if alpha is below 1 over the largest eigenvalue.
+    """
+    proof = Proof("check_katz", VECTOR_RULES, A, values=True)
+    x, n = proof.full(centrality, "centrality", "centrality"), proof.n
+    begin = np.full(n, beta, float) if np.isscalar(beta) else _numbers(proof, beta)
+    step, norm = _products(proof.edges, weight)
+    rest, factor = x - alpha * step(x), 1.0
+    if normalized:
+        if n and not abs(np.linalg.norm(x) - 1) < 1e-9:
+            proof.fail(1, f"it is {np.linalg.norm(x)}")
+        factor = float(rest @ begin / (begin @ begin)) if begin.any() else 0.0
+    _refuse_moved(proof, rest - factor * begin, n * tol * max(1, abs(alpha) * norm))
+    return VECTOR_RULES
+
+
+def check_hits(A: Any, found: Any, *, tol: float = 1e-8, weight: bool = True) -> tuple[str, ...]:
+    """Prove that numbers are hubs and authorities up to a tolerance, or raise.
+
+    Parameters
+    ----------
+    A : Matrix or SciPy sparse array, (n, n)
+        Entries are weights >= 0.
+    found : tuple of two results, (n,)
+        Hubs and authorities, each with the sum 1.
+    tol, weight
+        As given to `lagpu.algorithms.hits`.
+
+    Notes
+    -----
+    As in `check_eigenvector`: hubs are an eigenvector of A A', authorities of A' A.
+    """
+    proof = Proof("check_hits", VECTOR_RULES, A, values=True)
+    along, out = _products(proof.edges, weight)
+    against, into = _products(proof.edges.turned, weight)
+    norm = max(out, into)
+    ways = (("hub", against, along), ("authority", along, against))
+    for x, (name, second, first) in zip(found, ways, strict=True):
+        values = proof.full(x, name, name, lambda x: x >= 0)
+        if proof.n and not abs(values.sum() - 1) < 1e-9:
+            proof.fail(1, f"it is {values.sum()}")
+        moved, slack = values, 2 * tol
+        for step in (first, second):
+            moved = step(moved)
+            total = float(moved.sum()) or 1.0
+            moved, slack = moved / total, slack * max(1, norm / total)
+        _refuse_moved(proof, moved - values, slack)
+    return VECTOR_RULES
+
+
+def _products(edges: Slices, weight: bool) -> tuple[Callable[[Array], Array], float]:
+    """Return x -> x A for plain arrays, and the largest sum of absolute weights out of a vertex."""
+
+    def weights(e: Edges) -> Array:
+        return e.lengths.astype(float) if weight else np.ones(len(e.begin))
+
+    def product(x: Array) -> Array:
+        return edges.at_ends(lambda e: weights(e) * x[e.begin], np.add, 0.0)
+
+    out = edges.turned.at_ends(lambda e: np.abs(weights(e)), np.add, 0.0)
+    return product, float(out.max(initial=0))
+
+
+def _refuse_moved(proof: Proof, change: Array, allowed: float) -> None:
+    moved = float(np.abs(change).sum())
+    if proof.n and not moved <= allowed + 1e-12:
+        proof.fail(2, f"by {moved:.3g} in sum, more than {allowed:.3g}")
+
+
+DEGREE_RULES = ("every vertex has its number of edges over the number of other vertices",)
+
+
+def check_degree_centrality(
+    A: Any, centrality: Any, kind: Literal["all", "in", "out"] = "all"
+) -> tuple[str, ...]:
+    """Prove that numbers are degrees over n - 1, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+    centrality : result, (n,)
+        Share of each vertex; one rounding is allowed.
+    kind : str
+        "in", "out", or "all": both in a directed graph; in an undirected one a self-loop counts
+        twice, as it has two ends.
+    """
+    proof = Proof("check_degree_centrality", DEGREE_RULES, A)
+    found, n = proof.full(centrality, "centrality", "centrality"), proof.n
+
+    def ends(edges: Slices, *, loops: bool = False) -> Array:
+        def counted(e: Edges) -> Array:
+            return np.asarray((e.begin == e.end) | (not loops), np.int64)
+
+        return edges.at_ends(counted, np.add, 0)
+
+    into, out = ends(proof.edges), ends(proof.edges.turned)
+    both = into + (ends(proof.edges, loops=True) if proof.edges.symmetric else out)
+    wanted = {"in": into, "out": out, "all": both}[kind] / max(n - 1, 1) if n > 1 else np.ones(n)
+    proof.refuse(0, _differ(found, wanted, 1e-15), lambda v: f"{found[v]}, not {wanted[v]}")
+    return DEGREE_RULES

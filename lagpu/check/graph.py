@@ -310,6 +310,19 @@ class Slices:
             level[frontier] = depth
         return level
 
+    def relaxed(self, distance: Array) -> Array:
+        """Return distances, inf where there is none, after up to n rounds over all edges."""
+
+        def through(e: Edges) -> Array:
+            return np.asarray(distance[e.begin] + e.lengths)
+
+        for _ in range(self.n):
+            further = np.minimum(distance, self.at_ends(through, np.minimum, np.inf))
+            if np.array_equal(further, distance):
+                break
+            distance = further
+        return distance
+
     def joined(self) -> Array:
         """Return the least vertex of each vertex's weak component, (n,).
 

@@ -574,7 +574,7 @@ def check_floyd_warshall(A: Any, distances: Any, *, rel_tol: float = 1e-9) -> tu
     for v in range(proof.n):
         begin = np.full(proof.n, np.inf)
         begin[v] = 0
-        wanted = _relaxed(proof, begin)
+        wanted = proof.edges.relaxed(begin)
         largest = np.abs(wanted[np.isfinite(wanted)]).max()
         slack = rel_tol * largest if values.dtype.kind == "f" else 0
         bad = np.flatnonzero(~np.isclose(found[v], wanted, rtol=0, atol=slack))
@@ -608,7 +608,7 @@ def check_negative_cycle(A: Any, cycle: list[int] | None) -> tuple[str, ...]:
     """
     proof = Proof("check_negative_cycle", CYCLE_RULES, A, values=True)
     if cycle is None:
-        potential = _relaxed(proof, np.zeros(proof.n))
+        potential = proof.edges.relaxed(np.zeros(proof.n))
         lower = proof.edges.at_ends(
             lambda e: potential[e.begin] + e.lengths < potential[e.end], np.logical_or, False
         )
@@ -620,20 +620,6 @@ def check_negative_cycle(A: Any, cycle: list[int] | None) -> tuple[str, ...]:
     if not length < 0:
         proof.fail(1, f"{cycle} has length {length:g}")
     return CYCLE_RULES[:2]
-
-
-def _relaxed(proof: Proof, distance: Array) -> Array:
-    """Return distances, inf where there is none, after up to n rounds over all edges."""
-
-    def through(e: Edges) -> Array:
-        return np.asarray(distance[e.begin] + e.lengths)
-
-    for _ in range(proof.n):
-        further = np.minimum(distance, proof.edges.at_ends(through, np.minimum, np.inf))
-        if np.array_equal(further, distance):
-            break
-        distance = further
-    return distance
 
 
 def _lengths_along(proof: Proof, route: list[int], rule: int) -> list[float]:
@@ -693,7 +679,7 @@ def check_route(
     if weight:
         begin = np.full(proof.n, np.inf)
         begin[source] = 0
-        distance = _relaxed(proof, begin)[target]
+        distance = proof.edges.relaxed(begin)[target]
         length = sum(_lengths_along(proof, route, 1))
         if length != distance:
             proof.fail(2, f"length {length:g}, but distance {distance:g}")

@@ -540,40 +540,55 @@ def pagerank(max_iter: int, **how: Any) -> Job:
 
 
 @_algorithm(
-    k=option(int, "Estimate from K sources.", "--sources", "-k"),
+    k=option(int, "Estimate from K random sources.", "--sample", "-k"),
+    sources=option(str, "Only paths from these vertices, as in 0,5,9; not with -k."),
+    weight=flag("--weight", "Paths of least length over the weights, which are above 0."),
     normalized=value(bool, True, "Shares of pairs, or sums over them.", "--normalized/--sums"),
     endpoints=flag("--endpoints", "Count a path at its ends too."),
     batch=option(
         int, "Sources at once; by default as many as suit the graph and the memory.", min=1
     ),
-    one_degree=flag("--one-degree", "Fold branches that are trees first; no --sources."),
+    one_degree=flag("--one-degree", "Fold branches that are trees first; all sources."),
     pieces=option(
         int, "Pieces of the grid that share a copy of the graph; by default the fewest.", min=1
     ),
     seed=_SEED,
 )
-def bc(k: int | None, batch: int | None, one_degree: bool, seed: int | None, **how: Any) -> Job:
+def bc(
+    k: int | None,
+    sources: str | None,
+    weight: bool,
+    batch: int | None,
+    one_degree: bool,
+    seed: int | None,
+    **how: Any,
+) -> Job:
     """Rank the vertices of a graph by betweenness centrality."""
     seeds: list[int] = []  # the one of all runs and of the proof
+    if weight and (k is not None or batch is not None or how["pieces"] is not None):
+        raise InvalidValue("--weight: takes sources one by one. Leave -k, --batch, --pieces out.")
 
-    def call(A: Matrix) -> tuple[int | None, Vector, Vector | None]:
+    def call(A: Matrix, *given: list[int]) -> tuple[int | None, Vector, Vector | None]:
         # Several sources are a matrix, whose products take no kernel.
-        is_single = is_overridden(A.backend)
-        sources = A.nrows if k is None else k
-        if batch is not None and batch > sources:
-            raise InvalidValue(f"--batch: {batch} at once of {sources} sources. Give fewer.")
+        is_single = weight or is_overridden(A.backend)
+        chosen = given[0] if given else None
+        count = len(given[0]) if given else A.nrows if k is None else k
+        if batch is not None and batch > count:
+            raise InvalidValue(f"--batch: {batch} at once of {count} sources. Give fewer.")
         if not seeds:
             seeds.append(random_seed(seed, "bc", A))
         size = batch or (1 if is_single else None)
         if size is None and A.backend.capabilities.clusters is None:  # else each has its own
-            size = batch_size(A, sample(A, k, seeds[0]))
+            size = batch_size(A, sample(A, k, seeds[0], chosen))
         more = {"seed": seeds[0], "batch": size, **how}
-        if k is None or one_degree:
-            more["one_degree"] = one_degree
+        if k is None or one_degree or given:
+            more |= {"one_degree": one_degree, "sources": chosen, "weight": weight}
             return size, algorithms.betweenness_centrality(A, k, **more), None
         return size, *algorithms.betweenness_estimate(A, k, **more)
 
-    def prove(check: Any, A: Matrix, found: tuple[int | None, Vector, Vector | None]) -> None:
+    def prove(check: Any, A: Matrix, *given: Any) -> None:
+        *chosen, found = given
+        drawn = None if k is None else random.Random(seeds[0]).sample(range(A.nrows), k)
         check.check_betweenness(
             A,
             found[1],
@@ -581,13 +596,14 @@ def bc(k: int | None, batch: int | None, one_degree: bool, seed: int | None, **h
             normalized=how["normalized"],
             endpoints=how["endpoints"],
             directed=is_directed(A),
-            sources=None if k is None else random.Random(seeds[0]).sample(range(A.nrows), k),
+            weight=weight,
+            sources=chosen[0] if chosen else drawn,
         )
 
-    def facts(found: tuple[int | None, Vector, Vector | None]) -> dict[str, Any]:
+    def facts(found: tuple[int | None, Vector, Vector | None], *given: list[int]) -> dict[str, Any]:
         size, centrality, error = found
         lines = ranking(centrality)
-        said: dict[str, Any] = {"sources": k or centrality.size}
+        said: dict[str, Any] = {"sources": given[0] if given else k or centrality.size}
         said |= {} if size is None else {"at_once": size}
         said["betweenness"] = lines
         if error is not None and k != 1:  # one source has no standard error
@@ -597,18 +613,29 @@ def bc(k: int | None, batch: int | None, one_degree: bool, seed: int | None, **h
     return Job(
         "betweenness_centrality",
         facts,
+        vertices={} if sources is None else {"--sources": sources},
         call=call,
         prove=prove,
         vector=lambda found: found[1],
+        dup_op=SHORTEST if weight else None,
         seed_for="" if k is None else "the choice of sources",
     )
 
 
-@_algorithm(harmonic=flag("--harmonic", "Sum of reciprocal distances instead."))
-def closeness(harmonic: bool) -> Job:
+@_algorithm(
+    harmonic=flag("--harmonic", "Sum of reciprocal distances instead."),
+    weight=flag("--weight", "Distances over the weights, 0 or more."),
+)
+def closeness(harmonic: bool, weight: bool) -> Job:
     """Rank the vertices of a graph by closeness centrality."""
     name = "harmonic" if harmonic else "closeness"
-    return Job(f"{name}_centrality", lambda found: {name: ranking(found)})
+    return Job(
+        f"{name}_centrality",
+        lambda found: {name: ranking(found)},
+        {"distance": weight},
+        prove=lambda check, A, found: check.check_remoteness(A, found, name, weight=weight),
+        dup_op=SHORTEST if weight else None,
+    )
 
 
 @_algorithm(

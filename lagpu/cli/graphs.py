@@ -57,6 +57,18 @@ class Names:
             )
         return found
 
+    def vertices(self, text: str) -> list[int]:
+        """Return the numbers of the vertices that ``--sources`` names."""
+        words = text.split(",")
+        if self.ids is not None:
+            return [self.vertex(word, "--sources") for word in words]
+        try:
+            return [int(word) for word in words]
+        except ValueError:
+            raise InvalidValue(
+                f"--sources: {text!r} is not a list of vertices. Write 0,5,9."
+            ) from None
+
     def shown(self, vertices: Any) -> Any:
         """Return the name of a vertex, or of each one in a list."""
         if isinstance(vertices, list):
@@ -100,15 +112,7 @@ class Begin(NamedTuple):
         self.require_one(command)
         if self.source is not None:
             return names.vertex(self.source, "--source")
-        words = (self.sources or "").split(",")
-        if names.ids is not None:
-            return [names.vertex(word, "--sources") for word in words]
-        try:
-            return [int(word) for word in words]
-        except ValueError:
-            raise InvalidValue(
-                f"--sources: {self.sources!r} is not a list of vertices. Write 0,5,9."
-            ) from None
+        return names.vertices(self.sources or "")
 
     def require_one(self, command: str) -> None:
         """Raise unless one of `source` and `sources` is given, `each` only with the latter."""

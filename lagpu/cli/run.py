@@ -150,7 +150,10 @@ class Command:
 
     def start(self, names: Names) -> tuple[Any, ...]:
         """Return the arguments of the algorithm after the graph."""
-        return tuple(names.vertex(text, option) for option, text in self.job.vertices.items())
+        return tuple(
+            names.vertices(text) if option == "--sources" else names.vertex(text, option)
+            for option, text in self.job.vertices.items()
+        )
 
     def measure(self, A: Matrix, start: tuple[Any, ...], facts: Facts) -> Measured:
         """Run the algorithm, twice if that takes little time, and time the last run."""

@@ -470,7 +470,7 @@ def eccentricity(G: Graph, v: Any) -> Any:
 def diameter(G: Graph, usebounds: bool) -> int:
     """Return the largest eccentricity."""
     try:
-        return algorithms.diameter(G.matrix())
+        return int(algorithms.diameter(G.matrix()))
     except NoPath as error:
         raise _error(G) from error
 

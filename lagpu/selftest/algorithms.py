@@ -25,8 +25,8 @@ _BRIEF = GRAPHS[3:4]
 class Inputs:
     """What algorithms are called on: matrices by `Algorithm.graph`, and arguments by their names.
 
-    `graphs` are any, one with each edge in both directions, one with lengths, and one without
-    cycles.
+    `graphs` are any, one with each edge in both directions, one with lengths, one with lengths
+    above 0, and one without cycles.
     """
 
     graphs: Mapping[str, Matrix]
@@ -40,7 +40,9 @@ class Inputs:
         n = A.nrows
         both = A.ewise_add(A.T, "max").new()
         above = A.select("triu", 2).new()  # the path through the hub's leaves would be long
+        positive = A.select("valuene", 0).new()
         graphs = {"pattern": A, "undirected": both, "weighted": A, "acyclic": above}
+        graphs["positive"] = positive
         some = range(0, n, max(1, n // (SOURCES - 2)))
         return cls(graphs, source, n // 2, sorted({source, *some}))
 

@@ -93,7 +93,7 @@ def selected(
         for dtype in types:
             inputs, few = (Inputs.of(g.matrix(dtype, place), seed) for g in (graph, small))
             for row in rows:
-                weighted = row.graph == "weighted" or row.name == "pagerank"
+                weighted = row.graph in ("weighted", "positive") or row.name == "pagerank"
                 if dtype is BOOL or weighted or not (row.slow or kind == "road"):
                     whole = dtype is BOOL or weighted or row.topic == "triangles"
                     long = row.slow or not whole

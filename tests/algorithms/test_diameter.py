@@ -10,7 +10,7 @@ from samples import sampled
 from strategies import for_all
 
 import lagpu
-from lagpu import BOOL, FP64, INT32, Matrix
+from lagpu import BOOL, FP64, INT32, INT64, Matrix
 from lagpu.algorithms import (
     bfs_levels,
     center,
@@ -32,7 +32,6 @@ from lagpu.errors import (
     IndexOutOfBound,
     InvalidValue,
     NoPath,
-    NotSupported,
     OutOfMemory,
 )
 
@@ -150,8 +149,51 @@ def test_arguments_stand_where_networkx_has_them(backend):
     for at in ((1, None, False), (1, None, True), (2, None)):
         found = entries(closeness_centrality(A, *at))
         assert found == pytest.approx({at[0]: nx.closeness_centrality(G, *at)})
-    with pytest.raises(NotSupported, match=r"distance='weight', but an edge counts 1"):
-        closeness_centrality(A, 1, "weight")
+
+
+LENGTHS = [(0, 1, 2), (1, 2, 0), (2, 0, 5), (2, 3, 1), (3, 0, 7), (1, 3, 0.25)]
+
+
+@pytest.mark.parametrize("weights", ["whole", "float"])
+def test_lengths_count_as_in_networkx(backend, weights):
+    """Edges of length 0 among them; whole lengths are exact."""
+    for edges in (LENGTHS, both_ways(LENGTHS)):
+        A = matrix(4, edges, backend, weights=weights)
+        G = networkx_of(A)
+        found = closeness_centrality(A, distance=True)
+        assert entries(found) == pytest.approx(nx.closeness_centrality(G, distance="weight"))
+        check_remoteness(A, found, "closeness", weight=True)
+        found = harmonic_centrality(A, [1, 2], True, [0, 3])
+        theirs = nx.harmonic_centrality(G, [1, 2], "weight", [0, 3])
+        assert entries(found) == pytest.approx(theirs)
+        check_remoteness(A, harmonic_centrality(A, distance=True), "harmonic", weight=True)
+        found = eccentricity(A, weight=True)
+        assert found.dtype is (FP64 if weights == "float" else INT64)
+        assert entries(found) == nx.eccentricity(G, weight="weight")
+        check_remoteness(A, found, "eccentricity", weight=True)
+        for ours, theirs in ((diameter, nx.diameter), (radius, nx.radius)):
+            assert ours(A, weight=True) == theirs(G, weight="weight")
+        check_diameter(A, diameter(A, weight=True), weight=True)
+        for ours, theirs in ((center, nx.center), (periphery, nx.periphery)):
+            members = ours(A, weight=True).to_coo()[0].tolist()
+            assert members == sorted(theirs(G, weight="weight"))
+
+
+def test_negative_lengths_are_refused_and_wrong_results_found(backend):
+    A = matrix(3, both_ways([(0, 1, 2), (1, 2, 3)]), backend, weights="whole")
+    with pytest.raises(CheckFailed, match="4, but from 0 it is 5"):
+        check_diameter(A, 4, weight=True)
+    with pytest.raises(CheckFailed, match="vertex 0: eccentricity 2, but it is 5"):
+        check_remoteness(A, eccentricity(A), "eccentricity", weight=True)
+    A = matrix(3, both_ways([(0, 1, 2), (1, 2, -3)]), backend, weights="whole")
+    for call in (
+        lambda: closeness_centrality(A, distance=True),
+        lambda: harmonic_centrality(A, distance=True),
+        lambda: diameter(A, weight=True),
+        lambda: center(A, weight=True),
+    ):
+        with pytest.raises(InvalidValue, match=r"a weight is -3 < 0\. Leave such edges out"):
+            call()
 
 
 @pytest.mark.parametrize("sources", [1, [0, 3], {1, 2}])

@@ -182,7 +182,7 @@ def test_a_tolerance_above_the_bound_is_refused_by_the_proof():
         ({"nstart": {0: "a"}}, DomainMismatch, "nstart 'a' is not a number"),
         ({"nstart": [1, 2, 3, 4]}, DomainMismatch, "neither a Vector nor a dict"),
         ({"alpha": "a"}, DomainMismatch, "alpha 'a' is not a number"),
-        ({"tol": None}, DomainMismatch, "tol None is not a number"),
+        ({"tol": "a"}, DomainMismatch, "tol 'a' is not a number"),
         ({"tol": 0}, InvalidValue, "tol 0 is not above 0"),
         ({"tol": float("nan")}, InvalidValue, "tol nan"),
         ({"max_iter": 1.5}, DomainMismatch, "max_iter"),

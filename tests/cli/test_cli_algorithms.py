@@ -30,8 +30,11 @@ COMMANDS = {
     "pagerank": (["--alpha", 0.5, "--no-weight"], {"algorithm": "pagerank"}),
     "bc": ([], {"algorithm": "betweenness_centrality", "sources": 64}),
     "bc some": (["-k", 3, "--sums", "--endpoints"], {"sources": 3, "at_once": 3}),
+    "bc of sources": (["--sources", "5,1,9"], {"sources": [5, 1, 9], "at_once": 3}),
+    "bc weight": (["--weight"], {"sources": 64, "at_once": 1}),
     "bc in batches": (["--batch", 16], {"sources": 64, "at_once": 16}),
     "closeness": ([], {"algorithm": "closeness_centrality"}),
+    "closeness weight": (["--weight"], {"algorithm": "closeness_centrality"}),
     "closeness harmonic": (["--harmonic"], {"algorithm": "harmonic_centrality"}),
     "diameter pseudo": (["--pseudo", "-s", 1], {"algorithm": "pseudo_diameter"}),
     "bipartite": ([], {"algorithm": "bipartite_sides", "bipartite": False}),
@@ -313,7 +316,7 @@ def test_kernels_can_be_chosen(run):
 
 
 def test_betweenness_takes_one_source_at_a_time_where_a_kernel_is_chosen(run):
-    args = ["bc", "kron:6", "-b", "sim", "--sources", "40", "--seed", "1", "--json"]
+    args = ["bc", "kron:6", "-b", "sim", "-k", "40", "--seed", "1", "--json"]
     assert json.loads(run(*args)[1])["at_once"] > 1
     assert json.loads(run(*args, "--policy", "mgbc", "--check")[1])["at_once"] == 1
 
@@ -356,6 +359,9 @@ WRONG = {
         "cannot be shared by 2 of 3 pieces",
     ),
     "folded sources": (["bc", "path:3", "--one-degree", "-k", 1], "counts all sources"),
+    "sources and a sample": (["bc", "path:3", "-k", 1, "--sources", "0"], "Give it or sources"),
+    "no such source": (["bc", "path:3", "--sources", "0,3"], "index 3 is outside"),
+    "a sample by weights": (["bc", "path:3", "--weight", "-k", 1], "one by one"),
     "no sources": (["bc", "path:3", "-k", 0], "k 0 is not one of 1 .. 3"),
     "too many sources": (["bc", "path:3", "-k", 4], "k 4 is not one of 1 .. 3"),
     "negative seed": (["bc", "path:3", "-k", 1, "--seed", -1], "--seed"),

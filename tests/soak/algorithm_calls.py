@@ -76,6 +76,7 @@ def _matrices(n: int, edges: list[tuple[int, int, int]], place: Backend | str) -
         "pattern": made(i, j),
         "undirected": made(np.r_[i, j], np.r_[j, i]),
         "weighted": made(i, j, lengths),
+        "positive": made(i, j, lengths + 1),
         "acyclic": made(i[up], j[up]),
     }
 

@@ -1,0 +1,91 @@
+"""Betweenness over lengths, and from given sources: NetworkX and the checkers."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from graphs import both_ways, drawn, entries, matrix, networkx_of
+from hypothesis import strategies as st
+from loop_names import is_fused
+from strategies import for_all
+
+from lagpu.algorithms import betweenness_centrality, edge_betweenness_centrality
+from lagpu.check import check_betweenness, check_edge_betweenness
+from lagpu.errors import CheckFailed, IndexOutOfBound, InvalidValue
+
+#: Paths of equal length but unequal numbers of edges, and a way round that is longer.
+EDGES = [(0, 1, 1), (1, 2, 1), (0, 2, 2), (2, 3, 4), (0, 3, 6), (3, 4, 1), (4, 0, 2), (2, 2, 5)]
+
+
+def edge_numbers(B):
+    rows, cols, values = B.to_coo()
+    return {(int(i), int(j)): x for i, j, x in zip(rows, cols, values, strict=True)}
+
+
+@pytest.mark.parametrize("weights", ["whole", "float"])
+@pytest.mark.parametrize("directed", [True, False])
+def test_paths_of_unequal_numbers_of_edges(backend, weights, directed):
+    edges = EDGES if directed else both_ways(EDGES)
+    A = matrix(6, edges, backend, weights=weights)
+    G = networkx_of(A)
+    for more in ({}, {"normalized": False}, {"endpoints": True}):
+        found = betweenness_centrality(A, weight=True, directed=True, **more)
+        theirs = nx.betweenness_centrality(G, weight="weight", **more)
+        assert entries(found) == pytest.approx(theirs, rel=1e-12)
+        check_betweenness(A, found, weight=True, **more)
+    if backend.capabilities.fuses:
+        betweenness_centrality(A, weight=True, sources=[0])
+        assert is_fused(backend.last_loop)
+    found = edge_betweenness_centrality(A, weight=True, directed=True)
+    theirs = nx.edge_betweenness_centrality(G, weight="weight")
+    assert edge_numbers(found) == pytest.approx(theirs, rel=1e-12)
+    check_edge_betweenness(A, found, weight=True)
+
+
+@for_all(cpu=30, compiled=3)
+def test_random_graphs(backend, draw):
+    A = drawn(draw, backend, weights="whole")
+    A = A.select("valuegt", 0).new()
+    G = networkx_of(A)
+    vertices = st.lists(st.integers(0, A.nrows - 1), min_size=1, max_size=3, unique=True)
+    sources = draw(st.none() | vertices, label="sources")
+    found = betweenness_centrality(A, weight=True, sources=sources, directed=True)
+    check_betweenness(A, found, weight=True, sources=sources)
+    if sources is None:
+        theirs = nx.betweenness_centrality(G, weight="weight")
+        assert entries(found) == pytest.approx(theirs, rel=1e-12, abs=1e-15)
+
+
+def test_given_sources(backend):
+    A = matrix(6, both_ways(EDGES), backend)
+    G = networkx_of(A)
+    for sources in ([0, 4], 2, [5]):
+        found = betweenness_centrality(A, sources=sources, normalized=False, directed=True)
+        chosen = np.atleast_1d(sources).tolist()
+        check_betweenness(A, found, normalized=False, sources=chosen)
+        theirs = nx.betweenness_centrality_subset(G, chosen, list(G), normalized=False)
+        for v in G:
+            counted = len(chosen) - (v in chosen)
+            if counted:  # scaled to all sources but v
+                assert found.get(v) == pytest.approx(theirs[v] * 5 / counted)
+        flow = edge_betweenness_centrality(A, sources=sources, directed=True)
+        check_edge_betweenness(A, flow, sources=chosen)
+
+
+def test_what_is_refused(backend):
+    A = matrix(3, [(0, 1, 1), (1, 2, 0)], backend, weights="whole")
+    for search in (betweenness_centrality, edge_betweenness_centrality):
+        with pytest.raises(InvalidValue, match=r"a weight is 0, .* Give lengths above 0"):
+            search(A, weight=True)
+        with pytest.raises(InvalidValue, match="Give it or sources"):
+            search(A, 1, sources=[0])
+        with pytest.raises(InvalidValue, match="vertex 1 is given twice"):
+            search(A, sources=[1, 1])
+        with pytest.raises(IndexOutOfBound):
+            search(A, sources=[3])
+    B = matrix(3, both_ways([(0, 1, 1)]), backend, weights="whole")
+    with pytest.raises(InvalidValue, match="one_degree counts all sources, without weights"):
+        betweenness_centrality(B, weight=True, one_degree=True)
+    A = matrix(6, EDGES, backend, weights="whole")
+    found = betweenness_centrality(A)
+    with pytest.raises(CheckFailed, match="vertex"):
+        check_betweenness(A, found, weight=True)
