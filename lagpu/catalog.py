@@ -6,6 +6,7 @@ the algorithms read it.
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -289,6 +290,19 @@ def _in_five(A: Matrix) -> Vector:
     return Vector.from_dense(np.arange(A.nrows) % 5, like=A)
 
 
+def _pairs(sources: Any) -> list[tuple[int, int]]:
+    """Return pairs of the first of some vertices with each other one."""
+    return [(sources[0], v) for v in sources[1:]]
+
+
+def _similar(kind: str, A: Matrix, facts: Any) -> Matrix:
+    return algorithms.similarity(A, _pairs(facts.sources), kind=kind)
+
+
+def _check_pairs(kind: str, A: Any, sources: Any, found: Any) -> None:
+    check.check_similarity(A, found, _pairs(sources), kind=kind)
+
+
 #: Questions that users ask, and the semirings in the loops of the algorithms that answer.
 TOPICS = {
     "levels": ("how many edges away? from whom?", "`any_pair`, `any_secondi`"),
@@ -306,6 +320,8 @@ TOPICS = {
     "triangles": ("whose friends are friends?", "`plus_pair`"),
     "communities": ("which vertices belong together?", "`plus_first`, `plus_second`, `any_eq`"),
     "forest": ("the cheapest edges that connect?", "`min_first`, `min_second`, `lor_second`"),
+    "similar": ("whose neighbours are alike?", "`plus_first`"),
+    "mutual": ("numbers of edges and their reverses?", "`plus_times`"),
     "pairs": ("a choice of edges without a common end?", "`min_first`, `min_second`"),
     "apart": ("a largest possible choice without two neighbours?", "`max_first`, `any_pair`"),
 }
@@ -477,6 +493,30 @@ ALGORITHMS = (
     Algorithm("contraction", (), lambda A, x: check.check_contraction(A, _in_five(A), *x),
               call=lambda A, _: algorithms.contraction(A, _in_five(A)),
               measured_as="connected_components", topic="communities"),
+    Algorithm("largest_component", (), check.check_largest_component,
+              measured_as="connected_components", topic="parts"),
+    Algorithm("largest_component", (),
+              lambda A, x: check.check_largest_component(A, x, strong=True), "strong",
+              {"strong": True}, measured_as="strongly_connected_components"),
+    Algorithm("ego_graph", ("source", "radius"),
+              lambda A, v, k, x: check.check_ego_graph(A, v, x, k), f"within {RADIUS} edges",
+              measured_as="neighborhood", topic="nearest"),
+    Algorithm("k_hop_sizes", (), lambda A, x: check.check_k_hop_sizes(A, RADIUS, x),
+              f"within {RADIUS} edges", {"k": RADIUS}, measured_as="bfs_levels_multi", slow=True,
+              topic="nearest"),
+    Algorithm("similarity", (), check.check_similarity, "of all pairs", graph="undirected",
+              measured_as="triangle_count", slow=True, topic="similar"),
+    *(Algorithm("similarity", _MANY, functools.partial(_check_pairs, kind), kind,
+                graph="undirected", call=functools.partial(_similar, kind),
+                measured_as="triangle_count") for kind in ("adamic_adar", "cosine", "jaccard")),
+    Algorithm("reciprocity", (), check.check_reciprocity, measured_as="triangle_count",
+              topic="mutual"),
+    Algorithm("overall_reciprocity", (), check.check_reciprocity, measured_as="triangle_count",
+              topic="mutual"),
+    Algorithm("laplacian_matrix", (), check.check_laplacian, measured_as="pagerank",
+              topic="mutual"),
+    Algorithm("laplacian_matrix", (), lambda A, x: check.check_laplacian(A, x, normalized=True),
+              "normalized", {"normalized": True}, "undirected", measured_as="pagerank"),
     Algorithm("diameter", (), check.check_diameter, graph="undirected", read=_number,
               why_not=_unconnected, slow=True, command="diameter", topic="across"),
     Algorithm("diameter", (), lambda A, x: check.check_diameter(A, x, weight=True), "by lengths",

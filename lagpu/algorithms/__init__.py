@@ -38,6 +38,12 @@ from lagpu.algorithms.centrality import (
     radius,
 )
 from lagpu.algorithms.communities import contraction, label_propagation, louvain, modularity
+from lagpu.algorithms.similarity import (
+    laplacian_matrix,
+    overall_reciprocity,
+    reciprocity,
+    similarity,
+)
 from lagpu.algorithms.sssp import (
     bellman_ford,
     delta_stepping,
@@ -65,7 +71,14 @@ from lagpu.algorithms.structure import (
     triangle_count,
     triangles,
 )
-from lagpu.algorithms.subgraphs import k_truss, maximal_matching, minimum_spanning_forest
+from lagpu.algorithms.subgraphs import (
+    ego_graph,
+    k_hop_sizes,
+    k_truss,
+    largest_component,
+    maximal_matching,
+    minimum_spanning_forest,
+)
 
 __all__ = [
     "average_clustering",
@@ -91,6 +104,7 @@ __all__ = [
     "diameter",
     "eccentricity",
     "edge_betweenness_centrality",
+    "ego_graph",
     "eigenvector_centrality",
     "find_negative_cycle",
     "floyd_warshall",
@@ -101,9 +115,12 @@ __all__ = [
     "is_bipartite",
     "k_core",
     "k_hop",
+    "k_hop_sizes",
     "k_truss",
     "katz_centrality",
     "label_propagation",
+    "laplacian_matrix",
+    "largest_component",
     "louvain",
     "maximal_independent_set",
     "maximal_matching",
@@ -111,12 +128,15 @@ __all__ = [
     "modularity",
     "neighborhood",
     "out_degree_centrality",
+    "overall_reciprocity",
     "pagerank",
     "path_weight",
     "periphery",
     "pseudo_diameter",
     "radius",
+    "reciprocity",
     "shortest_path",
+    "similarity",
     "sssp",
     "sssp_parents",
     "strongly_connected_components",

@@ -134,3 +134,12 @@ def numbered(A: Matrix, name: str, size: int | None = None) -> Vector:
     kind, size = (index_type(A), A.nrows) if size is None else (INT64, size)
     made: Vector = Vector.from_scalar(True, size, BOOL, like=A).apply("index").new(kind, name=name)
     return made
+
+
+def of(A: Matrix, numbers: Vector, nodes: Any, what: str) -> Vector:
+    """Return the numbers of some vertices, or all."""
+    if nodes is None:
+        return numbers
+    wanted = Vector.from_coo(source_vertices(A, nodes, what), True, size=A.nrows, like=A)
+    numbers(wanted.S, replace=True) << numbers
+    return numbers

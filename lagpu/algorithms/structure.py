@@ -627,7 +627,7 @@ def triangles(A: Matrix, nodes: Any = None) -> Vector:
     A = simple(A, "triangles")
     count = Vector.from_scalar(0, A.nrows, INT64, like=A, name="triangles")
     count(accum=binary.plus) << _of_each(A)
-    return _of(A, count, nodes, "triangles: nodes")
+    return inputs.of(A, count, nodes, "triangles: nodes")
 
 
 def clustering(A: Matrix, nodes: Any = None) -> Vector:
@@ -664,7 +664,7 @@ def clustering(A: Matrix, nodes: Any = None) -> Vector:
     share = Vector.from_scalar(0, A.nrows, FP64, like=A, name="share")
     twice = _of_each(A).apply(binary.times, right=2).new()
     share(twice.S) << twice.ewise_mult(_ordered_pairs(A), binary.truediv)
-    return _of(A, share, nodes, "clustering: nodes")
+    return inputs.of(A, share, nodes, "clustering: nodes")
 
 
 def average_clustering(A: Matrix, nodes: Any = None, *, count_zeros: bool = True) -> float:
@@ -730,15 +730,6 @@ def transitivity(A: Matrix) -> float:
     A = simple(A, "transitivity")
     pairs = _ordered_pairs(A).reduce("plus").new().value
     return 6 * _count(A) / pairs if pairs else 0.0
-
-
-def _of(A: Matrix, numbers: Vector, nodes: Any, what: str) -> Vector:
-    """Return the numbers of some vertices, or all."""
-    if nodes is None:
-        return numbers
-    wanted = Vector.from_coo(inputs.source_vertices(A, nodes, what), True, size=A.nrows, like=A)
-    numbers(wanted.S, replace=True) << numbers
-    return numbers
 
 
 def _upward(A: Matrix) -> Matrix:

@@ -1,4 +1,4 @@
-"""Subgraphs: trusses, spanning forests and matchings."""
+"""Subgraphs: trusses, components, neighbourhoods, spanning forests and matchings."""
 
 from __future__ import annotations
 
@@ -8,17 +8,25 @@ from typing import Any
 import numpy as np
 
 from lagpu.algebra.tables import binary, semiring
+from lagpu.algorithms import inputs
+from lagpu.algorithms.betweenness import batches
+from lagpu.algorithms.bfs import neighborhood
 from lagpu.algorithms.inputs import (
     index_type,
+    number,
     numbered,
     random_seed,
     require_square,
     simple,
-    undirected,
+    source_vertex,
+    source_vertices,
+    where_any,
 )
+from lagpu.algorithms.sssp import sssp
+from lagpu.algorithms.structure import connected_components, strongly_connected_components
 from lagpu.core import Matrix, Vector
 from lagpu.core.arguments import integer
-from lagpu.dtypes import BOOL, INT64
+from lagpu.dtypes import BOOL, INT32, INT64
 from lagpu.errors import InvalidValue
 from lagpu.loops.loop import loop
 
@@ -68,6 +76,161 @@ def k_truss(A: Matrix, k: int) -> Matrix:
             C << C.apply("one")
     truss: Matrix = A.select("offdiag").new(mask=C.S, name="truss")
     return truss
+
+
+def largest_component(A: Matrix, *, strong: bool = False) -> Vector:
+    """Return the vertices of the largest connected component.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) of any value is the edge i -> j.
+    strong : bool
+        Whether the vertices of a component reach each other; otherwise edges count both ways.
+
+    Returns
+    -------
+    Vector, (n,), BOOL
+        True at its vertices, no entry elsewhere. Of components of one size, that of the least
+        vertex.
+
+    Raises
+    ------
+    DimensionMismatch, DomainMismatch
+        If `A` is not square.
+
+    Notes
+    -----
+    Cost and source: those of `connected_components` or `strongly_connected_components`.
+
+    Examples
+    --------
+    >>> A = Matrix.from_coo([0, 2, 3], [1, 3, 4], nrows=5, ncols=5, backend="cpu")
+    >>> largest_component(A).to_coo()[0].tolist()
+    [2, 3, 4]
+    """
+    labels = strongly_connected_components(A) if strong else connected_components(A)
+    sizes = semiring.plus_pair(labels.selection() @ labels).new(INT64, name="sizes")
+    largest = sizes.select("valueeq", sizes.reduce("max").new().value or 0).new()
+    least = largest.apply("index").new().reduce("min").new().value or 0
+    return where_any(labels.select("valueeq", least).new(), "members")
+
+
+def ego_graph(
+    A: Matrix,
+    n: int,
+    radius: float = 1,
+    *,
+    center: bool = True,
+    undirected: bool = False,
+    weight: bool = False,
+) -> Matrix:
+    """Return the subgraph of the vertices near one vertex.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) is the edge i -> j.
+    n : int
+        The vertex.
+    radius : float
+        Largest distance of a vertex, 0 or more.
+    center : bool
+        Whether the vertex itself is in the subgraph.
+    undirected : bool
+        Whether paths follow edges in both directions.
+    weight : bool
+        Whether values are lengths, of which none is negative; otherwise each edge has length 1.
+
+    Returns
+    -------
+    Matrix, (n, n)
+        The entries of `A` whose row and column are near. `neighborhood` returns the vertices.
+
+    Raises
+    ------
+    InvalidValue
+        If `radius` is negative or NaN, or a length is.
+    IndexOutOfBound, DimensionMismatch, DomainMismatch
+        If `A` is not square, or `n` is not a vertex.
+
+    Notes
+    -----
+    A search, and ``D A D`` for the diagonal matrix D of the vertices, in work O(m). Source: Freeman
+    1982; ``ego_graph`` of NetworkX.
+
+    Examples
+    --------
+    >>> from lagpu.generators import path
+    >>> ego_graph(path(5, backend="cpu"), 0, 2).to_coo()[0].tolist()
+    [0, 1, 1, 2]
+    """
+    source = source_vertex(A, n, "ego_graph: n")
+    if not number(radius, "ego_graph: radius") >= 0:
+        raise InvalidValue(f"ego_graph: radius {radius} is not 0 or more.")
+    B = A.ewise_add(A.T, binary.min).new() if undirected else A
+    if weight:
+        near = sssp(B, source).select("valuele", float(radius)).new()
+    else:
+        near = neighborhood(B, source, int(min(radius, A.nrows)))
+    if not center:
+        del near[source]
+    D = where_any(near, "near").diag()
+    rows = semiring.any_second(D @ A).new(name="rows")
+    found: Matrix = semiring.any_first(rows @ D).new(name="ego")
+    return found
+
+
+def k_hop_sizes(A: Matrix, k: int, nodes: Any = None) -> Vector:
+    """Return how many other vertices are at most `k` edges from each vertex.
+
+    Parameters
+    ----------
+    A : Matrix, (n, n)
+        Entry (i, j) of any value is the edge i -> j.
+    k : int
+        Radius, 0 or more.
+    nodes : int or list of int, optional
+        Distinct vertices; by default all.
+
+    Returns
+    -------
+    Vector, (n,), INT64
+        An entry for each vertex asked for.
+
+    Raises
+    ------
+    InvalidValue, IndexOutOfBound, DimensionMismatch, DomainMismatch
+        If `A` is not square, `k` is no such number, or `nodes` is empty, has a vertex twice or
+        another number.
+
+    Notes
+    -----
+    As `bfs_levels_multi` from some vertices at a time, as many as the backend advises: k + 1
+    products of work O(m) for each 64 of them. Source: Then et al. 2014.
+
+    Examples
+    --------
+    >>> from lagpu.generators import path
+    >>> k_hop_sizes(path(5, backend="cpu"), 2).to_dense().tolist()
+    [2, 3, 4, 3, 2]
+    """
+    n, times = require_square(A), integer(k, "k_hop_sizes: k", 0) + 1
+    sources = list(range(n)) if nodes is None else source_vertices(A, nodes, "k_hop_sizes: nodes")
+    sizes = Vector(INT64, n, like=A, name="sizes")
+    for some in batches(A, sources, None):
+        frontier = Matrix.from_coo(
+            range(len(some)), some, True, BOOL, nrows=len(some), ncols=n, like=A
+        )
+        levels = Matrix(INT32, *frontier.shape, like=A, name="levels")
+        for depth in loop(until_empty=frontier, times=times):
+            levels(frontier.S) << depth
+            frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A)
+        others = levels.select("valuegt", 0).new().apply("one").new(INT64)
+        count = Vector.from_scalar(0, len(some), INT64, like=A)
+        count(accum=binary.plus) << others.reduce_rowwise("plus")
+        sizes[some] << count
+    return sizes
 
 
 # ---- a list of edges, so that a loop that chooses some of them consists of vectors
@@ -230,18 +393,18 @@ def maximal_matching(A: Matrix, *, order: str = "random", seed: int | None = Non
     >>> maximal_matching(path(5, backend="cpu"), order="rows").to_coo()[1].tolist()
     [1, 0, 3, 2]
     """
-    name, number = "maximal_matching", random_seed(seed, "maximal_matching", A)
+    name, drawn_by = "maximal_matching", random_seed(seed, "maximal_matching", A)
     if order not in ("random", "weight", "rows"):
         raise InvalidValue(f"{name}: there is no order {order!r}. Use random, weight or rows.")
     if order == "weight":
         _require_weights(A, name)
-    drawn = np.random.default_rng(number)
+    drawn = np.random.default_rng(drawn_by)
     keys: dict[str, Callable[[Array, Array], Array]] = {
         "random": lambda edge, _: drawn.permutation(len(edge) // 2)[edge],
         "weight": lambda _, values: -_rank(values),
         "rows": lambda edge, _: edge,
     }
-    A = undirected(A)
+    A = inputs.undirected(A)
     n = A.nrows
     begin, end = _listed(A, keys[order])
     mates, found = (Vector(begin.dtype, n, like=A, name=x) for x in ("mates", "found"))
