@@ -111,7 +111,7 @@ def adjacency(
     cols = np.fromiter(map(place.__getitem__, ends), np.int64, int(row_ptr[-1]))
     attributes = list(data) if weights else []
     values = {
-        name: _numbers([x.get(name, default) for x in attributes], name)
+        name: numbers([x.get(name, default) for x in attributes], name)
         for name, default in (weights or {}).items()
     }
     return Adjacency(nodes, row_ptr, cols, values, G.is_directed())
@@ -143,8 +143,8 @@ def _require_nodes(nodes: list[Any], place: Mapping[Any, int], found: Mapping[An
         raise InvalidValue(f"from_networkx: nodelist has {twice!r} twice. Give each node once.")
 
 
-def _numbers(values: list[Any], name: Any) -> Array:
-    """Return the values of an edge attribute as an array of numbers."""
+def numbers(values: list[Any], name: Any) -> Array:
+    """Return the values of an edge attribute as an array of numbers, or raise `DomainMismatch`."""
     try:
         found = np.array(values) if values else np.zeros(0, np.int64)
     except ValueError:  # lists of several lengths

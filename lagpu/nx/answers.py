@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import networkx as nx
+from networkx.utils import backends as dispatch
 
 from lagpu import backends, errors
-from lagpu.nx.graph import Graph, empty_like
+from lagpu.nx.graph import WEIGHED, Graph, empty_like
 
 #: The version of NetworkX, as (3, 6).
 NETWORKX = tuple(int(number) for number in nx.__version__.split(".")[:2])
@@ -37,9 +38,12 @@ class Declared:
 
     function: Callable[..., Any]
     signature: inspect.Signature  # NetworkX' own
+    graphs: tuple[str, ...]  # the arguments that are graphs
     only: Mapping[str, tuple[Any, ...]]  # supported values of arguments that lagpu restricts
-    not_for: tuple[str, ...]  # of "directed", "multigraph"
+    not_for: tuple[str, ...]  # of "directed", "undirected", "multigraph"
+    text: tuple[str, ...]  # restricted arguments whose other values run NetworkX' own text
     quick: bool  # NetworkX takes less time than the conversion of the graph
+    short: bool  # NetworkX takes less time than a call of any backend
     by_level: bool  # on cpu each level costs time, which NetworkX does not count
 
     def bind(self, args: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -54,6 +58,15 @@ class Declared:
         given = self.signature.bind(*args, **known)  # which says what is wrong
         given.apply_defaults()
         return given.arguments
+
+    def restricted(self, given: Mapping[str, Any]) -> list[str]:
+        """Return the arguments whose values lagpu's own function lacks."""
+        found = []
+        for name, values in self.only.items():
+            value = given[name]
+            if not any(value is x or (type(value) is type(x) and value == x) for x in values):
+                found.append(name)
+        return found
 
     @functools.cached_property
     def _defaults(self) -> dict[str, Any]:
@@ -76,8 +89,11 @@ def declared(name: str) -> Declared:
 
 def answers(
     *,
+    name: str | None = None,
     not_for: tuple[str, ...] = (),
+    text: tuple[str, ...] = (),
     quick: bool = False,
+    short: bool = False,
     by_level: bool = False,
     iterator: bool = False,
     **only: tuple[Any, ...],
@@ -90,8 +106,8 @@ def answers(
     """
 
     def declare(function: Callable[..., R]) -> Callable[..., R]:
-        name, own = function.__name__, inspect.signature(function).parameters
-        theirs: Any = getattr(nx, name, None) or getattr(nx.bipartite, name)
+        known, own = name or function.__name__, inspect.signature(function).parameters
+        theirs = registered(known)
         parameters = [
             x for x in inspect.signature(theirs).parameters.values() if "backend" not in x.name
         ]
@@ -100,25 +116,66 @@ def answers(
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> R:
             given = rules.bind(args, kwargs)
-            graph: Any = given["G"]
-            if not len(graph):  # its error changes with the version of NetworkX
-                given["G"] = empty_like(graph)
+            graph: Any = given[rules.graphs[0]]
+            if not len(graph) and len(rules.graphs) == 1:
+                # Its error changes with the version of NetworkX.
+                given[rules.graphs[0]] = empty_like(graph)
                 return cast(R, theirs(**given, backend="networkx"))
             try:
-                return function(**{name: given[name] for name in own})
+                for x in ("weight", "distance"):
+                    if callable(given.get(x)):
+                        given[rules.graphs[0]] = graph.weighed(given[x])
+                        given[x] = WEIGHED
+                if rules.restricted(given):
+                    return cast(R, _started(theirs.orig_func(**given)))
+                return cast(R, _started(function(**{name: given[name] for name in own})))
             except _PASSED_ON as error:
                 raise NotImplementedError(f"lagpu: {error}") from error
+            except AttributeError as error:  # NetworkX' text reads what the graph has not
+                if isinstance(error.obj, Graph):
+                    raise NotImplementedError(f"lagpu: {error}") from error
+                raise
             except nx.NetworkXException as error:
                 if iterator:
                     return cast(R, _raising(error))
                 raise
 
         signature = inspect.Signature(parameters)
-        rules = Declared(call, signature, fixed | only, not_for, quick, by_level)
-        _DECLARED[name] = rules
+        graphs, only_these = tuple(theirs.graphs), fixed | only
+        rules = Declared(call, signature, graphs, only_these, not_for, text, quick, short, by_level)
+        _DECLARED[known] = rules
         return call
 
     return declare
+
+
+def registered(name: str) -> Any:
+    """Return NetworkX' own function by the name with which it calls a backend."""
+    algorithms: Any = dispatch
+    return algorithms._registered_algorithms[name]
+
+
+def by_text(*names: str, **rules: Any) -> None:
+    """Declare functions that are NetworkX' own text, over lagpu's graph and functions.
+
+    The text reads the graph by the methods of `Graph`, and NetworkX runs the functions that it
+    calls by lagpu, whose graph it is.
+    """
+    for name in names:
+        answers(name=name, **rules)(registered(name).orig_func)
+
+
+def _started(found: Any) -> Any:
+    """Return a generator of NetworkX' text with its first item found, or anything else as it is.
+
+    So what lagpu refuses is refused before anything is taken; other errors come at ``next``.
+    """
+    if not inspect.isgenerator(found):
+        return found
+    try:
+        return itertools.chain(list(itertools.islice(found, 1)), found)
+    except nx.NetworkXException as error:
+        return _raising(error)
 
 
 def _raising(error: Exception) -> Iterator[Any]:
@@ -140,19 +197,19 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
         given = rules.bind(args, kwargs)
     except TypeError as error:
         return f"{name}: {error}."
-    G = given["G"]
-    if not isinstance(G, (nx.Graph, Graph)):
-        return f"{type(G).__name__} is not a graph that lagpu converts."
-    if "directed" in rules.not_for and G.is_directed():
-        return f"{name} of lagpu is for undirected graphs."
-    if "multigraph" in rules.not_for and G.is_multigraph():
-        return f"{name} of lagpu is for graphs without parallel edges."
-    for argument, values in rules.only.items():
-        value = given[argument]
-        if not any(value is x or (type(value) is type(x) and value == x) for x in values):
-            return f"{name} of lagpu takes {argument}={' or '.join(map(repr, values))} alone."
-    if callable(given.get("weight")):
-        return f"{name} of lagpu takes the name of an edge attribute, not a function, as weight."
+    for G in (given[graph] for graph in rules.graphs):
+        if not isinstance(G, (nx.Graph, Graph)):
+            return f"{type(G).__name__} is not a graph that lagpu converts."
+        if "directed" in rules.not_for and G.is_directed():
+            return f"{name} of lagpu is for undirected graphs."
+        if "undirected" in rules.not_for and not G.is_directed():
+            return f"{name} of lagpu is for directed graphs."
+        if "multigraph" in rules.not_for and G.is_multigraph():
+            return f"{name} of lagpu is for graphs without parallel edges."
+    for argument in rules.restricted(given):
+        if argument not in rules.text:
+            values = " or ".join(map(repr, rules.only[argument]))
+            return f"{name} of lagpu takes {argument}={values} alone."
     return True
 
 
@@ -160,10 +217,14 @@ def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
     """Return True if a call that can run is likely faster than NetworkX' own, else why not."""
     rules = declared(name)
     given = rules.bind(args, kwargs)
-    G = given["G"]
+    G = given[rules.graphs[0]]
     if isinstance(G, Graph):
         return True
-    why = _ends_early(given)
+    if rules.short or any(given.get(x) is not None for x in _RESULTS):
+        return f"{name} of NetworkX takes less time than a call of a backend."
+    if callable(given.get("weight")) or callable(given.get("distance")):
+        return "a function as weight is called for all edges, by NetworkX for those it meets."
+    why = _ends_early(G, given)
     if why:
         return f"{name} of NetworkX ends early {why}."
     settings: Any = nx.config.backends["lagpu"]
@@ -183,6 +244,10 @@ def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
     return True
 
 
+#: Arguments that are the result of another call, after which little is left to do.
+_RESULTS = ("e", "sp", "core_number")
+
+
 def _is_node(G: Any, x: Any) -> bool:
     try:
         return x is not None and x in G
@@ -190,14 +255,16 @@ def _is_node(G: Any, x: Any) -> bool:
         return False
 
 
-def _ends_early(given: Mapping[str, Any]) -> str:
+def _ends_early(G: Any, given: Mapping[str, Any]) -> str:
     """Return what ends NetworkX' own function before it has seen the graph, or an empty string."""
     for bound in ("cutoff", "depth_limit", "distance"):
         if given.get(bound) not in (None, math.inf):
             return f"at its {bound}"
     if given.get("source") is not None and given.get("target") is not None:
         return "at its target"
-    return "with one node" if _is_node(given["G"], given.get("nodes")) else ""
+    if given.get("ebunch") is not None:
+        return "with some pairs of nodes"
+    return "with one node" if _is_node(G, given.get("nodes")) else ""
 
 
 _PROBED, _DEEP = 512, 16  # nodes that a search may meet, and levels that they have in a deep graph

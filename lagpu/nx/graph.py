@@ -6,8 +6,9 @@ NetworkX keeps the converted graph in ``G.__networkx_cache__`` until `G` changes
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import networkx as nx
 import numpy as np
@@ -17,31 +18,41 @@ from lagpu.backends.processes import in_step
 from lagpu.core import Matrix
 from lagpu.errors import LagpuError
 from lagpu.host.ordered import Graph as Ordered
-from lagpu.io.networkx_graphs import Adjacency, adjacency
+from lagpu.io.networkx_graphs import Adjacency, adjacency, numbers
 
 Array = np.ndarray[Any, Any]
+WEIGHED = "what the function gives"
 
 
 class Graph:
     """A NetworkX graph as arrays, and as matrices on the backends that use it.
 
-    `whole` is the graph itself, where a function returns a subgraph with all attributes.
+    `whole` is the graph itself, where a function returns a subgraph with all attributes; `origin`
+    is the graph itself in any case, for an attribute that NetworkX did not declare.
     """
 
     __networkx_backend__ = "lagpu"
 
     def __init__(
-        self, edges: Adjacency, *, directed: bool, multigraph: bool, whole: Any = None
+        self,
+        edges: Adjacency,
+        *,
+        directed: bool,
+        multigraph: bool,
+        whole: Any = None,
+        origin: Any = None,
     ) -> None:
         self.edges = edges
-        self.whole = whole
+        self.whole, self.origin = whole, origin
         self._directed, self._multigraph = directed, multigraph
         self._matrices: dict[Any, Matrix] = {}
         self._ordered: dict[bool, Ordered] = {}
+        self._turned: Graph | None = None  # the reversed graph
+        self.degrees: dict[Any, list[Any]] = {}  # what `Degrees` has counted
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the matrices, which belong to this process and its device."""
-        return {**self.__dict__, "_matrices": {}}
+        """Leave out the matrices, which belong to this process and its device, and the origin."""
+        return {**self.__dict__, "_matrices": {}, "origin": None}
 
     def is_directed(self) -> bool:
         """Return True for a graph of directed edges."""
@@ -52,8 +63,9 @@ class Graph:
         return self._multigraph
 
     def number_of_edges(self) -> int:
-        """Return the number of edges, where two undirected self-loops count once."""
-        return len(self.edges.cols) // (1 if self._directed else 2)
+        """Return the number of edges, each of several parallel ones."""
+        count = len(self.edges.cols)
+        return count if self._directed else (count + int(self.loops.sum())) // 2
 
     @property
     def nodes(self) -> list[Any]:
@@ -62,6 +74,8 @@ class Graph:
 
     def __len__(self) -> int:
         return len(self.edges.nodes)
+
+    order = number_of_nodes = __len__
 
     def __iter__(self) -> Any:
         return iter(self.edges.nodes)
@@ -81,14 +95,18 @@ class Graph:
         except TypeError:  # not hashable: no node
             return None
 
-    def bunch(self, nodes: Any) -> list[int]:
-        """Return the vertices that an argument such as ``nodes=`` of NetworkX selects."""
+    def bunch(self, nodes: Any, *, once: bool = True) -> list[int]:
+        """Return the vertices that an argument such as ``nodes=`` of NetworkX selects.
+
+        `once`: without those that `nodes` repeats.
+        """
         if nodes is None:
             return list(range(len(self)))
         if nodes in self:
             return [self.index[nodes]]
         try:
-            return [self.index[node] for node in dict.fromkeys(nodes) if node in self.index]
+            wanted = dict.fromkeys(nodes) if once else nodes
+            return [self.index[node] for node in wanted if node in self.index]
         except TypeError as error:
             raise nx.NetworkXError(f"Node {nodes} is not in the graph.") from error
 
@@ -126,21 +144,134 @@ class Graph:
             self._matrices[key] = found
         return found
 
+    # ------------------------------------------------------------------------------------------
+    # What NetworkX' own text reads: `lagpu.nx.answers.by_text`.
+
+    @property
+    def degree(self) -> Degrees:
+        """Edges at each node, where a self-loop counts twice."""
+        return Degrees(self, "both")
+
+    @property
+    def out_degree(self) -> Degrees:
+        """Edges that begin at each node."""
+        return Degrees(self, "out")
+
+    @property
+    def in_degree(self) -> Degrees:
+        """Edges that end at each node."""
+        return Degrees(self, "in")
+
+    def __getitem__(self, node: Any) -> dict[Any, None]:
+        ptr, vertex = self.edges.row_ptr, self.index[node]
+        near = self.edges.cols[ptr[vertex] : ptr[vertex + 1]].tolist()
+        return dict.fromkeys(self.nodes[v] for v in near)
+
+    def neighbors(self, node: Any) -> Iterator[Any]:
+        """Return an iterator over the nodes to which edges lead, in NetworkX' order."""
+        if node not in self:
+            kind = "digraph" if self._directed else "graph"
+            raise nx.NetworkXError(f"The node {node} is not in the {kind}.")
+        return iter(self[node])
+
+    successors = neighbors
+
+    def subgraph(self, nodes: Iterable[Any]) -> Any:
+        """Return a view of NetworkX' graph with all attributes."""
+        if self.whole is None:
+            raise NotImplementedError("lagpu: the attributes were not converted")
+        return self.whole.subgraph(nodes)
+
+    def reverse(self, copy: bool = True) -> Graph:
+        """Return the graph with each edge reversed, which come in the order of the vertices."""
+        if self._turned is not None:
+            return self._turned
+        cols, rows = self._reversed
+        order = self._back
+        ptr = np.append(0, np.cumsum(np.bincount(cols, minlength=len(self))))
+        values = {name: x[order] for name, x in self.edges.values.items()}
+        edges = Adjacency(self.nodes, ptr, rows, values, self._directed)
+        self._turned = Graph(edges, directed=self._directed, multigraph=self._multigraph)
+        return self._turned
+
+    def to_undirected(self) -> Graph:
+        """Return the graph of edges in both directions, each once, without weights."""
+        if not self._directed:
+            return self
+        (rows, cols), n = self.along(), len(self)
+        keys = np.unique(np.append(rows * n + cols, cols * n + rows))
+        rows, cols = np.divmod(keys, n)
+        ptr = np.append(0, np.cumsum(np.bincount(rows, minlength=n)))
+        edges = Adjacency(self.nodes, ptr, cols, {}, False)
+        return Graph(edges, directed=False, multigraph=False)
+
+    def nbunch_iter(self, nbunch: Any = None) -> Iterator[Any]:
+        """Return an iterator over the nodes that an argument such as ``nodes=`` selects."""
+        return iter([self.nodes[v] for v in self.bunch(nbunch, once=False)])
+
+    def weighed(self, function: Callable[[Any, Any, Any], Any]) -> Graph:
+        """Return the graph with what a function of both nodes and the attributes gives each edge.
+
+        The attribute is `WEIGHED`, and the two directions of an undirected edge may differ.
+        """
+        if self.whole is None or self._multigraph:
+            raise NotImplementedError("lagpu: a function as weight, without attributes")
+        try:
+            of = [function(u, v, x) for u, near in self.whole.adjacency() for v, x in near.items()]
+        except Exception as error:  # which NetworkX may not meet
+            raise NotImplementedError(f"lagpu: a function as weight raised {error!r}") from error
+        edges = replace(self.edges, values={WEIGHED: numbers(of, WEIGHED)}, directed=True)
+        return Graph(edges, directed=self._directed, multigraph=False)
+
+    def numbers(self, weight: Any) -> Array:
+        """Return an edge attribute whose values can be added up, (m,), INT64 or FP64.
+
+        Without a weight each edge is 1.
+
+        Raises
+        ------
+        NotImplementedError
+            If it has another type, or its sums may be beyond 2**63.
+        """
+        values = self.weights(weight)
+        if values is None:
+            return np.ones(len(self.edges.cols), np.int64)
+        if values.dtype.kind == "b":
+            values = values.astype(np.int64)
+        if values.dtype not in (np.int64, np.float64):
+            raise NotImplementedError(f"lagpu: sums of weights of the type {values.dtype}")
+        if values.dtype.kind == "i" and values.size:
+            largest = max(abs(int(values.min())), abs(int(values.max())))
+            if largest * 2 * values.size >= 2**63:
+                raise NotImplementedError("lagpu: sums of weights beyond 64 bits")
+        return values
+
+    # ------------------------------------------------------------------------------------------
+
     def weights(self, name: Any) -> Array | None:
         """Return an edge attribute in NetworkX' order, (m,), 1 for an edge without it."""
         if name is None:
             return None
         if name not in self.edges.values:
-            if self.whole is None:
+            if self.origin is None:
                 raise NotImplementedError(f"the attribute {name!r} was not converted")
-            self.edges.values.update(adjacency(self.whole, {name: 1}).values)
+            now = adjacency(self.origin, {name: 1})
+            if not np.array_equal(now.cols, self.edges.cols):
+                raise NotImplementedError("the graph has changed since it was converted")
+            self.edges.values.update(now.values)
         values: Array = self.edges.values[name]
         return values
 
     @functools.cached_property
+    def loops(self) -> Array:
+        """Whether each edge joins a vertex with itself, (m,)."""
+        found: Array = self.edges.rows() == self.edges.cols
+        return found
+
+    @property
     def has_loops(self) -> bool:
         """Whether an edge joins a vertex with itself."""
-        return bool((self.edges.rows() == self.edges.cols).any())
+        return bool(self.loops.any())
 
     def along(self, *, back: bool = False) -> tuple[Array, Array]:
         """Return (row, column) of each edge, (m,), in NetworkX' order, or reversed by vertices."""
@@ -156,9 +287,75 @@ class Graph:
         return self._ordered[back]
 
     @functools.cached_property
+    def _back(self) -> Array:
+        return np.argsort(self.edges.cols, kind="stable")
+
+    @functools.cached_property
     def _reversed(self) -> tuple[Array, Array]:
-        order = np.argsort(self.edges.cols, kind="stable")
-        return self.edges.cols[order], self.edges.rows()[order]
+        return self.edges.cols[self._back], self.edges.rows()[self._back]
+
+
+@dataclass(frozen=True)
+class Degrees:
+    """Degrees of nodes, which NetworkX' own text calls, iterates over and indexes."""
+
+    graph: Graph
+    ends: Literal["in", "out", "both"]
+
+    def __call__(self, nbunch: Any = None, weight: Any = None) -> Any:
+        """Return the degree of a node, or (node, degree) of some; with a weight, its sum."""
+        G = self.graph
+        values = self._of_all(weight)
+        if nbunch is not None and nbunch in G:
+            return values[G.index[nbunch]]
+        return [(G.nodes[v], values[v]) for v in G.bunch(nbunch, once=False)]
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        return iter(self())
+
+    def __getitem__(self, node: Any) -> Any:
+        return self._of_all(None)[self.graph.index[node]]
+
+    def _of_all(self, weight: Any) -> list[Any]:
+        G, found = self.graph, self.graph.degrees
+        if (self.ends, weight) not in found:
+            values, (rows, cols) = G.numbers(weight), G.along()
+            total = np.zeros(len(G), values.dtype)
+            if self.ends != "in":
+                np.add.at(total, rows, values)
+            if self.ends == "in" or (self.ends == "both" and G.is_directed()):
+                np.add.at(total, cols, values)
+            elif not G.is_directed():
+                np.add.at(total, rows[G.loops], values[G.loops])
+            found[self.ends, weight] = total.tolist()
+        return found[self.ends, weight]
+
+
+def once(G: Graph, *others: Array) -> tuple[Array, ...]:
+    """Return rows and columns of the edges, and entries of other arrays, an undirected edge once.
+
+    They come in the order of ``G.edges`` of NetworkX.
+    """
+    rows, cols = G.along()
+    kept = np.full(len(rows), True) if G.is_directed() else rows <= cols
+    return tuple(x[kept] for x in (rows, cols, *others))
+
+
+def pairs(G: Graph, rows: Array, cols: Array) -> Iterator[tuple[Any, Any]]:
+    """Return an iterator over the nodes of rows and columns."""
+    nodes = G.nodes
+    return ((nodes[u], nodes[v]) for u, v in zip(rows.tolist(), cols.tolist(), strict=True))
+
+
+def labels_of(G: Graph, partition: Any) -> Array:
+    """Return for each vertex the number of its part, (n,), of a partition of the nodes."""
+    parts = [set(part) for part in partition]
+    if sum(map(len, parts)) != len(G) or set().union(*parts) != set(G):
+        raise NotImplementedError("lagpu: parts that are no partition of the nodes")
+    label = np.empty(len(G), np.int64)
+    for k, part in enumerate(parts):
+        label[[G.index[node] for node in part]] = k
+    return label
 
 
 def convert_from_nx(
@@ -187,7 +384,7 @@ def convert_from_nx(
         raise NotImplementedError(str(error)) from error
     whole = graph if preserve_edge_attrs or preserve_node_attrs else None
     directed, multigraph = graph.is_directed(), graph.is_multigraph()
-    return Graph(edges, directed=directed, multigraph=multigraph, whole=whole)
+    return Graph(edges, directed=directed, multigraph=multigraph, whole=whole, origin=graph)
 
 
 def empty_like(graph: Any) -> Any:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import networkx as nx
@@ -12,11 +11,13 @@ import numpy as np
 
 from lagpu import algorithms
 from lagpu.algorithms import betweenness
+from lagpu.core import Matrix
 from lagpu.dtypes import INT64
 from lagpu.errors import CycleFound, NoPath
 from lagpu.host.columns import listed
 from lagpu.host.ordered import NONE, level_ends, ordered
-from lagpu.nx.answers import answers
+from lagpu.host.ordered import Graph as Ordered
+from lagpu.nx.answers import answers, by_text
 from lagpu.nx.graph import Graph
 
 Array = np.ndarray[Any, Any]
@@ -118,34 +119,13 @@ def _edges(G: Graph, source: Any, depth_limit: Any, reverse: bool) -> list[tuple
     return [(nodes[u], nodes[v]) for u, v in ends]
 
 
-@answers(quick=True, iterator=True)
+@answers(quick=True, iterator=True, text=("sort_neighbors",))
 def bfs_edges(G: Graph, source: Any, reverse: bool, depth_limit: Any) -> Iterator[tuple[Any, Any]]:
     """Return an iterator over (parent, child) of a breadth-first tree."""
     return iter(_edges(G, source, depth_limit, reverse))
 
 
-@answers(quick=True)
-def bfs_tree(G: Graph, source: Any, reverse: bool, depth_limit: Any) -> Any:
-    """Return a breadth-first tree as a NetworkX graph."""
-    edges = _edges(G, source, depth_limit, reverse)
-    T: Any = nx.DiGraph()
-    T.add_node(source)
-    T.add_edges_from(edges)
-    return T
-
-
-@answers(quick=True, iterator=True)
-def bfs_predecessors(G: Graph, source: Any, depth_limit: Any) -> Iterator[tuple[Any, Any]]:
-    """Return an iterator over (child, parent) of a breadth-first tree."""
-    return iter([(v, u) for u, v in _edges(G, source, depth_limit, False)])
-
-
-@answers(quick=True, iterator=True)
-def bfs_successors(G: Graph, source: Any, depth_limit: Any) -> Iterator[tuple[Any, list[Any]]]:
-    """Return an iterator over (parent, list of children) of a breadth-first tree."""
-    edges = _edges(G, source, depth_limit, False)
-    groups = itertools.groupby(edges, key=lambda edge: edge[0])
-    return iter([(u, [v for _, v in group]) for u, group in groups] or [(source, [])])
+by_text("bfs_tree", "bfs_predecessors", "bfs_successors", quick=True)
 
 
 @answers(quick=True, iterator=True)
@@ -192,11 +172,9 @@ def _lengths(G: Graph, start: int, cutoff: Any, *, back: bool = False) -> dict[A
 def _paths(G: Graph, start: int, cutoff: Any, *, back: bool = False) -> dict[Any, list[Any]]:
     """Return the nodes of a shortest path from `start` to each node, or back to it."""
     order, parents, _ = visited(G, [start], cutoff, back=back)
-    nodes, found = G.nodes, {G.nodes[start]: [G.nodes[start]]}
-    for v, parent in zip(order[1:].tolist(), parents[1:].tolist(), strict=True):
-        before = found[nodes[parent]]
-        found[nodes[v]] = [nodes[v], *before] if back else [*before, nodes[v]]
-    return found
+    above = np.full(len(G), -1)
+    above[order] = parents
+    return _followed(G, [start], order, above, back=back)
 
 
 @answers(quick=True)
@@ -209,12 +187,6 @@ def single_source_shortest_path_length(G: Graph, source: Any, cutoff: Any) -> di
 def single_target_shortest_path_length(G: Graph, target: Any, cutoff: Any) -> dict[Any, int]:
     """Return the distance of each node to a node."""
     return _lengths(G, require(G, target, "Target {} is not in G"), cutoff, back=True)
-
-
-@answers()
-def all_pairs_shortest_path_length(G: Graph, cutoff: Any) -> Iterator[tuple[Any, dict[Any, int]]]:
-    """Return an iterator over each node with the distances from it."""
-    return ((node, _lengths(G, v, cutoff)) for v, node in enumerate(G.nodes))
 
 
 @answers(quick=True)
@@ -249,7 +221,7 @@ def has_path(G: Graph, source: Any, target: Any) -> bool:
     return algorithms.has_path(G.matrix(), start, end)
 
 
-@answers(method=(None, "unweighted"))
+@answers(method=(None, "unweighted"), text=("method", "weight"))
 def average_shortest_path_length(G: Graph) -> float:
     """Return the mean distance of two nodes."""
     n, total = len(G), 0
@@ -272,42 +244,176 @@ def average_shortest_path_length(G: Graph) -> float:
 _NOT_FOUND, _NO_SOURCE = "Node {} not found in graph", "Source {} not in G"
 
 
-def _distances(
-    G: Graph, start: int, weight: Any, *, cutoff: Any = None, nearest: bool, back: bool = False
-) -> dict[Any, Any]:
-    """Return the distance of each node that is reached, the vertex itself first, then ascending.
-
-    Of parallel edges the shortest counts. `nearest`: no length may be negative, as for Dijkstra's
-    algorithm; `back`: search against the edges.
-    """
+def lengths_matrix(G: Graph, weight: Any) -> Matrix:
+    """Return the matrix of lengths, of parallel edges the shortest."""
     values = G.weights(weight)
     if values is not None and values.dtype.kind == "f" and np.isnan(values).any():
         raise NotImplementedError("lagpu: lengths that are NaN")  # min would pass over them
+    return G.matrix(weight, "min")
+
+
+def _distances(
+    G: Graph,
+    starts: list[int],
+    weight: Any,
+    *,
+    cutoff: Any = None,
+    target: int | None = None,
+    nearest: bool,
+) -> tuple[Array, Array]:
+    """Return the vertices that are reached, the first ones first, and their distances, ascending.
+
+    `nearest`: no length may be negative, as for Dijkstra's algorithm, which ends at a target.
+    """
+    A, values = lengths_matrix(G, weight), G.weights(weight)
     if nearest and values is not None and values.size and values.min() < 0:
         raise NotImplementedError("lagpu: Dijkstra's algorithm with negative weights")
-    A = G.matrix(weight, "min", back=back)
     bounded = nearest and cutoff is not None and cutoff >= 0
     try:
-        found = algorithms.bellman_ford(A, start, limit=float(cutoff) if bounded else None)
+        limit, goal = float(cutoff) if bounded else None, target if nearest else None
+        found = algorithms.bellman_ford(A, starts, limit=limit, target=goal)
     except CycleFound as error:
         raise nx.NetworkXUnbounded("Negative cycle detected.") from error
     reached, distances = found.to_coo()
+    kept = ~np.isin(reached, starts)
     if cutoff is not None and cutoff != math.inf:
-        kept = (distances <= cutoff) | (reached == start)
-        reached, distances = reached[kept], distances[kept]
+        kept &= distances <= cutoff
+    reached, distances = reached[kept], distances[kept]
     order = np.argsort(distances, kind="stable")
-    named = G.named(distances[order].tolist(), reached[order].tolist())
-    named.pop(G.nodes[start])
-    return {G.nodes[start]: 0} | named
+    zeros = np.zeros(len(starts), distances.dtype)
+    return np.append(starts, reached[order]), np.append(zeros, distances[order])
+
+
+def _by_nodes(G: Graph, starts: list[int], reached: Array, distances: Array) -> dict[Any, Any]:
+    found = G.named(distances.tolist(), reached.tolist())
+    return found | {G.nodes[v]: 0 for v in starts}
+
+
+def _routes(
+    G: Graph,
+    starts: list[int],
+    weight: Any,
+    reached: Array,
+    distances: Array,
+    target: int | None = None,
+) -> dict[Any, list[Any]]:
+    """Return the nodes of a shortest path to each vertex, or to one, with the fewest edges.
+
+    A breadth-first search takes the edges (u, v) with d[u] + w = d[v].
+    """
+    (rows, cols), values, n = G.along(), G.weights(weight), len(G)
+    values = np.ones(len(rows), np.int64) if values is None else values
+    values = values.astype(np.int64) if values.dtype.kind == "b" else values
+    d, known = np.zeros(n, distances.dtype), np.full(n, False)
+    d[reached], known[reached] = distances, True
+    on = known[rows] & known[cols] & (d[rows] + values == d[cols])
+    ptr = np.append(0, np.cumsum(np.bincount(rows[on], minlength=n)))
+    order, parents = ordered(Ordered(ptr, cols[on]), np.array(starts))
+    if len(order) < len(reached):
+        raise NotImplementedError("lagpu: distances that no path has")
+    if target is not None:
+        order = np.array(_up(parents, starts, target))
+        starts = order[:1].tolist()
+    return _followed(G, starts, order, parents)
+
+
+def _up(parents: Array, starts: list[int], target: int) -> list[int]:
+    """Return the vertices of the path in a tree, the root first."""
+    path = [target]
+    while path[-1] not in starts:
+        path.append(int(parents[path[-1]]))
+    return path[::-1]
+
+
+def _followed(
+    G: Graph, starts: list[int], order: Array, parents: Array, *, back: bool = False
+) -> dict[Any, list[Any]]:
+    """Return the nodes of the path to each vertex, or back; the first ones come first in order."""
+    nodes, rest = G.nodes, order[len(starts) :]
+    found = {nodes[v]: [nodes[v]] for v in starts}
+    for v, parent in zip(rest.tolist(), parents[rest].tolist(), strict=True):
+        before = found[nodes[parent]]
+        found[nodes[v]] = [nodes[v], *before] if back else [*before, nodes[v]]
+    return found
+
+
+def _lengths_and_routes(
+    G: Graph,
+    starts: list[int],
+    target: Any,
+    weight: Any,
+    nearest: bool,
+    unreached: str,
+    cutoff: Any = None,
+) -> Any:
+    """Return distances and paths by nodes, or those of one node."""
+    end = None if target is None else G.find(target)
+    if target is not None and end is None:
+        raise nx.NetworkXNoPath(unreached)
+    reached, distances = _distances(G, starts, weight, cutoff=cutoff, target=end, nearest=nearest)
+    if end is None:
+        lengths = _by_nodes(G, starts, reached, distances)
+        return lengths, _routes(G, starts, weight, reached, distances)
+    at = np.flatnonzero(reached == end)
+    if not at.size:
+        raise nx.NetworkXNoPath(unreached)
+    path = _routes(G, starts, weight, reached, distances, end)[target]
+    return distances[at[0]].item(), path
+
+
+def _starts(G: Graph, sources: Any) -> list[int]:
+    """Return the vertices of sources."""
+    if not sources:
+        raise ValueError("sources must not be empty")
+    return list(dict.fromkeys(require(G, node, _NOT_FOUND) for node in sources))
 
 
 @answers()
-def single_source_dijkstra_path_length(
-    G: Graph, source: Any, cutoff: Any, weight: Any
+def multi_source_dijkstra_path_length(
+    G: Graph, sources: Any, cutoff: Any, weight: Any
 ) -> dict[Any, Any]:
-    """Return the distance of each node from a node, over weights that are not negative."""
-    start = require(G, source, _NOT_FOUND)
-    return _distances(G, start, weight, cutoff=cutoff, nearest=True)
+    """Return the distance of each node from the nearest of some, over weights that are >= 0."""
+    starts = _starts(G, sources)
+    return _by_nodes(G, starts, *_distances(G, starts, weight, cutoff=cutoff, nearest=True))
+
+
+@answers()
+def multi_source_dijkstra(G: Graph, sources: Any, target: Any, cutoff: Any, weight: Any) -> Any:
+    """Return distance and path of each node, or of one, from the nearest of some."""
+    starts = _starts(G, sources)
+    if target in sources:
+        return 0, [target]
+    none = f"No path to {target}."
+    return _lengths_and_routes(G, starts, target, weight, True, none, cutoff)
+
+
+@answers()
+def bidirectional_dijkstra(G: Graph, source: Any, target: Any, weight: Any) -> Any:
+    """Return distance and path of two nodes."""
+    start = require(G, source, "Source {} is not in G")
+    require(G, target, "Target {} is not in G")
+    if source == target:
+        return 0, [source]
+    none = f"No path between {source} and {target}."
+    return _lengths_and_routes(G, [start], target, weight, True, none)
+
+
+@answers()
+def single_source_bellman_ford(G: Graph, source: Any, target: Any, weight: Any) -> Any:
+    """Return distance and path of each node, or of one."""
+    if source == target:
+        require(G, source, "Node {} is not found in the graph")
+        return 0, [source]
+    start = require(G, source, _NO_SOURCE)
+    none = f"Node {target} not reachable from {source}"
+    return _lengths_and_routes(G, [start], target, weight, False, none)
+
+
+@answers()
+def single_source_bellman_ford_path_length(G: Graph, source: Any, weight: Any) -> dict[Any, Any]:
+    """Return the distance of each node from a node."""
+    starts = [require(G, source, _NO_SOURCE)]
+    return _by_nodes(G, starts, *_distances(G, starts, weight, nearest=False))
 
 
 @answers()
@@ -315,20 +421,6 @@ def dijkstra_path_length(G: Graph, source: Any, target: Any, weight: Any) -> Any
     """Return the distance of two nodes over weights that are not negative."""
     start = require(G, source, _NOT_FOUND)
     return _between(G, start, source, target, weight, True, "Node {} not reachable from {}")
-
-
-@answers(iterator=True)
-def all_pairs_dijkstra_path_length(
-    G: Graph, cutoff: Any, weight: Any
-) -> Iterator[tuple[Any, dict[Any, Any]]]:
-    """Return an iterator over each node with the distances from it."""
-    return _of_each(G, lambda v: _distances(G, v, weight, cutoff=cutoff, nearest=True))
-
-
-@answers()
-def single_source_bellman_ford_path_length(G: Graph, source: Any, weight: Any) -> dict[Any, Any]:
-    """Return the distance of each node from a node."""
-    return _distances(G, require(G, source, _NO_SOURCE), weight, nearest=False)
 
 
 @answers()
@@ -344,68 +436,31 @@ def _between(
     """Return the distance of two nodes, or raise with NetworkX' words, which differ."""
     if source == target:
         return 0
-    found = _distances(G, start, weight, nearest=nearest)
-    if target not in G or target not in found:
-        raise nx.NetworkXNoPath(unreached.format(target, source))
-    return found[target]
+    end, none = G.find(target), unreached.format(target, source)
+    if end is None:
+        raise nx.NetworkXNoPath(none)
+    reached, distances = _distances(G, [start], weight, target=end, nearest=nearest)
+    for v, distance in zip(reached.tolist(), distances.tolist(), strict=True):
+        if v == end:
+            return distance
+    raise nx.NetworkXNoPath(none)
 
 
-@answers(iterator=True)
-def all_pairs_bellman_ford_path_length(
-    G: Graph, weight: Any
-) -> Iterator[tuple[Any, dict[Any, Any]]]:
-    """Return an iterator over each node with the distances from it."""
-    return _of_each(G, lambda v: _distances(G, v, weight, nearest=False))
+@answers()
+def negative_edge_cycle(G: Graph, weight: Any, heuristic: bool) -> bool:
+    """Return True if there is a cycle of negative length."""
+    try:
+        return algorithms.find_negative_cycle(lengths_matrix(G, weight)) is not None
+    except CycleFound as error:
+        raise NotImplementedError(f"lagpu: {error}") from error
 
 
-def _of_each(G: Graph, of: Callable[[int], Any]) -> Iterator[tuple[Any, Any]]:
-    """Return an iterator over each node with what `of` gives for it, the first one at once.
-
-    Weights that lagpu refuses are refused before anything is taken from the iterator.
-    """
-    pairs = ((node, of(v)) for v, node in enumerate(G.nodes))
-    return itertools.chain(list(itertools.islice(pairs, 1)), pairs)
-
-
-_METHODS = ("dijkstra", "bellman-ford")
-
-
-@answers(quick=True, method=_METHODS)
-def shortest_path(G: Graph, source: Any, target: Any) -> Any:
-    """Return a shortest path in edges between two nodes, or by nodes from or to one."""
-    if source is None and target is None:
-        raise NotImplementedError("lagpu: shortest paths of all pairs")
-    if source is None:
-        return single_target_shortest_path(G, target)
-    if target is None:
-        return single_source_shortest_path(G, source)
-    return bidirectional_shortest_path(G, source, target)
-
-
-@answers(quick=True, method=_METHODS)
-def shortest_path_length(G: Graph, source: Any, target: Any, weight: Any, method: str) -> Any:
-    """Return the distance of two nodes, or by nodes from or to one, or of all pairs."""
-    nearest = method == "dijkstra"
-    missing = _NOT_FOUND if nearest else _NO_SOURCE
-    if weight is None:
-        return _in_edges(G, source, target)
-    if source is not None and target is not None:
-        one = dijkstra_path_length if nearest else bellman_ford_path_length
-        return one(G, source, target, weight)
-    if source is not None or target is not None:
-        back = source is None
-        start = require(G, target if back else source, missing)
-        return _distances(G, start, weight, nearest=nearest, back=back)
-    every = all_pairs_dijkstra_path_length if nearest else all_pairs_bellman_ford_path_length
-    return every(G, weight=weight)
-
-
-def _in_edges(G: Graph, source: Any, target: Any) -> Any:
-    """Return lengths in edges."""
-    if source is not None and target is not None:
-        return len(bidirectional_shortest_path(G, source, target)) - 1
-    if source is not None:
-        return single_source_shortest_path_length(G, source)
-    if target is not None:
-        return single_target_shortest_path_length(G, target)
-    return all_pairs_shortest_path_length(G)
+by_text(
+    *("single_source_dijkstra", "single_source_dijkstra_path", "multi_source_dijkstra_path"),
+    *("single_source_dijkstra_path_length", "dijkstra_path"),
+    *("all_pairs_dijkstra", "all_pairs_dijkstra_path", "all_pairs_dijkstra_path_length"),
+    *("single_source_bellman_ford_path", "bellman_ford_path"),
+    *("all_pairs_bellman_ford_path", "all_pairs_bellman_ford_path_length"),
+    *("all_pairs_shortest_path", "all_pairs_shortest_path_length", "global_efficiency"),
+)
+by_text("shortest_path", "shortest_path_length", "efficiency", "generic_bfs_edges", quick=True)

@@ -13,13 +13,14 @@ from networkx.utils import create_py_random_state
 from lagpu import algorithms
 from lagpu.algorithms.centrality import MOST
 from lagpu.backends.processes import of_all
-from lagpu.core import Matrix
+from lagpu.core import Matrix, Vector
 from lagpu.errors import CycleFound, NoPath, NotConverged
-from lagpu.nx.answers import NETWORKX, answers
-from lagpu.nx.graph import Graph
+from lagpu.nx.answers import NETWORKX, answers, registered
+from lagpu.nx.graph import Graph, labels_of, once, pairs
 from lagpu.nx.paths import generations, levels_from, require
 
 Array = np.ndarray[Any, Any]
+_SIMPLE = ("directed", "multigraph")
 
 
 def _labels(G: Graph) -> Array:
@@ -130,14 +131,106 @@ def k_core(G: Graph, k: Any, core_number: Any) -> Any:
 _core_number = core_number  # the function; an argument of `k_core` hides its name
 
 
+@answers(not_for=_SIMPLE)
+def k_truss(G: Graph, k: Any) -> Any:
+    """Return the k-truss as a NetworkX graph with all attributes."""
+    if G.has_loops:
+        raise nx.NetworkXNotImplemented(
+            "Input graph has self loops which is not permitted; "
+            "Consider using G.remove_edges_from(nx.selfloop_edges(G))."
+        )
+    found = algorithms.k_truss(G.matrix(), max(0, k)).to_coo()
+    rows, cols = once(G)
+    gone = ~np.isin(rows * len(G) + cols, found[0] * len(G) + found[1])
+    H = G.whole.copy()
+    H.remove_edges_from(pairs(G, rows[gone], cols[gone]))
+    H.remove_nodes_from(list(nx.isolates(H)))
+    return H
+
+
+def _ranked(G: Graph, keys: Array) -> tuple[Matrix, Array, Array]:
+    """Return the matrix of the places of edges in the order of keys, and their rows and columns.
+
+    Equal keys keep NetworkX' order, so NetworkX' greedy algorithm has the same result.
+    """
+    rows, cols, keys = once(G, keys)
+    order = np.argsort(keys, kind="stable")
+    rows, cols = rows[order], cols[order]
+    place, n, kept = np.arange(len(rows)), len(G), rows != cols
+    ends = np.r_[rows[kept], cols[kept]], np.r_[cols[kept], rows[kept]]
+    places = np.r_[place[kept], place[kept]]
+    A = Matrix.from_coo(*ends, places, nrows=n, ncols=n, dup_op="min", like=G.matrix())
+    return A, rows, cols
+
+
+@answers(short=True, not_for=_SIMPLE)
+def maximal_matching(G: Graph) -> set[tuple[Any, Any]]:
+    """Return edges without a common end, to which none can be added, as NetworkX takes them."""
+    A, rows, cols = _ranked(G, np.zeros(len(G.edges.cols)))
+    mates = algorithms.maximal_matching(A.apply("ainv").new(), order="weight").to_dense(-1)
+    kept = mates[rows] == cols
+    return set(pairs(G, rows[kept], cols[kept]))
+
+
+def _spanning(G: Graph, weight: Any, sign: int) -> tuple[Array, Array]:
+    """Return (row, column) of the edges of a spanning forest, in Kruskal's order."""
+    values = G.numbers(weight)
+    if np.isnan(values).any():
+        raise NotImplementedError("lagpu: weights that are NaN")
+    A, rows, cols = _ranked(G, sign * values)
+    at = np.unique(algorithms.minimum_spanning_forest(A).to_coo()[2])
+    return rows[at], cols[at]
+
+
+def _spanning_edges(G: Graph, weight: Any, data: Any, sign: int) -> Iterator[Any]:
+    ends = pairs(G, *_spanning(G, weight, sign))
+    return iter([(u, v, G.whole[u][v]) for u, v in ends] if data else list(ends))
+
+
+def _spanning_tree(G: Graph, weight: Any, sign: int) -> Any:
+    T = G.whole.__class__()
+    T.graph.update(G.whole.graph)
+    T.add_nodes_from(G.whole.nodes.items())
+    T.add_edges_from(_spanning_edges(G, weight, True, sign))
+    return T
+
+
+@answers(by_level=True, not_for=_SIMPLE, algorithm=("kruskal",), data=(True, False), iterator=True)
+def minimum_spanning_edges(G: Graph, weight: Any, data: bool) -> Iterator[Any]:
+    """Return an iterator over the edges of a spanning forest of least weight, ascending."""
+    return _spanning_edges(G, weight, data, 1)
+
+
+@answers(by_level=True, not_for=_SIMPLE, algorithm=("kruskal",), data=(True, False), iterator=True)
+def maximum_spanning_edges(G: Graph, weight: Any, data: bool) -> Iterator[Any]:
+    """Return an iterator over the edges of a spanning forest of largest weight, descending."""
+    return _spanning_edges(G, weight, data, -1)
+
+
+@answers(by_level=True, not_for=_SIMPLE, algorithm=("kruskal",))
+def minimum_spanning_tree(G: Graph, weight: Any) -> Any:
+    """Return a spanning forest of least weight as a NetworkX graph with all attributes."""
+    return _spanning_tree(G, weight, 1)
+
+
+@answers(by_level=True, not_for=_SIMPLE, algorithm=("kruskal",))
+def maximum_spanning_tree(G: Graph, weight: Any) -> Any:
+    """Return a spanning forest of largest weight as a NetworkX graph with all attributes."""
+    return _spanning_tree(G, weight, -1)
+
+
+def _require_no_seed(seed: Any) -> None:
+    if seed is not create_py_random_state(None):
+        raise NotImplementedError("lagpu: a seed stands for the result that NetworkX draws")
+
+
 @answers(not_for=("directed",))
 def maximal_independent_set(G: Graph, nodes: Any, seed: Any) -> Any:
     """Return nodes that no edge joins, and to which none can be added.
 
     They are a list that begins with `nodes`, and a set from NetworkX 3.7 on.
     """
-    if seed is not create_py_random_state(None):
-        raise NotImplementedError("lagpu: a seed stands for the set that NetworkX draws")
+    _require_no_seed(seed)
     if G.has_loops:
         raise NotImplementedError("lagpu: an independent set of a graph with self-loops")
     # Each process of a grid has a generator of its own: what the first has drawn is all others'.
@@ -183,7 +276,7 @@ def color(G: Graph) -> dict[Any, int]:
     return G.named(np.where(alone, 0, same).tolist())
 
 
-@answers(by_level=True, quick=True)
+@answers(by_level=True, quick=True, text=("top_nodes",))
 def sets(G: Graph) -> tuple[set[Any], set[Any]]:
     """Return the two sides of a connected bipartite graph."""
     if algorithms.connected_components(G.matrix()).to_dense().any():
@@ -231,6 +324,42 @@ def is_directed_acyclic_graph(G: Graph) -> bool:
     return True
 
 
+@answers(not_for=("directed",))
+def label_propagation_communities(G: Graph) -> Any:
+    """Return the communities of semi-synchronous label propagation, colour after colour."""
+    text: Any = registered("greedy_color").orig_func
+    colors = text(G)
+    by_vertex = Vector.from_dense(np.array([colors[node] for node in G.nodes]), like=G.matrix())
+    found = algorithms.label_propagation(G.matrix(), by_vertex, max_iter=10**9)
+    clusters: dict[int, set[Any]] = {}
+    for node, label in zip(G.nodes, found.to_dense().tolist(), strict=True):
+        clusters.setdefault(label, set()).add(node)
+    return clusters.values()
+
+
+@answers(not_for=("directed",))
+def louvain_communities(
+    G: Graph, weight: Any, resolution: Any, threshold: Any, max_level: Any, seed: Any
+) -> list[set[Any]]:
+    """Return communities of large modularity."""
+    _require_no_seed(seed)
+    A = G.matrix(weight, counted=True)
+    number = int(of_all(A.backend, seed.randint(0, 2**31 - 1))[0][0])
+    labels = algorithms.louvain(
+        A, resolution=resolution, threshold=threshold, max_level=max_level, seed=number
+    )
+    return list(_sets(G, labels.to_dense()))
+
+
+@answers()
+def modularity(G: Graph, communities: Any, weight: Any, resolution: Any) -> float:
+    """Return by how much more weight lies within communities than random edges would have."""
+    labels, A = labels_of(G, communities), G.matrix(weight, counted=True)
+    if G.is_directed() and G.has_loops:
+        raise NotImplementedError("lagpu: modularity of a directed graph with self-loops")
+    return algorithms.modularity(A, Vector.from_dense(labels, like=A), resolution=resolution)
+
+
 # ------------------------------------------------------------------------------------------
 # Centralities, eccentricities and clustering of nodes, and what follows from them.
 
@@ -267,7 +396,7 @@ def edge_betweenness_centrality(
     return {(nodes[u], nodes[v]): value for u, v, value in ends}
 
 
-@answers()
+@answers(text=("distance",))
 def closeness_centrality(G: Graph, u: Any, wf_improved: bool) -> Any:
     """Return the reciprocal of the mean distance to a node, or by nodes to each."""
     chosen = None if u is None else require(G, u, "Source {} is not in G")
@@ -275,7 +404,7 @@ def closeness_centrality(G: Graph, u: Any, wf_improved: bool) -> Any:
     return G.named(found.to_dense().tolist()) if chosen is None else found.get(chosen)
 
 
-@answers()
+@answers(text=("distance",))
 def harmonic_centrality(G: Graph, nbunch: Any, sources: Any) -> dict[Any, float]:
     """Return the sum of the reciprocals of the distances to each node."""
     wanted = [G.nodes[v] for v in G.bunch(nbunch)]
@@ -324,7 +453,7 @@ def _error(G: Graph) -> nx.NetworkXError:
     return nx.NetworkXError(f"Found infinite path length because the {kind}")
 
 
-@answers()
+@answers(text=("sp", "weight"))
 def eccentricity(G: Graph, v: Any) -> Any:
     """Return the distance from a node, or by nodes from each, to the farthest node."""
     chosen = G.bunch(v)
@@ -337,7 +466,7 @@ def eccentricity(G: Graph, v: Any) -> Any:
     return _of(G, found.to_dense(-1).tolist(), v)
 
 
-@answers()
+@answers(text=("e", "weight"))
 def diameter(G: Graph, usebounds: bool) -> int:
     """Return the largest eccentricity."""
     try:
@@ -346,19 +475,19 @@ def diameter(G: Graph, usebounds: bool) -> int:
         raise _error(G) from error
 
 
-@answers()
+@answers(text=("e", "weight"))
 def radius(G: Graph, usebounds: bool) -> int:
     """Return the least eccentricity."""
     return int(min(eccentricity(G).values()))
 
 
-@answers()
+@answers(text=("e", "weight"))
 def center(G: Graph, usebounds: bool) -> list[Any]:
     """Return the nodes of the least eccentricity."""
     return _extreme(G, min)
 
 
-@answers()
+@answers(text=("e", "weight"))
 def periphery(G: Graph, usebounds: bool) -> list[Any]:
     """Return the nodes of the largest eccentricity."""
     return _extreme(G, max)
@@ -368,9 +497,6 @@ def _extreme(G: Graph, extreme: Callable[[Iterable[int]], int]) -> list[Any]:
     found = eccentricity(G)
     wanted = extreme(found.values())
     return [node for node, value in found.items() if value == wanted]
-
-
-_SIMPLE = ("directed", "multigraph")
 
 
 def _of(G: Graph, values: list[Any], nodes: Any) -> Any:

@@ -48,9 +48,13 @@ def test_attributes_that_a_function_reads(door):
     with pytest.raises(NotImplementedError):
         nx.pagerank(G, backend="lagpu")
     assert nx.has_path(G, 0, 2, backend="lagpu")
-    H = convert_from_nx(nx.path_graph(2))
-    with pytest.raises(NotImplementedError, match="'w' was not converted"):
-        H.matrix("w")
+    H = convert_from_nx(plain := nx.path_graph(2))
+    assert H.weights("w").tolist() == [1, 1]  # NetworkX did not say that it is read
+    with pytest.raises(NotImplementedError, match="'other' was not converted"):
+        pickle.loads(pickle.dumps(H)).matrix("other")
+    plain.add_edge(1, 2)
+    with pytest.raises(NotImplementedError, match="changed"):
+        H.matrix("other")
 
 
 def test_a_whole_graph_serves_every_function(door):

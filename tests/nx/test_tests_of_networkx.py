@@ -14,17 +14,58 @@ QUICK = ("tests/test_core.py", "link_analysis/tests/test_pagerank.py")
 FILES = (
     *QUICK,
     "bipartite/tests/test_basic.py",
+    "bipartite/tests/test_centrality.py",
+    "bipartite/tests/test_matrix.py",
     "centrality/tests/test_betweenness_centrality.py",
     "centrality/tests/test_closeness_centrality.py",
+    "centrality/tests/test_degree_centrality.py",
     "centrality/tests/test_harmonic_centrality.py",
+    "community/tests/test_label_propagation.py",
+    "community/tests/test_louvain.py",
+    "community/tests/test_quality.py",
     "components/tests",
+    "isomorphism/tests/test_isomorphism.py",
+    "operators/tests",
     "shortest_paths/tests",
+    "tests/test_boundary.py",
     "tests/test_cluster.py",
+    "tests/test_cuts.py",
     "tests/test_dag.py",
     "tests/test_distance_measures.py",
+    "tests/test_dominating.py",
+    "tests/test_efficiency.py",
+    "tests/test_isolate.py",
+    "tests/test_link_prediction.py",
+    "tests/test_lowest_common_ancestors.py",
+    "tests/test_matching.py",
     "tests/test_mis.py",
+    "tests/test_reciprocity.py",
+    "tests/test_regular.py",
+    "tests/test_simple_paths.py::TestIsSimplePath",
+    "tests/test_smetric.py",
+    "tests/test_structuralholes.py",
+    "tests/test_tournament.py",
+    "tests/test_triads.py",
     "traversal/tests",
+    "tree/tests/test_mst.py",
+    "tree/tests/test_recognition.py",
+    "../classes/tests/test_function.py",
+    "../generators/tests/test_ego.py",
+    "../linalg/tests",
+    "../tests/test_convert.py",
+    "../tests/test_convert_numpy.py",
+    "../tests/test_convert_scipy.py",
 )
+UNTESTED = {"intra_community_edges"}  # NetworkX has no test that calls it
+#: Calls of these tests that lagpu passed on while it took no weights in paths and measures.
+BEFORE = {
+    **{"average_clustering": 13, "average_shortest_path_length": 11, "betweenness_centrality": 16},
+    **{"bfs_edges": 3, "center": 19, "closeness_centrality": 1, "clustering": 51, "diameter": 34},
+    **{"dijkstra_path_length": 1, "eccentricity": 90, "edge_betweenness_centrality": 8},
+    **{"harmonic_centrality": 3, "maximal_independent_set": 1, "periphery": 19, "radius": 30},
+    **{"sets": 1, "shortest_path": 23, "shortest_path_length": 93},
+    **{"single_source_dijkstra_path_length": 93},
+}
 # Of 500 cases of one test of bounds, which take minutes through any backend, a few.
 SOME = "not test_use_bounds_on_off_consistency or 0.4-10-0 or 0.8-12-3"
 
@@ -57,4 +98,6 @@ def test_the_files_of_all_functions(tmp_path):
     found = passed(tmp_path, FILES)
     print(found)
     answered = {name for name, calls in found["calls"].items() if calls.get("answered")}
-    assert answered == set(_lagpu_networkx.info()["functions"])
+    assert answered | UNTESTED == set(_lagpu_networkx.info()["functions"])
+    now = sum(found["calls"][name].get("passed on", 0) for name in BEFORE)
+    assert now <= sum(BEFORE.values()) // 3

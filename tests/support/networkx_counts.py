@@ -12,27 +12,30 @@ ANSWERED, PASSED_ON = "answered", "passed on"
 calls = collections.defaultdict(collections.Counter)  # name -> how often
 here = collections.Counter()  # in the test that runs
 tests = collections.Counter()
+inside = []  # the functions that run: what their text calls is not counted
 
 
 def counted(name, function):
     """Return the function of the backend, which counts what it answers."""
 
     def call(*args, **kwargs):
+        inside.append(name)
+        how = ANSWERED  # also an error of NetworkX is an answer
         try:
-            result = function(*args, **kwargs)
+            return function(*args, **kwargs)
         except NotImplementedError:
-            note(name, PASSED_ON)
+            how = PASSED_ON
             raise
-        except BaseException:
-            note(name, ANSWERED)  # an error of NetworkX is an answer
-            raise
-        note(name, ANSWERED)
-        return result
+        finally:
+            inside.pop()
+            note(name, how)
 
     return call
 
 
 def note(name, how):
+    if inside:
+        return
     calls[name][how] += 1
     here[how] += 1
 

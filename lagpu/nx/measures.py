@@ -1,0 +1,547 @@
+"""What follows from degrees and edges: sets of nodes, cuts, kinds of graphs, matrices, operators.
+
+Where lagpu has the parts, the rest is NetworkX' own text over them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from lagpu import algorithms
+from lagpu.algebra.tables import semiring
+from lagpu.core import Matrix, Vector
+from lagpu.errors import CycleFound
+from lagpu.host import memory
+from lagpu.host.columns import listed
+from lagpu.nx.answers import answers, by_text
+from lagpu.nx.graph import Graph, empty_like, labels_of, once, pairs
+from lagpu.nx.paths import lengths_matrix
+
+Array = np.ndarray[Any, Any]
+
+by_text(
+    *("degree_centrality", "in_degree_centrality", "out_degree_centrality"),
+    *("is_isolate", "isolates", "number_of_isolates"),
+    *("is_k_regular", "is_regular", "score_sequence", "faster_could_be_isomorphic"),
+    *("is_tree", "is_arborescence", "is_branching"),
+    *("is_dominating_set", "is_simple_path", "node_boundary", "to_dict_of_lists"),
+    *("cut_size", "volume", "conductance", "normalized_cut_size"),
+    *("boundary_expansion", "edge_expansion", "mixing_expansion", "node_expansion"),
+    *("all_pairs_lowest_common_ancestor", "lowest_common_ancestor", "ego_graph"),
+    short=True,
+)
+by_text("fast_could_be_isomorphic", "bipartite_betweenness_centrality")
+by_text(
+    *("adjacency_matrix", "laplacian_matrix", "normalized_laplacian_matrix"),
+    *("bethe_hessian_matrix", "modularity_matrix", "directed_modularity_matrix"),
+    *("google_matrix", "tournament_matrix", "floyd_warshall_numpy"),
+    quick=True,
+)
+
+
+# ------------------------------------------------------------------------------------------
+# Kinds of graphs.
+
+
+@answers(short=True)
+def number_of_selfloops(G: Graph) -> int:
+    """Return the number of edges that join a node with itself."""
+    return int(G.loops.sum())
+
+
+@answers(short=True)
+def is_negatively_weighted(G: Graph, weight: Any) -> bool:
+    """Return True if an edge has a negative weight."""
+    values = G.weights(weight)
+    return bool(values is not None and (values < 0).any())
+
+
+@answers(short=True)
+def is_forest(G: Graph) -> bool:
+    """Return True if no component has more edges than a tree."""
+    parts = len(np.unique(algorithms.connected_components(G.matrix()).to_dense()))
+    return len(G) - parts == G.number_of_edges()
+
+
+@answers(short=True, not_for=("multigraph",))
+def is_triad(G: Graph) -> bool:
+    """Return True for a directed graph of three nodes without self-loops."""
+    return len(G) == 3 and G.is_directed() and not G.has_loops
+
+
+@answers(short=True)
+def is_tournament(G: Graph) -> bool:
+    """Return True if one edge joins each two nodes."""
+    n, m = len(G), G.number_of_edges()
+    return m == n * (n - 1) // 2 and not G.has_loops and not _mutual(G).any()
+
+
+def _mutual(G: Graph) -> Array:
+    """Return whether each edge has its reverse, (m,)."""
+    rows, cols = G.along()
+    return np.isin(rows * len(G) + cols, cols * len(G) + rows)
+
+
+@answers(short=True, not_for=("undirected",))
+def overall_reciprocity(G: Graph) -> float:
+    """Return the share of edges whose reverse is an edge too."""
+    edges = G.number_of_edges()
+    if not edges:
+        raise nx.NetworkXError("Not defined for empty graphs")
+    return int((_mutual(G) & ~G.loops).sum()) / edges
+
+
+@answers(quick=True, not_for=("undirected",))
+def reciprocity(G: Graph, nodes: Any) -> Any:
+    """Return the share of the edges at a node, or by nodes at each, that have their reverse."""
+    if nodes is None:
+        return overall_reciprocity(G)
+    rows, cols = G.along()
+    both = np.bincount(rows[_mutual(G)], minlength=len(G))
+    total = np.bincount(np.append(rows, cols), minlength=len(G))
+    chosen = G.bunch(nodes)
+    found = [2 * int(both[v]) / int(total[v]) if total[v] else None for v in chosen]
+    if nodes not in G:
+        return G.named(found, chosen)
+    if found[0] is None:
+        raise nx.NetworkXError("Not defined for isolated nodes.")
+    return found[0]
+
+
+@answers(quick=True)
+def s_metric(G: Graph) -> float:
+    """Return the sum over all edges of the product of the degrees of their ends."""
+    degree = np.array([d for _, d in G.degree])
+    rows, cols = once(G)
+    return float(degree[rows] @ degree[cols])
+
+
+@answers(not_for=("directed", "multigraph"))
+def generalized_degree(G: Graph, nodes: Any) -> Any:
+    """Return how many edges at a node, or by nodes at each, are in 0, 1, 2... triangles."""
+    A = G.matrix().select("offdiag").new(name="A")
+    shared = A.dup("INT64", name="shared", clear=True)
+    shared(A.S) << semiring.plus_pair(A @ A)
+    ends, many = shared.to_coo()[0], shared.to_coo()[2]
+    rows = G.along()[0][~G.loops]
+    degree = np.bincount(rows, minlength=len(G)) - np.bincount(ends, minlength=len(G))
+    chosen = G.bunch(nodes)
+    cuts = np.cumsum(np.bincount(ends, minlength=len(G)))
+    of = np.split(many[np.argsort(ends, kind="stable")], cuts)
+    found = [_counted(of[v].tolist(), int(degree[v])) for v in chosen]
+    return found[0] if nodes is not None and nodes in G else G.named(found, chosen)
+
+
+def _counted(triangles: list[int], zeros: int) -> Counter[int]:
+    return Counter(triangles + [0] * zeros)
+
+
+# ------------------------------------------------------------------------------------------
+# Similarity of nodes, for the prediction of edges.
+
+
+def _similar(
+    G: Graph, ebunch: Any, each: Array | None, of: Callable[[Array, Array, Array], Array]
+) -> Iterator[Any]:
+    """Return an iterator over pairs of nodes, all without an edge by default, with a number each.
+
+    ``of(common, u, v)`` gives the numbers of pairs of vertices, where `common` is the sum of `each`
+    (n,), 1 by default, over the neighbours that they share: ``C<pairs> = A D A'``.
+    """
+    if G.has_loops:
+        raise NotImplementedError("lagpu: similarity in a graph with self-loops")
+    whole: Any = G
+    wanted = nx.non_edges(whole) if ebunch is None else ebunch
+    ends = [(u, v) for u, v in wanted]
+    for node in itertools.chain.from_iterable(ends):
+        if node not in G:
+            raise nx.NodeNotFound(f"Node {node} not in G.")
+    u, v = (np.array([G.index[pair[k]] for pair in ends], np.int64) for k in (0, 1))
+    A, n = G.matrix(), len(G)
+    D = Vector.from_dense(np.ones(n) if each is None else each, like=A).diag()
+    mask = Matrix.from_coo(u, v, True, nrows=n, ncols=n, dup_op="lor", like=A)
+    common = Matrix(D.dtype, n, n, like=A, name="common")
+    common(mask.S) << semiring.plus_second(A @ semiring.plus_first(D @ A).new())
+    i, j, values = common.to_coo()
+    keys, order = i * n + j, np.argsort(i * n + j)
+    at = np.searchsorted(keys[order], u * n + v)
+    shared = np.append(keys[order], -1)[at] == u * n + v
+    sums = np.where(shared, np.append(values[order], 0)[at], 0)
+    numbers = of(sums, u, v).tolist()
+    return ((*pair, x) for pair, x in zip(ends, numbers, strict=True))
+
+
+def _degrees(G: Graph) -> Array:
+    return np.array([d for _, d in G.degree])
+
+
+@answers(not_for=("directed", "multigraph"))
+def jaccard_coefficient(G: Graph, ebunch: Any) -> Iterator[Any]:
+    """Return an iterator over pairs of nodes with the share of neighbours that are common."""
+    degree = _degrees(G)
+
+    def of(common: Array, u: Array, v: Array) -> Array:
+        both = np.where(u == v, degree[u], degree[u] + degree[v] - common)
+        return common / np.maximum(both, 1)
+
+    return _similar(G, ebunch, None, of)
+
+
+@answers(not_for=("directed", "multigraph"))
+def preferential_attachment(G: Graph, ebunch: Any) -> Iterator[Any]:
+    """Return an iterator over pairs of nodes with the product of their degrees."""
+    degree = _degrees(G)
+    return _similar(G, ebunch, None, lambda _, u, v: degree[u] * degree[v])
+
+
+@answers(not_for=("directed", "multigraph"))
+def resource_allocation_index(G: Graph, ebunch: Any) -> Iterator[Any]:
+    """Return an iterator over pairs with the sum of 1 / degree over common neighbours."""
+    return _similar(G, ebunch, 1 / np.maximum(_degrees(G), 1), lambda common, u, v: common)
+
+
+@answers(not_for=("directed", "multigraph"))
+def adamic_adar_index(G: Graph, ebunch: Any) -> Iterator[Any]:
+    """Return an iterator over pairs with the sum of 1 / log(degree) over common neighbours."""
+    return _similar(G, ebunch, 1 / np.log(np.maximum(_degrees(G), 2)), lambda common, u, v: common)
+
+
+# ------------------------------------------------------------------------------------------
+# Edges between sets of nodes.
+
+
+def _leaving(G: Graph, chosen: list[int]) -> tuple[Array, Array, Array]:
+    """Return (row, column, place) of the edges at some vertices, an undirected one once."""
+    ptr, cols = G.edges.row_ptr, G.edges.cols
+    at = np.array(chosen, np.int64)
+    counts, places = listed(ptr, at)
+    turn = np.full(len(G), len(at))
+    turn[at] = np.arange(len(at))
+    ends = np.repeat(at, counts), cols[places]
+    kept = G.is_directed() | (turn[ends[0]] <= turn[ends[1]])
+    return ends[0][kept], ends[1][kept], places[kept]
+
+
+@answers(short=True, keys=(False,))
+def edge_boundary(
+    G: Graph, nbunch1: Any, nbunch2: Any, data: Any, keys: bool, default: Any
+) -> Iterator[Any]:
+    """Return an iterator over the edges from some nodes to others, or to all others."""
+    if data is True and G.is_multigraph():
+        raise NotImplementedError("lagpu: parallel edges with their attributes")
+    ones = {n for n in nbunch1 if n in G}
+    others = set(G) - ones if nbunch2 is None else set(nbunch2)
+    rows, cols, places = _leaving(G, [G.index[n] for n in ones])
+    first, second = np.full(len(G), False), np.full(len(G), False)
+    first[[G.index[n] for n in ones]] = True
+    second[[G.index[n] for n in others if n in G]] = True
+    kept = (first[rows] & second[cols]) | (first[cols] & second[rows])
+    values: Iterable[Any] = itertools.repeat(default)
+    if data not in (False, None):
+        found = G.weights(data)
+        values = [] if found is None else found[places[kept]].tolist()
+    ends = pairs(G, rows[kept], cols[kept])
+    if data is False:
+        return ends
+    if data is True:
+        return ((u, v, G.whole[u][v]) for u, v in ends)
+    return ((*pair, value) for pair, value in zip(ends, values, strict=False))
+
+
+@answers(quick=True)
+def intra_community_edges(G: Graph, partition: Any) -> int:
+    """Return the number of edges with both ends in the same part."""
+    total = 0
+    for part in partition:
+        inside = np.full(len(G), False)
+        chosen = G.bunch(part)
+        inside[chosen] = True
+        total += int(inside[_leaving(G, chosen)[1]].sum())
+    return total
+
+
+@answers(quick=True, not_for=("multigraph",))
+def inter_community_edges(G: Graph, partition: Any) -> int:
+    """Return the number of edges with ends in two parts."""
+    label = labels_of(G, partition.values() if isinstance(partition, dict) else partition)
+    rows, cols = once(G)
+    return int((label[rows] != label[cols]).sum())
+
+
+@answers(short=True, not_for=("multigraph",))
+def mutual_weight(G: Graph, u: Any, v: Any, weight: Any) -> Any:
+    """Return the sum of the weights of the edges between two nodes, in both directions."""
+    values = G.numbers(weight)
+    rows, cols = G.along()
+    ends = G.index.get(u), G.index.get(v)
+    return sum(
+        values[np.flatnonzero((rows == a) & (cols == b))].sum().item()
+        for a, b in (ends, ends[::-1])
+        if a is not None and b is not None
+    )
+
+
+# ------------------------------------------------------------------------------------------
+# Matrices.
+
+
+def _places(G: Graph, nodelist: Any) -> Array:
+    """Return the index of each vertex in a list of distinct nodes, (n,), -1 if it is not there."""
+    place = np.full(len(G), -1)
+    place[[G.index[node] for node in nodelist]] = np.arange(len(nodelist))
+    return place
+
+
+def _between(G: Graph, places: Array, weight: Any) -> tuple[Array, Array, Array]:
+    """Return row, column and weight of each edge that joins nodes with a place, once."""
+    rows, cols, values = once(G, _weights(G, weight))
+    rows, cols = places[rows], places[cols]
+    kept = (rows >= 0) & (cols >= 0)
+    return rows[kept], cols[kept], _some(values, kept)
+
+
+def _weights(G: Graph, weight: Any) -> Array:
+    """Return an edge attribute of one of the two types that SciPy gives to numbers of Python."""
+    values = G.weights(weight)
+    if values is None:
+        return np.ones(len(G.edges.cols), np.int64)
+    if values.dtype not in (np.int64, np.float64):
+        raise NotImplementedError(f"lagpu: a matrix of weights of the type {values.dtype}")
+    return values
+
+
+def _some(values: Array, kept: Array) -> Array:
+    """Return some weights, of which it must be clear whether they are integers in NetworkX."""
+    found = values[kept]
+    if found.dtype.kind == "f" and len(found) < len(values) and (np.floor(found) == found).all():
+        raise NotImplementedError("lagpu: integers among other weights")
+    return found
+
+
+def _require_integers(values: Array, dtype: Any) -> None:
+    """Leave to NetworkX what becomes no integer; NaN compares False."""
+    if dtype is not None and np.dtype(dtype).kind != "f" and not (abs(values) < 2**62).all():
+        raise NotImplementedError("lagpu: weights that are no integers")
+
+
+_TYPES = (None, int, float, np.int64, np.float64)
+
+
+@answers(quick=True, dtype=_TYPES)
+def to_scipy_sparse_array(G: Graph, nodelist: Any, dtype: Any, weight: Any, format: str) -> Any:
+    """Return the adjacency matrix; parallel edges are summed."""
+    import scipy as sp
+
+    wanted = G.nodes if nodelist is None else nodelist
+    if not len(wanted):
+        raise nx.NetworkXError("nodelist has no nodes")
+    unknown = [node for node in wanted if node not in G]
+    if unknown:
+        raise nx.NetworkXError(f"Node {unknown[0]} in nodelist is not in G")
+    if len(set(wanted)) < len(wanted):
+        raise nx.NetworkXError("nodelist contains duplicates.")
+    rows, cols, values = _between(G, _places(G, wanted), weight)
+    if not G.is_directed():
+        loops = rows == cols
+        ends = np.concatenate([rows, cols, rows[loops]]), np.concatenate([cols, rows, rows[loops]])
+        rows, cols, values = *ends, np.concatenate([values, values, -values[loops]])
+    if not values.size:
+        values = values.astype(np.float64)
+    _require_integers(values, dtype)
+    A = sp.sparse.coo_array((values, (rows, cols)), shape=(len(wanted),) * 2, dtype=dtype)
+    return _in_format(A, format, "matrix")
+
+
+def _in_format(A: Any, format: str, kind: str) -> Any:
+    try:
+        return A.asformat(format)
+    except ValueError as error:
+        raise nx.NetworkXError(f"Unknown sparse {kind} format: {format}") from error
+
+
+@answers(quick=True, dtype=_TYPES)
+def biadjacency_matrix(
+    G: Graph, row_order: Any, column_order: Any, dtype: Any, weight: Any, format: str
+) -> Any:
+    """Return the matrix of the edges from some nodes to others; parallel edges are summed."""
+    import scipy as sp
+
+    if not len(row_order):
+        raise nx.NetworkXError("row_order is empty list")
+    columns = list(set(G) - set(row_order)) if column_order is None else column_order
+    for name, order in (("row_order", row_order), ("column_order", columns)):
+        if len(order) != len(set(order)):
+            raise nx.NetworkXError(f"Ambiguous ordering: `{name}` contained duplicates.")
+    if any(node not in G for node in (*row_order, *columns)):
+        raise NotImplementedError("lagpu: rows or columns of nodes that are not there")
+    above, beside = _places(G, row_order), _places(G, columns)
+    chosen = [G.index[node] for node in row_order]
+    rows, cols, places = _leaving(G, chosen)
+    kept = beside[cols] >= 0
+    if G.number_of_edges() and not kept.any():
+        raise NotImplementedError("lagpu: no edge between the rows and the columns")
+    values = _some(_weights(G, weight), places[kept]) if G.number_of_edges() else np.zeros(0)
+    _require_integers(values, dtype)
+    ends = above[rows[kept]], beside[cols[kept]]
+    A = sp.sparse.coo_array((values, ends), shape=(len(row_order), len(columns)), dtype=dtype)
+    return _in_format(A, format, "array")
+
+
+_COMBINED = {sum: np.add, min: np.minimum, max: np.maximum}
+
+
+@answers(quick=True, dtype=_TYPES, multigraph_weight=(*_COMBINED,))
+def to_numpy_array(
+    G: Graph,
+    nodelist: Any,
+    dtype: Any,
+    order: Any,
+    multigraph_weight: Any,
+    weight: Any,
+    nonedge: Any,
+) -> Any:
+    """Return the adjacency matrix, dense; parallel edges are combined."""
+    wanted = G.nodes if nodelist is None else nodelist
+    unknown = set(wanted) - set(G)
+    if unknown:
+        raise nx.NetworkXError(f"Nodes {unknown} in nodelist is not in G")
+    n = len(wanted)
+    if len(set(wanted)) < n:
+        raise nx.NetworkXError("nodelist contains duplicates.")
+    memory.require(8 * n * n, "to_numpy_array")
+    A = np.full((n, n), nonedge, dtype, order)
+    rows, cols, values = _between(G, _places(G, wanted), weight)
+    _require_integers(values, A.dtype)
+    if G.is_multigraph():
+        if not values.size and G.number_of_edges():
+            raise NotImplementedError("lagpu: no edge between the nodes")
+        if values.dtype.kind == "f" and np.isnan(values).any():
+            raise NotImplementedError("lagpu: weights that are NaN")
+        least, most = np.minimum(rows, cols), np.maximum(rows, cols)
+        keys = rows * n + cols if G.is_directed() else least * n + most
+        keys, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        total = values[first]
+        rest = np.ones(len(values), bool)
+        rest[first] = False
+        _COMBINED[multigraph_weight].at(total, inverse[rest], values[rest])
+        (rows, cols), values = np.divmod(keys, n), total
+    A[rows, cols] = values
+    if not G.is_directed():
+        A[cols, rows] = values
+    return A
+
+
+@answers(quick=True)
+def floyd_warshall(G: Graph, weight: Any) -> dict[Any, dict[Any, Any]]:
+    """Return the distances of all pairs of nodes, infinite if there is no path."""
+    try:
+        found = algorithms.floyd_warshall(lengths_matrix(G, weight))
+    except CycleFound as error:
+        raise NotImplementedError("lagpu: a cycle of negative length") from error
+    n, (rows, cols, values) = len(G), found.to_coo()
+    lengths = [dict.fromkeys(G.nodes, math.inf) for _ in range(n)]
+    for u, v, x in zip(rows.tolist(), cols.tolist(), values.tolist(), strict=True):
+        lengths[u][G.nodes[v]] = x
+    return G.named(lengths)
+
+
+@answers(quick=True)
+def floyd_warshall_predecessor_and_distance(G: Graph, weight: Any) -> tuple[Any, Any]:
+    """Return the node before the last one of a path between each two nodes, and the distances.
+
+    One node after the other may be on the paths: d = min(d, d[:, w] + d[w, :]).
+    Source: Floyd 1962.
+    """
+    n, values = len(G), G.numbers(weight)
+    memory.require(40 * n * n, "floyd_warshall")
+    if np.isnan(values).any():
+        raise NotImplementedError("lagpu: lengths that are NaN")
+    rows, cols = G.along()
+    d, before = np.full((n, n), np.inf), np.full((n, n), -1)
+    np.fill_diagonal(d, 0)
+    np.minimum.at(d, (rows, cols), values)
+    before[rows, cols] = rows
+    for w in range(n):
+        by = d[:, w, None] + d[w]
+        shorter = by < d
+        before = np.where(shorter, before[w], before)
+        d = np.where(shorter, by, d)
+        if d.diagonal().min() < 0:
+            raise NotImplementedError("lagpu: a cycle of negative length")
+    nodes, whole = G.nodes, values.dtype.kind == "i"
+    lengths = {
+        u: {v: int(x) if whole and x < np.inf else x for v, x in zip(nodes, row, strict=True)}
+        for u, row in zip(nodes, d.tolist(), strict=True)
+    }
+    found = {
+        u: {nodes[v]: nodes[k] for v, k in enumerate(row) if k >= 0}
+        for u, row in zip(nodes, before.tolist(), strict=True)
+    }
+    return {u: near for u, near in found.items() if near}, lengths
+
+
+# ------------------------------------------------------------------------------------------
+# Operators: graphs without attributes, of the edges of one or two graphs.
+
+
+def _made(G: Graph, nodes: Iterable[Any], edges: Iterable[Any]) -> Any:
+    R = empty_like(G)
+    R.add_nodes_from(nodes)
+    R.add_edges_from(edges)
+    return R
+
+
+@answers(quick=True)
+def complement(G: Graph) -> Any:
+    """Return the graph of the edges that are not there, without self-loops."""
+    n = len(G)
+    memory.require(n * n + 300 * (n * n - len(G.edges.cols)), "complement")
+    free = np.full((n, n), True)
+    np.fill_diagonal(free, False)
+    free[G.along()] = False
+    return _made(G, G.nodes, pairs(G, *np.nonzero(free)))
+
+
+def _shared(G: Graph, H: Graph) -> tuple[Array, Array]:
+    """Return for each edge of two graphs with the same nodes whether the other has it."""
+    if G.is_multigraph() != H.is_multigraph():
+        raise nx.NetworkXError("G and H must both be graphs or multigraphs.")
+    if set(G) != set(H):
+        raise nx.NetworkXError("Node sets of graphs not equal")
+    number, n = np.array([G.index[node] for node in H.nodes], np.int64), len(G)
+    rows, cols = G.along()
+    ours, theirs = rows * n + cols, number[H.along()[0]] * n + number[H.along()[1]]
+    return np.isin(ours, theirs), np.isin(theirs, ours)
+
+
+@answers(quick=True, not_for=("multigraph",))
+def difference(G: Graph, H: Graph) -> Any:
+    """Return the graph of the edges of `G` that are not in `H`."""
+    rows, cols, both = once(G, _shared(G, H)[0])
+    return _made(G, G.nodes, pairs(G, rows[~both], cols[~both]))
+
+
+@answers(quick=True, not_for=("multigraph",))
+def symmetric_difference(G: Graph, H: Graph) -> Any:
+    """Return the graph of the edges of one of two graphs alone."""
+    R = difference(G, H)
+    rows, cols, both = once(H, _shared(G, H)[1])
+    R.add_edges_from(pairs(H, rows[~both], cols[~both]))
+    return R
+
+
+@answers(quick=True, not_for=("multigraph",))
+def intersection(G: Graph, H: Graph) -> Any:
+    """Return the graph of the nodes and edges that two graphs share."""
+    if G.is_directed() != H.is_directed():
+        raise nx.NetworkXError("All graphs must be directed or undirected.")
+    theirs = set(pairs(H, *H.along()))
+    edges = (edge for edge in pairs(G, *once(G)) if edge in theirs)
+    return _made(G, [node for node in G.nodes if node in H], edges)

@@ -1,0 +1,166 @@
+"""Each function on graphs at which backends fail: as NetworkX', or left to NetworkX."""
+
+import collections
+import inspect
+import math
+import warnings
+
+import networkx as nx
+import pytest
+from networkx_calls import (
+    ANY_ORDER,
+    IN_ORDER,
+    PATHS,
+    filled,
+    function_of,
+    measured,
+    outcome,
+    same,
+)
+from networkx_door import door  # noqa: F401
+from strategies import EACH
+
+import lagpu
+from lagpu.nx import interface
+
+CALLS = IN_ORDER | ANY_ORDER | PATHS
+
+
+def weighted(kind, weights, n=5):
+    """Return a graph whose edges have some weights in turn, "lacks" for none."""
+    G = kind()
+    G.add_nodes_from(range(n))
+    ends = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 1), (1, 0), (0, 3)]
+    for k, (u, v) in enumerate(ends):
+        w = weights[k % len(weights)]
+        G.add_edge(u, v, **({} if w == "lacks" else {"w": w}), sign=w)
+    return G
+
+
+def graphs():
+    """Yield (name, graph): few nodes, loops, parallel edges, odd weights and odd names."""
+    for kind in (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph):
+        name = kind.__name__
+        yield f"{name} of nothing", kind()
+        yield f"{name} of a node", nx.empty_graph(1, kind)
+        yield f"{name} of a self-loop", kind([(0, 0)])
+        yield f"{name} without edges", nx.empty_graph(3, kind)
+        yield f"{name} path", nx.path_graph(4, kind)
+        yield f"{name} cycle", nx.cycle_graph(3, kind)
+        yield f"{name} two parts", kind([(0, 1), (2, 3), (3, 3)])
+        yield f"{name} complete", nx.complete_graph(4, kind)
+        yield f"{name} reversed order", kind([(3, 2), (2, 0), (1, 2), (0, 3), (0, 0)])
+        odd_names = ["a", (1, 2), 2.5, frozenset({1}), -1, True]
+        yield f"{name} odd names", kind(zip(odd_names, [*odd_names[1:], "a"], strict=True))
+        for weights in (
+            *([2, 0.5, "lacks"], [1, 2, 3, "lacks"], [0, 1, 0], [-1, 2, 3], [math.nan, 1.0]),
+            *(["3", 1], [None, 1], [math.inf, 1], [True, False], [2**62, 1], [2**70, 1], [1j]),
+            *([1e300, 1e-300], [-0.0, 1.5], [[1], 2]),
+        ):
+            yield f"{name} weights {weights}", weighted(kind, weights)
+    twice = [(0, 1, {"w": 2}), (0, 1, {"w": 1}), (1, 1, {"w": 3}), (1, 1), (1, 2), (2, 0)]
+    yield "parallel", nx.MultiGraph(twice)
+    yield "parallel, directed", nx.MultiDiGraph(twice)
+    yield "tournament", nx.DiGraph([(0, 1), (1, 2), (2, 0), (3, 0), (3, 1), (3, 2)])
+    yield "tree", nx.DiGraph([(0, 1), (0, 2), (2, 3), (2, 4)])
+    yield "31 nodes", nx.gnp_random_graph(31, 0.1, seed=1)
+    yield "33 nodes", nx.gnp_random_graph(33, 0.1, seed=2, directed=True)
+
+
+GRAPHS = dict(graphs())
+
+
+def again(G):
+    """Return a graph with the same nodes in another order and some of the edges."""
+    H = G.__class__()
+    H.add_nodes_from(reversed(list(G)))
+    H.add_edges_from([edge[:2] for edge in list(G.edges)[::2]])
+    H.add_edges_from(zip(G, list(G)[1:], strict=False))
+    return H
+
+
+def watched(call):
+    """Return what a call gives, and the kinds of its warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        return outcome(call), {warning.category for warning in caught}
+
+
+def compared(name, G, given):
+    """Return how lagpu answers one call: "equal", "passed on", or what is wrong."""
+    function, other = function_of(name), next(iter(G)) if len(G) % 2 else "none"
+    args = filled(given, G, other, again(G))
+    weight = "w" if "w" in given else "sign" if "sign" in given else None
+    if name in PATHS and weight is None and "weight" in inspect.signature(function).parameters:
+        weight = inspect.signature(function).parameters["weight"].default
+    wanted, warned = watched(lambda: function(G, *args, backend="networkx"))
+    found, warns = watched(lambda: function(G, *args, backend="lagpu"))
+    assert warns <= warned, warns
+    if found is NotImplementedError:
+        return "passed on"
+    if name in PATHS and not isinstance(wanted, type):
+        wanted, found = measured(wanted, G, weight), measured(found, G, weight)
+    alike = same(found, wanted, name in IN_ORDER)
+    return "equal" if alike else f"{name}{args} of {found}, not {wanted}"
+
+
+@pytest.mark.parametrize("every", EACH)
+@pytest.mark.parametrize("name", CALLS)
+def test_results_are_those_of_networkx(door, name, every):
+    counts, first = collections.Counter(), list(CALLS).index(name)
+    graphs = [*GRAPHS.items()][first % every :: every]
+    with lagpu.use("cpu"):
+        for title, G in graphs:
+            for given in CALLS[name]:
+                if len(G) or not given:
+                    found = compared(name, G, given)
+                    assert found in ("equal", "passed on"), title
+                    counts[found] += 1
+    print(dict(counts))
+    assert counts["equal"] > len(graphs) // 4
+
+
+def lowest(G, u, v):
+    """Return the lowest common ancestors: those that lead to no other one."""
+    common = (nx.ancestors(G, u) | {u}) & (nx.ancestors(G, v) | {v})
+    return {x for x in common if not nx.descendants(G, x) & common}
+
+
+def test_lowest_common_ancestors(door):
+    G = nx.DiGraph((u, v) for u, v in nx.gnp_random_graph(33, 0.1, seed=1).edges)
+    for u, v in [(5, 30), (20, 31), (7, 7)]:
+        found = nx.lowest_common_ancestor(G, u, v, backend="lagpu")
+        assert found in lowest(G, u, v) or (found is None and not lowest(G, u, v))
+    for (u, v), found in nx.all_pairs_lowest_common_ancestor(G, backend="lagpu"):
+        assert found in lowest(G, u, v)
+    with pytest.raises(nx.NodeNotFound):
+        nx.lowest_common_ancestor(G, 0, "none", backend="lagpu")
+
+
+def test_louvain_finds_communities_of_large_modularity(door):
+    G = nx.karate_club_graph()
+    found = nx.community.louvain_communities(G, backend="lagpu")
+    assert nx.community.is_partition(G, found)
+    assert nx.community.modularity(G, found) > 0.4
+    with pytest.raises(NotImplementedError):
+        nx.community.louvain_communities(G, seed=1, backend="lagpu")
+
+
+def test_a_function_as_weight_is_called_once_for_each_edge(door):
+    G, calls = nx.path_graph(4), []
+
+    def weight(u, v, data):
+        calls.append((u, v))
+        return abs(u - v) + data.get("more", 1)
+
+    G.add_edge(0, 3, more=0.5)
+    for function in (nx.eccentricity, nx.diameter, nx.periphery):
+        wanted = function(G, weight=weight, backend="networkx")
+        calls.clear()
+        assert function(G, weight=weight, backend="lagpu") == wanted
+        assert sorted(calls) == sorted([*G.edges, *((v, u) for u, v in G.edges)])
+    assert "called for all edges" in interface.should_run("diameter", (G,), {"weight": weight})
+    with pytest.raises(NotImplementedError):
+        nx.diameter(G, weight=lambda u, v, data: None, backend="lagpu")
+    with pytest.raises(NotImplementedError):
+        nx.diameter(G, weight=lambda u, v, data: data["none"], backend="lagpu")
