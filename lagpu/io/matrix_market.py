@@ -138,17 +138,15 @@ def _why(data: bytes, at: int, field: str) -> str:
 
 def _rows_end(text: bytes, start: int, field: str) -> int:
     """Return where the first line begins that no entry of a field can be, or the end."""
-    rows = _patterns_of(field)[1].match(text, start)
+    rows = _rows_of(field).match(text, start)
     return start if rows is None else rows.end()
 
 
 @functools.cache
-def _patterns_of(field: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """Return the patterns of many lines of entries: as usual, and all that the format allows."""
-    value = _FIELDS[field][0]
-    usual = rb"(?:[0-9]++ [0-9]++" + value.replace(rb"[ \t]++", b" ") + rb"\n)*+"
-    row = rb"-?[0-9]++[ \t]++-?[0-9]++" + value
-    return re.compile(usual), re.compile(rb"(?:[ \t]*+(?:" + row + rb")?[ \t\r]*+\n)*+")
+def _rows_of(field: str) -> re.Pattern[bytes]:
+    """Return the pattern of many lines of entries."""
+    row = rb"-?[0-9]++[ \t]++-?[0-9]++" + _FIELDS[field][0]
+    return re.compile(rb"(?:[ \t]*+(?:" + row + rb")?[ \t\r]*+\n)*+")
 
 
 _BLANK = re.compile(rb"(?:\A|\n)[ \t\r]*+(?=\n)")
@@ -166,12 +164,11 @@ def edges_of(text: bytes, sizes: Sizes) -> Edges:
     """
     field = sizes.field
     text = reading.fortran(text) if field == "real" else text
-    count = text.count(b"\n")
-    if not _patterns_of(field)[0].fullmatch(text):  # which takes half the time
-        stop = _rows_end(text, 0, field)
-        if stop < len(text):
-            raise Fault(line_number(text, stop), _why(text, stop, field))
-        count -= len(_BLANK.findall(text))
+    width, count, whole = reading.regular(text, b" ")
+    usual = width == _width(field) and (whole or field == "real")
+    if not usual or (field == "unsigned-integer" and b"-" in text):
+        _require_rows(text, field)
+        count = text.count(b"\n") - len(_BLANK.findall(text))
     if not count:
         return Edges.join([])
     head = f"{BANNER.decode()} matrix coordinate {field} general\n"
@@ -179,6 +176,7 @@ def edges_of(text: bytes, sizes: Sizes) -> Edges:
     try:
         entries: Any = scipy.io.mmread(io.BytesIO(head.encode() + text), spmatrix=False)
     except (ValueError, OverflowError) as error:
+        _require_rows(text, field)
         found = _LINE.match(str(error))
         line = int(found[1]) - 2 if found else 1  # without the head
         shown = next(itertools.islice(io.BytesIO(text), line - 1, None), b"").strip()
@@ -189,6 +187,13 @@ def edges_of(text: bytes, sizes: Sizes) -> Edges:
             why = f"is outside {shape}, the shape in the header; indices count from 1"
         raise Fault(line, f"{show(shown)} {why}") from error
     return Edges(entries.row, entries.col, None if field == "pattern" else entries.data)
+
+
+def _require_rows(text: bytes, field: str) -> None:
+    """Raise `Fault` for the first line that no entry of a field can be."""
+    stop = _rows_end(text, 0, field)
+    if stop < len(text):
+        raise Fault(line_number(text, stop), _why(text, stop, field))
 
 
 def require_count(sizes: Sizes, count: int, name: str) -> None:

@@ -28,6 +28,8 @@ _PROBLEM = re.compile(
     rb"(?:c(?:[ \t][^\n]*)?\r?\n|[ \t]*\r?\n)*+"
     rb"p[ \t]+([a-z]+)[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r]*\n"
 )
+# A vertex that is written as a real number.
+_ODD_END = re.compile(rb"\n[ae][ \t]+(?:[0-9+]+[ \t]+)?[0-9+]*[^0-9+ \t]")
 _LINES = {b"sp": "a u v w", b"edge": "e u v", b"col": "e u v"}  # by the problem
 
 
@@ -79,8 +81,10 @@ def _arcs(text: bytes, form: str) -> Edges:
     def edges(part: bytes) -> Edges:
         rows = b"\n" + (_REMARK.sub(b"\n", part) if b"c" in part else part)
         marked = sum(rows.count(b"\n" + mark + space) for space in (b" ", b"\t"))
-        numbers = reading.table(rows.translate(None, mark))
+        numbers = reading.table(rows.translate(None, mark).replace(b"\n ", b"\n")[1:])
         if not marked == rows.count(mark) == len(numbers) or not np.isfinite(numbers).all():
+            raise Malformed
+        if numbers.dtype.kind == "f" and _ODD_END.search(rows):
             raise Malformed
         return Edges.of(numbers, width)
 
