@@ -16,6 +16,7 @@ from lagpu.algorithms.inputs import require_square
 from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.arguments import integer
 from lagpu.dtypes import FP64, INT32
+from lagpu.host import progress
 from lagpu.loops.loop import loop
 
 
@@ -123,7 +124,8 @@ def _from_distances(A: Matrix, vertices: Any, of: Callable[[Vector], float], wha
     """Return the value of `of` for the distances to each vertex, (n,), FP64."""
     back = _reversed(A)
     chosen = list(range(A.nrows)) if vertices is None else inputs.source_vertices(A, vertices, what)
-    values = [of(bfs_levels(back, v).dup(FP64)) for v in chosen]
+    each = progress.over(chosen, what.partition(":")[0])
+    values = [of(bfs_levels(back, v).dup(FP64)) for v in each]
     return Vector.from_coo(chosen, np.array(values, float), size=A.nrows, like=A)
 
 
@@ -170,7 +172,8 @@ def eccentricity(A: Matrix, v: Any = None) -> Vector:
     vertices = (
         list(range(A.nrows)) if v is None else inputs.source_vertices(A, v, "eccentricity: v")
     )
-    found = [_reach_all(A, s, "eccentricity")[1] for s in vertices]
+    each = progress.over(vertices, "eccentricity")
+    found = [_reach_all(A, s, "eccentricity")[1] for s in each]
     return Vector.from_coo(vertices, np.array(found, np.int32), size=A.nrows, like=A)
 
 
