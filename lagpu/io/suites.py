@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from lagpu.errors import FileFormatError, InvalidValue, NotSupported
 from lagpu.io import reading
 from lagpu.io.csc import CSC, asymmetry, bytes_for_entries, compress, known_symmetric
-from lagpu.io.reading import Budget, Edges, Malformed, Options, Parsed, graph_of, show
+from lagpu.io.reading import Budget, Edges, Malformed, Options, Parsed, from_one, graph_of, show
 
 Array = np.ndarray[Any, Any]
 
@@ -58,20 +58,10 @@ def parse_dimacs(data: bytes, budget: Budget, options: Options) -> Parsed:
             f"read: {name}: the header says {m} lines `{form}`, the file has {count}. It is "
             "truncated, or its header is wrong."
         )
-    u, v = _from_one(name, n, edges.u, edges.v)
+    u, v = from_one(name, n, edges.u, edges.v)
     edges = Edges(u, v, edges.weights)
     held = len(data) + 8 * count
     return graph_of(edges, budget, options, held=held, n=n, undirected=kind != b"sp")
-
-
-def _from_one(name: str, n: int, *ends: Array) -> list[Array]:
-    """Return vertices 1 .. n as 0 .. n-1, or raise for one outside."""
-    least = min(int(x.min(initial=1)) for x in ends)
-    most = max(int(x.max(initial=0)) for x in ends)
-    if least < 1 or most > n:
-        bad = most if least >= 1 else least
-        raise FileFormatError(f"read: {name}: vertex {bad} is outside 1 .. {n}.")
-    return [x - 1 for x in ends]
 
 
 def _arcs(text: bytes, form: str) -> Edges:
@@ -216,7 +206,7 @@ def _adjacent(words: Array, counts: Array, head: _Head, name: str) -> Edges:
         place = np.arange(len(words)) - np.repeat(begin, counts)
         words = words[place >= head.skipped]
     u = np.repeat(np.arange(head.n, dtype=np.int64), rest // step)
-    (v,) = _from_one(name, head.n, words[::step])
+    (v,) = from_one(name, head.n, words[::step])
     if len(u) != 2 * head.m:
         raise FileFormatError(
             f"read: {name}: the header says {head.m} edges, each in the lines of both its ends, "
