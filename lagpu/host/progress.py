@@ -55,7 +55,8 @@ class Task:
 
     def __init__(self, what: str, total: int | None, after: float) -> None:
         self._what, self._total, self._line = plain(what), total, -1
-        self._from = clock() + after
+        self._begun = clock()
+        self._from = self._begun + after
         if after <= 0:
             self()
 
@@ -72,7 +73,7 @@ class Task:
                 return
             display = _shown[0]
             if self._line < 0:
-                self._line = display.begin(self._what, self._total)
+                self._line = display.begin(self._what, self._total, self._begun)
             display.update(self._line, self._what, done)
 
     def close(self) -> None:
@@ -91,8 +92,10 @@ class _Display:
         if write is None:
             bars.start()
 
-    def begin(self, what: str, total: int | None) -> int:
-        return int(self._bars.add_task(what, total=total))
+    def begin(self, what: str, total: int | None, begun: float) -> int:
+        line = int(self._bars.add_task(what, total=total))
+        self._bars.tasks[-1].start_time = begun
+        return line
 
     def update(self, line: int, what: str, done: int | None) -> None:
         self._bars.update(line, description=what, completed=done)

@@ -68,7 +68,7 @@ def test_the_share_done_and_the_time_left(seconds, terminal):
     text = terminal.getvalue()
     assert "counting [red]" in text
     assert "90%" in text
-    assert "0:00:01" in text  # one step is left, of one second each
+    assert "0:00:01 0:00:10" in text  # one step is left, of one second each
     assert text.count("\x1b[?25l") == text.count("\x1b[?25h") == 1  # the cursor
 
 
