@@ -25,6 +25,7 @@ from lagpu.core.arguments import integer
 from lagpu.core.recorder import current_observer
 from lagpu.dtypes import BOOL, FP64, INT32, INT64
 from lagpu.errors import InvalidValue, LimitExceeded
+from lagpu.host import progress
 from lagpu.loops.loop import loop, sweep
 
 Array = np.ndarray[Any, Any]
@@ -242,11 +243,14 @@ def sums(
 
     def added(B: Matrix, mine: list[int]) -> list[Vector]:
         new = partial(Vector.from_scalar, 0, B.nrows, FP64, like=B, name="total")
-        totals = [new() for _ in range(count)]
-        for chosen in batches(B, mine, batch):
-            if stop.is_set():
-                break
-            add(B, chosen, totals)
+        totals, taken = [new() for _ in range(count)], 0
+        with progress.bar("betweenness", len(mine)) as done:
+            for chosen in batches(B, mine, batch):
+                if stop.is_set():
+                    break
+                add(B, chosen, totals)
+                taken += len(chosen)
+                done(taken)
         return totals
 
     if clusters is None:
@@ -690,7 +694,7 @@ def edge_betweenness_centrality(
     flow(A.S) << 0
     each = Vector.from_dense(np.arange(A.nrows + 1), like=A)
     zeros = Vector.from_scalar(0, A.nrows, INT32, like=A)
-    for source in chosen:
+    for source in progress.over(chosen, "edge betweenness"):
         if weight:
             T, levels, paths = count_weighted_paths(A, source)
             share = weighted_dependencies(T, levels, paths).apply(binary.plus, right=1).new()

@@ -18,6 +18,7 @@ from lagpu.core import Matrix, Scalar, Vector
 from lagpu.core.arguments import integer
 from lagpu.core.collection import agg
 from lagpu.dtypes import FP64, INT32, INT64, DType
+from lagpu.host import progress
 from lagpu.loops.loop import loop
 
 
@@ -127,7 +128,8 @@ def _from_distances(
     back = _reversed(A)
     chosen = list(range(A.nrows)) if vertices is None else inputs.source_vertices(A, vertices, what)
     search = _search(A, weight, what)
-    values = [of(search(back, v).dup(FP64)) for v in chosen]
+    each = progress.over(chosen, what.partition(":")[0])
+    values = [of(search(back, v).dup(FP64)) for v in each]
     return Vector.from_coo(chosen, np.array(values, float), size=A.nrows, like=A)
 
 
@@ -186,7 +188,8 @@ def eccentricity(A: Matrix, v: Any = None, *, weight: bool = False) -> Vector:
         list(range(A.nrows)) if v is None else inputs.source_vertices(A, v, "eccentricity: v")
     )
     search = _search(A, weight, "eccentricity")
-    found = [_reach_all(A, s, "eccentricity", search)[1] for s in vertices]
+    each = progress.over(vertices, "eccentricity")
+    found = [_reach_all(A, s, "eccentricity", search)[1] for s in each]
     values = np.array(found, _kind(A, weight).numpy)
     return Vector.from_coo(vertices, values, size=A.nrows, like=A)
 

@@ -33,6 +33,7 @@ from lagpu.catalog import Algorithm, Answer
 from lagpu.core import Matrix
 from lagpu.dtypes import FP32, INT64
 from lagpu.errors import CheckFailed, InvalidValue
+from lagpu.host import progress
 from lagpu.host.fitting import FittingTable
 from lagpu.host.interrupt import removed
 
@@ -345,7 +346,7 @@ class _TestGraph:
             facts = maker.require("make", *what)
         given = Problem.read(self.folder)
         try:
-            for question in asked:
+            for question in progress.over(asked, name):
                 answers: list[tuple[Row, Answer]] = []
                 wrong = ""
                 for system in (*places, *others):

@@ -31,7 +31,7 @@ from lagpu.generators import edges as on_device
 from lagpu.generators import parts, path
 from lagpu.generators.edges import LARGEST_SCALE, count, is_on_gpu
 from lagpu.generators.graphs import kronecker_tuples
-from lagpu.host import job
+from lagpu.host import job, progress
 from lagpu.io import csc
 
 Array = Any  # numpy.ndarray or cupy.ndarray
@@ -73,7 +73,7 @@ def run(
     times: list[float] = []
     edges: list[int] = []
     validations: list[float] = []
-    for number, root in enumerate(keys, 1):
+    for number, root in enumerate(progress.over(keys, "searches"), 1):
         say(f"kernel 2: search {number} of {len(keys)}")
         ms, parents = wall(functools.partial(algorithms.bfs_parents, A, root))
         times.append(ms / 1e3)

@@ -21,6 +21,7 @@ from lagpu.core import Matrix, Vector
 from lagpu.errors import FileFormatError, InvalidValue, NotSupported, OutOfMemory
 from lagpu.generators import path
 from lagpu.generators.load import load
+from lagpu.host import progress
 from lagpu.host.fitting import FittingTable
 from lagpu.loops.loop import eager
 
@@ -170,7 +171,7 @@ def run(plan: Plan, say: Say = harness.silent) -> tuple[Report, list[str]]:
     elsewhere = peers.recorded_for(files, names, plan.outputs)
     rows: list[Row] = []
     refusals: list[str] = []
-    for name in names:
+    for name in progress.over(names, "bench"):
         try:
             rows.extend(_graph(name, plan, runners, others, refusals, say))
         except (OutOfMemory, FileFormatError) as error:
@@ -245,7 +246,7 @@ def _graph(
     say(f"{name}: counting edges and drawing roots")
     count = plan.roots or (_FEW_ROOTS if name.startswith(_DEEP) else _ROOTS)
     tested = Tested.of(name, first, count, plan.seed)
-    for runner in runners:
+    for runner in progress.over(runners, name):
         place = runner.place
         if place.name != first.backend.name:
             before = used_bytes(place)

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from lagpu.errors import InvalidValue, plain
+from lagpu.host import progress
 from lagpu.host.files import require_writable
 from lagpu.host.job import launched
 
@@ -53,12 +53,8 @@ def busy(what: str) -> Iterator[Callable[[str], None]]:
 
     Yields a function that replaces the description.
     """
-    errors = Console(stderr=True)
-    description = TextColumn("{task.description}", markup=False)
-    columns = (SpinnerColumn(), description, TimeElapsedColumn())
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
-        task = bar.add_task(plain(what), total=None)
-        yield lambda text: bar.update(task, description=plain(text))
+    with progress.bar(what, after=0) as task:
+        yield lambda text: task(what=text)
 
 
 def show(*parts: Any) -> None:

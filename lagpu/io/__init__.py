@@ -15,6 +15,7 @@ from lagpu.io.arrays import (
     to_scipy,
     to_scipy_sparse,
 )
+from lagpu.io.fetch import fetch
 from lagpu.io.files import read, write, write_vector
 from lagpu.io.graphblas_objects import from_graphblas, to_graphblas
 from lagpu.io.networkx_graphs import from_networkx, to_networkx
@@ -22,6 +23,7 @@ from lagpu.io.networkx_graphs import from_networkx, to_networkx
 from_scipy_sparse = from_scipy  # the name in python-graphblas
 
 __all__ = [
+    "fetch",
     "from_arrays",
     "from_cupyx",
     "from_edgelist",

@@ -3,8 +3,7 @@
 Lists are in the format of SNAP. Vertices keep their numbers, from 0; the number of vertices is the
 maximum of the largest number plus one, the header's count, and the count in a comment
 ``# Nodes: n``. Lines that are blank or begin with ``#`` or ``%`` are comments. After a leading
-comment ``# Undirected graph``, or the first line ``% sym`` of KONECT, each line is an edge in both
-directions.
+comment ``# Undirected graph`` each line is an edge in both directions.
 
 The first line of a list is a header ``n m`` if it has two numbers, exactly m >= 1 lines follow, and
 all their vertices are below n. `header` overrides this rule. A first line that would be such a
@@ -26,14 +25,29 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from lagpu.errors import FileFormatError, InvalidValue
+from lagpu.host.columns import distinct
 from lagpu.io import reading
 from lagpu.io.csc import CSC
-from lagpu.io.reading import NAMES_HINT, Budget, Edges, Malformed, Names, Options, Parsed, show
+from lagpu.io.reading import (
+    NAMES_HINT,
+    Budget,
+    Edges,
+    Malformed,
+    Names,
+    Options,
+    Parsed,
+    from_one,
+    show,
+)
 
 Array = np.ndarray[Any, Any]
 
 _UNDIRECTED = re.compile(rb"^[#%]\s*undirected graph", re.IGNORECASE | re.MULTILINE)
-_KONECT = re.compile(rb"%[ \t]*(sym|asym|bip)(?:[ \t]+([a-z]+))?[ \t\r\v\f]*\n")
+_KONECT = re.compile(
+    rb"%[ \t]*(sym|asym|bip)(?:[ \t]+([a-z]+))?[ \t\r\v\f]*\n"
+    rb"(?:%[ \t]*[0-9]{1,18}[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r\v\f]*\n)?"
+)
+_DIRECTED = re.compile(rb"^[ \t]*graph\.\S*\.directed[ \t]*=[ \t]*(true|false)\b", re.MULTILINE)
 _NODES = re.compile(rb"^[#%].*?\bnodes:[ \t]*([0-9]{1,30})\b", re.IGNORECASE | re.MULTILINE)
 _COMMENT = re.compile(rb"^[ \t]*[#%][^\n]*", re.MULTILINE)
 _BANNER = re.compile(rb"^[ \t]*[#%]+[ \t]*matrix[ \t]*market\b.*", re.IGNORECASE | re.MULTILINE)
@@ -77,15 +91,6 @@ def comments_of(data: bytes, end: int, name: str) -> tuple[int | None, bool]:
         )
     nodes = _NODES.search(data, 0, end)
     undirected = _UNDIRECTED.search(data, 0, end) is not None
-    if konect := _KONECT.match(data, 0, end):
-        undirected = undirected or konect[1] == b"sym"
-        odd = "a bipartite graph" if konect[1] == b"bip" else ""
-        remedy = "Write it as Matrix Market, which has rows and columns."
-        if konect[2] == b"dynamic":
-            odd, remedy = "a graph with edges that come and go", "Keep the edges of one time."
-        if odd:
-            top = show(konect[0].strip())
-            raise FileFormatError(f"read: {name}, line 1: {top} is {odd} of KONECT. {remedy}")
     return int(nodes[1]) if nodes else None, undirected
 
 
@@ -126,17 +131,21 @@ def _line_of(vertex: int, data: bytes) -> str:
     return f" in line {reading.line_number(data, found.start())}" if found else ""
 
 
-def _parsed(data: bytes, start: int, width: int, name: str) -> Edges:
+def _parsed(data: bytes, start: int, width: int, name: str, places: tuple[int, ...] = ()) -> Edges:
     """Return the edges of all lines from an offset on."""
-    return Edges.join(reading.parsed(data, start, lambda text: edges_of(text, width), name))
+    return Edges.join(reading.parsed(data, start, lambda text: edges_of(text, width, places), name))
 
 
-def edges_of(text: bytes, width: int) -> Edges:
-    """Return the edges of whole lines of so many numbers each, or raise `Fault` for one of none."""
+def edges_of(text: bytes, width: int, places: tuple[int, ...] = ()) -> Edges:
+    """Return the edges of whole lines of so many numbers each, or raise `Fault` for one of none.
+
+    The sources, targets and weights are at the `places`, by default the first ones.
+    """
 
     def edges(part: bytes) -> Edges:
         part = _uncommented(part)
-        return Edges.of(reading.table(reading.fortran(part) if width == 3 else part), width)
+        table = reading.table(reading.fortran(part) if width >= 3 else part)
+        return Edges.of(table, width, places)
 
     return reading.by_line(text, edges, lambda line: _why(line, width))
 
@@ -206,7 +215,7 @@ def _why(line: bytes, width: int) -> str:
     words = line.split()
     if len(words) != width:
         only = ". Separate them by spaces or tabs" if re.search(rb"[0-9][,;|:][0-9]", line) else ""
-        if len(words) > 3 and not only:  # a time, in KONECT
+        if len(words) > 3 and not only:
             only = ". Keep the ends and the weight, as awk '{print $1, $2, $3}' does"
         return f"has {len(words)} numbers, not {width}{only}"
     if not all(map(reading.is_number, words[:2])) or not reading.is_weight(words[-1]):
@@ -220,6 +229,86 @@ def _why(line: bytes, width: int) -> str:
             return f"has a vertex beyond {2**53 - 1}, the largest that can be read"
     whole = all(isinstance(x, int) for x in found)
     return "" if not whole or -(2**63) <= found[-1] < 2**63 else "has a weight beyond 64 bits"
+
+
+# ------------------------------------------------------------------------------------------
+# Lists of two collections, whose first lines or other files say what the graph is. KONECT has
+# ``% sym kind`` and maybe ``% m rows columns`` above lines ``i j [weight [time]]`` of vertices
+# 1 .. n, and LDBC Graphalytics a file of edges ``.e`` beside one of vertices ``.v``.
+#
+# Sources: Kunegis, KONECT handbook, 2018, section 8.2; the LDBC Graphalytics Benchmark, 2020, 2.2.
+
+
+def is_konect(data: bytes) -> bool:
+    """Return whether a text begins as those of KONECT do."""
+    return _KONECT.match(data) is not None
+
+
+def parse_konect(data: bytes, budget: Budget, options: Options) -> Parsed:
+    """Return the graph of a list of KONECT, without the times of edges unless asked for."""
+    name, top = budget.name, _KONECT.match(data)
+    if top is None:
+        raise FileFormatError(f"read: {name} does not begin with `% sym` or `% asym` of KONECT.")
+    odd = "a bipartite graph" if top[1] == b"bip" else ""
+    remedy = "Write it as Matrix Market, which has rows and columns."
+    if top[2] == b"dynamic":
+        odd, remedy = "a graph with edges that come and go", "Keep the edges of one time."
+    if odd:
+        shown = show(data[: data.find(b"\n")].strip())
+        raise FileFormatError(f"read: {name}, line 1: {shown} is {odd} of KONECT. {remedy}")
+    start, first = next(reading.data_lines(data), (len(data), b""))
+    width = min(max(2, len(first.split(None, 4))), 4)
+    names = ("source", "target", "weight", "time")[:width]
+    usual = None if top[2] != b"unweighted" or width < 3 else names[:2]
+    places = chosen(names, options.columns or usual, name)
+    need = _BYTES_OF_EDGE * data.count(b"\n") + 16 * min(len(data), reading.PIECE)
+    budget.require(need, "its lines", held=len(data))
+    edges = _parsed(data, start, width, name, places)
+    u, v = from_one(name, max(int(top[3] or 0), int(top[4] or 0)) or 2**53, edges.u, edges.v)
+    n = max(int(top[3] or 0), int(top[4] or 0), 1 + Edges(u, v).largest())
+    held, undirected = len(data) + 16 * len(u), top[1] == b"sym"
+    edges = edges._replace(u=u, v=v)
+    return reading.graph_of(edges, budget, options, held=held, n=n, undirected=undirected)
+
+
+def parse_ldbc(data: bytes, budget: Budget, options: Options) -> Parsed:
+    """Return the graph of a list of LDBC, whose vertices and direction are in files beside it."""
+    name, vertices = budget.name, budget.beside(".v")
+    width = _width(next(reading.data_lines(data), (0, b""))[1]) or 2
+    need = _BYTES_OF_EDGE * data.count(b"\n") + 16 * min(len(data), reading.PIECE)
+    budget.require(need, "its lines", held=len(data))
+    edges, ids, n = _parsed(data, 0, width, name), None, 0
+    directed = _DIRECTED.search(budget.beside(".properties") or b"graph.x.directed = true")
+    if vertices is not None:
+        budget.require(24 * len(vertices), "its vertices", held=len(data) + len(vertices))
+        rows = reading.parsed(vertices, 0, _vertex_of_lines, f"the .v of {name}")
+        ids = distinct(np.concatenate([np.empty(0, np.int64), *rows]))
+        n = 1 + int(ids.max(initial=-1))
+        at = [np.searchsorted(ids, x) for x in edges[:2]]
+        for x, places in zip(edges[:2], at, strict=True):
+            known = places < len(ids)
+            known[known] = ids[places[known]] == x[known]
+            if not known.all():
+                raise FileFormatError(f"read: {name}: vertex {x[~known][0]} is not in its .v file.")
+        if options.renumber:
+            edges = edges._replace(u=at[0], v=at[1])
+    return reading.graph_of(
+        edges, budget, options, held=len(data) + 16 * len(edges.u), n=n,
+        ids=ids if options.renumber else None,
+        undirected=directed is not None and directed[1] == b"false",
+    )  # fmt: skip
+
+
+def _vertex_of_lines(text: bytes) -> Array:
+    """Return the first numbers of lines that have a vertex each."""
+
+    def vertex(part: bytes) -> Array:
+        found = reading.table(part)
+        if found.shape[1] > 1 or found.dtype.kind == "f" or found.min(initial=0) < 0:
+            raise Malformed
+        return found.ravel()
+
+    return reading.by_line(text, vertex, lambda line: "is not one vertex 0, 1, 2, ...")
 
 
 # ------------------------------------------------------------------------------------------
@@ -554,11 +643,19 @@ def dump(csc: CSC, file: IO[bytes]) -> None:
     reading.write_rows(file, csc.entries(), "\t")
 
 
-def dump_plain(csc: CSC, file: IO[bytes], *, weights: bool = False) -> None:
+def dump_konect(csc: CSC, file: IO[bytes]) -> None:
+    """Write a list of KONECT, of a directed graph."""
+    rows, cols, *values = csc.entries()
+    kind = "weighted" if values else "unweighted"
+    file.write(f"% asym {kind}\n% {csc.nvals} {csc.nrows} {csc.nrows}\n".encode())
+    reading.write_rows(file, [rows + 1, cols + 1, *values], " ")
+
+
+def dump_plain(csc: CSC, file: IO[bytes], *, weights: bool | None = False) -> None:
     """Write ``i j`` or ``i j value`` without comments, which the GAP suite does not read."""
     if not csc.nvals:
         raise InvalidValue(
-            "write: a GAP edge list has no place for a graph without edges. Use .mtx or .npz."
+            "write: a plain list has no place for a graph without edges. Use .mtx or .npz."
         )
     reading.write_rows(file, csc.entries(values=weights), " ")
 

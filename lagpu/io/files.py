@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
-import gzip
 import io
 import os
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import IO, Any, Literal, TypedDict, Unpack, cast, overload
+from typing import IO, Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -23,15 +20,14 @@ from lagpu.core.arguments import binary_operator
 from lagpu.errors import DimensionMismatch, FileFormatError, InvalidValue
 from lagpu.host import memory
 from lagpu.host.files import os_errors_named, probe, replacing
-from lagpu.io import formats, matrix_market, reading, slices, suites
+from lagpu.io import formats, reading, slices, suites
 from lagpu.io.csc import CSC, bytes_for_entries, symmetrise
 from lagpu.io.formats import Format
 from lagpu.io.npz import Archive
+from lagpu.io.opening import MANY, Input, content, graph_in, opened, path_of, unpacked
 from lagpu.io.reading import Budget, Options, Parsed
 
 Array = np.ndarray[Any, Any]
-
-_MANY = 1 << 13  # bytes at the beginning that show what a file is
 
 
 class ReadOptions(TypedDict, total=False):
@@ -47,7 +43,7 @@ class ReadOptions(TypedDict, total=False):
 
 @overload
 def read(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | IO[Any],
     *,
     renumber: Literal[False] = False,
     **how: Unpack[ReadOptions],
@@ -56,12 +52,12 @@ def read(
 
 @overload
 def read(
-    path: str | os.PathLike[str], *, renumber: Literal[True], **how: Unpack[ReadOptions]
+    path: str | os.PathLike[str] | IO[Any], *, renumber: Literal[True], **how: Unpack[ReadOptions]
 ) -> tuple[Matrix, Array]: ...
 
 
 def read(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | IO[Any],
     *,
     backend: str | Backend | None = None,
     directed: bool | None = None,
@@ -75,9 +71,10 @@ def read(
 
     Parameters
     ----------
-    path : str or path
-        A file of one of the formats in :doc:`/files`; text may be packed by gzip, and Matrix
-        Market in a tar archive. ``"-"`` is the standard input.
+    path : str, path or open file
+        A file of one of the formats in :doc:`/files`, which may be packed by gzip, bzip2 or xz, or
+        be in a tar or .zip archive. ``"-"`` is the standard input. An open file, binary or of text,
+        is read from where it is to its end.
     backend : str or Backend, optional
         Where the matrix will live.
     directed : bool, optional
@@ -130,52 +127,35 @@ def read(
         hundred times its bytes; ``LAGPU_READ_LIMIT`` replaces this limit); raised before the memory
         is allocated.
     """
-    file = _path_of(path)
+    file = path_of(path)
     op = None if dup_op is None else binary_operator(dup_op)
     options = Options(header, op, renumber, _three(columns))
     asked = None if format is None else formats.asked_for(format)
     grid = backends.choose(None, backend)
     with memory.shortage_named(f"read: {file.name}"):
-        if grid.capabilities.parts is not None and str(file) != "-":
+        if grid.capabilities.parts is not None and path == file and str(file) != "-":
             with os_errors_named("read", file):
-                shared = slices.read(file, options, asked, directed, grid, _opened)
+                shared = slices.read(file, options, asked, directed, grid)
             if shared is not None:
                 return shared
-        csc, ids = in_step(grid, lambda: _columns(file, options, asked, directed))
+        csc, ids = in_step(grid, lambda: _columns(path, options, asked, directed))
         A = csc.matrix(backend)
         return A if ids is None else (A, ids)
 
 
 def _columns(
-    file: Path, options: Options, asked: Format | None, directed: bool | None
+    source: Any, options: Options, asked: Format | None, directed: bool | None
 ) -> tuple[CSC, Any]:
     """Return the matrix of a file as columns, and the ids of its vertices or None."""
-    with _opened(file) as stream:
-        budget = Budget.of(file.name, stream)
-        found = _parse(stream, budget, options, asked, file)
-    csc = found.csc
-    if directed is False or (found.undirected and directed is None):
+    with opened(source) as found:
+        given = graph_in(found)
+        budget, parsed = given.budget, _parse(given, options, asked)
+    csc = parsed.csc
+    if directed is False or (parsed.undirected and directed is None):
         both = bytes_for_entries(2 * csc.nvals, csc.ncols, values=not csc.iso)
         budget.require(both, f"{csc.ncols} vertices", held=csc.nbytes)
-        csc = symmetrise(csc, f"read: {file.name}")
-    return csc, found.ids
-
-
-def _path_of(path: Any) -> Path:
-    """Return a path, or raise for what is none."""
-    if hasattr(path, "read"):
-        raise InvalidValue(
-            "read: an open file is no path. Give its path, or write its content to a file first."
-        )
-    if not isinstance(path, str | os.PathLike):
-        raise InvalidValue(f"read: {type(path).__name__} is no path. Give the path of a file.")
-    text = os.fspath(path)
-    if "://" in text:
-        raise InvalidValue(
-            f"read: {text} is an address. Download it first: "
-            "curl -O, or urllib.request.urlretrieve."
-        )
-    return Path(text)
+        csc = symmetrise(csc, f"read: {budget.name}")
+    return csc, parsed.ids
 
 
 def _three(columns: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -191,29 +171,17 @@ def _three(columns: Sequence[str] | None) -> tuple[str, ...] | None:
     return names
 
 
-@contextlib.contextmanager
-def _opened(file: Path) -> Iterator[io.BufferedReader]:
-    """Open a file, or the standard input for ``-``, with lagpu's errors in the block."""
-    with os_errors_named("read", file):
-        if str(file) == "-":
-            yield cast(io.BufferedReader, sys.stdin.buffer)
-        else:
-            with file.open("rb") as stream:
-                yield stream
-
-
-def _parse(
-    stream: io.BufferedReader, budget: Budget, options: Options, asked: Format | None, file: Path
-) -> Parsed:
-    """Return the graph in an open file."""
-    form = formats.of_start(stream.peek(_MANY)[:_MANY], budget.name)
+def _parse(given: Input, options: Options, asked: Format | None) -> Parsed:
+    """Return the graph in an open file that is unpacked."""
+    stream, file, budget = given
+    form = formats.of_start(stream.peek(MANY)[:MANY], budget.name)
     if form is not None:
         _require_heeded(form, options, budget.name)
-        seekable = stream if stream.seekable() else io.BytesIO(_whole(stream, budget))
-        return form.read(seekable, budget, options)
-    data = _content(stream, budget)
-    if matrix_market.is_tar(data):
-        data, file = matrix_market.matrix_of(data, budget), Path(".mtx")
+        whole = stream if _can_seek(stream) else io.BytesIO(content(stream, budget))
+        return form.read(whole, budget, options)
+    data = content(stream, budget)
+    if not data:
+        raise FileFormatError(f"read: {budget.name} is empty.")
     form = formats.of_content(data, file, asked, budget.name)
     _require_heeded(form, options, budget.name)
     try:
@@ -224,6 +192,11 @@ def _parse(
                 f'{error} If it is a METIS graph, name it .graph, or give format=".graph".'
             ) from None
         raise
+
+
+def _can_seek(stream: Any) -> bool:
+    """Whether a file can be entered in its middle, which one that is packed can only slowly."""
+    return bool(stream.seekable()) and isinstance(stream.raw, io.FileIO | io.BytesIO)
 
 
 def _require_heeded(form: Format, options: Options, name: str) -> None:
@@ -237,38 +210,6 @@ def _require_heeded(form: Format, options: Options, name: str) -> None:
             raise InvalidValue(f"read: {name}: {form.name} {why}. Leave {option} out.")
 
 
-def _content(stream: io.BufferedReader, budget: Budget) -> bytes:
-    """Return the whole of a file, unpacked if it is gzipped."""
-    packed = stream.peek(2).startswith(reading.GZIP)
-    with reading.damage_named(budget.name):
-        data = _whole(reading.unpacked(stream, packed), budget)
-    if not data:
-        raise FileFormatError(f"read: {budget.name} is empty.")
-    return data
-
-
-def _whole(source: Any, budget: Budget) -> bytes:
-    """Read to the end without a byte order mark, and end the last line of a text.
-
-    Each piece is asked for before it is read, since a small file may unpack to any size.
-    """
-    content = io.BytesIO()  # `getvalue` returns what it holds, without a copy
-    part = b""
-    while True:
-        # Growing, the content may be moved: old and new exist at the same time.
-        have = content.tell()
-        budget.require(reading.PIECE + have // 8, "its text", held=have)
-        part = source.read(reading.PIECE)
-        if not part:
-            break
-        content.write(part if have else part.removeprefix(reading.BYTE_ORDER_MARK))
-    with content.getbuffer() as view:
-        ends = not view or view[-1] == ord("\n") or reading.is_binary(bytes(view[: 1 << 16]))
-    if not ends:
-        content.write(b"\n")
-    return content.getvalue()
-
-
 def write(A: Matrix, path: str | os.PathLike[str]) -> None:
     """Write a matrix in the format of the suffix, and never leave a half-written file.
 
@@ -277,8 +218,8 @@ def write(A: Matrix, path: str | os.PathLike[str]) -> None:
     A : Matrix
         A matrix on any backend.
     path : str or path
-        Its suffix is one of those in :doc:`/files`; ``.gz`` after it packs a text. ``.npz`` is the
-        fastest to read.
+        Its suffix is one of those in :doc:`/files`; ``.gz``, ``.bz2`` or ``.xz`` after it
+        packs a text. ``.npz`` is the fastest to read.
 
     Raises
     ------
@@ -295,10 +236,9 @@ def write(A: Matrix, path: str | os.PathLike[str]) -> None:
     csc = CSC.of(A)
     form.require_fit(csc, file.name)
     with os_errors_named("write", file), replacing(file) as stream:
-        if file.suffix == ".gz":
-            # mtime=0, so that the same matrix gives the same bytes
-            with gzip.GzipFile("", "wb", 6, stream, mtime=0) as packing:
-                form.dump(csc, cast(IO[bytes], packing))
+        if file.suffix in formats.PACKINGS:
+            with formats.PACKINGS[file.suffix].writer(stream) as packing:
+                form.dump(csc, packing)
         else:
             form.dump(csc, stream)
 
@@ -401,15 +341,15 @@ def read_vector(
         If the file has another format.
     """
     file = Path(path)
-    with os_errors_named("read", file):
+    with opened(path) as (stream, _, budget):
         if file.suffix == ".npz":
-            indices, values = _archive(file, "US" if ids else "")
+            indices, values = _archive(stream, budget, "US" if ids else "")
             return indices if ids else indices.astype(np.int64), values
-        content = file.read_bytes().decode("utf-8", "replace")
-    quoted, lines = ids and file.suffix == ".csv", content.splitlines()
+        text = content(unpacked(stream), budget).decode("utf-8", "replace")
+    quoted, lines = ids and file.suffix == ".csv", text.splitlines()
     rows: Iterable[list[str]] = map(str.split, lines)
     if quoted:
-        rows = csv.reader(io.StringIO(content, newline=""))
+        rows = csv.reader(io.StringIO(text, newline=""))
     elif not ids:
         rows = (line.split("#", 1)[0].replace(",", " ").split() for line in lines)
     found: list[tuple[Any, Any]] = []
@@ -431,15 +371,13 @@ def read_vector(
         raise FileFormatError(f"read: {file.name}: a number is beyond 64 bits.") from None
 
 
-def _archive(file: Path, kinds: str = "") -> tuple[Array, Array]:
-    with file.open("rb") as stream:
-        budget = Budget.of(file.name, stream)
-        with reading.errors_named(f"read: {file.name} has no arrays `indices` and `values`"):
-            archive = Archive(stream, budget, texts=bool(kinds))
-            indices, values = archive["indices"], archive["values"]
+def _archive(stream: IO[bytes], budget: Budget, kinds: str = "") -> tuple[Array, Array]:
+    with reading.errors_named(f"read: {budget.name} has no arrays `indices` and `values`"):
+        archive = Archive(stream, budget, texts=bool(kinds))
+        indices, values = archive["indices"], archive["values"]
     if indices.ndim != 1 or indices.shape != values.shape or indices.dtype.kind not in "iu" + kinds:
         raise FileFormatError(
-            f"read: {file.name}: indices {indices.dtype} {indices.shape} do not fit "
+            f"read: {budget.name}: indices {indices.dtype} {indices.shape} do not fit "
             f"values {values.shape}."
         )
     return indices, values

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import functools
+import gzip
+import lzma
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +30,7 @@ class Format(NamedTuple):
     read: Read  # of the whole text, or of an open file where there is `magic`
     dump: Dump
     known: Callable[[bytes], bool] | None = None  # whether a whole content is of this format
-    magic: tuple[bytes, ...] = ()  # first bytes of a file that is neither read whole nor gzipped
+    magic: tuple[bytes, ...] = ()  # first bytes of a file that is not read whole
     heeds: frozenset[str] = frozenset()  # options beside `directed`: header columns renumber dup_op
     holds: frozenset[str] = frozenset()  # of _ALL, where `last` is last vertices without an edge
     extra: str = ""  # of lagpu, which it needs
@@ -52,6 +55,25 @@ class Format(NamedTuple):
                 f"write: {name}: {self.name} has no place for {lost}. Use .mtx or .npz."
             )
 
+
+class Packing(NamedTuple):
+    """A way to pack a file: its first bytes, and what wraps a file to read or to write it."""
+
+    magic: bytes
+    reader: Callable[[IO[bytes]], Any]
+    writer: Callable[[IO[bytes]], Any]
+
+
+# By suffix. mtime=0, so that the same matrix gives the same bytes.
+PACKINGS = {
+    ".gz": Packing(
+        b"\x1f\x8b",
+        lambda file: gzip.GzipFile(fileobj=file),
+        lambda file: gzip.GzipFile("", "wb", 6, file, mtime=0),
+    ),
+    ".bz2": Packing(b"BZh", bz2.BZ2File, lambda file: bz2.BZ2File(file, "wb")),
+    ".xz": Packing(b"\xfd7zXZ\x00", lzma.LZMAFile, functools.partial(lzma.LZMAFile, mode="wb")),
+}
 
 _with = functools.partial
 _DUP = frozenset({"dup_op"})
@@ -108,6 +130,14 @@ FORMATS: tuple[Format, ...] = (
         magic=(binsparse.MAGIC,), heeds=_DUP, holds=_ALL, extra="hdf5",
     ),
     Format(
+        "KONECT", (".konect",), edge_list.parse_konect, edge_list.dump_konect,
+        edge_list.is_konect, heeds=_DUP | {"columns"}, holds=_SQUARE,
+    ),
+    Format(
+        "LDBC Graphalytics", (".e",), edge_list.parse_ldbc,
+        _with(edge_list.dump_plain, weights=None), heeds=_IDS, holds=_ENTRIES, guessed=True,
+    ),
+    Format(
         "CSV", (".csv",), edge_list.parse_table, _with(edge_list.dump_table, separator=","),
         edge_list.is_table, heeds=_LIST | {"columns"}, holds=_ENTRIES, guessed=True,
     ),
@@ -136,15 +166,13 @@ FORMATS: tuple[Format, ...] = (
 
 
 _PICTURE = "a picture. Give the graph that it shows"
-_PACKED = "Unpack it first; gzip (.gz) and .tar.gz are read as they are"
+_PACKED = "Unpack it first; gzip, bzip2, xz, .zip and tar are read as they are"
 # First bytes, and what they are the beginning of.
 _BYTES: tuple[tuple[bytes, str], ...] = (
     (b"%PDF-", "a PDF document. Give the data that it shows"),
     (b"\x89PNG", _PICTURE),
     (b"\xff\xd8\xff", _PICTURE),
     (b"GIF8", _PICTURE),
-    (b"BZh", f"packed by bzip2. {_PACKED}"),
-    (b"\xfd7zXZ\x00", f"packed by xz. {_PACKED}"),
     (b"\x28\xb5\x2f\xfd", f"packed by zstd. {_PACKED}"),
     (b"7z\xbc\xaf\x27\x1c", f"packed by 7-Zip. {_PACKED}"),
     (b"\x93NUMPY", "one NumPy array (.npy). Use lagpu.io.from_edgelist(numpy.load(path))"),
@@ -171,8 +199,8 @@ _TEXTS: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(
 
 
 def by_suffix(file: Path) -> Format | None:
-    """Return the format of a suffix, which ``.gz`` may follow where files are packed."""
-    packed = file.suffix == ".gz"
+    """Return the format of a suffix, which that of a packing may follow where files are packed."""
+    packed = file.suffix in PACKINGS
     suffix = (file.with_suffix("") if packed else file).suffix.lower()
     found = next((f for f in FORMATS if suffix in f.suffixes), None)
     return None if found is not None and packed and found.magic else found
@@ -194,7 +222,7 @@ def of_content(data: bytes, file: Path, asked: Format | None, name: str) -> Form
         raise FileFormatError(f"read: {name} is no {form.name}.")
     if not form.binary and is_binary(data[: 1 << 16]):
         names = ", ".join(form.name for form in FORMATS)
-        raise FileFormatError(f"read: {name} is binary. Give one of {names} (text also gzipped).")
+        raise FileFormatError(f"read: {name} is binary. Give one of {names} (text also packed).")
     if form.guessed and asked is None:
         start = data[: 1 << 14]
         if kind := next((what for pattern, what in _TEXTS if pattern.match(start)), ""):

@@ -1,4 +1,4 @@
-"""Matrix Market coordinate files: checks around SciPy's parser; also inside a tar archive.
+"""Matrix Market coordinate files: checks around SciPy's parser.
 
 Source: Boisvert, Pozo, Remington 1996, The Matrix Market exchange formats (NISTIR 5935).
 """
@@ -9,8 +9,7 @@ import functools
 import io
 import itertools
 import re
-import tarfile
-from pathlib import PurePosixPath
+from types import SimpleNamespace
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -138,17 +137,15 @@ def _why(data: bytes, at: int, field: str) -> str:
 
 def _rows_end(text: bytes, start: int, field: str) -> int:
     """Return where the first line begins that no entry of a field can be, or the end."""
-    rows = _patterns_of(field)[1].match(text, start)
+    rows = _rows_of(field).match(text, start)
     return start if rows is None else rows.end()
 
 
 @functools.cache
-def _patterns_of(field: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """Return the patterns of many lines of entries: as usual, and all that the format allows."""
-    value = _FIELDS[field][0]
-    usual = rb"(?:[0-9]++ [0-9]++" + value.replace(rb"[ \t]++", b" ") + rb"\n)*+"
-    row = rb"-?[0-9]++[ \t]++-?[0-9]++" + value
-    return re.compile(usual), re.compile(rb"(?:[ \t]*+(?:" + row + rb")?[ \t\r]*+\n)*+")
+def _rows_of(field: str) -> re.Pattern[bytes]:
+    """Return the pattern of many lines of entries."""
+    row = rb"-?[0-9]++[ \t]++-?[0-9]++" + _FIELDS[field][0]
+    return re.compile(rb"(?:[ \t]*+(?:" + row + rb")?[ \t\r]*+\n)*+")
 
 
 _BLANK = re.compile(rb"(?:\A|\n)[ \t\r]*+(?=\n)")
@@ -166,12 +163,11 @@ def edges_of(text: bytes, sizes: Sizes) -> Edges:
     """
     field = sizes.field
     text = reading.fortran(text) if field == "real" else text
-    count = text.count(b"\n")
-    if not _patterns_of(field)[0].fullmatch(text):  # which takes half the time
-        stop = _rows_end(text, 0, field)
-        if stop < len(text):
-            raise Fault(line_number(text, stop), _why(text, stop, field))
-        count -= len(_BLANK.findall(text))
+    width, count, whole = reading.regular(text, b" ")
+    usual = width == _width(field) and (whole or field == "real")
+    if not usual or (field == "unsigned-integer" and b"-" in text):
+        _require_rows(text, field)
+        count = text.count(b"\n") - len(_BLANK.findall(text))
     if not count:
         return Edges.join([])
     head = f"{BANNER.decode()} matrix coordinate {field} general\n"
@@ -179,6 +175,7 @@ def edges_of(text: bytes, sizes: Sizes) -> Edges:
     try:
         entries: Any = scipy.io.mmread(io.BytesIO(head.encode() + text), spmatrix=False)
     except (ValueError, OverflowError) as error:
+        _require_rows(text, field)
         found = _LINE.match(str(error))
         line = int(found[1]) - 2 if found else 1  # without the head
         shown = next(itertools.islice(io.BytesIO(text), line - 1, None), b"").strip()
@@ -189,6 +186,13 @@ def edges_of(text: bytes, sizes: Sizes) -> Edges:
             why = f"is outside {shape}, the shape in the header; indices count from 1"
         raise Fault(line, f"{show(shown)} {why}") from error
     return Edges(entries.row, entries.col, None if field == "pattern" else entries.data)
+
+
+def _require_rows(text: bytes, field: str) -> None:
+    """Raise `Fault` for the first line that no entry of a field can be."""
+    stop = _rows_end(text, 0, field)
+    if stop < len(text):
+        raise Fault(line_number(text, stop), _why(text, stop, field))
 
 
 def require_count(sizes: Sizes, count: int, name: str) -> None:
@@ -211,56 +215,7 @@ def dump(csc: CSC, file: IO[bytes]) -> None:
     if csc.dtype.is_bool:
         values = values.astype(np.int8)
     entries = sp.coo_array((values, (csc.row_idx, csc.columns())), shape=(csc.nrows, csc.ncols))
-    # Symmetry is not tested: a general file reads back the same.
-    scipy.io.mmwrite(file, entries, field="pattern" if pattern else None, symmetry="general")
-
-
-# ------------------------------------------------------------------------------------------
-# The matrix in a tar archive, as the SuiteSparse Collection has them: ``name/name.mtx``. Nothing is
-# unpacked to a disk, and no name in the archive is a path here.
-
-
-_NAMED = re.compile(r"(.*?)(\.mtx)?(\.tar|\.tar\.gz|\.tgz)", re.IGNORECASE)
-_MOST = 1000  # members
-
-
-def is_tar(data: bytes) -> bool:
-    """Return whether a content is a tar archive."""
-    return data[257:262] == b"ustar"
-
-
-def matrix_of(data: bytes, budget: Budget) -> bytes:
-    """Return the content of the Matrix Market file in an archive; its last line has an end.
-
-    It is the only one, or else the one that is called as the archive is.
-    """
-    name = budget.name
-    files: list[tarfile.TarInfo] = []
-    with (
-        reading.errors_named(f"read: {name} is a damaged tar archive"),
-        tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive,
-    ):
-        for member in archive:
-            if member.size < 0 or len(files) == _MOST:  # Python might never end
-                raise ValueError(f"it has a size below 0, or more than {_MOST} files")
-            if member.isreg():
-                files.append(member)
-    matrices = [x for x in files if PurePosixPath(x.name).suffix.lower() == ".mtx"]
-    if len(matrices) > 1:
-        stem = _NAMED.fullmatch(name)
-        alike = [x for x in matrices if stem and PurePosixPath(x.name).stem == stem[1]]
-        matrices = alike if len(alike) == 1 else matrices
-    if len(matrices) != 1:
-        shown = ", ".join(repr(x.name[:60]) for x in (matrices or files)[:8])
-        what = f"{len(matrices)} .mtx files" if matrices else "no .mtx file"
-        raise FileFormatError(
-            f"read: {name} is a tar archive with {what} ({shown}). Unpack it, and give the one "
-            "that is the graph."
-        )
-    (found,) = matrices
-    end = found.offset_data + found.size
-    if found.issparse() or end > len(data):
-        raise FileFormatError(f"read: {name}: {found.name[:60]!r} is truncated or has holes.")
-    budget.require(found.size, "its matrix", held=len(data))
-    text = data[found.offset_data : end]
-    return text if text.endswith(b"\n") else text + b"\n"
+    # Symmetry is not tested: a general file reads back the same. SciPy would seek in a file that
+    # has the method, and one that is packed cannot.
+    out: Any = SimpleNamespace(write=file.write)
+    scipy.io.mmwrite(out, entries, field="pattern" if pattern else None, symmetry="general")

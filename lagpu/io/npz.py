@@ -47,10 +47,6 @@ class Archive:
 
     def __init__(self, file: IO[bytes], budget: Budget | None, *, texts: bool = False) -> None:
         self._zip, self._mapped = zipfile.ZipFile(file), file if budget is None else None
-        names = self._zip.namelist()
-        if names and not any(name.endswith(".npy") for name in names):
-            shown = ", ".join(names[:4])[:80]
-            raise ValueError(f"it is a .zip archive of {shown}. Unpack it, and give the graph")
         self.headers: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
         total = 0
         for member in self._zip.infolist():

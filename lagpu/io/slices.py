@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
-import stat
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +21,8 @@ from lagpu.host import memory
 from lagpu.io import edge_list, formats, matrix_market, npz, parquet, reading
 from lagpu.io.csc import CSC, bytes_for_entries, different, from_entries, united
 from lagpu.io.formats import Format
-from lagpu.io.reading import BYTE_ORDER_MARK, GZIP, Budget, Edges, Extent, Fault, Options
+from lagpu.io.opening import damage_named, is_packed, opened, unpacked
+from lagpu.io.reading import BYTE_ORDER_MARK, Budget, Edges, Extent, Fault, Options
 
 Array = np.ndarray[Any, Any]
 
@@ -140,7 +139,7 @@ class Text:
             yield _ended(block)
 
     def _unpacked(self, stream: IO[bytes]) -> Iterator[bytes]:
-        with reading.damage_named(self.name), reading.unpacked(stream, True) as text:
+        with damage_named(self.name), unpacked(stream) as text:
             skip, rest = self._start, b""
             while skip and (over := text.read(min(skip, reading.PIECE))):
                 skip -= len(over)
@@ -171,10 +170,9 @@ def text_source(
     stream: IO[bytes], file: Path, options: Options, asked: Format | None, name: str
 ) -> Source | None:
     """Return a text that pieces can read in shares, or None if it is of another kind."""
-    packed = stream.read(len(GZIP)) == GZIP
-    stream.seek(0)
-    with reading.damage_named(name):
-        head = reading.unpacked(stream, packed).read(HEAD)
+    with damage_named(name):
+        whole = unpacked(stream)
+        head, packed = whole.read(HEAD), whole is not stream
     skipped = len(BYTE_ORDER_MARK) if head.startswith(BYTE_ORDER_MARK) else 0
     if len(head) < HEAD or options.columns:
         return None
@@ -323,12 +321,11 @@ def read(
     asked: Format | None,
     directed: bool | None,
     grid: Backend,
-    opened: Callable[[Path], Any],
 ) -> Matrix | None:
     """Return the graph in a file; each process, which must see it, has read only its share.
 
     None if the file is short, of a format that is not read in shares, or has what only the reader
-    of whole files understands or names. `opened` opens a file, with the errors of `lagpu.io.read`.
+    of whole files understands or names.
     Every process is asked for memory before any of them takes it.
     """
     parts = grid.capabilities.parts
@@ -336,7 +333,7 @@ def read(
     kind = None if asked is None else asked.name
     require_alike(grid, "read", file=file.name, options=options, format=kind, directed=directed)
     reader = _Reader(file, options, parts)
-    source = reader.begin(asked, opened)
+    source = reader.begin(asked)
     if source is None:
         return None
     extent = reader.read_shares(source)
@@ -352,21 +349,20 @@ class _Reader:
         self._budget = Budget(file.name, 0, np.inf)
         self._chunks: dict[int, list[Chunk]] = {}  # of the pieces of this process
 
-    def begin(self, asked: Format | None, opened: Callable[[Path], Any]) -> Source | None:
+    def begin(self, asked: Format | None) -> Source | None:
         """Have each process inspect the file and check the memory for its shares."""
         source, facts = None, (0, 0, 0)  # size, first bytes, whether it is read in shares
 
         def inspect(_home: Backend, piece: int) -> tuple[Array, ...]:
             nonlocal source, facts
             if not self._chunks:
-                with opened(self._file) as stream:
-                    state = os.fstat(stream.fileno())
-                    if stat.S_ISREG(state.st_mode):
-                        self._budget = Budget.of(self._file.name, stream)
+                with opened(self._file) as (stream, _, budget):
+                    if budget.size < np.inf:
+                        self._budget = budget
                         head = stream.read(HEAD)
                         stream.seek(0)
                         source = self._source(stream, head, asked)
-                        facts = state.st_size, zlib.crc32(head), source is not None
+                        facts = int(budget.size), zlib.crc32(head), source is not None
             self._chunks[piece] = []
             return (np.array(facts, np.int64),)
 
@@ -384,7 +380,7 @@ class _Reader:
     def _source(self, stream: IO[bytes], head: bytes, asked: Format | None) -> Source | None:
         """Return what the first bytes describe, or None; errors are left to the other reader."""
         options, name = self._options, self._budget.name
-        if options.renumber or (len(head) < HEAD and not head.startswith(GZIP)):
+        if options.renumber or (len(head) < HEAD and not is_packed(head)):
             return None
         try:
             form = formats.of_start(head, name)

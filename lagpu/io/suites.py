@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from lagpu.errors import FileFormatError, InvalidValue, NotSupported
 from lagpu.io import reading
 from lagpu.io.csc import CSC, asymmetry, bytes_for_entries, compress, known_symmetric
-from lagpu.io.reading import Budget, Edges, Malformed, Options, Parsed, graph_of, show
+from lagpu.io.reading import Budget, Edges, Malformed, Options, Parsed, from_one, graph_of, show
 
 Array = np.ndarray[Any, Any]
 
@@ -28,6 +28,8 @@ _PROBLEM = re.compile(
     rb"(?:c(?:[ \t][^\n]*)?\r?\n|[ \t]*\r?\n)*+"
     rb"p[ \t]+([a-z]+)[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})[ \t\r]*\n"
 )
+# A vertex that is written as a real number.
+_ODD_END = re.compile(rb"\n[ae][ \t]+(?:[0-9+]+[ \t]+)?[0-9+]*[^0-9+ \t]")
 _LINES = {b"sp": "a u v w", b"edge": "e u v", b"col": "e u v"}  # by the problem
 
 
@@ -56,20 +58,10 @@ def parse_dimacs(data: bytes, budget: Budget, options: Options) -> Parsed:
             f"read: {name}: the header says {m} lines `{form}`, the file has {count}. It is "
             "truncated, or its header is wrong."
         )
-    u, v = _from_one(name, n, edges.u, edges.v)
+    u, v = from_one(name, n, edges.u, edges.v)
     edges = Edges(u, v, edges.weights)
     held = len(data) + 8 * count
     return graph_of(edges, budget, options, held=held, n=n, undirected=kind != b"sp")
-
-
-def _from_one(name: str, n: int, *ends: Array) -> list[Array]:
-    """Return vertices 1 .. n as 0 .. n-1, or raise for one outside."""
-    least = min(int(x.min(initial=1)) for x in ends)
-    most = max(int(x.max(initial=0)) for x in ends)
-    if least < 1 or most > n:
-        bad = most if least >= 1 else least
-        raise FileFormatError(f"read: {name}: vertex {bad} is outside 1 .. {n}.")
-    return [x - 1 for x in ends]
 
 
 def _arcs(text: bytes, form: str) -> Edges:
@@ -79,8 +71,10 @@ def _arcs(text: bytes, form: str) -> Edges:
     def edges(part: bytes) -> Edges:
         rows = b"\n" + (_REMARK.sub(b"\n", part) if b"c" in part else part)
         marked = sum(rows.count(b"\n" + mark + space) for space in (b" ", b"\t"))
-        numbers = reading.table(rows.translate(None, mark))
+        numbers = reading.table(rows.translate(None, mark).replace(b"\n ", b"\n")[1:])
         if not marked == rows.count(mark) == len(numbers) or not np.isfinite(numbers).all():
+            raise Malformed
+        if numbers.dtype.kind == "f" and _ODD_END.search(rows):
             raise Malformed
         return Edges.of(numbers, width)
 
@@ -212,7 +206,7 @@ def _adjacent(words: Array, counts: Array, head: _Head, name: str) -> Edges:
         place = np.arange(len(words)) - np.repeat(begin, counts)
         words = words[place >= head.skipped]
     u = np.repeat(np.arange(head.n, dtype=np.int64), rest // step)
-    (v,) = _from_one(name, head.n, words[::step])
+    (v,) = from_one(name, head.n, words[::step])
     if len(u) != 2 * head.m:
         raise FileFormatError(
             f"read: {name}: the header says {head.m} edges, each in the lines of both its ends, "

@@ -27,6 +27,7 @@ from lagpu.core import Matrix
 from lagpu.errors import BackendUnavailable, InvalidValue, LagpuError, NotSupported
 from lagpu.generators import path
 from lagpu.generators.load import is_random, is_spec, load
+from lagpu.host import progress
 from lagpu.host.fitting import FittingTable
 from lagpu.io.csc import CSC, column_blocks
 from lagpu.observe.trace import trace
@@ -161,7 +162,7 @@ def accumulations(tested: Tested, A: Matrix, runner: Runner, before: int) -> Sea
         round_of(tested.roots[0])  # compiles kernels
         clock = Clock(place)
         once = clock.queued if clock.has_device else clock.wall
-        for root in tested.roots:  # once each: they are a thousand
+        for root in progress.over(tested.roots, "roots"):  # once each: they are a thousand
             ms, found = once(functools.partial(round_of, root))
             samples.append(Sample(ms, ms))
     refusal = _wrong_dependencies(tested, *(x.to_coo() for x in found))
@@ -295,7 +296,7 @@ def run(
         work = _Work(experiment, request, place, known, say)
         rows: list[Row] = []
         whole["experiments"].append(work.report(rows))
-        for graph in work.graphs:
+        for graph in progress.over(work.graphs, "graphs"):
             try:
                 rows.extend(work.rows_of(graph))
             except (errors.OutOfMemory, errors.FileFormatError, BackendUnavailable) as error:

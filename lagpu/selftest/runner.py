@@ -11,12 +11,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from rich.console import Console
-from rich.progress import Progress
 from rich.text import Text
 
 from lagpu import backends, versions
 from lagpu.backends.protocol import Backend
+from lagpu.host import progress
 from lagpu.host.fitting import FittingTable
 from lagpu.selftest import algorithms, operations
 from lagpu.selftest.case import Case, kind_of
@@ -100,13 +99,10 @@ def _one_of_each_kind(cases: list[Case]) -> list[Case]:
 
 def _shown(cases: list[Case], rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the rows of the cases while a progress bar on stderr names the case that runs."""
-    errors = Console(stderr=True)
-    with Progress(console=errors, transient=True, disable=not errors.is_terminal) as progress:
-        task = progress.add_task("self-test", total=len(cases))
-        for case in cases:
-            progress.update(task, description=f"{case.group}: {case.name}")
+    with progress.bar("self-test", len(cases), after=0) as done:
+        for k, case in enumerate(cases):
+            done(k, what=f"{case.group}: {case.name}")
             yield next(rows)
-            progress.advance(task)
 
 
 @functools.cache

@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import rich.console
 from rich.console import Console
 from rich.table import Table
 
 from lagpu import Vector, algorithms, errors
 from lagpu.algorithms import bfs_levels
-from lagpu.cli import console as module
 from lagpu.cli.console import busy, console, print_written
 
 EVIL = "\x1b[31m\x1b]0;title\x07\x9b2J\r[bold]:smile:[/x]"
@@ -105,7 +105,7 @@ def test_progress_on_a_terminal(monkeypatch):
     def terminal(**_):
         return Console(file=out, force_terminal=True, width=200)
 
-    monkeypatch.setattr(module, "Console", terminal)
+    monkeypatch.setattr(rich.console, "Console", terminal)
     with busy(f"reading {EVIL}"):
         pass
     assert "\x1b]0;title" not in out.getvalue()

@@ -1,5 +1,6 @@
 """The limit of a file: by its size, by a variable, none for a pipe."""
 
+import io
 import math
 import os
 
@@ -7,19 +8,23 @@ import pytest
 
 from lagpu.errors import InvalidValue, LimitExceeded
 from lagpu.host import memory
-from lagpu.io.reading import Budget
+from lagpu.io import opening
 
 
 @pytest.fixture
 def opened(save, monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: 10**15)
-    with save("0 1\n").open("rb") as stream:
-        yield stream
+    return save("0 1\n", "a.txt")
+
+
+def budget_of(source):
+    with opening.opened(source) as found:
+        return found.budget
 
 
 def test_a_small_file_has_a_gigabyte(opened):
-    budget = Budget.of("a.txt", opened)
-    assert budget == ("a.txt", 4, 10**9)
+    budget = budget_of(opened)
+    assert budget[:3] == ("a.txt", 4, 10**9)
     budget.require(10**9, "its text")
     with pytest.raises(LimitExceeded, match=r"read: a\.txt, its text: needs 1\.1 GB, more than"):
         budget.require(10**9, "its text", held=10**8)
@@ -28,7 +33,10 @@ def test_a_small_file_has_a_gigabyte(opened):
 def test_a_large_file_has_a_hundred_times_its_size(tmp_path):
     with (tmp_path / "large").open("wb+") as stream:
         stream.truncate(10**8)
-        assert Budget.of("large", stream).limit == 10**10
+        assert budget_of(stream).limit == 10**10
+    assert budget_of(tmp_path / "large").limit == 10**10
+    assert budget_of(io.BytesIO(bytes(10**8))).limit == 10**10
+    assert budget_of(io.StringIO("0 1\n")).limit == 10**9
 
 
 @pytest.mark.parametrize(
@@ -36,18 +44,18 @@ def test_a_large_file_has_a_hundred_times_its_size(tmp_path):
 )
 def test_the_variable_replaces_the_limit(opened, monkeypatch, text, limit):
     monkeypatch.setenv("LAGPU_READ_LIMIT", text)
-    assert Budget.of("a.txt", opened).limit == limit
+    assert budget_of(opened).limit == limit
 
 
 @pytest.mark.parametrize("text", ["much", "0", "-1", "nan"])
 def test_a_variable_that_is_no_number_of_bytes(opened, monkeypatch, text):
     monkeypatch.setenv("LAGPU_READ_LIMIT", text)
     with pytest.raises(InvalidValue, match=rf"LAGPU_READ_LIMIT: '{text}' is not a number of bytes"):
-        Budget.of("a.txt", opened)
+        budget_of(opened)
 
 
 def test_a_pipe_has_no_limit():
     read, write = os.pipe()
     os.close(write)
     with os.fdopen(read, "rb") as stream:
-        assert Budget.of("pipe", stream).limit == math.inf
+        assert budget_of(stream).limit == math.inf

@@ -39,6 +39,9 @@ def test_edges_have_two_directions(save):
         (TOP + "a 1 2 3\na 1 2 3\na 1 5 3\n", r"vertex 5 is outside 1 \.\. 4"),
         (TOP + "a 1 2 3\na 1 2 3\na 0 1 3\n", r"vertex 0 is outside 1 \.\. 4"),
         (TOP + "a 1 2 99999999999999999999\n", "numbers of 64 bits"),
+        ("p edge 6 1\ne 6. 1\n", "line 2: 'e 6. 1' is no line `e u v`"),
+        ("p edge 6 2\ne 2 3\ne 6 1e0\n", "line 3: 'e 6 1e0' is no line `e u v`"),
+        ("p sp 6 2\na 2 3 .5\na 6.0 1 1\n", "line 3: 'a 6.0 1 1' is no line `a u v w`"),
         ("p edge 2 1\ne 1 2 3\n", "line 2: 'e 1 2 3' is no line `e u v`"),
     ],
 )

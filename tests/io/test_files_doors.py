@@ -3,8 +3,10 @@
 Each trick is tried with a file of its own that it would read, and with a pipe, that none would end.
 """
 
+import bz2
 import io
 import json
+import lzma
 import os
 import pickle
 import signal
@@ -229,11 +231,23 @@ def test_archives_that_unpack_without_bounds(tmp_path, how):
         read_cpu(tmp_path / "a.npz")
 
 
-def test_a_zip_archive_is_named(tmp_path):
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as out:
-        out.writestr("a.mtx", MATRIX)
-    with pytest.raises(FileFormatError, match=r"is a \.zip archive of a\.mtx. Unpack it"):
+@pytest.mark.parametrize("how", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_graph_that_unpacks_without_bounds(tmp_path, how):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", how) as out:
+        out.writestr("../a.mtx", MATRIX)
+    with pytest.raises(FileFormatError, match=r"a\.zip: \.\./a\.mtx: it is encrypted, or not"):
         read_cpu(tmp_path / "a.zip")
+    assert [x.name for x in tmp_path.iterdir()] == ["a.zip"]
+
+
+def test_an_archive_in_an_archive(tmp_path):
+    inner = io.BytesIO()
+    with zipfile.ZipFile(inner, "w") as out:
+        out.writestr("a.mtx", MATRIX)
+    with zipfile.ZipFile(tmp_path / "b.zip", "w") as out:
+        out.writestr("a.zip", inner.getvalue())
+    with pytest.raises(FileFormatError):
+        read_cpu(tmp_path / "b.zip")
 
 
 # --------------------------------------------------------------------------------- tar archives
@@ -263,14 +277,16 @@ def test_the_matrix_in_a_tar_archive(tmp_path, suffix, mode):
     path = tar(tmp_path / f"A{suffix}", mode, **more)
     assert edges(read_cpu(path)) == [(0, 1)]
     path = tar(tmp_path / f"B{suffix}", mode, **more)
-    with pytest.raises(FileFormatError, match=r"with 3 \.mtx files \('A/A_b\.mtx', 'A/A.mtx', 'A/"):
+    with pytest.raises(FileFormatError, match=r"tar archive \('A/A_b\.mtx', 'A/A.mtx', 'A/"):
         read_cpu(path)
     path = tar(tmp_path / f"A{suffix}", mode, **{"A/A.mtx": MATRIX, "B/A.mtx": other})
-    with pytest.raises(FileFormatError, match=r"with 2 \.mtx files"):
+    with pytest.raises(FileFormatError, match=r"'B/A\.mtx'\), and which of them is the graph is"):
         read_cpu(path)
-    with pytest.raises(FileFormatError, match=r"with no \.mtx file \('a\.txt'\). Unpack it, "):
-        read_cpu(tar(tmp_path / f"A{suffix}", mode, **{"a.txt": b"0 1\n"}))
-    with pytest.raises(FileFormatError, match=rf"A{suffix}, line 3: '1' is not 2 numbers"):
+    path = tar(tmp_path / f"A{suffix}", mode, **{"a.txt": b"0 1\n", "README.txt": b"x"})
+    assert edges(read_cpu(path)) == [(0, 1)]
+    with pytest.raises(
+        FileFormatError, match=rf"A{suffix} \(A\.mtx\), line 3: '1' is not 2 numbers"
+    ):
         read_cpu(tar(tmp_path / f"A{suffix}", mode, **{"A.mtx": TOP + b"2 2 1\n1\n"}))
 
 
@@ -284,7 +300,7 @@ def test_the_command_line_reads_a_tar_archive(tmp_path):
 def test_tar_archives_that_lead_elsewhere(secret, kind):
     for name in ("A.mtx", "../A.mtx", str(secret / "A.mtx")):
         path = tar(secret / "A.tar", "w", **{name: (kind, str(secret / "secret"))})
-        with pytest.raises(FileFormatError, match=r"no \.mtx file"):
+        with pytest.raises(FileFormatError, match=r"\(\), and there is no file in it"):
             read_cpu(path)
         path = tar(secret / "A.tar", "w", **{name: MATRIX})
         assert edges(read_cpu(path)) == [(0, 1)]  # a name is only compared
@@ -339,17 +355,22 @@ def test_parquet_that_unpacks_to_more(tmp_path, monkeypatch):
 
 # ------------------------------------------------------------------------- bombs, measured whole
 @pytest.mark.ci
-@pytest.mark.parametrize("kind", ["gzip", "tar", "lzma"])
+@pytest.mark.parametrize("kind", ["gzip", "tar", "lzma", "zip", "bz2", "xz"])
 def test_nothing_unpacks_beyond_the_limit(tmp_path, kind):
     """In another process, whose memory is bounded: a named error before it is taken."""
     path, zeros = tmp_path / "a", bytes(1 << 24)
-    if kind == "lzma":
+    if kind in ("lzma", "zip"):
+        how = zipfile.ZIP_LZMA if kind == "lzma" else zipfile.ZIP_DEFLATED
         with (
-            zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as out,
-            out.open("data.npy", "w", force_zip64=True) as member,
+            zipfile.ZipFile(path, "w", how) as out,
+            out.open("data.npy" if kind == "lzma" else "a.txt", "w", force_zip64=True) as member,
         ):
             for _ in range(1 << 7):
                 member.write(zeros)
+    elif kind in ("bz2", "xz"):
+        with bz2.BZ2File(path, "w") if kind == "bz2" else lzma.LZMAFile(path, "w") as out:
+            for _ in range(1 << 7):
+                out.write(zeros)
     else:
         packing = zlib.compressobj(9, wbits=31)
         head = tarfile.TarInfo("a.mtx")

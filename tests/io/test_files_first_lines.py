@@ -1,4 +1,4 @@
-"""A first line is names of columns, or an edge, or refused; KONECT's says what the graph is."""
+"""A first line is names of columns, or an edge, or refused."""
 
 import gzip
 
@@ -112,32 +112,6 @@ def test_names_of_columns_with_spaces(kept):
 
 
 # ------------------------------------------------------------------------------ comments on top
-@pytest.mark.parametrize("words", ["unweighted", "positive", "weighted \f", "", "signed\r"])
-@pytest.mark.parametrize("sizes", ["", "% 2 3 3\n"])
-def test_the_first_line_of_konect(kept, words, sizes):
-    text = f"{sizes}1 2\n2 3\n"
-    both = [(1, 2), (2, 1), (2, 3), (3, 2)]
-    assert edges(read_cpu(kept(f"% sym {words}\n{text}", "out.x"))) == both
-    assert edges(read_cpu(kept(f"% asym {words}\n{text}", "out.x"))) == [(1, 2), (2, 3)]
-    assert edges(read_cpu(kept(f"% sym {words}\n{text}", "out.x"), directed=True)) == both[::2]
-    with pytest.raises(FileFormatError, match=r"line 1: .* bipartite graph of KONECT"):
-        read_cpu(kept(f"% bip {words}\n{text}", "out.x"))
-    assert edges(read_cpu(kept(f"# x\n% sym {words}\n{text}"))) == [(1, 2), (2, 3)]
-
-
-@pytest.mark.parametrize("text", ["1 2 3 2019\n2 3 3 2019\n", "1 2 1 2019\n"])
-def test_times_of_konect(kept, text):
-    for top in ("% asym weighted\n", "% sym unweighted\n% 2 3 3\n", ""):
-        with pytest.raises(FileFormatError, match=r"has 4 numbers.*awk") as caught:
-            read_cpu(kept(top + text, "out.x"))
-        assert "METIS" not in str(caught.value)
-
-
-def test_a_dynamic_graph_of_konect(kept):
-    with pytest.raises(FileFormatError, match=r"line 1: .* edges that come and go"):
-        read_cpu(kept("% asym dynamic\n1 2 1\n1 2 -1\n", "out.x"))
-
-
 @pytest.mark.parametrize("name", TABLES)
 def test_comments_count_in_tables_too(kept, name):
     text = "# Undirected graph\n# Nodes: 5\nsource,target\n0,1\n".replace(",", TABLES[name])

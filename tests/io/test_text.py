@@ -5,6 +5,8 @@ import gzip
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 from readback import BANNER, edges, entries, read_cpu
 
 from lagpu.dtypes import BOOL, FP64, INT64
@@ -264,3 +266,49 @@ def test_pieces_end_with_their_lines(monkeypatch):
     found = [(0, b"aa\nbb\n"), (6, b"cccccc\n"), (13, b"dd\n"), (16, b"longer than a piece")]
     assert list(reading.pieces(lines)) == found
     assert list(reading.pieces(b"\nlonger\n1\n")) == [(0, b"\n"), (1, b"longer\n"), (8, b"1\n")]
+
+
+_NUMBERS = ["0", "7", "12", "-3", "", "-", ".", "1.5", "-.5", "5.", "-0.0", "1e3", "nan", "+1", "x"]
+_NUMBERS += ["1-2", "1.2.3", "9" * 18, "9" * 19, "-" + "9" * 25, "9" * 400 + ".", "0." + "0" * 400]
+
+
+@given(data=st.data())
+def test_the_usual_form_is_read_as_any_other(data):
+    """Texts that are almost in the usual form: the quick parser is right, or leaves them alone."""
+    mark = data.draw(st.sampled_from(["\t", " ", ","]))
+    width, lines = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 4))
+    rows = [[str(data.draw(st.integers(0, 99))) for _ in range(width)] for _ in range(lines)]
+    for _ in range(data.draw(st.integers(0, 2))):
+        row = data.draw(st.sampled_from(rows))
+        row[data.draw(st.integers(0, width - 1))] = data.draw(st.sampled_from(_NUMBERS))
+    end = data.draw(st.sampled_from(["\n", "\n", "\r\n"]))
+    text = "".join(mark.join(row) + end for row in rows).encode()
+    odd = data.draw(st.sampled_from([b""] * 9 + [b" ", b"\n", b"\t", b"\0", b"\r", b"-", b"."]))
+    at = data.draw(st.integers(0, len(text)))
+    text = text[:at] + odd + text[at:] * (data.draw(st.integers(0, 19)) > 0)
+    if not text.endswith(b"\n"):
+        text += b"\n"
+    separator = "," if mark == "," else None
+    found = reading._usual_table(text, separator)
+    if found is None or not text.strip():
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "_usual_table", lambda *_: None)
+        expected = reading.table(text, separator)
+    assert found.dtype == expected.dtype
+    assert found.shape == expected.shape
+    assert found.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("text", "separator", "width"),
+    [
+        (b"0\t1\n2\t3\n", None, 2),
+        (b"0 1 -5\r\n2 3 4\r\n", None, 3),
+        (b"0,1,.5\n2,3,-4\n", ",", 3),
+    ],
+)
+def test_what_is_the_usual_form(text, separator, width):
+    found = reading._usual_table(text, separator)
+    assert found is not None
+    assert found.shape == (2, width)

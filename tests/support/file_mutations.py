@@ -341,7 +341,16 @@ def metis(draw: random.Random) -> bytes:
     return "\n".join([*head, *lines, ""]).encode()
 
 
-_TEXTS = (matrix_market, matrix_market, edge_list, table, dimacs, metis)
+def konect(draw: random.Random) -> bytes:
+    n, width = draw.randrange(1, 9), draw.randrange(3)
+    kind = draw.choice(["unweighted", "positive", "weighted", "weighted"])
+    more = [lambda: number(draw, "integer"), lambda: str(draw.randrange(10**9))][:width]
+    rows = [" ".join([f"{i} {j}", *(word() for word in more)]) for i, j in edges(draw, n, 1, "")]
+    sizes = [f"% {len(rows)} {n} {n}"] * draw.randrange(2)
+    return "\n".join([f"% {draw.choice(['sym', 'asym'])} {kind}", *sizes, *rows, ""]).encode()
+
+
+_TEXTS = (matrix_market, matrix_market, edge_list, table, dimacs, metis, konect)
 
 
 def suffix(number: int) -> str:

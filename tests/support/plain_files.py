@@ -23,6 +23,9 @@ DIMACS = re.compile(
 )
 
 
+KONECT = re.compile(rb"%[ \t]*(sym|asym|bip)([ \t]+([a-z]+))?[ \t\r\v\f]*\n")
+
+
 class Refused(Exception):
     """The file is no graph."""
 
@@ -42,6 +45,8 @@ def read(data: bytes, suffix: str = ""):
         return matrix_market(data)
     if DIMACS.match(data):
         return dimacs(data)
+    if KONECT.match(data):
+        return konect(data)
     if suffix == ".graph":
         return metis(data)
     first = next((line for line in data.split(b"\n")
@@ -77,6 +82,32 @@ def dimacs(data: bytes):
     if width == 3:
         entries |= dict.fromkeys([(j, i) for i, j in entries], True)
     return top[1], top[1], entries
+
+
+def konect(data: bytes):
+    """Vertices 1 .. n, with weights unless there are none, and times that do not count."""
+    shape, _, kind = KONECT.match(data).groups()
+    if shape == b"bip" or kind == b"dynamic":
+        raise Refused(shape)
+    lines = [line.strip() for line in data.split(b"\n")]
+    sizes = re.fullmatch(rb"%[ \t]*[0-9]{1,18}[ \t]+([0-9]{1,18})[ \t]+([0-9]{1,18})", lines[1])
+    n = max(map(int, sizes.groups())) if sizes else 0
+    rows = [line.split() for line in lines if line and not line.startswith((b"#", b"%"))]
+    width = {len(row) for row in rows}
+    if len(width) > 1 or not width <= {2, 3, 4}:
+        raise Refused(width)
+    if width and max(width) > 2:
+        rows = [[*row[:2], *map(fortran, row[2:])] for row in rows]
+    whole = all(WHOLE.fullmatch(row[2]) for row in rows if len(row) > 2)
+    weighted = width and max(width) > 2 and kind != b"unweighted"
+    entries: dict = {}
+    for row in rows:
+        i, j = (number(word, False) - 1 for word in row[:2])
+        if i % 1 or j % 1 or min(i, j) < 0 or (sizes and max(i, j) >= n):
+            raise Refused(row)
+        add(entries, (int(i), int(j)), number(row[2], whole) if weighted else True)
+    n = max([n, *(1 + max(place) for place in entries)])
+    return n, n, both_ways(entries) if shape == b"sym" else entries
 
 
 def metis(data: bytes):
@@ -187,12 +218,9 @@ def comments(data: bytes) -> tuple[int, bool]:
         if line.strip() and line.strip()[:1] not in b"#%":
             break
         leading += [line] * line.startswith((b"#", b"%"))
-    if re.match(rb"%[ \t]*(bip|(sym|asym)[ \t]+dynamic)\b", data):
-        raise Refused("KONECT")
     nodes = [re.search(rb"\bnodes:[ \t]*([0-9]+)\b", line, re.IGNORECASE) for line in leading]
     undirected = any(re.match(rb"[#%]\s*undirected graph", line, re.IGNORECASE) for line in leading)
-    konect = re.match(rb"%[ \t]*sym([ \t]+[a-z]+)?[ \t\r]*\n", data) is not None
-    return next((int(found[1]) for found in nodes if found), 0), undirected or konect
+    return next((int(found[1]) for found in nodes if found), 0), undirected
 
 
 def both_ways(entries: dict) -> dict:
