@@ -17,6 +17,7 @@ from sphinx.writers.html5 import HTML5Translator
 import lagpu
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+import algorithm_pages
 import alternatives
 import figures
 import notebooks
@@ -151,6 +152,23 @@ def _put_data(app, page, source):
         app.env.note_dependency(str(file))
 
 
+def _algorithms(app):
+    return Path(app.srcdir, "algorithms")
+
+
+def _write_algorithms(app):
+    """Write the pages of the algorithms, which are there while Sphinx runs."""
+    algorithm_pages.write(_algorithms(app))
+
+
+def _move_steps(app, error):
+    """Put the step pages beside the pages of the algorithms, and remove what was written."""
+    if error is None and app.builder.format == "html":
+        for file in _algorithms(app).glob("*.html"):
+            shutil.copy(file, Path(app.outdir, "algorithms"))
+    shutil.rmtree(_algorithms(app), ignore_errors=True)
+
+
 def _write_notebooks(app, error):
     if error is None and app.builder.format == "html":
         for page in sorted(Path(app.srcdir, "course").glob("*.md")):
@@ -167,15 +185,26 @@ def _write_slides(app, error):
         file.write_text(made, "utf-8")
 
 
+def _write_play(app, error):
+    """Write the page of course/03 whose reader chooses source, semiring and mask, by itself."""
+    if error is None and app.builder.format == "html":
+        page = Path(app.srcdir, "course", "03_masks.md").read_text("utf-8")
+        world = slides.world_of(page, "03_masks.md")
+        world["runs"].to_html(Path(app.outdir, "play.html"), title="A search of your choice")
+
+
 def setup(app):
     """Let formulas be MathML, and write what stands beside the pages."""
     app.set_translator("html", Translator)
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
+    app.connect("builder-inited", _write_algorithms)
     app.connect("source-read", _make_notebook)
     app.connect("source-read", _put_data)
     app.connect("doctree-read", _unlink_shapes)
     app.connect("doctree-read", _describe_pictures)
     app.connect("doctree-resolved", _link_notebook)
     app.connect("doctree-resolved", _mark_columns)
+    app.connect("build-finished", _move_steps)
     app.connect("build-finished", _write_notebooks)
     app.connect("build-finished", _write_slides)
+    app.connect("build-finished", _write_play)

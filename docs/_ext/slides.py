@@ -88,6 +88,14 @@ def _section(number, slide, world, formula):
     )
 
 
+def world_of(page, file):
+    """Run the cells of a page of the course; return what they define."""
+    world = {"__name__": "page"}
+    for k, code in enumerate(re.findall(r"^```\{code-cell\}\n(.*?)^```$", page, re.M | re.S)):
+        _ran(_CELL.fullmatch(code)[2], world, f"{file}, cell {k + 1}")
+    return world
+
+
 def _coloured(code, *_):
     return highlight(code, PythonLexer(), HtmlFormatter(nowrap=True)).rstrip("\n")
 

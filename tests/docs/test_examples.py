@@ -19,7 +19,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 SAYS = {
     "01_bfs_by_hand.py": ["level 1: 34 modules", "613 of 628 modules", "2 imports away"],
     "02_semirings.py": ["[1 2 1 2 1 2 0]", "{0: 0.0, 1: 7.0, 2: 2.0, 3: 6.0, 4: 5.0, 5: 7.0}"],
-    "03_masks.py": ["~levels.S [0 1 2 3]", "~levels.V [2 1 2 3]", "town 2 None"],
+    "03_masks.py": ["~levels.S [0 1 2 3]", "~levels.V [2 1 2 3]", "town 2 None", "84 runs; 9 "],
     "04_push_and_pull.py": [
         "push 96,868, pull 56,422, the better at each level 5,358",
         "entries, by level",
