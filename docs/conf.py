@@ -1,6 +1,7 @@
 """How Sphinx builds these pages: ``sphinx-build -W docs docs/_build`` with the group ``docs``."""
 
 import atexit
+import html
 import os
 import re
 import shutil
@@ -71,6 +72,9 @@ os.environ["IPYTHONDIR"] = str(_home)
 os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # else the kernel's debugger warns
 
 
+_TELEPHONE = 350  # pixels for a table, on a window of 390
+
+
 def _mathml(tex, block=True):
     return tex2mathml(tex, as_block=block)
 
@@ -84,6 +88,13 @@ class Translator(HTML5Translator):
     """Let code within text break after a bracket, a slash or a longer name too, not in words."""
 
     words_and_spaces = re.compile(r"[^ \n]+?\w(?:\((?=[^)])|/(?=\w)|\.(?=[a-z_]{5}))|[^ \n]+| +|\n")
+
+    def visit_entry(self, node):
+        begin = len(self.body)
+        super().visit_entry(node)
+        if "label" in node:
+            label = html.escape(node["label"])
+            self.body[begin] = self.body[begin].replace("<td", f'<td data-label="{label}"', 1)
 
     def visit_Text(self, node):
         begin = len(self.body)
@@ -110,14 +121,25 @@ def _describe_pictures(app, doctree):
 
 
 def _mark_columns(app, doctree, page):
-    """Let a table's columns of sentences or phrases have a class, which keeps them wide."""
-    for group in doctree.findall(nodes.tgroup):
+    """Give a table's columns of sentences or phrases a class, which keeps them wide.
+
+    A table that is wider than a telephone is stacked there, each cell with its column's heading.
+    """
+    for table in doctree.findall(nodes.table):
+        group = next(iter(table.findall(nodes.tgroup)))
         rows = [list(row.findall(nodes.entry)) for row in group.findall(nodes.row)]
+        width = 0
         for column in zip(*rows, strict=False):
-            longest = max(len(entry.astext()) for entry in column)
-            if longest > 20:
-                for entry in column:
-                    entry["classes"].append("sentences" if longest > 40 else "phrases")
+            texts = [entry.astext() for entry in column]
+            longest = max(map(len, texts))
+            for entry in column if longest > 20 else ():
+                entry["classes"].append("sentences" if longest > 40 else "phrases")
+            for entry in column[1:]:
+                entry["label"] = texts[0]
+            word = max(len(word) for text in texts for word in [*text.split(), ""])
+            width += max(8 * word + 20, 150 if longest > 40 else 130 if longest > 20 else 0)
+        if width > _TELEPHONE:
+            table["classes"].append("stack")
 
 
 # ------------------------------------------- figures from data, the course as notebooks, slides

@@ -118,6 +118,13 @@ def _mask(found):
     return f"⟨{'¬' * bool(complement)}{mask}{', r' * bool(replaced)}⟩"
 
 
+def title(name):
+    """Return the name of a function in words."""
+    words = name.replace("_", " ")
+    short, *rest = words.split(" ", 1)
+    return " ".join([short.upper() if short in ("bfs", "sssp") else short.capitalize(), *rest])
+
+
 def value(x):
     """Return a result in words."""
     if isinstance(x, Vector):
@@ -187,9 +194,8 @@ def markdown(row, folder, measured):
     with suppress(LimitExceeded), lagpu.steps(limit=_RECORDED) as steps:
         run(row, A)
     lines = [
-        f"# {row.name}\n",
-        f"{plain(summary)}\n",
-        f"Its arguments and errors: {{py:obj}}`lagpu.algorithms.{row.name}`.\n",
+        f"# {title(row.name)}\n",
+        f"{{py:obj}}`lagpu.algorithms.{row.name}`: {plain(summary)}\n",
         *_formulas(row, steps),
         *_code(row, steps),
         *_pictures(row, steps, folder, value(result)),
@@ -202,7 +208,7 @@ def markdown(row, folder, measured):
         shown = steps
         if "source" in row.given:
             shown = lagpu.explore(lambda source: run(row, A, source=source), source=range(A.nrows))
-        shown.to_html(folder / f"{row.name}-steps.html", title=row.name)
+        shown.to_html(folder / f"{row.name}-steps.html", title=title(row.name))
     return "\n".join(lines)
 
 

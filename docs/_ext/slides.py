@@ -22,7 +22,7 @@ from pygments.lexers import PythonLexer
 
 _CELL = re.compile(r"(?::tags: \[(.*?)\]\n)?(.*)", re.S)
 _STYLE = {"svg.fonttype": "none", "font.size": 10.5}
-_WIDE = 60  # characters of a line of code that fits beside a picture
+_WIDE = 42  # characters of a line of code that fits beside a picture
 
 
 def slides(text, title, formula):
