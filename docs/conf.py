@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import matplotlib
+import nbformat
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.addnodes import pending_xref
@@ -24,6 +25,7 @@ import figures
 import notebooks
 import reports
 import slides
+from alternatives import pictured
 
 project = "lagpu"
 author = "The lagpu authors"
@@ -156,6 +158,32 @@ def _link_notebook(app, doctree, page):
     title.parent.insert(title.parent.index(title) + 1, line)
 
 
+def _link_pictures(app, doctree, page):
+    """Let each picture of the gallery have links to its script and its notebook."""
+    if page != "gallery":
+        return
+    text = Path(app.env.doc2path(page)).read_text("utf-8")
+    cells = [n for n in doctree.findall(nodes.container) if n.get("nb_element") == "cell_code"]
+    drawing = [c for c, (_, draws) in zip(cells, pictured(text), strict=True) if draws]
+    for cell, (name, *_) in zip(drawing, notebooks.pictures(text), strict=True):
+        line = nodes.paragraph("", "", classes=["files"])
+        for kind, ending in (("script", "py"), ("notebook", "ipynb")):
+            line += nodes.reference("", kind, refuri=f"gallery/{name}.{ending}")
+            line += nodes.Text(" ")
+        cell += line
+
+
+def _write_pictures(app, error):
+    """Write the scripts and notebooks of the gallery."""
+    if error is None and app.builder.format == "html":
+        folder = Path(app.outdir, "gallery")
+        folder.mkdir(exist_ok=True)
+        text = Path(app.srcdir, "gallery.md").read_text("utf-8")
+        for name, script, made in notebooks.pictures(text):
+            (folder / f"{name}.py").write_text(script, "utf-8")
+            nbformat.write(made, folder / f"{name}.ipynb")
+
+
 NOTEBOOK = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n\n"
 
 
@@ -225,8 +253,10 @@ def setup(app):
     app.connect("doctree-read", _unlink_shapes)
     app.connect("doctree-read", _describe_pictures)
     app.connect("doctree-resolved", _link_notebook)
+    app.connect("doctree-resolved", _link_pictures)
     app.connect("doctree-resolved", _mark_columns)
     app.connect("build-finished", _move_steps)
     app.connect("build-finished", _write_notebooks)
+    app.connect("build-finished", _write_pictures)
     app.connect("build-finished", _write_slides)
     app.connect("build-finished", _write_play)

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import nbformat
+from alternatives import pictured, words
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 INSTALL = """\
@@ -48,6 +49,24 @@ def notebook(page):
     made = new_notebook(cells=cells, metadata={"kernelspec": kernel})
     nbformat.validate(made)
     return made
+
+
+def pictures(page):
+    """Yield, for each cell of the gallery that draws, a name, a script and a notebook.
+
+    Both begin with the cells before it that draw nothing.
+    """
+    before, seen = [], {}
+    for code, draws in pictured(page):
+        if not draws:
+            before.append(code)
+            continue
+        call = re.findall(r"^(?:viz|t)\.(\w+)\(", code, re.M)[-1]
+        seen[call] = seen.get(call, 0) + 1
+        name = f"{call}-{seen[call]}"
+        script = "\n".join([*before, "import matplotlib.pyplot as plt\n", f"{code}plt.show()\n"])
+        cells = "\n".join(f"```{{code-cell}}\n{one}```\n" for one in (*before, code))
+        yield name, script, notebook(f"# {words(code)}\n\n{cells}")
 
 
 def write(page, file):
