@@ -74,7 +74,7 @@ os.environ["IPYTHONDIR"] = str(_home)
 os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # else the kernel's debugger warns
 
 
-_TELEPHONE = 350  # pixels for a table, on a window of 390
+_TELEPHONE, _COLUMN = 350, 736  # pixels for a table, on windows of 390 and 1280
 
 
 def _mathml(tex, block=True):
@@ -142,6 +142,8 @@ def _mark_columns(app, doctree, page):
             width += max(8 * word + 20, 150 if longest > 40 else 130 if longest > 20 else 0)
         if width > _TELEPHONE:
             table["classes"].append("stack")
+        if width > _COLUMN:
+            table["classes"].append("dense")
 
 
 # ------------------------------------------- figures from data, the course as notebooks, slides
