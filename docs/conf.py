@@ -155,7 +155,11 @@ def _link_notebook(app, doctree, page):
         return
     link = nodes.reference("", "notebook", refuri=f"{page.removeprefix('course/')}.ipynb")
     line = nodes.paragraph("", "", nodes.Text("This page as a "), link)
-    line += nodes.Text(", to run where you like.")
+    line += nodes.Text(", to run where you like")
+    for name, address in notebooks.runs_at(page, notebooks.source()).items():
+        line += nodes.Text(", on ")
+        line += nodes.reference("", name, refuri=address)
+    line += nodes.Text(".")
     title = next(iter(doctree.findall(nodes.title)))
     title.parent.insert(title.parent.index(title) + 1, line)
 
