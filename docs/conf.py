@@ -52,6 +52,8 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_merge_streams = True
+nb_code_prompt_show = "Show"
+nb_code_prompt_hide = "Hide"
 nb_render_markdown_format = "myst"  # of what a cell shows: tables too
 
 default_role = "py:obj"  # `x` of a docstring: a link if there is something of this name
