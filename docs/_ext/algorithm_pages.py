@@ -23,7 +23,7 @@ from lagpu.observe.step import drawing
 
 MEASURED = "h200-algorithms.json"
 _SHOWN = 12  # entries of a vector in text
-_LINES = 45  # of code
+_LINES, _LONG = 45, 25  # of code
 _STATEMENTS, _PICTURES, _RECORDED = 8, 4, 100
 _FACTS = {"source": 0, "target": 5, "sources": [0, 4], "few": [0, 4], "radius": 2, "sampled": 2}
 _RULE = re.compile(r"\n\n(\w[\w ]*)\n-+\n")
@@ -121,8 +121,9 @@ def _mask(found):
 def title(name):
     """Return the name of a function in words."""
     words = name.replace("_", " ")
-    short, *rest = words.split(" ", 1)
-    return " ".join([short.upper() if short in ("bfs", "sssp") else short.capitalize(), *rest])
+    for word in ("BFS", "SSSP", "PageRank"):
+        words = words.replace(word.lower(), word)
+    return words[0].upper() + words[1:]
 
 
 def value(x):
@@ -174,12 +175,21 @@ def code_of(row, steps):
 
 
 def _without_docstring(code):
+    """Return a function's lines without its docstring; of a long one only its loops."""
     lines = textwrap.dedent(inspect.getsource(code)).splitlines()
     function = ast.parse("\n".join(lines)).body[0]
-    if isinstance(function, ast.FunctionDef) and ast.get_docstring(function):
-        first = function.body[0]
-        del lines[first.lineno - 1 : first.end_lineno]
-    return "\n".join(lines)
+    if not isinstance(function, ast.FunctionDef):
+        return "\n".join(lines)
+    body = function.body[1:] if ast.get_docstring(function) else function.body
+    head = lines[: function.body[0].lineno - 1]
+    if len(lines) - body[0].lineno < _LONG:
+        return "\n".join([*head, *lines[body[0].lineno - 1 :]])
+    shown = [f"def {function.name}(...):", "    ..."]
+    for loop in (node for node in ast.walk(function) if isinstance(node, ast.For | ast.While)):
+        inside = lines[loop.lineno - 1 : loop.end_lineno]
+        if any("<<" in line for line in inside) and not set(inside) <= set(shown):
+            shown += [*inside, f"{' ' * loop.col_offset}..."]
+    return "\n".join(shown if len(shown) > 2 else [*head, *lines[body[0].lineno - 1 :]])
 
 
 # -------------------------------------------------------------------------------------- page

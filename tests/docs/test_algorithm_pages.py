@@ -84,7 +84,7 @@ def test_a_statement_in_the_notation_of_the_docs():
 
 def test_docstrings_as_markdown():
     assert pages.plain("``x`` of `bfs` and `A`") == "`x` of [`bfs`](bfs.md) and `A`"
-    assert [pages.title(name) for name in ("bfs_levels", "k_core")] == ["BFS levels", "K core"]
+    assert [pages.title(name) for name in ("bfs_levels", "pagerank")] == ["BFS levels", "PageRank"]
     summary, said = pages.sections(algorithms.bfs_levels)
     assert summary.startswith("Return each vertex's distance")
     assert {"Parameters", "Returns", "Raises", "Notes", "Examples"} <= set(said)
