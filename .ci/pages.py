@@ -2,10 +2,11 @@
 
 Usage: python .ci/pages.py FOLDER   (what sphinx-build wrote; without Chromium nothing is looked at)
 
-Of each page it tells what is wider than the window, words that a line break tears, pictures that
-are missing, text below 9 pixels, pictures at less than 72 % of their size, whose labels are then
-too small, cells of a table whose sentences have no room, empty items of lists, sentences that
-lack their last word, and markup that is not set.
+Of each page it reports what is wider than the window, boxes that scroll sideways and so cut what
+they hold, words that a line break tears, pictures that are missing or have no words, text below 9
+pixels, pictures on a laptop at less than 72 % of their size, whose labels are then too small, cells
+of a table whose sentences have no room, empty items of lists, sentences that lack their last word,
+and markup that is not set.
 """
 
 from __future__ import annotations
@@ -60,8 +61,15 @@ function faults(page) {
   for (const img of root.querySelectorAll("img")) {
     const name = img.src.split("/").pop();
     if (!img.naturalWidth) faults.push(`missing: ${name}`);
-    else if (img.width < 0.72 * img.naturalWidth)
+    else if (width > 500 && img.width < 0.72 * img.naturalWidth)
       faults.push(`${name} is ${img.width} of ${img.naturalWidth} pixels wide`);
+    if (img.alt.length < 15 || /[0-9a-f]{20}/.test(img.alt))
+      faults.push(`${name} has no words: ${img.alt}`);
+  }
+  for (const e of root.querySelectorAll("*")) {
+    const { scrollWidth: wide, clientWidth: room } = e;
+    if (wide > room + 1 && room && getComputedStyle(e).overflowX !== "visible")
+      faults.push(`cut: ${room} of ${wide} pixels of <${e.localName}> ${e.textContent.trim()}`);
   }
   return faults;
 }
@@ -113,7 +121,7 @@ def main(folder: Path) -> int:
         for k in range(0, len(pages), AT_ONCE):
             for page, faults in seen(browser, folder, pages[k : k + AT_ONCE], width).items():
                 for line in faults:
-                    print(f"{page} at {width} pixels: {line}")
+                    print(f"{page} at {width} pixels: {line[:160]}")
                 wrong += bool(faults)
     print(f"{len(pages)} pages looked at, at {' and '.join(map(str, WIDTHS))} pixels")
     return int(wrong > 0)

@@ -1,6 +1,7 @@
 """How Sphinx builds these pages: ``sphinx-build -W docs docs/_build`` with the group ``docs``."""
 
 import atexit
+import html
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import matplotlib
+import nbformat
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.addnodes import pending_xref
@@ -17,11 +19,13 @@ from sphinx.writers.html5 import HTML5Translator
 import lagpu
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+import algorithm_pages
 import alternatives
 import figures
 import notebooks
 import reports
 import slides
+from alternatives import pictured
 
 project = "lagpu"
 author = "The lagpu authors"
@@ -48,6 +52,8 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_merge_streams = True
+nb_code_prompt_show = "Show"
+nb_code_prompt_hide = "Hide"
 nb_render_markdown_format = "myst"  # of what a cell shows: tables too
 
 default_role = "py:obj"  # `x` of a docstring: a link if there is something of this name
@@ -70,6 +76,9 @@ os.environ["IPYTHONDIR"] = str(_home)
 os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # else the kernel's debugger warns
 
 
+_TELEPHONE, _COLUMN = 350, 736  # pixels for a table, on windows of 390 and 1280
+
+
 def _mathml(tex, block=True):
     return tex2mathml(tex, as_block=block)
 
@@ -83,6 +92,13 @@ class Translator(HTML5Translator):
     """Let code within text break after a bracket, a slash or a longer name too, not in words."""
 
     words_and_spaces = re.compile(r"[^ \n]+?\w(?:\((?=[^)])|/(?=\w)|\.(?=[a-z_]{5}))|[^ \n]+| +|\n")
+
+    def visit_entry(self, node):
+        begin = len(self.body)
+        super().visit_entry(node)
+        if "label" in node:
+            label = html.escape(node["label"])
+            self.body[begin] = self.body[begin].replace("<td", f'<td data-label="{label}"', 1)
 
     def visit_Text(self, node):
         begin = len(self.body)
@@ -109,14 +125,27 @@ def _describe_pictures(app, doctree):
 
 
 def _mark_columns(app, doctree, page):
-    """Let a table's columns of sentences or phrases have a class, which keeps them wide."""
-    for group in doctree.findall(nodes.tgroup):
+    """Give a table's columns of sentences or phrases a class, which keeps them wide.
+
+    A table that is wider than a telephone is stacked there, each cell with its column's heading.
+    """
+    for table in doctree.findall(nodes.table):
+        group = next(iter(table.findall(nodes.tgroup)))
         rows = [list(row.findall(nodes.entry)) for row in group.findall(nodes.row)]
+        width = 0
         for column in zip(*rows, strict=False):
-            longest = max(len(entry.astext()) for entry in column)
-            if longest > 20:
-                for entry in column:
-                    entry["classes"].append("sentences" if longest > 40 else "phrases")
+            texts = [entry.astext() for entry in column]
+            longest = max(map(len, texts))
+            for entry in column if longest > 20 else ():
+                entry["classes"].append("sentences" if longest > 40 else "phrases")
+            for entry in column[1:]:
+                entry["label"] = texts[0]
+            word = max(len(word) for text in texts for word in [*text.split(), ""])
+            width += max(8 * word + 20, 150 if longest > 40 else 130 if longest > 20 else 0)
+        if width > _TELEPHONE:
+            table["classes"].append("stack")
+        if width > _COLUMN:
+            table["classes"].append("dense")
 
 
 # ------------------------------------------- figures from data, the course as notebooks, slides
@@ -128,9 +157,39 @@ def _link_notebook(app, doctree, page):
         return
     link = nodes.reference("", "notebook", refuri=f"{page.removeprefix('course/')}.ipynb")
     line = nodes.paragraph("", "", nodes.Text("This page as a "), link)
-    line += nodes.Text(", to run where you like.")
+    line += nodes.Text(", to run where you like")
+    for name, address in notebooks.runs_at(page, notebooks.source()).items():
+        line += nodes.Text(", on ")
+        line += nodes.reference("", name, refuri=address)
+    line += nodes.Text(".")
     title = next(iter(doctree.findall(nodes.title)))
     title.parent.insert(title.parent.index(title) + 1, line)
+
+
+def _link_pictures(app, doctree, page):
+    """Let each picture of the gallery have links to its script and its notebook."""
+    if page != "gallery":
+        return
+    text = Path(app.env.doc2path(page)).read_text("utf-8")
+    cells = [n for n in doctree.findall(nodes.container) if n.get("nb_element") == "cell_code"]
+    drawing = [c for c, (_, draws) in zip(cells, pictured(text), strict=True) if draws]
+    for cell, (name, *_) in zip(drawing, notebooks.pictures(text), strict=True):
+        line = nodes.paragraph("", "", classes=["files"])
+        for kind, ending in (("script", "py"), ("notebook", "ipynb")):
+            line += nodes.reference("", kind, refuri=f"gallery/{name}.{ending}")
+            line += nodes.Text(" ")
+        cell += line
+
+
+def _write_pictures(app, error):
+    """Write the scripts and notebooks of the gallery."""
+    if error is None and app.builder.format == "html":
+        folder = Path(app.outdir, "gallery")
+        folder.mkdir(exist_ok=True)
+        text = Path(app.srcdir, "gallery.md").read_text("utf-8")
+        for name, script, made in notebooks.pictures(text):
+            (folder / f"{name}.py").write_text(script, "utf-8")
+            nbformat.write(made, folder / f"{name}.ipynb")
 
 
 NOTEBOOK = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n\n"
@@ -151,6 +210,23 @@ def _put_data(app, page, source):
         app.env.note_dependency(str(file))
 
 
+def _algorithms(app):
+    return Path(app.srcdir, "algorithms")
+
+
+def _write_algorithms(app):
+    """Write the pages of the algorithms, which are there while Sphinx runs."""
+    algorithm_pages.write(_algorithms(app))
+
+
+def _move_steps(app, error):
+    """Put the step pages beside the pages of the algorithms, and remove what was written."""
+    if error is None and app.builder.format == "html":
+        for file in _algorithms(app).glob("*.html"):
+            shutil.copy(file, Path(app.outdir, "algorithms"))
+    shutil.rmtree(_algorithms(app), ignore_errors=True)
+
+
 def _write_notebooks(app, error):
     if error is None and app.builder.format == "html":
         for page in sorted(Path(app.srcdir, "course").glob("*.md")):
@@ -167,15 +243,28 @@ def _write_slides(app, error):
         file.write_text(made, "utf-8")
 
 
+def _write_play(app, error):
+    """Write the page of course/03 whose reader chooses source, semiring and mask, by itself."""
+    if error is None and app.builder.format == "html":
+        page = Path(app.srcdir, "course", "03_masks.md").read_text("utf-8")
+        world = slides.world_of(page, "03_masks.md")
+        world["runs"].to_html(Path(app.outdir, "play.html"), title="A search of your choice")
+
+
 def setup(app):
     """Let formulas be MathML, and write what stands beside the pages."""
     app.set_translator("html", Translator)
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
+    app.connect("builder-inited", _write_algorithms)
     app.connect("source-read", _make_notebook)
     app.connect("source-read", _put_data)
     app.connect("doctree-read", _unlink_shapes)
     app.connect("doctree-read", _describe_pictures)
     app.connect("doctree-resolved", _link_notebook)
+    app.connect("doctree-resolved", _link_pictures)
     app.connect("doctree-resolved", _mark_columns)
+    app.connect("build-finished", _move_steps)
     app.connect("build-finished", _write_notebooks)
+    app.connect("build-finished", _write_pictures)
     app.connect("build-finished", _write_slides)
+    app.connect("build-finished", _write_play)

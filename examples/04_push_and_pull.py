@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lagpu import INT32, Vector, backends, explain, generators, loop, semiring, trace
+from lagpu import Vector, backends, explain, generators, semiring, trace
 from lagpu.algorithms import bfs_levels
 
 A = generators.kronecker(12, backend="cpu")  # a few vertices have very many edges
@@ -54,24 +54,6 @@ with trace(fuse=False) as traced:  # each level's product by itself, as the plan
 for row in traced.rows:
     if row.method == "mxv":
         print(f"level {row.level}: {row.nvals_in:5} -> {row.kernel:11} {row.reason}")
-
-
-def search(A, source, policy):
-    """Return levels; `policy` chooses the direction of each product."""
-    levels = Vector(INT32, A.nrows, like=A)
-    frontier = Vector.from_coo([source], [True], size=A.nrows, like=A)
-    for depth in loop(until_empty=frontier):
-        levels(frontier.S) << depth
-        frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ A, policy=policy)
-    return levels
-
-
-if has_sim:  # cpu has two of these policies, and push and pull
-    for policy in ("density", "bfs2d", "beamer", "hiragushi", "auto"):
-        with trace() as traced:
-            assert search(B, SOURCE, policy).isequal(found)
-        looked_at = [row.edges for row in traced.rows if row.method == "mxv"]
-        print(f"{policy:10} {sum(looked_at):8,} entries, by level {looked_at}")
 
 if has_sim:
     for kernel in ("push_edge", "push_queue", "pull_scalar", "pull_bitmap"):

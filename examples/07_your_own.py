@@ -18,7 +18,6 @@ from lagpu import (
     monoid,
     semiring,
     steps,
-    trace,
 )
 from lagpu.algorithms import bfs
 from lagpu.errors import CheckFailed
@@ -69,15 +68,6 @@ with steps() as s:
     components(small)
 
 print(s[0])  # s.to_html("components.html") writes a page of all steps
-
-with trace() as traced:
-    components(there)
-
-products = [row for row in traced.rows if row.method == "mxv"]
-print(len(products), "products, the first three of them:")
-for row in products[:3]:
-    print(row.formula)
-    print(f"    {row.nvals_in} entries in, {row.kernel}, {row.reason}")
 
 works = Matrix.from_coo(
     [0, 0, 1, 2, 2, 3, 4],

@@ -58,27 +58,3 @@ begin[0] = 0
 for _ in loop(until_unchanged=begin):
     begin(accum=binary.max) << semiring.max_plus(begin @ plan)
 print(begin.to_dense())
-
-# 8. PageRank
-n = town.nrows
-degree = town.reduce_rowwise("plus").new(FP64)
-rank = Vector(FP64, n, like=town)
-rank << 1 / n
-for _ in loop(times=50):
-    share = rank.ewise_mult(degree, binary.truediv).new()
-    moved = semiring.plus_first(share @ town).new()
-    rank << 0.15 / n
-    rank(accum=binary.plus) << moved.apply("times", 0.85)
-print("in all ", round(rank.reduce("plus").new().value, 3))
-print("most at", rank.to_dense().argmax())
-
-# 9. A semiring by hand
-roads = Matrix.from_coo(*A.to_coo()[:2], np.arange(1.0, 10.0), nrows=7, ncols=7)
-q = Vector.from_coo([1, 2], [3.0, 1.0], size=7, like=roads)
-found = {}
-for i, x in zip(*q.to_coo()):
-    for row, col, length in zip(*roads.to_coo()):
-        if row == i:
-            found[int(col)] = min(found.get(int(col), np.inf), x + length)
-by_hand = Vector.from_coo(list(found), list(found.values()), size=7, like=roads)
-print(by_hand.isequal(semiring.min_plus(q @ roads).new()))

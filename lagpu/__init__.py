@@ -21,7 +21,7 @@ from lagpu.dtypes import BOOL, FP32, FP64, INT32, INT64, UINT32, UINT64
 from lagpu.loops.loop import eager, fused, loop, sweep
 from lagpu.observe.explain import explain
 from lagpu.observe.ranges import ranges
-from lagpu.observe.step import step, steps
+from lagpu.observe.step import explore, step, steps
 from lagpu.observe.trace import trace
 from lagpu.versions import __version__ as __version__
 
@@ -43,6 +43,7 @@ __all__ = [
     "eager",
     "errors",
     "explain",
+    "explore",
     "fused",
     "grid",
     "indexunary",

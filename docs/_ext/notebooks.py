@@ -1,20 +1,27 @@
 """A page of the course as a Jupyter notebook, which runs by itself wherever lagpu can be installed.
 
 Its cells are those of the page; what only Sphinx understands becomes plain Markdown.
+
+Usage: python docs/_ext/notebooks.py FOLDER   (writes the notebooks of the course)
 """
 
 import re
+import sys
+import tomllib
 from pathlib import Path
 
 import nbformat
+from alternatives import pictured, words
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 INSTALL = """\
-# On a machine without lagpu. Until an index has it, name a clone: %pip install "CLONE[teach]"
+# On a machine without lagpu: the address or the folder of a clone.
+CLONE = "{clone}"
 from importlib.util import find_spec
 
 if not (find_spec("lagpu") and find_spec("matplotlib")):
-    %pip install -q "lagpu[teach]"\
+    %pip install -q "lagpu[teach] @ {{CLONE}}"\
 """
 SOLUTION = "# @title Solution {}\n"  # Colab hides the code below such a line
 
@@ -25,10 +32,33 @@ _MATH = re.compile(r"^```\{math\}\n(.*?)^```$", re.M | re.S)
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)#]*)(#[^)]*)?\)")
 
 
-def notebook(page):
+def source(project=PROJECT):
+    """Return the address of the repository, from ``[project.urls]``; empty if it has none."""
+    table = tomllib.loads(project.read_text("utf-8"))["project"].get("urls", {})
+    return table.get("Source", "").rstrip("/")
+
+
+def runs_at(page, address):
+    """Return {name: address} of services that run a page of the course; ``course/01_bfs_by_hand``.
+
+    Binder builds the repository by ``.binder``; Colab reads the notebook that is published.
+    """
+    repository = address.removeprefix("https://github.com/")
+    if repository == address:
+        return {}
+    return {
+        "Binder": f"https://mybinder.org/v2/gh/{repository}/HEAD?urlpath=lab/tree/{page}.ipynb",
+        "Colab": "https://colab.research.google.com/github/"
+        f"{repository}/blob/gh-pages/{page}.ipynb",
+    }
+
+
+def notebook(page, address=None):
     """Return the notebook of a page's text: MyST Markdown with code cells."""
+    address = source() if address is None else address
+    install = INSTALL.format(clone=f"git+{address}" if address else "file:///home/me/lagpu")
     page = _PICTURE.sub("", _HEAD.sub("", page))
-    cells, at, solutions = [new_code_cell(INSTALL)], 0, 0
+    cells, at, solutions = [new_code_cell(install)], 0, 0
     for found in _CELL.finditer(page):
         cells.append(new_markdown_cell(_plain(page[at : found.start()])))
         tags, code = (found[1] or "").split(", ") if found[1] else [], found[2].rstrip("\n")
@@ -50,6 +80,24 @@ def notebook(page):
     return made
 
 
+def pictures(page):
+    """Yield, for each cell of the gallery that draws, a name, a script and a notebook.
+
+    Both begin with the cells before it that draw nothing.
+    """
+    before, seen = [], {}
+    for code, draws in pictured(page):
+        if not draws:
+            before.append(code)
+            continue
+        call = re.findall(r"^(?:viz|t)\.(\w+)\(", code, re.M)[-1]
+        seen[call] = seen.get(call, 0) + 1
+        name = f"{call}-{seen[call]}"
+        script = "\n".join([*before, "import matplotlib.pyplot as plt\n", f"{code}plt.show()\n"])
+        cells = "\n".join(f"```{{code-cell}}\n{one}```\n" for one in (*before, code))
+        yield name, script, notebook(f"# {words(code)}\n\n{cells}")
+
+
 def write(page, file):
     """Write the notebook of the file `page`."""
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -68,3 +116,8 @@ def _linked(found):
     if "/" in target or not target:  # to another page, or within this one
         return label
     return f"[{label}]({target.removesuffix('.md')}.ipynb{part})"
+
+
+if __name__ == "__main__":
+    for chapter in sorted((PROJECT.parent / "docs" / "course").glob("*.md")):
+        write(chapter, Path(sys.argv[1], f"{chapter.stem}.ipynb"))

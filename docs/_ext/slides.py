@@ -22,7 +22,7 @@ from pygments.lexers import PythonLexer
 
 _CELL = re.compile(r"(?::tags: \[(.*?)\]\n)?(.*)", re.S)
 _STYLE = {"svg.fonttype": "none", "font.size": 10.5}
-_WIDE = 60  # characters of a line of code that fits beside a picture
+_WIDE = 42  # characters of a line of code that fits beside a picture
 
 
 def slides(text, title, formula):
@@ -86,6 +86,14 @@ def _section(number, slide, world, formula):
         f'<section id="s{number}" class="slide{sort}">{heading}</h1>'
         f'{"".join(above)}<div class="body">{words}{pictures}</div></section>\n'
     )
+
+
+def world_of(page, file):
+    """Run the cells of a page of the course; return what they define."""
+    world = {"__name__": "page"}
+    for k, code in enumerate(re.findall(r"^```\{code-cell\}\n(.*?)^```$", page, re.M | re.S)):
+        _ran(_CELL.fullmatch(code)[2], world, f"{file}, cell {k + 1}")
+    return world
 
 
 def _coloured(code, *_):

@@ -19,10 +19,10 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 SAYS = {
     "01_bfs_by_hand.py": ["level 1: 34 modules", "613 of 628 modules", "2 imports away"],
     "02_semirings.py": ["[1 2 1 2 1 2 0]", "{0: 0.0, 1: 7.0, 2: 2.0, 3: 6.0, 4: 5.0, 5: 7.0}"],
-    "03_masks.py": ["~levels.S [0 1 2 3]", "~levels.V [2 1 2 3]", "town 2 None"],
+    "03_masks.py": ["~levels.S [0 1 2 3]", "~levels.V [2 1 2 3]", "town 2 None", "84 runs; 9 "],
     "04_push_and_pull.py": [
         "push 96,868, pull 56,422, the better at each level 5,358",
-        "entries, by level",
+        "pull_bitmap 341 neighbours",
     ],
     "05_gpu_kernels.py": ["True 341 neighbours", "grid search: "],
     "06_cross_checking.py": [
@@ -36,6 +36,7 @@ SAYS = {
         "[1.    0.81  0.45  0.656 0.401 0.357]",
         "holds: the source has level 0",
     ],
+    "09_five_papers.py": ["alpha 1        ..^^.", "threshold 0.1  ..^^^", "agrees: True"],
     "08_exercises.py": ["at most 12 blocks", "[ 0.  2.  2.  7. 10.]", "[3 4 5]"],
 }
 

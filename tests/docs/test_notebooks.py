@@ -35,7 +35,7 @@ def test_a_notebook_holds_the_cells_of_its_page(page, notebooks):
     text = page.read_text("utf-8")
     made = notebooks.notebook(text)
     install, *cells = sources(made, "code")
-    assert '%pip install -q "lagpu[teach]"' in install
+    assert '%pip install -q "lagpu[teach] @ {CLONE}"' in install
     pattern = r"^```\{code-cell\}\n(?::tags: .*?\n)?(.*?)^```$"
     assert [re.sub(r"\A# @title.*\n", "", cell) for cell in cells] == [
         code.rstrip("\n") for code in re.findall(pattern, text, re.M | re.S)

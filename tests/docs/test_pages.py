@@ -27,12 +27,21 @@ def test_what_is_wrong_with_a_page_is_reported(look, tmp_path, capsys):
     word = "betweenness_centrality"
     (tmp_path / "wrong.html").write_text(
         f"{HEAD}<div style='width:999px'>wide</div><p style='font-size:5px'>tiny</p>"
-        f"<p style='width:4em;overflow-wrap:anywhere'>{word}</p><img src='none.svg'>",
+        f"<p style='width:4em;overflow-wrap:anywhere'>{word}</p><img src='none.svg'>"
+        f"<div style='overflow-x:auto;width:90px'><pre>{'long code ' * 9}</pre></div>"
+        f"<img src='p.svg' alt='../{'0123456789abcdef' * 4}.svg'>",
         "utf-8",
     )
     assert look(tmp_path) == 1
     reported = capsys.readouterr().out
-    for fault in ("at 390 pixels: is ", "small: tiny", f"torn: {word}", "missing: none.svg"):
+    for fault in (
+        "at 390 pixels: is ",
+        "small: tiny",
+        f"torn: {word}",
+        "missing: none.svg",
+        "cut: 90 of ",
+        "p.svg has no words: ../0123456789",
+    ):
         assert fault in reported
     assert "good.html" not in reported
     assert not list(tmp_path.glob(".look*"))

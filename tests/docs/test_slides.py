@@ -71,17 +71,17 @@ def test_the_file_needs_no_other_and_names_no_folder(page):
 
 
 @needs_browser
-def test_pictures_keep_their_labels_on_a_telephone(page, tmp_path):
+def test_pictures_are_whole_on_a_telephone(page, tmp_path):
     script = (
         "const drawn = [...document.querySelectorAll('.pictures svg')];"
-        "const size = svg => svg.getBoundingClientRect().width / svg.width.baseVal.value;"
-        "document.title = [Math.min(...drawn.map(size)).toFixed(2),"
+        "const cut = svg => svg.getBoundingClientRect().right > innerWidth || !svg.viewBox.baseVal;"
+        "document.title = [drawn.length, drawn.filter(cut).length,"
         " document.documentElement.scrollWidth <= innerWidth].join(' ');"
     )
     dom = browse(page, tmp_path, script, "--window-size=500,900")
-    scale, fits = re.search(r"<title>(.*)</title>", dom)[1].split()
-    assert float(scale) >= 1
-    assert fits == "true"
+    drawn, cut, fits = re.search(r"<title>(.*)</title>", dom)[1].split()
+    assert int(drawn) > 10
+    assert (cut, fits) == ("0", "true")
 
 
 def test_ids_that_drawings_refer_to_are_of_one_slide_each(page):
@@ -104,3 +104,22 @@ def test_what_a_cell_shows(slides):
     assert "&lt;" in first
     assert 'class="slide exercise"' in second
     assert re.findall("<pre.*?</pre>", second) == ['<pre class="said">said</pre>']
+
+
+@needs_browser
+def test_code_is_as_large_as_text_and_each_slide_fits_a_screen(page, tmp_path):
+    script = """
+        const size = e => parseFloat(getComputedStyle(e).fontSize);
+        const slides = [...document.querySelectorAll(".slide")], tall = [];
+        slides.forEach((slide, k) => {
+            slides.forEach((other, j) => { other.hidden = j !== k; });
+            if (slide.scrollHeight > innerHeight + 1) tall.push(k + 1);
+        });
+        const less = [...document.querySelectorAll("pre")].filter(
+            pre => size(pre) < size(pre.parentElement)).length;
+        document.title = `${tall};${less};${document.querySelectorAll("pre").length}`;
+    """
+    dom = browse(page, tmp_path, script, "--window-size=1280,807")
+    tall, less, code = re.search(r"<title>(.*)</title>", dom)[1].split(";")
+    assert (tall, less) == ("", "0")
+    assert int(code) > 15

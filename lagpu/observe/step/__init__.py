@@ -1,9 +1,11 @@
-"""`step` and `steps`: a program statement by statement, with every vector after each of them."""
+"""`step`, `steps`, `explore`: a program statement by statement, with its vectors after each."""
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from types import FrameType
 from typing import Any, overload
@@ -19,16 +21,17 @@ from lagpu.dtypes import BOOL
 from lagpu.errors import DomainMismatch, InvalidValue, LimitExceeded
 from lagpu.host import source
 from lagpu.host.files import return_or_write
-from lagpu.observe.step.drawing import Masking, Multiplied, State, Step
-from lagpu.observe.step.drawing import page as page_of
+from lagpu.observe.step.drawing import Masking, Multiplied, State, Step, page_of_runs
 from lagpu.operations import Descriptor, Multiply, MultiplySelection, SelectionToMatrix, Statement
 
-__all__ = ["ENTRIES", "STATEMENTS", "Steps", "step", "steps"]
+__all__ = ["ENTRIES", "STATEMENTS", "Explored", "Steps", "explore", "step", "steps"]
 
 #: Most statements that `step` records, unless `limit` is given.
 STATEMENTS = 10_000
 #: Most entries in all recorded states together; an unchanged state is stored once.
 ENTRIES = 10_000_000
+#: Most combinations of options that `explore` runs.
+COMBINATIONS = 500
 
 
 def step(
@@ -125,13 +128,144 @@ def steps(*, limit: int = STATEMENTS) -> Steps:
     return Steps(limit)
 
 
+def explore(
+    algorithm: Callable[..., Any], /, *args: Any, **options: Mapping[str, Any] | Iterable[Any]
+) -> Explored:
+    """Record the steps of an algorithm for each combination of options, for one page.
+
+    The reader of the page chooses the options and steps, without Python: lagpu has computed all
+    results. A notebook shows the page.
+
+    Parameters
+    ----------
+    algorithm : callable
+        As for `step`.
+    *args
+        Its arguments that stay the same.
+    **options
+        The values of an argument to choose from: ``{text: value}``, or values that are shown as
+        text, such as ``source=range(7)``.
+
+    Raises
+    ------
+    DomainMismatch
+        If `algorithm` cannot be called.
+    InvalidValue
+        If there is no option, or an option has no value.
+    LimitExceeded
+        If there are more than 500 combinations.
+
+    Examples
+    --------
+    >>> from lagpu.algorithms import bfs_levels
+    >>> from lagpu.generators import path
+    >>> found = explore(bfs_levels, path(3, backend="cpu"), source=range(3))
+    >>> [len(found[source]) for source in ("0", "1", "2")]
+    [7, 5, 7]
+    >>> page = found.to_html()  # or to_html("page.html")
+    """
+    if not callable(algorithm):
+        raise DomainMismatch(
+            f"explore: {type(algorithm).__name__} cannot be called. Give a function."
+        )
+    values = {
+        name: dict(found) if isinstance(found, Mapping) else {str(x): x for x in found}
+        for name, found in options.items()
+    }
+    if not values or not all(values.values()):
+        raise InvalidValue("explore: an option has no value. Write source=range(7), or similar.")
+    count = math.prod(map(len, values.values()))
+    if count > COMBINATIONS:
+        raise LimitExceeded(
+            f"explore: {count:,} combinations > {COMBINATIONS}. Give fewer values of an option."
+        )
+    runs = {}
+    for labels in product(*values.values()):
+        given = {name: values[name][label] for name, label in zip(values, labels, strict=True)}
+        runs[labels] = Steps(what="explore")
+        with runs[labels]:
+            algorithm(*args, **given)
+    return Explored({name: tuple(found) for name, found in values.items()}, runs)
+
+
 _SHOWN = (Vector, Matrix, Scalar, SelectionMatrix)
 
 
-class Steps(Observer):
+class _Paged:
+    """What has a page, as a file and in a notebook."""
+
+    _what: str
+    _remedy: str
+
+    def _runs(self) -> tuple[dict[str, tuple[str, ...]], dict[tuple[str, ...], Steps]]:
+        """Return the values of each option, and the steps of each combination."""
+        raise NotImplementedError
+
+    def to_html(
+        self,
+        path: str | Path | None = None,
+        *,
+        title: str = "Steps",
+        facts: Mapping[str, object] | None = None,
+    ) -> str | None:
+        """Return one self-contained HTML page that shows one step at a time, and prints all.
+
+        It is written to the file `path` instead if that is given; `facts` are names and values to
+        show beside the heading, such as the name of the graph.
+
+        Raises
+        ------
+        LimitExceeded
+            If a vector or a matrix is larger than 64, or a run has more than 1000 steps.
+        InvalidValue
+            If no statement was recorded.
+        """
+        return return_or_write(path, self._page(title, facts))
+
+    def _page(self, title: str, facts: Mapping[str, object] | None = None) -> str:
+        names, runs = self._runs()
+        if not all(map(len, runs.values())):
+            raise InvalidValue(f"{self._what}: no statement ran{self._remedy}")
+        return page_of_runs(runs, title, facts, names=names, what=self._what)
+
+    def _repr_html_(self) -> str:
+        try:
+            page = text(self._page("Steps"))
+        except (LimitExceeded, InvalidValue) as error:
+            return f"<p>{text(error)}</p>"
+        look = "width:100%;height:56rem;border:1px solid #d8dee5"
+        return f'<iframe title="steps" style="{look}" srcdoc="{page}"></iframe>'
+
+
+class Explored(_Paged):
+    """The steps of an algorithm for each combination of options; see `explore`."""
+
+    _what = "explore"
+    _remedy = " in one of the runs. Give a function of lagpu's statements."
+
+    def __init__(
+        self, options: dict[str, tuple[str, ...]], runs: dict[tuple[str, ...], Steps]
+    ) -> None:
+        self._options, self._steps = options, runs
+
+    def _runs(self) -> tuple[dict[str, tuple[str, ...]], dict[tuple[str, ...], Steps]]:
+        return self._options, self._steps
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def __getitem__(self, labels: str | tuple[str, ...]) -> Steps:
+        return self._steps[(labels,) if isinstance(labels, str) else labels]
+
+    def __repr__(self) -> str:
+        return f"Explored({', '.join(self._options)}: {len(self)} combinations)"
+
+
+class Steps(_Paged, Observer):
     """The steps of the statements that ran inside ``with``, in order; see `steps`."""
 
     why_eager = "it is stepped through"
+    _remedy = " inside with. Write with lagpu.steps() as s:, and call the algorithm in its body."
 
     def __init__(self, limit: int = STATEMENTS, what: str = "steps") -> None:
         if isinstance(limit, bool) or not isinstance(limit, (int, np.integer)):
@@ -286,42 +420,8 @@ class Steps(Observer):
     def __getitem__(self, k: int | slice) -> Step | list[Step]:
         return self._steps[k]
 
-    def to_html(
-        self,
-        path: str | Path | None = None,
-        *,
-        title: str = "Steps",
-        facts: Mapping[str, object] | None = None,
-    ) -> str | None:
-        """Return one self-contained HTML page that shows one step at a time, and prints all.
-
-        It is written to the file `path` instead if that is given; `facts` are names and values to
-        show beside the heading, such as the name of the graph.
-
-        Raises
-        ------
-        LimitExceeded
-            If a vector or a matrix is larger than 64, or there are more than 1000 steps.
-        InvalidValue
-            If no statement was recorded.
-        """
-        return return_or_write(path, self._page(title, facts))
-
-    def _page(self, title: str, facts: Mapping[str, object] | None = None) -> str:
-        if not self._steps:
-            raise InvalidValue(
-                f"{self._what}: no statement ran inside with. "
-                "Write with lagpu.steps() as s:, and call the algorithm in its body."
-            )
-        return page_of(self, title, facts, what=self._what)
-
-    def _repr_html_(self) -> str:
-        try:
-            page = text(self._page("Steps"))
-        except (LimitExceeded, InvalidValue) as error:
-            return f"<p>{text(error)}</p>"
-        look = "width:100%;height:56rem;border:1px solid #d8dee5"
-        return f'<iframe title="steps" style="{look}" srcdoc="{page}"></iframe>'
+    def _runs(self) -> tuple[dict[str, tuple[str, ...]], dict[tuple[str, ...], Steps]]:
+        return {}, {(): self}
 
     def __repr__(self) -> str:
         return f"Steps({len(self)} statements)"

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import base64
+import gzip
 import inspect
+import json
 import linecache
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -175,6 +179,18 @@ class Step:
         """``level 3, file.py:line``."""
         return f"level {self.level}, {self.place}" if self.level >= 0 else self.place
 
+    @property
+    def words(self) -> str:
+        """What the drawings show, for readers who do not see them."""
+        said = f"Step {self.number}: {self.formula}."
+        A, state = self.matrices.get(self.output), self.vectors.get(self.output)
+        if state is None:
+            return said if A is None else f"{said} {self.output} has {A.nvals} entries."
+        entries = islice(state.to_dict().items(), _CELLS)
+        found = [str(k) if x is True else f"{k}: {_shown(x)}" for k, x in entries]
+        more = ", ..." * (state.nvals > _CELLS)
+        return f"{said} {self.output} has {', '.join(found) or 'no entries'}{more}."
+
     def __repr__(self) -> str:
         return "\n".join(_lines(self))
 
@@ -313,7 +329,7 @@ class _Drawing:
                 self._written(y + _GAP)
             y += layout.written * c + 2 * _GAP
         self.canvas.grow_to(0, y)
-        return self.canvas.svg(f"step {step.number}: {step.formula}")
+        return self.canvas.svg(step.words)
 
     def _label(self, name: str, shows: str, y: float, ink: str = look.INK) -> None:
         """Write the label of an object on the left, with an arrow if the statement wrote it."""
@@ -463,7 +479,7 @@ class GraphDrawing:
             caption = f"filled: {step.output}" + ("; orange edges: the product" if uses else "")
         self._vertices(canvas, step, state)
         canvas.words((_WIDTH / 2, _HEIGHT + 13), caption, 15, look.MUTED)
-        return canvas.svg(f"the graph of {self._name} after step {step.number}; {caption}")
+        return canvas.svg(f"The graph of {self._name}; {caption}. {step.words}")
 
     def _vertices(self, canvas: SvgCanvas, step: Step, state: State | None) -> None:
         """Draw the vertices, with the entries of a vector that has one for each."""
@@ -531,25 +547,42 @@ def page(
     *,
     what: str = "page",
 ) -> str:
-    """Return a page that shows one step at a time, and prints all of them.
+    """Return a page of one run; see `page_of_runs`."""
+    return page_of_runs({(): steps}, title, facts, what=what)
 
-    An error message begins with `what`. Raises `LimitExceeded` if there are more than `MOST` steps,
-    or a vector or matrix is larger than `LARGEST`.
+
+Labels = tuple[str, ...]
+
+
+def page_of_runs(
+    runs: Mapping[Labels, Iterable[Step]],
+    title: str,
+    facts: Mapping[str, object] | None = None,
+    *,
+    names: Mapping[str, Labels] | None = None,
+    what: str = "page",
+) -> str:
+    """Return a page that shows one step of a run at a time, and prints all of the first run.
+
+    A run has a label for each option of `names`, from which a reader chooses. An error message
+    begins with `what`. Raises `LimitExceeded` if a run has more than `MOST` steps, or a vector or
+    matrix is larger than `LARGEST`.
     """
-    small = []
-    for step in steps:
-        for name, state in step.vectors.items():
-            require_size(state.size, name, what)
-        for name, A in step.matrices.items():
-            require_size(max(A.shape), name, what)
-        small.append(step)
-    if len(small) > MOST:
-        raise LimitExceeded(
-            f"{what}: {len(small):,} steps > {MOST}, the most that a page shows. "
-            "Use a graph of fewer levels, or fewer iterations."
-        )
-    layout = Layout(small)
-    codes = list(dict.fromkeys(step.code for step in small if step.code is not None))
+    small = {labels: list(steps) for labels, steps in runs.items()}
+    for steps in small.values():
+        for step in steps:
+            for name, state in step.vectors.items():
+                require_size(state.size, name, what)
+            for name, A in step.matrices.items():
+                require_size(max(A.shape), name, what)
+        if len(steps) > MOST:
+            raise LimitExceeded(
+                f"{what}: {len(steps):,} steps > {MOST}, the most that a page shows. "
+                "Use a graph of fewer levels, or fewer iterations."
+            )
+    every = [step for steps in small.values() for step in steps]
+    layout = Layout(every)
+    codes = list(dict.fromkeys(step.code for step in every if step.code is not None))
     shared: dict[str, str] = {}
 
     def share(element: str) -> str:
@@ -558,26 +591,46 @@ def page(
         name = shared.setdefault(element, f"p{len(shared)}")
         return f'<use href="#{name}"/>'
 
-    graph = _graph(layout, small)
-    sections = [
-        _section(
-            step, codes, draw(step, layout, share), "" if graph is None else graph.draw(step, share)
+    graph = graph_of(layout, every)
+    sections = {
+        labels: "".join(
+            _section(
+                step,
+                codes,
+                draw(step, layout, share),
+                "" if graph is None else graph.draw(step, share),
+            )
+            for step in steps
         )
-        for step in small
-    ]
+        for labels, steps in small.items()
+    }
+    first = next(iter(small))
     return fill(
         "step.html",
         title=text(title),
         facts=text(", ".join(f"{k} {v}" for k, v in (facts or {}).items())),
-        count=str(max(len(small), 1)),
+        count=str(max(len(small[first]), 1)),
         shared="".join(f'<g id="{name}">{element}</g>' for element, name in shared.items()),
-        codes="".join(_listing(k, code, small) for k, code in enumerate(codes)),
-        steps="".join(sections),
+        codes="".join(_listing(k, code, every) for k, code in enumerate(codes)),
+        choices="".join(_choice(name, labels) for name, labels in (names or {}).items()),
+        steps=sections[first],
+        others=_packed(list(sections.values())) if len(sections) > 1 else "",
         legend=legend(),
     )
 
 
-def _graph(layout: Layout, steps: list[Step]) -> GraphDrawing | None:
+def _choice(name: str, labels: Labels) -> str:
+    options = "".join(f"<option>{text(label)}</option>" for label in labels)
+    return f"<label>{text(name)} <select>{options}</select></label>"
+
+
+def _packed(sections: list[str]) -> str:
+    """Return the steps of all runs as a script can read them: JSON, by gzip, in base 64."""
+    packed = gzip.compress(json.dumps(sections).encode(), mtime=0)
+    return base64.b64encode(packed).decode()
+
+
+def graph_of(layout: Layout, steps: list[Step]) -> GraphDrawing | None:
     """Return the drawing of the graph whose matrix the products use, if it is square."""
     name = layout.matrix or ""
     found = next((step.matrices[name] for step in steps if name in step.matrices), None)

@@ -323,7 +323,7 @@ def test_keys_and_buttons_step(page, tmp_path):
 
 
 @needs_browser
-def test_a_drawing_keeps_its_labels_and_code_its_words_on_a_telephone(tmp_path):
+def test_a_large_drawing_scrolls_and_code_wraps_on_a_telephone(tmp_path):
     def search(A):
         address = (
             "https_an_address_of_which_no_part_stands_alone_and_which_is_wider_than_telephones"
@@ -332,26 +332,35 @@ def test_a_drawing_keeps_its_labels_and_code_its_words_on_a_telephone(tmp_path):
         frontier[0] = True
         frontier << semiring.any_pair(frontier @ A)
 
-    found = list(lagpu.step(search, generators.grid2d(6, 6, backend="cpu")))
+    found = list(lagpu.step(search, generators.grid2d(8, 8, backend="cpu")))
     script = """
         const see = selector => document.querySelector(".step:not([hidden])" + selector);
         const box = see(" .state"), svg = see(" .state svg");
-        box.scrollLeft = 90;
+        box.scrollLeft = 30;
         document.getElementById("on").click();
-        const one = [...document.querySelectorAll(".code code")].filter(
-            line => line.textContent.includes("stands_alone"));
-        const word = document.createRange(), at = one[0].firstChild;
-        word.setStart(at, at.data.indexOf("https"));
-        word.setEnd(at, at.data.indexOf("telephones"));
+        const code = document.querySelector(".code");
         document.title = [
             svg.viewBox.baseVal.width > innerWidth, see(" .state").scrollLeft,
-            new Set([...word.getClientRects()].map(r => r.top)).size,
+            see(" .state").scrollWidth > see(" .state").clientWidth,
+            code.scrollWidth > code.clientWidth,
             document.documentElement.scrollWidth <= innerWidth,
             see(" .state svg").getBoundingClientRect().width / svg.viewBox.baseVal.width].join(" ");
     """
     dom = browse(drawing.page(found, "wide"), tmp_path, script, "--window-size=500,900")
-    wide, left, lines, fits, scale = re.search(r"<title>(.*)</title>", dom)[1].split()
-    assert (wide, left, lines, fits, round(float(scale), 2)) == ("true", "90", "1", "true", 1)
+    wide, left, *cut, fits, scale = re.search(r"<title>(.*)</title>", dom)[1].split()
+    assert (wide, left, cut, fits) == ("true", "30", ["true", "false"], "true")
+    assert round(float(scale), 2) == 0.6
+
+
+@needs_browser
+def test_a_small_drawing_fits_a_telephone(tmp_path):
+    found = list(lagpu.step(algorithms.bfs_levels, generators.path(10, backend="cpu"), 0))
+    script = """
+        const boxes = [...document.querySelectorAll(".step:not([hidden]) > div")];
+        document.title = [innerWidth, ...boxes.map(box => box.scrollWidth - box.clientWidth)];
+    """
+    dom = browse(drawing.page(found, "small"), tmp_path, script, "--window-size=500,900")
+    assert re.search(r"<title>(.*)</title>", dom)[1] == "500,0,0"
 
 
 def test_text_on_a_page_is_escaped(backend):

@@ -215,7 +215,7 @@ def test_the_bars_of_many_levels_keep_their_labels_on_a_telephone(tmp_path):
     )
     dom = browse(t.to_html(), tmp_path, script, "--window-size=500,900")
     scale, fits = re.search(r"<title>(.*)</title>", dom)[1].split()
-    assert (round(float(scale), 2), fits) == (1, "true")
+    assert (round(float(scale), 2), fits) == (0.6, "true")
 
 
 # ----------------------------------------------------------------------------------- plots

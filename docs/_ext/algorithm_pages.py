@@ -1,0 +1,381 @@
+"""A page for each algorithm of `lagpu.catalog`, made of docstring, source, steps and data.
+
+The pages are files of ``docs/algorithms`` while Sphinx runs. A new row of the catalog has its page.
+"""
+
+import ast
+import inspect
+import json
+import re
+import shutil
+import textwrap
+from contextlib import suppress
+from types import SimpleNamespace
+
+import figures
+import numpy as np
+
+import lagpu
+from lagpu import Matrix, Vector, algorithms, catalog, generators
+from lagpu.errors import LagpuError, LimitExceeded
+from lagpu.host.display import short
+from lagpu.observe.step import drawing
+
+MEASURED = "h200-algorithms.json"
+_SHOWN = 12  # entries of a vector in text
+_LINES, _LONG = 45, 25  # of code
+_STATEMENTS, _PICTURES, _RECORDED = 8, 4, 100
+_FACTS = {"source": 0, "target": 5, "sources": [0, 4], "few": [0, 4], "radius": 2, "sampled": 2}
+_RULE = re.compile(r"\n\n(\w[\w ]*)\n-+\n")
+_QUOTED = re.compile(r"``(.+?)``|`([^`]+)`", re.S)
+
+
+# ------------------------------------------------------------------------------------ graphs
+
+
+def small(kind, without=None):
+    """Return a graph of seven vertices of a kind of the catalog, `without` one of its edges."""
+    if kind == "undirected":
+        edges = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (3, 4), (4, 5), (4, 6)]
+    else:
+        edges = [(0, 1), (0, 2), (1, 3), (2, 3), (2, 4), (3, 5), (4, 5), (5, 1), (6, 0)]
+    lengths = dict(zip(edges, [7.0, 2.0, 1.0, 4.0, 3.5, 1.0, 6.0, 1.0, 5.0], strict=False))
+    if kind == "acyclic":
+        edges.remove((5, 1))
+    edges = [edge for edge in edges if edge != without]
+    values = [lengths[edge] for edge in edges] if kind in ("weighted", "FP32") else True
+    rows, cols = (list(ends) for ends in zip(*edges, strict=True))
+    if kind == "undirected":
+        rows, cols = rows + cols, cols + rows
+    return Matrix.from_coo(rows, cols, values, nrows=7, ncols=7, name="A", backend="cpu")
+
+
+def larger(kind, slow):
+    """Yield names and graphs, each kind of graph in two sizes, or one."""
+    for small_one in (True, False)[: 1 if slow else 2]:
+        scale, side = (6, 8) if small_one else (8, 16)
+        yield f"kron:{scale}", _as(kind, _connected(generators.kronecker(scale, backend="cpu")))
+        yield f"grid:{side}x{side}", _as(kind, generators.grid2d(side, side, backend="cpu"))
+
+
+def _connected(A):
+    parts = algorithms.connected_components(A).to_dense()
+    inside = np.flatnonzero(parts == np.bincount(parts).argmax())
+    return A[inside, inside].new()
+
+
+def _as(kind, A):
+    if kind == "acyclic":
+        return A.select("triu", 1).new()
+    if kind in ("weighted", "FP32"):
+        rows, cols, _ = A.to_coo()
+        lengths = 1.0 + (7 * np.minimum(rows, cols) + 11 * np.maximum(rows, cols)) % 10
+        return Matrix.from_coo(rows, cols, lengths, nrows=A.nrows, ncols=A.ncols, backend="cpu")
+    return A
+
+
+def run(row, A, **facts):
+    """Return the result of an algorithm, with the arguments of the small graph or others."""
+    return row.run(A, SimpleNamespace(**(_FACTS | facts), vertices=A.nrows))
+
+
+# ------------------------------------------------------------------------------------- words
+
+
+def sections(function):
+    """Return the summary of a docstring, and its sections by name."""
+    summary, *rest = _RULE.split("\n\n" + inspect.cleandoc(function.__doc__))
+    return summary.strip(), dict(zip(rest[::2], rest[1::2], strict=True))
+
+
+def plain(text):
+    """Return the text of a docstring as Markdown; the names of algorithms become links."""
+
+    def quoted(found):
+        code, name = found.groups()
+        if code:
+            return f"`{code}`"
+        return f"[`{name}`]({name}.md)" if name in algorithms.__all__ else f"`{name}`"
+
+    return _QUOTED.sub(quoted, text)
+
+
+def formula(step):
+    """Return a statement in the notation of the docs: ``q⟨¬s(v), r⟩ = q any.pair A``."""
+    left, right = step.formula.split(" << ", 1)
+    if re.fullmatch(r"-?[\d.e+-]+|True|False", right) and "<<" in step.source:
+        right = step.source.split("<<", 1)[1].strip()  # the counter, not its value
+    sign = re.search(r"accum=binary\.(\w+)", left)
+    left = re.sub(r", accum=[\w.]+|accum=[\w.]+,? ?", "", left).replace("()", "")
+    left = re.sub(r"\((~?)([\w ()]+)\.([SV])(?:, (replace))?\)$", _mask, left)
+    right = re.sub(r" ([a-z]+)_([a-z]+) ", r" \1.\2 ", right)
+    return f"{left} {sign[1] if sign else ''}= {right}"
+
+
+def _mask(found):
+    complement, name, structure, replaced = found.groups()
+    mask = f"s({name})" if structure == "S" else name
+    return f"⟨{'¬' * bool(complement)}{mask}{', r' * bool(replaced)}⟩"
+
+
+def title(name):
+    """Return the name of a function in words."""
+    words = name.replace("_", " ")
+    for word in ("BFS", "SSSP", "PageRank"):
+        words = words.replace(word.lower(), word)
+    return words[0].upper() + words[1:]
+
+
+def value(x):
+    """Return a result in words."""
+    if isinstance(x, Vector):
+        return entries(dict(zip(*(part.tolist() for part in x.to_coo()), strict=True)))
+    if isinstance(x, Matrix):
+        rows, cols, values = (part.tolist() for part in x.to_coo())
+        return entries(dict(zip(zip(rows, cols, strict=True), values, strict=True)))
+    if isinstance(x, tuple):
+        return "; ".join(value(part) for part in x)
+    return str(x) if isinstance(x, list | bool) or x is None else short(x)
+
+
+def entries(found):
+    """Return the entries of a dictionary in words."""
+    listed = [f"{k}: {_number(v)}" for k, v in list(found.items())[:_SHOWN]]
+    more = f", ... {len(found) - _SHOWN} more" * (len(found) > _SHOWN)
+    return "{" + ", ".join(listed) + more + "}"
+
+
+def _number(x):
+    return f"{x:.4g}" if isinstance(x, float) else str(int(x) if isinstance(x, bool) else x)
+
+
+# -------------------------------------------------------------------------------------- code
+
+
+def code_of(row, steps):
+    """Return the function and those that it calls in its file, and the algorithms that it calls.
+
+    Those with most statements of loops and products come first, as far as there is room.
+    """
+    public = getattr(algorithms, row.name).__code__
+    counted = {}
+    for step in steps:
+        if step.code is not None:
+            weight = 20 if step.product is not None or step.level >= 0 else 1
+            counted[step.code] = counted.get(step.code, 0) + weight
+    counted.pop(public, None)
+    called = {*public.co_names, *(code.co_name for code in counted)} & {*algorithms.__all__}
+    shown = [_without_docstring(public)]
+    for code in sorted(counted, key=counted.get, reverse=True):
+        if code.co_name not in called and code.co_filename == public.co_filename:
+            text = _without_docstring(code)
+            if sum(map(len, map(str.splitlines, [*shown, text]))) <= _LINES:
+                shown.append(text)
+    return "\n\n".join(shown), called
+
+
+def _without_docstring(code):
+    """Return a function's lines without its docstring; of a long one only its loops."""
+    lines = textwrap.dedent(inspect.getsource(code)).splitlines()
+    function = ast.parse("\n".join(lines)).body[0]
+    if not isinstance(function, ast.FunctionDef):
+        return "\n".join(lines)
+    body = function.body[1:] if ast.get_docstring(function) else function.body
+    head = lines[: function.body[0].lineno - 1]
+    if len(lines) - body[0].lineno < _LONG:
+        return "\n".join([*head, *lines[body[0].lineno - 1 :]])
+    shown = [f"def {function.name}(...):", "    ..."]
+    for loop in (node for node in ast.walk(function) if isinstance(node, ast.For | ast.While)):
+        inside = lines[loop.lineno - 1 : loop.end_lineno]
+        if any("<<" in line for line in inside) and not set(inside) <= set(shown):
+            shown += [*inside, f"{' ' * loop.col_offset}..."]
+    return "\n".join(shown if len(shown) > 2 else [*head, *lines[body[0].lineno - 1 :]])
+
+
+# -------------------------------------------------------------------------------------- page
+
+
+def markdown(row, folder, measured):
+    """Return the page of an algorithm, and write its pictures and its step page to `folder`."""
+    function = getattr(algorithms, row.name)
+    summary, said = sections(function)
+    A = small(row.graph)
+    result = run(row, A)
+    with suppress(LimitExceeded), lagpu.steps(limit=_RECORDED) as steps:
+        run(row, A)
+    lines = [
+        f"# {title(row.name)}\n",
+        f"{{py:obj}}`lagpu.algorithms.{row.name}`: {plain(summary)}\n",
+        *_formulas(row, steps),
+        *_code(row, steps),
+        *_pictures(row, steps, folder, value(result)),
+        *_cost(row, said),
+        *_speed(row, measured),
+        *_exercises(row, steps, result),
+        *_others(row),
+    ]
+    if len(steps):
+        shown = steps
+        if "source" in row.given:
+            shown = lagpu.explore(lambda source: run(row, A, source=source), source=range(A.nrows))
+        shown.to_html(folder / f"{row.name}-steps.html", title=title(row.name))
+    return "\n".join(lines)
+
+
+def _formulas(row, steps):
+    """Yield the statements of the loop, or of the products without a loop, each once."""
+    found = {}
+    for step in _best(row, steps, lambda step: step.level >= 0):
+        found.setdefault((step.code, step.line), formula(step))
+    if found:
+        listed = list(dict.fromkeys(found.values()))[:_STATEMENTS]
+        yield "## Formula\n\n```text\n" + "\n".join(listed) + "\n```\n"
+        yield "The [notation](../notation.md): s(v) is where v has entries, r clears the rest.\n"
+
+
+def _code(row, steps):
+    code, called = code_of(row, steps)
+    yield f"## Code\n\n```python\n{code}\n```\n"
+    links = [f"[`{name}`]({name}.md)" for name in sorted(called - {row.name})]
+    if links:
+        yield f"It calls {', '.join(links)}.\n"
+
+
+def _best(row, steps, good):
+    """Return the good steps of the function itself, or those of all, or all steps."""
+    code = getattr(algorithms, row.name).__code__
+    found = [step for step in steps if good(step)]
+    return [step for step in found if step.code is code] or found or list(steps)
+
+
+def _pictures(row, steps, folder, result):
+    """Yield some steps with their pictures, which are written to `folder`."""
+    yield "## Steps\n"
+    arguments = ", ".join(f"{name} {_FACTS[name]}" for name in row.given)
+    yield f"On a graph of seven vertices{', ' * bool(arguments)}{arguments}:\n"
+    layout = drawing.Layout(steps)
+    graph = drawing.graph_of(layout, list(steps))
+    chosen = _best(row, steps, lambda step: step.product is not None)
+    chosen = [chosen[k] for k in np.unique(np.linspace(0, len(chosen) - 1, _PICTURES).astype(int))]
+    yield "::::{container} steps"
+    for step in chosen if len(steps) else ():
+        drawn = graph.draw(step) if graph and step.output in step.vectors else ""
+        made = drawn or drawing.draw(step)
+        file = folder / f"{row.name}-{step.number}.svg"
+        file.write_text(made.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
+        level = f", level {step.level}" if step.level >= 0 else ""
+        yield f":::{{figure}} {file.name}\n:alt: {step.words}\n"
+        yield f"Step {step.number}{level}: `{step.formula}`\n:::"
+    yield "::::\n"
+    yield f"The result: `{result}`.\n"
+    if len(steps):
+        which = "the first" if len(steps) == _RECORDED else "all"
+        source = " Each vertex can be the source." if "source" in row.given else ""
+        link = f'<a href="{row.name}-steps.html">Step through {which} {len(steps)} statements.</a>'
+        yield f"{link}{source}\n"
+
+
+def _cost(row, said):
+    yield "## Cost\n"
+    if "Notes" in said:
+        yield plain(said["Notes"]) + "\n"
+    yield "Counted on `cpu`, on grids and on the largest component of Kronecker graphs."
+    yield "*Read* are the entries that products of a vector look at:\n"
+    yield "| graph | vertices | entries | statements | products | read |"
+    yield "|---|---:|---:|---:|---:|---:|"
+    for name, A in larger(row.graph, row.slow):
+        hub = int(np.bincount(A.to_coo()[0]).argmax())
+        with lagpu.trace() as t:
+            run(row, A, source=hub, sources=[hub, 0])
+        products = [one for one in t.rows if "mxv" in one.method or "mxm" in one.method]
+        read = sum(one.edges or 0 for one in products)
+        cells = A.nrows, A.nvals, len(t.rows), len(products), read
+        yield f"| {name} | {' | '.join(f'{cell:,}' if cell else '-' for cell in cells)} |"
+    yield ""
+
+
+def _speed(row, measured):
+    names = [name for name in (row.name, *row.measured_as.split(", ")) if name in measured]
+    yield "## Speed\n"
+    if not names:
+        yield "Not measured yet; `lagpu bench` measures it.\n"
+    for name in names[:1]:
+        of = "" if name == row.name else f" of [`{name}`]({name}.md)"
+        yield f"Median milliseconds{of}, each result verified:\n"
+        table = "index=graph,options columns=system value=median_ms"
+        yield f"<!-- pivot {MEASURED} {table} where=algorithm:{name} -->\n"
+
+
+def _exercises(row, steps, result):
+    yield "## Exercises\n"
+    products = [
+        step
+        for step in _best(row, steps, lambda step: step.product is not None)
+        if step.product is not None
+        if step.output in step.before
+        and not step.vectors[step.output].same_as(step.before[step.output])
+    ]
+    if products:
+        step = products[len(products) // 2]
+        p, mask = step.product, step.mask
+        used = [p.vector, *(name for name in step.before if mask and name in mask.formula)]
+        before = "; ".join(
+            f"`{name}` is `{entries(step.before[name].to_dict())}`" for name in dict.fromkeys(used)
+        )
+        yield f"1. Before step {step.number} {before}. What does `{step.formula}` write?\n"
+        after = entries(step.vectors[step.output].to_dict())
+        yield _solution(f"{step.output} is {after}.")
+    found = _changed(row, value(result))
+    if found:
+        (i, j), other = found
+        number = 1 + bool(products)
+        yield f"{number}. Take away the edge from {i} to {j}. What changes in the result?\n"
+        yield _solution(f"Before: {value(result)}. Then: {other}.")
+
+
+def _changed(row, before):
+    """Return an edge without which the result is another one, and that result."""
+    A = small(row.graph)
+    for edge in zip(*(part.tolist() for part in A.to_coo()[:2]), strict=True):
+        try:
+            after = value(run(row, small(row.graph, edge)))
+        except LagpuError:
+            continue
+        if after != before:
+            return edge, after
+    return None
+
+
+def _solution(text):
+    shown = text.replace("&", "&amp;").replace("<", "&lt;")
+    return f"<details><summary>Solution</summary><p>{shown}</p></details>\n"
+
+
+def _others(row):
+    for topic, (question, _) in catalog.TOPICS.items():
+        names = dict.fromkeys(one.name for one in catalog.ALGORITHMS if one.topic == topic)
+        if row.name in names and len(names) > 1:
+            links = ", ".join(f"[`{name}`]({name}.md)" for name in names if name != row.name)
+            yield f"Others that answer “{question}”: {links}.\n"
+
+
+# -------------------------------------------------------------------------------------- build
+
+
+def rows():
+    """Return the first row of each algorithm."""
+    found = {}
+    for row in catalog.ALGORITHMS:
+        found.setdefault(row.name, row)
+    return found
+
+
+def write(folder, only=None):
+    """Write the pages, with their pictures, to a folder that is made for them."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    data = json.loads((figures.FOLDER / MEASURED).read_text("utf-8"))
+    measured = {one["algorithm"] for one in data["rows"]}
+    for name, row in rows().items():
+        if only is None or name in only:
+            (folder / f"{name}.md").write_text(markdown(row, folder, measured), "utf-8")

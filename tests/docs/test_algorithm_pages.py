@@ -1,0 +1,94 @@
+"""A page of an algorithm has formula, code, pictures with words, and exercises that are right."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from lagpu import algorithms, generators
+from lagpu.observe.step import step
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "docs" / "_ext"))
+import algorithm_pages as pages
+
+
+def page_of(name, folder):
+    return pages.markdown(pages.rows()[name], folder, {"bfs_levels", "triangle_count"})
+
+
+def test_every_algorithm_has_a_page():
+    assert set(algorithms.__all__) <= set(pages.rows())
+
+
+@pytest.mark.parametrize("name", ["bfs_levels", "triangle_count", "has_path", "sssp"])
+def test_a_page_has_all_parts(name, tmp_path):
+    page = page_of(name, tmp_path)
+    heads = re.findall("^## (.*)", page, re.M)
+    assert heads == ["Formula", "Code", "Steps", "Cost", "Speed", "Exercises"]
+    code = re.search(r"```python\n(.*?)```", page, re.S)[1]
+    assert code.startswith(f"def {name}(")
+    assert '"""' not in code
+    drawn = re.findall(r":::\{figure\} (\S+)\n:alt: (.*)\n", page)
+    assert 1 <= len(drawn) <= 4
+    for file, said in drawn:
+        svg = (tmp_path / file).read_text("utf-8")
+        assert svg.startswith('<svg xmlns="http://www.w3.org/2000/svg" viewBox="')
+        assert re.match(r"Step \d+: .* (<<|has)", said)
+        assert not re.search("[0-9a-f]{20}", said)
+    assert re.search(r"^\| grid:8x8 \| 64 \| 224 \| \d", page, re.M) or name == "sssp"
+    assert "{{" not in (tmp_path / f"{name}-steps.html").read_text("utf-8")
+
+
+def levels(edges, source):
+    """Return the levels of a search, by sets."""
+    found, front, depth = {}, {source}, 0
+    while front:
+        found |= dict.fromkeys(front, depth)
+        front = {v for u, v in edges if u in front} - set(found)
+        depth += 1
+    return found
+
+
+def test_the_exercises_of_bfs_levels_are_right(tmp_path):
+    page = page_of("bfs_levels", tmp_path)
+    edges = list(zip(*(part.tolist() for part in pages.small("pattern").to_coo()[:2]), strict=True))
+    i, j = map(int, re.search(r"the edge from (\d) to (\d)", page).groups())
+    before, after = (
+        {int(v): int(d) for v, d in re.findall(r"(\d): (\d)", words)}
+        for words in re.search(r"Before: (\{.*?\})\. Then: (\{.*?\})\.", page).groups()
+    )
+    assert before == levels(edges, 0)
+    assert after == levels([edge for edge in edges if edge != (i, j)], 0) != before
+    frontier, found = re.search(
+        r"`frontier` is `\{(.*?)\}`.*?frontier is \{(.*?)\}", page, re.S
+    ).groups()
+    depths = [
+        {levels(edges, 0)[int(v)] for v in re.findall(r"(\d):", x)} for x in (frontier, found)
+    ]
+    assert [len(some) for some in depths] == [1, 1]
+    assert min(depths[1]) == min(depths[0]) + 1
+
+
+def test_a_statement_in_the_notation_of_the_docs():
+    A = generators.path(3, backend="cpu")
+    found = [pages.formula(one) for one in step(algorithms.bfs_levels, A, 0)]
+    assert found[:3] == [
+        "frontier[0] = True",
+        "levels⟨s(frontier)⟩ = depth",
+        "frontier⟨¬s(levels), r⟩ = frontier any.pair A",
+    ]
+    ranks = [pages.formula(one) for one in step(algorithms.connected_components, A)]
+    assert "parents min= P min.second least" in ranks
+
+
+def test_docstrings_as_markdown():
+    assert pages.plain("``x`` of `bfs` and `A`") == "`x` of [`bfs`](bfs.md) and `A`"
+    assert [pages.title(name) for name in ("bfs_levels", "pagerank")] == ["BFS levels", "PageRank"]
+    summary, said = pages.sections(algorithms.bfs_levels)
+    assert summary.startswith("Return each vertex's distance")
+    assert {"Parameters", "Returns", "Raises", "Notes", "Examples"} <= set(said)
+    assert (
+        pages.value(algorithms.bfs_levels(generators.path(2, backend="cpu"), 0)) == "{0: 0, 1: 1}"
+    )
+    assert pages.entries(dict.fromkeys(range(14), 0.5)).endswith("11: 0.5, ... 2 more}")
