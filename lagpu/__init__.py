@@ -1,13 +1,21 @@
 """Graph search as masked sparse linear algebra: one short loop, run unchanged on CPU and GPU."""
 # ruff: noqa: E402
 
-from lagpu.host.interrupt import end_commands as _end_commands
-
-_end_commands()  # before the imports that take long
-
 import importlib as _importlib
 import sys as _sys
 from typing import Any as _Any
+
+from lagpu.host import interrupt as _interrupt
+from lagpu.versions import __version__ as __version__
+
+# Before the imports that take long.
+_interrupt.end_commands()
+if _interrupt.is_command() and _sys.argv[1:] in (["--version"], ["-V"]):
+    from lagpu.host.job import first_reports as _first_reports
+
+    with _first_reports():
+        print(f"lagpu {__version__}")
+    raise SystemExit
 
 from lagpu import errors
 from lagpu.algebra.tables import binary, indexunary, monoid, op, select, semiring, unary
@@ -23,7 +31,6 @@ from lagpu.observe.explain import explain
 from lagpu.observe.ranges import ranges
 from lagpu.observe.step import explore, step, steps
 from lagpu.observe.trace import trace
-from lagpu.versions import __version__ as __version__
 
 __all__ = [
     "BOOL",
@@ -87,7 +94,16 @@ def __getattr__(name: str) -> _Any:
         return _importlib.import_module(f"lagpu.{name}")
     if name == "exceptions":  # the name in python-graphblas
         return errors
-    raise AttributeError(f"lagpu: there is no {name!r}. {_INSTEAD.get(name, '')}".rstrip())
+    hint = _INSTEAD.get(name) or ("" if name.startswith("_") else _elsewhere(name))
+    raise AttributeError(f"lagpu: there is no {name!r}. {hint}".rstrip())
+
+
+def _elsewhere(name: str) -> str:
+    """Return which package has a name, in words."""
+    for package in ("io", "algorithms", "generators"):
+        if name in _importlib.import_module(f"lagpu.{package}").__all__:
+            return f"Write lagpu.{package}.{name}."
+    return ""
 
 
 def __dir__() -> list[str]:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
-import subprocess
-from importlib import metadata
 from pathlib import Path
 
 __version__ = "0.1.0"
@@ -22,6 +19,8 @@ _CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy")
 
 def versions() -> dict[str, str | None]:
     """Return the versions of lagpu, Python and its packages; None for a missing package."""
+    import platform  # for reports only, and slow to import
+
     found: dict[str, str | None] = {"lagpu": __version__, "python": platform.python_version()}
     found |= {name: _version(package) for name, package in _PACKAGES.items()}
     found["cupy"] = next(filter(None, map(_version, _CUPY)), None)
@@ -29,6 +28,8 @@ def versions() -> dict[str, str | None]:
 
 
 def _version(package: str) -> str | None:
+    from importlib import metadata  # slow to import
+
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -46,6 +47,8 @@ def commit() -> str | None:
     root = Path(__file__).parent.parent
     if not (root / ".git").exists():
         return None
+    import subprocess
+
     try:
         return subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],

@@ -139,7 +139,9 @@ def pytest_collection_modifyitems(items):
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
     """Let a test that fills the GPU's memory run alone; `auto` may bring any test to the GPU."""
-    with place_on_gpu(alone="filled" in getattr(item, "fixturenames", ())):
+    names = getattr(item, "fixturenames", ())
+    is_skipped = "gpu" in names and lacks_a_gpu()
+    with place_on_gpu(alone="filled" in names and not is_skipped):
         return (yield)
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from in_one import in_one
 
 import lagpu
@@ -171,9 +172,42 @@ def run(code):
 
 
 def test_import_is_light():
-    heavy = ("cupy", "graphblas", "numba", "networkx", "typer", "rich", "matplotlib")
+    heavy = ("cupy", "graphblas", "numba", "networkx", "typer", "rich", "matplotlib", "scipy")
     done = run(f"import sys, lagpu; print([m for m in {heavy!r} if m in sys.modules])")
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
+    # What else takes long is many modules: there are 56 of ours and 26 of Python's.
+    code = "import numpy, sys; n = len(sys.modules); import lagpu; print(len(sys.modules) - n)"
+    assert int(run(code).stdout) < 100
+
+
+def test_the_version_is_printed_without_the_rest(monkeypatch):
+    watched = (
+        "import atexit, runpy, sys; sys.argv = sys.orig_argv = ['lagpu', {0!r}]\n"
+        "atexit.register(lambda: print('numpy' in sys.modules, 'lagpu.core' in sys.modules))\n"
+        "import lagpu"
+    )
+    for option in ("--version", "-V"):
+        done = run(watched.format(option))
+        assert (done.returncode, done.stdout) == (0, f"lagpu {lagpu.__version__}\nFalse False\n")
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "1")
+    assert run(watched.format("-V")).stdout == "False False\n"
+    assert run(watched.format("--help")).stdout == "True True\n"
+
+
+def test_names_of_other_libraries_name_the_right_call():
+    A = lagpu.Matrix.from_coo([0], [1], nrows=2, ncols=2, backend="cpu")
+    for ask, answer in (
+        (lambda: A.to_scipy(), r"lagpu\.io\.to_scipy\(A\)"),
+        (lambda: A[0, :].new().to_numpy(), "to_dense"),
+        (lambda: lagpu.read("x.mtx"), r"Write lagpu\.io\.read\."),
+        (lambda: lagpu.pagerank(A), r"Write lagpu\.algorithms\.pagerank\."),
+        (lambda: lagpu.kronecker(3), r"Write lagpu\.generators\.kronecker\."),
+        (lambda: lagpu._read, r"there is no '_read'\.$"),
+        (lambda: lagpu.nothing, r"there is no 'nothing'\.$"),
+    ):
+        with pytest.raises(AttributeError, match=answer):
+            ask()
 
 
 def test_a_loaded_package_is_noticed():

@@ -12,7 +12,6 @@ from types import FunctionType
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-import scipy
 
 from lagpu.algebra.operators import (
     SIGNS,
@@ -339,8 +338,14 @@ def _round(x: Any) -> Any:
     return np.where(np.abs(x - whole) >= 0.5, whole + np.sign(x), whole)
 
 
+def _special() -> Any:
+    import scipy.special  # slow to import, and few programs need it
+
+    return scipy.special
+
+
 def _lgamma(x: Any) -> Any:
-    return np.where(np.isinf(x), np.inf, scipy.special.gammaln(x))
+    return np.where(np.isinf(x), np.inf, _special().gammaln(x))
 
 
 def _exponent(x: Any) -> Any:
@@ -374,8 +379,8 @@ class UnaryTable(OperatorTable[UnaryOp]):
     ceil = _function("ceil", np.ceil, "the least whole number that is not below x")
     cos = _function("cos", np.cos, "the cosine of x")
     cosh = _function("cosh", np.cosh, "the hyperbolic cosine of x")
-    erf = _function("erf", lambda x: scipy.special.erf(x), "the error function of x")
-    erfc = _function("erfc", lambda x: scipy.special.erfc(x), "1 - erf(x)")
+    erf = _function("erf", lambda x: _special().erf(x), "the error function of x")
+    erfc = _function("erfc", lambda x: _special().erfc(x), "1 - erf(x)")
     exp2 = _function("exp2", np.exp2, "2 ** x")
     expm1 = _function("expm1", np.expm1, "e ** x - 1")
     floor = _function("floor", np.floor, "the greatest whole number that is not above x")
@@ -405,7 +410,7 @@ class UnaryTable(OperatorTable[UnaryOp]):
     sinh = _function("sinh", np.sinh, "the hyperbolic sine of x")
     tan = _function("tan", np.tan, "the tangent of x")
     tanh = _function("tanh", np.tanh, "the hyperbolic tangent of x")
-    tgamma = _function("tgamma", lambda x: scipy.special.gamma(x), "Gamma(x)")
+    tgamma = _function("tgamma", lambda x: _special().gamma(x), "Gamma(x)")
     trunc = _function("trunc", np.trunc, "x without what follows the point")
 
 

@@ -124,9 +124,15 @@ class HostGraph(Columns):
         facts = Facts(n, len(row_idx), symmetric, out_degree, in_degree, has_loop)
         return cls(col_ptr, row_idx, facts)
 
-    def roots(self, count: int, seed: int | None) -> list[int]:
-        """Return distinct random vertices, each with an edge to another; without any raise."""
+    def roots(self, A: Matrix, count: int, seed: int | None) -> list[int]:
+        """Return distinct random vertices of the largest component, each with an edge to another.
+
+        A search in a component of two vertices says nothing of the graph. Without any raise.
+        """
         candidates = np.flatnonzero(self.facts.out_degree > self.facts.has_loop)
+        labels = algorithms.connected_components(A).to_dense()[candidates]
+        if labels.size:
+            candidates = candidates[labels == np.bincount(labels).argmax()]
         return drawn(candidates, count, seed)
 
     def edges_from(self, reached: Array) -> int:

@@ -316,11 +316,12 @@ def table(rows: Sequence[Row], texts: Columns, numbers: Columns, **how: Any) -> 
     for head, _ in numbers:
         found.add_column(head, justify="right")
     for row in rows:
-        found.add_row(*(_cell(of, row) for _, of in (*texts, *numbers)))
+        found.add_row(*(cell(of, row) for _, of in (*texts, *numbers)))
     return found
 
 
-def _cell(of: str | Callable[[Row], Any], row: Row) -> Any:
+def cell(of: str | Callable[[Row], Any], row: Row) -> Any:
+    """Return a cell of a table, by a format or a function of a row."""
     if not isinstance(of, str):
         return of(row)
     try:

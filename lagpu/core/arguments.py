@@ -10,7 +10,6 @@ from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from lagpu import backends, errors, operations
 from lagpu.algebra.operators import SIGNS, BinaryOp, IndexUnaryOp, Monoid, Parameterized, UnaryOp
@@ -602,7 +601,9 @@ def transpose_compressed(
     """Convert compressed rows of a matrix of this shape to compressed columns, sorted."""
     iso = np.ndim(values) == 0
     data = np.broadcast_to(np.int8(1), len(idx)) if iso else values
-    other = scipy.sparse.csr_array((data, idx, ptr), shape=shape).tocsc()
+    from scipy.sparse import csr_array  # slow to import, and seldom needed
+
+    other = csr_array((data, idx, ptr), shape=shape).tocsc()
     return other.indptr, other.indices, values if iso else other.data
 
 

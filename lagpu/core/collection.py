@@ -312,8 +312,12 @@ def adder(op: Any) -> Monoid | Aggregator:
 # The base of `Vector` and `Matrix`: assignment, apply, select, reduce, copies.
 
 
-#: What to write instead of attributes of python-graphblas that are not here.
+#: What to write instead of attributes of other libraries that are not here.
 _INSTEAD = {
+    "to_numpy": "Use to_coo for indices and values, or to_dense of a vector.",
+    "to_list": "Use to_coo for indices and values, or to_dense of a vector.",
+    "to_scipy": "Write lagpu.io.to_scipy(A); of a vector, to_coo.",
+    "to_networkx": "Write lagpu.io.to_networkx(A).",
     "ss": "Only the cpu backend uses SuiteSparse. Use to_csr, to_csc, to_coo, from_csr, "
     "from_csc, A.orientation, or dup for a copy.",
     "gb_obj": "Objects of the C library are the cpu backend's own. Use to_coo or to_csr.",

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from lagpu import operations as ops
 from lagpu.algebra.operators import BinaryOp, Monoid, Operator
@@ -95,7 +94,9 @@ class HostMatrix:
         if columns not in self._forms:
             ptr, idx, values = self._forms[True]
             places: Any = (np.arange(len(idx)), idx, ptr)  # SciPy would drop values of 0
-            rows = sp.csc_array(places, shape=self.shape).tocsr()
+            from scipy.sparse import csc_array  # slow to import
+
+            rows = csc_array(places, shape=self.shape).tocsr()
             self._forms[columns] = rows.indptr, rows.indices, values[rows.data]
         return self._forms[columns]
 

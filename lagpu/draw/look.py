@@ -7,7 +7,6 @@ import json
 import os
 import re
 from collections.abc import Callable, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -82,6 +81,8 @@ def fill(template: str, **slots: str) -> str:
 
     Each slot is the result of `text` or `data`, or markup made of these.
     """
+    from importlib import resources  # slow to import
+
     page = resources.files("lagpu.draw").joinpath(template).read_text(encoding="utf-8")
     return _SLOT.sub(lambda slot: slots[slot[1]], page)  # one pass: filled text stays
 

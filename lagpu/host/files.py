@@ -7,9 +7,7 @@ import errno
 import fcntl
 import json
 import os
-import secrets
 import stat
-import tempfile
 import time
 import zlib
 from collections.abc import Iterator
@@ -48,6 +46,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         If the file cannot be written.
     """
     if _elsewhere:
+        import tempfile  # takes long to import
+
         with tempfile.TemporaryFile() as file:  # writers of archives seek
             yield file
         return
@@ -60,7 +60,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         raise IsADirectoryError
     _remove_leftovers(target)
     while True:
-        temporary = target.with_name(f"{_mark(target)}{_machine()}-{secrets.token_hex(8)}.tmp")
+        temporary = target.with_name(f"{_mark(target)}{_machine()}-{os.urandom(8).hex()}.tmp")
         _unfinished.add(temporary)
         try:
             with temporary.open("xb") as file:
@@ -126,6 +126,8 @@ def probe(path: Path) -> None:
     if path.is_dir():
         raise IsADirectoryError
     if path.is_file() or not path.exists():  # no pipe and no device
+        import tempfile
+
         tempfile.TemporaryFile(dir=Path(os.path.realpath(path)).parent).close()
 
 

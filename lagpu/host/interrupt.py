@@ -66,11 +66,11 @@ def _remove_folders() -> None:
 
 def end_commands() -> None:
     """Install `end` for Ctrl-C if this process is the command ``lagpu``, and it is not ignored."""
-    if _is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, end)
 
 
-def _is_command() -> bool:
+def is_command() -> bool:
     """Whether the process was started as ``lagpu`` or as ``python -m lagpu``."""
     name = os.path.basename(sys.argv[0]) if sys.argv else ""  # noqa: PTH119
     if name != "-m":

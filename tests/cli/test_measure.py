@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -14,7 +15,8 @@ import pytest
 import scipy.sparse as sp
 from command import PATIENCE, spawn, wait_for_handler
 
-from lagpu import Matrix, algorithms
+from lagpu import Matrix, algorithms, backends
+from lagpu.backends.cpu import csgraph
 from lagpu.backends.gpu.fused.plan import FUSED_POLICIES
 from lagpu.backends.gpu.ops.planner import POLICIES
 from lagpu.bench import graph500, harness, peers, suite
@@ -49,7 +51,7 @@ def test_rows_have_the_promised_fields(run, tmp_path):
         assert 0 < row["q1_ms"] <= row["median_ms"] <= row["q3_ms"] <= row["max_ms"]
         assert row["gteps"] > 0
         assert row["first_ms"] > 0
-    assert out.count("kron6e4") == 11
+    assert out.count("kron6e4") == 1  # above the table, as all rows have it
     assert list(tmp_path.iterdir()) == [file]
 
 
@@ -64,10 +66,40 @@ def test_statistics_are_those_by_hand():
 def test_edges_count_once():
     # a triangle with a self-loop, and a pair
     rows, cols = [0, 1, 1, 2, 2, 0, 0, 3, 4], [1, 0, 2, 1, 0, 2, 0, 4, 3]
-    host = HostGraph.of(Matrix.from_coo(rows, cols, nrows=6, ncols=6, backend="cpu"))
+    A = Matrix.from_coo(rows, cols, nrows=6, ncols=6, backend="cpu")
+    host = HostGraph.of(A)
     assert host.edges_from(np.array([0, 1, 2])) == 4
     assert host.edges_from(np.array([3, 4])) == 1
-    assert sorted(host.roots(99, 0)) == [0, 1, 2, 3, 4]
+    assert sorted(host.roots(A, 99, 0)) == [0, 1, 2]  # of the largest component
+
+
+@pytest.mark.parametrize("place", ["cpu", "sim", "grid:3:cpu"])
+def test_roots_of_a_directed_graph_have_edges_and_are_in_the_largest_component(place):
+    # 0 -> 1 -> 2 <- 3, a self-loop alone, and a pair
+    rows, cols = [0, 1, 3, 4, 5], [1, 2, 2, 4, 6]
+    A = Matrix.from_coo(rows, cols, nrows=7, ncols=7, backend=place)
+    assert sorted(HostGraph.of(A).roots(A, 99, 0)) == [0, 1, 3]
+
+
+def test_loops_that_cpu_runs_as_one_call_are_timed_so(run, monkeypatch, tmp_path):
+    monkeypatch.setattr(csgraph, "SMALL", 1)
+    file = tmp_path / "b.json"
+    for more, mode in ((), "fused"), (("--mode", "eager"), "eager"):
+        args = ("bench", "path:20000", "-b", "cpu", "--roots", 1, "--json", file, *more)
+        assert run(*args)[0] == 0
+        assert [row["mode"] for row in json.loads(file.read_text())["rows"]] == [mode]
+        assert backends.get("cpu").last_loop.startswith("SciPy") == (mode == "fused")
+
+
+def test_what_all_rows_have_in_common_is_above_the_table(run):
+    _, out, _ = run("bench", "path:5", "path:6", "-b", "cpu", "--roots", 1)
+    above = out[: out.index("median ms")]
+    assert "backend cpu, mode eager, output levels\n" in re.sub(" +\n", "\n", above)
+    assert "path" not in above
+    assert "path:5" in out
+    assert out.count("cpu") == 2  # and the threads
+    _, out, _ = run("bench", "path:5", "-b", "cpu", "--roots", 1)
+    assert "backend" in out[: out.index("path:5")]  # a heading
 
 
 def test_a_wrong_answer_is_refused(run, monkeypatch, tmp_path):
@@ -201,7 +233,7 @@ def test_without_a_gpu_the_default_graphs_are_small(run, monkeypatch):
     monkeypatch.setattr(suite, "SMALL_SUITE", SMALL_SUITE[2:3])
     code, out, err = run("bench", "-b", "cpu", "--roots", 1)
     assert (code, err) == (0, "")
-    assert f"{SMALL_SUITE[2]} " in out
+    assert SMALL_SUITE[2] in out
     assert "These are small graphs, since no GPU takes part." in out
     assert "small graphs" not in run("bench", "path:5", "-b", "cpu", "--roots", 1)[1]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import sys
@@ -76,6 +77,9 @@ def test_rows_and_pivots_have_the_numbers_of_the_file(tmp_path):
     ]
 
 
+PEERS = ("lagpu", "scipy", "igraph", "networkit")
+
+
 def test_the_readme_quotes_the_files():
     text = (ROOT / "README.md").read_text("utf-8")
     file = data("h200-bfs.json")
@@ -94,6 +98,21 @@ def test_the_readme_quotes_the_files():
             assert quoted == f"{number:.{places}f}", graph
     for row in data("cpu-overhead.json")["rows"]:
         assert f"{row['ratio']:.2f}" in text
+
+
+def test_the_readme_has_all_comparisons_of_cpu_with_other_libraries():
+    text = (ROOT / "README.md").read_text("utf-8")
+    said, columns = {}, list(itertools.product(("luxembourg_osm", "email-Enron"), PEERS))
+    for call, cells in re.findall(r"^\| ([a-z, 4]+) \|((?:[ .\d]*\|){8})$", text, re.M):
+        of_each = zip(columns, cells.split("|")[:-1], strict=True)
+        said |= {(graph, call, who): cell.strip() for (graph, who), cell in of_each}
+    said = {key: quoted for key, quoted in said.items() if quoted}
+    found = {}
+    for row in data("cpu-deep.json")["rows"]:
+        if row["kind"] == "library":
+            found[row["graph"], row["call"], row["peer"]] = row["peer_ms"]
+            found[row["graph"], row["call"], "lagpu"] = row["lagpu_ms"]
+    assert said == {key: f"{ms:.{int(ms < 9.95)}f}" for key, ms in found.items()}
 
 
 def numbers_in(value):

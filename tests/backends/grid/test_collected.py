@@ -38,6 +38,7 @@ def multiplied(place, n, at, values):
     return [x.tolist() for x in (*r.to_coo(), *C.to_coo())]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("place", ["grid:3:sim", "grid:2x2:sim", "grid:2x2-random:sim"])
 def test_products_are_those_of_cpu(place, n):

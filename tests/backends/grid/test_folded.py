@@ -51,6 +51,7 @@ def results(place, n, count, masked, algebra):
     return [(indices.tolist(), values.tolist()) for indices, values in found]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("algebra", ["any_pair", "plus_times", "min_first", "min_secondi"])
 @pytest.mark.parametrize("n", [1, 31, 33, 1000])
 @pytest.mark.parametrize("shape", GRIDS)

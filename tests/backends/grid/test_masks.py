@@ -14,7 +14,7 @@ from lagpu.backends.grid import exchange
 from lagpu.backends.grid.exchange import pays
 from lagpu.operations import Multiply, ReduceRows
 
-GRIDS = [(1, 2), (1, 3), (2, 2), (2, 3), (3, 2), (4, 4)]
+GRIDS = [(1, 2), (1, 3), (2, 2), (2, 3), (3, 2), (3, 3)]
 SIZES = [1, 5, 33, 200]
 ORDERS = [None, "random", "degree"]
 WHO = ["all", "none", "some", "as it pays"]
