@@ -285,7 +285,7 @@ def _cost(row, said):
     yield "|---|---:|---:|---:|---:|---:|"
     for name, A in larger(row.graph, row.slow):
         hub = int(np.bincount(A.to_coo()[0]).argmax())
-        with lagpu.trace() as t:
+        with suppress(LagpuError), lagpu.trace() as t:  # one may not converge or have no path
             run(row, A, source=hub, sources=[hub, 0])
         products = [one for one in t.rows if "mxv" in one.method or "mxm" in one.method]
         read = sum(one.edges or 0 for one in products)
