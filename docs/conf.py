@@ -174,11 +174,11 @@ def _link_pictures(app, doctree, page):
     cells = [n for n in doctree.findall(nodes.container) if n.get("nb_element") == "cell_code"]
     drawing = [c for c, (_, draws) in zip(cells, pictured(text), strict=True) if draws]
     for cell, (name, *_) in zip(drawing, notebooks.pictures(text), strict=True):
-        line = nodes.paragraph("", "", classes=["files"])
-        for kind, ending in (("script", "py"), ("notebook", "ipynb")):
-            line += nodes.reference("", kind, refuri=f"gallery/{name}.{ending}")
-            line += nodes.Text(" ")
-        cell += line
+        script, notebook = (
+            nodes.reference("", kind, refuri=f"gallery/{name}.{ending}")
+            for kind, ending in (("script", "py"), ("notebook", "ipynb"))
+        )
+        cell += nodes.paragraph("", "", script, nodes.Text(", "), notebook)
 
 
 def _write_pictures(app, error):

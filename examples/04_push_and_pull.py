@@ -54,8 +54,3 @@ with trace(fuse=False) as traced:  # each level's product by itself, as the plan
 for row in traced.rows:
     if row.method == "mxv":
         print(f"level {row.level}: {row.nvals_in:5} -> {row.kernel:11} {row.reason}")
-
-if has_sim:
-    for kernel in ("push_edge", "push_queue", "pull_scalar", "pull_bitmap"):
-        w = semiring.any_pair(frontier @ B, kernel=kernel).new()
-        print(f"{kernel:11} {w.nvals} neighbours")

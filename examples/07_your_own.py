@@ -2,13 +2,10 @@
 
 import numpy as np
 
-import lagpu
 from lagpu import (
-    BOOL,
     FP64,
     INT64,
     Matrix,
-    Scalar,
     Vector,
     backends,
     binary,
@@ -44,24 +41,6 @@ labels_there = components(there)
 print(labels_there.to("cpu").isequal(labels.to("cpu")))
 if has_sim:
     print(there.backend.last_loop)
-
-
-def settled(A, enough):
-    """Return an eigenvector whose largest entry is 1.   x = x (A + I), scaled"""
-    x = Vector.from_dense(np.ones(A.nrows), like=A, name="x")
-    moved, change, close = x.dup(), Scalar(FP64), Scalar(BOOL)
-    for _ in loop(until=close, times=100):  # until no share moves by more
-        moved << x
-        x << x + semiring.plus_times(x @ A)
-        x << x / x.reduce("max")
-        moved << abs(x - moved)
-        change << moved.reduce("max")
-        close << (change < enough)
-    return x
-
-
-with lagpu.fused():  # an error where the loop is not one kernel, on sim
-    print(settled(there, 0.1).nvals, "vertices")
 
 small = generators.road(3)
 with steps() as s:

@@ -14,15 +14,7 @@ town = generators.road(12, seed=5)
 to_five = bfs_levels(A.T.new(), 5)
 print(to_five.to_coo()[0])
 
-# 2. Degrees
-ones = Vector.from_dense([1] * 7, dtype=INT64, like=A)
-out_degree = semiring.plus_pair(A @ ones).new()
-in_degree = semiring.plus_pair(ones @ A).new()
-print("out", out_degree.to_dense(0))
-print("in ", in_degree.to_dense(0))
-assert out_degree.isequal(A.reduce_rowwise("plus").new())
-
-# 3. Several sources
+# 2. Several sources
 levels = Vector(INT32, town.nrows, like=town)
 frontier = Vector.from_coo([0, 77, 143], True, size=town.nrows, like=town)
 for depth in loop(until_empty=frontier):
@@ -30,7 +22,7 @@ for depth in loop(until_empty=frontier):
     frontier(~levels.S, replace=True) << semiring.any_pair(frontier @ town)
 print("at most", levels.reduce("max").new().value, "blocks")
 
-# 4. The nearest station itself
+# 3. The nearest station itself
 station = Vector(INT64, town.nrows, like=town)
 frontier = Vector.from_coo([0, 77, 143], [0, 77, 143], size=town.nrows, like=town)
 for _ in loop(until_empty=frontier):
@@ -39,17 +31,17 @@ for _ in loop(until_empty=frontier):
 numbers, counts = np.unique(station.to_coo()[1], return_counts=True)
 print(dict(zip(numbers.tolist(), counts.tolist())))
 
-# 5. Within three steps
+# 4. Within three steps
 near = bfs_levels(A, 0).select("valuege", 2).new().select("valuele", 3).new()
 print(near.to_coo()[0])
 
-# 6. Is it bipartite?
+# 5. Is it bipartite?
 level = bfs_levels(town, 0).to_dense(-1)
 rows, cols, _ = town.to_coo()
 reached = level[rows] >= 0
 print(not (reached & (level[rows] % 2 == level[cols] % 2)).any())
 
-# 7. The longest way through a plan
+# 6. The longest way through a plan
 plan = Matrix.from_coo(
     [0, 0, 1, 2, 3], [1, 2, 3, 3, 4], [2.0, 2.0, 5.0, 1.0, 3.0], nrows=5, ncols=5
 )

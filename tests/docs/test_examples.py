@@ -22,7 +22,7 @@ SAYS = {
     "03_masks.py": ["~levels.S [0 1 2 3]", "~levels.V [2 1 2 3]", "town 2 None", "84 runs; 9 "],
     "04_push_and_pull.py": [
         "push 96,868, pull 56,422, the better at each level 5,358",
-        "pull_bitmap 341 neighbours",
+        "level 3:   267 -> pull_bitmap pulled before",
     ],
     "05_gpu_kernels.py": ["True 341 neighbours", "grid search: "],
     "06_cross_checking.py": [
