@@ -67,8 +67,11 @@ def test_all_cases_pass(place, kind):
 
 @pytest.mark.ci
 def test_all_cases_of_vectors_pass_on_the_oracle():
-    """Nearly all cases are of vectors: none is of a type that its operator refuses."""
-    assert failing(operations.vectors(), "cpu") == []
+    """Nearly all cases are of vectors: none is of a type that its operator refuses.
+
+    Every third here, and all in the report of the exhaustive run.
+    """
+    assert failing(list(operations.vectors())[::3], "cpu") == []
 
 
 @pytest.mark.exhaustive
@@ -242,7 +245,9 @@ def test_a_product_that_ignores_its_mask_is_found(monkeypatch):
     with_products(
         monkeypatch, lambda s: s._replace(desc=s.desc._replace(mask=None, complement=False))
     )
-    cases = chosen(operations.products(STRATEGIES), "any_pair BOOL")
+    some = [*STRATEGIES][:: len(STRATEGIES) // 4]
+    assert {name.partition("_")[0] for name in some} == {"pull", "push"}
+    cases = chosen(operations.products(some), "any_pair BOOL")
     assert len(failing(cases)) == len(cases)
     # Without its mask a search never ends; a product over a graph without edges does.
     assert failing(calls_on(graph_of("empty 33"), "bfs_levels")) == []
