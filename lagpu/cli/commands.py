@@ -351,7 +351,9 @@ row(
     backend=option(
         list[str], "auto, cpu, gpu or sim; repeatable.", "--backend", "-b", metavar="NAME"
     ),
-    roots=option(int, "Searches; by default 32, 8 on road and delaunay."),
+    roots=option(
+        int, "Searches from vertices of the largest component; by default 32, 8 on road, delaunay."
+    ),
     mode=option(
         Mode,
         "Loops as one kernel, statement by statement, or both; "

@@ -4,6 +4,7 @@ Each trick is tried with a file of its own that it would read, and with a pipe, 
 """
 
 import bz2
+import gzip
 import io
 import json
 import lzma
@@ -356,8 +357,9 @@ def test_parquet_that_unpacks_to_more(tmp_path, monkeypatch):
 # ------------------------------------------------------------------------- bombs, measured whole
 @pytest.mark.ci
 @pytest.mark.parametrize("kind", ["gzip", "tar", "lzma", "zip", "bz2", "xz"])
-def test_nothing_unpacks_beyond_the_limit(tmp_path, kind):
+def test_nothing_unpacks_beyond_the_limit(tmp_path, kind, monkeypatch):
     """In another process, whose memory is bounded: a named error before it is taken."""
+    monkeypatch.setenv("LAGPU_READ_LIMIT", "5e7")
     path, zeros = tmp_path / "a", bytes(1 << 24)
     if kind in ("lzma", "zip"):
         how = zipfile.ZIP_LZMA if kind == "lzma" else zipfile.ZIP_DEFLATED
@@ -365,21 +367,17 @@ def test_nothing_unpacks_beyond_the_limit(tmp_path, kind):
             zipfile.ZipFile(path, "w", how) as out,
             out.open("data.npy" if kind == "lzma" else "a.txt", "w", force_zip64=True) as member,
         ):
-            for _ in range(1 << 7):
+            for _ in range(1 << 3):
                 member.write(zeros)
     elif kind in ("bz2", "xz"):
         with bz2.BZ2File(path, "w") if kind == "bz2" else lzma.LZMAFile(path, "w") as out:
-            for _ in range(1 << 7):
+            for _ in range(1 << 3):
                 out.write(zeros)
     else:
-        packing = zlib.compressobj(9, wbits=31)
         head = tarfile.TarInfo("a.mtx")
-        head.size = 1 << 31
-        parts = [head.tobuf()] if kind == "tar" else [b"0 1\n"]
-        with path.open("wb") as out:
-            for part in [*parts, *[zeros] * (1 << 7)]:
-                out.write(packing.compress(part))
-            out.write(packing.flush())
+        head.size = 1 << 28
+        first = head.tobuf() if kind == "tar" else b"0 1\n"
+        path.write_bytes(gzip.compress(first) + gzip.compress(zeros) * (1 << 4))  # in members
     code = (
         "import resource, sys, lagpu.io\n"
         "try: lagpu.io.read(sys.argv[1], backend='cpu')\n"
@@ -389,6 +387,6 @@ def test_nothing_unpacks_beyond_the_limit(tmp_path, kind):
     done = subprocess.run(
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
     )
-    name, most = done.stdout.split()
+    name, used = done.stdout.split()
     assert name in ("LimitExceeded", "FileFormatError", "OutOfMemory")
-    assert int(most) < 1.5e6  # kilobytes: the limit, and Python
+    assert int(used) < 3e5  # kilobytes: the limit, and Python

@@ -67,8 +67,11 @@ def test_all_cases_pass(place, kind):
 
 @pytest.mark.ci
 def test_all_cases_of_vectors_pass_on_the_oracle():
-    """Nearly all cases are of vectors: none is of a type that its operator refuses."""
-    assert failing(operations.vectors(), "cpu") == []
+    """Nearly all cases are of vectors: none is of a type that its operator refuses.
+
+    Every third here, and all in the report of the exhaustive run.
+    """
+    assert failing(list(operations.vectors())[::3], "cpu") == []
 
 
 @pytest.mark.exhaustive
@@ -181,10 +184,13 @@ def test_processes_share_the_cases_of_a_run(monkeypatch):
             super().__init__(jobs, **how)
 
     monkeypatch.setattr(runner, "ProcessPoolExecutor", Pool)
-    alone, shared = (selftest.run("cpu", quick=True, jobs=jobs) for jobs in (1, 2))
-    assert alone["totals"]["failed"] == 0
+    with monkeypatch.context() as patch:  # all pass, in this process alone
+        passes = lambda case, *_: {"group": case.group, "case": case.name, "passed": True}  # noqa: E731
+        patch.setattr(runner, "_row", passes)
+        alone = selftest.run("cpu", quick=True)
+    shared = selftest.run("cpu", quick=True, jobs=2)
     assert pools == [2]
-    left_out = {"ms", "seconds"}
+    left_out = {"ms", "seconds", "detail"}
     for one, two in zip(
         [*alone["rows"], alone["totals"]], [*shared["rows"], shared["totals"]], strict=True
     ):
@@ -242,7 +248,9 @@ def test_a_product_that_ignores_its_mask_is_found(monkeypatch):
     with_products(
         monkeypatch, lambda s: s._replace(desc=s.desc._replace(mask=None, complement=False))
     )
-    cases = chosen(operations.products(STRATEGIES), "any_pair BOOL")
+    some = [*STRATEGIES][:: len(STRATEGIES) // 4]
+    assert {name.partition("_")[0] for name in some} == {"pull", "push"}
+    cases = chosen(operations.products(some), "any_pair BOOL")
     assert len(failing(cases)) == len(cases)
     # Without its mask a search never ends; a product over a graph without edges does.
     assert failing(calls_on(graph_of("empty 33"), "bfs_levels")) == []

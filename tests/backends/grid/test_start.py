@@ -240,7 +240,7 @@ print("as on cpu", flush=True)
     ("size", "grids"),
     [
         (2, ["grid:2x2:cpu"]),
-        pytest.param(3, ["grid:3x2-degree:cpu"], marks=pytest.mark.ci),
+        pytest.param(3, ["grid:3x2-degree:cpu"], marks=pytest.mark.exhaustive),
         pytest.param(4, ["grid:2x2-random:cpu"], marks=pytest.mark.ci),
     ],
 )
@@ -360,12 +360,12 @@ def commands(*given):
         pytest.param(
             (SEARCH, "pagerank kron:6 --grid all:cpu"),
             "process 1 has the command pagerank, process 0 has the command bfs",
-            marks=pytest.mark.ci,
+            marks=pytest.mark.exhaustive,
         ),
         pytest.param(
             (SEARCH + " --check", SEARCH + " --grid 4:cpu"),
             "process 1 has --grid 4:cpu, process 0 has --grid all:cpu",
-            marks=pytest.mark.ci,
+            marks=pytest.mark.exhaustive,
         ),
         pytest.param(
             (SEARCH, SEARCH + " --save FILE"),

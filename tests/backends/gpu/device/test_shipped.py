@@ -85,11 +85,11 @@ def test_archives_are_of_the_kernels_that_there_are(cubins):
         stale = [k for options, k in made
                  if not shipped.find_shipped(capability, options, k, 99999)]  # fmt: skip
         assert not stale, f"{path}: run python .ci/cubins.py {arch}"
+    need_no_others(cubins)
 
 
-@pytest.mark.ci
-def test_algorithms_need_no_other_kernels(cubins):
-    """On other graphs, with values of a type for each row of the table."""
+def need_no_others(cubins):
+    """Check the algorithms on other graphs, with values of a type for each row of the table."""
     device, known = cubins.Recorder(8), set(cubins.common_kernels(8))
     place, called = GpuBackend("recorder", device), set()
     for kind, dtype in (("hubs", FP64), ("directed", BOOL), ("road", BOOL)):
