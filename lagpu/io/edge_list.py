@@ -218,7 +218,7 @@ def _why(line: bytes, width: int) -> str:
         if len(words) > 3 and not only:
             only = ". Keep the ends and the weight, as awk '{print $1, $2, $3}' does"
         return f"has {len(words)} numbers, not {width}{only}"
-    if not all(map(reading.is_number, words[:2])) or not reading.is_weight(words[-1]):
+    if not all(map(reading.is_number, words[:2])) or not all(map(reading.is_weight, words[2:])):
         only = "Separate them by spaces or tabs alone" if re.search(rb"[0-9][,;|:]", line) else ""
         return f"is not made of numbers. {only or NAMES_HINT}"
     found = [reading.number(word) for word in words]
@@ -228,7 +228,8 @@ def _why(line: bytes, width: int) -> str:
         if vertex >= 2**53:
             return f"has a vertex beyond {2**53 - 1}, the largest that can be read"
     whole = all(isinstance(x, int) for x in found)
-    return "" if not whole or -(2**63) <= found[-1] < 2**63 else "has a weight beyond 64 bits"
+    small = all(-(2**63) <= x < 2**63 for x in found[2:])
+    return "" if not whole or small else "has a weight beyond 64 bits"
 
 
 # ------------------------------------------------------------------------------------------

@@ -56,6 +56,9 @@ def test_parallel_edges_of_konect(save, kind, expected):
         ("% asym dynamic\n1 2 1\n1 2 -1\n", "line 1: .* edges that come and go"),
         ("% asym weighted\n1 2 1\n1 2\n", "line 3: '1 2' has 2 numbers, not 3"),
         ("% asym weighted\n1 2 3 4 5\n", "line 2: '1 2 3 4 5' has 5 numbers, not 4"),
+        ("% asym weighted\n1 2 3 4\n1 2 7-inf 4\n", "line 3: '1 2 7-inf 4' is not made of numbers"),
+        ("% asym weighted\n1 2 x 4\n", "line 2: '1 2 x 4' is not made of numbers"),
+        (f"% asym weighted\n1 2 {2**63} 4\n", "line 2: .* has a weight beyond 64 bits"),
         ("% asym weighted\n1 x 3 4\n", "line 2: '1 x 3 4' is not made of numbers"),
     ],
 )
