@@ -1,5 +1,7 @@
 """KONECT's lists, and LDBC's edges beside their vertices."""
 
+import gzip
+import sys
 import tarfile
 
 import numpy as np
@@ -119,6 +121,20 @@ def test_vertices_that_are_missing_or_malformed(graph, save):
     save("4\n", "g.v")
     A, ids = read_cpu(save("# none\n", "g.e"), renumber=True)
     assert (A.shape, A.nvals, ids.tolist()) == ((1, 1), 0, [4])
+
+
+def test_ldbc_that_is_packed(graph, tmp_path, monkeypatch):
+    for name in ("g.e", "g.v"):
+        data = (tmp_path / name).read_bytes()
+        (tmp_path / name).unlink()
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(data))
+    assert read_cpu(tmp_path / "g.e.gz", renumber=True)[1].tolist() == [2, 5, 9, 30]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "-.v").write_text("1\n")
+    (tmp_path / "piped").write_text("2 9\n")
+    with (tmp_path / "piped").open() as stream:  # nothing is beside the standard input
+        monkeypatch.setattr(sys, "stdin", stream)
+        assert edges(read_cpu("-", format=".e")) == [(2, 9)]
 
 
 def test_ldbc_in_an_archive(graph, tmp_path):

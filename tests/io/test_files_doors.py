@@ -4,6 +4,7 @@ Each trick is tried with a file of its own that it would read, and with a pipe, 
 """
 
 import bz2
+import gzip
 import io
 import json
 import lzma
@@ -370,14 +371,10 @@ def test_nothing_unpacks_beyond_the_limit(tmp_path, kind):
     elif kind in ("bz2", "xz"):
         path.write_bytes((bz2 if kind == "bz2" else lzma).compress(zeros) * (1 << 7))
     else:
-        packing = zlib.compressobj(9, wbits=31)
         head = tarfile.TarInfo("a.mtx")
         head.size = 1 << 31
-        parts = [head.tobuf()] if kind == "tar" else [b"0 1\n"]
-        with path.open("wb") as out:
-            for part in [*parts, *[zeros] * (1 << 7)]:
-                out.write(packing.compress(part))
-            out.write(packing.flush())
+        first = head.tobuf() if kind == "tar" else b"0 1\n"
+        path.write_bytes(gzip.compress(first) + gzip.compress(zeros) * (1 << 7))
     code = (
         "import resource, sys, lagpu.io\n"
         "try: lagpu.io.read(sys.argv[1], backend='cpu')\n"
