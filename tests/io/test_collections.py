@@ -112,6 +112,9 @@ def test_vertices_that_are_missing_or_malformed(graph, save):
     save("2\n9\n", "g.v")
     with pytest.raises(FileFormatError, match=r"g\.e: vertex 30 is not in its \.v file"):
         read_cpu(graph)
+    save("2\n30\n", "g.v")
+    with pytest.raises(FileFormatError, match=r"g\.e: vertex 9 is not in its \.v file"):
+        read_cpu(graph)
     save("2\n9 x\n", "g.v")
     with pytest.raises(FileFormatError, match=r"the \.v of g\.e, line 2: '9 x' is not one vertex"):
         read_cpu(graph)
