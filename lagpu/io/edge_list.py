@@ -99,8 +99,7 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
     name, top = budget.name, top_of(data, budget.name)
     if not top.first and (options.header or top.nodes is None):
         raise FileFormatError(f"read: {name} has no edges, only blank lines and comments.")
-    need = _BYTES_OF_EDGE * data.count(b"\n") + 16 * min(len(data), reading.PIECE)
-    budget.require(need, "its lines", held=len(data))
+    _require_lines(data, budget)
     n, ids = 0, None
     try:
         edges, n = _numbered(data, top, name, options)
@@ -123,6 +122,12 @@ def _numbered(data: bytes, top: Top, name: str, options: Options) -> tuple[Edges
     edges = _parsed(data, len(top.text), top.width, name)
     n, first = settled(top, edges.extent(), name, options)
     return Edges.join([first, edges]), n
+
+
+def _require_lines(data: bytes, budget: Budget) -> None:
+    """Ask for the memory of the edges in the lines of a text."""
+    need = _BYTES_OF_EDGE * data.count(b"\n") + 16 * min(len(data), reading.PIECE)
+    budget.require(need, "its lines", held=len(data))
 
 
 def _line_of(vertex: int, data: bytes) -> str:
@@ -262,8 +267,7 @@ def parse_konect(data: bytes, budget: Budget, options: Options) -> Parsed:
     names = ("source", "target", "weight", "time")[:width]
     usual = None if top[2] != b"unweighted" or width < 3 else names[:2]
     places = chosen(names, options.columns or usual, name)
-    need = _BYTES_OF_EDGE * data.count(b"\n") + 16 * min(len(data), reading.PIECE)
-    budget.require(need, "its lines", held=len(data))
+    _require_lines(data, budget)
     edges = _parsed(data, start, width, name, places)
     u, v = from_one(name, max(int(top[3] or 0), int(top[4] or 0)) or 2**53, edges.u, edges.v)
     n = max(int(top[3] or 0), int(top[4] or 0), 1 + Edges(u, v).largest())
@@ -276,8 +280,7 @@ def parse_ldbc(data: bytes, budget: Budget, options: Options) -> Parsed:
     """Return the graph of a list of LDBC, whose vertices and direction are in files beside it."""
     name, vertices = budget.name, budget.beside(".v")
     width = _width(next(reading.data_lines(data), (0, b""))[1]) or 2
-    need = _BYTES_OF_EDGE * data.count(b"\n") + 16 * min(len(data), reading.PIECE)
-    budget.require(need, "its lines", held=len(data))
+    _require_lines(data, budget)
     edges, ids, n = _parsed(data, 0, width, name), None, 0
     directed = _DIRECTED.search(budget.beside(".properties") or b"graph.x.directed = true")
     if vertices is not None:
@@ -506,7 +509,9 @@ def parse_table(data: bytes, budget: Budget, options: Options) -> Parsed:
     offset, first = next(reading.data_lines(data), (len(data), b""))
     if not first:
         raise FileFormatError(f"read: {name} has no edges, only blank lines and comments.")
-    if data.count(b"\r") != data.count(b"\r\n"):  # each library would see other lines
+    if b"\r" in data and data.count(b"\r") != data.count(
+        b"\r\n"
+    ):  # each library would see other lines
         raise FileFormatError(
             f"read: {name} has a carriage return alone. End its lines by a line feed."
         )
