@@ -21,7 +21,8 @@ from types import FrameType
 
 INTERRUPTED = 128 + signal.SIGINT
 _SIGINT = int(signal.SIGINT)
-_SHOW_CURSOR = b"\x1b[?25h"  # a progress display hides the cursor
+# A display of progress hides the cursor, and leaves a line.
+_SHOW_CURSOR = b"\r\x1b[2K\x1b[?25h"
 _cleaners: list[Callable[[], object]] = []
 _folders: list[str] = []
 _ends: list[bool] = []

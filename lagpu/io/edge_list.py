@@ -99,8 +99,7 @@ def parse(data: bytes, budget: Budget, options: Options) -> Parsed:
     name, top = budget.name, top_of(data, budget.name)
     if not top.first and (options.header or top.nodes is None):
         raise FileFormatError(f"read: {name} has no edges, only blank lines and comments.")
-    need = _BYTES_OF_EDGE * data.count(b"\n") + 16 * min(len(data), reading.PIECE)
-    budget.require(need, "its lines", held=len(data))
+    _require_lines(data, budget)
     n, ids = 0, None
     try:
         edges, n = _numbered(data, top, name, options)
@@ -123,6 +122,12 @@ def _numbered(data: bytes, top: Top, name: str, options: Options) -> tuple[Edges
     edges = _parsed(data, len(top.text), top.width, name)
     n, first = settled(top, edges.extent(), name, options)
     return Edges.join([first, edges]), n
+
+
+def _require_lines(data: bytes, budget: Budget) -> None:
+    """Ask for the memory of the edges in the lines of a text."""
+    need = _BYTES_OF_EDGE * data.count(b"\n") + 16 * min(len(data), reading.PIECE)
+    budget.require(need, "its lines", held=len(data))
 
 
 def _line_of(vertex: int, data: bytes) -> str:
@@ -218,7 +223,7 @@ def _why(line: bytes, width: int) -> str:
         if len(words) > 3 and not only:
             only = ". Keep the ends and the weight, as awk '{print $1, $2, $3}' does"
         return f"has {len(words)} numbers, not {width}{only}"
-    if not all(map(reading.is_number, words[:2])) or not reading.is_weight(words[-1]):
+    if not all(map(reading.is_number, words[:2])) or not all(map(reading.is_weight, words[2:])):
         only = "Separate them by spaces or tabs alone" if re.search(rb"[0-9][,;|:]", line) else ""
         return f"is not made of numbers. {only or NAMES_HINT}"
     found = [reading.number(word) for word in words]
@@ -228,7 +233,8 @@ def _why(line: bytes, width: int) -> str:
         if vertex >= 2**53:
             return f"has a vertex beyond {2**53 - 1}, the largest that can be read"
     whole = all(isinstance(x, int) for x in found)
-    return "" if not whole or -(2**63) <= found[-1] < 2**63 else "has a weight beyond 64 bits"
+    small = all(-(2**63) <= x < 2**63 for x in found[2:])
+    return "" if not whole or small else "has a weight beyond 64 bits"
 
 
 # ------------------------------------------------------------------------------------------
@@ -261,8 +267,7 @@ def parse_konect(data: bytes, budget: Budget, options: Options) -> Parsed:
     names = ("source", "target", "weight", "time")[:width]
     usual = None if top[2] != b"unweighted" or width < 3 else names[:2]
     places = chosen(names, options.columns or usual, name)
-    need = _BYTES_OF_EDGE * data.count(b"\n") + 16 * min(len(data), reading.PIECE)
-    budget.require(need, "its lines", held=len(data))
+    _require_lines(data, budget)
     edges = _parsed(data, start, width, name, places)
     u, v = from_one(name, max(int(top[3] or 0), int(top[4] or 0)) or 2**53, edges.u, edges.v)
     n = max(int(top[3] or 0), int(top[4] or 0), 1 + Edges(u, v).largest())
@@ -275,8 +280,7 @@ def parse_ldbc(data: bytes, budget: Budget, options: Options) -> Parsed:
     """Return the graph of a list of LDBC, whose vertices and direction are in files beside it."""
     name, vertices = budget.name, budget.beside(".v")
     width = _width(next(reading.data_lines(data), (0, b""))[1]) or 2
-    need = _BYTES_OF_EDGE * data.count(b"\n") + 16 * min(len(data), reading.PIECE)
-    budget.require(need, "its lines", held=len(data))
+    _require_lines(data, budget)
     edges, ids, n = _parsed(data, 0, width, name), None, 0
     directed = _DIRECTED.search(budget.beside(".properties") or b"graph.x.directed = true")
     if vertices is not None:
@@ -505,7 +509,9 @@ def parse_table(data: bytes, budget: Budget, options: Options) -> Parsed:
     offset, first = next(reading.data_lines(data), (len(data), b""))
     if not first:
         raise FileFormatError(f"read: {name} has no edges, only blank lines and comments.")
-    if data.count(b"\r") != data.count(b"\r\n"):  # each library would see other lines
+    if b"\r" in data and data.count(b"\r") != data.count(
+        b"\r\n"
+    ):  # each library would see other lines
         raise FileFormatError(
             f"read: {name} has a carriage return alone. End its lines by a line feed."
         )

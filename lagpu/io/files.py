@@ -133,7 +133,7 @@ def read(
     asked = None if format is None else formats.asked_for(format)
     grid = backends.choose(None, backend)
     with memory.shortage_named(f"read: {file.name}"):
-        if grid.capabilities.parts is not None and path == file and str(file) != "-":
+        if grid.capabilities.parts is not None and not hasattr(path, "read") and str(file) != "-":
             with os_errors_named("read", file):
                 shared = slices.read(file, options, asked, directed, grid)
             if shared is not None:

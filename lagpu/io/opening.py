@@ -28,6 +28,7 @@ from lagpu.io.reading import Budget
 
 MANY = 1 << 13  # bytes at the beginning that show what a file is
 _ZIP = b"PK\x03\x04"
+_USTAR = slice(257, 262)  # in the header of the first member of a tar archive
 _PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 1
 _MOST = 1000  # members of an archive
@@ -99,22 +100,30 @@ def opened(source: Any) -> Iterator[Input]:
     file = path_of(source)
     with os_errors_named("read", file), damage_named(file.name), contextlib.ExitStack() as stack:
         stream: Any
+        is_path = False
         if hasattr(source, "read"):
             stream = _buffered(_Handle(source, file.name))
         elif str(file) == "-":
             stream = sys.stdin.buffer
         else:
-            stream = stack.enter_context(file.open("rb"))
+            stream, is_path = stack.enter_context(file.open("rb")), True
         size = _size(source if hasattr(source, "read") else stream)
 
         def beside(suffix: str) -> bytes | None:
-            path = file.with_suffix(suffix)
-            if stream.seekable() and path.is_file():  # a path, not a pipe and not an open file
-                with opened(path) as other:
-                    return content(unpacked(other.stream), other.budget)
+            for name in _names_beside(file.name, suffix) if is_path else ():
+                if file.with_name(name).is_file():
+                    with opened(file.with_name(name)) as other:
+                        return content(unpacked(other.stream), other.budget)
             return None
 
         yield Input(stream, file, Budget.of(file.name, size, beside))
+
+
+def _names_beside(name: str, suffix: str) -> list[str]:
+    """Return the names that a file with another suffix may have, which may be packed too."""
+    path = PurePosixPath(name)
+    path = path.with_suffix("") if path.suffix in formats.PACKINGS else path
+    return [f"{path.with_suffix(suffix)}{more}" for more in ("", *formats.PACKINGS)]
 
 
 def _size(stream: Any) -> float:
@@ -207,7 +216,11 @@ def graph_in(given: Input) -> Input:
             return given if whole is stream else given._replace(stream=_buffered(whole))
         return _chosen(_zipped(archive, budget), given, "a .zip archive")
     stream = unpacked(stream)
-    if stream.peek(MANY)[257:262] != b"ustar":
+    start = stream.peek(MANY)
+    if len(start) < _USTAR.stop:  # of a packed file a peek may be short
+        stream = _buffered(io.BytesIO(content(stream, budget)))
+        start = stream.peek(MANY)
+    if start[_USTAR] != b"ustar":
         return given._replace(stream=stream)
     data = content(stream, budget)
     return _chosen(_tarred(data, budget), given, "a tar archive", held=len(data))
@@ -268,8 +281,8 @@ def _chosen(members: list[_Member], given: Input, kind: str, held: int = 0) -> I
     named = f"{name} ({ascii(path.name[:60])[1:-1]})"
 
     def beside(suffix: str) -> bytes | None:
-        other = str(path.with_suffix(suffix))
-        return next((unpack(x, x.name) for x in own if x.name == other), None)
+        names = _names_beside(chosen, suffix)
+        return next((unpack(x, x.name) for x in own if x.name in names), None)
 
     budget = given.budget._replace(name=named, beside=beside)
 

@@ -1,5 +1,7 @@
 """KONECT's lists, and LDBC's edges beside their vertices."""
 
+import gzip
+import sys
 import tarfile
 
 import numpy as np
@@ -56,6 +58,9 @@ def test_parallel_edges_of_konect(save, kind, expected):
         ("% asym dynamic\n1 2 1\n1 2 -1\n", "line 1: .* edges that come and go"),
         ("% asym weighted\n1 2 1\n1 2\n", "line 3: '1 2' has 2 numbers, not 3"),
         ("% asym weighted\n1 2 3 4 5\n", "line 2: '1 2 3 4 5' has 5 numbers, not 4"),
+        ("% asym weighted\n1 2 3 4\n1 2 7-inf 4\n", "line 3: '1 2 7-inf 4' is not made of numbers"),
+        ("% asym weighted\n1 2 x 4\n", "line 2: '1 2 x 4' is not made of numbers"),
+        (f"% asym weighted\n1 2 {2**63} 4\n", "line 2: .* has a weight beyond 64 bits"),
         ("% asym weighted\n1 x 3 4\n", "line 2: '1 x 3 4' is not made of numbers"),
     ],
 )
@@ -107,6 +112,9 @@ def test_vertices_that_are_missing_or_malformed(graph, save):
     save("2\n9\n", "g.v")
     with pytest.raises(FileFormatError, match=r"g\.e: vertex 30 is not in its \.v file"):
         read_cpu(graph)
+    save("2\n30\n", "g.v")
+    with pytest.raises(FileFormatError, match=r"g\.e: vertex 9 is not in its \.v file"):
+        read_cpu(graph)
     save("2\n9 x\n", "g.v")
     with pytest.raises(FileFormatError, match=r"the \.v of g\.e, line 2: '9 x' is not one vertex"):
         read_cpu(graph)
@@ -116,6 +124,20 @@ def test_vertices_that_are_missing_or_malformed(graph, save):
     save("4\n", "g.v")
     A, ids = read_cpu(save("# none\n", "g.e"), renumber=True)
     assert (A.shape, A.nvals, ids.tolist()) == ((1, 1), 0, [4])
+
+
+def test_ldbc_that_is_packed(graph, tmp_path, monkeypatch):
+    for name in ("g.e", "g.v"):
+        data = (tmp_path / name).read_bytes()
+        (tmp_path / name).unlink()
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(data))
+    assert read_cpu(tmp_path / "g.e.gz", renumber=True)[1].tolist() == [2, 5, 9, 30]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "-.v").write_text("1\n")
+    (tmp_path / "piped").write_text("2 9\n")
+    with (tmp_path / "piped").open() as stream:  # nothing is beside the standard input
+        monkeypatch.setattr(sys, "stdin", stream)
+        assert edges(read_cpu("-", format=".e")) == [(2, 9)]
 
 
 def test_ldbc_in_an_archive(graph, tmp_path):

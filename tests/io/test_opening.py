@@ -11,7 +11,7 @@ import pytest
 from readback import edges, entries, read_cpu
 
 from lagpu.errors import FileFormatError, InvalidValue
-from lagpu.io import from_arrays, opening, write
+from lagpu.io import from_arrays, opening, slices, write
 
 PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, "": bytes}
 TEXT = b"0 1\n1 2\n"
@@ -125,12 +125,16 @@ def test_packed_files_are_written_and_read(tmp_path, suffix):
             read_cpu(path)
 
 
-def test_a_grid_reads_shares_of_packed_files(tmp_path):
+def test_a_grid_reads_shares_of_packed_files(tmp_path, monkeypatch):
+    shared, real = [], slices._Reader.read_shares
+    monkeypatch.setattr(slices._Reader, "read_shares", lambda *of: shared.append(1) or real(*of))
     text = "".join(f"{k} {k + 1}\n" for k in range(20_000)).encode()
     for suffix, pack in PACKED.items():
         (tmp_path / f"a.txt{suffix}").write_bytes(pack(text))
-        A = opening_read(tmp_path / f"a.txt{suffix}", "grid:3:cpu")
-        assert (A.nvals, A.nrows) == (20_000, 20_001)
+        for path in (tmp_path / f"a.txt{suffix}", f"{tmp_path}/a.txt{suffix}"):
+            A = opening_read(path, "grid:3:cpu")
+            assert (A.nvals, A.nrows) == (20_000, 20_001)
+    assert len(shared) == 2 * len(PACKED)
 
 
 @pytest.mark.parametrize("suffix", [".zip", ".tar", ".tar.gz", ".tar.bz2", ".tar.xz"])
@@ -198,6 +202,14 @@ def test_encrypted_and_damaged_members(tmp_path):
     path.write_bytes(data)
     with pytest.raises(FileFormatError, match=r"read: x\.zip: a\.txt: "):
         read_cpu(path)
+
+
+def test_a_tar_archive_that_unpacks_in_small_parts(tmp_path):
+    path = tarred(tmp_path / "x.tar", "w", **{"a.txt": TEXT})
+    data = path.read_bytes()
+    parts = [gzip.compress(data[k : k + 100]) for k in range(0, len(data), 100)]
+    (tmp_path / "x.tgz").write_bytes(b"".join(parts))
+    assert edges(read_cpu(tmp_path / "x.tgz")) == FOUND
 
 
 def test_nothing_is_opened_twice(tmp_path):

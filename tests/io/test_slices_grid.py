@@ -198,9 +198,9 @@ def test_no_piece_reads_more_than_its_share(tmp_path, monkeypatch):
     seen = []
     real = edge_list.edges_of
 
-    def parse(text, width):
+    def parse(text, width, places=()):
         seen.append((threading.get_ident(), len(text)))
-        return real(text, width)
+        return real(text, width, places)
 
     monkeypatch.setattr(edge_list, "edges_of", parse)
     path = written(tmp_path, "a.txt", FILES["plain.txt"])

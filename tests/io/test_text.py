@@ -288,7 +288,23 @@ def test_the_usual_form_is_read_as_any_other(data):
     text = text[:at] + odd + text[at:] * (data.draw(st.integers(0, 19)) > 0)
     if not text.endswith(b"\n"):
         text += b"\n"
-    separator = "," if mark == "," else None
+    same_as_any_other(text, "," if mark == "," else None)
+
+
+@pytest.mark.parametrize("word", _NUMBERS)
+def test_each_odd_word_in_each_place(word):
+    for mark in "\t", " ", ",":
+        for place in range(9):
+            words = [str(k) for k in range(9)]
+            words[place] = word
+            for width in (1, 3):
+                rows = [mark.join(words[k : k + width]) for k in range(0, 9, width)]
+                text = "".join(f"{row}\n" for row in rows).encode()
+                same_as_any_other(text, "," if mark == "," else None)
+
+
+def same_as_any_other(text, separator):
+    """Read a text twice, the second time as one that is not in the usual form."""
     found = reading._usual_table(text, separator)
     if found is None or not text.strip():
         return

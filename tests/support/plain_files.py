@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
 import io
+import lzma
 import re
 import zipfile
 import zlib
@@ -34,11 +36,13 @@ def read(data: bytes, suffix: str = ""):
     """Return (n rows, n columns, {(i, j): value}); a pattern has the value True."""
     if data.startswith(b"PK"):
         return archive(data)
-    if data.startswith(b"\x1f\x8b"):
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise Refused from error
+    for mark, unpack in ((b"\x1f\x8b", gzip), (b"BZh", bz2), (b"\xfd7zXZ\0", lzma)):
+        if data.startswith(mark):
+            try:
+                data = unpack.decompress(data)
+                break
+            except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+                raise Refused from error
     data = data.removeprefix(b"\xef\xbb\xbf")
     data += b"" if data.endswith(b"\n") else b"\n"
     if data.startswith(b"%%MatrixMarket"):
