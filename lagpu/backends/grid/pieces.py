@@ -585,6 +585,7 @@ def _joined(xp: Any, lists: list[DeviceArrays]) -> DeviceArrays:
 # and in the vectors of a search and its sweep.
 _ENTRY, _VERTEX = 24, 120
 _GIVEN = 1 << 19  # entries that a piece sends at a time, to all sub-clusters together
+_COPIED = 5  # indices of an entry as it arrives and is sorted
 _BLOCK = 1 << 26  # entries that are copied at a time from device to device
 
 
@@ -708,8 +709,6 @@ class GridClusters:
 # A copy of a graph's pattern for some sub-clusters.
 #
 # Each piece sends the entries of its part, some at a time, to the owners in every sub-cluster.
-# These know how many there are in each column, and write the rows where they belong: so a process
-# holds its part and what its sub-cluster needs of the copy, once.
 
 
 def copied(
@@ -722,84 +721,38 @@ def copied(
     """
     before, columns = pieces.layout(A.shape), by.dims[1]
     kind = np.int32 if max(A.shape) < 2**31 else np.int64
-    own = []
-    for k, p, place in pieces:
-        ptr, rows, _ = place.matrix_to_csc(A.parts[k], narrow=True)
-        own.append((p, ptr, rows.astype(kind, copy=False)))
-
-    def send(given: Sequence[Sequence[Arrays]]) -> dict[int, list[Arrays]]:
-        """Send lists for each piece of a sub-cluster; return what local pieces receive."""
-        each = [(c * by.pieces, c * by.pieces + by.pieces) for c in clusters]
-        parts = [
-            {d: lists[d - first] for first, last in each for d in range(first, last)}
-            for lists in given
-        ]
-        local = zip(pieces.engine.local, pieces.engine.exchange(parts), strict=True)
-        return {p: [*received.values()] for p, received in local if received}
-
-    def cut_by_owner(index: Array, values: Array, kind: Any = None) -> list[Arrays]:
-        """Return, for each owner, columns by position and a value for each."""
-        where = columns.position(index)
-        if kind is not None:
-            where, values = where.astype(kind), values.astype(kind)
-        return cut((where, values), columns.owner(index), by.pieces)
-
-    counts = []
-    for p, ptr, _ in own:
-        counts.append(cut_by_owner(before.dims[1].own(before.parts(p)[1]), np.diff(ptr)))
-    parts = {
-        p: _Part(by.shape(p % by.pieces), received, pieces.engine.beside)
-        for p, received in send(counts).items()
-    }
+    own = [(p, *place.matrix_to_csc(A.parts[k], narrow=True)[:2]) for k, p, place in pieces]
     most = max(pieces.engine.gather_objects([len(rows) for _, _, rows in own]))
+    here = [p for p in pieces.engine.local if p // by.pieces in clusters]
+    share = most * pieces.engine.size * len(here) // by.pieces  # of entries, at most
+    each = _COPIED * np.dtype(kind).itemsize * pieces.engine.beside
+    require(each * share, "grid: a copy of the graph", "Let more pieces share one.")
+    lists: dict[int, list[Arrays]] = {p: [(np.empty(0, kind),) * 2] for p in here}
     chunk = max(1, _GIVEN // len(clusters))
     for first in range(0, most, chunk):
         given = []
         for p, ptr, rows in own:
             chosen = rows[first : first + chunk]
             at = np.searchsorted(ptr, np.arange(first, first + len(chosen)), side="right") - 1
-            index = before.index(p, chosen, at)
-            given.append(cut_by_owner(index[1], index[0], kind))
-        for p, received in send(given).items():
-            for lists in received:
-                parts[p].take(*lists)
-    del own
-    return {p: parts.pop(p).ended() for p in list(parts)}
+            i, j = before.index(p, chosen, at)
+            where = columns.position(j).astype(kind), i.astype(kind)
+            of_owner = dict(enumerate(cut(where, columns.owner(j), by.pieces)))
+            given.append({c * by.pieces + q: of_owner[q] for c in clusters for q in of_owner})
+        received = zip(pieces.engine.local, pieces.engine.exchange(given), strict=True)
+        for p, messages in received:
+            lists.get(p, []).extend(messages.values())
+    return {p: _by_column(lists.pop(p), by.shape(p % by.pieces)) for p in here}
 
 
-class _Part:
-    """A part of a copy, as entries arrive in any order."""
-
-    def __init__(self, shape: tuple[int, ...], counts: Sequence[Arrays], beside: int) -> None:
-        self._shape = shape
-        ptr = np.zeros(shape[1] + 1, np.int64)
-        for where, of_column in counts:
-            ptr[where + 1] += of_column  # a piece has a column once
-        np.cumsum(ptr, out=ptr)
-        self._kind = np.int32 if max(*shape, int(ptr[-1])) < 2**31 else np.int64
-        require(
-            beside * int(ptr[-1]) * (np.dtype(self._kind).itemsize + 1),
-            "grid: a copy of the graph",
-            "Let more pieces share one.",
-        )
-        self._ptr, self._next = ptr, ptr[:-1].copy()
-        self._rows = np.empty(int(ptr[-1]), self._kind)
-
-    def take(self, where: Array, rows: Array) -> None:
-        """Write the rows of some entries into their columns."""
-        order = np.argsort(where, kind="stable")
-        where = where[order]
-        rank = np.arange(len(where)) - np.searchsorted(where, where)  # in its column
-        self._rows[self._next[where] + rank] = rows[order]
-        np.add.at(self._next, where, 1)
-
-    def ended(self) -> tuple[Array, Array]:
-        """Return (col_ptr, row_idx), now that all entries are there."""
-        arrays: Any = (np.ones(len(self._rows), np.int8), self._rows, self._ptr.astype(self._kind))
-        nrows, ncols = self._shape
-        found = sp.csc_array(arrays, shape=(nrows, ncols))
-        found.sort_indices()  # in place; several pieces may have rows of a column
-        return self._ptr, found.indices
+def _by_column(lists: list[Arrays], shape: Shape) -> tuple[Array, Array]:
+    """Return (col_ptr, row_idx) of lists of columns and rows, which are emptied."""
+    cols, rows = joined(lists)
+    lists.clear()
+    found = sp.coo_array(
+        (np.ones(len(rows), np.int8), (rows, cols)), shape=cast(Any, shape)
+    ).tocsc()
+    found.sort_indices()
+    return found.indptr.astype(np.int64), found.indices
 
 
 # ------------------------------------------------------------------------------------------

@@ -58,8 +58,6 @@ def plan_program(
     relaxed = None if lacking or isinstance(turns, Sweep) else _relaxation(pieces, body, turns)
     if relaxed is not None:
         return relaxed
-    if isinstance(turns, Until) and turns.holds is not None:
-        lacking = lacking or "a scalar ends the loop"
     lacking = lacking or next(filter(None, (_why_not_here(pieces, s) for s in statements)), "")
     lacking = lacking or why_not_generated(statements)
     return Rejection(lacking) if lacking else GridProgram(pieces, statements, turns, why, own)
@@ -86,8 +84,6 @@ def _why_not_here(pieces: Pieces, s: Statement) -> str:
         isinstance(operation, ops.AssignScalar) and operation.indices is not None
     ):
         return "an index of a vector is on one piece alone"
-    if any(type(x) is ops.ScalarValue for x in operands_of(operation)):
-        return "it computes with scalars"
     if not isinstance(operation, emit.PRODUCTS):
         return ""
     product, position = operation.product, operation.product.semiring.multiply.positional
@@ -231,8 +227,9 @@ class GridProgram:
         """
         pieces = self._pieces
         for s in self.statements:
-            for ref in s.scalars:
-                ref.scalar.get()  # another device may have it
+            for x in (*(ref.scalar for ref in s.scalars), *operands_of(s.operation), s.out):
+                if type(x) is ops.ScalarValue:
+                    x.get()  # another device may have it
         of_product = {id(s): self._columns(s) for s in self.statements}
         held = {id(x): self._whole(x) for x in self._vectors if x.size in self._held}
         numberings = {size: self._numbering(size) for size in {x.size for x in self._vectors}}
@@ -252,7 +249,7 @@ class GridProgram:
                 sizes = {id(parts[id(x)]): x.size for x in self._vectors}
                 local = [self._local(s, k, of_product[id(s)], parts) for s in self.statements]
                 empty, unchanged = (parts.get(id(x)) for x in self._until[:2])
-                until = Until(empty, unchanged, self._until.times)
+                until = self._until._replace(empty=empty, unchanged=unchanged)
                 programs.append(PieceProgram(local, until, len(pieces.places), shared, sizes))
             self._run(programs, [tables for _, tables in numberings.values()], list(numberings))
         except Exception as error:
@@ -363,7 +360,7 @@ def _vectors_of(
 
 
 def _size(x: Any) -> int:
-    return 0 if _is_matrix(x) else int(x.size)
+    return 0 if type(x) is ops.ScalarValue or _is_matrix(x) else int(x.size)
 
 
 def _numbering(pieces: Pieces, by: Partition) -> Numbered:
