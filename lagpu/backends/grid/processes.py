@@ -410,7 +410,10 @@ class Processes:
         comm = line or self._comm
         mine, rows = np.frombuffer(packed, np.uint8), np.empty((comm.size, len(packed)), np.uint8)
         with uninterrupted():
-            self._mpi(comm.Allgather, mine, rows)
+            if line is None:
+                self._mpi(comm.Allgather, mine, rows)
+            else:  # a call that waits would not match that of `_on_lines`
+                self._mpi(lambda: comm.Iallgather(mine, rows).Wait())
             self._wait(on_lines)
             found, same = rows.tobytes(), packed[:_ALIKE]
             alike = all(found.startswith(same, at) for at in range(0, len(found), len(packed)))
