@@ -19,7 +19,6 @@ from lagpu import (
     generators,
     indexunary,
     io,
-    loop,
     monoid,
     semiring,
     unary,
@@ -77,16 +76,6 @@ def _policy(o, r):
     place = overridden(o.place, None, ["bfs2d:ratio=0", "bfs2d:ratio=0.5"][r])
     A = Matrix.from_coo([0, 1], [1, 2], True, nrows=N, ncols=N, backend=place)
     algorithms.bfs_levels(A, 0)
-
-
-def _levels(o, r):
-    place = overridden(o.place, None, "bfs2d:ratio=0")
-    A = Matrix.from_coo([0, 1], [1, 2], True, nrows=N, ncols=N, backend=place)
-    levels = Vector(INT64, N, backend=place)
-    f = Vector.from_coo([0], True, size=N, backend=place)
-    for depth in loop(until_empty=f, times=1 + r):
-        levels(f.S) << depth
-        f(~levels.S, replace=True) << semiring.any_pair(f @ A)
 
 
 def _read(o, **options):
@@ -220,9 +209,8 @@ KINDS = {
     ),
     "a policy": (
         _policy,
-        "policy is bfs2d:ratio=0 in process 0 and bfs2d:ratio=0.5 in process 1, in search",
+        "policy is bfs2d:ratio=0 in process 0 and bfs2d:ratio=0.5 in process 1, in mxv",
     ),
-    "the end of a search": (_levels, "times is 1 in .* 2 in process 1, in search"),
     "the direction of a file": (
         lambda o, r: _read(o, directed=bool(r)),
         "directed is False .* True in process 1, in read",

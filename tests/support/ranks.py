@@ -83,16 +83,20 @@ class Comm:
         return Comm(room, mine.index((key, self.rank)), self.counts)
 
     def Allgather(self, send, receive):
-        self.Iallgather(send, receive).Wait()
+        self._gathered("Allgather", send, receive)()
 
     def Iallgather(self, send, receive):
+        """See MPI: it does not match a call that waits."""
+        return types.SimpleNamespace(Wait=self._gathered("Iallgather", send, receive))
+
+    def _gathered(self, call, send, receive):
         self.count("Allgather", (self.size - 1) * send.nbytes)
-        mine = self.room.bring(self.rank, "Allgather", send.copy())
+        mine = self.room.bring(self.rank, call, send.copy())
 
         def wait():
-            receive.reshape(self.size, -1)[:] = np.stack(self.room.wait("Allgather", mine))
+            receive.reshape(self.size, -1)[:] = np.stack(self.room.wait(call, mine))
 
-        return types.SimpleNamespace(Wait=wait)
+        return wait
 
     def Allgatherv(self, send, receive):
         buffer, counts = receive

@@ -182,7 +182,8 @@ class GridMeter:
                 if out is not None:
                     for k, _, place in pieces:
                         place.wait(out.parts[k])
-                pieces.mark("update" if pieces.phases else "expansion")
+                folds = any(phase.name == "fold" for phase in pieces.phases)
+                pieces.mark("update" if folds else "expansion")
             ms = (time.perf_counter() - start) * 1e3
             exchanged = f"{engine.size} pieces; {engine.sent - before} bytes sent"
         if not isinstance(operation, (ops.Multiply, ops.MultiplySelection)):

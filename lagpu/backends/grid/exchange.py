@@ -311,7 +311,6 @@ def folded(
     several values `any` takes that of the first one. Without a mask the result of each local piece
     has about `expected` entries, of `width` bytes each as they are sent: 0 if all are the same.
     """
-    pieces.mark("expand")
     descs = masks_for(pieces, s, need, expected, width, share)
     pieces.mark("share", only_if_sent=True)
     found, shape, dtype = [], s.out.shape, s.dtype

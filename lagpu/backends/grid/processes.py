@@ -227,8 +227,8 @@ class Processes:
     def begin(self, method: str, given: Mapping[str, Any] | None = None) -> None:
         """Start a statement of this name; what is `given` to it must be the same everywhere.
 
-        It is compared where the statement synchronizes, as the first ones always do: a program
-        whose processes differ mostly does soon.
+        It is compared in the first statements, as a program whose processes differ mostly does
+        soon; in all that synchronize once there are lines.
         """
         self.turn, self._call, self._last, self._method = self.turn + 1, 0, 0, method
         self._given = given or {}
@@ -240,7 +240,12 @@ class Processes:
         If it changes nothing either, its end needs no synchronization: an error is reported at
         the next one. So it is after what `agree` has called the last.
         """
-        return self._call == self._last and self.turn > self._compared
+        return self._call == self._last and self._is_past
+
+    @property
+    def _is_past(self) -> bool:
+        """Whether the statements are over whose arguments are compared in any case."""
+        return self.turn > self._compared
 
     def all(self, holds: bool) -> bool:
         """Return whether something holds in every process."""
@@ -398,7 +403,7 @@ class Processes:
         if self._over is not None:
             raise self._over
         if not self._call:
-            given = tuple(self._given.values())
+            given = tuple(self._given.values()) if self._lines or not self._is_past else ()
             self._checksum = checksum(given) % 2**64 if given else 0
             if line is not None:
                 self._synchronize()
@@ -410,7 +415,10 @@ class Processes:
         comm = line or self._comm
         mine, rows = np.frombuffer(packed, np.uint8), np.empty((comm.size, len(packed)), np.uint8)
         with uninterrupted():
-            self._mpi(comm.Allgather, mine, rows)
+            if line is None:
+                self._mpi(comm.Allgather, mine, rows)
+            else:  # a call that waits would not match that of `_on_lines`
+                self._mpi(lambda: comm.Iallgather(mine, rows).Wait())
             self._wait(on_lines)
             found, same = rows.tobytes(), packed[:_ALIKE]
             alike = all(found.startswith(same, at) for at in range(0, len(found), len(packed)))

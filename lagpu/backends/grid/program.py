@@ -179,16 +179,6 @@ class GridLevels:
         yield Statement(mask, Descriptor(), ops.Apply(mask, one), BOOL)
 
 
-class _Window:
-    """The windows of programs on pieces, and the devices' barriers."""
-
-    def __init__(self, pieces: Pieces, nbytes: int) -> None:
-        devices = [place.device for place in pieces.places]
-        windows = pieces.engine.windows(nbytes, devices)
-        self.peers = Peers(devices, [window.own for window in windows])
-        self.nbytes = self.peers.nbytes
-
-
 class GridProgram:
     """A generated loop on the devices of all pieces together; see `FusedLoop`.
 
@@ -227,8 +217,9 @@ class GridProgram:
         """
         pieces = self._pieces
         for s in self.statements:
-            for ref in s.scalars:
-                ref.scalar.get()  # another device may have it
+            for x in (*(ref.scalar for ref in s.scalars), *operands_of(s.operation), s.out):
+                if type(x) is ops.ScalarValue:
+                    x.get()  # another device may have it
         of_product = {id(s): self._columns(s) for s in self.statements}
         held = {id(x): self._whole(x) for x in self._vectors if x.size in self._held}
         numberings = {size: self._numbering(size) for size in {x.size for x in self._vectors}}
@@ -270,16 +261,16 @@ class GridProgram:
                 written.append(program.write())
         blocks = min(fit for fit, _, _ in written)
         _, ghosts, sums = written[0]
-        window = self._window(8 * (ghosts + sums * blocks))
-        if not window.peers.ready:
-            window.peers.clear()
+        peers = self._window(8 * (ghosts + sums * blocks))
+        if not peers.ready:
+            peers.clear()
         launches = []
         for program, (k, p, place) in zip(programs, pieces, strict=True):
             with place.device.alone():
                 own = {size: of[k] for size, of in zip(sizes, tables, strict=True)}
-                launches.append(program.start(p, window.peers, blocks, Tables(own, ghosts)))
+                launches.append(program.start(p, peers, blocks, Tables(own, ghosts)))
         with heard(*[place.device.stop[1] for place in pieces.places]):
-            window.peers.run(launches)
+            peers.run(launches)
 
     def _take(self, made: Sequence[Sequence[VectorStore]]) -> None:
         """Have the handles take the parts that the kernels have written."""
@@ -332,7 +323,7 @@ class GridProgram:
         entries = self._pieces.collected(x)
         return [from_entries(place, entries, x.dtype, x.shape) for _, _, place in self._pieces]
 
-    def _window(self, nbytes: int) -> _Window:
+    def _window(self, nbytes: int) -> Peers:
         """Return windows of so many bytes, kept with the first product's matrix."""
         pieces = self._pieces
         matrices = (
@@ -340,10 +331,12 @@ class GridProgram:
         )
         first: Any = next(matrices, None)
         kept = pieces.windows if first is None else first.parts[0].csc().cache
-        found: _Window | None = kept.get(_WINDOW)
+        found: Peers | None = kept.get(_WINDOW)
         if found is None or found.nbytes < nbytes * len(pieces.places):
             kept.pop(_WINDOW, None)  # which frees its memory first
-            found = kept[_WINDOW] = _Window(pieces, nbytes)
+            devices = [place.device for place in pieces.places]
+            windows = pieces.engine.windows(nbytes, devices)
+            found = kept[_WINDOW] = Peers(devices, [window.own for window in windows])
         return found
 
 

@@ -50,6 +50,7 @@ def multiply(pieces: Pieces, op: ops.Multiply, s: Statement) -> list[Operation]:
     if _is_cut_by_rows(pieces, s.out.shape):
         return _of_collected(pieces, op, s.out)
     A, inner, products = local_products(pieces, op, form)
+    pieces.mark("expand")
     layout = pieces.layout(A.shape)
     if layout.dims[inner].whole:
         return list(products)

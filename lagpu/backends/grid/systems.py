@@ -48,15 +48,12 @@ class System:
         ``"sent"`` with each vertex, or requested ``"late"``: after the last level.
     share : str
         ``"yes"``: before it pulls, a row of pieces gets the vertices that the owners have visited.
-    kernels : tuple of str
-        The kernels for a push and for a pull of few and of many entries a column.
     """
 
     rule: str
     messages: str
     parents: str
     share: str
-    kernels: tuple[str, str, str]
     ratio: float = planner.BFS2D_RATIO
     alpha: float = planner.BEAMER[0]
     beta: float = planner.BEAMER[1]
@@ -64,21 +61,17 @@ class System:
 
 #: Bisson and others 2016; Bernaschi and others 2018; Hiragushi and Takahashi 2013.
 SYSTEMS = {
-    "kepler": System(
-        "push", "shorter", "late", "no", ("push_active", "pull_scalar", "pull_warp")
-    ),
-    "bfs2d": System(
-        "ratio", "shorter", "late", "yes", ("push_active", "pull_scalar", "pull_warp")
-    ),
+    "kepler": System("push", "shorter", "late", "no"),
+    "bfs2d": System("ratio", "shorter", "late", "yes"),
     "hiragushi": System(
-        "edges", "direction", "sent", "yes", ("push_queue", "pull_bitmap", "pull_bitmap"),
+        "edges", "direction", "sent", "yes",
         alpha=planner.HIRAGUSHI[0], beta=planner.HIRAGUSHI[1],
     ),
 }  # fmt: skip
 
 
 #: A search that names none, on rows and columns of pieces with kernels.
-AUTO = System("edges", "shorter", "late", "yes", ("push_queue", "pull_bitmap", "pull_bitmap"))
+AUTO = System("edges", "shorter", "late", "yes")
 
 
 _ARGUMENTS = {
@@ -114,15 +107,13 @@ def system_of(policy: str | None) -> System | None:
 
 def on_one_piece(system: System, place: Backend, product: ops.Product) -> ops.Product:
     """Return a system's product of one piece, which chooses its direction by itself."""
-    push, *_ = system.kernels
-    policy, kernel = None, None
-    if place.capabilities.kernels and system.rule == "push":
-        kernel = push
-    elif place.capabilities.kernels and system.rule == "ratio":
-        policy = f"bfs2d:ratio={system.ratio}"
-    elif place.capabilities.kernels:
-        policy = f"hiragushi:alpha={system.alpha},beta={system.beta}"
-    return product._replace(policy=policy, kernel=kernel)
+    if not place.capabilities.kernels:
+        return product._replace(policy=None)
+    if system.rule == "push":
+        return product._replace(policy=None, kernel="push_active")
+    ratio = f"bfs2d:ratio={system.ratio}"
+    edges = f"hiragushi:alpha={system.alpha},beta={system.beta}"
+    return product._replace(policy=ratio if system.rule == "ratio" else edges)
 
 
 # ------------------------------------------------------------------------------------------

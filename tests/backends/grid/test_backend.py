@@ -392,9 +392,11 @@ def test_a_trace_says_what_was_sent():
         o.w << semiring.plus_times(o.u @ o.A)
         o.w << o.w.apply("ainv")
     _, product, apply = t.rows
-    sent = 2 * (3 * 4 + 8 * o.u.nvals)  # a word of bits a piece, and the values
+    sent = 2 * (3 * 2 + 8 * o.u.nvals)  # eleven bits a piece, and the values
     assert product.kernel == "SuiteSparse saxpy"
     assert product.reason.startswith(f"3 pieces; {sent} bytes sent; edges")
+    assert [phase.name for phase in product.phases] == ["expand", "expansion"]
+    assert [(of.form, of.messages) for of in product.phases[0].sent] == [("bitmap", 6)]
     assert product.nvals_out == apply.nvals_in == o.w.nvals
     assert apply.reason == ""
     P = Few("cpu", 33)

@@ -229,9 +229,6 @@ def test_an_interrupt_leaves_everything():
         ("2x2", lambda o: o.run(), "on one column of pieces"),
         ("2", lambda o: _by_position(o, semiring.min_secondj), "the index of the output"),
         ("3", lambda o: _by_position(o, semiring.min_firstj), "number by slots"),
-        ("2", lambda o: _with_scalars(o), "computes with scalars"),
-        ("3", lambda o: _gathered(o), "computes with scalars"),
-        ("2", lambda o: _until(o), "a scalar ends the loop"),
         ("3", lambda o: _of_one_index(o), "is on one piece alone"),
     ],
 )
@@ -253,31 +250,66 @@ def _by_position(o, op):
         o.u << o.t
 
 
-def _with_scalars(o):
-    s = Scalar(INT64, 1)
-    for _ in loop(times=3):
-        s << s * 2 + 1
-        o.u << o.u + s
-
-
-def _gathered(o):
-    back = Vector.from_dense(np.arange(70)[::-1], like=o.A)
-    for _ in loop(times=3):
-        o.t << o.u[back]
-        o.u << o.t + back
-
-
-def _until(o):
-    enough = Scalar(BOOL)
-    for _ in loop(until=enough, times=9):
-        o.u << o.u * 2
-        enough << (o.u.reduce("max") > 20)
-
-
 def _of_one_index(o):
     for _ in loop(times=2):
         o.u[3] << 7
         o.u << o.u * 2
+
+
+def _with_scalars(o, first):
+    s, t = Scalar(FP64, first), Scalar(INT64, 3)
+    for depth in loop(times=4):
+        o.u << semiring.plus_times(o.u @ o.A)
+        o.u << o.u + t
+        t << o.u.reduce("min")
+        s << s * 0.5 + depth
+        s << s - t
+    for _ in loop(times=2):  # it reads what the loop before has left on the first device
+        o.t << o.u * t
+        t << t + 1
+    return s
+
+
+def _until(o, enough_at):
+    enough, most = Scalar(BOOL), Scalar(INT64, 7)
+    for _ in loop(until=enough, times=9):
+        o.u << o.u * 2
+        most(binary.plus) << o.u.reduce("max")
+        enough << (most > enough_at)
+    return most
+
+
+def _gathered(o, step):
+    back = Vector.from_dense((np.arange(70) * step) % 70, like=o.A)
+    s = Scalar(INT64, step)
+    for _ in loop(times=3):
+        o.t << o.u[back]
+        o.u << o.t + s
+        s << s + 1
+    return s
+
+
+@pytest.mark.parametrize(
+    ("work", "given"),
+    [
+        (_with_scalars, (1.0, float("nan"), float("inf"))),
+        (_until, (-1, 20, 2**62, 20)),  # after one iteration, some, or all
+        (_gathered, (69, 3)),
+    ],
+)
+@pytest.mark.parametrize("pieces", [1, 3])
+def test_scalars_are_the_same_on_all_pieces(pieces, work, given):
+    found = []
+    for place in (sims(pieces), "cpu"):
+        o, of_place = Loop(place), []
+        for x in given:
+            s = work(o, x)
+            of_place.append((repr(s.value), plain(o.u), plain(o.t)))
+            if place != "cpu":
+                assert place.last_loop.startswith(ONE_KERNEL)
+            o.u << o.u * 0 + 1
+        found.append(of_place)
+    assert repr(found[0]) == repr(found[1])
 
 
 def test_a_trace_has_a_row_for_each_statement():

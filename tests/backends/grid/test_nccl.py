@@ -130,9 +130,9 @@ def test_products_of_a_grid(ranks, pieces, grid):
         place = GridBackend("grid", engine, places, grid)
         exchange, calls = engine.exchange, []
 
-        def noted(parts, on_devices=False):
+        def noted(parts, on_devices=False, among=None):
             calls.append(on_devices)
-            return exchange(parts, on_devices)
+            return exchange(parts, on_devices, among)
 
         engine.exchange = noted
         return products(place), sum(calls)
