@@ -76,6 +76,8 @@ class Batches:
         """See `protocol.Batches`: it writes a vector or a scalar, as lines of a kernel do."""
         operation: Any = statement.operation
         kind = type(operation)
+        if type(statement.out) not in _OUTPUTS:  # of a grid, or a matrix
+            return None
         if kind is ops.AssignScalar and operation.indices and not has_one_index(statement):
             return None
         line = line_of(statement)
@@ -175,7 +177,7 @@ def _operators(s: Statement) -> list[Any]:
 
 def _is_line(s: Statement) -> bool:
     """Whether a statement with these operations and sizes may be one of a batch."""
-    if type(s.out) not in _OUTPUTS or why_no_line(s):  # of a matrix
+    if why_no_line(s):
         return False
     if any(op.of_numbers and not op.body for op in _operators(s)):
         return False  # it raises: only cpu runs Python functions
