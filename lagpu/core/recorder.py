@@ -333,10 +333,11 @@ def run_statements(
 def run_statement(backend: Backend | None, s: Statement, depth: int = 0) -> None:
     """Run one statement now."""
     operation: Any = s.operation
-    if s.may_delete and len(operation.indices) == 1 and operation.value.scalar.get() is None:
-        none: Any = backend and backend.vector(s.out.dtype, len(operation.indices[0]))
-        s = s._replace(operation=Assign(none, operation.indices))
-    operation = resolved(s.operation, depth)
+    if operation.refers and isinstance(getattr(operation, operation.refers), tuple):
+        if s.may_delete and len(operation.indices) == 1 and operation.value.scalar.get() is None:
+            none: Any = backend and backend.vector(s.out.dtype, len(operation.indices[0]))
+            s = s._replace(operation=Assign(none, operation.indices))
+        operation = resolved(s.operation, depth)
     if type(s.out) is ScalarValue:
         if isinstance(operation, (Constant, Apply, Select, Ewise)):
             number = of_scalars(operation)

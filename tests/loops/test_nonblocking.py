@@ -494,6 +494,9 @@ def test_few_statements_wait(place):
         w << u
         w << u
         assert len(recorder.queue.statements) == 2  # the first line again ends a batch
+    recorder.queue.flush()
+    exec(compile("\n".join(["w << u"] * 65), "<lines>", "exec"), {"w": w, "u": u})
+    assert len(recorder.queue.statements) == 1  # the 64th has ended a batch
     big = Vector(FP64, 1 << 24, backend=place)
     lines = "\n".join(["big << 1.0"] * 6)
     recorder.queue.flush()

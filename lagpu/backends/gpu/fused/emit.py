@@ -67,11 +67,10 @@ class Run:
 
     def room(self, count: int, dtype: Any) -> Array:
         """Return memory for `count` numbers: that of an earlier run, or uninitialised."""
-        rooms = self.rooms
-        if rooms is not None:
+        if self.rooms is not None:
             self._taken += 1
-            if self._taken <= len(rooms):
-                return rooms[self._taken - 1]
+            if self._taken <= len(self.rooms):
+                return self.rooms[self._taken - 1]
         if count > UNASKED:  # of less, the pool knows best
             self.device.require(count * np.dtype(dtype).itemsize, "fused loop")
         made = self.device.xp.empty(count, dtype)
@@ -114,10 +113,7 @@ class Arguments:
         """Return the arguments of a run."""
         found, handles = list(self.fixed), run.handles
         for first, place in self.vectors:
-            x = handles[place]
-            if x.form == "sparse":
-                x.to_bitmap()
-            found[first], found[first + 1], found[first + 2] = x.words, x.values, x.number
+            found[first : first + 3] = handles[place].readable()
         for first, end, make in self.made:
             found[first:end] = make(run)
         return found
@@ -977,11 +973,10 @@ def _on_forms(matrix: int, product: Product, u: DType, warps: int, run: Run) -> 
     given = None if warps else A.kernels.get((_on_forms, product))
     if given is None:
         incoming, outgoing = _both_ways(A, product)
-        lists: tuple[Any, ...] = (None,) * 5
-        if outgoing is not None:
-            space = push_space(outgoing)
-            lists = space.barrier, space.vertex, space.start, space.degree, space.chunks
-        given = [*lists, *columns_of(incoming, A.dtype), *columns_of(outgoing, A.dtype)]
+        space = None if outgoing is None else push_space(outgoing)
+        lists = ("barrier", "vertex", "start", "degree", "chunks")
+        given = [getattr(space, name, None) for name in lists]
+        given += [*columns_of(incoming, A.dtype), *columns_of(outgoing, A.dtype)]
         if warps:
             parts = run.room(run.blocks * warps, product.result.numpy)
             given += whole_sums(incoming, outgoing, u, parts)

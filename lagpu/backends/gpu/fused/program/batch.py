@@ -63,8 +63,8 @@ class Batches:
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
         self._numbers = itertools.count(1)
-        #: By their keys: a number, 0 where the statement cannot join, whether its matrix and its
-        #: scalars are looked at, and the share.
+        #: By their keys: a number, 0 where the statement cannot join, whether it has scalars, and
+        #: the share.
         self._lines: dict[Any, tuple[int, bool, float]] = {}
         self._known: dict[tuple[Any, ...], _Known] = {}
         self._latest: list[_Kept] = []  # those that keep their rooms
@@ -75,9 +75,15 @@ class Batches:
     def line(self, statement: Statement) -> BatchLine | None:
         """See `protocol.Batches`: it writes a vector or a scalar, as lines of a kernel do."""
         operation: Any = statement.operation
-        kind = type(operation)
+        kind, nvals = type(operation), 0
+        if type(statement.out) not in _OUTPUTS:  # of a grid, or a matrix
+            return None
         if kind is ops.AssignScalar and operation.indices and not has_one_index(statement):
             return None
+        if kind is ops.Multiply:
+            nvals = operation.matrix.nvals
+            if nvals > MOST_ENTRIES and statement.desc.mask is not None:
+                return None
         line = line_of(statement)
         if line is None:
             return None
@@ -87,22 +93,16 @@ class Batches:
             if len(self._lines) >= _MOST_LINES:
                 self._lines.clear()
             number = next(self._numbers) if _is_line(statement) else 0
-            asks = kind is ops.Multiply or any(type(x) is ops.ScalarValue for x in handles)
+            has_scalars = any(type(x) is ops.ScalarValue for x in handles)
             share = 1 / _MOST + getattr(statement.out, "size", 0) / _MOST_INDICES
-            found = self._lines[key] = number, asks, share
-        number, asks, share = found
-        if asks:
-            if kind is ops.Multiply:
-                nvals = operation.matrix.nvals
-                if nvals > MOST_ENTRIES and statement.desc.mask is not None:
-                    return None
-                if nvals > _LONG:
-                    share = 1.0
+            found = self._lines[key] = number, has_scalars, share
+        number, has_scalars, share = found
+        if number and has_scalars:
             device = self._counters.device
-            for x in handles if number else ():
+            for x in handles:
                 if type(x) is ops.ScalarValue and x.holder is not None and x.holder is not device:
                     x.get()  # this device cannot read the other one's memory
-        return (number, handles, numbers, share) if number else None
+        return (number, handles, numbers, 1.0 if nvals > _LONG else share) if number else None
 
     def plan(
         self, statements: Sequence[Statement], lines: Sequence[BatchLine], counted: Any
@@ -175,7 +175,7 @@ def _operators(s: Statement) -> list[Any]:
 
 def _is_line(s: Statement) -> bool:
     """Whether a statement with these operations and sizes may be one of a batch."""
-    if type(s.out) not in _OUTPUTS or why_no_line(s):  # of a matrix
+    if why_no_line(s):
         return False
     if any(op.of_numbers and not op.body for op in _operators(s)):
         return False  # it raises: only cpu runs Python functions
