@@ -372,10 +372,9 @@ def betweenness_centrality(
 ) -> dict[Any, float]:
     """Return the share of shortest paths that lead through each node."""
     k, directed = None if k == len(G) else k, G.is_directed()
+    A, weighted, ends = lengths_matrix(G, weight), weight is not None, bool(endpoints)
     found = algorithms.betweenness_centrality(
-        *(lengths_matrix(G, weight), k, bool(normalized)),
-        **{"weight": weight is not None, "endpoints": bool(endpoints)},
-        **{"directed": directed, "seed": seed},
+        A, k, bool(normalized), weight=weighted, endpoints=ends, directed=directed, seed=seed
     )
     return G.named(found.to_dense().tolist())
 
@@ -492,7 +491,7 @@ def katz_centrality(
     weight: Any,
 ) -> dict[Any, float]:
     """Return the Katz centrality of each node."""
-    begin = _begin(G, beta) if isinstance(beta, dict) else float(beta)
+    begin: Any = _begin(G, beta) if isinstance(beta, dict) else float(beta)
     A = G.matrix(weight, counted=True)
     try:
         found = algorithms.katz_centrality(
