@@ -125,7 +125,7 @@ def bellman_ford(
     distances = Vector(kind, A.nrows, like=A, name="distances")
     nearer = Vector(kind, A.nrows, like=A, name="nearer")
     worse = Vector(BOOL, A.nrows, like=A, name="worse")
-    nearer[sources] = 0
+    nearer[_begin(sources)] = 0
     if goals or limit not in (None, math.inf):
         most = _most(A, kind, math.inf if limit is None else limit)
         ahead = Vector.from_coo(goals, most.value, kind, size=A.nrows, like=A, name="ahead")
@@ -199,8 +199,8 @@ def delta_stepping(A: Matrix, source: Any, delta: float | None = None) -> Vector
     nearer = Vector(kind, A.nrows, like=A, name="nearer")
     worse = Vector(BOOL, A.nrows, like=A, name="worse")
     limit = Scalar(kind, name="limit")
-    distances[sources] = 0
-    waiting[sources] = 0
+    distances[_begin(sources)] = 0
+    waiting[_begin(sources)] = 0
     for _ in loop(until_empty=waiting):
         limit << waiting.reduce("min")
         limit(accum=binary.plus) << delta
@@ -433,6 +433,11 @@ def floyd_warshall(A: Matrix) -> Matrix:
     for k in range(A.nrows):
         D(accum=binary.min) << D[:, k].new().outer(D[k, :].new(), "plus")
     return D
+
+
+def _begin(sources: list[int]) -> Any:
+    """Return one source as a number, to which an assignment takes no list of indices."""
+    return sources if len(sources) > 1 else sources[0]
 
 
 def _most(A: Matrix, kind: DType, limit: Any) -> Scalar:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -359,20 +360,117 @@ def check_triangles(A: Any, triangles: Any) -> tuple[str, ...]:
     return _compare(proof, triangles, count.astype(float), 0)
 
 
-def check_clustering(A: Any, clustering: Any) -> tuple[str, ...]:
+def check_clustering(A: Any, clustering: Any, *, weight: bool = False) -> tuple[str, ...]:
     """Prove that shares are the clustering coefficients of each vertex, or raise.
 
     Parameters
     ----------
     A : graph, (n, n)
-        As in `check_triangles`.
+        See the module; self-loops do not count.
     clustering : result, (n,)
-        Triangles over pairs of neighbours, 0 where there is no pair; one rounding is allowed.
+        As `lagpu.algorithms.clustering` returns it; one rounding is allowed, or with weights or in
+        a directed graph a relative error of 1e-12.
+    weight : bool
+        As given to `lagpu.algorithms.clustering`.
+
+    Notes
+    -----
+    Without weights, the triangles of an undirected graph over its pairs of neighbours. Otherwise
+    the triangles are listed, one by one, so the graph must be small.
     """
-    proof = Proof("check_clustering", TRIANGLE_RULES, A)
-    count, pairs = _counted(proof)
-    wanted = np.divide(count, pairs, out=np.zeros(proof.n), where=pairs > 0)
-    return _compare(proof, clustering, wanted, 1e-15)
+    proof = Proof("check_clustering", TRIANGLE_RULES, A, values=weight)
+    if not weight and proof.edges.symmetric:
+        count, pairs = _counted(proof)
+        wanted = np.divide(count, pairs, out=np.zeros(proof.n), where=pairs > 0)
+        return _compare(proof, clustering, wanted, 1e-15)
+    out = _adjacent(proof, weight)
+    largest = max((max(ends.values()) for ends in out if ends), default=1.0)
+    strength: list[dict[int, float]] = [{} for _ in out]
+    for u, ends in enumerate(out):
+        for v, length in ends.items():
+            if u != v:
+                strength[u][v] = strength[u].get(v, 0.0) + float(np.cbrt(length / largest))
+                strength[v][u] = strength[v].get(u, 0.0) + float(np.cbrt(length / largest))
+    wanted = np.zeros(proof.n)
+    for v, near in enumerate(strength):
+        ways = sum((u in out[v]) + (v in out[u]) for u in near)
+        both = sum(u in out[v] and v in out[u] for u in near)
+        possible = 2 * (ways * (ways - 1) - 2 * both)
+        around = sum(
+            near[u] * near[w] * strength[u].get(w, 0.0) for u, w in itertools.permutations(near, 2)
+        )
+        wanted[v] = around / possible if possible else 0.0
+    return _compare(proof, clustering, wanted, 1e-12)
+
+
+def _adjacent(proof: Proof, weight: bool) -> list[dict[int, float]]:
+    """Return for each vertex the values of the edges from it, by their ends; 1 without weights."""
+
+    def listed(own: Slice) -> tuple[Array, ...]:
+        begin, end = both_ends(own)
+        return begin, end, np.asarray(own.values if weight else np.ones(len(begin)))
+
+    found: list[dict[int, float]] = [{} for _ in range(proof.n)]
+    for of_slice in proof.edges.gather(listed):
+        for u, v, x in zip(*(x.tolist() for x in of_slice), strict=True):
+            found[u][v] = x
+    return found
+
+
+CENTRALITY_RULES = (
+    "every vertex has a number, and the graph is undirected",
+    "the number follows from the triangles or squares around it by definition",
+)
+
+
+def check_triangle_centrality(A: Any, centrality: Any) -> tuple[str, ...]:
+    """Prove that numbers are the triangle centralities of each vertex, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+        As in `check_triangles`, small.
+    centrality : result, (n,)
+        As `lagpu.algorithms.triangle_centrality` returns it, up to 1e-12 of it.
+    """
+    proof = Proof("check_triangle_centrality", CENTRALITY_RULES, A)
+    count, _ = _counted(proof)
+    total, wanted = count.sum() / 3, np.zeros(proof.n)
+    near = [{*ends} - {v} for v, ends in enumerate(_adjacent(proof, False))]
+    for v in range(proof.n if total else 0):
+        joined = {u for u in near[v] if near[u] & near[v]}
+        own = (count[v] + sum(count[u] for u in joined)) / 3
+        wanted[v] = (own + sum(count[u] for u in near[v] - joined)) / total
+    return _compare(proof, centrality, wanted, 1e-12)
+
+
+def check_square_clustering(A: Any, clustering: Any) -> tuple[str, ...]:
+    """Prove that shares are the square clustering coefficients of each vertex, or raise.
+
+    Parameters
+    ----------
+    A : graph, (n, n)
+        As in `check_triangles`, small.
+    clustering : result, (n,)
+        As `lagpu.algorithms.square_clustering` returns it, up to 1e-12 of it.
+
+    Notes
+    -----
+    Each pair u, w of neighbours of v has q other common neighbours, each the corner of a square; it
+    could have as many as u and w have other edges, not to each other or to a corner twice.
+    """
+    proof = Proof("check_square_clustering", CENTRALITY_RULES, A)
+    _require_undirected(proof)
+    near = [{*ends} - {v} for v, ends in enumerate(_adjacent(proof, False))]
+    wanted = np.zeros(proof.n)
+    for v in range(proof.n):
+        squares = possible = 0
+        for u, w in itertools.combinations(sorted(near[v]), 2):
+            q = len((near[u] & near[w]) - {v})
+            squares += q
+            possible += q + sum(len(near[x]) - 1 - q - (w in near[u]) for x in (u, w))
+        wanted[v] = squares / possible if possible else 0.0
+    return _compare(proof, clustering, wanted, 1e-12)
 
 
 def check_triangle_count(A: Any, count: int) -> tuple[str, ...]:
@@ -398,17 +496,28 @@ def check_transitivity(A: Any, share: float) -> tuple[str, ...]:
     Parameters
     ----------
     A : graph, (n, n)
-        As in `check_triangles`.
+        As in `check_clustering`.
     share : float
         Three times the triangles over all pairs of neighbours, 0 if there is no pair; one rounding
-        is allowed.
+        is allowed. In a directed graph, of the ordered pairs of ends of edges from one vertex those
+        that an edge joins.
     """
     proof = Proof("check_transitivity", TRIANGLE_RULES, A)
-    count, pairs = (int(x.sum()) for x in _counted(proof))
+    if proof.edges.symmetric:
+        count, pairs = (int(x.sum()) for x in _counted(proof))
+    else:
+        near = [{*ends} - {v} for v, ends in enumerate(_adjacent(proof, False))]
+        count = sum(len(ends & near[u]) for ends in near for u in ends)
+        pairs = sum(len(ends) * (len(ends) - 1) for ends in near)
     wanted = count / pairs if pairs else 0.0
     if not abs(share - wanted) <= 1e-15 * wanted:
         proof.fail(1, f"{share}, but the share is {wanted}")
     return TRIANGLE_RULES
+
+
+def _require_undirected(proof: Proof) -> None:
+    if not proof.edges.symmetric:
+        raise InvalidValue(f"{proof.name}: the graph is directed. Give the undirected one.")
 
 
 def _counted(proof: Proof) -> tuple[Array, Array]:
@@ -418,8 +527,7 @@ def _counted(proof: Proof) -> tuple[Array, Array]:
     edge once, from its end of fewer neighbours, so that no list is long.
     """
     edges, n = proof.edges, proof.n
-    if not edges.symmetric:
-        raise InvalidValue(f"{proof.name}: the graph is directed. Give the undirected one.")
+    _require_undirected(proof)
     degree = edges.at_ends(lambda e: (e.begin != e.end).astype(np.int64), np.add, 0)
 
     def onward(e: Edges) -> Array:
@@ -469,7 +577,7 @@ def _compare(proof: Proof, result: Any, wanted: Array, rel_tol: float) -> tuple[
     found = proof.full(result, proof.name.removeprefix("check_"), "number")
     proof.refuse(
         1,
-        ~(np.abs(found - wanted) <= rel_tol * wanted),
+        ~(np.abs(found - wanted) <= rel_tol * np.abs(wanted)),
         lambda v: f"{found[v]}, not {wanted[v]:.17g}",
     )
-    return TRIANGLE_RULES
+    return proof.rules

@@ -11,14 +11,12 @@ import numpy as np
 from networkx.utils import create_py_random_state
 
 from lagpu import algorithms
-from lagpu.algebra.tables import semiring
 from lagpu.algorithms.centrality import MOST
 from lagpu.backends.processes import of_all
 from lagpu.core import Matrix, Vector
-from lagpu.dtypes import FP64
 from lagpu.errors import CycleFound, NoPath, NotConverged
 from lagpu.nx.answers import NETWORKX, answers, registered
-from lagpu.nx.graph import Graph, labels_of, mutual, once, pairs
+from lagpu.nx.graph import Graph, labels_of, once, pairs
 from lagpu.nx.paths import generations, lengths_matrix, levels_from, require
 
 Array = np.ndarray[Any, Any]
@@ -589,35 +587,9 @@ def triangles(G: Graph, nodes: Any) -> Any:
 
 
 def _shares(G: Graph, weight: Any) -> Array:
-    """Return the clustering of each vertex, (n,), also with directions and weights.
-
-    Twice its triangles, each by the cubic root of the product of its weights over the largest one,
-    are ``diag(B^3)``, where ``B = W + W'`` of a directed graph. Source: Onnela and others 2005;
-    Fagiolo 2007.
-    """
-    if weight is None and not G.is_directed():
-        found: Array = algorithms.clustering(G.matrix()).to_dense()
-        return found
-    (rows, cols), values, n = G.along(), G.weights(weight), len(G)
-    share = np.ones(len(rows))
-    if values is not None and values.size:
-        if not values.max() > 0 or not np.isfinite(values).all():
-            raise NotImplementedError("lagpu: clustering with a largest weight that is not above 0")
-        share = np.cbrt(values / values.max())
-    ends = rows[~G.loops], cols[~G.loops]
-    W = Matrix.from_coo(*ends, share[~G.loops], FP64, nrows=n, ncols=n, like=G.matrix())
-    B = W.ewise_add(W.T, "plus").new(name="B") if G.is_directed() else W
-    C = Matrix(FP64, n, n, like=W, name="C")
-    C(B.S) << semiring.plus_times(B @ B)
-    twice = C.ewise_mult(B, "times").new().reduce_rowwise("plus").new().to_dense(0)
-    near = np.bincount(ends[0], minlength=n)
-    possible = near * (near - 1)
-    if G.is_directed():
-        near += np.bincount(ends[1], minlength=n)
-        both = np.bincount(ends[0][mutual(G)[~G.loops]], minlength=n)
-        possible = 2 * (near * (near - 1) - 2 * both)
-    result: Array = np.where(twice == 0, 0, twice / np.where(twice == 0, 1, possible))
-    return result
+    """Return the clustering of each vertex, (n,)."""
+    found: Array = algorithms.clustering(G.matrix(weight), weight=weight is not None).to_dense()
+    return found
 
 
 @answers(not_for=("multigraph",))
@@ -636,25 +608,8 @@ def average_clustering(G: Graph, nodes: Any, weight: Any, count_zeros: bool) -> 
 
 @answers(not_for=("directed",))
 def square_clustering(G: Graph, nodes: Any) -> Any:
-    """Return the share of possible squares at a node, or by nodes at each, that are there.
-
-    ``P = A A'`` has the neighbours that two vertices share. Source: Lind and others 2005.
-    """
-    A = G.matrix().select("offdiag").new(name="A")
-    shared = semiring.plus_pair(A @ A).new(name="shared").select("offdiag").new()
-    rows, _, many = shared.to_coo()
-    near = A.reduce_rowwise("count").new().to_dense(0)
-    squares = np.zeros(len(G), np.int64)
-    np.add.at(squares, rows, many * (many - 1) // 2)
-    joined = shared.dup(name="joined", clear=True)
-    joined(A.S) << shared
-    triangles = joined.reduce_rowwise("plus").new().to_dense(0)
-    ends = A.to_coo()
-    beside = np.zeros(len(G), np.int64)
-    np.add.at(beside, ends[0], near[ends[1]])
-    possible = (near - 1) * (beside - near) - triangles - squares
-    found = np.where(possible > 0, squares / np.where(possible > 0, possible, 1), 0)
-    return _of(G, found.tolist(), nodes)
+    """Return the share of possible squares at a node, or by nodes at each, that are there."""
+    return _of(G, algorithms.square_clustering(G.matrix()).to_dense().tolist(), nodes)
 
 
 @answers(not_for=_SIMPLE)

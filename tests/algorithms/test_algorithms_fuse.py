@@ -22,7 +22,7 @@ WEIGHTED = matrix(30, both_ways([(u, v, 1 + (u * v) % 7) for u, v in random_edge
 #: What a sweep over blocks is where rows share their work: few levels, each of large products.
 SWEEP = "eager: no per-source sweep: "
 #: Algorithms without a loop of products: one or two statements. Loops of communities make matrices.
-NO_LOOP = {"triangles", "triangle_count", "clustering", "average_clustering", "transitivity"}
+NO_LOOP = {row.name for row in ALGORITHMS if row.topic == "triangles"}
 NO_LOOP |= {"floyd_warshall", "degree_centrality", "in_degree_centrality", "out_degree_centrality"}
 NO_LOOP |= {"contraction", "modularity", "label_propagation", "louvain"}
 NO_LOOP |= {"similarity", "reciprocity", "overall_reciprocity", "laplacian_matrix"}

@@ -6,13 +6,16 @@ import networkx as nx
 import numpy as np
 import pytest
 from graphs import AWKWARD, both_ways, drawn, entries, matrix, networkx_of, random_edges
+from hypothesis import strategies as st
 from strategies import for_all
 
 from lagpu import FP64, INT64, Matrix
 from lagpu.algorithms import (
     average_clustering,
     clustering,
+    square_clustering,
     transitivity,
+    triangle_centrality,
     triangle_count,
     triangles,
 )
@@ -20,7 +23,9 @@ from lagpu.algorithms.inputs import simple
 from lagpu.backends.gpu.storage import forms
 from lagpu.check import (
     check_clustering,
+    check_square_clustering,
     check_transitivity,
+    check_triangle_centrality,
     check_triangle_count,
     check_triangles,
 )
@@ -137,10 +142,11 @@ def test_no_vertices(backend):
     assert triangles(A).size == clustering(A).size == 0
 
 
-@pytest.mark.parametrize("find", ALL)
+@pytest.mark.parametrize("find", [*ALL, triangle_centrality, square_clustering])
 def test_bad_input(find):
-    with pytest.raises(InvalidValue, match=f"{find.__name__}: an edge has no reverse"):
-        find(matrix(3, [(0, 1), (1, 2), (2, 0)], "cpu"))
+    if find not in (clustering, transitivity):
+        with pytest.raises(InvalidValue, match=f"{find.__name__}: an edge has no reverse"):
+            find(matrix(3, [(0, 1), (1, 2), (2, 0)], "cpu"))
     with pytest.raises(DimensionMismatch, match="2 rows != 3 columns"):
         find(Matrix("BOOL", 2, 3, backend="cpu"))
     with pytest.raises(DomainMismatch, match="is not a Matrix"):
@@ -192,8 +198,81 @@ def test_wrong_totals_are_refused():
             check_transitivity(A, share)
 
 
-@pytest.mark.parametrize("check", PROOFS)
+@pytest.mark.parametrize(
+    "check",
+    [check_triangle_count, check_triangles, check_triangle_centrality, check_square_clustering],
+)
 def test_checkers_refuse_directed_graphs(check):
     A = matrix(3, [(0, 1), (1, 2), (2, 0)], "cpu")
     with pytest.raises(InvalidValue, match="the graph is directed"):
-        check(A, (np.arange(3), np.ones(3)) if check in PROOFS[1:3] else 1)
+        check(A, 1 if check is check_triangle_count else (np.arange(3), np.ones(3)))
+
+
+# ------------------------------------------- directions, weights, squares, and triangle centrality
+
+
+def check_everything(A, directed):
+    G = networkx_of(A, directed=directed)
+    for weight in (False, True):
+        found = clustering(A, weight=weight)
+        theirs = nx.clustering(G, weight="weight" if weight else None)
+        assert entries(found) == pytest.approx(theirs, rel=1e-12)
+        check_clustering(A, found, weight=weight)
+    assert transitivity(A) == pytest.approx(nx.transitivity(G), rel=1e-15)
+    check_transitivity(A, transitivity(A))
+    assert average_clustering(A, [0], True) == pytest.approx(theirs[0], rel=1e-12)
+    if not directed:
+        found = square_clustering(A)
+        assert entries(found) == pytest.approx(nx.square_clustering(G), rel=1e-12)
+        check_square_clustering(A, found)
+        check_triangle_centrality(A, triangle_centrality(A))
+
+
+@for_all(cpu=60, compiled=3)
+def test_random_graphs_of_weights(backend, draw):
+    """Weights of both directions differ unless the graph is undirected."""
+    n, directed = draw(st.integers(1, 9), label="n"), draw(st.booleans(), label="directed")
+    edge = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1), st.integers(1, 9))
+    edges = draw(st.lists(edge, max_size=4 * n), label="edges") or [(0, 0, 1)]
+    check_everything(matrix(n, edges if directed else both_ways(edges), backend, weights="whole"),
+                     directed)  # fmt: skip
+
+
+@pytest.mark.few_on_sim(2)
+@pytest.mark.parametrize("name", AWKWARD)
+def test_awkward_graphs_of_squares(backend, name):
+    n, edges = AWKWARD[name]
+    check_everything(matrix(n, both_ways(edges), backend), False)
+
+
+def test_a_directed_graph_of_an_undirected_one_is_the_same(backend):
+    edges = both_ways([(u, v, 1 + u % 3) for u, v in random_edges(12, 30, 4)])
+    A = matrix(12, edges, backend, weights="whole")
+    B = A.dup(FP64)
+    u, v = next((u, v) for u, v, _ in edges if u != v)
+    B[u, v] = B.get(u, v) * (1 + 1e-13)  # so that both directions are added up
+    assert clustering(A, weight=True).isclose(clustering(B, weight=True), rel_tol=1e-12)
+
+
+def test_triangle_centrality_of_two_triangles(backend):
+    """By hand: a vertex of the common edge is in all, and its neighbours are in all."""
+    A = matrix(5, EDGES, backend)
+    found = triangle_centrality(A)
+    assert found.to_dense() == pytest.approx([5 / 6, 1, 1, 5 / 6, 1 / 2])
+    assert triangle_centrality(matrix(3, both_ways([(0, 1)]), backend)).to_dense().sum() == 0
+
+
+def test_wrong_shares_of_directed_graphs_and_squares():
+    A = matrix(4, [(0, 1), (1, 2), (2, 0), (0, 2)], "cpu")
+    for share in (0.0, 0.9):
+        with pytest.raises(CheckFailed, match="but the share is"):
+            check_transitivity(A, share)
+    with pytest.raises(CheckFailed, match="vertex 0"):
+        check_clustering(A, (np.arange(4), np.ones(4)))
+    B = matrix(5, EDGES, "cpu")
+    with pytest.raises(CheckFailed, match="vertex"):
+        check_square_clustering(B, clustering(B))
+    with pytest.raises(CheckFailed, match="vertex"):
+        check_triangle_centrality(B, clustering(B))
+    with pytest.raises(InvalidValue, match="the largest weight is -1"):
+        clustering(matrix(2, [(0, 1, -1)], "cpu", weights="whole"), weight=True)
