@@ -8,7 +8,7 @@ from networkx.algorithms import community
 from strategies import for_all
 
 from lagpu import BOOL, FP64, INT64, Matrix, Vector
-from lagpu.algorithms import contraction, label_propagation, louvain, modularity
+from lagpu.algorithms import communities, contraction, label_propagation, louvain, modularity
 from lagpu.check import (
     check_communities,
     check_contraction,
@@ -128,6 +128,22 @@ def test_louvain_is_as_good_as_that_of_networkx(backend):
     plain = louvain(A, seed=3, weight=False)
     check_communities(A, plain, weight=False)
     prove_propagation(A)
+
+
+def test_gains_are_differences_of_modularity():
+    """Of each vertex that moves alone."""
+    n = 12
+    A = matrix(n, both_ways(random_edges(n, 25, 4)), "cpu")
+    B, c = communities._weights(A, True, ""), labelled(A, [v // 3 * 3 for v in range(n)])
+    others, weight = B.select("offdiag").new(), B.reduce_rowwise("plus").new()
+    total = weight.reduce("plus").new().value
+    moves, gains = communities._moves(others, c, weight, 1 / total)
+    assert moves.nvals > n // 3
+    for v, label in entries(moves).items():
+        moved = c.dup()
+        moved[v] = label
+        difference = modularity(A, moved) - modularity(A, c)
+        assert 2 * gains.get(v) / total == pytest.approx(difference)
 
 
 @pytest.mark.parametrize("n", [31, 32, 33])
