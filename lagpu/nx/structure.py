@@ -612,7 +612,7 @@ def square_clustering(G: Graph, nodes: Any) -> Any:
     return _of(G, algorithms.square_clustering(G.matrix()).to_dense().tolist(), nodes)
 
 
-@answers(not_for=_SIMPLE)
+@answers(not_for=("multigraph",))
 def transitivity(G: Graph) -> float:
     """Return the share of joined pairs among all pairs of a common neighbour."""
     return algorithms.transitivity(G.matrix())

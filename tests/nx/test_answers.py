@@ -36,7 +36,7 @@ def test_arguments(name, args, kwargs, why):
 @pytest.mark.parametrize(
     ("name", "kind", "why"),
     [
-        ("transitivity", nx.DiGraph, "for undirected graphs"),
+        ("square_clustering", nx.DiGraph, "for undirected graphs"),
         ("reciprocity", nx.Graph, "for directed graphs"),
         ("clustering", nx.MultiGraph, "without parallel edges"),
         ("edge_betweenness_centrality", nx.MultiGraph, "without parallel edges"),
