@@ -216,9 +216,9 @@ def delta_stepping(A: Matrix, source: Any, delta: float | None = None) -> Vector
 
 # ---- trees of shortest paths: a breadth-first search along edges that shortest paths may take
 #
-# Edge (i, j) is tight if ``d(i) + A(i, j) = d(j)``. With D the diagonal matrix of d::
+# Edge (i, j) is tight if ``d(i) + A(i, j) = d(j)``, by outer products under the mask of the edges::
 #
-#     T = (D (min.+) A) (any.==) D
+#     T = (d (first) d')<s(A)> + A == (d (second) d')<s(A)>
 #
 # A search of T visits a vertex once, so edges of length 0 close no cycle of parents.
 
@@ -255,7 +255,7 @@ def sssp_parents(
 
     Notes
     -----
-    After `sssp`, two products of matrices with as many entries as `A` and a breadth-first search,
+    After `sssp`, four element-wise operations on the edges and a breadth-first search,
     one kernel on `gpu` and `sim`: O(m) work and memory for m edges. Float distances are rounded
     sums from the source on, so a tight edge is found exactly.
     Source: Gallo and Pallottino 1986 (optimality); Davis, SuiteSparse:GraphBLAS, any_secondi.
@@ -271,8 +271,9 @@ def sssp_parents(
     sources = source_vertices(A, source, "source")
     T = tight_edges(lengths_of(A, "sssp"), distances)
     parents = Vector(index_type(A), A.nrows, like=A, name="parents")
-    frontier = Vector(index_type(A), A.nrows, like=A, name="frontier")
-    frontier[sources] = sources
+    frontier = Vector.from_coo(
+        sources, sources, parents.dtype, size=A.nrows, like=A, name="frontier"
+    )
     for _ in loop(until_empty=frontier):
         parents(frontier.S) << frontier
         frontier(~parents.S, replace=True) << semiring.any_secondi(frontier @ T)
@@ -286,10 +287,19 @@ def sssp_parents(
 
 
 def tight_edges(A: Matrix, distances: Vector) -> Matrix:
-    """Return True for each edge on a shortest path: its length is the distances' difference."""
-    D = distances.diag()
-    through = semiring.min_plus(D @ A).new(distances.dtype, name="through")
-    tight = semiring.any_eq(through @ D).new(BOOL, name="tight")
+    """Return True for each edge on a shortest path: its length is the distances' difference.
+
+    Vertices without a distance get numbers that no sum equals, so that all patterns are that of
+    `A`. See `lengths_of`: distances and their sums with a length are below 2**62.
+    """
+    ends = []
+    for op, none in (("first", 2**62), ("second", -(2**62))):
+        far = math.nan if distances.dtype.is_float else none
+        full = Vector.from_scalar(far, A.nrows, distances.dtype, like=A)
+        full(distances.S) << distances
+        ends.append(full.outer(full, op).new(mask=A.S))
+    through = ends[0].ewise_mult(A, binary.plus).new(distances.dtype, name="through")
+    tight = through.ewise_mult(ends[1], binary.eq).new(BOOL, name="tight")
     T: Matrix = tight.select("valueeq", True).new(name="T")
     return T
 
@@ -428,7 +438,8 @@ def floyd_warshall(A: Matrix) -> Matrix:
     least = A.reduce("min").new().value
     if least is not None and least < 0:
         bellman_ford(A, list(range(A.nrows)))  # raises if there is a negative cycle
-    D: Matrix = Vector.from_scalar(0, A.nrows, kind, like=A).diag(name="D")
+    each = np.arange(A.nrows)
+    D = Matrix.from_coo(each, each, 0, kind, nrows=A.nrows, ncols=A.nrows, like=A, name="D")
     D(accum=binary.min) << A
     for k in range(A.nrows):
         D(accum=binary.min) << D[:, k].new().outer(D[k, :].new(), "plus")
