@@ -87,20 +87,29 @@ def _places(A: Matrix, labels: Any, what: str) -> tuple[Vector, Vector]:
     return tuple(Vector.from_dense(x, like=A) for x in found)  # type: ignore[return-value]
 
 
-def modularity(A: Matrix, labels: Vector, *, weight: bool = True, resolution: float = 1) -> float:
+def modularity(
+    A: Matrix,
+    labels: Vector,
+    *,
+    weight: bool = True,
+    resolution: float = 1,
+    directed: bool | None = None,
+) -> float:
     """Return by how much more weight lies within communities than edges at random would have there.
 
     Parameters
     ----------
     A : Matrix, (n, n)
-        Entry (i, j) is the edge i -> j and its weight; True counts 1. The two entries of an edge of
-        a symmetric matrix are one edge.
+        Entry (i, j) is the edge i -> j and its weight; True counts 1.
     labels : Vector, (n,), of an integer type
         The community of each vertex.
     weight : bool
         Whether values are weights; otherwise each edge counts 1.
     resolution : float
         Weight of the expected part: larger for smaller communities.
+    directed : bool, optional
+        Whether the graph is directed, which matters to self-loops; by default it is if the weights
+        are not symmetric.
 
     Returns
     -------
@@ -117,7 +126,7 @@ def modularity(A: Matrix, labels: Vector, *, weight: bool = True, resolution: fl
     Notes
     -----
     With the quotient C = P B P' and its sum t: ``tr(C) / t - resolution * (C 1)' (C' 1) / t**2``. B
-    is `A`, where the self-loops of a symmetric matrix count twice. Work O(m + n log n).
+    is `A`, where the self-loops of an undirected graph count twice. Work O(m + n log n).
     Source: Newman 2004; Leicht and Newman 2008 (directed).
 
     Examples
@@ -127,18 +136,18 @@ def modularity(A: Matrix, labels: Vector, *, weight: bool = True, resolution: fl
     >>> round(modularity(path(4, backend="cpu"), labels), 6)
     0.166667
     """
-    B = _weights(A, weight, "modularity")
+    B = _weights(A, weight, "modularity", directed)
     if not B.reduce("plus").new().value:
         raise InvalidValue("modularity: the weights of all edges sum to 0.")
     return _quality(B, labels, number(resolution, "modularity: resolution"))
 
 
-def _weights(A: Matrix, weight: bool, what: str) -> Matrix:
+def _weights(A: Matrix, weight: bool, what: str, directed: bool | None = None) -> Matrix:
     """Return the weights in FP64, the diagonal doubled if the graph is undirected."""
     require_square(A)
     B: Matrix = (A if weight else A.apply("one").new()).dup(FP64, name="B")
     require_finite(B, what)
-    if B.is_symmetric:
+    if not directed and (directed is False or B.is_symmetric):
         B(accum=binary.plus) << B.select("diag")
     return B
 

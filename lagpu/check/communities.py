@@ -63,20 +63,28 @@ def _is_symmetric(proof: Proof, edges: Any) -> bool:
     return proof.edges.symmetric and not (edges != edges.T).nnz
 
 
-def _expected(A: Any, weight: bool, name: str, rules: tuple[str, ...]) -> tuple[Proof, Any, Any]:
+def _expected(
+    A: Any, weight: bool, name: str, rules: tuple[str, ...], directed: bool | None = None
+) -> tuple[Proof, Any, Any]:
     """Return the weights, (n, n), and those that are expected at random, dense."""
     proof = Proof(name, rules, A, values=True)
     edges = whole(proof).astype(float)
     if not weight:
         edges.data[:] = 1
-    if _is_symmetric(proof, edges):
+    if not (not _is_symmetric(proof, edges) if directed is None else directed):
         edges = edges + sp.diags_array(edges.diagonal())
     total = edges.sum()
     return proof, edges / total, np.outer(edges.sum(axis=1), edges.sum(axis=0)) / total**2
 
 
 def check_modularity(
-    A: Any, labels: Any, found: float, *, weight: bool = True, resolution: float = 1
+    A: Any,
+    labels: Any,
+    found: float,
+    *,
+    weight: bool = True,
+    resolution: float = 1,
+    directed: bool | None = None,
 ) -> tuple[str, ...]:
     """Prove that a number is the modularity of communities, or raise.
 
@@ -88,10 +96,10 @@ def check_modularity(
         The community of each vertex.
     found : float
         The number; an error of 1e-9 is allowed.
-    weight, resolution
+    weight, resolution, directed
         As in `lagpu.algorithms.modularity`.
     """
-    proof, edges, pairs = _expected(A, weight, "check_modularity", MODULARITY_RULES)
+    proof, edges, pairs = _expected(A, weight, "check_modularity", MODULARITY_RULES, directed)
     label = proof.full(labels, "labels", "label")
     wanted = (edges.toarray() - resolution * pairs)[label[:, None] == label].sum()
     if not abs(found - wanted) <= 1e-9:
