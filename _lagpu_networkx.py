@@ -7,8 +7,7 @@ from typing import Any
 
 __all__ = ["info"]
 
-_EDGES = "Edges count 1: weights are left to NetworkX."
-_SIMPLE = "For undirected graphs without parallel edges; weights are left to NetworkX."
+_SIMPLE = "For undirected graphs without parallel edges."
 _ORDER = "The order is NetworkX'. Functions that sort neighbours are left to NetworkX."
 _ANY_PATH = "Of several shortest paths it may be another one."
 _KRUSKAL = "By Kruskal's algorithm, for undirected graphs without parallel edges."
@@ -31,12 +30,12 @@ _FUNCTIONS = {
     "all_pairs_shortest_path": "",
     "all_pairs_shortest_path_length": "",
     "ancestors": "",
-    "average_clustering": _SIMPLE,
+    "average_clustering": _ONE_EACH,
     "average_shortest_path_length": "",
     "bellman_ford_path": _ANY_PATH,
     "bellman_ford_path_length": "",
     "bethe_hessian_matrix": "",
-    "betweenness_centrality": _EDGES,
+    "betweenness_centrality": "Weights of 0 are left to NetworkX.",
     "bfs_edges": _ORDER,
     "bfs_layers": "",
     "bfs_predecessors": _ORDER,
@@ -49,7 +48,7 @@ _FUNCTIONS = {
     "boundary_expansion": "",
     "center": "",
     "closeness_centrality": "",
-    "clustering": _SIMPLE,
+    "clustering": _ONE_EACH,
     "color": "Nodes come in the order of the graph.",
     "complement": "The result is a NetworkX graph.",
     "conductance": "",
@@ -65,11 +64,12 @@ _FUNCTIONS = {
     "dijkstra_path_length": "",
     "directed_modularity_matrix": "",
     "eccentricity": "",
-    "edge_betweenness_centrality": "Without parallel edges. " + _EDGES,
+    "edge_betweenness_centrality": "Weights of 0 are left to NetworkX. " + _ONE_EACH,
     "edge_boundary": "Without keys of parallel edges.",
     "edge_expansion": "",
     "efficiency": "",
     "ego_graph": "Without ``undirected=True``.",
+    "eigenvector_centrality": "",
     "fast_could_be_isomorphic": "",
     "faster_could_be_isomorphic": "",
     "floyd_warshall": "Cycles of negative length are left to NetworkX.",
@@ -81,6 +81,7 @@ _FUNCTIONS = {
     "google_matrix": "",
     "harmonic_centrality": "",
     "has_path": "",
+    "hits": "By power iteration, with results of the sum 1.",
     "in_degree_centrality": "",
     "inter_community_edges": _ONE_EACH,
     "intersection": "The result is a NetworkX graph. " + _ONE_EACH,
@@ -106,6 +107,7 @@ _FUNCTIONS = {
     "isolates": "",
     "k_core": "The core numbers alone are lagpu's.",
     "k_truss": "For undirected graphs without parallel edges.",
+    "katz_centrality": "",
     "label_propagation_communities": "",
     "laplacian_matrix": "",
     "louvain_communities": "Without a seed, for undirected graphs; the communities are lagpu's.",
@@ -161,6 +163,7 @@ _FUNCTIONS = {
     "single_source_shortest_path_length": "",
     "single_target_shortest_path": _ANY_PATH,
     "single_target_shortest_path_length": "",
+    "square_clustering": "For undirected graphs.",
     "strongly_connected_components": "In a reverse topological order, maybe not NetworkX'.",
     "symmetric_difference": "The result is a NetworkX graph. " + _ONE_EACH,
     "to_dict_of_lists": "",

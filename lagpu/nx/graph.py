@@ -341,6 +341,12 @@ def once(G: Graph, *others: Array) -> tuple[Array, ...]:
     return tuple(x[kept] for x in (rows, cols, *others))
 
 
+def mutual(G: Graph) -> Array:
+    """Return whether each edge has its reverse, (m,)."""
+    rows, cols = G.along()
+    return np.isin(rows * len(G) + cols, cols * len(G) + rows)
+
+
 def pairs(G: Graph, rows: Array, cols: Array) -> Iterator[tuple[Any, Any]]:
     """Return an iterator over the nodes of rows and columns."""
     nodes = G.nodes

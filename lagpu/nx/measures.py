@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import networkx as nx
@@ -16,12 +16,12 @@ import numpy as np
 
 from lagpu import algorithms
 from lagpu.algebra.tables import semiring
-from lagpu.core import Matrix, Vector
+from lagpu.core import Matrix
 from lagpu.errors import CycleFound
 from lagpu.host import memory
 from lagpu.host.columns import listed
 from lagpu.nx.answers import answers, by_text
-from lagpu.nx.graph import Graph, empty_like, labels_of, once, pairs
+from lagpu.nx.graph import Graph, empty_like, labels_of, mutual, once, pairs
 from lagpu.nx.paths import lengths_matrix
 
 Array = np.ndarray[Any, Any]
@@ -80,13 +80,7 @@ def is_triad(G: Graph) -> bool:
 def is_tournament(G: Graph) -> bool:
     """Return True if one edge joins each two nodes."""
     n, m = len(G), G.number_of_edges()
-    return m == n * (n - 1) // 2 and not G.has_loops and not _mutual(G).any()
-
-
-def _mutual(G: Graph) -> Array:
-    """Return whether each edge has its reverse, (m,)."""
-    rows, cols = G.along()
-    return np.isin(rows * len(G) + cols, cols * len(G) + rows)
+    return m == n * (n - 1) // 2 and not G.has_loops and not mutual(G).any()
 
 
 @answers(short=True, not_for=("undirected",))
@@ -95,7 +89,7 @@ def overall_reciprocity(G: Graph) -> float:
     edges = G.number_of_edges()
     if not edges:
         raise nx.NetworkXError("Not defined for empty graphs")
-    return int((_mutual(G) & ~G.loops).sum()) / edges
+    return int((mutual(G) & ~G.loops).sum()) / edges
 
 
 @answers(quick=True, not_for=("undirected",))
@@ -104,7 +98,7 @@ def reciprocity(G: Graph, nodes: Any) -> Any:
     if nodes is None:
         return overall_reciprocity(G)
     rows, cols = G.along()
-    both = np.bincount(rows[_mutual(G)], minlength=len(G))
+    both = np.bincount(rows[mutual(G)], minlength=len(G))
     total = np.bincount(np.append(rows, cols), minlength=len(G))
     chosen = G.bunch(nodes)
     found = [2 * int(both[v]) / int(total[v]) if total[v] else None for v in chosen]
@@ -147,14 +141,8 @@ def _counted(triangles: list[int], zeros: int) -> Counter[int]:
 # Similarity of nodes, for the prediction of edges.
 
 
-def _similar(
-    G: Graph, ebunch: Any, each: Array | None, of: Callable[[Array, Array, Array], Array]
-) -> Iterator[Any]:
-    """Return an iterator over pairs of nodes, all without an edge by default, with a number each.
-
-    ``of(common, u, v)`` gives the numbers of pairs of vertices, where `common` is the sum of `each`
-    (n,), 1 by default, over the neighbours that they share: ``C<pairs> = A D A'``.
-    """
+def _similar(G: Graph, ebunch: Any, kind: str, number: type = float) -> Iterator[Any]:
+    """Return an iterator over pairs of nodes, all without an edge by default, with a number."""
     if G.has_loops:
         raise NotImplementedError("lagpu: similarity in a graph with self-loops")
     whole: Any = G
@@ -165,52 +153,35 @@ def _similar(
             raise nx.NodeNotFound(f"Node {node} not in G.")
     u, v = (np.array([G.index[pair[k]] for pair in ends], np.int64) for k in (0, 1))
     A, n = G.matrix(), len(G)
-    D = Vector.from_dense(np.ones(n) if each is None else each, like=A).diag()
-    mask = Matrix.from_coo(u, v, True, nrows=n, ncols=n, dup_op="lor", like=A)
-    common = Matrix(D.dtype, n, n, like=A, name="common")
-    common(mask.S) << semiring.plus_second(A @ semiring.plus_first(D @ A).new())
-    i, j, values = common.to_coo()
-    keys, order = i * n + j, np.argsort(i * n + j)
-    at = np.searchsorted(keys[order], u * n + v)
-    shared = np.append(keys[order], -1)[at] == u * n + v
-    sums = np.where(shared, np.append(values[order], 0)[at], 0)
-    numbers = of(sums, u, v).tolist()
-    return ((*pair, x) for pair, x in zip(ends, numbers, strict=True))
-
-
-def _degrees(G: Graph) -> Array:
-    return np.array([d for _, d in G.degree])
+    some = Matrix.from_coo(u, v, True, nrows=n, ncols=n, dup_op="lor", like=A)
+    i, j, values = algorithms.similarity(A, some, kind=kind).to_coo()
+    order = np.argsort(i * n + j)
+    numbers = values[order][np.searchsorted((i * n + j)[order], u * n + v)].tolist()
+    return ((*pair, number(x)) for pair, x in zip(ends, numbers, strict=True))
 
 
 @answers(not_for=("directed", "multigraph"))
 def jaccard_coefficient(G: Graph, ebunch: Any) -> Iterator[Any]:
     """Return an iterator over pairs of nodes with the share of neighbours that are common."""
-    degree = _degrees(G)
-
-    def of(common: Array, u: Array, v: Array) -> Array:
-        both = np.where(u == v, degree[u], degree[u] + degree[v] - common)
-        return common / np.maximum(both, 1)
-
-    return _similar(G, ebunch, None, of)
+    return _similar(G, ebunch, "jaccard")
 
 
 @answers(not_for=("directed", "multigraph"))
 def preferential_attachment(G: Graph, ebunch: Any) -> Iterator[Any]:
     """Return an iterator over pairs of nodes with the product of their degrees."""
-    degree = _degrees(G)
-    return _similar(G, ebunch, None, lambda _, u, v: degree[u] * degree[v])
+    return _similar(G, ebunch, "preferential_attachment", int)
 
 
 @answers(not_for=("directed", "multigraph"))
 def resource_allocation_index(G: Graph, ebunch: Any) -> Iterator[Any]:
     """Return an iterator over pairs with the sum of 1 / degree over common neighbours."""
-    return _similar(G, ebunch, 1 / np.maximum(_degrees(G), 1), lambda common, u, v: common)
+    return _similar(G, ebunch, "resource_allocation")
 
 
 @answers(not_for=("directed", "multigraph"))
 def adamic_adar_index(G: Graph, ebunch: Any) -> Iterator[Any]:
     """Return an iterator over pairs with the sum of 1 / log(degree) over common neighbours."""
-    return _similar(G, ebunch, 1 / np.log(np.maximum(_degrees(G), 2)), lambda common, u, v: common)
+    return _similar(G, ebunch, "adamic_adar")
 
 
 # ------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from lagpu.core import Matrix, Vector
 from lagpu.errors import CycleFound, NoPath, NotConverged
 from lagpu.nx.answers import NETWORKX, answers, registered
 from lagpu.nx.graph import Graph, labels_of, once, pairs
-from lagpu.nx.paths import generations, levels_from, require
+from lagpu.nx.paths import generations, lengths_matrix, levels_from, require
 
 Array = np.ndarray[Any, Any]
 _SIMPLE = ("directed", "multigraph")
@@ -366,24 +366,26 @@ def modularity(G: Graph, communities: Any, weight: Any, resolution: Any) -> floa
 
 @answers()
 def betweenness_centrality(
-    G: Graph, k: int | None, normalized: bool, endpoints: bool, seed: Any
+    G: Graph, k: int | None, normalized: bool, weight: Any, endpoints: bool, seed: Any
 ) -> dict[Any, float]:
     """Return the share of shortest paths that lead through each node."""
     k, directed = None if k == len(G) else k, G.is_directed()
+    A, weighted, ends = lengths_matrix(G, weight), weight is not None, bool(endpoints)
     found = algorithms.betweenness_centrality(
-        G.matrix(), k, bool(normalized), endpoints=bool(endpoints), directed=directed, seed=seed
+        A, k, bool(normalized), weight=weighted, endpoints=ends, directed=directed, seed=seed
     )
     return G.named(found.to_dense().tolist())
 
 
 @answers(by_level=True, not_for=("multigraph",))
 def edge_betweenness_centrality(
-    G: Graph, k: int | None, normalized: bool, seed: Any
+    G: Graph, k: int | None, normalized: bool, weight: Any, seed: Any
 ) -> dict[Any, float]:
     """Return the share of shortest paths that lead along each edge."""
     n, directed = len(G), G.is_directed()
+    A, weighted = lengths_matrix(G, weight), weight is not None
     found = algorithms.edge_betweenness_centrality(
-        G.matrix(), k, bool(normalized), directed=directed, seed=seed
+        A, k, bool(normalized), weight=weighted, directed=directed, seed=seed
     )
     col_ptr, row_idx, values = found.to_csc()
     keys = np.repeat(np.arange(n), np.diff(col_ptr)) * n + row_idx
@@ -396,16 +398,17 @@ def edge_betweenness_centrality(
     return {(nodes[u], nodes[v]): value for u, v, value in ends}
 
 
-@answers(text=("distance",))
-def closeness_centrality(G: Graph, u: Any, wf_improved: bool) -> Any:
+@answers()
+def closeness_centrality(G: Graph, u: Any, distance: Any, wf_improved: bool) -> Any:
     """Return the reciprocal of the mean distance to a node, or by nodes to each."""
     chosen = None if u is None else require(G, u, "Source {} is not in G")
-    found = algorithms.closeness_centrality(G.matrix(), chosen, wf_improved=bool(wf_improved))
+    A, weighted = lengths_matrix(G, distance), distance is not None
+    found = algorithms.closeness_centrality(A, chosen, weighted, bool(wf_improved))
     return G.named(found.to_dense().tolist()) if chosen is None else found.get(chosen)
 
 
-@answers(text=("distance",))
-def harmonic_centrality(G: Graph, nbunch: Any, sources: Any) -> dict[Any, float]:
+@answers()
+def harmonic_centrality(G: Graph, nbunch: Any, distance: Any, sources: Any) -> dict[Any, float]:
     """Return the sum of the reciprocals of the distances to each node."""
     wanted = [G.nodes[v] for v in G.bunch(nbunch)]
     counted = None if sources is None else G.bunch(sources)
@@ -413,7 +416,8 @@ def harmonic_centrality(G: Graph, nbunch: Any, sources: Any) -> dict[Any, float]
     if not wanted or counted == []:
         return dict.fromkeys(ordered, 0)
     chosen = [G.index[node] for node in wanted]
-    found = algorithms.harmonic_centrality(G.matrix(), chosen, sources=counted).to_dense(0)
+    A, weighted = lengths_matrix(G, distance), distance is not None
+    found = algorithms.harmonic_centrality(A, chosen, weighted, counted).to_dense(0)
     return {node: found[G.index[node]].item() for node in ordered}
 
 
@@ -448,19 +452,88 @@ def pagerank(
     return G.named(found.to_dense().tolist())
 
 
+def _begin(G: Graph, given: Any) -> dict[int, float] | None:
+    """Return first values of all nodes by vertices."""
+    if given is not None and set(given) != set(G):
+        raise NotImplementedError("lagpu: first values of some nodes")
+    return None if given is None else {G.index[node]: x for node, x in given.items()}
+
+
+@answers()
+def eigenvector_centrality(
+    G: Graph, max_iter: int, tol: float, nstart: Any, weight: Any
+) -> dict[Any, float]:
+    """Return the eigenvector centrality of each node."""
+    if nstart is not None and not any(nstart.values()):
+        raise nx.NetworkXError("initial vector cannot have all zero values")
+    A = G.matrix(weight or None, counted=True)
+    try:
+        found = algorithms.eigenvector_centrality(A, max_iter, tol, _begin(G, nstart))
+    except NotConverged as error:
+        values = G.weights(weight or None)
+        if values is not None and (abs(values) > _LARGE).any():
+            raise NotImplementedError("lagpu: squares of weights beyond floats") from error
+        raise nx.PowerIterationFailedConvergence(max_iter) from error
+    return G.named(found.to_dense().tolist())
+
+
+@answers()
+def katz_centrality(
+    G: Graph,
+    alpha: float,
+    beta: Any,
+    max_iter: int,
+    tol: float,
+    nstart: Any,
+    normalized: bool,
+    weight: Any,
+) -> dict[Any, float]:
+    """Return the Katz centrality of each node."""
+    begin: Any = _begin(G, beta) if isinstance(beta, dict) else float(beta)
+    A = G.matrix(weight, counted=True)
+    try:
+        found = algorithms.katz_centrality(
+            A, alpha, begin, max_iter, tol, _begin(G, nstart), bool(normalized)
+        )
+    except NotConverged as error:
+        raise nx.PowerIterationFailedConvergence(max_iter) from error
+    return G.named(found.to_dense().tolist())
+
+
+_LARGE = 1e100  # of weights whose squares and their sums are floats
+_CLOSER = 1000  # times more exact than `tol`: NetworkX' ARPACK is
+
+
+@answers(normalized=(True,))
+def hits(
+    G: Graph, max_iter: int, tol: float, nstart: Any, normalized: bool
+) -> tuple[dict[Any, float], dict[Any, float]]:
+    """Return hubs and authorities, the singular vectors of the largest singular value."""
+    if max_iter <= 0:
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    A, closer = G.matrix("weight", counted=True), max(tol, 1e-10) / _CLOSER
+    try:
+        found = algorithms.hits(A, _CLOSER * max_iter, closer, _begin(G, nstart))
+    except NotConverged as error:
+        raise NotImplementedError(f"lagpu: {error}") from error
+    hubs, authorities = (G.named(x.to_dense().tolist()) for x in found)
+    return hubs, authorities
+
+
 def _error(G: Graph) -> nx.NetworkXError:
     kind = "digraph is not strongly connected" if G.is_directed() else "graph is not connected"
     return nx.NetworkXError(f"Found infinite path length because the {kind}")
 
 
-@answers(text=("sp", "weight"))
-def eccentricity(G: Graph, v: Any) -> Any:
+@answers(text=("sp",))
+def eccentricity(G: Graph, v: Any, weight: Any) -> Any:
     """Return the distance from a node, or by nodes from each, to the farthest node."""
     chosen = G.bunch(v)
     if not chosen:
         return {}
     try:
-        found = algorithms.eccentricity(G.matrix(), chosen)
+        A, weighted = lengths_matrix(G, weight), weight is not None
+        found = algorithms.eccentricity(A, chosen, weight=weighted)
     except NoPath as error:
         raise _error(G) from error
     return _of(G, found.to_dense(-1).tolist(), v)
@@ -513,21 +586,33 @@ def triangles(G: Graph, nodes: Any) -> Any:
     return _of(G, algorithms.triangles(G.matrix()).to_dense().tolist(), nodes)
 
 
-@answers(not_for=_SIMPLE)
-def clustering(G: Graph, nodes: Any) -> Any:
+def _shares(G: Graph, weight: Any) -> Array:
+    """Return the clustering of each vertex, (n,)."""
+    found: Array = algorithms.clustering(G.matrix(weight), weight=weight is not None).to_dense()
+    return found
+
+
+@answers(not_for=("multigraph",))
+def clustering(G: Graph, nodes: Any, weight: Any) -> Any:
     """Return the share of joined pairs of neighbours of a node, or by nodes of each."""
-    return _of(G, algorithms.clustering(G.matrix()).to_dense().tolist(), nodes)
+    return _of(G, _shares(G, weight).tolist(), nodes)
 
 
-@answers(not_for=_SIMPLE)
-def average_clustering(G: Graph, nodes: Any, count_zeros: bool) -> float:
+@answers(not_for=("multigraph",))
+def average_clustering(G: Graph, nodes: Any, weight: Any, count_zeros: bool) -> float:
     """Return the mean of the clustering of nodes."""
-    every = algorithms.clustering(G.matrix()).to_dense()[G.bunch(nodes)].tolist()
-    counted = every if count_zeros else [x for x in every if x > 0]
+    every = _shares(G, weight)[G.bunch(nodes)].tolist()
+    counted = every if count_zeros else [x for x in every if abs(x) > 0]
     return float(sum(counted) / len(counted))
 
 
-@answers(not_for=_SIMPLE)
+@answers(not_for=("directed",))
+def square_clustering(G: Graph, nodes: Any) -> Any:
+    """Return the share of possible squares at a node, or by nodes at each, that are there."""
+    return _of(G, algorithms.square_clustering(G.matrix()).to_dense().tolist(), nodes)
+
+
+@answers(not_for=("multigraph",))
 def transitivity(G: Graph) -> float:
     """Return the share of joined pairs among all pairs of a common neighbour."""
     return algorithms.transitivity(G.matrix())

@@ -19,7 +19,8 @@ KARATE = nx.karate_club_graph()
         ("pagerank", (), {"weight": len}, ""),
         ("pagerank", (), {"nonsense": 1}, "unexpected keyword argument 'nonsense'"),
         ("pagerank", (), {"of_a_newer_networkx": None}, ""),
-        ("betweenness_centrality", (), {"weight": "w"}, "takes weight=None alone"),
+        ("betweenness_centrality", (), {"weight": "w"}, ""),
+        ("minimum_spanning_tree", (), {"algorithm": "prim"}, "takes algorithm='kruskal' alone"),
         ("average_shortest_path_length", (), {"method": "unweighted"}, ""),
         ("average_shortest_path_length", (), {"method": "x"}, ""),
         ("bfs_edges", (0,), {"sort_neighbors": sorted}, ""),
@@ -35,7 +36,8 @@ def test_arguments(name, args, kwargs, why):
 @pytest.mark.parametrize(
     ("name", "kind", "why"),
     [
-        ("clustering", nx.DiGraph, "for undirected graphs"),
+        ("square_clustering", nx.DiGraph, "for undirected graphs"),
+        ("reciprocity", nx.Graph, "for directed graphs"),
         ("clustering", nx.MultiGraph, "without parallel edges"),
         ("edge_betweenness_centrality", nx.MultiGraph, "without parallel edges"),
         ("betweenness_centrality", nx.MultiDiGraph, ""),

@@ -111,3 +111,43 @@ def test_what_is_no_graph():
         convert_from_nx([])
     with pytest.raises(nx.NetworkXError, match="Node 9 is not in the graph"):
         H.bunch(9)
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+def test_what_the_text_of_networkx_reads(kind):
+    G = kind([("c", "a", {"w": 2}), ("a", "b", {"w": 0.5}), ("b", "b", {"w": 3}), ("b", "a")])
+    G.add_edges_from([("a", "b"), ("b", "b")])
+    G.add_node("alone")
+    H = convert_from_nx(G, edge_attrs={"w": 1})
+    assert (len(H), H.order(), H.number_of_nodes()) == (4, 4, 4)
+    assert H.number_of_edges() == G.number_of_edges()
+    ways = ["degree"] + ["in_degree", "out_degree"] * G.is_directed()
+    for way in ways:
+        ours, theirs = getattr(H, way), getattr(G, way)
+        for weight in (None, "w"):
+            assert ours(weight=weight) == list(theirs(weight=weight)), (way, weight)
+            assert ours("b", weight=weight) == theirs("b", weight=weight)
+        assert dict(ours(["b", "none", "c"])) == dict(theirs(["b", "none", "c"]))
+        assert list(ours) == list(theirs)
+        assert ours["b"] == theirs["b"]
+    for node in G:
+        assert list(H.neighbors(node)) == list(G.neighbors(node)) == list(H[node])
+    assert list(H.nbunch_iter(["b", "b", "none"])) == list(G.nbunch_iter(["b", "b", "none"]))
+    with pytest.raises(nx.NetworkXError):
+        H.neighbors("none")
+    if G.is_directed():
+        back = convert_to_nx(H.reverse())
+        assert sorted(back.edges(data="w")) == sorted(
+            (v, u, data.get("w", 1)) for u, v, data in G.edges(data=True)
+        )
+        assert H.reverse() is H.reverse(copy=False)
+    both = convert_to_nx(H.to_undirected())
+    assert not both.is_directed()
+    assert {*map(frozenset, both.edges())} == {frozenset(edge[:2]) for edge in G.edges}
+
+
+def test_sums_of_weights_that_may_overflow_are_refused():
+    for weights in ([2**62, 2**62], [2**63, 1], [1j, 1]):
+        G = nx.Graph([(0, 1, {"w": weights[0]}), (1, 2, {"w": weights[1]})])
+        with pytest.raises(NotImplementedError):
+            convert_from_nx(G, edge_attrs={"w": 1}).numbers("w")
