@@ -14,11 +14,11 @@ ROOT = Path(__file__).parents[1]
 ENFORCED = True
 #: What is measured, its limit, and the unit.
 BARS = {
-    "lines of lagpu/": (60_500, ""),
-    "lines of code": (39_500, ""),
+    "lines of lagpu/": (66_000, ""),
+    "lines of code": (42_700, ""),
     "files": (290, ""),
     "imports of code": (9.0, " %"),
-    "pages": (346.0, " kB"),
+    "pages": (350.0, " kB"),
     "CHANGELOG.md": (4.0, " kB"),
     "README.md": (9.0, " kB"),
     "CONTRIBUTING.md": (9.0, " kB"),
