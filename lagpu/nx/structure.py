@@ -355,9 +355,9 @@ def louvain_communities(
 def modularity(G: Graph, communities: Any, weight: Any, resolution: Any) -> float:
     """Return by how much more weight lies within communities than random edges would have."""
     labels, A = labels_of(G, communities), G.matrix(weight, counted=True)
-    if G.is_directed() and G.has_loops:
-        raise NotImplementedError("lagpu: modularity of a directed graph with self-loops")
-    return algorithms.modularity(A, Vector.from_dense(labels, like=A), resolution=resolution)
+    chosen = Vector.from_dense(labels, like=A)
+    directed = G.is_directed()
+    return algorithms.modularity(A, chosen, resolution=resolution, directed=directed)
 
 
 # ------------------------------------------------------------------------------------------
