@@ -7,6 +7,8 @@ from networkx_door import door  # noqa: F401
 
 import _lagpu_networkx
 import lagpu
+from lagpu.nx import interface  # noqa: F401 - declares them
+from lagpu.nx.answers import declared, registered
 
 #: Of nx-cugraph's `_nx_cugraph/__init__.py`, at ac64d6d of 2026, those that generate no graph.
 CUGRAPH = """
@@ -54,6 +56,10 @@ GRAPHBLAS = """
 """
 
 
+def is_text(name):
+    return declared(name).function.__wrapped__ is registered(name).orig_func
+
+
 @pytest.mark.parametrize(
     ("peer", "names", "least"), [("nx-cugraph", CUGRAPH, 75), ("graphblas", GRAPHBLAS, 75)]
 )
@@ -61,7 +67,12 @@ def test_most_functions_of_other_backends_are_there(peer, names, least):
     names = names.split()
     ours = set(_lagpu_networkx.info()["functions"])
     lacking = sorted(set(names) - ours)
-    print(f"{peer}: {len(names) - len(lacking)} of {len(names)}, without {lacking}")
+    # Of these NetworkX' own text reads lagpu's graph, and what it calls runs in lagpu.
+    texts = [name for name in names if name in ours and is_text(name)]
+    print(
+        f"{peer}: {len(names) - len(lacking)} of {len(names)}, {len(texts)} of them by NetworkX' "
+        f"own text, without {lacking}"
+    )
     assert len(names) - len(lacking) >= least, lacking
 
 
