@@ -280,7 +280,7 @@ def sssp_parents(
     if parents.nvals < distances.nvals:
         v = int(distances.apply("one").new(mask=~parents.S).to_coo()[0][0])
         raise InvalidValue(
-            f"sssp_parents: rounded lengths, some of which are negative, leave no path to vertex "
+            f"sssp_parents: rounded lengths, some negative, leave no path to vertex "
             f"{v} that is as long as its distance. Give integer lengths."
         )
     return distances, parents

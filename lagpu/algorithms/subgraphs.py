@@ -140,7 +140,7 @@ def ego_graph(
     undirected : bool
         Whether paths follow edges in both directions.
     weight : bool
-        Whether values are lengths, of which none is negative; otherwise each edge has length 1.
+        Whether values are lengths, none negative; otherwise each edge has length 1.
 
     Returns
     -------

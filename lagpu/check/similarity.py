@@ -76,7 +76,7 @@ def check_reciprocity(A: Any, share: Any) -> tuple[str, ...]:
     ----------
     A : graph, (n, n)
     share : result, (n,), or float
-        The share of each vertex that has an edge; or of all edges, of which self-loops have no
+        The share of each vertex that has an edge; or of all edges, where self-loops have no
         reverse.
     """
     proof = Proof("check_reciprocity", RECIPROCITY_RULES, A)

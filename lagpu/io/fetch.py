@@ -40,7 +40,7 @@ def fetch(
     ----------
     name_or_url : str
         A name in the folder, whose suffixes may be left out; or a URL (``https``, ``http``, ``ftp``
-        or ``file``), of which the last part is the name.
+        or ``file``); the last part of it is the name.
     folder : str or path, optional
         By default the environment variable ``LAGPU_DATA``. A download makes it.
     sha256 : str, optional

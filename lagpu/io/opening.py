@@ -295,7 +295,7 @@ def _chosen(members: list[_Member], given: Input, kind: str, held: int = 0) -> I
 
 
 def _hidden(name: str) -> bool:
-    """Whether a member is a note of an operating system, not of whoever made the archive."""
+    """Whether a member is a note that an operating system added to the archive."""
     path = PurePosixPath(name)
     return path.name.startswith(".") or "__MACOSX" in path.parts
 

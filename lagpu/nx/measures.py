@@ -289,7 +289,7 @@ def _weights(G: Graph, weight: Any) -> Array:
 
 
 def _some(values: Array, kept: Array) -> Array:
-    """Return some weights, of which it must be clear whether they are integers in NetworkX."""
+    """Return some weights, if it is clear whether they are integers in NetworkX."""
     found = values[kept]
     if found.dtype.kind == "f" and len(found) < len(values) and (np.floor(found) == found).all():
         raise NotImplementedError("lagpu: integers among other weights")

@@ -103,7 +103,7 @@ class LocalEngine:
     def exchange(
         self, parts: Messages, on_devices: bool = False, among: Groups | None = None
     ) -> Received:
-        """Send messages from piece to piece; `among` are groups, outside of which none is sent.
+        """Send messages from piece to piece; `among` are the groups in which they stay.
 
         With `on_devices` arrays are on the pieces' devices, and stay there; only `between_devices`.
         Messages are received in the order of the pieces.
