@@ -28,7 +28,8 @@ def test_no_pickle_no_network_no_evaluated_text(path):
             names = [alias.name.split(".")[0] for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             names = [(node.module or "").split(".")[0]]
-        assert not {*names} & (NEVER | NETWORK), f"{path}:{node.lineno}"
+        network = NETWORK if path.name != "fetch.py" else set()
+        assert not {*names} & (NEVER | network), f"{path}:{node.lineno}"
         if not isinstance(node, ast.Call):
             continue
         called = ast.unparse(node.func)

@@ -62,11 +62,15 @@ def check_similarity(
             "cosine": len(both) / math.sqrt(max(product, 1)),
             "preferential_attachment": product,
             "resource_allocation": sum(1 / len(near[w]) for w in both),
-            "adamic_adar": sum(1 / math.log(len(near[w])) for w in both),
+            "adamic_adar": sum(_inverse(math.log(len(near[w]))) for w in both),
         }[kind]
         if not math.isclose(x, wanted, rel_tol=1e-12):
             proof.fail(1, f"{(u, v)}: {x}, not {wanted}")
     return SIMILARITY_RULES
+
+
+def _inverse(x: float) -> float:
+    return 1 / x if x else math.inf  # of a neighbour that the two ends of (v, v) have alone
 
 
 def check_reciprocity(A: Any, share: Any) -> tuple[str, ...]:

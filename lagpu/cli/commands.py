@@ -83,8 +83,8 @@ def source(help: str = "Vertex to start from.") -> Declared:
 
 # The suffixes are those of lagpu.io.formats, whose import would take time (a test compares).
 FILES = (
-    ".mtx, .npz, .graphml, .gml, .gr, .col, .graph, .metis, .sg, .wsg, .parquet, .h5, .hdf5, .csv, "
-    ".tsv, .el, .wel, .txt; text also .gz"
+    ".mtx, .npz, .graphml, .gml, .gr, .col, .graph, .metis, .sg, .wsg, .parquet, .h5, .hdf5, "
+    ".konect, .e, .csv, .tsv, .el, .wel, .txt; text also packed, or in an archive"
 )
 _GRAPH_HELP = (
     f"A file ({FILES}; - is the standard input), or kron:16, urand:16, gnm:99:500, road:512, "

@@ -108,7 +108,7 @@ WRONG_FILES = {
         b"%%MatrixMarket matrix coordinate pattern general\n3 3 1\n4 1\n",
         "is outside 3 x 3",
     ),
-    "zip": (zipped("A/A.mtx"), "a .zip archive of A/A.mtx. Unpack it"),
+    "zip": (zipped("A/A.mtx"), "graph (A.mtx) is empty"),
     "not square": (b"%%MatrixMarket matrix coordinate pattern general\n3 4 1\n1 1\n", "square"),
 }
 

@@ -185,4 +185,4 @@ assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 def test_the_command_is_distinguished_from_other_programs(monkeypatch, argv, orig, expected):
     monkeypatch.setattr(sys, "argv", argv)
     monkeypatch.setattr(sys, "orig_argv", orig)
-    assert interrupt._is_command() is expected
+    assert interrupt.is_command() is expected

@@ -137,7 +137,8 @@ s(accum="plus")
 v.S.new()
 v[[0, 1]].new()
 binary.isclose()
-algorithms.average_clustering(G)
+algorithms.average_clustering(P)
+algorithms.average_clustering(W, weight=True)
 algorithms.bellman_ford(G, 0)
 algorithms.betweenness_centrality(G, 2, seed=1)
 algorithms.betweenness_centrality(G, None, False)
@@ -178,12 +179,56 @@ algorithms.topological_order(D)
 algorithms.transitivity(G)
 algorithms.triangle_count(G)
 algorithms.triangles(G)
+algorithms.betweenness_centrality(W, weight=True)
+algorithms.betweenness_centrality(G, sources=[0])
+algorithms.edge_betweenness_centrality(W, weight=True)
+algorithms.edge_betweenness_centrality(G, sources=[0])
+algorithms.center(S, weight=True)
+algorithms.closeness_centrality(W, distance=True)
+algorithms.clustering(W, weight=True)
+algorithms.contraction(W, labels)
+algorithms.degree_centrality(W)
+algorithms.in_degree_centrality(W)
+algorithms.out_degree_centrality(W)
+algorithms.diameter(S, weight=True)
+algorithms.eccentricity(S, weight=True)
+algorithms.ego_graph(W, 0, 1)
+algorithms.eigenvector_centrality(W)
+algorithms.find_negative_cycle(N, 0)
+algorithms.floyd_warshall(W)
+algorithms.harmonic_centrality(W, distance=True)
+algorithms.hits(W)
+algorithms.k_hop_sizes(W, 1)
+algorithms.k_truss(G, 3)
+algorithms.katz_centrality(W)
+algorithms.label_propagation(S)
+algorithms.laplacian_matrix(S)
+algorithms.largest_component(D)
+algorithms.louvain(square([9, 1, 9, 1]))
+algorithms.louvain(square([1, 9, 1, 9]))
+algorithms.maximal_matching(S, seed=1)
+algorithms.minimum_spanning_forest(S)
+algorithms.modularity(S, labels)
+algorithms.modularity(looped, labels)
+algorithms.overall_reciprocity(W)
+algorithms.path_weight(W, [0, 1])
+algorithms.periphery(S, weight=True)
+algorithms.radius(S, weight=True)
+algorithms.reciprocity(W)
+algorithms.shortest_path(W, 0, 2, weight=True)
+algorithms.similarity(G, [(0, 1)])
+algorithms.square_clustering(G)
+algorithms.sssp(W, 0, target=2)
+algorithms.sssp_parents(W, 0)
+algorithms.triangle_centrality(G)
+generators.chains(3)
 generators.complete(3)
 generators.cycle(3)
 generators.delaunay(3)
 generators.from_spec("gnm:8:9")
 generators.gnm(4, 5)
 generators.grid2d(2, 3)
+generators.hubs(9, 2)
 generators.kronecker(3)
 generators.mycielskian(3)
 generators.path(3)
@@ -200,12 +245,19 @@ class Nonsense:
         return "nonsense"
 
 
+def square(lengths):
+    i, j = [0, 1, 2, 3], [1, 2, 3, 0]
+    return Matrix.from_coo(i + j, j + i, lengths * 2, nrows=4, ncols=4, backend="cpu")
+
+
 def world():
     at = {"backend": "cpu"}
     edges = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (0, 2)]
     rows, cols = (list(x) for x in zip(*edges, strict=True))
     G = Matrix.from_coo(rows + cols, cols + rows, 1, nrows=5, ncols=5, **at)
     P = Matrix.from_coo(rows + cols, cols + rows, nrows=6, ncols=6, **at)
+    lengths = [1, 2, 3, 4, 5, 6]
+    S = Matrix.from_coo(rows + cols, cols + rows, lengths + lengths, nrows=5, ncols=5, **at)
     v = Vector.from_coo([0, 1, 2], [1, 2, 3], **at)
     return {
         "v": v,
@@ -218,6 +270,11 @@ def world():
         "G": G,
         "P": P,
         "W": Matrix.from_coo(rows, cols, [1, 2, 3, 4, 5, 6], nrows=5, ncols=5, **at),
+        "S": S,
+        "N": Matrix.from_coo([0, 1, 2], [1, 2, 0], [1, -3, 1], nrows=3, ncols=3, **at),
+        "square": square,
+        "looped": Matrix.from_coo([0, 0, 2], [0, 2, 0], 1, nrows=5, ncols=5, **at),
+        "labels": Vector.from_coo([0, 1, 2, 3, 4], [0, 0, 1, 1, 1], **at),
         "D": Matrix.from_coo([0, 1], [1, 2], 1, nrows=3, ncols=3, **at),
         "s": Scalar(INT64, 3),
         **vars(lagpu),

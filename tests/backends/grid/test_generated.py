@@ -193,12 +193,12 @@ def test_a_device_that_gives_up_leaves_everything(monkeypatch):
     o = Loop(place)
     o.A.data.parts[0].csc().cache[program._WINDOW] = window
     before = plain(o.u)
-    monkeypatch.setattr(window.peers, "patience", 0)
+    monkeypatch.setattr(window, "patience", 0)
     with pytest.raises(GridTimeout):
         o.run()
     assert plain(o.u) == before
     monkeypatch.undo()
-    window.peers._windows[1][:] = 7  # as writes that came too late
+    window._windows[1][:] = 7  # as writes that came too late
     assert o.run() == wanted
 
 

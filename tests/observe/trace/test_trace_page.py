@@ -26,7 +26,7 @@ def traced():
 
 def test_a_template_is_filled_once(monkeypatch, tmp_path):
     (tmp_path / "a.html").write_text("<p>{{x}} {{y}}</p>")
-    monkeypatch.setattr("lagpu.draw.look.resources.files", lambda _name: tmp_path)
+    monkeypatch.setattr("importlib.resources.files", lambda _name: tmp_path)
     assert fill("a.html", x="{{y}}", y="1") == "<p>{{y}} 1</p>"
     with pytest.raises(KeyError):
         fill("a.html", x="")

@@ -103,10 +103,26 @@ def need_no_others(cubins):
 
 #: Those that combine matrices of unequal patterns or multiply two without a mask: no kernel does.
 LEFT = {
-    "edge_betweenness_centrality by lengths, 4 sources",
-    "path_weight",
-    "floyd_warshall",
     "clustering directed, by weights",
+    "contraction",
+    "edge_betweenness_centrality by lengths, 4 sources",
+    "ego_graph within 2 edges",
+    "floyd_warshall",
+    "k_hop_sizes within 2 edges",
+    "k_truss 4",
+    "label_propagation by colours",
+    "label_propagation of 9 rounds",
+    "laplacian_matrix",
+    "laplacian_matrix normalized",
+    "louvain seed 1",
+    "minimum_spanning_forest",
+    "minimum_spanning_forest of largest weight",
+    "modularity",
+    "path_weight",
+    "similarity adamic_adar",
+    "similarity cosine",
+    "similarity jaccard",
+    "similarity of all pairs",
     "square_clustering",
 }
 

@@ -186,5 +186,5 @@ def test_columns_are_as_long_as_those_of_the_outputs(place, transpose, length):
     k = np.arange(60)
     A = Matrix.from_coo(k % 40, k // 2, True, nrows=40, ncols=30, backend=place)
     u = Vector.from_coo([0], True, size=40 if transpose else 30, backend=place)
-    found = _numbers(A.data.csc(), u.data, SimpleNamespace(transpose=transpose))
+    found = _numbers(A.data.csc(), u.data, SimpleNamespace(transpose=transpose, policy=None))
     assert found.length == length
