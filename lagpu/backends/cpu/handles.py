@@ -25,11 +25,11 @@ try:
     _SHORTAGE = gb.exceptions.OutOfMemory  # loads all of the library, which is lazy
     # python-graphblas raises the second when it has counted the entries of an invalid object.
     _LOSS = (gb.exceptions.InvalidObject, gb.exceptions.EmptyObject)
-except ImportError as error:
-    raise errors.BackendUnavailable(
-        f"cpu: {error}. Install it with: pip install python-graphblas"
-    ) from error
-except (MemoryError, OSError) as error:  # under `ulimit -v` a library may not fit
+except (ImportError, MemoryError, OSError) as error:  # under `ulimit -v` a library may not fit
+    if isinstance(error, ImportError) and "failed to map" not in str(error):
+        raise errors.BackendUnavailable(
+            f"cpu: {error}. Install it with: pip install python-graphblas"
+        ) from error
     reason = str(error).split(". ")[0] or "memory is short"
     raise errors.BackendUnavailable(
         f"cpu: python-graphblas cannot be loaded: {reason}. Allow the process more memory."
