@@ -489,7 +489,10 @@ def katz_centrality(
     weight: Any,
 ) -> dict[Any, float]:
     """Return the Katz centrality of each node."""
-    begin: Any = _begin(G, beta) if isinstance(beta, dict) else float(beta)
+    try:
+        begin: Any = _begin(G, beta) if isinstance(beta, dict) else float(beta)
+    except (TypeError, ValueError) as error:
+        raise nx.NetworkXError("beta must be a number") from error
     A = G.matrix(weight, counted=True)
     try:
         found = algorithms.katz_centrality(
