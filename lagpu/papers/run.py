@@ -592,8 +592,10 @@ def table_of(experiment: Report) -> FittingTable:
         ("GTEPS", lambda row: _digits(row["gteps"], 3)),
         ("checked", harness.checked),
     ]
-    if all(row["reported"] is None for row in rows):
-        del numbers[3]
+    empty = {"paper"} if all(row["reported"] is None for row in rows) else set()
+    if not any(len(row.get("runs", ())) > 1 for row in rows):  # a report of one run a row
+        empty |= {"spread", "kernel ms"}
+    numbers = [(head, of) for head, of in numbers if head not in empty]
     title = f"{experiment['part']}: {experiment['title']}"
     return harness.table(rows, texts, numbers, title=title, spare=_SPARE)
 
