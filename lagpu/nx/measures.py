@@ -155,6 +155,8 @@ def _similar(G: Graph, ebunch: Any, kind: str, number: type = float) -> Iterator
     A, n = G.matrix(), len(G)
     some = Matrix.from_coo(u, v, True, nrows=n, ncols=n, dup_op="lor", like=A)
     i, j, values = algorithms.similarity(A, some, kind=kind).to_coo()
+    if not np.isfinite(values).all():  # of (v, v), where NetworkX divides by zero
+        raise NotImplementedError("lagpu: an infinite sum")
     order = np.argsort(i * n + j)
     numbers = values[order][np.searchsorted((i * n + j)[order], u * n + v)].tolist()
     return ((*pair, number(x)) for pair, x in zip(ends, numbers, strict=True))

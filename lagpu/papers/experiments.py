@@ -136,7 +136,7 @@ def metric(name: str, over: str = "") -> Metric:
 Claim = Mapping[str, Any]  # `says` is the kind of its sentence, the rest that kind's arguments
 Range = tuple[float, float]  # the least and the greatest that a number may be
 
-HELD, NOT_HELD, UNKNOWN = "Held", "Not held", "Cannot be told"
+HELD, NOT_HELD, UNKNOWN = "Held", "Not held", "Undecided"
 #: Two runs of one row, on two days, differed by this factor at most before rows were repeated.
 ONE_RUN = 2.8
 #: What two runs in one call do not show of another day, as a factor of a value.

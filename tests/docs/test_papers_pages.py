@@ -51,7 +51,7 @@ def test_a_report_is_shown_and_what_lacks_one_says_so(reports, report, tmp_path)
     commit = f"commit {report['commit'][:7]}" if report["commit"] else "a commit that is gone"
     assert f"{report['date'][:10]}, {commit}; the paper on one P100; `docs/" in table
     assert "`docs/benchmarks/papers/any-name.json`." in table
-    assert table.count("\n- Cannot be told: MGBC over OPT-OFF") == 2
+    assert table.count("\n- Undecided: MGBC over OPT-OFF") == 2
     assert "`--graph NAME=FILE` gives the paper's" in table
     assert "Not measured yet" not in table
     others = shown.replace(table, "").count("Not measured yet; `lagpu paper 002 --")
@@ -121,6 +121,6 @@ def test_the_commits_of_reports_are_in_the_history():
 
 def test_a_claim_without_rows_is_not_measured(reports):
     shown = "\n".join(reports.markdown("000"))
-    assert "- Cannot be told: not measured here. The paper: up to 29x over Merrill's" in shown or (
+    assert "- Undecided: not measured here. The paper: up to 29x over Merrill's" in shown or (
         "Held" in shown
     )

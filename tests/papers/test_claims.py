@@ -59,7 +59,7 @@ def test_means_are_of_the_papers_kind(mean, value, word):
 
 
 @pytest.mark.parametrize(
-    ("spread", "word"), [(1.0, "Held"), (1.17, "Held"), (1.22, "Cannot be told"), (9, "Cannot")]
+    ("spread", "word"), [(1.0, "Held"), (1.17, "Held"), (1.22, "Undecided"), (9, "Undecided")]
 )
 def test_nothing_is_judged_below_the_spread(spread, word):
     rows = with_runs(ROWS[3:5], spread)  # 4 / 3, of two rows that spread
@@ -74,7 +74,7 @@ def test_one_run_judges_by_the_spread_that_was_seen():
     assert 3 / ONE_RUN > 1
     assert said.startswith("Held: bu over td")
     assert said.endswith("By 1 run of 50 roots.")
-    assert says("Ratio", single, of="bu", to="td", least=1.2).startswith("Cannot be told")
+    assert says("Ratio", single, of="bu", to="td", least=1.2).startswith("Undecided")
     assert says("Ratio", single, of="bu", to="td", least=9.0).startswith("Not held")
 
 
@@ -85,7 +85,7 @@ def test_rows_that_are_not_the_papers_judge_nothing(of):
         "Held: bu over td on 1 graph: 0.75x"
     )
     said = says("Ratio", rows[:2], of="bu", to="td", least=0.5)
-    assert said.startswith("Cannot be told: bu over td on 1 graph: 3.00x")
+    assert said.startswith("Undecided: bu over td on 1 graph: 3.00x")
     assert says("Values", [ROWS[1] | of], of="bu").startswith("bu, GTEPS: a 6.")
 
 
@@ -100,7 +100,7 @@ def test_the_best():
     assert best_of(ROWS[:3])["variant"] == "bu"
     assert best_of(ROWS[2:3]) is None
     assert says("BestOf", ROWS, kind="", expected=("td", "xx"), paper="td") == (
-        "Cannot be told: Best on 2 graphs: bu on 1, td on 1. The paper: td. By 2 runs of 50 roots."
+        "Undecided: Best on 2 graphs: bu on 1, td on 1. The paper: td. By 2 runs of 50 roots."
     )
     assert says("BestOf", ROWS, kind="regular", expected=("td",)).startswith("Not held: ")
     assert says("BestOf", ROWS, kind="star", expected=("td", "bu")).startswith("Held: ")
@@ -109,7 +109,7 @@ def test_the_best():
 def test_the_best_of_equals():
     rows = with_runs(ROWS[3:5], 1.3)
     said = says("BestOf", rows, kind="", expected=("td",))
-    assert said.startswith("Cannot be told: Best on 1 graph: no difference seen on 1.")
+    assert said.startswith("Undecided: Best on 1 graph: no difference seen on 1.")
     assert says("BestOf", rows, kind="", expected=("td", "bu")).startswith("Held: ")
     assert says("BestOf", rows, kind="", expected=("xx",)).startswith("Not held: ")
 
@@ -120,11 +120,11 @@ def test_values():
         "By 2 runs of 50 roots."
     )
     assert says("Peak", ROWS, of="bu", least=7.0).startswith("Not held: ")
-    assert says("Peak", ROWS, of="bu", least=6.1).startswith("Cannot be told: ")
+    assert says("Peak", ROWS, of="bu", least=6.1).startswith("Undecided: ")
     assert says("Values", ROWS, of="bu", paper="less is better") == (
         "bu, GTEPS: b 3, a 6. The paper: less is better. By 2 runs of 50 roots."
     )
-    for most, word in ((7, "Held"), (6.05, "Cannot be told"), (4, "Not held")):
+    for most, word in ((7, "Held"), (6.05, "Undecided"), (4, "Not held")):
         assert says("Values", ROWS, of="bu", most=most).startswith(f"{word}: bu, GTEPS: b 3")
 
 
@@ -134,13 +134,13 @@ def test_choices():
         "Held: Best on a: bu, 3.00x td; b: td, 1.33x bu. The paper: either. By 2 runs of 50 roots."
     )
     assert says("Choice", with_runs(ROWS, 1.3), **chosen).startswith(
-        "Cannot be told: Best on a: bu, 3.00x td; b: no difference seen, 1.33x bu."
+        "Undecided: Best on a: bu, 3.00x td; b: no difference seen, 1.33x bu."
     )
     close = [*ROWS[:2], row("b", "td", 4.0), row("b", "bu", 3.95)]
     assert says("Choice", close, **chosen).startswith("Not held: Best on a: bu")
     single = [one | {"runs": one["runs"][:1]} for one in close]  # as close, but who knows
-    assert says("Choice", single, **chosen).startswith("Cannot be told: ")
-    assert says("Choice", ROWS[:2], **chosen).startswith("Cannot be told: ")  # one graph alone
+    assert says("Choice", single, **chosen).startswith("Undecided: ")
+    assert says("Choice", ROWS[:2], **chosen).startswith("Undecided: ")  # one graph alone
     assert says("Choice", ROWS[:2], **chosen, expected=["bu"]).startswith("Held: ")
     assert says("Choice", ROWS[:2], **chosen, expected=["td"]).startswith("Not held: ")
     assert says("Choice", ROWS, of=("td", "xx")) == ""

@@ -51,7 +51,7 @@ IN_ORDER = {
     "jaccard_coefficient": [(), ([(NODE, OTHER), (NODE, NODE)],), ([],)],
     "preferential_attachment": [(), ([(NODE, OTHER), (NODE, NODE)],)],
     "resource_allocation_index": [(), ([(NODE, OTHER)],)],
-    "adamic_adar_index": [(), ([(NODE, OTHER)],)],
+    "adamic_adar_index": [(), ([(NODE, OTHER), (NODE, NODE)],)],
     "to_dict_of_lists": [(), (SOME,)],
 }
 #: The keys or items come in some order.
