@@ -88,8 +88,8 @@ FILES = (
 )
 _GRAPH_HELP = (
     f"A file ({FILES}; - is the standard input), or kron:16, urand:16, gnm:99:500, road:512, "
-    "grid:30x40, delaunay:16, mycielskian:11, path:9, cycle:9, star:9, complete:9; "
-    "kron16 is the same as kron:16, and kron16e8 as kron:16:8."
+    "road:86:10, chains:12:16, hubs:99:5, grid:30x40, delaunay:16, mycielskian:11, path:9, "
+    "cycle:9, star:9, complete:9; kron16 is the same as kron:16, and kron16e8 as kron:16:8."
 )
 #: The options that several commands have, by the names of their values.
 OPTIONS: dict[str, Declared] = {
