@@ -7,6 +7,7 @@ each piece before it is unpacked, since a small file may unpack to any size.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gzip
 import io
 import lzma
@@ -199,7 +200,7 @@ def content(source: IO[bytes], budget: Budget, held: int = 0) -> bytes:
 
 class _Member(NamedTuple):
     name: str
-    open: Callable[[], IO[bytes]]
+    open: Callable[[], Any]
 
 
 def graph_in(given: Input) -> Input:
@@ -214,7 +215,7 @@ def graph_in(given: Input) -> Input:
         if not names or any(name.endswith(".npy") for name in names):
             whole.seek(0)
             return given if whole is stream else given._replace(stream=_buffered(whole))
-        return _chosen(_zipped(archive, budget), given, "a .zip archive")
+        return _chosen(_zipped(archive), given, "a .zip archive")
     stream = unpacked(stream)
     start = stream.peek(MANY)
     if len(start) < _USTAR.stop:  # of a packed file a peek may be short
@@ -226,19 +227,17 @@ def graph_in(given: Input) -> Input:
     return _chosen(_tarred(data, budget), given, "a tar archive", held=len(data))
 
 
-def _zipped(archive: zipfile.ZipFile, budget: Budget) -> list[_Member]:
+def _zipped(archive: zipfile.ZipFile) -> list[_Member]:
     """Return the files in a .zip archive that can be unpacked piece by piece."""
 
-    def opener(info: zipfile.ZipInfo) -> Callable[[], IO[bytes]]:
-        def open_it() -> IO[bytes]:
-            if info.compress_type not in _PLAIN or info.flag_bits & _ENCRYPTED:
-                # A few bytes would unpack to gigabytes at once.
-                raise ValueError("it is encrypted, or not packed by deflate. Unpack it first")
-            return archive.open(info)
+    def opened(info: zipfile.ZipInfo) -> IO[bytes]:
+        if info.compress_type not in _PLAIN or info.flag_bits & _ENCRYPTED:
+            # A few bytes would unpack to gigabytes at once.
+            raise ValueError("it is encrypted, or not packed by deflate. Unpack it first")
+        return archive.open(info)
 
-        return open_it
-
-    return [_Member(x.filename, opener(x)) for x in archive.infolist() if not x.is_dir()]
+    files = (x for x in archive.infolist() if not x.is_dir())
+    return [_Member(x.filename, functools.partial(opened, x)) for x in files]
 
 
 def _tarred(data: bytes, budget: Budget) -> list[_Member]:
@@ -250,18 +249,8 @@ def _tarred(data: bytes, budget: Budget) -> list[_Member]:
             if member.size < 0 or len(files) == _MOST:  # Python might never end
                 raise ValueError(f"it has a size below 0, or more than {_MOST} files")
             if member.isreg():
-                files.append(_Member(member.name, _slice_of(member, data)))
+                files.append(_Member(member.name, functools.partial(archive.extractfile, member)))
     return files
-
-
-def _slice_of(member: tarfile.TarInfo, data: bytes) -> Callable[[], IO[bytes]]:
-    def open_it() -> IO[bytes]:
-        end = member.offset_data + member.size
-        if member.issparse() or end > len(data):
-            raise ValueError("it is truncated or has holes")
-        return io.BytesIO(data[member.offset_data : end])
-
-    return open_it
 
 
 def _chosen(members: list[_Member], given: Input, kind: str, held: int = 0) -> Input:
