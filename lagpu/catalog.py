@@ -42,59 +42,29 @@ class Answer(NamedTuple):
 class Algorithm:
     """A public algorithm with some arguments.
 
-    Attributes
-    ----------
-    name : str
-        The function in `lagpu.algorithms`.
-    given : tuple of str
-        Its arguments after the matrix: ``source`` and ``target``, several ``sources``, a ``few``
-        vertices, a ``radius``, or the number of random sources, ``sampled``.
-    check : callable, optional
-        Takes (matrix, *arguments, result); raises `CheckFailed` if the result is wrong.
-    label : str
-        The options in words; `lagpu bench` prints them.
-    options : mapping
-        Keyword arguments.
-    graph : str
-        The matrix: ``pattern``, ``undirected``, ``weighted``, ``positive`` (weights above 0),
-        ``acyclic``, or ``FP32``, weighted in that type.
-    read : callable
-        Makes an `Answer` of the result.
-    rule : str
-        How `lagpu bench` compares answers: ``equal``, ``close`` (each number), ``FP32`` (the same
-        in that type) or ``sum`` (of differences).
-    why_not : callable
-        Returns why `lagpu bench` leaves a graph out, by its facts, or an empty string.
-    rounds : callable, optional
-        Counts levels or searches, from the facts of the graph and the answer.
-    call : callable, optional
-        Is called with the matrix and its facts in place of the algorithm.
-    measured_as : str
-        The algorithms that `lagpu bench` measures instead; by default it measures this one.
-    slow : bool
-        Whether it searches from each vertex.
-    option, command : str
-        The option of ``lagpu check`` for a file with a result, and the command.
-    topic : str
-        The row of `TOPICS` in the first row of an algorithm.
+    The arguments `given` after the matrix are ``source`` and ``target``, several ``sources``, a
+    ``few`` vertices, a ``radius``, or the number of random sources, ``sampled``. The `graph` is a
+    ``pattern``, ``undirected``, ``weighted``, ``positive`` (weights above 0), ``acyclic``, or
+    ``FP32``, weighted in that type. `lagpu bench` compares answers by the `rule` ``equal``,
+    ``close`` (each number), ``FP32`` (the same in that type) or ``sum`` (of differences).
     """
 
-    name: str
+    name: str  # of the function in `lagpu.algorithms`
     given: tuple[str, ...] = ()
-    check: Callable[..., Any] | None = None
-    label: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
+    check: Callable[..., Any] | None = None  # raises for a wrong (matrix, *arguments, result)
+    label: str = ""  # the options in words, which `lagpu bench` prints
+    options: Mapping[str, Any] = field(default_factory=dict)  # keyword arguments
     graph: str = "pattern"
-    read: Callable[[Any], Answer] = Answer
+    read: Callable[[Any], Answer] = Answer  # of the result
     rule: str = "equal"
-    why_not: Callable[[Any], str] = lambda _facts: ""
-    rounds: Callable[[Any, Answer], int] | None = None
-    call: Callable[[Matrix, Any], Any] | None = None
-    measured_as: str = ""
-    slow: bool = False
-    option: str = ""
+    why_not: Callable[[Any], str] = lambda _facts: ""  # `lagpu bench` leaves a graph out, or ""
+    rounds: Callable[[Any, Answer], int] | None = None  # levels or searches, by facts and answer
+    call: Callable[[Matrix, Any], Any] | None = None  # of matrix and facts, for the algorithm
+    measured_as: str = ""  # what `lagpu bench` measures instead
+    slow: bool = False  # whether it searches from each vertex
+    option: str = ""  # of ``lagpu check`` for a file with a result
     command: str = ""
-    topic: str = ""
+    topic: str = ""  # in `TOPICS`, in the first row of an algorithm
 
     @property
     def key(self) -> str:

@@ -224,7 +224,15 @@ def _below_one_another(grids: list[Cells], what: str, ax: Axes | None) -> Axes:
         raise InvalidValue(f"viz.{what}: there is nothing to draw. Give at least one.")
     first = grids[0]
     for grid in grids:
-        _require_alike(first, grid, what)
+        if first.nrows == grid.nrows == 1 and first.ncols != grid.ncols:
+            raise DimensionMismatch(
+                f"viz.{what}: {first.name}.size {first.ncols} != {grid.name}.size {grid.ncols}."
+            )
+        if (first.nrows, first.ncols) != (grid.nrows, grid.ncols):
+            raise DimensionMismatch(
+                f"viz.{what}: {first.name} has {first.nrows} x {first.ncols} cells != "
+                f"{grid.nrows} x {grid.ncols} of {grid.name}. Draw them separately."
+            )
     tall = first.nrows > 1
     right = -1.6 if tall else -0.8  # of the names; between them and the cells are row numbers
     left = right - 0.3 - 0.28 * max(len(grid.name) for grid in grids)
@@ -242,18 +250,6 @@ def _below_one_another(grids: list[Cells], what: str, ax: Axes | None) -> Axes:
         canvas.words(middle, grid.name, canvas.font(1)[0], align="right")
     canvas.legend([kind for grid in grids for kind in grid.kinds])
     return canvas.ax
-
-
-def _require_alike(first: Cells, other: Cells, what: str) -> None:
-    if first.nrows == other.nrows == 1 and first.ncols != other.ncols:
-        raise DimensionMismatch(
-            f"viz.{what}: {first.name}.size {first.ncols} != {other.name}.size {other.ncols}."
-        )
-    if (first.nrows, first.ncols) != (other.nrows, other.ncols):
-        raise DimensionMismatch(
-            f"viz.{what}: {first.name} has {first.nrows} x {first.ncols} cells != "
-            f"{other.nrows} x {other.ncols} of {other.name}. Draw them separately."
-        )
 
 
 # ---------------------------------------------------------------------------------- products

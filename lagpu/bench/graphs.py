@@ -116,13 +116,7 @@ class HostGraph(Columns):
         col_ptr, row_idx, _ = A.to_csc()
         if A.nrows < 2**31:
             row_idx = row_idx.astype(np.int32)
-        n, symmetric = A.nrows, A.is_symmetric
-        in_degree = np.diff(col_ptr)
-        out_degree = in_degree if symmetric else np.bincount(row_idx, minlength=n)
-        has_loop = np.zeros(n, bool)
-        has_loop[A.diag().to_coo()[0]] = True
-        facts = Facts(n, len(row_idx), symmetric, out_degree, in_degree, has_loop)
-        return cls(col_ptr, row_idx, facts)
+        return cls(col_ptr, row_idx, Facts.of(A))
 
     def roots(self, A: Matrix, count: int, seed: int | None) -> list[int]:
         """Return distinct random vertices of the largest component, each with an edge to another.

@@ -149,11 +149,6 @@ def run(plan: Plan, say: Say = harness.silent) -> tuple[Report, list[str]]:
     without a device; `checked` is true if the result of the last root is proved and the results of
     all roots equal those of the rows before. In recorded rows of other systems, what was not
     measured is None.
-
-    Raises
-    ------
-    LagpuError
-        For wrong input, before anything runs.
     """
     if plan.renumber and not plan.graphs:
         raise InvalidValue("--renumber: the default graphs are made. Name a file, or leave it out.")

@@ -431,42 +431,20 @@ _OPTIONS = (
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """The algorithm of a command, with its proof and its output.
+    """The algorithm of a command, with its proof and its output."""
 
-    Attributes
-    ----------
-    algorithm : str
-        Name of a function of `lagpu.algorithms`.
-    facts : callable
-        Returns the facts to print of (result, *vertices); a list of pairs is a ranking of vertices.
-    more : dict
-        Further arguments of the algorithm.
-    vertices : dict
-        The vertices that the user names, by option: the arguments after the matrix.
-    call : callable, optional
-        Is called with (matrix, *vertices) in place of the algorithm.
-    prove : callable, optional
-        Checks (`lagpu.check`, matrix, *vertices, result), in place of `lagpu.catalog.PROOFS`.
-    vector : callable
-        Returns what is saved of a result, or None.
-    of_vertices : bool
-        Whether the values of the result are vertices.
-    dup_op : str, optional
-        Combines the weights of an edge that a file gives twice; by default they are summed.
-    seed_for : str
-        What the seed is for, besides a generated graph.
-    """
-
-    algorithm: str
+    algorithm: str  # a function of `lagpu.algorithms`
+    # The facts to print of (result, *vertices); a list of pairs is a ranking of vertices.
     facts: Callable[..., dict[str, Any]] = lambda _: {}
-    more: dict[str, Any] = field(default_factory=dict)
-    vertices: dict[str, str] = field(default_factory=dict)
-    call: Callable[..., Any] | None = None
+    more: dict[str, Any] = field(default_factory=dict)  # further arguments of the algorithm
+    vertices: dict[str, str] = field(default_factory=dict)  # after the matrix, by option
+    call: Callable[..., Any] | None = None  # of (matrix, *vertices), in place of the algorithm
+    # Checks (`lagpu.check`, matrix, *vertices, result), in place of `lagpu.catalog.PROOFS`.
     prove: Callable[..., Any] | None = None
-    vector: Callable[[Any], Any] = lambda found: found
-    of_vertices: bool = False
-    dup_op: str | None = None
-    seed_for: str = ""
+    vector: Callable[[Any], Any] = lambda found: found  # what is saved of a result, or None
+    of_vertices: bool = False  # whether the values of the result are vertices
+    dup_op: str | None = None  # of the weights of an edge that a file gives twice: else their sum
+    seed_for: str = ""  # what the seed is for, besides a generated graph
 
     def run(self, A: Matrix, *vertices: Any) -> Any:
         """Return the result of the algorithm."""

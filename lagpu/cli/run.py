@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,10 @@ from lagpu.cli.graphs import Begin, Names, facts_of, load
 from lagpu.core import Matrix, Vector
 from lagpu.errors import CheckFailed, InvalidValue
 from lagpu.generators.load import Facts
-from lagpu.host.files import replacing
+from lagpu.host.files import os_errors_named, replacing
 from lagpu.host.fitting import FittingTable
 from lagpu.observe.step import step
-from lagpu.observe.step.drawing import page, require_size
+from lagpu.observe.step.drawing import page_of_runs, require_size
 from lagpu.observe.trace import Row, Trace, trace
 
 # The longest run that is repeated, to be timed without what only the first one does; and where
@@ -132,13 +131,13 @@ class Command:
         else:
             self.print(found)
         if trace_file is not None:
-            with _writing("--trace", trace_file):
+            with os_errors_named("--trace", trace_file):
                 self.write_trace(found, measured, trace_file)
         if step_file is not None:
             steps = step(lambda: job.run(A, *start))
             shown = {"graph": options.graph, "on": A.backend.name}
-            html = page(steps, self.title(start), shown, what="--step")
-            with _writing("--step", step_file), replacing(step_file) as stream:
+            html = page_of_runs({(): steps}, self.title(start), shown, what="--step")
+            with os_errors_named("--step", step_file), replacing(step_file) as stream:
                 stream.write(html.encode())
         files = {"--save": saved, "--trace": trace_file, "--step": step_file}
         console.print_written(files, as_json=as_json)
@@ -266,14 +265,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, list):
         return " ".join(map(str, value))
     return str(value)
-
-
-@contextmanager
-def _writing(option: str, file: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise InvalidValue(f"{option}: {file}: {error.strerror or error}.") from error
 
 
 # ---- ``lagpu bfs``: measure a search, and show the cost of each level

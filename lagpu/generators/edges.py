@@ -174,12 +174,8 @@ def require_of_pieces(
 
     Every process calls this. Each takes `whole` bytes on the host, whatever its pieces, and
     ``of_piece(device, piece)`` returns the bytes that are taken while a part is made, one after the
-    other, and how many of them stay; `device` is that of a GPU, or None for the host.
-
-    Raises
-    ------
-    OutOfMemory
-        In every process if one of them or its device has not so much, with the number of that one.
+    other, and how many of them stay; `device` is that of a GPU, or None for the host. If a process
+    or its device has not so much, every process raises `OutOfMemory` with the number of that one.
     """
     parts = grid.capabilities.parts
     assert parts is not None

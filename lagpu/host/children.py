@@ -29,12 +29,8 @@ def run(
     """Run a program for at most `seconds` and return how it has ended; it never outlives this call.
 
     `command` is its path and its arguments, `text` its standard input, `folder` where it keeps
-    temporary files. If it takes longer, it and all that it has started are ended.
-
-    Raises
-    ------
-    TimeoutError, OSError
-        If it takes longer, or cannot be started.
+    temporary files. If it takes longer, it and all that it has started are ended, and TimeoutError
+    is raised.
     """
     pipe = subprocess.PIPE
     environment = None if folder is None else os.environ | {"TMPDIR": folder}

@@ -62,20 +62,10 @@ def even_ends(ncols: int, shares: int) -> list[int]:
 def sorted_columns(
     xp: Any, drawn: Callable[[], Iterable[Entries]], ends: Sequence[int]
 ) -> tuple[Array, Array]:
-    """Return column pointers and row indices of the distinct entries, columns and rows rising.
+    """Return column pointers, INT64, and rows, INT32, of the distinct entries, all rising.
 
-    Parameters
-    ----------
-    xp : module
-        NumPy or CuPy.
-    drawn : callable
-        Yields (rows, columns, which of them there are, or True); called once for each share.
-    ends : sequence of int
-        Where the shares of the columns, which are sorted one by one, begin and end.
-
-    Returns
-    -------
-    col_ptr, row_idx : array of INT64, (ncols + 1,), and of INT32
+    `drawn` yields (rows, columns, which of them there are, or True), and is called once for each
+    share of the columns; shares are sorted one by one, and begin and end at `ends`.
     """
     pointers, rows, total, ncols = [], [], 0, ends[-1]
     for first, last in itertools.pairwise(ends):

@@ -33,12 +33,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
     So a process that is killed leaves nothing behind; where the file system has no files without
     a name, it leaves a hidden one. A link stays a link; a pipe or a device, such as
-    ``/dev/stdout``, is written to directly.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written.
+    ``/dev/stdout``, is written to directly. `OSError` if the file cannot be written.
     """
     if _elsewhere:
         import tempfile  # takes long to import
@@ -157,13 +152,8 @@ class NotPrivate(Exception):
 def folder(path: Path) -> Path:
     """Return a folder with its links resolved, made with mode 0700 if it is missing.
 
-    Raises
-    ------
-    NotPrivate
-        If another user or group may write it, or may replace a folder above it. The group of a
-        folder above is trusted.
-    OSError
-        If it cannot be made, or is no folder.
+    `NotPrivate` if another user or group may write it, or may replace a folder above it, whose
+    group is trusted; `OSError` if it cannot be made, or is no folder.
     """
     found = Path(os.path.realpath(path))
     _make(found)

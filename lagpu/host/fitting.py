@@ -23,17 +23,8 @@ _FORMS: tuple[tuple[dict[str, Any], int, int], ...] = (
 class FittingTable(Table):
     """A table that takes the first of its forms that fits; cells are broken between words only.
 
-    With a frame; without one; without the columns `spare`, which a line below then names; and as
-    lines ``heading value  heading value``, some for each row.
-
-    Parameters
-    ----------
-    *headers : str
-        The first headings.
-    spare : sequence of str
-        Headings of columns that may be left out.
-    **how
-        Options of `rich.table.Table`.
+    With a frame; without one; without the columns of the headings `spare`, which a line below then
+    names; and as lines ``heading value  heading value``, some for each row.
     """
 
     def __init__(self, *headers: str, spare: Sequence[str] = (), **how: Any) -> None:

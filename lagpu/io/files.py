@@ -177,7 +177,9 @@ def _parse(given: Input, options: Options, asked: Format | None) -> Parsed:
     form = formats.of_start(stream.peek(MANY)[:MANY], budget.name)
     if form is not None:
         _require_heeded(form, options, budget.name)
-        whole = stream if _can_seek(stream) else io.BytesIO(content(stream, budget))
+        # A file that is packed can be entered in its middle only slowly.
+        can_seek = stream.seekable() and isinstance(stream.raw, io.FileIO | io.BytesIO)
+        whole = stream if can_seek else io.BytesIO(content(stream, budget))
         return form.read(whole, budget, options)
     data = content(stream, budget)
     if not data:
@@ -192,11 +194,6 @@ def _parse(given: Input, options: Options, asked: Format | None) -> Parsed:
                 f'{error} If it is a METIS graph, name it .graph, or give format=".graph".'
             ) from None
         raise
-
-
-def _can_seek(stream: Any) -> bool:
-    """Whether a file can be entered in its middle, which one that is packed can only slowly."""
-    return bool(stream.seekable()) and isinstance(stream.raw, io.FileIO | io.BytesIO)
 
 
 def _require_heeded(form: Format, options: Options, name: str) -> None:

@@ -71,24 +71,11 @@ class Adjacency:
 def adjacency(
     G: Any, weights: Mapping[Any, Any] | None = None, nodelist: Iterable[Any] | None = None
 ) -> Adjacency:
-    """Return the edges of a NetworkX graph between some nodes, in NetworkX' own order.
+    """Return the edges of a NetworkX graph of any class, or of a view, in NetworkX' own order.
 
-    Parameters
-    ----------
-    G : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
-        A graph, or a view of one.
-    weights : dict, optional
-        Edge attributes to read, each with the value of an edge that lacks it.
-    nodelist : iterable, optional
-        Distinct nodes of `G` in the order of the vertices; by default ``list(G)``.
-
-    Raises
-    ------
-    DomainMismatch
-        If `G` is not a NetworkX graph, or an attribute is not always a number, or has integers
-        beyond 2**53 that would become floats.
-    InvalidValue
-        If a node of `nodelist` is not in `G`, or is given twice.
+    `weights` are edge attributes to read, each with the value of an edge that lacks it; `nodelist`
+    has distinct nodes in the order of the vertices, by default ``list(G)``. The errors are those of
+    `from_networkx`.
     """
     _require_graph(G)
     # Measured, docs/design/memory.md: lists of names and values, then arrays.

@@ -103,7 +103,7 @@ def opened(source: Any) -> Iterator[Input]:
         stream: Any
         is_path = False
         if hasattr(source, "read"):
-            stream = _buffered(_Handle(source, file.name))
+            stream = io.BufferedReader(_Handle(source, file.name))
         elif str(file) == "-":
             stream = sys.stdin.buffer
         else:
@@ -139,23 +139,15 @@ def _size(stream: Any) -> float:
     return math.inf
 
 
-def _packing(start: bytes) -> formats.Packing | None:
+def packing_of(start: bytes) -> formats.Packing | None:
+    """Return how a file is packed, by its first bytes."""
     return next((way for way in formats.PACKINGS.values() if start.startswith(way.magic)), None)
-
-
-def is_packed(start: bytes) -> bool:
-    """Whether the first bytes of a file say that it is packed."""
-    return _packing(start) is not None
-
-
-def _buffered(file: Any) -> Any:
-    return io.BufferedReader(file)
 
 
 def unpacked(stream: Any) -> Any:
     """Return the buffered stream of what an open file holds, which may be packed."""
-    packing = _packing(stream.peek(8))
-    return stream if packing is None else _buffered(packing.reader(stream))
+    packing = packing_of(stream.peek(8))
+    return stream if packing is None else io.BufferedReader(packing.reader(stream))
 
 
 @contextlib.contextmanager
@@ -214,12 +206,12 @@ def graph_in(given: Input) -> Input:
             names = archive.namelist()
         if not names or any(name.endswith(".npy") for name in names):
             whole.seek(0)
-            return given if whole is stream else given._replace(stream=_buffered(whole))
+            return given if whole is stream else given._replace(stream=io.BufferedReader(whole))
         return _chosen(_zipped(archive), given, "a .zip archive")
     stream = unpacked(stream)
     start = stream.peek(MANY)
     if len(start) < _USTAR.stop:  # of a packed file a peek may be short
-        stream = _buffered(io.BytesIO(content(stream, budget)))
+        stream = io.BufferedReader(io.BytesIO(content(stream, budget)))
         start = stream.peek(MANY)
     if start[_USTAR] != b"ustar":
         return given._replace(stream=stream)
@@ -277,10 +269,10 @@ def _chosen(members: list[_Member], given: Input, kind: str, held: int = 0) -> I
 
     def unpack(member: _Member, what: str) -> bytes:
         with reading.errors_named(f"read: {name}: {ascii(what[:60])[1:-1]}"), member.open() as text:
-            return content(unpacked(_buffered(text)), budget, held)
+            return content(unpacked(io.BufferedReader(text)), budget, held)
 
     data = unpack(next(x for x in own if x.name == chosen), chosen)
-    return Input(_buffered(io.BytesIO(data)), Path(path.name), budget)
+    return Input(io.BufferedReader(io.BytesIO(data)), Path(path.name), budget)
 
 
 def _hidden(name: str) -> bool:

@@ -21,7 +21,7 @@ from lagpu.host import memory
 from lagpu.io import edge_list, formats, matrix_market, npz, parquet, reading
 from lagpu.io.csc import CSC, bytes_for_entries, different, from_entries, united
 from lagpu.io.formats import Format
-from lagpu.io.opening import damage_named, is_packed, opened, unpacked
+from lagpu.io.opening import damage_named, opened, packing_of, unpacked
 from lagpu.io.reading import BYTE_ORDER_MARK, Budget, Edges, Extent, Fault, Options
 
 Array = np.ndarray[Any, Any]
@@ -380,7 +380,7 @@ class _Reader:
     def _source(self, stream: IO[bytes], head: bytes, asked: Format | None) -> Source | None:
         """Return what the first bytes describe, or None; errors are left to the other reader."""
         options, name = self._options, self._budget.name
-        if options.renumber or (len(head) < HEAD and not is_packed(head)):
+        if options.renumber or (len(head) < HEAD and packing_of(head) is None):
             return None
         try:
             form = formats.of_start(head, name)

@@ -308,7 +308,9 @@ class _Drawing:
         step, layout, c = self.step, self.layout, self.c
         self._matrix()
         y = self.top + layout.nrows * c + _GAP + 4
-        if step.mask is not None and step.kept is not None and not self._upright():
+        # The mask and the result of ``A @ u`` are columns beside the matrix.
+        upright = step.product is not None and not step.product.vector_left
+        if step.mask is not None and step.kept is not None and not upright:
             self._name(f"mask {step.mask.formula}", y + c / 2, "#2F7D4F")
             self._mask(self._cells("mask", 1, step.kept.size, self.left, y), tall=0.6)
         y += c + _GAP
@@ -340,10 +342,6 @@ class _Drawing:
         """Write the name of an object on the left, shortened if it is long."""
         short = name if len(name) <= 19 else name[:18] + "\u2026"
         self._label(name, short, y, ink)
-
-    def _upright(self) -> bool:
-        """Return True for ``A @ u``, whose mask and result are columns beside the matrix."""
-        return self.step.product is not None and not self.step.product.vector_left
 
     def _cells(self, name: str, nrows: int, ncols: int, left: float, top: float) -> Cells:
         return Cells(name, nrows, ncols, left + self.c / 2, top + self.c / 2, self.c)
@@ -540,17 +538,6 @@ def require_size(size: int, name: str, what: str) -> None:
         )
 
 
-def page(
-    steps: Iterable[Step],
-    title: str,
-    facts: Mapping[str, object] | None = None,
-    *,
-    what: str = "page",
-) -> str:
-    """Return a page of one run; see `page_of_runs`."""
-    return page_of_runs({(): steps}, title, facts, what=what)
-
-
 Labels = tuple[str, ...]
 
 
@@ -604,7 +591,13 @@ def page_of_runs(
         )
         for labels, steps in small.items()
     }
-    first = next(iter(small))
+    first, choices, others = next(iter(small)), "", ""
+    for name, labels in (names or {}).items():
+        values = "".join(f"<option>{text(label)}</option>" for label in labels)
+        choices += f"<label>{text(name)} <select>{values}</select></label>"
+    if len(sections) > 1:  # as a script can read them
+        packed = gzip.compress(json.dumps(list(sections.values())).encode(), mtime=0)
+        others = base64.b64encode(packed).decode()
     return fill(
         "step.html",
         title=text(title),
@@ -612,22 +605,11 @@ def page_of_runs(
         count=str(max(len(small[first]), 1)),
         shared="".join(f'<g id="{name}">{element}</g>' for element, name in shared.items()),
         codes="".join(_listing(k, code, every) for k, code in enumerate(codes)),
-        choices="".join(_choice(name, labels) for name, labels in (names or {}).items()),
+        choices=choices,
         steps=sections[first],
-        others=_packed(list(sections.values())) if len(sections) > 1 else "",
+        others=others,
         legend=legend(),
     )
-
-
-def _choice(name: str, labels: Labels) -> str:
-    options = "".join(f"<option>{text(label)}</option>" for label in labels)
-    return f"<label>{text(name)} <select>{options}</select></label>"
-
-
-def _packed(sections: list[str]) -> str:
-    """Return the steps of all runs as a script can read them: JSON, by gzip, in base 64."""
-    packed = gzip.compress(json.dumps(sections).encode(), mtime=0)
-    return base64.b64encode(packed).decode()
 
 
 def graph_of(layout: Layout, steps: list[Step]) -> GraphDrawing | None:
